@@ -1,0 +1,55 @@
+# Needs Python 3.11+ and make; everything else is installed into .venv from pinned versions.
+PYTHON ?= python3
+BIN := .venv/bin
+# One BLAS thread a process: parallelism comes from whole runs, and small matrices are faster without threads.
+export OPENBLAS_NUM_THREADS ?= 1
+export OMP_NUM_THREADS ?= 1
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: test lint types contracts pytest test-core coverage reproduce bench tune clean
+
+test: lint types contracts pytest test-core
+
+.venv/ready: requirements/dev.txt pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet -r requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+lint: .venv/ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: .venv/ready
+	$(BIN)/mypy
+
+contracts: .venv/ready
+	$(BIN)/lint-imports
+
+pytest: .venv/ready
+	$(BIN)/pytest -n auto
+
+# The core alone, in a virtual environment that has no extra installed.
+.venv-core/ready: requirements/core.txt pyproject.toml
+	$(PYTHON) -m venv .venv-core
+	.venv-core/bin/python -m pip install --quiet -r requirements/core.txt
+	.venv-core/bin/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+test-core: .venv-core/ready
+	.venv-core/bin/python tests/core_smoke.py
+
+coverage: .venv/ready
+	$(BIN)/pytest -n auto --cov --cov-report=term-missing
+
+reproduce: .venv/ready
+	$(BIN)/python -m driftbandits.experiments.reproduce
+
+bench: .venv/ready
+	$(BIN)/python -m benchmarks
+
+tune: .venv/ready
+	$(BIN)/python -m driftbandits.tuning.constants
+
+clean:
+	rm -rf .venv .venv-core build results

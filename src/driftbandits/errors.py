@@ -1,0 +1,62 @@
+"""The one exception tree. A message says what was wrong, which value was given, and the cure.
+
+    DriftbanditsError
+    |-- InputError            a value the caller passed is not usable (also a ValueError)
+    |   |-- KernelError       the kernel is not positive semi-definite, or not finite
+    |   |-- RewardError       a reward is not finite or outside the declared range
+    |   `-- StateError        a saved state does not fit the policy or the arms
+    |-- UnknownDecisionError  an id that was never given out, or is already told or forgotten
+    |-- HorizonError          more rounds asked for than the policy was built for
+    |-- ConvergenceError      a solver stopped short; carries the best iterate as `best`
+    `-- MissingExtraError     an optional dependency is not installed (also an ImportError)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class DriftbanditsError(Exception):
+    """Root of every error this library raises on purpose."""
+
+
+class InputError(DriftbanditsError, ValueError):
+    """A value the caller passed is not usable."""
+
+
+class KernelError(InputError):
+    """The kernel is not positive semi-definite, or gives values that are not finite."""
+
+
+class RewardError(InputError):
+    """A reward is not finite or lies outside the declared range."""
+
+
+class StateError(InputError):
+    """A saved state does not fit the policy, the arms or this version of the library."""
+
+
+class UnknownDecisionError(DriftbanditsError, KeyError):
+    """A decision id that was never given out, or whose reward is already told or forgotten."""
+
+    def __str__(self) -> str:  # KeyError would show the repr of the message
+        return str(self.args[0]) if self.args else ""
+
+
+class HorizonError(DriftbanditsError):
+    """More rounds were asked for than the policy was built for."""
+
+
+class ConvergenceError(DriftbanditsError):
+    """A solver stopped before its tolerance; `best` is the best feasible result it had."""
+
+    def __init__(self, message: str, *, best: Any) -> None:
+        super().__init__(message)
+        self.best = best
+
+
+class MissingExtraError(DriftbanditsError, ImportError):
+    """An optional dependency is not installed."""
+
+    def __init__(self, package: str, *, extra: str, purpose: str) -> None:
+        super().__init__(f"{purpose} needs {package}; install it with: pip install 'driftbandits[{extra}]'")
