@@ -1,0 +1,107 @@
+"""Small frozen records that travel between the rooms, and the array types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+
+def read_only(array: npt.NDArray[Any]) -> Any:
+    """Give a view of `array` that cannot be written through."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """One answer of a policy: play `arm`; it was drawn with `probability` from law number `law`.
+
+    `id` is what `tell` and `forget` want back. Two decisions with the same `law` were drawn from the same law.
+    """
+
+    id: int
+    arm: int
+    probability: float
+    law: int
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """Several answers as columns: `ids`, `arms`, `probabilities`, `laws`, each of length `len(decisions)`."""
+
+    ids: Ints
+    arms: Ints
+    probabilities: Floats
+    laws: Ints
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __iter__(self) -> Iterator[Decision]:
+        for row in zip(self.ids, self.arms, self.probabilities, self.laws, strict=True):
+            yield Decision(id=int(row[0]), arm=int(row[1]), probability=float(row[2]), law=int(row[3]))
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Outcome of one change test: did `statistic` exceed `threshold`, and on which arms.
+
+    `statistic` is the largest one-sided difference over the arms and both directions.
+    """
+
+    statistic: float
+    threshold: float
+    arms: tuple[int, ...]
+
+    @property
+    def changed(self) -> bool:
+        """Whether the test fired."""
+        return bool(self.arms)
+
+    @property
+    def excess(self) -> float:
+        """Statistic in units of the threshold; above 1 means a change."""
+        return self.statistic / self.threshold if self.threshold > 0 else float("inf")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change that a policy found: when, by which comparison, which arms moved and from where to where.
+
+    Rounds count from 0. `interval` is the half-open range of rounds `(start, stop)` whose estimate disagreed with
+    the estimate from block 0 to block `compared_with` of the same epoch; `round` is the first round of the new epoch.
+    `statistic` and `threshold` are on the policy's internal scale, where the declared reward range is [-1, 1];
+    `before` and `after` are estimated rewards of `arms`, in the user's units.
+    """
+
+    round: int
+    epoch: int
+    block: int
+    interval: tuple[int, int]
+    compared_with: int
+    statistic: float
+    threshold: float
+    arms: tuple[int, ...]
+    before: tuple[float, ...]
+    after: tuple[float, ...]
+    names: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        labels = self.names or tuple(str(arm) for arm in self.arms)
+        rows = sorted(zip(labels, self.before, self.after, strict=True), key=lambda row: -abs(row[2] - row[1]))
+        moved = ", ".join(f"{label} {before:+.2f} -> {after:+.2f}" for label, before, after in rows[:3])
+        rest = f" and {len(rows) - 3} more" if len(rows) > 3 else ""
+        return (
+            f"change found at round {self.round}: rounds {self.interval[0]} to {self.interval[1] - 1} disagree with "
+            f"blocks 0..{self.compared_with} of epoch {self.epoch} "
+            f"(statistic {self.statistic:.2f} > {self.threshold:.2f}); arms that moved: {moved}{rest}"
+        )
