@@ -1,0 +1,515 @@
+"""What every policy shares: drawing from declared laws, late rewards, masks, horizons and saved state.
+
+A policy is a class with `_start`, `_law`, `_learn`, `_export` and `_import`. The law is a pure function of the state,
+and `ask` draws from it with exactly one uniform a round, so the recorded probability cannot differ from the law used.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import operator
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal, Self, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from driftbandits.arms import ArmSet
+from driftbandits.errors import HorizonError, InputError, RewardError, StateError
+from driftbandits.policies import state as states
+from driftbandits.policies.pending import ROW, Feedback, Pending
+from driftbandits.seeding import check_seed, generator_from_state, generator_state, stream
+from driftbandits.types import Bools, Change, Decision, Decisions, Floats, Ints, read_only
+
+FIRST_HORIZON = 1024  # horizon=None: policies that need one start with this and double it
+
+
+class Policy(ABC):
+    """Base of all policies: `ask` for decisions, `tell` their rewards, at any time and in any order.
+
+    Parameters
+    ----------
+    arms : the options to choose from
+    horizon : number of rounds; None if unknown (a policy that needs it then starts anew at 1,024, 3,072, 7,168, ...
+        rounds with twice the length each time; ids, rounds and change records go on)
+    seed : of all the policy's randomness; None draws one, kept as `seed`
+    reward_range : (low, high), in the user's units; mapped to [-1, 1] inside
+    out_of_range : "error" refuses a reward outside the range, "clip" moves it to the nearest end and counts it
+    pending_limit : how many decisions without a reward are remembered; beyond it the oldest is dropped and counted
+
+    Attributes
+    ----------
+    rounds : rounds asked so far; the next decision has this id
+    pending : decisions asked and neither told nor forgotten
+    clipped, dropped, forgotten, late : counts of rewards moved into the range, decisions dropped by `pending_limit`,
+        decisions forgotten, and rewards that came after what they belong to was closed (they change nothing)
+    changes : the changes found, oldest first
+    """
+
+    needs_horizon: ClassVar[bool] = False
+    counts_masked: ClassVar[bool] = True  # whether a round whose mask removed mass advances the policy's clock
+
+    def __init__(
+        self,
+        arms: ArmSet,
+        *,
+        horizon: int | None = None,
+        seed: int | None = 0,
+        reward_range: tuple[float, float] = (-1.0, 1.0),
+        out_of_range: Literal["error", "clip"] = "error",
+        pending_limit: int = 1_000_000,
+    ) -> None:
+        if not isinstance(arms, ArmSet):
+            raise InputError(f"arms must be an ArmSet, got {type(arms).__name__}; build one with ArmSet(points, kernel)")
+        self.arms = arms
+        self.horizon = None if horizon is None else check_count("horizon", horizon, "horizon=None if it is unknown")
+        self.seed = check_seed(seed)
+        self.reward_range = _check_range(reward_range)
+        if out_of_range not in ("error", "clip"):
+            raise InputError(f"out_of_range must be 'error' or 'clip', got {out_of_range!r}")
+        self.out_of_range: Literal["error", "clip"] = out_of_range
+        self.rounds = 0
+        self.clipped = 0
+        self.forgotten = 0
+        self.late = 0
+        self._pending = Pending(check_count("pending_limit", pending_limit, "at least 1"))
+        self._changes: list[Change] = []
+        self._draws = stream(self.seed, "draws")
+        self._version = 0
+        self._phase_start = 0
+        self._phase_length = 0  # 0: not started
+        self._cdf: tuple[Floats, Floats, int] | None = None
+
+    # --- what a policy writes -----------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _start(self, horizon: int | None) -> None:
+        """Begin with nothing learned, for `horizon` rounds (None: unknown and not needed)."""
+
+    @abstractmethod
+    def _law(self) -> Floats:
+        """Probabilities over all arms for the next round: a pure function of the state."""
+
+    @abstractmethod
+    def _learn(self, feedback: Feedback) -> None:
+        """Take in rewards, given in the order of their rounds."""
+
+    @abstractmethod
+    def _estimate(self) -> Floats:
+        """Estimated reward of every arm on the internal scale."""
+
+    @abstractmethod
+    def _export(self) -> dict[str, Any]:
+        """What `_start` and the rounds since have built, as JSON values and arrays."""
+
+    @abstractmethod
+    def _import(self, state: states.Reader) -> None:
+        """Inverse of `_export`, checking every value."""
+
+    def _steady(self) -> int:
+        """For how many asked rounds the law is certain to stay, at least 1."""
+        return 1
+
+    def _stamp(self) -> tuple[int, int]:
+        """Law number and tag to keep with the decisions of the present stretch."""
+        return self._version, 0
+
+    def _advance(self, count: int) -> None:  # noqa: B027  (a hook with a sensible default)
+        """`count` rounds were asked under the present law."""
+
+    def _due(self) -> bool:
+        """Whether the next ask must first move on to another law, whatever is still pending."""
+        return False
+
+    def _turn(self) -> None:  # noqa: B027
+        """Move on to the next law; called when `_due`."""
+
+    def _settings(self) -> dict[str, Any]:
+        """Settings of the subclass as JSON values."""
+        return {}
+
+    @classmethod
+    def _read_settings(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Inverse of `_settings`: keyword arguments for the constructor."""
+        return dict(settings)
+
+    # --- asking -------------------------------------------------------------------------------------------------
+
+    @overload
+    def ask(self, size: None = None, allowed: Any = None) -> Decision: ...
+    @overload
+    def ask(self, size: int, allowed: Any = None) -> Decisions: ...
+    def ask(self, size: int | None = None, allowed: Any = None) -> Decision | Decisions:
+        """Decide the next round, or the next `size` rounds.
+
+        `ask(size=n)` gives the same n decisions as n single asks with no reward told between them.
+
+        Parameters
+        ----------
+        size : None for one Decision, a positive number for that many as columns
+        allowed : arms that may be chosen: a boolean mask, indices or names; the law is restricted to them and
+            renormalised (uniform over them if it has no mass there), and `probability` is that of the restricted law
+        """
+        count = 1 if size is None else check_count("size", size, "at least 1")
+        mask = self._read_allowed(allowed)
+        if self.horizon is not None and self.rounds + count > self.horizon:
+            raise HorizonError(
+                f"asked for {count} more after {self.rounds} of {self.horizon} rounds; build the policy with a larger "
+                f"horizon, or with horizon=None if it is unknown"
+            )
+        parts: list[Decisions] = []
+        left = count
+        while left:
+            parts.append(self._draw(left, mask))
+            left -= len(parts[-1])
+        if size is None:
+            return next(iter(parts[0]))
+        if len(parts) == 1:
+            return parts[0]
+        return Decisions(
+            ids=np.concatenate([p.ids for p in parts]),
+            arms=np.concatenate([p.arms for p in parts]),
+            probabilities=np.concatenate([p.probabilities for p in parts]),
+            laws=np.concatenate([p.laws for p in parts]),
+        )
+
+    def _draw(self, wanted: int, mask: Bools | None) -> Decisions:
+        """Decide at most `wanted` rounds, all under one law."""
+        self._move()
+        law, removed = (self._law(), False) if mask is None else restrict(self._law(), mask)
+        counted = self.counts_masked or not removed
+        count = min(wanted, self._phase_left(), self._steady() if counted else wanted)
+        number, tag = self._stamp()
+        arms = self._pick(law, count)
+        ids = np.arange(self.rounds, self.rounds + count)
+        probabilities = law[arms]
+        self._pending.add(ids, arms, probabilities, number, tag if counted else -1)
+        self.rounds += count
+        if counted:
+            self._advance(count)
+        return Decisions(ids=ids, arms=arms, probabilities=probabilities, laws=np.full(count, number))
+
+    def _pick(self, law: Floats, count: int) -> Ints:
+        """Arms drawn from `law`, one uniform each; an arm of probability 0 is never drawn."""
+        if self._cdf is None or self._cdf[0] is not law:
+            self._cdf = (law, np.cumsum(law), int(np.flatnonzero(law)[-1]))
+        _, cdf, last = self._cdf
+        arms = np.searchsorted(cdf, self._draws.random(count) * cdf[-1], side="right")
+        return np.asarray(np.minimum(arms, last), dtype=np.int64)
+
+    def law(self) -> Floats:
+        """Probabilities over all arms that the next `ask` will draw from, shape (N,). Asking for it changes nothing."""
+        return read_only(self._ahead()._law())  # type: ignore[no-any-return]
+
+    def steady_rounds(self) -> int:
+        """For how many rounds from now the law is certain to stay as it is."""
+        ahead = self._ahead()
+        return min(ahead._steady(), max(ahead._phase_left(), 1))
+
+    def estimate(self) -> Floats:
+        """Estimated reward of every arm now, in the user's units, shape (N,); the middle of the range if nothing is told."""
+        self._begin_once()
+        return self._outward(self._estimate())
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """The changes found, oldest first."""
+        return tuple(self._changes)
+
+    @property
+    def pending(self) -> int:
+        """Number of decisions asked and neither told nor forgotten."""
+        return len(self._pending)
+
+    @property
+    def dropped(self) -> int:
+        """Number of decisions dropped by `pending_limit`."""
+        return self._pending.dropped
+
+    # --- telling ------------------------------------------------------------------------------------------------
+
+    def tell(self, ids: int | npt.ArrayLike, rewards: float | npt.ArrayLike) -> None:
+        """Tell the rewards of decisions, late, in any order, never twice.
+
+        An unknown id, a reward that is not finite or one outside `reward_range` is an error that changes nothing,
+        for the whole call.
+        """
+        numbers = _read_ids(ids)
+        values = np.asarray(rewards, dtype=np.float64).ravel()
+        if len(values) != len(numbers):
+            raise InputError(f"got {len(values)} rewards for {len(numbers)} decisions; give one each")
+        scaled, clipped = self._inward(values)
+        where = self._pending.find(numbers, asked=self.rounds)
+        order = np.argsort(numbers, kind="stable")
+        rows = self._pending.take(where[order])
+        self.clipped += clipped
+        self._learn(
+            Feedback(
+                ids=rows["id"],
+                arms=rows["arm"],
+                laws=rows["law"],
+                tags=rows["tag"],
+                probabilities=rows["probability"],
+                rewards=scaled[order],
+            )
+        )
+        self._version += 1
+        self._settle()
+
+    def forget(self, ids: int | npt.ArrayLike) -> None:
+        """Say that the rewards of these decisions will never come."""
+        numbers = _read_ids(ids)
+        self._pending.take(self._pending.find(numbers, asked=self.rounds))
+        self.forgotten += len(numbers)
+        self._settle()
+
+    def _inward(self, values: Floats) -> tuple[Floats, int]:
+        """Rewards on the internal scale, and how many had to be clipped."""
+        if not np.isfinite(values).all():
+            wrong = values[int(np.argmin(np.isfinite(values)))]
+            raise RewardError(f"a reward is {wrong}; tell finite numbers, or forget() decisions whose reward is missing")
+        low, high = self.reward_range
+        inside = np.minimum(np.maximum(values, low), high)
+        outside = int(np.count_nonzero(inside != values))
+        if outside and self.out_of_range == "error":
+            wrong = values[int(np.argmax(inside != values))]
+            raise RewardError(
+                f"reward {wrong:.6g} lies outside reward_range=({low:g}, {high:g}); declare the true range, "
+                f"or pass out_of_range='clip'"
+            )
+        return (inside - (low + high) / 2) / ((high - low) / 2), outside
+
+    def _outward(self, values: Floats) -> Floats:
+        """Internal values in the user's units."""
+        low, high = self.reward_range
+        return (low + high) / 2 + values * ((high - low) / 2)
+
+    # --- moving on ----------------------------------------------------------------------------------------------
+
+    def _phase_left(self) -> int:
+        return self._phase_start + self._phase_length - self.rounds
+
+    def _begin_once(self) -> None:
+        if not self._phase_length:
+            self._begin(FIRST_HORIZON if self.horizon is None else self.horizon)
+
+    def _begin(self, length: int) -> None:
+        self._phase_start = self.rounds
+        if self.horizon is None and not self.needs_horizon:
+            self._phase_length = 2**62  # one phase without end
+            self._start(None)
+        else:
+            self._phase_length = length
+            self._start(length)
+
+    def _unsettled(self) -> bool:
+        return self._due() or (self._phase_left() == 0 and self.horizon is None)
+
+    def _move(self) -> None:
+        """Get ready for the next ask: start, turn to the next law, or double the horizon."""
+        self._begin_once()
+        if self._due():
+            self._turn()
+        if self._phase_left() == 0 and self.horizon is None:
+            self._begin(2 * self._phase_length)
+
+    def _settle(self) -> None:
+        """Once every reward is in, nothing can change what the next ask would do: do it now."""
+        if not len(self._pending) and self._unsettled():
+            self._move()
+
+    def _ahead(self) -> Self:
+        """This policy as the next ask will find it; a copy where rewards still pending may change that."""
+        self._begin_once()
+        if not self._unsettled():
+            return self
+        copy = type(self).restore(self.arms, self.state_dict())
+        copy._move()
+        return copy
+
+    def _record(self, change: Change) -> None:
+        self._changes.append(change)
+
+    # --- state --------------------------------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything needed to go on bit for bit: JSON values and arrays, no pickle."""
+        return {
+            "format": states.FORMAT,
+            "policy": type(self).__name__,
+            "arms": self.arms.fingerprint(),
+            "horizon": self.horizon,
+            "seed": self.seed,
+            "reward_range": list(self.reward_range),
+            "out_of_range": self.out_of_range,
+            "pending_limit": self._pending.limit,
+            "settings": self._settings(),
+            "rounds": self.rounds,
+            "clipped": self.clipped,
+            "forgotten": self.forgotten,
+            "late": self.late,
+            "dropped": self._pending.dropped,
+            "version": self._version,
+            "phase_start": self._phase_start,
+            "phase_length": self._phase_length,
+            "draws": generator_state(self._draws),
+            "pending": self._pending.rows(),
+            "changes": [dataclasses.asdict(change) for change in self._changes],
+            "engine": self._export() if self._phase_length else None,
+        }
+
+    @classmethod
+    def restore(cls, arms: ArmSet, state: Mapping[str, Any]) -> Self:
+        """A policy that goes on from `state` as the one that gave it would have.
+
+        The state is checked whole first; StateError says what does not fit.
+        """
+        reader = states.Reader(state)
+        if reader.integer("format") != states.FORMAT:
+            raise StateError(f"state has format {reader.raw('format')}, this version reads {states.FORMAT}")
+        if reader.text("policy") != cls.__name__:
+            raise StateError(f"state is that of a {reader.text('policy')}, not of a {cls.__name__}")
+        if reader.text("arms") != arms.fingerprint():
+            raise StateError("state belongs to other arms; restore it with the points, kernel and names it was made with")
+        try:
+            policy = cls(
+                arms,
+                horizon=reader.raw("horizon"),
+                seed=reader.raw("seed"),
+                reward_range=reader.raw("reward_range"),
+                out_of_range=reader.raw("out_of_range"),
+                pending_limit=reader.raw("pending_limit"),
+                **cls._read_settings(reader.raw("settings")),
+            )
+        except (InputError, TypeError, KeyError) as error:
+            raise StateError(f"the settings in the state are not usable: {error}") from error
+        policy._load(reader)
+        return policy
+
+    def _load(self, reader: states.Reader) -> None:
+        self.rounds = reader.integer("rounds", high=self.horizon)
+        for name in ("clipped", "forgotten", "late"):
+            setattr(self, name, reader.integer(name))
+        self._version = reader.integer("version")
+        self._phase_start = reader.integer("phase_start", high=self.rounds)
+        self._phase_length = reader.integer("phase_length")
+        if self._phase_length and self._phase_left() < 0:
+            raise StateError(f"state.phase_length {self._phase_length} is shorter than the rounds played in it")
+        self._draws = generator_from_state(reader.raw("draws"))
+        rows = reader.array("pending", ROW, (None,))
+        self._check_rows(rows)
+        self._pending.load(rows, reader.integer("dropped"))
+        self._changes = [_read_change(item) for item in reader.readers("changes")]
+        if self._phase_length:
+            self._import(reader.reader("engine"))
+
+    def _check_rows(self, rows: npt.NDArray[np.void]) -> None:
+        ids, arms, p = rows["id"], rows["arm"], rows["probability"]
+        if len(ids) and not ((np.diff(ids) > 0).all() and ids[0] >= 0 and ids[-1] < self.rounds):
+            raise StateError("state.pending has ids out of order or beyond the rounds asked")
+        if ((arms < 0) | (arms >= len(self.arms))).any() or not ((p > 0) & (p <= 1 + 1e-9)).all():
+            raise StateError("state.pending has unknown arms or probabilities outside (0, 1]")
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the state to one file, to the side first and then renamed."""
+        states.write(path, self.state_dict())
+
+    @classmethod
+    def load(cls, arms: ArmSet, path: str | os.PathLike[str]) -> Self:
+        """Go on from a file written by `save`."""
+        return cls.restore(arms, states.read(path))
+
+    def _read_allowed(self, allowed: Any) -> Bools | None:
+        if allowed is None:
+            return None
+        return read_allowed(self.arms, allowed)
+
+    def __repr__(self) -> str:
+        settings = "".join(f", {name}={value!r}" for name, value in self._shown().items())
+        return f"{type(self).__name__}({len(self.arms)} arms, horizon={self.horizon}, seed={self.seed}{settings})"
+
+    def _shown(self) -> dict[str, Any]:
+        """Settings to show in the repr."""
+        return self._settings()
+
+
+def check_count(name: str, value: Any, cure: str) -> int:
+    """Give `value` as an int of at least 1."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise InputError(f"{name} must be a whole number, got {value!r}; use {cure}") from None
+    if isinstance(value, bool) or number < 1:
+        raise InputError(f"{name} must be at least 1, got {value!r}; use {cure}")
+    return number
+
+
+def restrict(law: Floats, mask: Bools) -> tuple[Floats, bool]:
+    """Law given that the arm is allowed, and whether the mask took any mass away.
+
+    >>> restrict(np.array([0.5, 0.25, 0.25]), np.array([False, True, True]))
+    (array([0. , 0.5, 0.5]), True)
+    """
+    kept = np.where(mask, law, 0.0)
+    if not law[~mask].any():
+        return law, False
+    total = kept.sum()
+    return (kept / total if total > 0 else mask / mask.sum()), True
+
+
+def read_allowed(arms: ArmSet, allowed: Any) -> Bools:
+    """Mask from a mask, from indices or from names."""
+    size = len(arms)
+    if isinstance(allowed, (str, bytes)):
+        raise InputError(f"allowed must list arms, got the single string {allowed!r}; use [{allowed!r}]")
+    given: Sequence[Any] = list(allowed)
+    if given and all(isinstance(item, str) for item in given):
+        given = [arms.index(name) for name in given]
+    array = np.asarray(given)
+    if array.dtype == np.bool_:
+        if array.shape != (size,):
+            raise InputError(f"a mask must have one entry an arm, shape ({size},), got {array.shape}")
+        mask = array
+    else:
+        if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+            raise InputError(f"allowed must be a boolean mask, arm indices or arm names, got {allowed!r}")
+        wrong = array[(array < 0) | (array >= size)]
+        if len(wrong):
+            raise InputError(f"no arm has the index {wrong[0]}; indices run from 0 to {size - 1}")
+        mask = np.zeros(size, dtype=np.bool_)
+        mask[array.astype(np.int64)] = True
+    if not mask.any():
+        raise InputError("no arm is allowed; allow at least one, or do not ask this round")
+    return mask
+
+
+def _check_range(reward_range: Any) -> tuple[float, float]:
+    try:
+        low, high = (float(value) for value in reward_range)
+    except (TypeError, ValueError):
+        raise InputError(f"reward_range must be a pair (low, high), got {reward_range!r}") from None
+    if not (np.isfinite(low) and np.isfinite(high) and low < high):
+        raise InputError(f"reward_range must be finite with low < high, got ({low:g}, {high:g})")
+    return low, high
+
+
+def _read_ids(ids: Any) -> Ints:
+    array = np.asarray(ids)
+    if array.size == 0:
+        return np.empty(0, dtype=np.int64)
+    if array.dtype.kind not in "iu":
+        raise InputError(f"ids must be the whole numbers that ask gave, got {ids!r}")
+    return array.ravel().astype(np.int64)
+
+
+def _read_change(reader: states.Reader) -> Change:
+    fields = {field.name: reader.raw(field.name) for field in dataclasses.fields(Change)}
+    for name in ("round", "epoch", "block", "compared_with"):
+        reader.integer(name)
+    for name in ("statistic", "threshold"):
+        reader.number(name)
+    for name in ("interval", "arms", "before", "after", "names"):
+        fields[name] = tuple(fields[name])
+    return Change(**fields)

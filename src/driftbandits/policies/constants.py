@@ -1,0 +1,183 @@
+"""The constants of OPKB and ADA-OPKB as one value, the levels they give, and where the authors' code differs.
+
+symbol     name                      formula
+sigma      sigma                     regulariser of a law is sigma / T
+delta      confidence
+C0                                   8 T log2 T
+mu_j       mixing(j), level(j)       c1 2^(-j/2), clipped at 1 where it mixes laws
+E          block_size                ceil(c3 gamma log(C0 N / delta))
+alpha      alpha                     c4 sigma / log(C0 N / delta)
+beta_j     beta(j)                   c2 gamma 2^(j/2)
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import Literal
+
+from driftbandits.errors import InputError
+
+
+@dataclass(frozen=True)
+class Constants:
+    """sigma, confidence and c0 to c4 together: how much OPKB explores, and how readily ADA-OPKB restarts.
+
+    `c0` scales the threshold of the change test, `c1` the share of the optimal design in every law, `c2` how fast
+    exploitation grows, `c3` the length of the first block, `c4` the size of the set of good arms. `c0=None` and
+    `c2=None` mean the paper's formulas 40 + 16 sqrt(alpha) and 1 / (10 + 4 sqrt(alpha)). `scale` divides the rewards
+    on the internal scale further; only the theory needs it.
+
+    >>> Constants.published().c0
+    1.38
+    """
+
+    sigma: float = 100.0
+    confidence: float = 1e-4
+    c0: float | None = 1.38
+    c1: float = 0.1
+    c2: float | None = 1.81
+    c3: float = 0.02
+    c4: float = 0.3125
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value is None and field.name in ("c0", "c2"):
+                continue
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value <= 0:
+                raise InputError(f"{field.name} must be a positive number, got {value!r}")
+        if self.confidence >= 1:
+            raise InputError(f"confidence must lie below 1, got {self.confidence!r}")
+
+    @classmethod
+    def theory(
+        cls, *, bound: float, noise: float, sigma: float = 100.0, confidence: float = 1e-4
+    ) -> Constants:
+        """The constants of the proofs, for checking them: the first block is longer than most horizons.
+
+        `bound` is the RKHS norm B of the reward function on the internal scale (the declared range mapped to
+        [-1, 1]), `noise` the bound S of the noise there; the theory divides all rewards by S + B.
+        """
+        for name, value in (("bound", bound), ("noise", noise)):
+            if not math.isfinite(value) or value < 0:
+                raise InputError(f"{name} must be a non-negative number, got {value!r}")
+        return cls(sigma=sigma, confidence=confidence, c0=None, c1=0.5, c2=None, c3=4.0, c4=0.25, scale=bound + noise)
+
+    @classmethod
+    def published(cls) -> Constants:
+        """The settings of the authors' experiments, found by them on environment 1, in the paper's letters."""
+        return cls(sigma=100.0, confidence=1e-4, c0=1.38, c1=0.1, c2=1.81, c3=0.02, c4=0.3125)
+
+    @classmethod
+    def tuned(cls) -> Constants:
+        """The default: found by `make tune` on tuning seeds, see `driftbandits.tuning.constants`."""
+        return TUNED
+
+    def levels(self, *, gamma: float, horizon: int, arms: int) -> Levels:
+        """Everything the block engine needs, for `arms` arms, `horizon` rounds and information gain `gamma`."""
+        log_term = math.log(8.0 * horizon * max(math.log2(horizon), 1.0) * arms / self.confidence)
+        alpha = self.c4 * self.sigma / log_term
+        return Levels(
+            gamma=gamma,
+            regulariser=self.sigma / horizon,
+            block_size=max(1, math.ceil(self.c3 * gamma * log_term)),
+            alpha=alpha,
+            c0=40.0 + 16.0 * math.sqrt(alpha) if self.c0 is None else self.c0,
+            c1=self.c1,
+            c2=1.0 / (10.0 + 4.0 * math.sqrt(alpha)) if self.c2 is None else self.c2,
+        )
+
+
+@dataclass(frozen=True)
+class Levels:
+    """The constants resolved for one horizon and one set of arms."""
+
+    gamma: float
+    regulariser: float
+    block_size: int
+    alpha: float
+    c0: float
+    c1: float
+    c2: float
+
+    def level(self, block: int) -> float:
+        """mu_j as the change test uses it, not clipped."""
+        return self.c1 * 2.0 ** (-block / 2)
+
+    def mixing(self, block: int) -> float:
+        """mu_j as a share of a law."""
+        return min(1.0, self.level(block))
+
+    def beta(self, block: int) -> float:
+        """Weight of exploitation in block j."""
+        return self.c2 * self.gamma * 2.0 ** (block / 2)
+
+    def good_gap(self, block: int) -> float:
+        """Largest estimated gap of a good arm: 2 alpha gamma / beta_j."""
+        return 2.0 * self.alpha * self.gamma / self.beta(block)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """Where the authors' published code departs from the paper.
+
+    `share` of the optimal design over the good arms in OP's answer; `lowest_index` that is replayed and compared;
+    `threshold` 4 c0 mu_{min(m, k)} ("smaller_index") or 4 c0 (mu_m + mu_k) / 2 ("mean_level"); `test_block`: whether a
+    whole block is tested when it ends.
+
+    >>> Variant.paper()
+    Variant(share=0.5, lowest_index=0, threshold='smaller_index', test_block=True)
+    """
+
+    share: float = 0.5
+    lowest_index: int = 0
+    threshold: Literal["smaller_index", "mean_level"] = "smaller_index"
+    test_block: bool = True
+
+    def __post_init__(self) -> None:
+        if not 0 < self.share < 1:
+            raise InputError(f"share must lie in (0, 1), got {self.share!r}")
+        if isinstance(self.lowest_index, bool) or not isinstance(self.lowest_index, int) or self.lowest_index < 0:
+            raise InputError(f"lowest_index must be a whole number of at least 0, got {self.lowest_index!r}")
+        if self.threshold not in ("smaller_index", "mean_level"):
+            raise InputError(f"threshold must be 'smaller_index' or 'mean_level', got {self.threshold!r}")
+
+    @classmethod
+    def paper(cls) -> Variant:
+        """As the paper writes it."""
+        return cls()
+
+    @classmethod
+    def published(cls) -> Variant:
+        """As the authors' code runs it."""
+        return cls(share=0.2, lowest_index=4, threshold="mean_level", test_block=False)
+
+    def test_threshold(self, levels: Levels, index: int, compared_with: int) -> float:
+        """Threshold for a replay of index `index` against the blocks up to `compared_with`."""
+        if self.threshold == "mean_level":
+            return 4.0 * levels.c0 * (levels.level(index) + levels.level(compared_with)) / 2.0
+        return 4.0 * levels.c0 * levels.level(min(index, compared_with))
+
+
+def subgaussian_range(*, bound: float, noise: float, horizon: int, confidence: float) -> tuple[float, float]:
+    """Reward range that holds all `horizon` rewards with probability 1 - confidence, for `noise`-sub-Gaussian noise.
+
+    The paper's truncation (appendix D): |r| <= `bound` plus sqrt(2 R^2 log(T / delta)) of noise. Pass it as
+    `reward_range` together with `out_of_range="clip"`.
+
+    >>> low, high = subgaussian_range(bound=0.8, noise=0.1, horizon=10_000, confidence=0.01)
+    >>> round(high, 3)
+    1.326
+    """
+    if not (noise >= 0 and bound >= 0 and horizon >= 1 and 0 < confidence < 1):
+        raise InputError(
+            f"wants bound >= 0, noise >= 0, horizon >= 1 and confidence in (0, 1), got {bound!r}, {noise!r}, "
+            f"{horizon!r}, {confidence!r}"
+        )
+    reach = bound + noise * math.sqrt(2.0 * math.log(horizon / confidence))
+    return -reach, reach
+
+
+TUNED = Constants()

@@ -1,0 +1,126 @@
+"""Decisions whose reward has not come yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from driftbandits.errors import UnknownDecisionError
+from driftbandits.types import Floats, Ints
+
+ROW = np.dtype([("id", "<i8"), ("arm", "<i8"), ("law", "<i8"), ("tag", "<i8"), ("probability", "<f8")])
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """Rewards told together, in the order of their rounds; `rewards` are on the internal scale [-1, 1].
+
+    `laws` are the numbers of the laws the arms were drawn from, `tags` what the policy stamped on the rounds.
+    """
+
+    ids: Ints
+    arms: Ints
+    laws: Ints
+    tags: Ints
+    probabilities: Floats
+    rewards: Floats
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+class Pending:
+    """A table of open decisions, sorted by id, that costs memory only for what is open.
+
+    Rows are appended at the end (ids only grow), found by bisection and struck out by marking; the table is packed
+    when half of it is struck out. Beyond `limit` open decisions the oldest are dropped.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.dropped = 0
+        self._rows: npt.NDArray[np.void] = np.empty(64, dtype=ROW)
+        self._open = np.zeros(64, dtype=np.bool_)
+        self._size = 0
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def add(self, ids: Ints, arms: Ints, probabilities: Floats, law: int, tag: int) -> None:
+        """Append decisions drawn from one law in one stretch."""
+        start, stop = self._room(len(ids))
+        rows = self._rows[start:stop]
+        rows["id"], rows["arm"], rows["probability"] = ids, arms, probabilities
+        rows["law"], rows["tag"] = law, tag
+        self._open[start:stop] = True
+        self._count += len(ids)
+        if self._count > self.limit:
+            oldest = np.flatnonzero(self._open[: self._size])[: self._count - self.limit]
+            self.dropped += len(oldest)
+            self._strike(oldest)
+
+    def find(self, ids: Ints, *, asked: int) -> Ints:
+        """Positions of `ids` in the table; an error naming the first id that is not open."""
+        known = self._rows["id"][: self._size]
+        where = np.searchsorted(known, ids)
+        inside = np.minimum(where, max(self._size - 1, 0))
+        good = (known[inside] == ids) & self._open[inside] if self._size else np.zeros(len(ids), dtype=np.bool_)
+        if not good.all():
+            wrong = int(ids[int(np.argmin(good))])
+            raise UnknownDecisionError(self._reason(wrong, asked))
+        if len(ids) > 1 and (np.diff(np.sort(ids)) == 0).any():
+            ordered = np.sort(ids)
+            twice = int(ordered[:-1][np.diff(ordered) == 0][0])
+            raise UnknownDecisionError(f"decision {twice} appears twice in one call; tell each reward once")
+        return np.asarray(inside, dtype=np.int64)
+
+    def _reason(self, wrong: int, asked: int) -> str:
+        if not 0 <= wrong < asked:
+            return f"no decision has the id {wrong}; ids given out so far run from 0 to {asked - 1}"
+        note = f" (or dropped by pending_limit={self.limit})" if self.dropped else ""
+        return f"decision {wrong} is already told or forgotten{note}; each reward can be told once"
+
+    def take(self, where: Ints) -> npt.NDArray[np.void]:
+        """Strike out the rows at `where` and give them."""
+        rows = self._rows[where]
+        self._strike(where)
+        return rows
+
+    def rows(self) -> npt.NDArray[np.void]:
+        """Copy of the open rows, oldest first."""
+        return self._rows[: self._size][self._open[: self._size]].copy()
+
+    def load(self, rows: npt.NDArray[np.void], dropped: int) -> None:
+        """Replace the table."""
+        self.__init__(self.limit)  # type: ignore[misc]
+        self.dropped = dropped
+        start, stop = self._room(len(rows))
+        self._rows[start:stop] = rows
+        self._open[start:stop] = True
+        self._count = len(rows)
+
+    def _strike(self, where: Ints) -> None:
+        self._open[where] = False
+        self._count -= len(where)
+        if self._count == 0:
+            self._size = 0
+        elif self._count < self._size // 2:
+            self._pack()
+
+    def _pack(self) -> None:
+        kept = self.rows()
+        self._rows[: len(kept)] = kept
+        self._open[: len(kept)] = True
+        self._size = len(kept)
+
+    def _room(self, count: int) -> tuple[int, int]:
+        start, stop = self._size, self._size + count
+        if stop > len(self._rows):
+            capacity = max(stop, 2 * len(self._rows))
+            self._rows = np.concatenate([self._rows[:start], np.empty(capacity - start, dtype=ROW)])
+            self._open = np.concatenate([self._open[:start], np.zeros(capacity - start, dtype=np.bool_)])
+        self._size = stop
+        return start, stop

@@ -1,0 +1,35 @@
+"""How well changes were found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Detection:
+    """What became of the true changes of a run: `delays` of those found, `missed` ones, `false_alarms`.
+
+    A true change counts as found by the first alarm after it and before the next true change; every other alarm is
+    false.
+    """
+
+    delays: tuple[int, ...]
+    missed: int
+    false_alarms: int
+
+
+def detections(true_changes: Sequence[int], alarms: Sequence[int]) -> Detection:
+    """Match alarms (first round of a new epoch) with true changes (first round of a new reward function).
+
+    >>> detections([100, 500], [130, 140])
+    Detection(delays=(30,), missed=1, false_alarms=1)
+    """
+    truth = sorted(int(t) for t in true_changes)
+    rounds = sorted(int(a) for a in alarms)
+    delays = []
+    for change, following in zip(truth, [*truth[1:], None], strict=True):
+        found = [a for a in rounds if a > change and (following is None or a <= following)]
+        if found:
+            delays.append(found[0] - change)
+    return Detection(delays=tuple(delays), missed=len(truth) - len(delays), false_alarms=len(rounds) - len(delays))
