@@ -1,0 +1,6 @@
+"""The log-det design problem: which law over arms teaches most for its cost."""
+
+from driftbandits.design.result import Design, Status
+from driftbandits.design.solve import solve_design
+
+__all__ = ["Design", "Status", "solve_design"]

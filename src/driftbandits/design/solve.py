@@ -1,0 +1,200 @@
+"""The front door: check what was asked, choose a method, hand back a certified design."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from driftbandits.arms import ArmSet
+from driftbandits.design.active_set import solve_active_set
+from driftbandits.design.interior_point import solve_interior_point
+from driftbandits.design.problem import DesignProblem
+from driftbandits.design.result import Design, Status
+from driftbandits.design.starting_point import possible_support
+from driftbandits.errors import ConvergenceError, InputError
+from driftbandits.types import Floats, Ints
+
+_INTERIOR_POINT_ARMS = 200  # beyond, the interior point's N^3 loses against pricing all arms a few times
+
+
+class _Method(Protocol):
+    def __call__(
+        self, problem: DesignProblem, *, tolerance: float, warm_start: Floats | None = None
+    ) -> Design: ...
+
+
+_METHODS: dict[str, _Method] = {"interior_point": solve_interior_point, "active_set": solve_active_set}
+
+
+def solve_design(
+    arms: ArmSet | Floats,
+    costs: Any = None,
+    *,
+    regulariser: float,
+    tolerance: float = 1e-6,
+    candidates: Any = None,
+    warm_start: Any = None,
+    method: str = "auto",
+) -> Design:
+    """Find the law over arms that minimises its cost less the log-determinant of what it teaches.
+
+        minimise  costs'p - log det(Phi' diag(p) Phi + regulariser I)   over the probability simplex
+
+    With costs zero this is the optimal design pi; with costs beta * gaps it is the law P* of OP (paper, section 4).
+
+    Parameters
+    ----------
+    arms : ArmSet, or an (N, r) array taken as the features Phi themselves
+    costs : (N,) finite numbers, by default zero; a constant added to all of them changes nothing
+    regulariser : > 0; lambda, sigma/T in the paper
+    tolerance : > 0; the certified gap to reach. It is absolute, and the arithmetic is double: where leverages reach
+        1e6 (a regulariser of 1e-6 together with costs of 1e6) gaps below about 1e-8 drown in rounding.
+    candidates : indices or boolean mask (N,) of the arms that may be used, by default all
+    warm_start : (N,) a law to start from, for example the previous block's
+    method : "interior_point", "active_set", or "auto", which chooses by the number of arms
+
+    Returns a Design with probabilities (N,), zero off the candidates, and a gap over all candidates evaluated at those
+    very probabilities. Raises InputError for unusable values, ConvergenceError with the best law as `best` if the
+    tolerance is out of reach.
+
+    >>> design = solve_design(np.eye(3), costs=[0.0, 0.0, 100.0], regulariser=0.1)
+    >>> design.probabilities
+    array([0.5, 0.5, 0. ])
+    """
+    features = _read_features(arms)
+    count = features.shape[0]
+    costs = _read_costs(costs, count)
+    regulariser = _positive("regulariser", regulariser, "sigma / T in the paper; 1e-2 is usual")
+    tolerance = _positive("tolerance", tolerance, "1e-6 is usual")
+    rows = _read_candidates(candidates, count)
+    law = None if warm_start is None else _read_law(warm_start, count)
+    if method != "auto" and method not in _METHODS:
+        raise InputError(f"method must be 'auto' or one of {sorted(_METHODS)}, got {method!r}")
+
+    problem, rows = _reduce(features, costs, regulariser, rows)
+    if method == "auto":
+        method = "interior_point" if problem.size <= _INTERIOR_POINT_ARMS else "active_set"
+    found = _METHODS[method](problem, tolerance=tolerance, warm_start=_restrict_law(law, rows))
+    design = _whole(found, rows, count)
+    if design.status is not Status.OPTIMAL:
+        raise ConvergenceError(_explain(design, problem, tolerance, method), best=design)
+    return design
+
+
+def _reduce(
+    features: Floats, costs: Floats | None, regulariser: float, rows: Ints | None
+) -> tuple[DesignProblem, Ints | None]:
+    """The problem on the candidates that can carry mass, with costs from zero up; None stands for all arms."""
+    if rows is not None:
+        features = features[rows]
+        costs = None if costs is None else costs[rows]
+    if costs is None or (costs == costs[0]).all():
+        return DesignProblem(features, np.zeros(features.shape[0]), regulariser), rows
+    problem = DesignProblem(features, costs - costs.min(), regulariser)
+    mask = possible_support(problem)
+    if mask.all():
+        return problem, rows
+    kept = np.flatnonzero(mask)
+    return problem.restrict(kept), kept if rows is None else rows[kept]
+
+
+def _restrict_law(law: Floats | None, rows: Ints | None) -> Floats | None:
+    """The warm start on the arms solved for; none if it has no mass there."""
+    if law is None or rows is None:
+        return law
+    part = law[rows]
+    total = float(part.sum())
+    return part / total if total > 0.0 else None
+
+
+def _whole(found: Design, rows: Ints | None, count: int) -> Design:
+    if rows is None:
+        law = found.probabilities
+    else:
+        law = np.zeros(count)
+        law[rows] = found.probabilities
+    law.flags.writeable = False
+    return Design(law, found.gap, found.status, found.iterations, found.log_det)
+
+
+def _explain(design: Design, problem: DesignProblem, tolerance: float, method: str) -> str:
+    return (
+        f"{method} {'ran out of iterations' if design.status is Status.ITERATION_LIMIT else 'stalled'} at a gap of "
+        f"{design.gap:.2e} after {design.iterations} iterations, above the tolerance {tolerance:.2e} "
+        f"({problem.size} arms of rank {problem.rank}, regulariser {problem.regulariser:.1e}, costs up to "
+        f"{float(problem.costs.max()):.1e}): leverages this large leave no more digits in double precision; raise the "
+        f"tolerance or the regulariser, or use the law in `best`"
+    )
+
+
+def _read_features(arms: ArmSet | Floats) -> Floats:
+    given = arms.features if isinstance(arms, ArmSet) else arms
+    try:
+        features: Floats = np.ascontiguousarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"arms must be an ArmSet or an (N, r) array of features, got {type(arms).__name__}") from None
+    if features.ndim != 2 or 0 in features.shape:
+        raise InputError(f"features must have shape (arms, rank) with at least one of each, got {features.shape}")
+    # An ArmSet has checked its own; the sum of a float array is not finite if any entry is not.
+    if not isinstance(arms, ArmSet) and not np.isfinite(features.sum()):
+        raise InputError("features must be finite numbers; fill or drop missing values first")
+    return features
+
+
+def _read_vector(name: str, given: Any, count: int) -> Floats:
+    try:
+        vector: Floats = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} must be {count} numbers, one an arm, got {given!r}") from None
+    if vector.shape != (count,):
+        raise InputError(f"{name} must have shape ({count},), one number an arm, got {vector.shape}")
+    if not np.isfinite(vector).all():
+        arm = int(np.argmin(np.isfinite(vector)))
+        raise InputError(f"{name}[{arm}] is {vector[arm]}; leave an arm out with candidates=... instead")
+    return vector
+
+
+def _read_costs(costs: Any, count: int) -> Floats | None:
+    return None if costs is None else _read_vector("costs", costs, count)
+
+
+def _read_law(law: Any, count: int) -> Floats:
+    vector = _read_vector("warm_start", law, count)
+    total = float(vector.sum())
+    if float(vector.min()) < 0.0 or abs(total - 1.0) > 1e-6:
+        raise InputError(
+            f"warm_start must be probabilities: smallest entry {float(vector.min()):.3g}, sum {total:.9g}; "
+            f"clip it at zero and divide it by its sum, or leave it out"
+        )
+    return vector
+
+
+def _read_candidates(candidates: Any, count: int) -> Ints | None:
+    if candidates is None:
+        return None
+    given = np.asarray(candidates)
+    if given.dtype == np.bool_:
+        if given.shape != (count,):
+            raise InputError(f"a mask of candidates must have shape ({count},), got {given.shape}")
+        rows = np.flatnonzero(given)
+    elif given.ndim == 1 and (given.size == 0 or np.issubdtype(given.dtype, np.integer)):
+        rows = np.unique(given).astype(np.int64)
+    else:
+        raise InputError(f"candidates must be arm indices or a boolean mask, got {given.dtype} of shape {given.shape}")
+    if rows.size == 0:
+        raise InputError("candidates is empty; name at least one arm, or leave it out to allow all")
+    if rows[0] < 0 or rows[-1] >= count:
+        outside = int(rows[0] if rows[0] < 0 else rows[-1])
+        raise InputError(f"candidates holds {outside}, but the arms are numbered 0 to {count - 1}")
+    return rows
+
+
+def _positive(name: str, given: float, hint: str) -> float:
+    try:
+        value = float(given)
+    except (TypeError, ValueError):
+        value = np.nan
+    if not (0.0 < value < np.inf):
+        raise InputError(f"{name} must be a positive finite number ({hint}), got {given!r}")
+    return value
