@@ -62,13 +62,13 @@ def solve_design(
     >>> design.probabilities
     array([0.5, 0.5, 0. ])
     """
-    features = _read_features(arms)
+    features = read_features(arms)
     count = features.shape[0]
     costs = _read_costs(costs, count)
-    regulariser = _positive("regulariser", regulariser, "sigma / T in the paper; 1e-2 is usual")
-    tolerance = _positive("tolerance", tolerance, "1e-6 is usual")
+    regulariser = read_positive("regulariser", regulariser, "sigma / T in the paper; 1e-2 is usual")
+    tolerance = read_positive("tolerance", tolerance, "1e-6 is usual")
     rows = _read_candidates(candidates, count)
-    law = None if warm_start is None else _read_law(warm_start, count)
+    law = None if warm_start is None else read_law("warm_start", warm_start, count)
     if method != "auto" and method not in _METHODS:
         raise InputError(f"method must be 'auto' or one of {sorted(_METHODS)}, got {method!r}")
 
@@ -128,7 +128,7 @@ def _explain(design: Design, problem: DesignProblem, tolerance: float, method: s
     )
 
 
-def _read_features(arms: ArmSet | Floats) -> Floats:
+def read_features(arms: ArmSet | Floats) -> Floats:
     given = arms.features if isinstance(arms, ArmSet) else arms
     try:
         features: Floats = np.ascontiguousarray(given, dtype=np.float64)
@@ -159,12 +159,12 @@ def _read_costs(costs: Any, count: int) -> Floats | None:
     return None if costs is None else _read_vector("costs", costs, count)
 
 
-def _read_law(law: Any, count: int) -> Floats:
-    vector = _read_vector("warm_start", law, count)
+def read_law(name: str, law: Any, count: int) -> Floats:
+    vector = _read_vector(name, law, count)
     total = float(vector.sum())
     if float(vector.min()) < 0.0 or abs(total - 1.0) > 1e-6:
         raise InputError(
-            f"warm_start must be probabilities: smallest entry {float(vector.min()):.3g}, sum {total:.9g}; "
+            f"{name} must be probabilities: smallest entry {float(vector.min()):.3g}, sum {total:.9g}; "
             f"clip it at zero and divide it by its sum, or leave it out"
         )
     return vector
@@ -190,7 +190,7 @@ def _read_candidates(candidates: Any, count: int) -> Ints | None:
     return rows
 
 
-def _positive(name: str, given: float, hint: str) -> float:
+def read_positive(name: str, given: float, hint: str) -> float:
     try:
         value = float(given)
     except (TypeError, ValueError):
