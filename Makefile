@@ -43,13 +43,13 @@ coverage: .venv/ready
 	$(BIN)/pytest -n auto --cov --cov-report=term-missing
 
 reproduce: .venv/ready
-	$(BIN)/python -m driftbandits.experiments.reproduce
+	$(BIN)/python -m driftbandits.cli reproduce
 
 bench: .venv/ready
 	$(BIN)/python -m benchmarks
 
 tune: .venv/ready
-	$(BIN)/python -m driftbandits.tuning.constants
+	$(BIN)/python -m driftbandits.cli tune
 
 clean:
 	rm -rf .venv .venv-core build results

@@ -1,0 +1,95 @@
+"""Command line: thin argument parsing over public functions."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from driftbandits import __version__, environments
+from driftbandits.errors import DriftbanditsError
+from driftbandits.experiments.catalogue import EXPERIMENTS, Experiment, find_experiment
+from driftbandits.experiments.results import as_markdown, cell_table, curve_table, summary_table
+from driftbandits.experiments.runner import cells_of, progress_bar, run_cells
+from driftbandits.plots.data import regret_curves
+from driftbandits.plots.figures import regret_figure
+from driftbandits.tuning.constants import tune
+
+
+def reproduce(ids: Sequence[str], *, out: Path, jobs: int, seeds: int | None) -> None:
+    """Run experiments of the catalogue; write tables and the regret figure to `out`; print the summary."""
+    experiments = [find_experiment(name) for name in (ids or EXPERIMENTS)]
+    cells = [cell for experiment in experiments for cell in cells_of(experiment, seeds=experiment.seeds[:seeds])]
+    out.mkdir(parents=True, exist_ok=True)
+    begun = time.perf_counter()
+    with progress_bar(len(cells), "runs") as advance:
+        results = run_cells(cells, jobs=jobs, progress=advance)
+    table, curves = cell_table(results), curve_table(results)
+    summary = summary_table(table)
+    table.to_parquet(out / "cells.parquet")
+    curves.to_parquet(out / "curves.parquet")
+    (out / "summary.md").write_text(as_markdown(summary))
+    summary.to_csv(out / "summary.csv", index=False)
+    figure = regret_figure(
+        [
+            {
+                "curves": regret_curves(curves, table, experiment.id),
+                "title": experiment.title,
+                "true_changes": _true_changes(experiment),
+            }
+            for experiment in experiments
+        ]
+    )
+    figure.savefig(out / "regret.png")
+    figure.savefig(out / "regret.pdf")
+    notes = {
+        "version": __version__,
+        "python": platform.python_version(),
+        "seconds": round(time.perf_counter() - begun, 1),
+        "experiments": [experiment.id for experiment in experiments],
+        "policies": {p.label: {k: repr(v) for k, v in p.settings.items()} for e in experiments for p in e.policies},
+    }
+    (out / "run.json").write_text(json.dumps(notes, indent=2) + "\n")
+    print(as_markdown(summary))
+    print(
+        f"{len(cells)} runs in {notes['seconds']} s. Table: {out / 'summary.md'}; figure: {out / 'regret.png'} and "
+        f".pdf; every run: {out / 'cells.parquet'}; curves: {out / 'curves.parquet'}"
+    )
+
+
+def _true_changes(experiment: Experiment) -> list[int]:
+    world = environments.create(experiment.environment, seed=experiment.seeds[0], **experiment.settings)
+    return [int(t) for t in world.change_rounds]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Entry point; 0 on success, 1 on an error of ours, 2 on wrong usage."""
+    parser = argparse.ArgumentParser(prog="driftbandits", description="Kernel bandits that notice when the world changes.")
+    parser.add_argument("--version", action="version", version=f"driftbandits {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True)
+    run = commands.add_parser("reproduce", help="run the paper's experiments; write tables and figures")
+    run.add_argument("ids", nargs="*", help=f"experiments, by default all: {', '.join(EXPERIMENTS)}")
+    run.add_argument("--out", type=Path, default=Path("results/reproduce"), help="folder for tables and figures")
+    run.add_argument("--jobs", type=int, default=-1, help="processes; -1: one a core")
+    run.add_argument("--seeds", type=int, default=None, help="only the first so many seeds")
+    tuning = commands.add_parser("tune", help="search the constants of ADA-OPKB on tuning seeds")
+    tuning.add_argument("--out", type=Path, default=Path("results/tune"), help="folder for the table of trials")
+    tuning.add_argument("--jobs", type=int, default=-1, help="processes; -1: one a core")
+    options = parser.parse_args(arguments)
+    try:
+        if options.command == "reproduce":
+            reproduce(options.ids, out=options.out, jobs=options.jobs, seeds=options.seeds)
+        else:
+            tune(out=options.out, jobs=options.jobs)
+    except DriftbanditsError as error:
+        print(f"driftbandits: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

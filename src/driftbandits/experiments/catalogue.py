@@ -1,0 +1,78 @@
+"""The experiments as literals: which policies play which world, on which seeds.
+
+Evaluation seeds count from 0. Tuning seeds count from 1,000,000 and are never used for a figure.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from driftbandits.errors import InputError
+from driftbandits.policies import Constants, Variant
+
+EVALUATION_SEEDS = tuple(range(25))
+TUNING_SEEDS = tuple(range(1_000_000, 1_000_064))
+
+
+@dataclass(frozen=True)
+class PolicySpec:
+    """A policy as a figure shows it: its label, registered name and settings."""
+
+    label: str
+    name: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A world by its registered name, the policies that play it, and the seeds."""
+
+    id: str
+    title: str
+    environment: str
+    settings: Mapping[str, Any]
+    policies: tuple[PolicySpec, ...]
+    seeds: tuple[int, ...] = EVALUATION_SEEDS
+
+
+ADA_OPKB = PolicySpec("ADA-OPKB", "AdaOPKB")
+ADA_OPKB_PUBLISHED = PolicySpec(
+    "ADA-OPKB (published)", "AdaOPKB", {"constants": Constants.published(), "variant": Variant.published()}
+)
+OPKB_PLAIN = PolicySpec("OPKB", "OPKB")
+
+EXPERIMENTS: dict[str, Experiment] = {
+    experiment.id: experiment
+    for experiment in (
+        Experiment(
+            id="switching/1",
+            title="Environment 1: one switch",
+            environment="switching/1",
+            settings={"dimension": 10, "horizon": 10_000},
+            policies=(ADA_OPKB, ADA_OPKB_PUBLISHED, OPKB_PLAIN),
+        ),
+        Experiment(
+            id="switching/2",
+            title="Environment 2: two switches",
+            environment="switching/2",
+            settings={"dimension": 10, "horizon": 10_000},
+            policies=(ADA_OPKB, ADA_OPKB_PUBLISHED, OPKB_PLAIN),
+        ),
+    )
+}
+
+
+def find_experiment(name: str) -> Experiment:
+    """The experiment with this id.
+
+    >>> find_experiment("switching/2").title
+    'Environment 2: two switches'
+    """
+    if name not in EXPERIMENTS:
+        near = difflib.get_close_matches(name, EXPERIMENTS, n=1)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise InputError(f"no experiment is called {name!r}; {hint}known: {', '.join(EXPERIMENTS)}")
+    return EXPERIMENTS[name]

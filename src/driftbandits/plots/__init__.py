@@ -1,0 +1,1 @@
+"""Plots: `data` computes the small table behind a plot, `figures` draws it."""

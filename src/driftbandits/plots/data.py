@@ -1,0 +1,42 @@
+"""What a regret figure shows, as tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from driftbandits.types import Floats, Ints
+
+
+@dataclass(frozen=True)
+class RegretCurve:
+    """Mean cumulative regret of one policy with its standard error, and the rounds at which it found changes."""
+
+    policy: str
+    seeds: int
+    rounds: Ints
+    mean: Floats
+    standard_error: Floats
+    changes: Ints
+
+
+def regret_curves(curves: pd.DataFrame, cells: pd.DataFrame, experiment: str) -> list[RegretCurve]:
+    """The curves of one experiment, in the order of its policies."""
+    result = []
+    here = curves[curves["experiment"] == experiment]
+    for policy, group in here.groupby("policy", sort=False):
+        table = group.pivot_table(index="round", columns="seed", values="regret")
+        runs = cells[(cells["experiment"] == experiment) & (cells["policy"] == policy)]
+        result.append(
+            RegretCurve(
+                policy=str(policy),
+                seeds=table.shape[1],
+                rounds=table.index.to_numpy(dtype=np.int64),
+                mean=table.mean(axis=1).to_numpy(),
+                standard_error=table.sem(axis=1).fillna(0.0).to_numpy(),
+                changes=np.array(sorted(t for found in runs["changes"] for t in found), dtype=np.int64),
+            )
+        )
+    return result

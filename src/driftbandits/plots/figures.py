@@ -1,0 +1,73 @@
+"""Draws what `data` computed. No function shows a window or changes matplotlib's settings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
+
+from driftbandits.plots.data import RegretCurve
+
+# Okabe and Ito: told apart with any kind of colour vision; line styles repeat the distinction in grey.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+STYLES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
+
+
+def draw_regret(
+    axes: Axes, curves: Sequence[RegretCurve], *, title: str, true_changes: Sequence[int], colours: dict[str, int]
+) -> None:
+    """Mean cumulative regret with bands of one standard error; dotted lines at true changes, ticks at found ones."""
+    for change in true_changes:
+        axes.axvline(change, color="0.45", linestyle=":", linewidth=1.0, zorder=0)
+    top = max(float((c.mean + c.standard_error).max()) for c in curves)
+    row = 0
+    for curve in curves:
+        number = colours[curve.policy] % len(COLOURS)
+        colour, style = COLOURS[number], STYLES[number]
+        axes.plot(curve.rounds, curve.mean, color=colour, linestyle=style, label=curve.policy, linewidth=1.6)
+        axes.fill_between(
+            curve.rounds,
+            curve.mean - curve.standard_error,
+            curve.mean + curve.standard_error,
+            color=colour,
+            alpha=0.2,
+            linewidth=0,
+        )
+        if len(curve.changes):
+            row += 1
+            height = [-0.055 * top * row] * len(curve.changes)
+            axes.plot(curve.changes, height, "|", color=colour, markersize=6, markeredgewidth=0.9, clip_on=False)
+    axes.set_ylim(-0.055 * top * (row + 0.8), 1.04 * top)
+    axes.set_xlim(0, int(curves[0].rounds[-1]))
+    axes.set_title(title, fontsize=10)
+    axes.set_xlabel("round")
+    axes.set_ylabel("cumulative regret (reward units)")
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 0 else ""))
+    axes.grid(alpha=0.25, linewidth=0.5)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+
+
+def regret_figure(panels: Sequence[dict[str, Any]]) -> Figure:
+    """One panel an experiment, side by side; a panel holds the arguments of `draw_regret` as `curves`, `title`, `true_changes`."""
+    labels: dict[str, int] = {}
+    for panel in panels:
+        for curve in panel["curves"]:
+            labels.setdefault(curve.policy, len(labels))
+    figure = Figure(figsize=(4.1 * len(panels), 3.4), layout="constrained", dpi=200)
+    for number, panel in enumerate(panels):
+        axes = figure.add_subplot(1, len(panels), number + 1)
+        draw_regret(axes, panel["curves"], title=panel["title"], true_changes=panel["true_changes"], colours=labels)
+        if number == 0:
+            axes.legend(frameon=False, fontsize=8, loc="upper left")
+    seeds = min(curve.seeds for panel in panels for curve in panel["curves"])
+    figure.supxlabel(
+        f"mean of {seeds} seeds, bands: one standard error; dotted lines: true changes; ticks below zero: changes found",
+        fontsize=7,
+        color="0.3",
+    )
+    return figure

@@ -1,0 +1,1 @@
+"""Tuning: searches on tuning seeds only."""
