@@ -1,0 +1,222 @@
+"""What every world can do: give its means for any rounds in any order, and rewards under common noise."""
+
+from __future__ import annotations
+
+import operator
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from driftbandits.arms import ArmSet
+from driftbandits.environments.checks import check_arm_set, check_integer
+from driftbandits.environments.noise import Noise
+from driftbandits.environments.truth import Piece, Truth, measure
+from driftbandits.errors import InputError
+from driftbandits.seeding import check_seed, stream
+from driftbandits.types import Floats, Ints, read_only
+
+CHUNK = 4096  # uniforms a stream; changing it changes every simulated reward
+CELLS = 2**20  # most means held at once by the default implementations: 8 MiB
+
+
+class Environment(ABC):
+    """A world of N arms over T rounds, counted from 0, whose means and noise do not depend on who plays.
+
+    The reward of round t is F^-1(u_t) for the noise distribution F with mean r_t(x_t); u_t comes from a
+    stream that names the seed and the round only. So every policy meets the same problem and the same noise.
+
+    A subclass gives `means` (a pure function of the rounds) and `_settings`; it may override `means_of`,
+    `best` and `_pieces` where it knows a cheaper way, with the same numbers bit for bit.
+
+    Parameters
+    ----------
+    arms : ArmSet of N arms
+    horizon : T, at least 1
+    noise : distribution of rewards around their means
+    mean_range : (low, high), an interval that holds every mean
+    name : what tables and plots call this world
+
+    Raises InputError for rounds outside [0, T) and for means the noise cannot serve.
+    """
+
+    def __init__(
+        self, arms: ArmSet, *, horizon: int, noise: Noise, mean_range: tuple[float, float], name: str
+    ) -> None:
+        if not isinstance(noise, Noise):
+            raise InputError(f"noise must be a Noise such as Gaussian(0.1), got {noise!r}")
+        noise.check(*mean_range)
+        self._arms = check_arm_set(arms)
+        self._horizon = check_integer(horizon, "horizon", least=1)
+        self._noise = noise
+        self._mean_range = (float(mean_range[0]), float(mean_range[1]))
+        self._name = str(name)
+
+    @property
+    def arms(self) -> ArmSet:
+        """The arms."""
+        return self._arms
+
+    @property
+    def horizon(self) -> int:
+        """T, the number of rounds."""
+        return self._horizon
+
+    @property
+    def noise(self) -> Noise:
+        """Distribution of rewards around their means."""
+        return self._noise
+
+    @property
+    def name(self) -> str:
+        """What tables and plots call this world."""
+        return self._name
+
+    @property
+    def mean_range(self) -> tuple[float, float]:
+        """Interval that holds every mean; the smallest one where the means are known one by one."""
+        return self._mean_range
+
+    @property
+    def reward_range(self) -> tuple[float, float]:
+        """Interval that holds every reward; infinite where the noise is unbounded."""
+        return self._noise.range(*self._mean_range)
+
+    @abstractmethod
+    def means(self, start: int, size: int = 1) -> Floats:
+        """Mean rewards r_t(x) of rounds start, ..., start + size - 1, shape (size, N); may be read-only."""
+
+    @abstractmethod
+    def _settings(self) -> dict[str, Any]:
+        """Keyword settings after the arms, for the repr."""
+
+    def means_of(self, start: int, arms: npt.ArrayLike) -> Floats:
+        """Means of the arms chosen in rounds start, start + 1, ..., shape (n,)."""
+        chosen = self._check_choice(start, arms)
+        result = np.empty(len(chosen))
+        for first, size in self._stretches(start, len(chosen)):
+            here = slice(first - start, first - start + size)
+            result[here] = self.means(first, size)[np.arange(size), chosen[here]]
+        return result
+
+    def best(self, start: int, size: int = 1) -> Floats:
+        """Largest mean of each of rounds start, ..., start + size - 1, shape (size,)."""
+        self._check_rounds(start, size)
+        result = np.empty(size)
+        for first, count in self._stretches(start, size):
+            result[first - start : first - start + count] = self.means(first, count).max(axis=1)
+        return result
+
+    def rewards(self, start: int, arms: npt.ArrayLike, seed: int) -> Floats:
+        """Rewards of the arms chosen in rounds start, start + 1, ..., shape (n,), under noise `seed`."""
+        means = self.means_of(start, arms)
+        return self._noise.sample(means, uniforms(seed, start, len(means)))
+
+    @cached_property
+    def truth(self) -> Truth:
+        """How the world changes, measured once on first use."""
+        return measure(self._pieces())
+
+    @property
+    def change_rounds(self) -> Ints:
+        """First rounds (from 0) of each new reward function, shape (segments - 1,), read-only."""
+        return self.truth.change_rounds
+
+    @property
+    def segments(self) -> int:
+        """L_T: 1 + the number of changes."""
+        return self.truth.segments
+
+    @property
+    def variation(self) -> float:
+        """V_T: the sum over rounds of max_x |r_{t+1}(x) - r_t(x)|."""
+        return self.truth.variation
+
+    @property
+    def best_arm_changes(self) -> int:
+        """Least number of changes of arm that always playing a best one needs."""
+        return self.truth.best_arm_changes
+
+    def _pieces(self) -> Iterator[Piece]:
+        for first, size in self._stretches(0, self._horizon):
+            yield np.arange(first, first + size), self.means(first, size)
+
+    def _stretches(self, start: int, size: int) -> Iterator[tuple[int, int]]:
+        """Cut rounds into (first, size) of at most CELLS means each."""
+        rows = max(1, CELLS // len(self._arms))
+        for first in range(start, start + size, rows):
+            yield first, min(rows, start + size - first)
+
+    def _check_rounds(self, start: int, size: int) -> None:
+        try:
+            inside = min(operator.index(start), operator.index(size)) >= 0 and start + size <= self._horizon
+        except TypeError:
+            raise InputError(f"rounds must be whole numbers, got start {start!r} and size {size!r}") from None
+        if not inside:
+            raise InputError(
+                f"{size} rounds from round {start} are not all in this world, which has rounds 0 to "
+                f"{self._horizon - 1}; ask for fewer, or build it with a longer horizon"
+            )
+
+    def _check_choice(self, start: int, arms: npt.ArrayLike) -> npt.NDArray[np.integer[Any]]:
+        chosen = np.asarray(arms)
+        if chosen.ndim != 1 or (chosen.dtype.kind not in "iu" and chosen.size):
+            raise InputError(
+                f"arms must be a row of whole numbers, got {chosen.dtype} of shape {chosen.shape}"
+            )
+        self._check_rounds(start, chosen.size)
+        if chosen.size == 0:
+            return chosen.astype(np.int64)
+        # one round at a time is the live case, and two reductions would be most of its cost
+        low, high = (chosen[0],) * 2 if chosen.size == 1 else (chosen.min(), chosen.max())
+        if low < 0 or high >= len(self._arms):
+            raise InputError(
+                f"arm {int(low if low < 0 else high)} does not exist; arms are 0 to {len(self._arms) - 1}"
+            )
+        return chosen
+
+    def __repr__(self) -> str:
+        settings = ", ".join(f"{key}={value!r}" for key, value in self._settings().items())
+        return f"{type(self).__name__}({self._arms!r}, {settings}, noise={self._noise!r})"
+
+
+class Shape(tuple[int, ...]):
+    """Stands for an array in a repr.
+
+    >>> Shape((3, 100))
+    <3 x 100 array>
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"<{' x '.join(map(str, self))} array>"
+
+
+def uniforms(seed: int, start: int, size: int) -> Floats:
+    """Uniform numbers in [0, 1) of rounds start, ..., start + size - 1, shape (size,), the same in any order.
+
+    Round t has place t mod CHUNK in the stream (seed, "noise", t div CHUNK).
+
+    >>> bool((uniforms(0, 4000, 200)[150:] == uniforms(0, 4150, 50)).all())
+    True
+    """
+    if seed is None:
+        raise InputError("seed must be a number here, or no two calls would agree; got None")
+    number = check_seed(seed)
+    if start < 0 or size < 0:
+        raise InputError(f"start and size must not be negative, got {start!r} and {size!r}")
+    chunk, place = divmod(operator.index(start), CHUNK)  # a plain int: streams tell it from a numpy one
+    if place + size <= CHUNK:
+        return _noise_chunk(number, chunk)[place : place + size]
+    last = (start + size - 1) // CHUNK
+    whole = np.concatenate([_noise_chunk(number, each) for each in range(chunk, last + 1)])
+    return read_only(whole[place : place + size])  # type: ignore[no-any-return]
+
+
+@lru_cache(maxsize=32)
+def _noise_chunk(seed: int, chunk: int) -> Floats:
+    return read_only(stream(seed, "noise", chunk).random(CHUNK))  # type: ignore[no-any-return]

@@ -1,0 +1,60 @@
+"""Checks of what a caller passes, with messages that name the value and the cure."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from driftbandits.arms import ArmSet
+from driftbandits.errors import InputError
+from driftbandits.types import Floats, read_only
+
+
+def check_arm_set(arms: ArmSet) -> ArmSet:
+    """Give `arms` back if they are an ArmSet."""
+    if not isinstance(arms, ArmSet):
+        raise InputError(
+            f"arms must be an ArmSet, got {type(arms).__name__}; wrap points as ArmSet(points, kernel=...)"
+        )
+    return arms
+
+
+def check_integer(value: int, what: str, *, least: int) -> int:
+    """Give `value` as an int of at least `least`."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise InputError(f"{what} must be a whole number, got {value!r}") from None
+    if isinstance(value, bool) or number < least:
+        raise InputError(f"{what} must be at least {least}, got {value!r}")
+    return number
+
+
+def check_number(value: Any, what: str, *, positive: bool = False) -> float:
+    """Give `value` as a finite float, above 0 where `positive`."""
+    number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    if not number or not math.isfinite(value) or (positive and value <= 0):
+        raise InputError(f"{what} must be a finite {'positive ' if positive else ''}number, got {value!r}")
+    return float(value)
+
+
+def check_array(values: npt.ArrayLike, what: str, *, shape: tuple[int | None, ...]) -> Floats:
+    """Give `values` as a read-only float copy of this shape (None: any length above 0), finite throughout."""
+    try:
+        array = np.array(values, dtype=np.float64, order="C")
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{what} must be numbers in rows of equal length: {error}") from None
+    fits = array.ndim == len(shape) and all(
+        got > 0 and want in (None, got) for got, want in zip(array.shape, shape, strict=True)
+    )
+    if not fits:
+        wanted = tuple("any" if want is None else want for want in shape)
+        raise InputError(f"{what} must have shape {wanted}, got {array.shape}")
+    if not np.isfinite(array).all():
+        place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+        raise InputError(f"{what}{list(place)} is {array[place]}; every entry must be a finite number")
+    return read_only(array)  # type: ignore[no-any-return]

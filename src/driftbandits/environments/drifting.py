@@ -1,0 +1,202 @@
+"""Rewards that forget: a Gaussian process that loses a fixed part of itself every round."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from driftbandits.arms import ArmSet
+from driftbandits.environments.base import CELLS, Environment
+from driftbandits.environments.checks import check_number
+from driftbandits.environments.noise import PAPER_NOISE, Noise
+from driftbandits.environments.sampling import sphere_arms
+from driftbandits.errors import InputError
+from driftbandits.seeding import check_seed, stream
+from driftbandits.types import Floats, read_only
+
+BLOCK = 256  # rounds between checkpoints; changing it changes the drawn worlds
+
+
+class ForgettingDrift(Environment):
+    """Rewards that forget: f_{t+1} = sqrt(1 - rate) f_t + sqrt(rate) g_{t+1} with independent g ~ GP(0, k).
+
+    Every f_t has law GP(0, k), and f_t(x), f_{t+l}(x) have correlation (1 - rate)^(l / 2). Means are squashed
+    smoothly,
+
+        r_t(x) = peak tanh(sd f_t(x) / peak) + offset,
+
+    which keeps the order of the arms, is near sd f in the middle and never leaves (-peak, peak). The reward
+    function changes every round: L_T = T.
+
+    The process lives in feature space, f_t = Phi z_t with r numbers a round. The z at multiples of BLOCK form
+    a chain drawn from one stream; between two of them, z is an Ornstein-Uhlenbeck bridge from the block's own
+    stream (a free path plus the conditional-mean correction that makes it end at the next checkpoint). So any
+    round costs one block, in any order, and memory is O(T r / BLOCK). The law is exactly that of the
+    recursion.
+
+    Parameters
+    ----------
+    horizon : T
+    rate : part forgotten a round, in (0, 1)
+    seed : of the process; None draws one, shown by the repr
+    sd : standard deviation of sd f_t(x) where k(x, x) = 1
+    peak : bound of |r_t(x) - offset|
+
+    The model of time-varying GP bandits (Bogunovic, Scarlett, Cevher 2016), squashed.
+
+    >>> world = ForgettingDrift.sample(seed=0, size=20, dimension=2, horizon=500, rate=0.01)
+    >>> world.segments
+    500
+    >>> bool((world.means(300, 5)[2] == world.means(302)[0]).all())
+    True
+    """
+
+    def __init__(
+        self,
+        arms: ArmSet,
+        *,
+        horizon: int,
+        rate: float = 1e-3,
+        seed: int | None = None,
+        noise: Noise = PAPER_NOISE,
+        sd: float = 0.3,
+        peak: float = 0.8,
+        offset: float = 0.0,
+        name: str = "forgetting",
+    ) -> None:
+        self._rate = check_number(rate, "rate", positive=True)
+        if rate >= 1:
+            raise InputError(
+                f"rate must lie strictly between 0 and 1, got {rate!r}; use 0.999 for near independence"
+            )
+        self._seed = check_seed(seed)
+        self._sd = check_number(sd, "sd", positive=True)
+        self._peak = check_number(peak, "peak", positive=True)
+        self._offset = check_number(offset, "offset")
+        mean_range = (self._offset - self._peak, self._offset + self._peak)
+        super().__init__(arms, horizon=horizon, noise=noise, mean_range=mean_range, name=name)
+        self._tile_rows = _rows_of_tile(len(arms))
+        self._checkpoints = self._draw_checkpoints()
+        self._last_block: tuple[int, Floats] | None = None
+        self._last_tile: tuple[int, Floats] | None = None
+
+    @classmethod
+    def sample(
+        cls,
+        *,
+        seed: int | None = None,
+        size: int = 100,
+        dimension: int = 10,
+        kernel: Any = None,
+        horizon: int = 10_000,
+        **settings: Any,
+    ) -> ForgettingDrift:
+        """World on `size` arms drawn evenly from the unit sphere; the kernel is RBF(0.2) unless given."""
+        number = check_seed(seed)
+        arms = sphere_arms(number, size=size, dimension=dimension, kernel=kernel)
+        return cls(arms, horizon=horizon, seed=number, **settings)
+
+    @property
+    def seed(self) -> int:
+        """Seed of the process."""
+        return self._seed
+
+    def means(self, start: int, size: int = 1) -> Floats:
+        """Mean rewards, shape (size, N)."""
+        self._check_rounds(start, size)
+        result = np.empty((size, len(self._arms)))
+        for here, rows in self._tiles(start, size):
+            result[here] = rows
+        return result
+
+    def means_of(self, start: int, arms: npt.ArrayLike) -> Floats:
+        """Means of the arms chosen in rounds start, start + 1, ..., shape (n,)."""
+        chosen = self._check_choice(start, arms)
+        result = np.empty(len(chosen))
+        for here, rows in self._tiles(start, len(chosen)):
+            result[here] = rows[np.arange(len(rows)), chosen[here]]
+        return result
+
+    def coefficients(self, block: int) -> Floats:
+        """Feature-space process z_t of rounds block * BLOCK, ..., shape (BLOCK, r), with f_t = Phi z_t."""
+        last = self._last_block  # one read: another thread may replace it meanwhile
+        if last is not None and last[0] == block:
+            return last[1]
+        path = self._bridge(block)
+        self._last_block = (block, path)
+        return path
+
+    def _tiles(self, start: int, size: int) -> Iterator[tuple[slice, Floats]]:
+        """Means of rounds start, start + 1, ... tile by tile, with their places counted from `start`."""
+        done = 0
+        while done < size:
+            tile, place = divmod(start + done, self._tile_rows)
+            rows = self._tile(tile)[place : place + size - done]
+            yield slice(done, done + len(rows)), rows
+            done += len(rows)
+
+    def _tile(self, tile: int) -> Floats:
+        """Means of one tile of rounds; always all of it, as a product of another size may round otherwise."""
+        last = self._last_tile
+        if last is not None and last[0] == tile:
+            return last[1]
+        block, place = divmod(tile * self._tile_rows, BLOCK)
+        process = self.coefficients(block)[place : place + self._tile_rows] @ self._arms.features.T
+        values: Floats = read_only(self._peak * np.tanh(process * (self._sd / self._peak)) + self._offset)
+        self._last_tile = (tile, values)
+        return values
+
+    def _draw_checkpoints(self) -> Floats:
+        """z at rounds 0, BLOCK, 2 BLOCK, ... to past the horizon: the recursion's chain of BLOCK steps."""
+        count = -(-self._horizon // BLOCK) + 1
+        chain = stream(self._seed, "rewards", "checkpoints").standard_normal((count, self._arms.rank))
+        keep, add = np.sqrt(_kept(self._rate, BLOCK)), np.sqrt(_lost(self._rate, BLOCK))
+        for number in range(1, count):
+            chain[number] = keep * chain[number - 1] + add * chain[number]
+        return chain
+
+    def _bridge(self, block: int) -> Floats:
+        """Path of z from one checkpoint to just before the next.
+
+        With free path y and end point z', the bridge is y_t + (z' - y_B) cov(y_t, y_B) / var(y_B), given the
+        start.
+        """
+        keep, add = np.sqrt(1.0 - self._rate), np.sqrt(self._rate)
+        path = np.empty((BLOCK + 1, self._arms.rank))
+        path[0] = self._checkpoints[block]
+        steps = add * stream(self._seed, "rewards", int(block)).standard_normal((BLOCK, self._arms.rank))
+        for step in range(BLOCK):
+            np.multiply(path[step], keep, out=path[step + 1])
+            path[step + 1] += steps[step]
+        ages = np.arange(BLOCK + 1)
+        gain = np.sqrt(_kept(self._rate, BLOCK - ages)) * _lost(self._rate, ages) / _lost(self._rate, BLOCK)
+        path += gain[:, None] * (self._checkpoints[block + 1] - path[-1])
+        return read_only(path[:-1])  # type: ignore[no-any-return]
+
+    def _settings(self) -> dict[str, Any]:
+        names = ("horizon", "rate", "seed", "sd", "peak", "offset")
+        return {name: getattr(self, f"_{name}") for name in names}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_last_block": None, "_last_tile": None}  # caches need not travel to workers
+
+
+def _kept(rate: float, rounds: Any) -> Any:
+    """(1 - rate)^rounds, the part of the variance that is left."""
+    return np.exp(rounds * np.log1p(-rate))
+
+
+def _lost(rate: float, rounds: Any) -> Any:
+    """1 - (1 - rate)^rounds, exact for tiny rates."""
+    return -np.expm1(rounds * np.log1p(-rate))
+
+
+def _rows_of_tile(arms: int) -> int:
+    """Largest power of two up to BLOCK with at most CELLS means a tile."""
+    rows = BLOCK
+    while rows > 1 and rows * arms > CELLS:
+        rows //= 2
+    return rows

@@ -1,0 +1,104 @@
+"""The only list of worlds and noises by name, for configuration files."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from driftbandits.environments.base import Environment
+from driftbandits.environments.cosine import SLOW_DRIFT, STILL, CosineBandit
+from driftbandits.environments.drifting import ForgettingDrift
+from driftbandits.environments.noise import Bernoulli, Gaussian, Noise, StudentT, TruncatedGaussian, Uniform
+from driftbandits.environments.switching import SwitchingKernel
+from driftbandits.errors import InputError
+
+NOISES: dict[str, type[Noise]] = {
+    "gaussian": Gaussian,
+    "truncated_gaussian": TruncatedGaussian,
+    "bernoulli": Bernoulli,
+    "uniform": Uniform,
+    "student_t": StudentT,
+}
+
+# How to build it, and the settings that differ from the class's own.
+ENVIRONMENTS: dict[str, tuple[type[Environment], dict[str, Any]]] = {
+    "switching": (SwitchingKernel, {}),
+    "switching/1": (SwitchingKernel, {"switches": (3000,)}),
+    "switching/2": (SwitchingKernel, {"switches": (1500, 5000)}),
+    "cosine": (CosineBandit, {}),
+    "cosine/stationary": (CosineBandit, {"size": 256, "dimension": 8, "phase": STILL}),
+    "cosine/slow": (CosineBandit, {"size": 100, "dimension": 10, "phase": SLOW_DRIFT}),
+    "forgetting": (ForgettingDrift, {}),
+}
+
+
+def names() -> tuple[str, ...]:
+    """Names that `create` knows.
+
+    >>> names()[:3]
+    ('switching', 'switching/1', 'switching/2')
+    """
+    return tuple(ENVIRONMENTS)
+
+
+def create(name: str, **settings: Any) -> Environment:
+    """Build the world called `name` on arms drawn from the unit sphere; `settings` go over those of the name.
+
+    Settings are those of the class's `sample` and of the class: seed, size, dimension, kernel, horizon,
+    noise, ...; `noise` and `kernel` may be configuration mappings. `switching/1` and `/2`,
+    `cosine/stationary` and `/slow` are the paper's. Raises InputError for an unknown name or setting, with
+    the nearest valid one.
+
+    >>> world = create("switching/1", dimension=3, seed=3, noise={"name": "gaussian", "sd": 0.1})
+    >>> world.name, world.horizon, world.noise, world.change_rounds
+    ('switching/1', 10000, Gaussian(sd=0.1), array([3000]))
+    """
+    if name not in ENVIRONMENTS:
+        raise InputError(f"unknown environment {name!r}; {_did_you_mean(name, ENVIRONMENTS)}")
+    kind, given = ENVIRONMENTS[name]
+    sample: Callable[..., Environment] = kind.sample  # type: ignore[attr-defined]
+    known = [key for maker in (sample, kind) for key in _keywords(maker)]
+    _check_settings(f"environment {name!r}", settings, known)
+    if isinstance(settings.get("noise"), Mapping):
+        settings["noise"] = noise_from_config(settings["noise"])
+    return sample(**{"name": name, **given, **settings})
+
+
+def noise_from_config(config: Mapping[str, Any]) -> Noise:
+    """Build noise from plain values: a name and its parameters.
+
+    Raises InputError for an unknown name or parameter, with the nearest valid one.
+
+    >>> noise_from_config({"name": "student_t", "scale": 0.1, "df": 4})
+    StudentT(scale=0.1, df=4)
+    """
+    settings = dict(config)
+    name = settings.pop("name", None)
+    if name not in NOISES:
+        raise InputError(f"unknown noise {name!r}; {_did_you_mean(name, NOISES)}")
+    parameters = inspect.signature(NOISES[name]).parameters
+    _check_settings(f"noise {name!r}", settings, parameters)
+    for key, parameter in parameters.items():
+        if key not in settings and parameter.default is parameter.empty:
+            raise InputError(f"noise {name!r} needs {key!r}; for example {{'name': {name!r}, {key!r}: 0.1}}")
+    return NOISES[name](**settings)
+
+
+def _keywords(maker: Callable[..., Any]) -> list[str]:
+    parameters = inspect.signature(maker).parameters.values()
+    return [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+
+
+def _check_settings(what: str, settings: Iterable[str], known: Iterable[str]) -> None:
+    valid = list(dict.fromkeys(known))
+    for key in settings:
+        if key not in valid:
+            raise InputError(f"{what} has no setting {key!r}; {_did_you_mean(key, valid)}")
+
+
+def _did_you_mean(name: Any, valid: Iterable[str]) -> str:
+    choices = list(valid)
+    near = difflib.get_close_matches(str(name), choices, n=1)
+    return (f"did you mean {near[0]!r}? " if near else "") + f"valid: {', '.join(choices)}"

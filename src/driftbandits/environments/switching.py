@@ -1,0 +1,187 @@
+"""Kernel bandits whose reward function switches: the paper's environments, and harder kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from driftbandits.arms import ArmSet
+from driftbandits.environments.checks import check_arm_set, check_integer, check_number
+from driftbandits.environments.noise import PAPER_NOISE, Noise
+from driftbandits.environments.piecewise import Piecewise, check_switches
+from driftbandits.environments.sampling import sphere_arms
+from driftbandits.errors import InputError
+from driftbandits.seeding import check_seed, stream
+from driftbandits.types import Floats
+
+Kind = Literal["flip", "redraw", "partial", "hidden"]
+
+
+class SwitchingKernel(Piecewise):
+    """Rewards drawn from the kernel, r ~ N(0, K) scaled to max |r| = peak, with changes at `switches`.
+
+    The draw of segment s is Phi z with z standard normal from the stream (seed, "rewards", s). At a switch:
+
+    - "flip": r becomes -r, as in the paper's experiments; the second switch flips back.
+    - "redraw": a new, independent draw.
+    - "partial": a new draw replaces r on the ceil(share N) arms nearest to a random arm (itself included);
+      the others keep their value. The new function is not smooth across the border.
+    - "hidden": every best arm keeps its value, and a far arm becomes better, so nothing changes for a player
+      who only looks at the best arm. A centre c is drawn from the half of the arms farthest from the best arm
+      b; arms nearer to c than to b move to (1 - w) r(x) + w h, with weight w = k(x, c) / k(c, c) cut to [0,
+      1], so that c itself has h. To leave room, the first draw has max |r| = peak / 2, and the s-th of n
+      switches raises to h = (1 + s / n) peak / 2.
+
+    Distances are Euclidean, between points. `offset` is added to all means in the end (0.5 for Bernoulli
+    rewards).
+
+    Parameters
+    ----------
+    horizon : T
+    switches : rising rounds in [1, T), each the first of a new function; () is a stationary kernel bandit
+    kind : what happens at each switch
+    seed : of the rewards; None draws one, shown by the repr
+    peak : largest |r(x)|
+    share : part of the arms a "partial" switch changes, in (0, 1]
+
+    Equal to section 6 of the paper with the authors' settings for `sample(seed=...)`. With d = 10 and a
+    length scale of 0.2 the kernel matrix is nearly the identity, so that setting hardly tests the kernel; d =
+    2 and 3 do.
+
+    >>> world = SwitchingKernel.sample(seed=3, horizon=10_000, switches=(1500, 5000))
+    >>> world.change_rounds, world.segments, round(world.variation, 12)
+    (array([1500, 5000]), 3, 3.2)
+    >>> bool((world.means(0) == world.means(9_999)).all())
+    True
+    """
+
+    def __init__(
+        self,
+        arms: ArmSet,
+        *,
+        horizon: int,
+        switches: Sequence[int] = (),
+        kind: Kind = "flip",
+        seed: int | None = None,
+        noise: Noise = PAPER_NOISE,
+        peak: float = 0.8,
+        share: float = 0.25,
+        offset: float = 0.0,
+        name: str = "switching",
+    ) -> None:
+        if kind not in get_args(Kind):
+            raise InputError(f"kind must be one of {', '.join(get_args(Kind))}, got {kind!r}")
+        self._kind = kind
+        self._seed = check_seed(seed)
+        self._peak = check_number(peak, "peak", positive=True)
+        self._share = check_number(share, "share", positive=True)
+        if share > 1:
+            raise InputError(f"share must lie in (0, 1], got {share!r}")
+        self._offset = check_number(offset, "offset")
+        rounds = check_switches(switches, check_integer(horizon, "horizon", least=1))
+        values = _offset_values(self._draw_segments(check_arm_set(arms), len(rounds)), self._offset)
+        super().__init__(arms, values, horizon=horizon, switches=rounds, noise=noise, name=name)
+
+    @classmethod
+    def sample(
+        cls,
+        *,
+        seed: int | None = None,
+        size: int = 100,
+        dimension: int = 10,
+        kernel: Any = None,
+        horizon: int = 10_000,
+        switches: Sequence[int] = (3000,),
+        **settings: Any,
+    ) -> SwitchingKernel:
+        """World on `size` arms drawn evenly from the unit sphere; by default the paper's environment 1.
+
+        The kernel is RBF(0.2) unless given; `settings` are those of the class.
+        """
+        number = check_seed(seed)
+        arms = sphere_arms(number, size=size, dimension=dimension, kernel=kernel)
+        return cls(arms, horizon=horizon, switches=switches, seed=number, **settings)
+
+    @property
+    def seed(self) -> int:
+        """Seed of the reward functions."""
+        return self._seed
+
+    def _draw_segments(self, arms: ArmSet, switches: int) -> Floats:
+        """Reward vectors of all segments, before the offset, shape (switches + 1, N)."""
+        first_peak = self._peak / 2 if self._kind == "hidden" and switches else self._peak
+        rows = [kernel_draw(arms, stream(self._seed, "rewards", 0), peak=first_peak)]
+        for segment in range(1, switches + 1):
+            generator = stream(self._seed, "rewards", segment)
+            if self._kind == "flip":
+                rows.append(-rows[-1])
+            elif self._kind == "redraw":
+                rows.append(kernel_draw(arms, generator, peak=self._peak))
+            elif self._kind == "partial":
+                fresh = kernel_draw(arms, generator, peak=self._peak)
+                rows.append(_replace_region(rows[-1], fresh, arms, generator, share=self._share))
+            else:
+                height = self._peak * (1 + segment / switches) / 2
+                rows.append(_raise_far_arm(rows[-1], arms, generator, height=height))
+        return np.array(rows)
+
+    def _settings(self) -> dict[str, Any]:
+        names = ("kind", "seed", "peak", "share", "offset")
+        common = {"horizon": self._horizon, "switches": self._switches}
+        return common | {name: getattr(self, f"_{name}") for name in names}
+
+
+def kernel_draw(arms: ArmSet, generator: np.random.Generator, *, peak: float) -> Floats:
+    """One draw of N(0, K) as Phi z, scaled so that its largest absolute value is `peak`, shape (N,).
+
+    >>> arms = ArmSet([[0.0], [1.0]])
+    >>> float(abs(kernel_draw(arms, stream(0, "doc"), peak=0.8)).max())
+    0.8
+    """
+    draw = arms.features @ generator.standard_normal(arms.rank)
+    largest = np.abs(draw).max()
+    scaled: Floats = draw / largest * peak  # the largest entry is exactly +-1 before it is scaled
+    return scaled
+
+
+def _offset_values(values: Floats, offset: float) -> Floats:
+    return values + offset if offset else values
+
+
+def _squared_distances(arms: ArmSet, centre: int) -> Floats:
+    squares: Floats = np.square(arms.points - arms.points[centre]).sum(axis=1)
+    return squares
+
+
+def _replace_region(
+    old: Floats, fresh: Floats, arms: ArmSet, generator: np.random.Generator, *, share: float
+) -> Floats:
+    centre = int(generator.integers(len(arms)))
+    count = int(np.ceil(share * len(arms)))
+    distances = _squared_distances(arms, centre)
+    distances[centre] = -1.0  # before its duplicates
+    region = np.argsort(distances, kind="stable")[:count]
+    values = old.copy()
+    values[region] = fresh[region]
+    return values
+
+
+def _raise_far_arm(old: Floats, arms: ArmSet, generator: np.random.Generator, *, height: float) -> Floats:
+    best = int(old.argmax())
+    from_best = _squared_distances(arms, best)
+    far = np.argsort(from_best, kind="stable")[len(arms) // 2 :]
+    far = far[(from_best[far] > 0) & (old[far] < old[best])]
+    if far.size == 0:
+        raise InputError(
+            f"kind='hidden' needs arms apart from the best one, got {len(arms)} arms; add arms, or use 'flip'"
+        )
+    centre = int(far[generator.integers(far.size)])
+    own = arms.features[centre]
+    weights = np.clip(arms.features @ own / max(float(own @ own), np.finfo(float).tiny), 0.0, 1.0)
+    weights[_squared_distances(arms, centre) >= from_best] = 0.0
+    weights[old == old[best]] = 0.0  # every best arm keeps its value
+    weights[centre] = 1.0
+    values: Floats = np.where(weights > 0, (1.0 - weights) * old + weights * height, old)
+    return values

@@ -1,0 +1,81 @@
+"""How much a world changes: its change rounds, L_T, V_T and how often the best arm changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from driftbandits.types import Bools, Floats, Ints, read_only
+
+Piece = tuple[
+    Ints, Floats
+]  # rounds (k,) in rising order and their means (k, N), the same until the next listed round
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What a change detector should have found.
+
+    `change_rounds` are the first rounds (from 0) of each new reward function, `segments` is L_T = 1 + their
+    number, `variation` is V_T = sum_t max_x |r_{t+1}(x) - r_t(x)|, and `best_arm_changes` is the least number
+    of times a player who always plays a best arm has to change it (so ties and their order do not count).
+    """
+
+    change_rounds: Ints
+    variation: float
+    best_arm_changes: int
+
+    @property
+    def segments(self) -> int:
+        """L_T, the number of stretches with one reward function."""
+        return 1 + len(self.change_rounds)
+
+
+def measure(pieces: Iterable[Piece]) -> Truth:
+    """Measure the changes of a world that comes in pieces of bounded size, in order of rounds.
+
+    >>> rows = np.array([[0.0, 0.5], [0.0, 0.5], [0.75, 0.5]])
+    >>> measure([(np.arange(3), rows)])
+    Truth(change_rounds=array([2]), variation=0.75, best_arm_changes=1)
+    """
+    changes: list[Ints] = []
+    steps: list[Floats] = []
+    best = _BestArms()
+    last: Floats | None = None
+    for rounds, means in pieces:
+        joined = means if last is None else np.concatenate([last, means])
+        step = np.abs(np.diff(joined, axis=0)).max(axis=1)
+        changed = step > 0
+        changes.append(rounds[len(rounds) - len(step) :][changed])
+        steps.append(step[changed])
+        best.follow(means)
+        last = means[-1:]
+    none = [np.empty(0)]
+    return Truth(
+        change_rounds=read_only(np.concatenate([*none, *changes]).astype(np.int64)),
+        variation=float(np.concatenate([*none, *steps]).sum()),
+        best_arm_changes=best.changes,
+    )
+
+
+class _BestArms:
+    """Counts changes of the best arm: keep the arms best so far; when none is left, count and start anew."""
+
+    def __init__(self) -> None:
+        self.changes = 0
+        self._kept: Bools | None = None
+
+    def follow(self, means: Floats) -> None:
+        best: Bools = means == means.max(axis=1, keepdims=True)
+        new = np.concatenate([[True], (best[1:] != best[:-1]).any(axis=1)])
+        for row in best[new]:
+            if self._kept is None:
+                self._kept = row
+                continue
+            both = self._kept & row
+            if not both.any():
+                self.changes += 1
+                both = row
+            self._kept = both
