@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
 from scipy.stats import qmc
-from sklearn.gaussian_process.kernels import RBF, Kernel
+from sklearn.gaussian_process.kernels import RBF
 
 from driftbandits import kernels
 from driftbandits.errors import InputError, KernelError
@@ -16,6 +16,7 @@ from driftbandits.kernels import KernelLike
 from driftbandits.linalg import LowRank, pivoted_cholesky
 from driftbandits.types import Floats, Ints, read_only
 
+_DEFAULT_KERNEL = RBF(1.0)
 _PRECOMPUTED_CHECK = 4096  # up to this many arms a given matrix is compared whole with its features
 
 
@@ -30,7 +31,8 @@ class ArmSet:
     Parameters
     ----------
     points : array or pandas DataFrame, shape (N, d)
-        One row an arm. A DataFrame's column names become `feature_names`; an index that is not 0, 1, 2, ... names the arms.
+        One row an arm. A DataFrame's column names become `feature_names`; an index other than 0, 1, 2, ... names the
+        arms.
     kernel : scikit-learn kernel, function k(X, Y), configuration mapping, or (N, N) positive semi-definite matrix
     names : N distinct strings, optional
     tolerance : largest entry of K - Phi Phi' that may be left out, with k(x, x) <= 1
@@ -48,7 +50,7 @@ class ArmSet:
     def __init__(
         self,
         points: Any,
-        kernel: KernelLike = RBF(1.0),
+        kernel: KernelLike = _DEFAULT_KERNEL,
         names: Sequence[str] | None = None,
         *,
         tolerance: float = 1e-10,
@@ -72,9 +74,7 @@ class ArmSet:
         self.residual: float = factor.residual
 
     @classmethod
-    def from_features(
-        cls, features: Any, *, names: Sequence[str] | None = None, points: Any | None = None
-    ) -> ArmSet:
+    def from_features(cls, features: Any, *, names: Sequence[str] | None = None, points: Any | None = None) -> ArmSet:
         """Arms given by explicit feature vectors phi(x), shape (N, r), with the kernel <phi(x), phi(y)>.
 
         >>> ArmSet.from_features([[1.0, 0.0], [0.0, 1.0]]).rank
@@ -85,15 +85,20 @@ class ArmSet:
         arms = cls.__new__(cls)
         arms.points = read_only(array if points is None else _read_points(points)[0])
         if len(arms.points) != len(array):
-            raise InputError(f"got {len(arms.points)} points for {len(array)} feature vectors; give one row an arm to each")
+            raise InputError(
+                f"got {len(arms.points)} points for {len(array)} feature vectors; give one row an arm to each"
+            )
         arms.feature_names = feature_names
         arms.kernel = {"name": "linear"}
         arms.tolerance = 0.0
         arms.names = _read_names(index if names is None else names, len(array))
         arms.scale = max(1.0, largest)
         scaled = array / np.sqrt(arms.scale)
-        arms._keep(LowRank(features=scaled, pivots=np.arange(0, dtype=np.int64), residual=0.0) if largest > 0
-                   else LowRank(features=scaled[:, :0], pivots=np.arange(0, dtype=np.int64), residual=0.0))
+        arms._keep(
+            LowRank(features=scaled, pivots=np.arange(0, dtype=np.int64), residual=0.0)
+            if largest > 0
+            else LowRank(features=scaled[:, :0], pivots=np.arange(0, dtype=np.int64), residual=0.0)
+        )
         return arms
 
     @classmethod
@@ -103,7 +108,7 @@ class ArmSet:
         *,
         points: int,
         method: Literal["grid", "sobol"] = "grid",
-        kernel: KernelLike = RBF(1.0),
+        kernel: KernelLike = _DEFAULT_KERNEL,
         tolerance: float = 1e-10,
     ) -> ArmSet:
         """Discretise the box of `bounds`, one (low, high) a dimension, into about `points` arms.
@@ -116,7 +121,12 @@ class ArmSet:
         (25, 2)
         """
         limits = np.asarray(bounds, dtype=np.float64)
-        if limits.ndim != 2 or limits.shape[1] != 2 or not np.isfinite(limits).all() or (limits[:, 0] >= limits[:, 1]).any():
+        if (
+            limits.ndim != 2
+            or limits.shape[1] != 2
+            or not np.isfinite(limits).all()
+            or (limits[:, 0] >= limits[:, 1]).any()
+        ):
             raise InputError(f"bounds must be one (low, high) pair a dimension with low < high, got {bounds!r}")
         if points < 1:
             raise InputError(f"points must be at least 1, got {points!r}")
@@ -153,7 +163,7 @@ class ArmSet:
         return digest.hexdigest()
 
     def __repr__(self) -> str:
-        kernel = "<matrix>" if isinstance(self.kernel, np.ndarray) else repr(self.kernel)
+        kernel = repr(self.kernel) if callable(self.kernel) or isinstance(self.kernel, Mapping) else "<matrix>"
         return f"ArmSet({len(self)} arms in {self.dimension} dimensions, kernel={kernel}, rank={self.rank})"
 
 
@@ -163,7 +173,9 @@ def _read_points(points: Any) -> tuple[Floats, tuple[str, ...] | None, Sequence[
     index = getattr(points, "index", None)
     is_frame = columns is not None and hasattr(points, "to_numpy")
     if is_frame:
-        text = [str(c) for c, dtype in zip(columns, points.dtypes, strict=True) if getattr(dtype, "kind", "O") not in "biuf"]
+        text = [
+            str(c) for c, dtype in zip(columns, points.dtypes, strict=True) if getattr(dtype, "kind", "O") not in "biuf"
+        ]
         if text:
             raise InputError(f"columns {text} are not numbers; encode them (for example with pandas.get_dummies) first")
     try:
@@ -196,8 +208,8 @@ def _read_names(names: Sequence[str] | None, size: int) -> tuple[str, ...] | Non
 
 def _factor(points: Floats, kernel: KernelLike, tolerance: float) -> tuple[LowRank, float]:
     """Pivoted Cholesky of the kernel divided by its largest diagonal entry, where that exceeds 1."""
-    if isinstance(kernel, np.ndarray):
-        return _factor_matrix(points, kernel, tolerance)
+    if not callable(kernel) and not isinstance(kernel, Mapping):
+        return _factor_matrix(points, _read_matrix(kernel), tolerance)
     function = kernels.as_function(kernel)
     own = kernels.diagonal(kernel, points)
     scale = _scale(own, len(points))
@@ -228,6 +240,14 @@ def _factor_matrix(points: Floats, matrix: Floats, tolerance: float) -> tuple[Lo
     sample = np.arange(0, len(given), step)
     _check_columns(given[:, sample] / scale, sample, factor, tolerance)
     return factor, scale
+
+
+def _read_matrix(kernel: Any) -> Floats:
+    try:
+        return np.asarray(kernel, dtype=np.float64)
+    except (TypeError, ValueError):
+        wanted = "a scikit-learn kernel, a function k(X, Y) or a matrix"
+        raise InputError(f"kernel must be {wanted}, got {kernel!r}") from None
 
 
 def _scale(own: Floats, size: int) -> float:
@@ -262,5 +282,3 @@ def _unit_points(dimension: int, points: int, method: str) -> Floats:
         return np.asarray(sobol.random_base2(int(np.ceil(np.log2(points))) if points > 1 else 0)[:points])
     raise InputError(f"method must be 'grid' or 'sobol', got {method!r}")
 
-
-__all__ = ["ArmSet", "Kernel"]

@@ -68,7 +68,9 @@ def _true_changes(experiment: Experiment) -> list[int]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point; 0 on success, 1 on an error of ours, 2 on wrong usage."""
-    parser = argparse.ArgumentParser(prog="driftbandits", description="Kernel bandits that notice when the world changes.")
+    parser = argparse.ArgumentParser(
+        prog="driftbandits", description="Kernel bandits that notice when the world changes."
+    )
     parser.add_argument("--version", action="version", version=f"driftbandits {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
     run = commands.add_parser("reproduce", help="run the paper's experiments; write tables and figures")

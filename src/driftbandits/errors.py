@@ -1,14 +1,14 @@
 """The one exception tree. A message says what was wrong, which value was given, and the cure.
 
-    DriftbanditsError
-    |-- InputError            a value the caller passed is not usable (also a ValueError)
-    |   |-- KernelError       the kernel is not positive semi-definite, or not finite
-    |   |-- RewardError       a reward is not finite or outside the declared range
-    |   `-- StateError        a saved state does not fit the policy or the arms
-    |-- UnknownDecisionError  an id that was never given out, or is already told or forgotten
-    |-- HorizonError          more rounds asked for than the policy was built for
-    |-- ConvergenceError      a solver stopped short; carries the best iterate as `best`
-    `-- MissingExtraError     an optional dependency is not installed (also an ImportError)
+DriftbanditsError
+|-- InputError            a value the caller passed is not usable (also a ValueError)
+|   |-- KernelError       the kernel is not positive semi-definite, or not finite
+|   |-- RewardError       a reward is not finite or outside the declared range
+|   `-- StateError        a saved state does not fit the policy or the arms
+|-- UnknownDecisionError  an id that was never given out, or is already told or forgotten
+|-- HorizonError          more rounds asked for than the policy was built for
+|-- ConvergenceError      a solver stopped short; carries the best iterate as `best`
+`-- MissingExtraError     an optional dependency is not installed (also an ImportError)
 """
 
 from __future__ import annotations
@@ -54,9 +54,28 @@ class ConvergenceError(DriftbanditsError):
         super().__init__(message)
         self.best = best
 
+    def __reduce__(self) -> tuple[Any, ...]:  # the default forgets keyword arguments, and worker processes pickle errors
+        return _rebuild_convergence_error, (str(self), self.best)
+
+
+def _rebuild_convergence_error(message: str, best: Any) -> ConvergenceError:
+    return ConvergenceError(message, best=best)
+
+
+class ConvergenceWarning(UserWarning):
+    """A policy went on with a law whose certified gap is above the tolerance."""
+
 
 class MissingExtraError(DriftbanditsError, ImportError):
     """An optional dependency is not installed."""
 
     def __init__(self, package: str, *, extra: str, purpose: str) -> None:
         super().__init__(f"{purpose} needs {package}; install it with: pip install 'driftbandits[{extra}]'")
+        self._parts = (package, extra, purpose)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild_missing_extra, self._parts
+
+
+def _rebuild_missing_extra(package: str, extra: str, purpose: str) -> MissingExtraError:
+    return MissingExtraError(package, extra=extra, purpose=purpose)

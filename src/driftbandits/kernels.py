@@ -1,7 +1,7 @@
 """Kernels by name, for configuration files; in Python, any scikit-learn kernel will do.
 
-    {"name": "rbf", "length_scale": 0.2}
-    {"name": "sum", "terms": [{"name": "rbf", "length_scale": 0.2}, {"name": "constant", "value": 0.5}]}
+{"name": "rbf", "length_scale": 0.2}
+{"name": "sum", "terms": [{"name": "rbf", "length_scale": 0.2}, {"name": "constant", "value": 0.5}]}
 """
 
 from __future__ import annotations

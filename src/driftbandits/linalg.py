@@ -33,9 +33,7 @@ class LowRank:
     residual: float
 
 
-def pivoted_cholesky(
-    diagonal: Floats, entries: Callable[[Ints | slice, Ints], Floats], *, tolerance: float
-) -> LowRank:
+def pivoted_cholesky(diagonal: Floats, entries: Callable[[Ints | slice, Ints], Floats], *, tolerance: float) -> LowRank:
     """Factor K = Phi Phi' from its diagonal and a few columns, until no diagonal entry of the rest exceeds `tolerance`.
 
     `entries(rows, columns)` gives K[rows][:, columns]. Up to a thousand arms this is LAPACK's pivoted Cholesky. Beyond,
@@ -152,7 +150,9 @@ class Cholesky:
 
 
 def cholesky(matrix: Floats, *, what: str = "matrix") -> Cholesky:
-    """Cholesky factor of a symmetric matrix, with the smallest of a few jitters up to 1e-8 of its largest diagonal entry.
+    """Cholesky factor of a symmetric matrix, with the smallest jitter that makes it work.
+
+    Jitters tried: 0, then 1e-14 to 1e-8 of the largest diagonal entry; the one used is in the result.
 
     >>> cholesky(np.eye(2)).jitter
     0.0

@@ -1,7 +1,7 @@
 """Blocks and replays: which past law is played when (the paper's Schedule).
 
 Block j has 2^j slots of E rounds. A replay of index m fills 2^m slots from a multiple of 2^m and is drawn with
-probability 2^((m - j) / 2); the whole block is the replay of index j. Each round follows the smallest index covering it.
+probability 2^((m - j) / 2); the whole block is the replay of index j. A round follows the smallest index covering it.
 """
 
 from __future__ import annotations

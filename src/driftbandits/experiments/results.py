@@ -69,7 +69,8 @@ def summary_table(cells: pd.DataFrame) -> pd.DataFrame:
 def as_markdown(summary: pd.DataFrame) -> str:
     """The summary as a table to read."""
     lines = [
-        "| experiment | policy | regret ± s.e. | changes found / missed | median delay | false alarms a run | seconds a run |",
+        "| experiment | policy | regret ± s.e. | changes found / missed | median delay | false alarms a run "
+        "| seconds a run |",
         "|---|---|---:|---:|---:|---:|---:|",
     ]
     for row in summary.to_dict("records"):

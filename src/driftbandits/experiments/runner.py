@@ -74,9 +74,7 @@ def run_cell(cell: Cell) -> CellResult:
     )
 
 
-def run_cells(
-    cells: list[Cell], *, jobs: int = -1, progress: Callable[[], None] | None = None
-) -> list[CellResult]:
+def run_cells(cells: list[Cell], *, jobs: int = -1, progress: Callable[[], None] | None = None) -> list[CellResult]:
     """Play all cells on `jobs` processes (-1: one a core); results come in the order of the cells."""
     if jobs == 0:
         raise InputError("jobs must not be 0; use -1 for one process a core")
@@ -93,7 +91,14 @@ def run_cells(
 def progress_bar(total: int, label: str) -> Iterator[Callable[[], None]]:
     """A bar on standard error with the time left, advanced by calling what it gives."""
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
     columns = (
         TextColumn("{task.description}"),

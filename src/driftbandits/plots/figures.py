@@ -53,7 +53,7 @@ def draw_regret(
 
 
 def regret_figure(panels: Sequence[dict[str, Any]]) -> Figure:
-    """One panel an experiment, side by side; a panel holds the arguments of `draw_regret` as `curves`, `title`, `true_changes`."""
+    """One panel an experiment, side by side; a panel holds `curves`, `title` and `true_changes` of `draw_regret`."""
     labels: dict[str, int] = {}
     for panel in panels:
         for curve in panel["curves"]:
@@ -66,7 +66,7 @@ def regret_figure(panels: Sequence[dict[str, Any]]) -> Figure:
             axes.legend(frameon=False, fontsize=8, loc="upper left")
     seeds = min(curve.seeds for panel in panels for curve in panel["curves"])
     figure.supxlabel(
-        f"mean of {seeds} seeds, bands: one standard error; dotted lines: true changes; ticks below zero: changes found",
+        f"mean of {seeds} seeds, bands: one standard error; dotted lines: true changes; ticks: changes found",
         fontsize=7,
         color="0.3",
     )

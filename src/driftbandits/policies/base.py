@@ -62,7 +62,9 @@ class Policy(ABC):
         pending_limit: int = 1_000_000,
     ) -> None:
         if not isinstance(arms, ArmSet):
-            raise InputError(f"arms must be an ArmSet, got {type(arms).__name__}; build one with ArmSet(points, kernel)")
+            raise InputError(
+                f"arms must be an ArmSet, got {type(arms).__name__}; build one with ArmSet(points, kernel)"
+            )
         self.arms = arms
         self.horizon = None if horizon is None else check_count("horizon", horizon, "horizon=None if it is unknown")
         self.seed = check_seed(seed)
@@ -209,7 +211,7 @@ class Policy(ABC):
         return min(ahead._steady(), max(ahead._phase_left(), 1))
 
     def estimate(self) -> Floats:
-        """Estimated reward of every arm now, in the user's units, shape (N,); the middle of the range if nothing is told."""
+        """Estimated reward of every arm, shape (N,), in the user's units; mid-range where nothing is told."""
         self._begin_once()
         return self._outward(self._estimate())
 
@@ -269,7 +271,9 @@ class Policy(ABC):
         """Rewards on the internal scale, and how many had to be clipped."""
         if not np.isfinite(values).all():
             wrong = values[int(np.argmin(np.isfinite(values)))]
-            raise RewardError(f"a reward is {wrong}; tell finite numbers, or forget() decisions whose reward is missing")
+            raise RewardError(
+                f"a reward is {wrong}; tell finite numbers, or forget() decisions whose reward is missing"
+            )
         low, high = self.reward_range
         inside = np.minimum(np.maximum(values, low), high)
         outside = int(np.count_nonzero(inside != values))
@@ -372,7 +376,9 @@ class Policy(ABC):
         if reader.text("policy") != cls.__name__:
             raise StateError(f"state is that of a {reader.text('policy')}, not of a {cls.__name__}")
         if reader.text("arms") != arms.fingerprint():
-            raise StateError("state belongs to other arms; restore it with the points, kernel and names it was made with")
+            raise StateError(
+                "state belongs to other arms; restore it with the points, kernel and names it was made with"
+            )
         try:
             policy = cls(
                 arms,

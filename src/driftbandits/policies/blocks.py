@@ -15,6 +15,7 @@ I          an open Replay     rewards told of a replay that has not ended
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
@@ -22,9 +23,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from driftbandits.arms import ArmSet
-from driftbandits.design import solve_design
+from driftbandits.design import Design, solve_design
 from driftbandits.detection import gap_test, gaps
-from driftbandits.errors import StateError
+from driftbandits.errors import ConvergenceError, ConvergenceWarning, StateError
 from driftbandits.estimation import Sums, ips_estimate, law_factor, merge
 from driftbandits.linalg import Cholesky
 from driftbandits.policies import state as states
@@ -88,10 +89,12 @@ class BlockPolicy(Policy):
     def _start(self, horizon: int | None) -> None:
         if horizon is None:
             raise StateError("the block engine needs a horizon")
-        sigma = self.constants.sigma
-        design = solve_design(self.arms, regulariser=sigma / horizon)
-        gamma = design.log_det - self.arms.rank * np.log(sigma / horizon)
-        self._prepare(self.constants.levels(gamma=float(gamma), horizon=horizon, arms=len(self.arms)), design.probabilities)
+        regulariser = self.constants.sigma / horizon
+        design = self._solve(regulariser)
+        gamma = design.log_det - self.arms.rank * np.log(regulariser)
+        self._prepare(
+            self.constants.levels(gamma=float(gamma), horizon=horizon, arms=len(self.arms)), design.probabilities
+        )
         self._new_epoch()
 
     def _prepare(self, levels: Levels, design: Floats) -> None:
@@ -148,16 +151,22 @@ class BlockPolicy(Policy):
         """P^(j): the paper's OP on the gaps of the epoch so far, mixed with the optimal design."""
         levels, share = self._levels, self.variant.share
         estimated = gaps(ips_estimate(self.arms.features, self._factors, merge(self._block_sums)))
-        best = self._solve(costs=0.5 * levels.beta(block) * estimated)
+        best = self._solve(levels.regulariser, costs=0.5 * levels.beta(block) * estimated).probabilities
         good = np.flatnonzero(estimated <= levels.good_gap(block))
-        spread = self._design if len(good) == len(self.arms) else self._solve(candidates=good)
+        everyone = len(good) == len(self.arms)
+        spread = self._design if everyone else self._solve(levels.regulariser, candidates=good).probabilities
         mixing = levels.mixing(block)
         law = (1.0 - mixing) * ((1.0 - share) * best + share * spread) + mixing * self._design
         return np.asarray(law / law.sum())
 
-    def _solve(self, *, costs: Floats | None = None, candidates: Ints | None = None) -> Floats:
-        design = solve_design(self.arms, costs=costs, candidates=candidates, regulariser=self._levels.regulariser)
-        return design.probabilities
+    def _solve(self, regulariser: float, *, costs: Floats | None = None, candidates: Ints | None = None) -> Design:
+        """The law that `solve_design` finds; where it stops short, its best one, which is still a valid law."""
+        try:
+            return solve_design(self.arms, costs=costs, candidates=candidates, regulariser=regulariser)
+        except ConvergenceError as error:
+            best: Design = error.best
+            warnings.warn(f"playing a law with a gap of {best.gap:.2g}: {error}", ConvergenceWarning, stacklevel=2)
+            return best
 
     # --- the hooks of Policy ------------------------------------------------------------------------------------
 
@@ -251,9 +260,7 @@ class BlockPolicy(Policy):
                     found = self._describe(verdict, item, compared, reference, recent)
         return found
 
-    def _describe(
-        self, verdict: Verdict, item: OpenReplay, compared: int, reference: Floats, recent: Floats
-    ) -> Change:
+    def _describe(self, verdict: Verdict, item: OpenReplay, compared: int, reference: Floats, recent: Floats) -> Change:
         arms = list(verdict.arms)
         scale = self.constants.scale
         return Change(
@@ -331,7 +338,8 @@ class BlockPolicy(Policy):
 
     def _import_blocks(self, state: states.Reader) -> None:
         self._block_sums = [
-            _read_sums(item, laws=number + 1, arms=len(self.arms)) for number, item in enumerate(state.readers("blocks"))
+            _read_sums(item, laws=number + 1, arms=len(self.arms))
+            for number, item in enumerate(state.readers("blocks"))
         ]
         self._block_tags = [int(tag) for tag in state.array("block_tags", np.int64, (len(self._laws),))]
         if len(self._block_sums) != len(self._laws):
@@ -366,6 +374,6 @@ def _read_replay(row: Ints, block: int) -> Replay:
     if row.shape != (3,):
         raise StateError(f"a replay must be three numbers, got {row!r}")
     start, stop, index = (int(value) for value in row)
-    if not (0 <= index <= block and 0 <= start and stop == start + 2**index <= 2**block and start % 2**index == 0):
+    if not (0 <= index <= block and start >= 0 and stop == start + 2**index <= 2**block and start % 2**index == 0):
         raise StateError(f"({start}, {stop}, {index}) is not a replay of block {block}")
     return Replay(start=start, stop=stop, index=index)

@@ -52,9 +52,7 @@ class Constants:
             raise InputError(f"confidence must lie below 1, got {self.confidence!r}")
 
     @classmethod
-    def theory(
-        cls, *, bound: float, noise: float, sigma: float = 100.0, confidence: float = 1e-4
-    ) -> Constants:
+    def theory(cls, *, bound: float, noise: float, sigma: float = 100.0, confidence: float = 1e-4) -> Constants:
         """The constants of the proofs, for checking them: the first block is longer than most horizons.
 
         `bound` is the RKHS norm B of the reward function on the internal scale (the declared range mapped to

@@ -81,7 +81,9 @@ def simulate(
 
 def _check_match(policy: Policy, world: Environment, start: int, stop: int) -> None:
     if len(policy.arms) != len(world.arms):
-        raise InputError(f"the policy has {len(policy.arms)} arms and the world {len(world.arms)}; build both on the same")
+        raise InputError(
+            f"the policy has {len(policy.arms)} arms and the world {len(world.arms)}; build both on the same"
+        )
     if not start < stop <= world.horizon:
         raise InputError(f"rounds {start} to {stop - 1} are not in the world, which has {world.horizon}")
     if policy.horizon is not None and policy.horizon < stop:
@@ -91,6 +93,6 @@ def _check_match(policy: Policy, world: Environment, start: int, stop: int) -> N
     (low, high), (least, most) = policy.reward_range, world.reward_range
     if policy.out_of_range == "error" and (least < low or most > high):
         raise InputError(
-            f"rewards of this world lie in ({least:g}, {most:g}), outside the policy's reward_range=({low:g}, {high:g}); "
+            f"rewards of this world lie in ({least:g}, {most:g}), outside the policy's ({low:g}, {high:g}); "
             f"declare that range, pass out_of_range='clip', or use a bounded noise such as TruncatedGaussian"
         )

@@ -23,8 +23,8 @@ _FORMAT = 1
 class Trace:
     """Columns of equal length, one entry a round from round `start` on; rewards and regrets in the world's units.
 
-    `regret` is the best mean of the round less the mean of the arm played (not cumulative), `probability` that with which the
-    arm was drawn, `law` the number of the law. `seconds` is the wall time of policy and world together.
+    `regret` is the best mean of the round less the mean of the arm played (not cumulative), `probability` that with
+    which the arm was drawn, `law` the number of the law. `seconds` is the wall time of policy and world together.
     """
 
     start: int
@@ -67,7 +67,9 @@ class Trace:
         target = Path(path)
         beside = target.with_name(f".{target.name}.{os.getpid()}.part")
         try:
-            pq.write_table(table.replace_schema_metadata({"driftbandits": json.dumps(notes)}), beside, compression="zstd")
+            pq.write_table(
+                table.replace_schema_metadata({"driftbandits": json.dumps(notes)}), beside, compression="zstd"
+            )
             beside.replace(target)
         finally:
             beside.unlink(missing_ok=True)

@@ -1,8 +1,8 @@
 """How the default constants of ADA-OPKB were found: `make tune`.
 
-Scrambled Sobol points in the logarithms of sigma and c0 to c4, fixed beforehand, play the paper's environment 1 at d = 10 (as
-published) and at d = 2 (where the kernel matters) on tuning seeds. After every rung the better quarter goes on with
-more seeds. The score is the mean final regret over both. Environment 2 is never touched.
+Scrambled Sobol points in the logarithms of sigma and c0 to c4, fixed beforehand, play the paper's environment 1 at
+d = 10 (as published) and at d = 2 (where the kernel matters) on tuning seeds. After
+every rung the better quarter goes on with more seeds. The score is the mean final regret over both. Environment 2 is never touched.
 
 Budget: 512 points and 4,768 runs of 10,000 rounds.
 """
