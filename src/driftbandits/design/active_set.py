@@ -14,23 +14,22 @@ that pass become the next pool. Only the last pass certifies, and it is over all
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-from scipy.linalg import blas, lapack
+from scipy.linalg import lapack
 
 from driftbandits.design.interior_point import solve_interior_point
-from driftbandits.design.problem import DesignProblem, factor_information, log_det_of
+from driftbandits.design.problem import DesignProblem
 from driftbandits.design.result import Design, Status
 from driftbandits.design.starting_point import separable_law
-from driftbandits.types import Floats, Ints
+from driftbandits.types import Bools, Floats, Ints
 
 _COARSE = 4096  # arms of the first pool, drawn at random: a stride would meet the rows of a grid
 _POOL = 32768  # promising arms kept from a full pass; they are priced many times for the price of one pass
 _GROUP = 3  # violators taken a round from among those nearest to the same working arm
+_NEAR = 0.5  # correlation from which an arm counts as near another
 _CONSIDERED = 8192  # violators looked at a round
 _ROUNDS = 60
-_PRICED_ROWS = 2048
+_EXACT = 4096  # pools up to this size are priced exactly: it costs nothing and matters where costs are huge
 
 
 def solve_active_set(problem: DesignProblem, *, tolerance: float, warm_start: Floats | None = None) -> Design:
@@ -47,54 +46,32 @@ def solve_active_set(problem: DesignProblem, *, tolerance: float, warm_start: Fl
     sample = _coarse_sample(problem.size)
     search.begin(_first_working_set(problem, sample, warm_start), warm_start)
     if sample.size < problem.size:
-        search.settle(_Pool.gather(problem, sample), target=1e-3 * problem.rank)
+        search.settle(problem.restrict(sample), sample, target=1e-3 * problem.rank)
+    best, failures = search.best, 0
     while True:
-        gradient = _price(problem.features, problem.costs, search.factor)
+        gradient = search.price(problem)
         gap = search.gap_over(gradient)
         if gap <= tolerance:
             design = search.design()
-            if design.status is Status.OPTIMAL or not search.tighten():
+            if design.status is Status.OPTIMAL:
                 return design
-            continue
-        if not search.may_go_on(gap):
+        failures = 0 if gap < 0.5 * best else failures + 1
+        best = min(gap, best)
+        if failures > 4:
             return search.design()
-        pool = _Pool.promising(problem, gradient)
-        search.settle(pool, target=max(0.5 * tolerance, 0.02 * gap))
-
-
-@dataclass(frozen=True)
-class _Pool:
-    """Arms to price, with their features gathered in one block."""
-
-    rows: Ints
-    features: Floats
-    costs: Floats
-
-    @classmethod
-    def gather(cls, problem: DesignProblem, rows: Ints) -> _Pool:
-        if rows.size == problem.size:
-            return cls(rows, problem.features, problem.costs)
-        return cls(rows, problem.features[rows], problem.costs[rows])
-
-    @classmethod
-    def promising(cls, problem: DesignProblem, gradient: Floats) -> _Pool:
-        """The arms with the smallest gradient: those next to the support, and every strong violator."""
-        if problem.size <= 2 * _POOL:
-            return cls.gather(problem, np.arange(problem.size))
-        return cls.gather(problem, np.sort(np.argpartition(gradient, _POOL)[:_POOL]))
+        rows = _promising(gradient)
+        pool = problem if rows.size == problem.size else problem.restrict(rows)
+        search.settle(pool, rows, target=max(0.5 * tolerance, 0.02 * gap))
 
 
 class _Search:
-    """The working set, its law, and the factor of S there."""
+    """The working set, its law, and the information matrix there."""
 
     def __init__(self, problem: DesignProblem, tolerance: float) -> None:
         self.problem = problem
         self.tolerance = tolerance
         self.iterations = 0
-        self.rounds = 0
-        self.inner_floor = 0.25 * tolerance
-        self.stalls = 0
-        self.best_gap = np.inf
+        self.best = np.inf
 
     def begin(self, working: Ints, warm_start: Floats | None) -> None:
         """Solve on the first working set, loosely."""
@@ -106,66 +83,62 @@ class _Search:
 
     def _solve(self, working: Ints, law: Floats | None, *, tolerance: float) -> None:
         inner = self.problem.restrict(working)
-        design = solve_interior_point(inner, tolerance=max(tolerance, self.inner_floor), warm_start=law)
+        design = solve_interior_point(
+            inner, tolerance=max(tolerance, 0.02 * self.tolerance), warm_start=law
+        )
         self.iterations += design.iterations
-        self.rounds += 1
+        self.inner_gap = design.gap
         kept = design.support
         self.working, self.law = working[kept], design.probabilities[kept]
-        self.features, self.costs = inner.features[kept], inner.costs[kept]
-        self.factor = factor_information(self.features, self.law, self.problem.regulariser)
-        self.whitened: Floats = blas.dtrsm(1.0, self.factor, self.features.T, lower=1)
-        leverage = np.einsum("ij,ij->j", self.whitened, self.whitened)
-        self.level = float(self.law @ (self.costs - leverage))
+        self.inner = inner.restrict(kept)
+        self.information = self.inner.measure(self.law)
+        self.leverage = self.information.leverage(self.inner.features, self.inner.squares)
+        self.level = float(self.law @ (self.inner.costs - self.leverage))
+
+    def price(self, pool: DesignProblem) -> Floats:
+        """Gradient of every arm of `pool`, with one pass over its features."""
+        fast = pool.size > _EXACT
+        return pool.costs - self.information.leverage(pool.features, pool.squares, fast=fast)
 
     def gap_over(self, gradient: Floats) -> float:
         """The Frank-Wolfe bound if the smallest gradient of all arms is that of `gradient`."""
         return self.level - float(gradient.min())
 
-    def settle(self, pool: _Pool, *, target: float) -> None:
-        """Solve, price and add until the gap over `pool` is at most `target`."""
+    def settle(self, pool: DesignProblem, rows: Ints, *, target: float) -> None:
+        """Solve, price and add until the gap over `pool`, the arms `rows`, is at most `target`, or stays as it is."""
+        best, failures = np.inf, 0
         for _ in range(_ROUNDS):
-            gradient = _price(pool.features, pool.costs, self.factor)
+            gradient = self.price(pool)
             gap = self.gap_over(gradient)
-            if gap <= target:
+            failures = 0 if gap < best else failures + 1
+            best = min(gap, best)
+            if gap <= target or failures > 4:
                 return
-            added = self._violators(pool, gradient, gap)
-            fresh = np.setdiff1d(pool.rows[added], self.working)
+            fresh = np.setdiff1d(rows[self._violators(pool, gradient)], self.working)
             law = np.concatenate([self.law, np.zeros(fresh.size)])
-            self._solve(np.concatenate([self.working, fresh]), law, tolerance=min(0.1 * gap, target))
+            wanted = min(0.1 * gap, target)
+            if fresh.size == 0:  # all that is wrong is the inner law itself
+                wanted = 0.1 * min(wanted, self.inner_gap)
+            self._solve(np.concatenate([self.working, fresh]), law, tolerance=wanted)
 
-    def _violators(self, pool: _Pool, gradient: Floats, gap: float) -> Ints:
-        """Positions in the pool of the arms to add: the worst few near each working arm, so that they are spread out."""
-        below = np.flatnonzero(gradient < self.level - 0.1 * min(gap, self.inner_floor))
+    def _violators(self, pool: DesignProblem, gradient: Floats) -> Ints:
+        """Positions in the pool of the arms to add: the worst few near each working arm, and the worst far from all."""
+        below = np.flatnonzero(gradient < self.level - self.inner_gap)
         if below.size > _CONSIDERED:
             below = below[np.argpartition(gradient[below], _CONSIDERED)[:_CONSIDERED]]
         if below.size <= 64:
             return below
-        solved = blas.dtrsm(1.0, self.factor, pool.features[below].T, lower=1)
-        norms = np.sqrt(np.einsum("ij,ij->j", self.whitened, self.whitened))
-        nearest = (np.abs(self.whitened.T @ solved) / norms[:, None]).argmax(axis=0)
-        order = np.lexsort((gradient[below], nearest))
-        groups = nearest[order]
-        starts = np.flatnonzero(np.r_[True, groups[1:] != groups[:-1]])
-        place = np.arange(order.size) - np.repeat(starts, np.diff(np.r_[starts, order.size]))
-        return below[order[place < _GROUP]]
-
-    def tighten(self) -> bool:
-        """The exact pass disagreed with the fast one: ask more of the inner solves, a few times."""
-        self.inner_floor *= 0.1
-        self.stalls += 1
-        if self.stalls > 3:
-            return False
-        self._solve(self.working, self.law, tolerance=self.inner_floor)
-        return True
-
-    def may_go_on(self, gap: float) -> bool:
-        """Whether full passes still make progress."""
-        self.stalls = 0 if gap < 0.9 * self.best_gap else self.stalls + 1
-        self.best_gap = min(gap, self.best_gap)
-        return self.stalls <= 5
+        below = below[np.argsort(gradient[below], kind="stable")]
+        cosines = np.abs(self.information.cross(pool.features[below], self.inner.features))
+        cosines /= np.sqrt(self.leverage)
+        nearest = cosines.argmax(axis=1)
+        size = np.sqrt(np.maximum(pool.costs[below] - gradient[below], 1e-300))
+        near = cosines[np.arange(below.size), nearest] > _NEAR * size
+        far = np.flatnonzero(~near)[: max(64, self.working.size)]
+        return below[np.concatenate([_first_of_each(nearest, near), far])]
 
     def design(self) -> Design:
-        """Certify the law over all arms by triangular solves."""
+        """Certify the law over all arms."""
         law = np.zeros(self.problem.size)
         law[self.working] = self.law / self.law.sum()
         certificate = self.problem.certify(law)
@@ -173,22 +146,23 @@ class _Search:
         return Design(law, certificate.gap, status, self.iterations, certificate.log_det)
 
 
-def _price(features: Floats, costs: Floats, factor: Floats) -> Floats:
-    """Gradient `c - |L^-1 phi|^2` of many arms by products with L^-1: twice the speed of triangular solves.
+def _first_of_each(groups: Ints, mask: Bools) -> Ints:
+    """Positions of the first few members of each group, among those in `mask`."""
+    places = np.flatnonzero(mask)
+    order = places[np.argsort(groups[places], kind="stable")]
+    if order.size == 0:
+        return order
+    sorted_groups = groups[order]
+    starts = np.flatnonzero(np.r_[True, sorted_groups[1:] != sorted_groups[:-1]])
+    turn = np.arange(order.size) - np.repeat(starts, np.diff(np.r_[starts, order.size]))
+    return order[turn < _GROUP]
 
-    A little less exact than `DesignProblem.certify`, which has the last word.
-    """
-    inverse, _ = lapack.dtrtri(factor, lower=1)
-    right = np.ascontiguousarray(np.tril(inverse).T)
-    gradient = np.empty(costs.size)
-    block = np.empty((min(_PRICED_ROWS, costs.size), features.shape[1]))
-    for start in range(0, costs.size, _PRICED_ROWS):
-        rows = slice(start, start + _PRICED_ROWS)
-        part = features[rows]
-        solved = np.dot(part, right, out=block[: part.shape[0]])
-        np.einsum("ij,ij->i", solved, solved, out=gradient[rows])
-    np.subtract(costs, gradient, out=gradient)
-    return gradient
+
+def _promising(gradient: Floats) -> Ints:
+    """The arms with the smallest gradient, those next to the support and every strong violator; all of a small set."""
+    if gradient.size <= 2 * _POOL:
+        return np.arange(gradient.size)
+    return np.sort(np.argpartition(gradient, _POOL)[:_POOL])
 
 
 def _coarse_sample(size: int) -> Ints:

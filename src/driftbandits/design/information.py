@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from driftbandits.arms import ArmSet
-from driftbandits.design.problem import factor_information, leverage_of
+from driftbandits.design.measure import Information
 from driftbandits.design.solve import read_features, read_law, read_positive, solve_design
 from driftbandits.types import Floats
 
 
 def information_gain(
-    arms: ArmSet | Floats, *, horizon: float, sigma: float, tolerance: float = 1e-6, candidates: Any = None
+    arms: ArmSet | Floats, *, horizon: float, sigma: float, tolerance: float = 1e-6
 ) -> float:
     """Largest information that `horizon` rounds can bring, in the paper's convention, without the factor 1/2.
 
@@ -37,13 +37,10 @@ def information_gain(
     regulariser = read_positive("sigma", sigma, "1 to 100 is usual") / horizon
     tolerance = read_positive("tolerance", tolerance, "a share of the value; 1e-6 is usual")
     # Playing one arm for ever brings log(1 + |phi|^2 / lambda): a share of that is at most the same share of gamma.
-    allowed = features if candidates is None else features[candidates]
-    least = float(np.log1p(np.einsum("ij,ij->i", allowed, allowed).max(initial=0.0) / regulariser))
+    least = float(np.log1p(np.einsum("ij,ij->i", features, features).max() / regulariser))
     if least == 0.0:
         return 0.0
-    design = solve_design(
-        arms, regulariser=regulariser, tolerance=max(tolerance * least, 1e-300), candidates=candidates
-    )
+    design = solve_design(arms, regulariser=regulariser, tolerance=tolerance * least)
     return max(0.0, design.log_det - features.shape[1] * float(np.log(regulariser)))
 
 
@@ -64,6 +61,6 @@ def effective_dimension(
         law = solve_design(arms, regulariser=regulariser, tolerance=tolerance).probabilities
     else:
         law = read_law("probabilities", probabilities, features.shape[0])
-    support = np.flatnonzero(law)
-    factor = factor_information(features[support], law[support], regulariser)
-    return float(law[support] @ leverage_of(features[support], factor))
+    used = features[law > 0.0]
+    leverage = Information(features, law, regulariser).leverage(used, np.einsum("ij,ij->i", used, used))
+    return float(law[law > 0.0] @ leverage)

@@ -29,7 +29,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from driftbandits.design.newton import newton_system
-from driftbandits.design.problem import Certificate, DesignProblem, gap_of
+from driftbandits.design.problem import DesignProblem, gap_of
 from driftbandits.design.result import Design, Status
 from driftbandits.design.starting_point import interior_start
 from driftbandits.types import Bools, Floats, Ints
@@ -39,6 +39,7 @@ _PATIENCE = 15  # steps without a smaller gap before giving up
 _TO_BOUNDARY = 0.99
 _HALVINGS = 12
 _MERIT_GROWTH = 2.0
+_NEIGHBOURHOOD = 10.0
 _DROP_SHARE = 0.2  # dropping rebuilds the system, so it must pay
 
 
@@ -65,7 +66,8 @@ def solve_interior_point(
             if path.rows is None:
                 target = 0.1 * gap
             else:
-                path.bring_back(law, certificate)
+                path = _Path(problem, interior_start(problem, warm_start), may_drop=False)
+                continue
         if gap < best_gap:
             best_law, best_gap, waited = path.whole_law(), gap, 0
         else:
@@ -95,10 +97,11 @@ class _Step:
 class _Path:
     """The primal-dual iterate; see the table of symbols above."""
 
-    def __init__(self, problem: DesignProblem, law: Floats) -> None:
+    def __init__(self, problem: DesignProblem, law: Floats, *, may_drop: bool = True) -> None:
         self.whole = problem
         self.rows: Ints | None = None  # arms still in the iteration; None for all
-        self.may_drop = True
+        self.may_drop = may_drop
+        self.settled = False
         self._take(problem, law)
         gradient = problem.costs - self.hat / law
         mean = float(law @ gradient)
@@ -149,13 +152,18 @@ class _Path:
         )
         wanted = (reached / mean) ** 3 * mean - products * predictor.primal * predictor.dual
         corrector = complete(self.system.solve(wanted - residual - products), wanted)
-        merit = float(products.sum()) + float(np.abs(residual).sum())
-        return self._move(corrector, ceiling=_MERIT_GROWTH * merit)
+        return self._move(corrector, off_before=float(np.abs(residual).sum()))
 
-    def _move(self, step: _Step, *, ceiling: float) -> bool:
-        """Go along `step` as far as the boundary allows and the merit, complementarity plus |u|, does not explode."""
+    def _move(self, step: _Step, *, off_before: float) -> bool:
+        """Go along `step` as far as the boundary and the neighbourhood of the central path allow.
+
+        The gradient is not linear, so a long step can leave a residual u that dwarfs the products; from such a point
+        the method crawls. Shorter steps are tried until |u| is at most a few times sum w.
+        """
         length = min(1.0, _TO_BOUNDARY * step.longest())
-        for _ in range(_HALVINGS):
+        allowed = max(0.5 * off_before, 1e-12 * (1.0 + float(self.law @ self.problem.costs)))
+        ceiling = _MERIT_GROWTH * (off_before + float(self.products.sum()))
+        for halving in range(_HALVINGS):
             primal = 1.0 + length * step.primal
             dual = 1.0 + length * step.dual
             law = self.law * primal
@@ -163,18 +171,21 @@ class _Path:
             products = self.products * primal * dual
             level = self.level + length * step.level
             hat = self.system.weigh(law)
-            residual = law * (self.problem.costs - level) - hat - products
-            if float(products.sum()) + float(np.abs(residual).sum()) <= ceiling:  # False for NaN as well
+            off = float(np.abs(law * (self.problem.costs - level) - hat - products).sum())
+            total = float(products.sum())
+            near = off <= max(_NEIGHBOURHOOD * total, allowed) or halving > _HALVINGS // 2
+            if near and off + total <= ceiling:  # False for NaN as well
                 self.law, self.products, self.level, self.hat = law, products, level, hat
                 # An arm on its way out: p shrinks while z stays, and z p outweighs the curvature (p leverage)^2.
                 self.fading = (primal < 0.5) & (dual > 0.5) & (hat * hat < 0.01 * products)
+                self.settled = off + total < 0.1 * float(hat.sum())
                 return True
             length *= 0.5
         return False
 
     def drop_fading(self) -> None:
         """Leave the fading arms out of the iteration if they are many."""
-        if not self.may_drop or np.count_nonzero(self.fading) < _DROP_SHARE * self.law.size:
+        if not (self.may_drop and self.settled) or np.count_nonzero(self.fading) < _DROP_SHARE * self.law.size:
             return
         kept = np.flatnonzero(~self.fading)
         if kept.size == 0:
@@ -183,13 +194,3 @@ class _Path:
         self.rows = kept if self.rows is None else self.rows[kept]
         self.products = self.products[kept]
         self._take(self.problem.restrict(kept), law / law.sum())
-
-    def bring_back(self, law: Floats, certificate: Certificate) -> None:
-        """Return to all arms: the dropped ones get the mass mu / z that the central path gives them."""
-        mean = float(self.products.mean())
-        products = np.full(law.size, mean)
-        products[self.rows] = self.products
-        slack = np.maximum(certificate.gradient - self.level, np.sqrt(mean))
-        law = np.where(law > 0.0, law, np.minimum(mean / slack, 0.1 / law.size))
-        self.rows, self.may_drop, self.products = None, False, products
-        self._take(self.whole, law / law.sum())

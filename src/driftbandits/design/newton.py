@@ -18,7 +18,8 @@ from abc import ABC, abstractmethod
 import numpy as np
 from scipy.linalg import blas, lapack
 
-from driftbandits.design.problem import DesignProblem, try_cholesky_in_place
+from driftbandits.design.measure import try_cholesky_in_place
+from driftbandits.design.problem import DesignProblem
 from driftbandits.types import Floats
 
 _JITTERS = (0.0, 1e-14, 1e-12, 1e-10, 1e-8)  # relative to the largest entry, which is at most 1 + w

@@ -15,14 +15,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-from scipy.linalg import blas, lapack
 
+from driftbandits.design.measure import Information
 from driftbandits.types import Floats, Ints
-
-# Rows of features a pricing step touches at once: a chunk and its solve stay in the second-level cache.
-CHUNK_ROWS = 1024
 
 
 @dataclass(frozen=True)
@@ -56,71 +54,34 @@ class DesignProblem:
         """Number of features of an arm, r."""
         return int(self.features.shape[1])
 
+    @cached_property
+    def squares(self) -> Floats:
+        """`|phi_i|^2` of every arm, (N,)."""
+        result: Floats = np.einsum("ij,ij->i", self.features, self.features)
+        return result
+
     def restrict(self, rows: Ints) -> DesignProblem:
         """The same problem on the arms `rows` alone."""
         return DesignProblem(self.features[rows], self.costs[rows], self.regulariser)
 
-    def factor(self, probabilities: Floats) -> Floats:
-        """Lower Cholesky factor L of S(p), (r, r) in Fortran order; only the arms with mass are read."""
-        return factor_information(self.features, probabilities, self.regulariser)
-
-    def leverage(self, factor: Floats) -> Floats:
-        """`|L^-1 phi_i|^2` of every arm, (N,), in chunks: O(N r^2) time, O(N) memory."""
-        return leverage_of(self.features, factor)
+    def measure(self, probabilities: Floats) -> Information:
+        """The information matrix S(p), factored; only the arms with mass are read."""
+        return Information(self.features, probabilities, self.regulariser)
 
     def certify(self, probabilities: Floats) -> Certificate:
-        """Evaluate gap and log det at `probabilities` by triangular solves.
+        """Evaluate gap and log det at `probabilities`, in O(N r^2) time and O(N) memory.
 
         >>> problem = DesignProblem(np.eye(2), np.zeros(2), 1.0)
         >>> problem.certify(np.array([0.5, 0.5])).gap
         0.0
         """
-        factor = self.factor(probabilities)
-        gradient = self.costs - self.leverage(factor)
+        information = self.measure(probabilities)
+        gradient = self.costs - information.leverage(self.features, self.squares)
         return Certificate(
-            gap=gap_of(probabilities, gradient), log_det=log_det_of(factor), gradient=gradient
+            gap=gap_of(probabilities, gradient), log_det=information.log_det, gradient=gradient
         )
-
-
-def factor_information(features: Floats, probabilities: Floats, regulariser: float) -> Floats:
-    """Lower Cholesky factor of `Phi' diag(p) Phi + lambda I`, (r, r) in Fortran order."""
-    support = np.flatnonzero(probabilities)
-    if support.size < probabilities.size:
-        features, probabilities = features[support], probabilities[support]
-    scaled = np.sqrt(probabilities)[:, None] * features
-    information = np.asfortranarray(scaled.T @ scaled)
-    information.reshape(-1, order="F")[:: information.shape[0] + 1] += regulariser
-    if not try_cholesky_in_place(information):
-        raise np.linalg.LinAlgError("S(p) is not positive definite in floating point")
-    return information
-
-
-def leverage_of(features: Floats, factor: Floats) -> Floats:
-    """`|L^-1 phi_i|^2` for every row of `features`."""
-    count = features.shape[0]
-    leverage = np.empty(count)
-    for start in range(0, count, CHUNK_ROWS):
-        rows = slice(start, start + CHUNK_ROWS)
-        # The transpose of C-ordered rows is what BLAS wants; the right-hand side is copied, the features never touched.
-        solved = blas.dtrsm(1.0, factor, features[rows].T, lower=1).T
-        np.einsum("ij,ij->i", solved, solved, out=leverage[rows])
-    return leverage
 
 
 def gap_of(probabilities: Floats, gradient: Floats) -> float:
     """Frank-Wolfe bound `p'g - min g`, summed as `p'(g - min g)` so that it cannot come out negative."""
     return float(probabilities @ (gradient - gradient.min()))
-
-
-def log_det_of(factor: Floats) -> float:
-    """`log det S` from its Cholesky factor."""
-    return 2.0 * float(np.log(factor.diagonal()).sum())
-
-
-def try_cholesky_in_place(matrix: Floats) -> bool:
-    """Overwrite a Fortran-ordered matrix with its lower Cholesky factor; the upper triangle is left as it is.
-
-    Gives False, with the matrix spoilt, where it is not positive definite.
-    """
-    _, info = lapack.dpotrf(matrix, lower=1, clean=0, overwrite_a=1)
-    return bool(info == 0)

@@ -22,7 +22,7 @@ def possible_support(problem: DesignProblem) -> Bools:
     >>> possible_support(problem)
     array([ True, False])
     """
-    squares = np.einsum("ij,ij->i", problem.features, problem.features)
+    squares = problem.squares
     best = float((problem.costs - squares / (problem.regulariser + float(squares.max()))).min())
     mask: Bools = problem.costs - squares / problem.regulariser <= best
     return mask
@@ -36,7 +36,7 @@ def separable_law(problem: DesignProblem) -> Floats:
     Kernels of high dimension or short length scale are close to this case with r = N. Costs must have minimum zero.
     Gives an array (N,) that is non-negative and sums to one.
     """
-    squares = np.einsum("ij,ij->i", problem.features, problem.features)
+    squares = problem.squares
     floor = problem.regulariser / np.maximum(squares, 1e-300)
     costs = problem.costs
     goal = max(1.0, problem.size / problem.rank)
