@@ -102,7 +102,7 @@ class Levels:
 
     def level(self, block: int) -> float:
         """mu_j as the change test uses it, not clipped."""
-        return self.c1 * 2.0 ** (-block / 2)
+        return float(self.c1 * 2.0 ** (-block / 2))
 
     def mixing(self, block: int) -> float:
         """mu_j as a share of a law."""
@@ -110,7 +110,7 @@ class Levels:
 
     def beta(self, block: int) -> float:
         """Weight of exploitation in block j."""
-        return self.c2 * self.gamma * 2.0 ** (block / 2)
+        return float(self.c2 * self.gamma * 2.0 ** (block / 2))
 
     def good_gap(self, block: int) -> float:
         """Largest estimated gap of a good arm: 2 alpha gamma / beta_j."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 
 @dataclass(frozen=True)
@@ -28,8 +30,8 @@ def detections(true_changes: Sequence[int], alarms: Sequence[int]) -> Detection:
     truth = sorted(int(t) for t in true_changes)
     rounds = sorted(int(a) for a in alarms)
     delays = []
-    for change, following in zip(truth, [*truth[1:], None], strict=True):
-        found = [a for a in rounds if a > change and (following is None or a <= following)]
+    for change, following in pairwise([*truth, sys.maxsize]):
+        found = [a for a in rounds if change < a <= following]
         if found:
             delays.append(found[0] - change)
     return Detection(delays=tuple(delays), missed=len(truth) - len(delays), false_alarms=len(rounds) - len(delays))

@@ -85,13 +85,14 @@ class Trace:
             raise InputError(f"{os.fspath(path)} is not a saved trace, or is damaged: {error}") from error
         if notes.pop("format", None) != _FORMAT:
             raise InputError(f"{os.fspath(path)} was written by another version; this one reads format {_FORMAT}")
-        columns = {name: np.array(table[name].to_numpy()) for name in _COLUMNS}
+        columns: dict[str, Any] = {name: np.array(table[name].to_numpy()) for name in _COLUMNS}
         changes = tuple(_read_change(item) for item in notes.pop("changes"))
         return cls(**columns, **notes, changes=changes)
 
 
 def _read_change(item: dict[str, Any]) -> Change:
-    return Change(**{key: tuple(value) if isinstance(value, list) else value for key, value in item.items()})
+    fields: dict[str, Any] = {k: tuple(value) if isinstance(value, list) else value for k, value in item.items()}
+    return Change(**fields)
 
 
 def _arrow() -> tuple[Any, Any]:

@@ -38,7 +38,7 @@ def _arms(size: int = 12) -> ArmSet:
 def _reward(ids: Ints, arms: Ints) -> Floats:
     """A drifting reward that depends on round and arm only; multiples of 1/64, so that scaling by powers of 2 is exact."""
     wave = np.sin(0.9 * arms + 2.0 * (ids >= _ROUNDS // 2)) + 0.3 * np.sin(12.9898 * ids)
-    return np.round(48.0 * wave / 1.3) / 64.0
+    return np.asarray(np.round(48.0 * wave / 1.3) / 64.0)
 
 
 def _require(condition: object, message: str) -> None:
@@ -216,7 +216,8 @@ def unfit_states_are_refused(make: PolicyFactory) -> None:
     good = policy.state_dict()
     with _raises(StateError):
         restore(_arms(5), good)
-    for wrong in ({"policy": "Other"}, {"format": 999}, {"rounds": -1}, {"draws": {}}, {"pending": []}):
+    unfit: list[dict[str, Any]] = [{"policy": "Other"}, {"format": 999}, {"rounds": -1}, {"draws": {}}, {"pending": []}]
+    for wrong in unfit:
         with _raises(StateError):
             restore(_arms(), {**good, **wrong})
     for key in good:
@@ -379,7 +380,8 @@ def wrong_settings_are_refused(make: PolicyFactory) -> None:
     with _raises(InputError):
         make([[0.0], [1.0]], horizon=100, seed=0)
     policy = make(arms, horizon=100, seed=0)
-    for size in (0, -1, 1.5, True):
+    sizes: tuple[Any, ...] = (0, -1, 1.5, True)
+    for size in sizes:
         with _raises(InputError):
             policy.ask(size=size)
 

@@ -1,0 +1,29 @@
+"""All benchmarks: `make bench`, or `python -m benchmarks [--quick] [name ...]`.
+
+Times depend on the machine and on what else it does; read the ratios, each against a reference timed in the same run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+
+from threadpoolctl import threadpool_limits
+
+NAMES = ("design", "features", "simulation")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", default=list(NAMES), help=f"which, of {', '.join(NAMES)}")
+    parser.add_argument("--quick", action="store_true", help="leave out what takes more than a few seconds")
+    options = parser.parse_args()
+    for name in options.names:
+        if name not in NAMES:
+            parser.error(f"no benchmark is called {name!r}; known: {', '.join(NAMES)}")
+        with threadpool_limits(limits=1):
+            importlib.import_module(f"benchmarks.{name}").run(quick=options.quick)
+
+
+if __name__ == "__main__":
+    main()

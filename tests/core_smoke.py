@@ -1,0 +1,38 @@
+"""Run by `make test-core` in a virtual environment with the core alone: no extra may be needed, and none may be there."""
+
+import importlib.util
+import sys
+
+EXTRAS = ("pandas", "pyarrow", "matplotlib", "rich", "pytest", "hypothesis", "cvxpy", "optuna", "torch")
+
+
+def main() -> None:
+    present = [name for name in EXTRAS if importlib.util.find_spec(name)]
+    if present:
+        sys.exit(f"the core environment is not bare: it has {', '.join(present)}")
+
+    import numpy as np
+
+    import driftbandits as db
+    from driftbandits.testing import POLICY_CHECKS
+
+    world = db.environments.create("switching/1", seed=0)
+    policy = db.AdaOPKB.published(world.arms, horizon=world.horizon, seed=0)
+    trace = db.simulate(policy, world, seed=0)
+    if not (len(trace) == 10_000 and trace.changes and np.isfinite(trace.regret).all()):
+        sys.exit("the published ADA-OPKB did not play environment 1 as it should")
+    print(trace.changes[0])
+    for check in POLICY_CHECKS:
+        check(db.OPKB)
+    try:
+        trace.to_parquet("never.parquet")
+    except db.errors.MissingExtraError as error:
+        if "pip install" not in str(error):
+            sys.exit(f"a missing extra must name its cure, got: {error}")
+    else:
+        sys.exit("a trace was written without pyarrow")
+    print(f"1 core run and {len(POLICY_CHECKS)} policy checks without any extra: fine")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+import json
+
+import numpy as np
+import pytest
+
+from driftbandits import Constants
+from driftbandits.cli import main
+from driftbandits.errors import InputError
+from driftbandits.experiments.catalogue import EVALUATION_SEEDS, EXPERIMENTS, TUNING_SEEDS, PolicySpec, find_experiment
+from driftbandits.experiments.results import as_markdown, cell_table, curve_table, summary_table
+from driftbandits.experiments.runner import Cell, cells_of, run_cell, run_cells
+from driftbandits.plots.data import regret_curves
+from driftbandits.tuning.constants import RANGES, trial_constants
+
+SMALL = [
+    Cell("small", "switching/1", {"horizon": 600, "switches": (300,), "size": 20}, PolicySpec(name, name), seed)
+    for seed in range(2)
+    for name in ("OPKB", "AdaOPKB")
+]
+
+
+def test_one_job_and_several_give_the_same_table():
+    one = run_cells(SMALL, jobs=1)
+    two = run_cells(SMALL, jobs=2)
+    drop = ["seconds"]
+    assert cell_table(one).drop(columns=drop).equals(cell_table(two).drop(columns=drop))
+    assert curve_table(one).equals(curve_table(two))
+
+
+def test_progress_is_called_once_a_cell():
+    calls = []
+    run_cells(SMALL[:2], jobs=1, progress=lambda: calls.append(1))
+    assert len(calls) == 2
+    with pytest.raises(InputError, match="jobs"):
+        run_cells(SMALL, jobs=0)
+
+
+def test_curve_ends_at_the_final_regret():
+    result = run_cell(SMALL[0])
+    assert result.rounds[0] == 1
+    assert result.rounds[-1] == 600
+    assert (np.diff(result.regret) >= 0).all()
+
+
+def test_summary_is_mean_and_standard_error():
+    results = run_cells(SMALL, jobs=1)
+    summary = summary_table(cell_table(results))
+    finals = [r.regret[-1] for r in results if r.cell.policy.label == "OPKB"]
+    row = summary[summary["policy"] == "OPKB"].iloc[0]
+    assert row["regret"] == pytest.approx(np.mean(finals))
+    assert row["standard_error"] == pytest.approx(np.std(finals, ddof=1) / np.sqrt(len(finals)))
+    assert "| OPKB |" in as_markdown(summary)
+
+
+def test_curves_behind_the_figure():
+    results = run_cells(SMALL, jobs=1)
+    curves = regret_curves(curve_table(results), cell_table(results), "small")
+    assert [c.policy for c in curves] == ["OPKB", "AdaOPKB"]
+    assert curves[0].seeds == 2
+    np.testing.assert_allclose(curves[0].mean[-1], np.mean([r.regret[-1] for r in results[::2]]))
+
+
+def test_tuning_and_evaluation_seeds_are_apart():
+    assert not set(TUNING_SEEDS) & set(EVALUATION_SEEDS)
+    for experiment in EXPERIMENTS.values():
+        assert not set(experiment.seeds) & set(TUNING_SEEDS)
+        assert len(cells_of(experiment)) == 25 * len(experiment.policies)
+
+
+def test_trials_are_fixed_and_inside_their_ranges():
+    first, second = trial_constants(), trial_constants()
+    assert first == second
+    assert len(set(first)) == len(first)
+    for name, (low, high) in RANGES.items():
+        values = [getattr(point, name) for point in first]
+        assert 0.99 * low <= min(values) < max(values) <= 1.01 * high
+    assert isinstance(first[0], Constants)
+
+
+def test_unknown_experiment_is_answered_with_the_nearest():
+    with pytest.raises(InputError, match="did you mean 'switching/1'"):
+        find_experiment("switchin/1")
+
+
+def test_reproduce_writes_table_and_figure(tmp_path, capsys):
+    assert main(["reproduce", "switching/1", "--seeds", "2", "--jobs", "1", "--out", str(tmp_path)]) == 0
+    printed = capsys.readouterr().out
+    assert str(tmp_path / "summary.md") in printed
+    assert {p.name for p in tmp_path.iterdir()} == {
+        "cells.parquet",
+        "curves.parquet",
+        "summary.md",
+        "summary.csv",
+        "regret.png",
+        "regret.pdf",
+        "run.json",
+    }
+    assert (tmp_path / "regret.png").stat().st_size > 20_000
+    assert json.loads((tmp_path / "run.json").read_text())["experiments"] == ["switching/1"]
+
+
+def test_command_line_errors(capsys):
+    assert main(["reproduce", "nothing"]) == 1
+    assert "no experiment is called 'nothing'" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="2"):
+        main(["fly"])
