@@ -83,9 +83,7 @@ class _Search:
 
     def _solve(self, working: Ints, law: Floats | None, *, tolerance: float) -> None:
         inner = self.problem.restrict(working)
-        design = solve_interior_point(
-            inner, tolerance=max(tolerance, 0.02 * self.tolerance), warm_start=law
-        )
+        design = solve_interior_point(inner, tolerance=max(tolerance, 0.02 * self.tolerance), warm_start=law)
         self.iterations += design.iterations
         self.inner_gap = design.gap
         kept = design.support

@@ -19,9 +19,7 @@ from driftbandits.design.solve import read_features, read_law, read_positive, so
 from driftbandits.types import Floats
 
 
-def information_gain(
-    arms: ArmSet | Floats, *, horizon: float, sigma: float, tolerance: float = 1e-6
-) -> float:
+def information_gain(arms: ArmSet | Floats, *, horizon: float, sigma: float, tolerance: float = 1e-6) -> float:
     """Largest information that `horizon` rounds can bring, in the paper's convention, without the factor 1/2.
 
         gamma = max_P log det(I + (T / sigma) Phi' diag(P) Phi) = max_P log det S(P, sigma / T) - r log(sigma / T)

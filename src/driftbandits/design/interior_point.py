@@ -37,7 +37,7 @@ from driftbandits.types import Bools, Floats, Ints
 ITERATION_LIMIT = 200
 _PATIENCE = 15  # steps without a smaller gap before giving up
 _TO_BOUNDARY = 0.99
-_HALVINGS = 12
+_HALVINGS = 7
 _MERIT_GROWTH = 2.0
 _NEIGHBOURHOOD = 10.0
 _DROP_SHARE = 0.2  # dropping rebuilds the system, so it must pay
@@ -147,9 +147,7 @@ class _Path:
         predictor = complete(both[:, 0], 0.0)
         length = min(1.0, predictor.longest())
         mean = float(products.mean())
-        reached = float(
-            (products * (1.0 + length * predictor.primal) * (1.0 + length * predictor.dual)).mean()
-        )
+        reached = float((products * (1.0 + length * predictor.primal) * (1.0 + length * predictor.dual)).mean())
         wanted = (reached / mean) ** 3 * mean - products * predictor.primal * predictor.dual
         corrector = complete(self.system.solve(wanted - residual - products), wanted)
         return self._move(corrector, off_before=float(np.abs(residual).sum()))
@@ -160,10 +158,11 @@ class _Path:
         The gradient is not linear, so a long step can leave a residual u that dwarfs the products; from such a point
         the method crawls. Shorter steps are tried until |u| is at most a few times sum w.
         """
-        length = min(1.0, _TO_BOUNDARY * step.longest())
+        longest = min(1.0, _TO_BOUNDARY * step.longest())
         allowed = max(0.5 * off_before, 1e-12 * (1.0 + float(self.law @ self.problem.costs)))
         ceiling = _MERIT_GROWTH * (off_before + float(self.products.sum()))
-        for halving in range(_HALVINGS):
+        for halvings in (*range(_HALVINGS), *range(_HALVINGS)):
+            length = longest * 0.5**halvings
             primal = 1.0 + length * step.primal
             dual = 1.0 + length * step.dual
             law = self.law * primal
@@ -173,14 +172,14 @@ class _Path:
             hat = self.system.weigh(law)
             off = float(np.abs(law * (self.problem.costs - level) - hat - products).sum())
             total = float(products.sum())
-            near = off <= max(_NEIGHBOURHOOD * total, allowed) or halving > _HALVINGS // 2
-            if near and off + total <= ceiling:  # False for NaN as well
+            if off <= max(_NEIGHBOURHOOD * total, allowed) and off + total <= ceiling:  # False for NaN as well
                 self.law, self.products, self.level, self.hat = law, products, level, hat
                 # An arm on its way out: p shrinks while z stays, and z p outweighs the curvature (p leverage)^2.
                 self.fading = (primal < 0.5) & (dual > 0.5) & (hat * hat < 0.01 * products)
                 self.settled = off + total < 0.1 * float(hat.sum())
                 return True
-            length *= 0.5
+            if halvings + 1 == _HALVINGS:  # nothing near enough: take what does not make matters worse
+                allowed = np.inf
         return False
 
     def drop_fading(self) -> None:
@@ -194,3 +193,6 @@ class _Path:
         self.rows = kept if self.rows is None else self.rows[kept]
         self.products = self.products[kept]
         self._take(self.problem.restrict(kept), law / law.sum())
+        # The mass that went leaves a residual; lift w towards its size, so that the next step can reach far again.
+        off = float(np.abs(self.law * (self.problem.costs - self.level) - self.hat - self.products).sum())
+        self.products *= max(1.0, 0.2 * off / float(self.products.sum()))

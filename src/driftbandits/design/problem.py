@@ -77,9 +77,7 @@ class DesignProblem:
         """
         information = self.measure(probabilities)
         gradient = self.costs - information.leverage(self.features, self.squares)
-        return Certificate(
-            gap=gap_of(probabilities, gradient), log_det=information.log_det, gradient=gradient
-        )
+        return Certificate(gap=gap_of(probabilities, gradient), log_det=information.log_det, gradient=gradient)
 
 
 def gap_of(probabilities: Floats, gradient: Floats) -> float:

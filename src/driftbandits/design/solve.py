@@ -19,9 +19,7 @@ _INTERIOR_POINT_ARMS = 200  # beyond, the interior point's N^3 loses against pri
 
 
 class _Method(Protocol):
-    def __call__(
-        self, problem: DesignProblem, *, tolerance: float, warm_start: Floats | None = None
-    ) -> Design: ...
+    def __call__(self, problem: DesignProblem, *, tolerance: float, warm_start: Floats | None = None) -> Design: ...
 
 
 _METHODS: dict[str, _Method] = {"interior_point": solve_interior_point, "active_set": solve_active_set}
