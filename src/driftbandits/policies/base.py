@@ -19,7 +19,7 @@ import numpy.typing as npt
 from driftbandits.arms import ArmSet
 from driftbandits.errors import HorizonError, InputError, RewardError, StateError
 from driftbandits.policies import state as states
-from driftbandits.policies.pending import ROW, Feedback, Pending
+from driftbandits.policies.pending import ROW, Feedback, Pending, Row
 from driftbandits.seeding import check_seed, generator_from_state, generator_state, stream
 from driftbandits.types import Bools, Change, Decision, Decisions, Floats, Ints, read_only
 
@@ -110,6 +110,10 @@ class Policy(ABC):
     def _import(self, state: states.Reader) -> None:
         """Inverse of `_export`, checking every value."""
 
+    def _learn_one(self, row: Row, reward: float) -> None:
+        """Take in one reward; a policy may do better than wrapping it, with the same result to the bit."""
+        self._learn(Feedback.single(row, reward))
+
     def _steady(self) -> int:
         """For how many asked rounds the law is certain to stay, at least 1."""
         return 1
@@ -154,13 +158,11 @@ class Policy(ABC):
         allowed : arms that may be chosen: a boolean mask, indices or names; the law is restricted to them and
             renormalised (uniform over them if it has no mass there), and `probability` is that of the restricted law
         """
+        if size is None and allowed is None:
+            return self._ask_one()
         count = 1 if size is None else check_count("size", size, "at least 1")
-        mask = self._read_allowed(allowed)
-        if self.horizon is not None and self.rounds + count > self.horizon:
-            raise HorizonError(
-                f"asked for {count} more after {self.rounds} of {self.horizon} rounds; build the policy with a larger "
-                f"horizon, or with horizon=None if it is unknown"
-            )
+        mask = None if allowed is None else read_allowed(self.arms, allowed)
+        self._check_left(count)
         parts: list[Decisions] = []
         left = count
         while left:
@@ -176,6 +178,26 @@ class Policy(ABC):
             probabilities=np.concatenate([p.probabilities for p in parts]),
             laws=np.concatenate([p.laws for p in parts]),
         )
+
+    def _check_left(self, count: int) -> None:
+        if self.horizon is not None and self.rounds + count > self.horizon:
+            raise HorizonError(
+                f"asked for {count} more after {self.rounds} of {self.horizon} rounds; build the policy with a larger "
+                f"horizon, or with horizon=None if it is unknown"
+            )
+
+    def _ask_one(self) -> Decision:
+        """`_draw` for a single round without a mask, in plain numbers: the path of a live request."""
+        self._check_left(1)
+        self._move()
+        law = self._law()
+        number, tag = self._stamp()
+        arm = int(self._pick(law, 1)[0])
+        decision = Decision(id=self.rounds, arm=arm, probability=float(law[arm]), law=number)
+        self._pending.push(Row(decision.id, arm, number, tag, decision.probability))
+        self.rounds += 1
+        self._advance(1)
+        return decision
 
     def _draw(self, wanted: int, mask: Bools | None) -> Decisions:
         """Decide at most `wanted` rounds, all under one law."""
@@ -238,6 +260,8 @@ class Policy(ABC):
         An unknown id, a reward that is not finite or one outside `reward_range` is an error that changes nothing,
         for the whole call.
         """
+        if isinstance(ids, int) and isinstance(rewards, float) and self._tell_last(ids, rewards):
+            return
         numbers = _read_ids(ids)
         values = np.asarray(rewards, dtype=np.float64).ravel()
         if len(values) != len(numbers):
@@ -259,6 +283,19 @@ class Policy(ABC):
         )
         self._version += 1
         self._settle()
+
+    def _tell_last(self, ident: int, reward: float) -> bool:
+        """Learn from the latest decision, if this is its reward and in range; False leaves it to the general path."""
+        low, high = self.reward_range
+        if not low <= reward <= high:
+            return False
+        row = self._pending.pop_last(ident)
+        if row is None:
+            return False
+        self._learn_one(row, (reward - (low + high) / 2) / ((high - low) / 2))
+        self._version += 1
+        self._settle()
+        return True
 
     def forget(self, ids: int | npt.ArrayLike) -> None:
         """Say that the rewards of these decisions will never come."""
@@ -426,11 +463,6 @@ class Policy(ABC):
     def load(cls, arms: ArmSet, path: str | os.PathLike[str]) -> Self:
         """Go on from a file written by `save`."""
         return cls.restore(arms, states.read(path))
-
-    def _read_allowed(self, allowed: Any) -> Bools | None:
-        if allowed is None:
-            return None
-        return read_allowed(self.arms, allowed)
 
     def __repr__(self) -> str:
         settings = "".join(f", {name}={value!r}" for name, value in self._shown().items())

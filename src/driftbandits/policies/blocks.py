@@ -31,7 +31,7 @@ from driftbandits.linalg import Cholesky
 from driftbandits.policies import state as states
 from driftbandits.policies.base import Policy
 from driftbandits.policies.constants import Constants, Levels, Variant
-from driftbandits.policies.pending import Feedback
+from driftbandits.policies.pending import Feedback, Row
 from driftbandits.schedule import Replay, Schedule, build_schedule, draw_schedule
 from driftbandits.seeding import generator_from_state, generator_state, stream
 from driftbandits.types import Change, Floats, Ints, Verdict
@@ -136,6 +136,7 @@ class BlockPolicy(Policy):
 
     def _new_stretch(self, number: int) -> None:
         self._stretch = number
+        self._length = self._stretch_length()
         self._position = 0
         self._tag += 1
         for replay in self._schedule.starting(int(self._schedule.edges[number])):
@@ -181,13 +182,13 @@ class BlockPolicy(Policy):
         return self._law_base + self._index(), self._tag
 
     def _steady(self) -> int:
-        return max(self._stretch_length() - self._position, 1)
+        return max(self._length - self._position, 1)
 
     def _advance(self, count: int) -> None:
         self._position += count
 
     def _due(self) -> bool:
-        return not self._finished and self._position == self._stretch_length()
+        return not self._finished and self._position == self._length
 
     def _turn(self) -> None:
         """The stretch is over: test what ended with it, then restart, open the next block or the next stretch."""
@@ -222,6 +223,16 @@ class BlockPolicy(Policy):
             there = blocks == block
             self._block_sums[block].add(laws[there], arms[there], rewards[there])
             self._references = {k: known for k, known in self._references.items() if k < block}
+
+    def _learn_one(self, row: Row, reward: float) -> None:
+        if row.tag < self._block_tags[-1]:  # an earlier block, a closed epoch or a masked round
+            super()._learn_one(row, reward)
+            return
+        law, value = row.law - self._law_base, reward / self.constants.scale
+        for item in self._open:
+            if row.tag >= item.first_tag:
+                item.sums.sums[law, row.arm] += value
+                item.sums.told += 1
 
     def _estimate(self) -> Floats:
         told = merge(self._block_sums)
@@ -354,7 +365,8 @@ class BlockPolicy(Policy):
             raise StateError("state.engine.replays lacks the whole block")
         self._schedule = build_schedule(block, replays)
         self._stretch = state.integer("stretch", high=len(self._schedule) - 1)
-        self._position = state.integer("position", high=self._stretch_length())
+        self._length = self._stretch_length()
+        self._position = state.integer("position", high=self._length)
         self._open = []
         for item in state.readers("open"):
             replay = _read_replay(np.array(item.raw("replay")), block)

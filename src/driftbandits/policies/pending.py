@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +12,16 @@ from driftbandits.errors import UnknownDecisionError
 from driftbandits.types import Floats, Ints
 
 ROW = np.dtype([("id", "<i8"), ("arm", "<i8"), ("law", "<i8"), ("tag", "<i8"), ("probability", "<f8")])
+
+
+class Row(NamedTuple):
+    """One open decision."""
+
+    id: int
+    arm: int
+    law: int
+    tag: int
+    probability: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +41,25 @@ class Feedback:
     def __len__(self) -> int:
         return len(self.ids)
 
+    @classmethod
+    def single(cls, row: Row, reward: float) -> Feedback:
+        """The reward of one decision."""
+        return cls(
+            ids=np.array([row.id]),
+            arms=np.array([row.arm]),
+            laws=np.array([row.law]),
+            tags=np.array([row.tag]),
+            probabilities=np.array([row.probability]),
+            rewards=np.array([reward]),
+        )
+
 
 class Pending:
     """A table of open decisions, sorted by id, that costs memory only for what is open.
 
     Rows are appended at the end (ids only grow), found by bisection and struck out by marking; the table is packed
-    when half of it is struck out. Beyond `limit` open decisions the oldest are dropped.
+    when half of it is struck out. Beyond `limit` open decisions the oldest are dropped. The latest single decision waits
+    outside the table: in a plain loop of ask and tell, the table is never touched.
     """
 
     def __init__(self, limit: int) -> None:
@@ -45,12 +69,35 @@ class Pending:
         self._open = np.zeros(64, dtype=np.bool_)
         self._size = 0
         self._count = 0
+        self._last: Row | None = None
 
     def __len__(self) -> int:
-        return self._count
+        return self._count + (self._last is not None)
+
+    def push(self, row: Row) -> None:
+        """Append one decision."""
+        if self._last is not None:
+            self._flush()
+        self._last = row
+        if self._count >= self.limit:
+            self._flush()
+
+    def pop_last(self, ident: int) -> Row | None:
+        """Strike out the latest decision and give it, if it is the one with this id and came by `push`."""
+        row = self._last
+        if row is None or row.id != ident:
+            return None
+        self._last = None
+        return row
+
+    def _flush(self) -> None:
+        if self._last is not None:
+            row, self._last = self._last, None
+            self.add(np.array([row.id]), np.array([row.arm]), np.array([row.probability]), row.law, row.tag)
 
     def add(self, ids: Ints, arms: Ints, probabilities: Floats, law: int, tag: int) -> None:
         """Append decisions drawn from one law in one stretch."""
+        self._flush()
         start, stop = self._room(len(ids))
         rows = self._rows[start:stop]
         rows["id"], rows["arm"], rows["probability"] = ids, arms, probabilities
@@ -64,6 +111,7 @@ class Pending:
 
     def find(self, ids: Ints, *, asked: int) -> Ints:
         """Positions of `ids` in the table; an error naming the first id that is not open."""
+        self._flush()
         known = self._rows["id"][: self._size]
         where = np.searchsorted(known, ids)
         inside = np.minimum(where, max(self._size - 1, 0))
@@ -91,6 +139,7 @@ class Pending:
 
     def rows(self) -> npt.NDArray[np.void]:
         """Copy of the open rows, oldest first."""
+        self._flush()
         return self._rows[: self._size][self._open[: self._size]].copy()
 
     def load(self, rows: npt.NDArray[np.void], dropped: int) -> None:
@@ -111,7 +160,7 @@ class Pending:
             self._pack()
 
     def _pack(self) -> None:
-        kept = self.rows()
+        kept = self._rows[: self._size][self._open[: self._size]].copy()
         self._rows[: len(kept)] = kept
         self._open[: len(kept)] = True
         self._size = len(kept)
