@@ -133,7 +133,8 @@ class _Search:
         size = np.sqrt(np.maximum(pool.costs[below] - gradient[below], 1e-300))
         near = cosines[np.arange(below.size), nearest] > _NEAR * size
         far = np.flatnonzero(~near)[: max(64, self.working.size)]
-        return below[np.concatenate([_first_of_each(nearest, near), far])]
+        chosen: Ints = below[np.concatenate([_first_of_each(nearest, near), far])]
+        return chosen
 
     def design(self) -> Design:
         """Certify the law over all arms."""
@@ -153,7 +154,8 @@ def _first_of_each(groups: Ints, mask: Bools) -> Ints:
     sorted_groups = groups[order]
     starts = np.flatnonzero(np.r_[True, sorted_groups[1:] != sorted_groups[:-1]])
     turn = np.arange(order.size) - np.repeat(starts, np.diff(np.r_[starts, order.size]))
-    return order[turn < _GROUP]
+    first: Ints = order[turn < _GROUP]
+    return first
 
 
 def _promising(gradient: Floats) -> Ints:

@@ -8,13 +8,15 @@
 | M       | projector | (s, r) | A^-1/2 D^1/2 Phi on those arms, so that lambda S^-1 = I - M'M               |
 | L       | factor    | (r, r) | Cholesky factor of S                                                       |
 
-With few arms, or up to 3/2 times as many as features, `leverage_i = (|phi_i|^2 - |M phi_i|^2) / lambda`; else `|L^-1 phi_i|^2`. The first is
-cheaper, and far more exact where costs have pushed masses down to lambda: A is then badly scaled but, scaled to a unit
-diagonal, well conditioned, which is all that Cholesky asks for; its error is about eps |phi|^2 / lambda. The second has
-eps / lambda^2 there, the scales being mixed in S.
+With few arms, or up to 3/2 times as many as features, `leverage_i = (|phi_i|^2 - |M phi_i|^2) / lambda`; otherwise
+`|L^-1 phi_i|^2`. The first is cheaper, and far more exact where costs have pushed masses down to lambda: A is then
+badly scaled but, scaled to a unit diagonal, well conditioned, which is all that Cholesky asks for; its error is about
+eps |phi|^2 / lambda. The second has eps / lambda^2 there, the scales being mixed in S.
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 from scipy.linalg import blas, lapack
@@ -48,7 +50,7 @@ class Information:
     def log_det(self) -> float:
         """`log det S`."""
         own = 2.0 * float(np.log(self.factor.diagonal()).sum())
-        return own + (self.rank - self.factor.shape[0]) * float(np.log(self.regulariser))
+        return own + (self.rank - int(self.factor.shape[0])) * math.log(self.regulariser)
 
     def leverage(self, features: Floats, squares: Floats, *, fast: bool = False) -> Floats:
         """`phi' S^-1 phi` for every row of `features`, whose squared norms are `squares`; O(N) memory beside them.

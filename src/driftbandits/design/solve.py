@@ -71,6 +71,7 @@ def solve_design(
         raise InputError(f"method must be 'auto' or one of {sorted(_METHODS)}, got {method!r}")
 
     problem, rows = _reduce(features, costs, regulariser, rows)
+    _check_scale(problem)
     if method == "auto":
         method = "interior_point" if problem.size <= _INTERIOR_POINT_ARMS else "active_set"
     found = _METHODS[method](problem, tolerance=tolerance, warm_start=_restrict_law(law, rows))
@@ -95,6 +96,16 @@ def _reduce(
         return problem, rows
     kept = np.flatnonzero(mask)
     return problem.restrict(kept), kept if rows is None else rows[kept]
+
+
+def _check_scale(problem: DesignProblem) -> None:
+    """Refuse a regulariser that vanishes beside the features: S(p) would be singular in double precision."""
+    largest = float(problem.squares.max())
+    if not problem.regulariser > 1e-13 * largest:  # False for features whose squares overflow
+        raise InputError(
+            f"regulariser {problem.regulariser:.3g} is lost in rounding beside feature vectors of squared norm "
+            f"{largest:.3g}; scale the features down or take a larger regulariser"
+        )
 
 
 def _restrict_law(law: Floats | None, rows: Ints | None) -> Floats | None:
@@ -127,6 +138,7 @@ def _explain(design: Design, problem: DesignProblem, tolerance: float, method: s
 
 
 def read_features(arms: ArmSet | Floats) -> Floats:
+    """Features of an ArmSet, or an array taken as such, (N, r) in C order; InputError where it cannot be one."""
     given = arms.features if isinstance(arms, ArmSet) else arms
     try:
         features: Floats = np.ascontiguousarray(given, dtype=np.float64)
@@ -158,6 +170,7 @@ def _read_costs(costs: Any, count: int) -> Floats | None:
 
 
 def read_law(name: str, law: Any, count: int) -> Floats:
+    """`law` as (count,) probabilities; InputError, naming the argument, where it is off the simplex."""
     vector = _read_vector(name, law, count)
     total = float(vector.sum())
     if float(vector.min()) < 0.0 or abs(total - 1.0) > 1e-6:
@@ -189,6 +202,7 @@ def _read_candidates(candidates: Any, count: int) -> Ints | None:
 
 
 def read_positive(name: str, given: float, hint: str) -> float:
+    """`given` as a float; InputError, naming the argument, unless it is positive and finite."""
     try:
         value = float(given)
     except (TypeError, ValueError):
