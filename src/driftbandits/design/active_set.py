@@ -25,6 +25,7 @@ from driftbandits.types import Bools, Floats, Ints
 
 _COARSE = 4096  # arms of the first pool, drawn at random: a stride would meet the rows of a grid
 _POOL = 32768  # promising arms kept from a full pass; they are priced many times for the price of one pass
+_KEEP = 10.0  # working arms with a slack up to this many times the gap stay
 _GROUP = 3  # violators taken a round from among those nearest to the same working arm
 _NEAR = 0.5  # correlation from which an arm counts as near another
 _CONSIDERED = 8192  # violators looked at a round
@@ -113,11 +114,18 @@ class _Search:
             if gap <= target or failures > 4:
                 return
             fresh = np.setdiff1d(rows[self._violators(pool, gradient)], self.working)
-            law = np.concatenate([self.law, np.zeros(fresh.size)])
+            kept = self._worth_keeping(gap if failures == 0 else np.inf)  # never run in circles
+            law = np.concatenate([self.law[kept] / self.law[kept].sum(), np.zeros(fresh.size)])
             wanted = min(0.1 * gap, target)
             if fresh.size == 0:  # all that is wrong is the inner law itself
                 wanted = 0.1 * min(wanted, self.inner_gap)
-            self._solve(np.concatenate([self.working, fresh]), law, tolerance=wanted)
+            self._solve(np.concatenate([self.working[kept], fresh]), law, tolerance=wanted)
+
+    def _worth_keeping(self, gap: float) -> Bools:
+        """Working arms that carry weight, or whose slack the present gap could still overturn."""
+        slack = self.inner.costs - self.leverage - self.level
+        kept: Bools = (slack <= _KEEP * gap) | (self.law * self.leverage > 0.05)
+        return kept
 
     def _violators(self, pool: DesignProblem, gradient: Floats) -> Ints:
         """Positions in the pool of the arms to add: the worst few near each working arm, and the worst far from all."""
