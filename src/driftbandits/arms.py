@@ -1,9 +1,20 @@
-"""The options a policy chooses from: points and a kernel in, features out."""
+"""The options a policy chooses from: points and a kernel in, features out.
+
+symbol  name        shape
+X       points      (N, d), one row an arm
+K       kernel      (N, N), divided by `scale` so that no k(x, x) exceeds 1
+Phi     features    (N, r), Phi Phi' = K up to `tolerance`
+"""
 
 from __future__ import annotations
 
+import difflib
 import hashlib
-from collections.abc import Mapping, Sequence
+import math
+import operator
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -12,33 +23,41 @@ from sklearn.gaussian_process.kernels import RBF
 
 from driftbandits import kernels
 from driftbandits.errors import InputError, KernelError
-from driftbandits.kernels import KernelLike
-from driftbandits.linalg import LowRank, pivoted_cholesky
+from driftbandits.kernels import KernelFunction, KernelLike
+from driftbandits.linalg import NOT_VALID_CURE, LowRank, pivoted_cholesky
 from driftbandits.types import Floats, Ints, read_only
 
 _DEFAULT_KERNEL = RBF(1.0)
-_PRECOMPUTED_CHECK = 4096  # up to this many arms a given matrix is compared whole with its features
+_FINEST = 1e-14  # below this the rest of a factorisation in double precision is rounding, not kernel
+_WHOLE = 1024  # up to this many arms a kernel function is compared whole with its features, beyond on 16 columns
+_CELLS = 1 << 20  # entries compared at a time
 
 
 class ArmSet:
     """A finite set of arms with features such that <phi(x), phi(y)> = k(x, y).
 
-    Features come from a pivoted Cholesky factorisation stopped at `tolerance` (relative to the largest k(x, x)), so
-    duplicate arms, a linear kernel with more arms than dimensions or a very smooth kernel simply have a low `rank`.
-    A kernel with k(x, x) > 1 is divided by its largest value, kept as `scale`; ridges, bounds and regularisers of the
-    policies refer to the rescaled kernel.
+    Features come from a pivoted Cholesky factorisation stopped at `tolerance`, so duplicate arms, a linear kernel with
+    more arms than dimensions or a very smooth kernel simply have a low `rank`. A kernel with k(x, x) > 1 is divided by
+    its largest value, kept as `scale`; ridges, bounds and regularisers of the policies refer to the rescaled kernel.
 
     Parameters
     ----------
-    points : array or pandas DataFrame, shape (N, d)
+    points : array or DataFrame, shape (N, d)
         One row an arm. A DataFrame's column names become `feature_names`; an index other than 0, 1, 2, ... names the
         arms.
     kernel : scikit-learn kernel, function k(X, Y), configuration mapping, or (N, N) positive semi-definite matrix
     names : N distinct strings, optional
-    tolerance : largest entry of K - Phi Phi' that may be left out, with k(x, x) <= 1
+    tolerance : largest entry of K - Phi Phi' that may be left out, as a share of the largest k(x, x); at least 1e-14
 
-    Raises InputError for points that are not finite numbers and for duplicate names, KernelError for a kernel that is
-    not positive semi-definite.
+    Attributes
+    ----------
+    features : (N, r) array, read-only as all arrays here; `points` are the (N, d) given
+    residual : largest entry of K - Phi Phi' that was left out
+    pivots : the r arms whose columns of K the features give exactly (none if the features were given)
+    kernel : the kernel as an object; None if it was given as a matrix or as features
+
+    Raises InputError for points that are not finite numbers and for unusable names, KernelError for a kernel that is
+    not positive semi-definite or not finite.
 
     >>> arms = ArmSet([[0.0], [0.5], [0.5]], kernel=RBF(0.2), names=["low", "mid", "mid again"])
     >>> len(arms), arms.rank, arms.dimension
@@ -46,6 +65,16 @@ class ArmSet:
     >>> arms.index("mid")
     1
     """
+
+    points: Floats
+    features: Floats
+    pivots: Ints
+    kernel: KernelFunction | None
+    names: tuple[str, ...] | None
+    feature_names: tuple[str, ...] | None
+    tolerance: float
+    scale: float
+    residual: float
 
     def __init__(
         self,
@@ -55,50 +84,53 @@ class ArmSet:
         *,
         tolerance: float = 1e-10,
     ) -> None:
-        if not 0 < tolerance < 1:
-            raise InputError(f"tolerance must lie in (0, 1), got {tolerance!r}")
-        array, feature_names, index = _read_points(points)
-        self.points: Floats = read_only(array)
-        self.feature_names: tuple[str, ...] | None = feature_names
-        self.kernel: KernelLike = kernel
+        if not _FINEST <= tolerance < 1:
+            raise InputError(f"tolerance must be at least {_FINEST} and below 1, got {tolerance!r}")
+        table = _read_table(points, "points")
+        self._name(table, names)
         self.tolerance = float(tolerance)
-        self.names: tuple[str, ...] | None = _read_names(index if names is None else names, len(array))
-        factor, self.scale = _factor(array, kernel, tolerance)
-        self._keep(factor)
+        if callable(kernel) or isinstance(kernel, (Mapping, str)):
+            self.kernel = kernels.as_function(kernel)
+            own, entries, whole = _from_function(self.points, self.kernel)
+        else:
+            self.kernel = None
+            own, entries, whole = _from_matrix(kernel, len(self.points), self.names)
+        factor, self.scale, self._signature = _factor(own, entries, self.tolerance, whole=whole)
+        self.features = read_only(factor.features)
+        self.pivots = read_only(factor.pivots)
+        self.residual = factor.residual
 
-    def _keep(self, factor: LowRank) -> None:
-        if factor.features.shape[1] == 0:
-            raise KernelError("the kernel is zero on every arm, so nothing can be learned; use another kernel")
-        self.features: Floats = read_only(factor.features)
-        self.pivots: Ints = read_only(factor.pivots)
-        self.residual: float = factor.residual
+    def _name(self, table: _Table, names: Sequence[str] | None) -> None:
+        self.points = read_only(table.values)
+        self.feature_names = table.columns
+        self.names = _read_names(table.rows if names is None else names, len(table.values))
 
     @classmethod
     def from_features(cls, features: Any, *, names: Sequence[str] | None = None, points: Any | None = None) -> ArmSet:
         """Arms given by explicit feature vectors phi(x), shape (N, r), with the kernel <phi(x), phi(y)>.
 
+        The features are kept as they are but for the division by sqrt(scale). `points` are what the policies that are
+        linear in the points use; without them, these are the features themselves.
+
         >>> ArmSet.from_features([[1.0, 0.0], [0.0, 1.0]]).rank
         2
         """
-        array, feature_names, index = _read_points(features)
-        largest = float(np.einsum("ij,ij->i", array, array).max())
+        given = _read_table(features, "features")
+        table = given if points is None else _read_table(points, "points")
+        size = len(given.values)
+        if len(table.values) != size:
+            raise InputError(f"got {len(table.values)} points for {size} feature vectors; give one row an arm to each")
         arms = cls.__new__(cls)
-        arms.points = read_only(array if points is None else _read_points(points)[0])
-        if len(arms.points) != len(array):
-            raise InputError(
-                f"got {len(arms.points)} points for {len(array)} feature vectors; give one row an arm to each"
-            )
-        arms.feature_names = feature_names
-        arms.kernel = {"name": "linear"}
-        arms.tolerance = 0.0
-        arms.names = _read_names(index if names is None else names, len(array))
-        arms.scale = max(1.0, largest)
-        scaled = array / np.sqrt(arms.scale)
-        arms._keep(
-            LowRank(features=scaled, pivots=np.arange(0, dtype=np.int64), residual=0.0)
-            if largest > 0
-            else LowRank(features=scaled[:, :0], pivots=np.arange(0, dtype=np.int64), residual=0.0)
-        )
+        arms._name(table, given.rows if names is None and table.rows is None else names)
+        arms.kernel = None
+        arms.tolerance = arms.residual = 0.0
+        arms.pivots = read_only(np.empty(0, dtype=np.int64))
+        own = np.einsum("ij,ij->i", given.values, given.values)
+        arms.scale = _scale(own)
+        arms.features = read_only(given.values / math.sqrt(arms.scale))
+        weights = _weights(size)
+        projected = weights @ arms.features
+        arms._signature = float(projected @ projected) / float(np.square(np.abs(weights) @ np.sqrt(own / arms.scale)))
         return arms
 
     @classmethod
@@ -120,18 +152,15 @@ class ArmSet:
         >>> ArmSet.box([(0, 1), (0, 1)], points=30, kernel=RBF(0.3)).points.shape
         (25, 2)
         """
-        limits = np.asarray(bounds, dtype=np.float64)
-        if (
-            limits.ndim != 2
-            or limits.shape[1] != 2
-            or not np.isfinite(limits).all()
-            or (limits[:, 0] >= limits[:, 1]).any()
-        ):
-            raise InputError(f"bounds must be one (low, high) pair a dimension with low < high, got {bounds!r}")
-        if points < 1:
+        limits = _read_bounds(bounds)
+        try:
+            count = operator.index(points)
+        except TypeError:
+            raise InputError(f"points must be a whole number of arms, got {points!r}") from None
+        if count < 1:
             raise InputError(f"points must be at least 1, got {points!r}")
-        unit = _unit_points(len(limits), int(points), method)
-        return cls(limits[:, 0] + unit * (limits[:, 1] - limits[:, 0]), kernel, tolerance=tolerance)
+        unit = _unit_points(len(limits), count, method)
+        return cls(limits[:, 0] * (1.0 - unit) + limits[:, 1] * unit, kernel, tolerance=tolerance)
 
     def __len__(self) -> int:
         return len(self.features)
@@ -153,132 +182,241 @@ class ArmSet:
         try:
             return self.names.index(name)
         except ValueError:
-            raise InputError(f"no arm is called {name!r}") from None
+            near = difflib.get_close_matches(str(name), self.names[:10_000], n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise InputError(f"no arm is called {name!r}{hint}") from None
 
     def fingerprint(self) -> str:
-        """Digest of points, scale and rank, by which a saved state knows its arms."""
+        """Digest of points, names, tolerance and kernel, by which a saved state knows its arms.
+
+        The same points and kernel give the same digest on another machine or with other BLAS threads: points enter bit
+        by bit, the kernel through its scale and a weighted mean of its values, to nine digits (over all pairs of a
+        matrix and of up to 1,024 arms; beyond, of all arms with 16). Rank and features do not enter, since rounding
+        decides between equally good pivots.
+        """
         digest = hashlib.sha256()
-        digest.update(repr((self.points.shape, self.rank, self.names, round(float(self.scale), 12))).encode())
-        digest.update(np.ascontiguousarray(self.points).tobytes())
+        # the shift by 1/pi keeps the numbers that data are made of away from where rounding would flip a digit
+        digits = [math.floor(value * 1e9 + 1 / math.pi) for value in (self._signature, math.log(self.scale))]
+        digest.update(repr((self.points.shape, self.names, self.tolerance, digits)).encode())
+        digest.update((self.points + 0.0).tobytes())  # + 0.0: minus zero is zero
         return digest.hexdigest()
 
     def __repr__(self) -> str:
-        kernel = repr(self.kernel) if callable(self.kernel) or isinstance(self.kernel, Mapping) else "<matrix>"
+        kernel = "given" if self.kernel is None else repr(self.kernel)
         return f"ArmSet({len(self)} arms in {self.dimension} dimensions, kernel={kernel}, rank={self.rank})"
 
 
-def _read_points(points: Any) -> tuple[Floats, tuple[str, ...] | None, Sequence[str] | None]:
-    """Points as a checked array, with column and row names if they came as a DataFrame."""
-    columns = getattr(points, "columns", None)
-    index = getattr(points, "index", None)
-    is_frame = columns is not None and hasattr(points, "to_numpy")
-    if is_frame:
-        text = [
-            str(c) for c, dtype in zip(columns, points.dtypes, strict=True) if getattr(dtype, "kind", "O") not in "biuf"
-        ]
-        if text:
-            raise InputError(f"columns {text} are not numbers; encode them (for example with pandas.get_dummies) first")
+@dataclass(frozen=True)
+class _Table:
+    """Numbers in rows, with the names of columns and rows where they have any."""
+
+    values: Floats
+    columns: tuple[str, ...] | None
+    rows: tuple[str, ...] | None
+
+
+def _read_table(data: Any, what: str) -> _Table:
+    """Checked numbers from an array, nested lists or a DataFrame (known by its methods; pandas is not imported)."""
+    if hasattr(data, "columns") and hasattr(data, "to_numpy"):
+        columns = tuple(str(column) for column in data.columns)
+        index = getattr(data, "index", None)
+        values = _numbers(_frame_values(data, columns, what), what, columns)
+        if index is None or list(index) == list(range(len(values))):
+            return _Table(values, columns, None)
+        return _Table(values, columns, tuple(str(label) for label in index))
+    return _Table(_numbers(data, what, None), None, None)
+
+
+def _frame_values(frame: Any, columns: tuple[str, ...], what: str) -> Any:
+    text = [name for name, dtype in zip(columns, frame.dtypes, strict=True) if not _is_numeric(dtype)]
+    if text:
+        raise InputError(
+            f"columns {text} of {what} are not numbers; encode them (for example with pandas.get_dummies), convert "
+            f"them with astype(float), or leave them out"
+        )
     try:
-        array = np.array(points.to_numpy() if is_frame else points, dtype=np.float64, order="C")
+        return frame.to_numpy(dtype=np.float64, na_value=np.nan)  # pandas, whose missing integers are no floats
+    except TypeError:
+        return frame.to_numpy()
+
+
+def _is_numeric(dtype: Any) -> bool:
+    kind = getattr(dtype, "kind", None)
+    if kind is None:  # polars
+        return bool(dtype.is_numeric()) or str(dtype) == "Boolean"
+    return kind in "biuf"
+
+
+def _numbers(data: Any, what: str, columns: tuple[str, ...] | None) -> Floats:
+    if hasattr(data, "toarray"):
+        raise InputError(f"{what} must be dense, got {type(data).__name__}; call its toarray() first")
+    if isinstance(data, np.ma.MaskedArray):
+        data = np.ma.filled(data.astype(np.float64), np.nan)
+    try:
+        raw = np.asarray(data)
+        if raw.dtype.kind not in "biufO":
+            raise TypeError(f"got values of type {raw.dtype}")
+        array = np.array(raw, dtype=np.float64, order="C")
     except (TypeError, ValueError) as error:
-        raise InputError(f"points must be numbers in rows of equal length: {error}") from None
+        raise InputError(f"{what} must be numbers in rows of equal length: {error}") from None
+    if array.ndim == 1 and array.size:
+        raise InputError(
+            f"{what} must have one row an arm, got the shape {array.shape}; for {array.size} arms with one coordinate "
+            f"each use numpy.reshape({what}, (-1, 1)), for a single arm [{what}]"
+        )
     if array.ndim != 2 or 0 in array.shape:
-        raise InputError(f"points must have shape (arms, dimensions) with at least one of each, got {array.shape}")
+        raise InputError(f"{what} must have shape (arms, dimensions) with at least one of each, got {array.shape}")
     if not np.isfinite(array).all():
         row, column = np.argwhere(~np.isfinite(array))[0]
-        raise InputError(f"points[{row}, {column}] is {array[row, column]}; fill or drop missing values first")
-    if not is_frame:
-        return array, None, None
-    default = list(index) == list(range(len(array)))
-    return array, tuple(str(c) for c in columns), None if default else [str(i) for i in index]
+        where = f"row {row}, column {column}" + (f" ({columns[column]!r})" if columns else "")
+        raise InputError(f"{what} at {where} is {array[row, column]}; fill or drop missing values first")
+    return array
 
 
 def _read_names(names: Sequence[str] | None, size: int) -> tuple[str, ...] | None:
     if names is None:
         return None
+    if isinstance(names, str):
+        raise InputError(f"names must be {size} strings, one an arm, got the single string {names!r}; use a list")
     given = tuple(names)
-    if len(given) != size or not all(isinstance(name, str) for name in given):
+    if len(given) != size:
         raise InputError(f"names must be {size} strings, one an arm, got {len(given)}: {given[:5]!r}")
+    for name in given:
+        if not isinstance(name, str):
+            raise InputError(f"names must be strings, got {name!r}; convert them with str()")
     if len(set(given)) != size:
-        seen: set[str] = set()
-        twice = next(name for name in given if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-        raise InputError(f"two arms are called {twice!r}; names must differ")
-    return given
-
-
-def _factor(points: Floats, kernel: KernelLike, tolerance: float) -> tuple[LowRank, float]:
-    """Pivoted Cholesky of the kernel divided by its largest diagonal entry, where that exceeds 1."""
-    if not callable(kernel) and not isinstance(kernel, Mapping):
-        return _factor_matrix(points, _read_matrix(kernel), tolerance)
-    function = kernels.as_function(kernel)
-    own = kernels.diagonal(kernel, points)
-    scale = _scale(own, len(points))
-    factor = pivoted_cholesky(
-        own / scale,
-        lambda rows, columns: function(points[rows], points[columns]) / scale,
-        tolerance=tolerance * min(1.0, float(own.max())),
-    )
-    sample = np.unique(np.linspace(0, len(points) - 1, 8).astype(np.int64))
-    _check_columns(function(points, points[sample]) / scale, sample, factor, tolerance)
-    return factor, scale
-
-
-def _factor_matrix(points: Floats, matrix: Floats, tolerance: float) -> tuple[LowRank, float]:
-    if matrix.shape != (len(points), len(points)):
-        raise InputError(f"a kernel matrix for {len(points)} arms must be square of that size, got {matrix.shape}")
-    if not np.isfinite(matrix).all():
-        raise KernelError("the kernel matrix is not finite; fill missing entries first")
-    if not np.allclose(matrix, matrix.T, rtol=1e-8, atol=1e-10):
-        raise KernelError("the kernel matrix is not symmetric; use (K + K.T) / 2 if the difference is rounding")
-    given = np.asarray(matrix, dtype=np.float64)
-    scale = _scale(given.diagonal(), len(points))
-    tolerance_here = tolerance * min(1.0, float(given.diagonal().max()))
-    factor = pivoted_cholesky(
-        given.diagonal() / scale, lambda rows, columns: given[rows][:, columns] / scale, tolerance=tolerance_here
-    )
-    step = max(1, len(given) // _PRECOMPUTED_CHECK)
-    sample = np.arange(0, len(given), step)
-    _check_columns(given[:, sample] / scale, sample, factor, tolerance)
-    return factor, scale
-
-
-def _read_matrix(kernel: Any) -> Floats:
-    try:
-        return np.asarray(kernel, dtype=np.float64)
-    except (TypeError, ValueError):
-        wanted = "a scikit-learn kernel, a function k(X, Y) or a matrix"
-        raise InputError(f"kernel must be {wanted}, got {kernel!r}") from None
-
-
-def _scale(own: Floats, size: int) -> float:
-    if own.shape != (size,) or not np.isfinite(own).all():
-        raise KernelError("the kernel's diagonal is not finite; check the points and the kernel's parameters")
-    if own.min() < 0:
-        raise KernelError(f"the kernel is not positive semi-definite: k(x, x) = {own.min():.3g} at arm {own.argmin()}")
-    return float(max(1.0, own.max()))
-
-
-def _check_columns(columns: Floats, sample: Ints, factor: LowRank, tolerance: float) -> None:
-    """A positive semi-definite rest is bounded by its diagonal; a larger entry shows that the kernel is not."""
-    rest = np.abs(columns - factor.features @ factor.features[sample].T)
-    if rest.max() > factor.residual + max(10 * tolerance, 1e-7):
-        row, column = np.unravel_index(int(rest.argmax()), rest.shape)
-        raise KernelError(
-            f"the kernel is not positive semi-definite: k(x, y) of arms {row} and {int(sample[column])} is "
-            f"{rest[row, column]:.3g} away from what their variances allow; use a valid covariance function, or clip "
-            f"the negative eigenvalues of the matrix"
+        twice, _ = Counter(given).most_common(1)[0]
+        raise InputError(
+            f"two arms are called {twice!r}; names must differ (a DataFrame's index names its arms: reset_index(drop="
+            f"True) numbers them anew)"
         )
+    return tuple(str(name) for name in given)
 
 
-def _unit_points(dimension: int, points: int, method: str) -> Floats:
+def _read_bounds(bounds: Any) -> Floats:
+    try:
+        limits = np.asarray(bounds, dtype=np.float64)
+    except (TypeError, ValueError):
+        limits = np.empty(0)
+    usable = limits.ndim == 2 and limits.shape[1] == 2 and len(limits) > 0
+    if not usable or not np.isfinite(limits).all() or (limits[:, 0] >= limits[:, 1]).any():
+        raise InputError(
+            f"bounds must be a list with one pair (low, high) a dimension, low < high, such as [(0, 1)], got {bounds!r}"
+        )
+    return limits
+
+
+Entries = Callable[[Ints | slice, Ints], Floats]
+
+
+def _from_function(points: Floats, function: KernelFunction) -> tuple[Floats, Entries, bool]:
+    """Diagonal and entries of a kernel function on the points, and whether to check all columns."""
+    evaluate = kernels.checked(function)
+
+    def entries(rows: Ints | slice, columns: Ints) -> Floats:
+        return evaluate(points[rows], points[columns])
+
+    return kernels.diagonal(function, points), entries, len(points) <= _WHOLE
+
+
+def _from_matrix(kernel: Any, size: int, names: tuple[str, ...] | None) -> tuple[Floats, Entries, bool]:
+    """Diagonal and entries of a given matrix, after refusing one that is not finite and symmetric."""
+    try:
+        matrix = np.asarray(kernel, dtype=np.float64)
+    except (TypeError, ValueError):
+        matrix = np.empty(0)
+    if matrix.ndim != 2:
+        wanted = "a scikit-learn kernel, a function k(X, Y), a mapping with a 'name', or a matrix"
+        raise InputError(f"kernel must be {wanted}, got {kernel!r}")
+    if matrix.shape != (size, size):
+        raise InputError(f"a kernel matrix for {size} arms must be square of that size, got the shape {matrix.shape}")
+    for labels in (kernel.index, kernel.columns) if hasattr(kernel, "columns") and hasattr(kernel, "index") else ():
+        given = [str(label) for label in labels]
+        if names is not None and given not in (list(names), [str(i) for i in range(size)]):
+            raise InputError(
+                "the kernel matrix has other labels than the arms, or another order; use .loc[names, names]"
+            )
+    slack = 1e-8 * float(np.abs(matrix.diagonal()).max())
+    for rows in _blocks(size, size):
+        block = matrix[rows]
+        if not np.isfinite(block).all():
+            row, column = np.argwhere(~np.isfinite(block))[0]
+            raise KernelError(
+                f"the kernel matrix is {block[row, column]} at arms {rows.start + row} and {column}; fill missing "
+                f"entries first"
+            )
+        skew = np.abs(block - matrix[:, rows].T)
+        if skew.max() > slack:
+            row, column = np.unravel_index(int(skew.argmax()), skew.shape)
+            raise KernelError(
+                f"the kernel matrix is not symmetric at arms {rows.start + row} and {column}, by {skew.max():.3g}; use "
+                f"(K + K.T) / 2 if the difference is rounding"
+            )
+    return matrix.diagonal(), lambda rows, columns: matrix[rows][:, columns], True
+
+
+def _factor(own: Floats, entries: Entries, tolerance: float, *, whole: bool) -> tuple[LowRank, float, float]:
+    """Features of the kernel divided by `scale`, the scale, and a number by which to know the kernel again."""
+    size = len(own)
+    scale = _scale(own)
+    largest = float(own.max()) / scale
+
+    def scaled(rows: Ints | slice, columns: Ints) -> Floats:
+        values = entries(rows, columns)
+        return values if scale == 1.0 else values / scale
+
+    factor = pivoted_cholesky(np.maximum(own, 0.0) / scale, scaled, tolerance=tolerance * largest)
+    columns = np.arange(size) if whole else np.unique(np.linspace(0, size - 1, 16).astype(np.int64))
+    weights = _weights(size)
+    unexplained = np.flatnonzero(~np.isin(columns, factor.pivots))  # the features give the pivots' columns exactly
+    right = factor.features[columns[unexplained]].T
+    total = mass = worst = 0.0
+    for rows in _blocks(size, len(columns)):
+        values = scaled(rows, columns)
+        total += float(weights[rows] @ values @ weights[columns])
+        mass += float(np.abs(weights[rows]) @ np.abs(values) @ np.abs(weights[columns]))
+        rest = np.abs(values[:, unexplained] - factor.features[rows] @ right)
+        worst = max(worst, float(rest.max(initial=0.0)))
+        # a positive semi-definite rest is bounded by its diagonal
+        if not worst <= factor.residual + max(10 * tolerance, 1e-7) * largest:
+            row, column = np.unravel_index(int(rest.argmax()), rest.shape)
+            raise KernelError(
+                f"the kernel is not positive semi-definite: k(x, y) of arms {rows.start + row} and "
+                f"{int(columns[unexplained[column]])} is {rest[row, column]:.3g} away from what their variances allow; "
+                f"{NOT_VALID_CURE}"
+            )
+    return LowRank(factor.features, factor.pivots, max(factor.residual, worst)), scale, total / mass
+
+
+def _scale(own: Floats) -> float:
+    if not np.isfinite(own).all():
+        arm = int(np.argmin(np.isfinite(own)))
+        raise KernelError(f"k(x, x) is {own[arm]} at arm {arm}; check the points and the kernel's parameters")
+    largest = float(own.max())
+    if own.min() < -1e-8 * max(largest, 0.0):
+        raise KernelError(f"the kernel is not positive semi-definite: k(x, x) = {own.min():.3g} at arm {own.argmin()}")
+    if largest <= 0.0:
+        raise KernelError("the kernel is zero on every arm, so nothing can be learned; use another kernel")
+    return max(1.0, largest)
+
+
+def _weights(size: int) -> Floats:
+    """Fixed weights of both signs without a pattern, for the mean by which a kernel is known again."""
+    return np.asarray(np.cos(np.arange(size, dtype=np.float64)))
+
+
+def _blocks(size: int, width: int) -> list[slice]:
+    """Rows 0 to size - 1 in blocks of about a million entries."""
+    step = max(64, _CELLS // width)
+    return [slice(start, min(start + step, size)) for start in range(0, size, step)]
+
+
+def _unit_points(dimension: int, count: int, method: str) -> Floats:
     if method == "grid":
-        steps = 1
-        while (steps + 1) ** dimension <= points:
-            steps += 1
+        steps = round(count ** (1.0 / dimension))
+        steps -= steps**dimension > count
         axis = np.linspace(0.0, 1.0, steps) if steps > 1 else np.array([0.5])
         return np.stack(np.meshgrid(*[axis] * dimension, indexing="ij"), axis=-1).reshape(-1, dimension)
     if method == "sobol":
-        sobol = qmc.Sobol(dimension, scramble=False)
-        return np.asarray(sobol.random_base2(int(np.ceil(np.log2(points))) if points > 1 else 0)[:points])
+        return np.asarray(qmc.Sobol(dimension, scramble=False).random_base2(math.ceil(math.log2(count)))[:count])
     raise InputError(f"method must be 'grid' or 'sobol', got {method!r}")
-

@@ -9,6 +9,8 @@ DriftbanditsError
 |-- HorizonError          more rounds asked for than the policy was built for
 |-- ConvergenceError      a solver stopped short; carries the best iterate as `best`
 `-- MissingExtraError     an optional dependency is not installed (also an ImportError)
+
+ConvergenceWarning (a UserWarning) says that a policy went on with a law short of its tolerance.
 """
 
 from __future__ import annotations
@@ -54,8 +56,10 @@ class ConvergenceError(DriftbanditsError):
         super().__init__(message)
         self.best = best
 
-    def __reduce__(self) -> tuple[Any, ...]:  # the default forgets keyword arguments, and worker processes pickle errors
-        return _rebuild_convergence_error, (str(self), self.best)
+    def __reduce__(
+        self,
+    ) -> tuple[Any, ...]:  # the default forgets keyword arguments, and worker processes pickle errors
+        return _rebuild_convergence_error, (self.args[0], self.best)
 
 
 def _rebuild_convergence_error(message: str, best: Any) -> ConvergenceError:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import math
+import numbers
 from collections.abc import Callable, Mapping
 from functools import reduce
 from operator import add, mul
@@ -19,7 +21,10 @@ from sklearn.gaussian_process import kernels as sk
 from driftbandits.errors import InputError, KernelError
 from driftbandits.types import Floats
 
-KernelLike = sk.Kernel | Callable[[Floats, Floats], Floats] | Mapping[str, Any] | Floats
+KernelFunction = Callable[[Floats, Floats], Floats]  # scikit-learn's kernels are such functions
+KernelLike = KernelFunction | sk.Kernel | Mapping[str, Any] | Floats
+
+_BLOCK = 64  # points a call when only the diagonal of a plain function is wanted
 
 NAMED: dict[str, Callable[..., sk.Kernel]] = {
     "rbf": lambda length_scale=1.0: sk.RBF(length_scale),
@@ -42,8 +47,12 @@ def kernel_from_config(config: Mapping[str, Any]) -> sk.Kernel:
     >>> kernel_from_config({"name": "product", "terms": [{"name": "constant", "value": 0.5}, {"name": "linear"}]})
     0.707**2 * DotProduct(sigma_0=0)
     """
+    if not isinstance(config, Mapping):
+        raise InputError(f"a kernel's configuration is a mapping with a 'name', got {config!r}")
     settings = dict(config)
     name = settings.pop("name", None)
+    if not isinstance(name, str):
+        raise InputError(f"a kernel's configuration needs a 'name', one of {_valid_names()}, got {config!r}")
     if name in COMBINED:
         terms = settings.pop("terms", None)
         if settings or not isinstance(terms, (list, tuple)) or not terms:
@@ -55,14 +64,27 @@ def kernel_from_config(config: Mapping[str, Any]) -> sk.Kernel:
     for key in settings:
         if key not in known:
             raise InputError(f"kernel {name!r} has no setting {key!r}; {_did_you_mean(key, known)}")
-    return NAMED[name](**{key: _number(value, f"{name}.{key}") for key, value in settings.items()})
+    return NAMED[name](**{key: _number(name, key, value) for key, value in settings.items()})
 
 
-def _number(value: Any, what: str) -> Any:
-    array = np.asarray(value)
-    if array.dtype.kind not in "iuf" or not np.isfinite(array).all() or (array < 0).any():
-        raise InputError(f"{what} must be a non-negative number or a list of them, got {value!r}")
-    return value if array.ndim == 0 else array.astype(np.float64)
+def _number(name: str, key: str, value: Any) -> Any:
+    listed = key == "length_scale" and name in ("rbf", "matern")  # one a dimension; the others know only one for all
+    wanted = ("non-negative" if key in ("offset", "value") else "positive") + " number"
+    if not isinstance(value, (list, tuple, np.ndarray)) or not listed:
+        if isinstance(value, bool) or not isinstance(value, numbers.Real) or not _in_range(float(value), wanted):
+            raise InputError(f"{name}.{key} must be a {wanted}{' or a list of them' * listed}, got {value!r}")
+        return float(value)
+    if len(value) == 0:
+        raise InputError(f"{name}.{key} must have one number a dimension, got an empty list")
+    return np.array([_number(name, key, entry) for entry in value])
+
+
+def _in_range(value: float, wanted: str) -> bool:
+    return math.isfinite(value) and (value > 0 or (value == 0 and wanted.startswith("non-negative")))
+
+
+def _valid_names() -> str:
+    return ", ".join([*NAMED, *COMBINED])
 
 
 def _did_you_mean(name: str, valid: list[str]) -> str:
@@ -70,14 +92,27 @@ def _did_you_mean(name: str, valid: list[str]) -> str:
     return (f"did you mean {near[0]!r}? " if near else "") + f"valid: {', '.join(valid)}"
 
 
-def as_function(kernel: KernelLike) -> Callable[[Floats, Floats], Floats]:
-    """Give a kernel of any accepted kind (but a matrix) as a checked function k(X, Y) -> (len(X), len(Y))."""
-    source = kernel_from_config(kernel) if isinstance(kernel, Mapping) else kernel
-    if not callable(source):
+def as_function(kernel: Any) -> KernelFunction:
+    """Give a kernel of any accepted kind but a matrix as a function k(X, Y)."""
+    if isinstance(kernel, Mapping):
+        return kernel_from_config(kernel)  # type: ignore[no-any-return]
+    if isinstance(kernel, str):
+        raise InputError(f"a kernel by name is a mapping: write {{'name': {kernel!r}}}, got {kernel!r}")
+    if isinstance(kernel, type):
+        raise InputError(f"kernel is the class {kernel.__name__}; pass an instance, {kernel.__name__}(...)")
+    if not callable(kernel):
         raise InputError(f"kernel must be a scikit-learn kernel, a function k(X, Y) or a matrix, got {kernel!r}")
+    return kernel  # type: ignore[no-any-return]
+
+
+def checked(kernel: KernelFunction) -> KernelFunction:
+    """The same function, refusing values that are not numbers of shape (len(X), len(Y))."""
 
     def evaluate(left: Floats, right: Floats) -> Floats:
-        values = np.asarray(source(left, right), dtype=np.float64)
+        try:
+            values = np.asarray(kernel(left, right), dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise KernelError(f"kernel {kernel!r} failed on points of {left.shape[1]} dimensions: {error}") from error
         if values.shape != (len(left), len(right)):
             raise KernelError(
                 f"kernel gave shape {values.shape} for {len(left)} x {len(right)} points; "
@@ -88,10 +123,10 @@ def as_function(kernel: KernelLike) -> Callable[[Floats, Floats], Floats]:
     return evaluate
 
 
-def diagonal(kernel: KernelLike, points: Floats) -> Floats:
-    """k(x, x) of every point, without the full matrix."""
-    source = kernel_from_config(kernel) if isinstance(kernel, Mapping) else kernel
-    if isinstance(source, sk.Kernel):
-        return np.asarray(source.diag(points), dtype=np.float64)
-    function = as_function(source)
-    return np.array([function(row[None, :], row[None, :])[0, 0] for row in points])
+def diagonal(kernel: KernelFunction, points: Floats) -> Floats:
+    """k(x, x) of every point, without the full matrix: a plain function is evaluated on small square blocks."""
+    if isinstance(kernel, sk.Kernel):
+        return np.asarray(kernel.diag(points), dtype=np.float64)
+    function = checked(kernel)
+    blocks = [points[start : start + _BLOCK] for start in range(0, len(points), _BLOCK)]
+    return np.concatenate([function(block, block).diagonal() for block in blocks])

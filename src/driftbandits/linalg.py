@@ -16,16 +16,23 @@ import scipy.linalg
 from driftbandits.errors import KernelError
 from driftbandits.types import Floats, Ints
 
-_CANDIDATES = 1024  # arms among which the next pivots are sought; up to this many arms, all of them
-_PANEL = 48  # columns added at a time: enough to turn the work into matrix products
-_KEEN = 0.1  # a panel takes pivots down to this share of the largest remaining variance
+_CANDIDATES = 2048  # arms among which a stage seeks its pivots; up to this many arms, one stage does all
+_CELLS = 1 << 16  # entries of a block of rows: half a megabyte stays in the cache and is not given back to the system
+_SPARE = 32  # columns reserved for later stages
+NOT_VALID_CURE = (
+    "use a valid covariance function, clip the negative eigenvalues of a matrix, or, if its values are rounded (to "
+    "single precision, say), give a larger tolerance"
+)
+_GOLDEN = 0.6180339887498949  # multiples of it, modulo 1, are evenly spread without repeating any grid
+_ROUNDING = 1e-8  # a share of the largest k(x, x): what kernels computed in double precision may be off by
 
 
 @dataclass(frozen=True)
 class LowRank:
     """Features of a positive semi-definite kernel, and how much of it they leave out.
 
-    `residual` is the largest diagonal entry of K - Phi Phi'; no entry of that matrix is larger.
+    `residual` is the largest diagonal entry of K - Phi Phi'; no entry of that matrix is larger. `pivots` are the arms
+    whose columns of K the features give exactly, in the order of the features.
     """
 
     features: Floats
@@ -36,11 +43,13 @@ class LowRank:
 def pivoted_cholesky(diagonal: Floats, entries: Callable[[Ints | slice, Ints], Floats], *, tolerance: float) -> LowRank:
     """Factor K = Phi Phi' from its diagonal and a few columns, until no diagonal entry of the rest exceeds `tolerance`.
 
-    `entries(rows, columns)` gives K[rows][:, columns]. Up to a thousand arms this is LAPACK's pivoted Cholesky. Beyond,
-    pivots are sought among a thousand candidates at a time and their columns computed for all arms in panels, so that
-    the N x r work is done by matrix products. Time O(N r^2), memory O(N r); K itself is never formed.
+    `entries(rows, columns)` gives K[rows][:, columns]. A stage takes up to 2,048 candidates among the arms whose rest
+    is too large, finds its pivots by LAPACK's pivoted Cholesky on them, and then the pivots' columns for all arms, a
+    block of rows at a time: K[rows, pivots] less what earlier stages explain, solved with the pivots' factor. Up to
+    2,048 arms one stage is all; beyond, a second or third usually has a few pivots to add. Time O(N r^2), memory
+    O(N r), hardly more than the features themselves; K itself is never formed.
 
-    Raises KernelError where the entries show that K is not symmetric positive semi-definite.
+    Raises KernelError where the entries show that K is not finite, symmetric and positive semi-definite.
 
     >>> K = np.array([[1.0, 0.5], [0.5, 1.0]])
     >>> result = pivoted_cholesky(K.diagonal(), lambda i, j: K[i][:, j], tolerance=1e-12)
@@ -48,84 +57,118 @@ def pivoted_cholesky(diagonal: Floats, entries: Callable[[Ints | slice, Ints], F
     True
     """
     rest = diagonal.astype(np.float64, copy=True)
-    panels: list[Floats] = []
-    pivots: list[Ints] = []
-    everything = slice(None)
-    while rest.max() > tolerance:
-        candidates = _candidates(rest, len(panels))
-        small = _remaining(entries, panels, candidates, candidates)
-        _check_entries(small, candidates, rest, tolerance)
-        floor = tolerance if len(rest) <= _CANDIDATES else max(tolerance, _KEEN * rest.max())
-        order, factor = _small_pivoted(small, floor)
-        if len(rest) > _CANDIDATES:
-            order, factor = order[:_PANEL], factor[:_PANEL, :_PANEL]
+    slack = max(10 * tolerance, _ROUNDING * float(rest.max(initial=0.0)))
+    features = _Growing(len(rest))
+    pivots: Ints = np.empty(0, dtype=np.int64)
+    while rest.max(initial=0.0) > tolerance:
+        candidates = _candidates(rest, tolerance)
+        known = features.take(candidates)
+        small = entries(candidates, candidates) - known @ known.T
+        _check_entries(small, candidates, rest, slack)
+        order, factor = _small_pivoted(small, tolerance)
+        if len(order) == 0:  # rounding: the largest rest is no longer above the tolerance when computed afresh
+            break
         chosen = candidates[order]
-        columns = _remaining(entries, panels, everything, chosen)
-        panel = scipy.linalg.solve_triangular(factor, columns.T, lower=True, overwrite_b=True).T
-        rest -= np.einsum("ij,ij->i", panel, panel)
-        _check_rest(rest, diagonal, tolerance)
+        features.add(entries, chosen, factor, rest)
+        _check_rest(rest, slack)
         rest[chosen] = 0.0
-        panels.append(panel)
-        pivots.append(chosen)
-    features = np.ascontiguousarray(np.hstack(panels)) if panels else np.empty((len(rest), 0))
-    order = np.concatenate(pivots) if pivots else np.empty(0, dtype=np.int64)
-    return LowRank(features=features, pivots=order, residual=float(max(rest.max(), 0.0)))
+        pivots = np.concatenate([pivots, chosen])
+    return LowRank(features=features.array(), pivots=pivots, residual=float(rest.max(initial=0.0)))
 
 
-def _candidates(rest: Floats, turn: int) -> Ints:
-    """Arms to seek pivots among: those with most variance left, and an even sample, for the former cluster."""
-    n = len(rest)
-    if n <= _CANDIDATES:
-        return np.arange(n)
-    top = np.argpartition(-rest, _CANDIDATES // 4)[: _CANDIDATES // 4]
-    stride = n // (3 * _CANDIDATES // 4)
-    return np.unique(np.concatenate([top, np.arange(turn % stride, n, stride)]))
+class _Growing:
+    """An (N, r) array in row order that gains columns inside its own memory, so that many arms need no second copy.
+
+    Room for a few columns is reserved behind the array; memory that is never written takes no room.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._rank = 0
+        self._flat: Floats = np.empty(0)
+
+    def array(self) -> Floats:
+        """The features so far; a view that no longer holds once more are added."""
+        return self._flat[: self._size * self._rank].reshape(self._size, self._rank)
+
+    def take(self, rows: Ints) -> Floats:
+        return self.array()[rows]
+
+    def add(self, entries: Callable[[Ints | slice, Ints], Floats], chosen: Ints, factor: Floats, rest: Floats) -> None:
+        """Add the columns of the pivots `chosen`, and take what they explain off `rest`.
+
+        A row's new place is never before its old one, so rows are moved last ones first.
+        """
+        old, new = self._rank, self._rank + len(chosen)
+        known = self.take(chosen).T
+        if self._size * new > len(self._flat):
+            larger = np.empty(self._size * (new + _SPARE * (self._size > _CANDIDATES)))
+            larger[: self._size * old] = self._flat[: self._size * old]
+            self._flat = larger
+        step = max(64, _CELLS // new)
+        for start in reversed(range(0, self._size, step)):
+            stop = min(start + step, self._size)
+            block = entries(slice(start, stop), chosen)
+            before = self._flat[start * old : stop * old].reshape(stop - start, old).copy()
+            if old:
+                block = block - before @ known
+            block = scipy.linalg.blas.dtrsm(1.0, factor, block.T, lower=1).T
+            after = self._flat[start * new : stop * new].reshape(stop - start, new)
+            after[:, :old] = before
+            after[:, old:] = block
+            rest[start:stop] -= np.einsum("ij,ij->i", block, block)
+        self._rank = new
 
 
-def _remaining(
-    entries: Callable[[Ints | slice, Ints], Floats], panels: list[Floats], rows: Ints | slice, columns: Ints
-) -> Floats:
-    """Entries of K less what the panels so far explain."""
-    block = np.array(entries(rows, columns), dtype=np.float64)
-    for panel in panels:
-        block -= panel[rows] @ panel[columns].T
-    return block
+def _candidates(rest: Floats, tolerance: float) -> Ints:
+    """Arms to seek pivots among: those with most variance left, and an even spread, for the former cluster."""
+    left = np.flatnonzero(rest > tolerance)
+    if len(left) <= _CANDIDATES:
+        return left
+    most = _CANDIDATES // 4
+    top = np.argpartition(rest[left], -most)[-most:]
+    spread = np.arange(1, _CANDIDATES - most + 1) * _GOLDEN % 1.0 * len(left)
+    both: Ints = left[np.unique(np.concatenate([top, spread.astype(np.int64)]))]
+    return both
 
 
-def _negative_slack(diagonal: Floats, tolerance: float) -> float:
-    return max(10 * tolerance, 1e-8 * float(diagonal.max(initial=0.0)))
-
-
-def _check_rest(rest: Floats, diagonal: Floats, tolerance: float) -> None:
+def _check_rest(rest: Floats, slack: float) -> None:
     if not np.isfinite(rest).all():
-        raise KernelError(
-            f"the kernel is not finite at arm {int(np.argmin(np.isfinite(rest)))}; check the points and its parameters"
-        )
-    if rest.min() < -_negative_slack(diagonal, tolerance):
+        arm = int(np.argmin(np.isfinite(rest)))
+        raise KernelError(f"the kernel is not finite at arm {arm}; check the points and the kernel's parameters")
+    if rest.min() < -slack:
         worst = int(rest.argmin())
         raise KernelError(
             f"the kernel is not positive semi-definite: the variance of arm {worst} given others is {rest[worst]:.3g}; "
-            f"use a valid covariance function, or clip the negative eigenvalues of the matrix"
+            f"{NOT_VALID_CURE}"
         )
 
 
-def _check_entries(small: Floats, candidates: Ints, rest: Floats, tolerance: float) -> None:
-    """Refuse entries that are not finite or disagree with the diagonal."""
+def _check_entries(small: Floats, candidates: Ints, rest: Floats, slack: float) -> None:
+    """Refuse entries that are not finite, not symmetric or disagree with the diagonal."""
     if not np.isfinite(small).all():
         arm = int(candidates[np.argwhere(~np.isfinite(small))[0, 0]])
         raise KernelError(f"the kernel is not finite at arm {arm}; check the points and the kernel's parameters")
     off = small.diagonal() - rest[candidates]
-    if np.abs(off).max() > _negative_slack(rest, tolerance) + 1e-8:
+    if np.abs(off).max() > slack:
         worst = int(np.abs(off).argmax())
         raise KernelError(
             f"k(X, Y) and the kernel's diagonal disagree at arm {int(candidates[worst])} by {off[worst]:.3g}; a "
             f"WhiteKernel is noise and not part of the covariance of the arms: leave it out"
+        )
+    skew = np.abs(small - small.T)
+    if skew.max() > slack:
+        row, column = (int(candidates[i]) for i in np.unravel_index(int(skew.argmax()), skew.shape))
+        raise KernelError(
+            f"the kernel is not symmetric: k(x, y) and k(y, x) of arms {row} and {column} differ by {skew.max():.3g}"
         )
 
 
 def _small_pivoted(gram: Floats, tolerance: float) -> tuple[Ints, Floats]:
     """LAPACK's pivoted Cholesky: the pivots above `tolerance`, and the factor of the kept ones in that order."""
     factor, pivots, rank, _ = scipy.linalg.lapack.dpstrf(gram, lower=1, tol=tolerance)
+    if gram.diagonal().max() <= tolerance:  # LAPACK takes the first pivot whatever its size
+        rank = 0
     return (pivots[:rank] - 1).astype(np.int64), np.tril(factor[:rank, :rank])
 
 

@@ -11,6 +11,8 @@ import numpy as np
 
 from driftbandits.errors import InputError, StateError
 
+_SEPARATOR = "\x1f"
+
 
 def check_seed(seed: int | None) -> int:
     """Give `seed` as a non-negative int; None draws one from the operating system, to be recorded.
@@ -24,7 +26,7 @@ def check_seed(seed: int | None) -> int:
         number = operator.index(seed)
     except TypeError:
         raise InputError(f"seed must be a non-negative integer or None, got {seed!r}") from None
-    if isinstance(seed, bool) or number < 0:
+    if isinstance(seed, (bool, np.bool_)) or number < 0:
         raise InputError(f"seed must be a non-negative integer or None, got {seed!r}")
     return number
 
@@ -32,14 +34,33 @@ def check_seed(seed: int | None) -> int:
 def stream(seed: int, *names: str | int) -> np.random.Generator:
     """Generator of the stream called `names` under `seed`: the same names give the same numbers, in any order.
 
+    Names are strings and integers (NumPy's included: 3 and np.int64(3) are one name, 3 and "3" are two).
+
     >>> bool(stream(0, "noise", 3).random() == stream(0, "noise", 3).random())
     True
     >>> bool(stream(0, "noise").random() == stream(0, "arms").random())
     False
     """
-    digest = hashlib.sha256("\x1f".join(f"{type(name).__name__}:{name}" for name in names).encode()).digest()
-    key = np.frombuffer(digest, dtype=np.uint32)
-    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=tuple(int(k) for k in key))))
+    if seed is None:
+        raise InputError("a stream needs a seed, got None; draw one with check_seed(None) and record it")
+    digest = hashlib.sha256(_SEPARATOR.join(_label(name) for name in names).encode()).digest()
+    key = tuple(int(word) for word in np.frombuffer(digest, dtype="<u4"))
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(check_seed(seed), spawn_key=key)))
+
+
+def _label(name: str | int) -> str:
+    """Text that differs for different names, whatever their type."""
+    if isinstance(name, str):
+        if _SEPARATOR in name:
+            raise InputError(f"the name of a stream may not contain {_SEPARATOR!r}, got {name!r}")
+        return f"str:{name}"
+    try:
+        number = operator.index(name)
+    except TypeError:
+        number = None
+    if number is None or isinstance(name, (bool, np.bool_)):
+        raise InputError(f"a stream is named by strings and integers, got {name!r} of type {type(name).__name__}")
+    return f"int:{number}"
 
 
 def generator_state(generator: np.random.Generator) -> dict[str, Any]:
@@ -64,14 +85,21 @@ def generator_from_state(state: Mapping[str, Any]) -> np.random.Generator:
     >>> bool(a.random() == b.random())
     True
     """
-    bits = np.random.PCG64(0)
+    limits = {"state": 2**128, "inc": 2**128, "has_uint32": 2, "uinteger": 2**32}
     try:
-        bits.state = {
-            "bit_generator": "PCG64",
-            "state": {"state": int(state["state"]), "inc": int(state["inc"])},
-            "has_uint32": int(state["has_uint32"]),
-            "uinteger": int(state["uinteger"]),
-        }
-    except (KeyError, TypeError, ValueError) as error:
-        raise StateError(f"not the state of a random generator: {error}") from error
+        number = {key: int(state[key]) for key in limits}
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise StateError(f"not the state of a random generator: {error!r}") from error
+    for key, limit in limits.items():
+        if not 0 <= number[key] < limit:
+            raise StateError(f"not the state of a random generator: {key} is {number[key]}")
+    if number["inc"] % 2 == 0:
+        raise StateError(f"not the state of a random generator: inc is {number['inc']}, and must be odd")
+    bits = np.random.PCG64(0)
+    bits.state = {
+        "bit_generator": "PCG64",
+        "state": {"state": number["state"], "inc": number["inc"]},
+        "has_uint32": number["has_uint32"],
+        "uinteger": number["uinteger"],
+    }
     return np.random.Generator(bits)

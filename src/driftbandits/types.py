@@ -34,9 +34,12 @@ class Decision:
     law: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Decisions:
-    """Several answers as columns: `ids`, `arms`, `probabilities`, `laws`, each of length `len(decisions)`."""
+    """Several answers as columns: `ids`, `arms`, `probabilities`, `laws`, each of length `len(decisions)`.
+
+    Iterating gives one `Decision` a row; two are equal if all their rows are.
+    """
 
     ids: Ints
     arms: Ints
@@ -45,6 +48,13 @@ class Decisions:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def __eq__(self, other: object) -> bool:  # the generated one would ask arrays for one truth value
+        if not isinstance(other, Decisions):
+            return NotImplemented
+        return all(np.array_equal(getattr(self, column), getattr(other, column)) for column in self.__slots__)
+
+    __hash__ = None  # type: ignore[assignment]
 
     def __iter__(self) -> Iterator[Decision]:
         for row in zip(self.ids, self.arms, self.probabilities, self.laws, strict=True):
@@ -98,10 +108,10 @@ class Change:
     def __str__(self) -> str:
         labels = self.names or tuple(str(arm) for arm in self.arms)
         rows = sorted(zip(labels, self.before, self.after, strict=True), key=lambda row: -abs(row[2] - row[1]))
-        moved = ", ".join(f"{label} {before:+.2f} -> {after:+.2f}" for label, before, after in rows[:3])
+        moved = ", ".join(f"{label} {before:+.3g} -> {after:+.3g}" for label, before, after in rows[:3])
         rest = f" and {len(rows) - 3} more" if len(rows) > 3 else ""
         return (
             f"change found at round {self.round}: rounds {self.interval[0]} to {self.interval[1] - 1} disagree with "
             f"blocks 0..{self.compared_with} of epoch {self.epoch} "
-            f"(statistic {self.statistic:.2f} > {self.threshold:.2f}); arms that moved: {moved}{rest}"
+            f"(statistic {self.statistic:.3g} > {self.threshold:.3g}); arms that moved: {moved}{rest}"
         )

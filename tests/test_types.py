@@ -1,0 +1,91 @@
+"""The small records."""
+
+import dataclasses
+import pickle
+
+import numpy as np
+import pytest
+
+from driftbandits.types import Change, Decision, Decisions, Verdict, read_only
+
+
+def decisions(first=0):
+    return Decisions(
+        ids=np.arange(first, first + 2),
+        arms=np.array([4, 5]),
+        probabilities=np.array([0.5, 0.25]),
+        laws=np.array([0, 0]),
+    )
+
+
+def change(**other):
+    values = {
+        "round": 120, "epoch": 1, "block": 2, "interval": (100, 120), "compared_with": 1, "statistic": 1.2345,
+        "threshold": 0.9, "arms": (3, 7), "before": (0.5, -0.25), "after": (-0.5, -0.125),
+    }  # fmt: skip
+    return Change(**{**values, **other})
+
+
+def test_read_only_view_leaves_the_original_writable():
+    array = np.zeros(2)
+    view = read_only(array)
+    with pytest.raises(ValueError, match="read-only"):
+        view[0] = 1.0
+    array[0] = 1.0
+    assert view[0] == 1.0
+
+
+def test_decisions_iterate_as_plain_python_values():
+    rows = list(decisions())
+    assert rows == [Decision(id=0, arm=4, probability=0.5, law=0), Decision(id=1, arm=5, probability=0.25, law=0)]
+    assert type(rows[0].arm) is int
+    assert type(rows[0].probability) is float
+    assert len(decisions()) == 2
+
+
+def test_decisions_compare_by_value():
+    assert decisions() == decisions()
+    assert decisions() != decisions(first=1)
+    assert decisions() != "something else"
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(decisions())
+
+
+def test_records_are_frozen():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        next(iter(decisions())).arm = 3  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("record", [decisions(), change(), Verdict(1.0, 0.5, (1,)), Decision(0, 1, 0.5, 0)])
+def test_records_pickle(record):
+    assert pickle.loads(pickle.dumps(record)) == record  # noqa: S301
+
+
+def test_verdict():
+    assert Verdict(statistic=2.0, threshold=1.0, arms=(3,)).changed
+    assert Verdict(statistic=2.0, threshold=4.0, arms=()).excess == 0.5
+    assert not Verdict(statistic=2.0, threshold=4.0, arms=()).changed
+    assert Verdict(statistic=2.0, threshold=0.0, arms=(1,)).excess == float("inf")
+
+
+def test_a_change_reads_well():
+    assert str(change()) == (
+        "change found at round 120: rounds 100 to 119 disagree with blocks 0..1 of epoch 1 "
+        "(statistic 1.23 > 0.9); arms that moved: 3 +0.5 -> -0.5, 7 -0.25 -> -0.125"
+    )
+
+
+def test_a_change_names_its_arms_largest_move_first():
+    text = str(change(names=("blue", "red"), before=(0.0, 0.0), after=(0.1, -0.4)))
+    assert text.endswith("arms that moved: red +0 -> -0.4, blue +0 -> +0.1")
+
+
+def test_a_change_keeps_digits_whatever_the_unit():
+    text = str(change(before=(0.00012, 15_000.0), after=(0.00034, 12_500.0)))
+    assert "3 +0.00012 -> +0.00034" in text
+    assert "7 +1.5e+04 -> +1.25e+04" in text
+
+
+def test_a_change_of_many_arms_stays_short():
+    many = change(arms=tuple(range(10)), before=(0.0,) * 10, after=tuple(np.linspace(0.1, 1.0, 10)))
+    assert str(many).endswith("9 +0 -> +1, 8 +0 -> +0.9, 7 +0 -> +0.8 and 7 more")
