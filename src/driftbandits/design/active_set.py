@@ -18,12 +18,12 @@ import numpy as np
 from scipy.linalg import lapack
 
 from driftbandits.design.interior_point import solve_interior_point
-from driftbandits.design.problem import DesignProblem
+from driftbandits.design.problem import DesignProblem, gap_of
 from driftbandits.design.result import Design, Status
 from driftbandits.design.starting_point import separable_law
 from driftbandits.types import Bools, Floats, Ints
 
-_COARSE = 4096  # arms of the first pool, drawn at random: a stride would meet the rows of a grid
+_COARSE = (4096, 65536)  # arms of the first pools, drawn at random: a stride would meet the rows of a grid
 _POOL = 32768  # promising arms kept from a full pass; they are priced many times for the price of one pass
 _KEEP = 10.0  # working arms with a slack up to this many times the gap stay
 _GROUP = 3  # violators taken a round from among those nearest to the same working arm
@@ -44,25 +44,25 @@ def solve_active_set(problem: DesignProblem, *, tolerance: float, warm_start: Fl
     <Status.OPTIMAL: 'optimal'>
     """
     search = _Search(problem, tolerance)
-    sample = _coarse_sample(problem.size)
-    search.begin(_first_working_set(problem, sample, warm_start), warm_start)
-    if sample.size < problem.size:
-        search.settle(problem.restrict(sample), sample, target=1e-3 * problem.rank)
-    best, failures = search.best, 0
+    samples = _coarse_samples(problem.size)
+    search.begin(_first_working_set(problem, samples[0], warm_start), warm_start)
+    target = 1e-2 * problem.rank
+    for sample in samples[:-1]:
+        target *= 0.1
+        search.settle(problem.restrict(sample), sample, target=target)
+    best, failures = np.inf, 0
     while True:
         gradient = search.price(problem)
         gap = search.gap_over(gradient)
-        if gap <= tolerance:
-            design = search.design()
-            if design.status is Status.OPTIMAL:
-                return design
-        failures = 0 if gap < 0.5 * best else failures + 1
+        failures = 0 if gap < 0.9 * best else failures + 1
         best = min(gap, best)
-        if failures > 4:
-            return search.design()
+        if gap <= tolerance or failures > 4:
+            design = search.design(gradient)
+            if design.status is Status.OPTIMAL or failures > 4:
+                return design
         rows = _promising(gradient)
         pool = problem if rows.size == problem.size else problem.restrict(rows)
-        search.settle(pool, rows, target=max(0.5 * tolerance, 0.02 * gap))
+        search.settle(pool, rows, target=max(0.5 * tolerance, 0.005 * gap))
 
 
 class _Search:
@@ -72,7 +72,6 @@ class _Search:
         self.problem = problem
         self.tolerance = tolerance
         self.iterations = 0
-        self.best = np.inf
 
     def begin(self, working: Ints, warm_start: Floats | None) -> None:
         """Solve on the first working set, loosely."""
@@ -144,13 +143,15 @@ class _Search:
         chosen: Ints = below[np.concatenate([_first_of_each(nearest, near), far])]
         return chosen
 
-    def design(self) -> Design:
-        """Certify the law over all arms."""
+    def design(self, gradient: Floats) -> Design:
+        """Certify the law over all arms; `gradient` is what they were last priced at."""
         law = np.zeros(self.problem.size)
-        law[self.working] = self.law / self.law.sum()
-        certificate = self.problem.certify(law)
-        status = Status.OPTIMAL if certificate.gap <= self.tolerance else Status.STALLED
-        return Design(law, certificate.gap, status, self.iterations, certificate.log_det)
+        law[self.working] = self.law
+        if not self.information.through_arms:  # else the last pass was exact already
+            gradient = self.problem.certify(law).gradient
+        gap = gap_of(law, gradient)
+        status = Status.OPTIMAL if gap <= self.tolerance else Status.STALLED
+        return Design(law, gap, status, self.iterations, self.information.log_det)
 
 
 def _first_of_each(groups: Ints, mask: Bools) -> Ints:
@@ -173,11 +174,11 @@ def _promising(gradient: Floats) -> Ints:
     return np.sort(np.argpartition(gradient, _POOL)[:_POOL])
 
 
-def _coarse_sample(size: int) -> Ints:
-    """Arms of the first pool: all of a small set, a fixed random sample of a large one."""
-    if size <= 2 * _COARSE:
-        return np.arange(size)
-    return np.sort(np.random.default_rng(0).choice(size, _COARSE, replace=False))
+def _coarse_samples(size: int) -> list[Ints]:
+    """Arms of the first pools, from coarse to fine: fixed random samples of a large set, last the set itself."""
+    rng = np.random.default_rng(0)
+    samples = [np.sort(rng.choice(size, count, replace=False)) for count in _COARSE if size > 2 * count]
+    return [*samples, np.arange(size)]
 
 
 def _first_working_set(problem: DesignProblem, sample: Ints, warm_start: Floats | None) -> Ints:
