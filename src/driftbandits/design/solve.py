@@ -128,12 +128,18 @@ def _whole(found: Design, rows: Ints | None, count: int) -> Design:
 
 
 def _explain(design: Design, problem: DesignProblem, tolerance: float, method: str) -> str:
+    largest = float(problem.squares.max()) / problem.regulariser
+    rounding = float(np.finfo(np.float64).eps) * (10.0 * largest + float(problem.costs.max()))
+    reason = (
+        f"leverages up to {largest:.1e} leave no digits below a gap of about {rounding:.0e} in double precision"
+        if tolerance < rounding
+        else "no step reduces the gap any more, which is unexpected and worth a report"
+    )
     return (
         f"{method} {'ran out of iterations' if design.status is Status.ITERATION_LIMIT else 'stalled'} at a gap of "
         f"{design.gap:.2e} after {design.iterations} iterations, above the tolerance {tolerance:.2e} "
         f"({problem.size} arms of rank {problem.rank}, regulariser {problem.regulariser:.1e}, costs up to "
-        f"{float(problem.costs.max()):.1e}): leverages this large leave no more digits in double precision; raise the "
-        f"tolerance or the regulariser, or use the law in `best`"
+        f"{float(problem.costs.max()):.1e}): {reason}; raise the tolerance or the regulariser, or use the law in `best`"
     )
 
 
