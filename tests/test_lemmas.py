@@ -168,7 +168,7 @@ def slope(values, scale):
 def test_growth_for_matern_kernels(nu):
     """gamma_T = O(T^a log^b T), a = d / (2 nu + d), b = 2 nu / (2 nu + d), in one dimension.
 
-    The log-log slope of the bound itself is a + b / log T; 0.02 of slack. 160 points are a fine enough grid for these T.
+    The log-log slope of the bound itself is a + b / log T; 0.02 of slack. 160 points are fine enough for these T.
     """
     a, b = 1 / (2 * nu + 1), 2 * nu / (2 * nu + 1)
     values = growth(Matern(0.2, nu=nu))

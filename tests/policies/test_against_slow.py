@@ -251,9 +251,12 @@ def play_both(
             delay = int(rng.exponential(2.0) ** 2) if late else 0
             due.setdefault(t + delay, []).append((t, inside))
         told = due.pop(t, [])
-        if told:
-            told = [told[k] for k in rng.permutation(len(told))]
-            policy.tell([n for n, _ in told], [low + (y + 1) / 2 * (high - low) for _, y in told])
+        told = [told[k] for k in rng.permutation(len(told))] if len(told) > 1 else told
+        units = [low + (y + 1) / 2 * (high - low) for _, y in told]
+        if len(told) == 1 and t % 2:
+            policy.tell(told[0][0], units[0])  # plain numbers take their own path
+        elif told:
+            policy.tell([n for n, _ in told], units)
         for number, y in told:
             slow.tell(number, y / constants.scale)
         if t % 97 == 0 and policy.pending == 0:

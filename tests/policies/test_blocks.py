@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
 
@@ -70,7 +70,9 @@ class Spy(AdaOPKB):
 KERNELS = {"rbf": RBF(0.25), "identity": RBF(0.01), "rough": Matern(0.3, nu=0.5), "linear": DotProduct(0.5)}
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(
+    max_examples=25, deadline=None, derandomize=True, phases=(Phase.explicit, Phase.generate)
+)  # shrinking is slow
 @given(
     seed=st.integers(0, 2**20),
     size=st.integers(1, 14),
