@@ -12,9 +12,7 @@ import difflib
 import hashlib
 import math
 import operator
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -25,6 +23,7 @@ from driftbandits import kernels
 from driftbandits.errors import InputError, KernelError
 from driftbandits.kernels import KernelFunction, KernelLike
 from driftbandits.linalg import NOT_VALID_CURE, LowRank, pivoted_cholesky
+from driftbandits.tables import Table, read_bounds, read_names, read_table
 from driftbandits.types import Floats, Ints, read_only
 
 _DEFAULT_KERNEL = RBF(1.0)
@@ -86,7 +85,7 @@ class ArmSet:
     ) -> None:
         if not _FINEST <= tolerance < 1:
             raise InputError(f"tolerance must be at least {_FINEST} and below 1, got {tolerance!r}")
-        table = _read_table(points, "points")
+        table = read_table(points, "points")
         self._name(table, names)
         self.tolerance = float(tolerance)
         if callable(kernel) or isinstance(kernel, (Mapping, str)):
@@ -100,10 +99,10 @@ class ArmSet:
         self.pivots = read_only(factor.pivots)
         self.residual = factor.residual
 
-    def _name(self, table: _Table, names: Sequence[str] | None) -> None:
+    def _name(self, table: Table, names: Sequence[str] | None) -> None:
         self.points = read_only(table.values)
         self.feature_names = table.columns
-        self.names = _read_names(table.rows if names is None else names, len(table.values))
+        self.names = read_names(table.rows if names is None else names, len(table.values))
 
     @classmethod
     def from_features(cls, features: Any, *, names: Sequence[str] | None = None, points: Any | None = None) -> ArmSet:
@@ -115,8 +114,8 @@ class ArmSet:
         >>> ArmSet.from_features([[1.0, 0.0], [0.0, 1.0]]).rank
         2
         """
-        given = _read_table(features, "features")
-        table = given if points is None else _read_table(points, "points")
+        given = read_table(features, "features")
+        table = given if points is None else read_table(points, "points")
         size = len(given.values)
         if len(table.values) != size:
             raise InputError(f"got {len(table.values)} points for {size} feature vectors; give one row an arm to each")
@@ -152,7 +151,7 @@ class ArmSet:
         >>> ArmSet.box([(0, 1), (0, 1)], points=30, kernel=RBF(0.3)).points.shape
         (25, 2)
         """
-        limits = _read_bounds(bounds)
+        limits = read_bounds(bounds)
         try:
             count = operator.index(points)
         except TypeError:
@@ -204,106 +203,6 @@ class ArmSet:
     def __repr__(self) -> str:
         kernel = "given" if self.kernel is None else repr(self.kernel)
         return f"ArmSet({len(self)} arms in {self.dimension} dimensions, kernel={kernel}, rank={self.rank})"
-
-
-@dataclass(frozen=True)
-class _Table:
-    """Numbers in rows, with the names of columns and rows where they have any."""
-
-    values: Floats
-    columns: tuple[str, ...] | None
-    rows: tuple[str, ...] | None
-
-
-def _read_table(data: Any, what: str) -> _Table:
-    """Checked numbers from an array, nested lists or a DataFrame (known by its methods; pandas is not imported)."""
-    if hasattr(data, "columns") and hasattr(data, "to_numpy"):
-        columns = tuple(str(column) for column in data.columns)
-        index = getattr(data, "index", None)
-        values = _numbers(_frame_values(data, columns, what), what, columns)
-        if index is None or list(index) == list(range(len(values))):
-            return _Table(values, columns, None)
-        return _Table(values, columns, tuple(str(label) for label in index))
-    return _Table(_numbers(data, what, None), None, None)
-
-
-def _frame_values(frame: Any, columns: tuple[str, ...], what: str) -> Any:
-    text = [name for name, dtype in zip(columns, frame.dtypes, strict=True) if not _is_numeric(dtype)]
-    if text:
-        raise InputError(
-            f"columns {text} of {what} are not numbers; encode them (for example with pandas.get_dummies), convert "
-            f"them with astype(float), or leave them out"
-        )
-    try:
-        return frame.to_numpy(dtype=np.float64, na_value=np.nan)  # pandas, whose missing integers are no floats
-    except TypeError:
-        return frame.to_numpy()
-
-
-def _is_numeric(dtype: Any) -> bool:
-    kind = getattr(dtype, "kind", None)
-    if kind is None:  # polars
-        return bool(dtype.is_numeric()) or str(dtype) == "Boolean"
-    return kind in "biuf"
-
-
-def _numbers(data: Any, what: str, columns: tuple[str, ...] | None) -> Floats:
-    if hasattr(data, "toarray"):
-        raise InputError(f"{what} must be dense, got {type(data).__name__}; call its toarray() first")
-    if isinstance(data, np.ma.MaskedArray):
-        data = np.ma.filled(data.astype(np.float64), np.nan)
-    try:
-        raw = np.asarray(data)
-        if raw.dtype.kind not in "biufO":
-            raise TypeError(f"got values of type {raw.dtype}")
-        array = np.array(raw, dtype=np.float64, order="C")
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{what} must be numbers in rows of equal length: {error}") from None
-    if array.ndim == 1 and array.size:
-        raise InputError(
-            f"{what} must have one row an arm, got the shape {array.shape}; for {array.size} arms with one coordinate "
-            f"each use numpy.reshape({what}, (-1, 1)), for a single arm [{what}]"
-        )
-    if array.ndim != 2 or 0 in array.shape:
-        raise InputError(f"{what} must have shape (arms, dimensions) with at least one of each, got {array.shape}")
-    if not np.isfinite(array).all():
-        row, column = np.argwhere(~np.isfinite(array))[0]
-        where = f"row {row}, column {column}" + (f" ({columns[column]!r})" if columns else "")
-        raise InputError(f"{what} at {where} is {array[row, column]}; fill or drop missing values first")
-    return array
-
-
-def _read_names(names: Sequence[str] | None, size: int) -> tuple[str, ...] | None:
-    if names is None:
-        return None
-    if isinstance(names, str):
-        raise InputError(f"names must be {size} strings, one an arm, got the single string {names!r}; use a list")
-    given = tuple(names)
-    if len(given) != size:
-        raise InputError(f"names must be {size} strings, one an arm, got {len(given)}: {given[:5]!r}")
-    for name in given:
-        if not isinstance(name, str):
-            raise InputError(f"names must be strings, got {name!r}; convert them with str()")
-    if len(set(given)) != size:
-        twice, _ = Counter(given).most_common(1)[0]
-        raise InputError(
-            f"two arms are called {twice!r}; names must differ (a DataFrame's index names its arms: reset_index(drop="
-            f"True) numbers them anew)"
-        )
-    return tuple(str(name) for name in given)
-
-
-def _read_bounds(bounds: Any) -> Floats:
-    try:
-        limits = np.asarray(bounds, dtype=np.float64)
-    except (TypeError, ValueError):
-        limits = np.empty(0)
-    usable = limits.ndim == 2 and limits.shape[1] == 2 and len(limits) > 0
-    if not usable or not np.isfinite(limits).all() or (limits[:, 0] >= limits[:, 1]).any():
-        raise InputError(
-            f"bounds must be a list with one pair (low, high) a dimension, low < high, such as [(0, 1)], got {bounds!r}"
-        )
-    return limits
 
 
 Entries = Callable[[Ints | slice, Ints], Floats]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -110,8 +110,15 @@ class Change:
         rows = sorted(zip(labels, self.before, self.after, strict=True), key=lambda row: -abs(row[2] - row[1]))
         moved = ", ".join(f"{label} {before:+.3g} -> {after:+.3g}" for label, before, after in rows[:3])
         rest = f" and {len(rows) - 3} more" if len(rows) > 3 else ""
+        arms = f"; arms that moved: {moved}{rest}" if rows else ""
         return (
             f"change found at round {self.round}: rounds {self.interval[0]} to {self.interval[1] - 1} disagree with "
             f"blocks 0..{self.compared_with} of epoch {self.epoch} "
-            f"(statistic {self.statistic:.3g} > {self.threshold:.3g}); arms that moved: {moved}{rest}"
+            f"(statistic {self.statistic:.3g} > {self.threshold:.3g}){arms}"
         )
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Change:
+        """Inverse of dataclasses.asdict, also after a detour through JSON, which knows no tuples."""
+        fields: dict[str, Any] = {k: tuple(value) if isinstance(value, list) else value for k, value in values.items()}
+        return cls(**fields)

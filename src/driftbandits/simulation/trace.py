@@ -86,13 +86,8 @@ class Trace:
         if notes.pop("format", None) != _FORMAT:
             raise InputError(f"{os.fspath(path)} was written by another version; this one reads format {_FORMAT}")
         columns: dict[str, Any] = {name: np.array(table[name].to_numpy()) for name in _COLUMNS}
-        changes = tuple(_read_change(item) for item in notes.pop("changes"))
+        changes = tuple(Change.from_dict(item) for item in notes.pop("changes"))
         return cls(**columns, **notes, changes=changes)
-
-
-def _read_change(item: dict[str, Any]) -> Change:
-    fields: dict[str, Any] = {k: tuple(value) if isinstance(value, list) else value for k, value in item.items()}
-    return Change(**fields)
 
 
 def _arrow() -> tuple[Any, Any]:
