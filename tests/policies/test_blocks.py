@@ -63,7 +63,7 @@ class Spy(AdaOPKB):
 
     def _next_law(self, block):
         law = super()._next_law(block)
-        self.__dict__.setdefault("made", []).append((block, np.array(self.estimate()), law))
+        self.__dict__.setdefault("made", []).append((block, np.array(self._estimate()), law))
         return law
 
 
