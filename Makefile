@@ -6,7 +6,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: test lint types contracts pytest test-core coverage reproduce bench tune clean
+.PHONY: test lint types contracts pytest test-core coverage reproduce compare bench tune clean
 
 test: lint types contracts pytest test-core
 
@@ -45,11 +45,15 @@ coverage: .venv/ready
 reproduce: .venv/ready
 	$(BIN)/python -m driftbandits.cli reproduce
 
+# All policies, tuned alike, on switches and slow drift (about half an hour on two cores).
+compare: .venv/ready
+	$(BIN)/python -m driftbandits.cli compare
+
 bench: .venv/ready
 	$(BIN)/python -m benchmarks
 
 tune: .venv/ready
-	$(BIN)/python -m driftbandits.cli tune
+	$(BIN)/python -m driftbandits.cli tune constants
 
 clean:
 	rm -rf .venv .venv-core build results

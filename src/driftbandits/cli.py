@@ -12,12 +12,14 @@ from pathlib import Path
 
 from driftbandits import __version__, environments
 from driftbandits.errors import DriftbanditsError
-from driftbandits.experiments.catalogue import EXPERIMENTS, Experiment, find_experiment
+from driftbandits.experiments.catalogue import DIMENSIONS, EXPERIMENTS, Experiment, comparison, find_experiment
 from driftbandits.experiments.results import as_markdown, cell_table, curve_table, summary_table
 from driftbandits.experiments.runner import cells_of, progress_bar, run_cells
-from driftbandits.plots.data import regret_curves
-from driftbandits.plots.figures import regret_figure
-from driftbandits.tuning.constants import tune
+from driftbandits.plots.data import ranked_regret, regret_curves
+from driftbandits.plots.figures import ranking_figure, regret_figure
+from driftbandits.tuning.comparison import tune_comparison, tuned_specs
+from driftbandits.tuning.constants import tune_constants
+from driftbandits.tuning.spaces import FAMILIES
 
 
 def reproduce(ids: Sequence[str], *, out: Path, jobs: int, seeds: int | None) -> None:
@@ -61,6 +63,31 @@ def reproduce(ids: Sequence[str], *, out: Path, jobs: int, seeds: int | None) ->
     )
 
 
+def compare(*, out: Path, jobs: int, seeds: int | None) -> None:
+    """Play all policies, with the settings found for them, on the comparison worlds; write table and figure."""
+    experiments = [e for dimension in DIMENSIONS for e in comparison(dimension, tuned_specs(dimension))]
+    cells = [cell for experiment in experiments for cell in cells_of(experiment, seeds=experiment.seeds[:seeds])]
+    out.mkdir(parents=True, exist_ok=True)
+    with progress_bar(len(cells), "runs") as advance:
+        results = run_cells(cells, jobs=jobs, progress=advance)
+    table = cell_table(results)
+    table.to_parquet(out / "cells.parquet")
+    summary = summary_table(table)
+    (out / "summary.md").write_text(as_markdown(summary))
+    summary.to_csv(out / "summary.csv", index=False)
+    members = {label: number for number, labels in enumerate(FAMILIES.values()) for label in labels}
+    figure = ranking_figure(
+        [ranked_regret(table, experiment.id) for experiment in experiments],
+        columns=len(experiments) // len(DIMENSIONS),
+        families=members,
+        names=list(FAMILIES),
+    )
+    figure.savefig(out / "comparison.png")
+    figure.savefig(out / "comparison.pdf")
+    print(as_markdown(summary))
+    print(f"{len(cells)} runs. Table: {out / 'summary.md'}; figure: {out / 'comparison.png'} and .pdf")
+
+
 def _true_changes(experiment: Experiment) -> list[int]:
     world = environments.create(experiment.environment, seed=experiment.seeds[0], **experiment.settings)
     return [int(t) for t in world.change_rounds]
@@ -78,15 +105,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     run.add_argument("--out", type=Path, default=Path("results/reproduce"), help="folder for tables and figures")
     run.add_argument("--jobs", type=int, default=-1, help="processes; -1: one a core")
     run.add_argument("--seeds", type=int, default=None, help="only the first so many seeds")
-    tuning = commands.add_parser("tune", help="search the constants of ADA-OPKB on tuning seeds")
-    tuning.add_argument("--out", type=Path, default=Path("results/tune"), help="folder for the table of trials")
+    against = commands.add_parser("compare", help="play all policies, tuned alike, on switches and slow drift")
+    against.add_argument("--out", type=Path, default=Path("results/compare"), help="folder for table and figure")
+    against.add_argument("--jobs", type=int, default=-1, help="processes; -1: one a core")
+    against.add_argument("--seeds", type=int, default=None, help="only the first so many seeds")
+    tuning = commands.add_parser("tune", help="search settings on tuning seeds")
+    tuning.add_argument("study", choices=["constants", "comparison"], help="ADA-OPKB's default, or every policy alike")
+    tuning.add_argument("labels", nargs="*", help="comparison: only these policies")
+    tuning.add_argument("--out", type=Path, default=Path("results/tune"), help="folder for what was found")
     tuning.add_argument("--jobs", type=int, default=-1, help="processes; -1: one a core")
     options = parser.parse_args(arguments)
     try:
         if options.command == "reproduce":
             reproduce(options.ids, out=options.out, jobs=options.jobs, seeds=options.seeds)
+        elif options.command == "compare":
+            compare(out=options.out, jobs=options.jobs, seeds=options.seeds)
+        elif options.study == "constants":
+            tune_constants(out=options.out, jobs=options.jobs)
         else:
-            tune(out=options.out, jobs=options.jobs)
+            tune_comparison(out=options.out / "tuned.json", labels=options.labels, jobs=options.jobs)
     except DriftbanditsError as error:
         print(f"driftbandits: {error}", file=sys.stderr)
         return 1

@@ -21,10 +21,10 @@ RUNS, HORIZON = 200, 3000
 ARMS = {10: 100, 2: 50}  # the paper's bandit, and one where the kernel matters (fewer arms to save time)
 
 # Allowed share of stationary runs with an alarm, for (constants, dimension); the test says what was measured.
-# Set the two lines of `tuned` after a search.
+# Measured for tuned: 0.20 at d = 10 and 0.305 at d = 2; measure again after a search changes them.
 ALLOWED = {
-    ("tuned", 10): (0.0, 1.0),
-    ("tuned", 2): (0.0, 1.0),
+    ("tuned", 10): (0.06, 0.34),
+    ("tuned", 2): (0.14, 0.47),
     ("published", 10): (0.19, 0.55),
     ("published", 2): (0.28, 0.66),
 }

@@ -64,6 +64,24 @@ EXPERIMENTS: dict[str, Experiment] = {
     )
 }
 
+# The worlds on which all policies are compared, at every dimension of DIMENSIONS; settings come from `tuned.json`.
+COMPARISON_WORLDS = {"switching/1": "one switch", "switching/2": "two switches", "cosine/slow": "slow drift"}
+DIMENSIONS = (10, 2)
+
+
+def comparison(dimension: int, policies: tuple[PolicySpec, ...]) -> list[Experiment]:
+    """Every comparison world at one dimension, played by `policies`."""
+    return [
+        Experiment(
+            id=f"{name}, d={dimension}",
+            title=f"{title}, d = {dimension}",
+            environment=name,
+            settings={"dimension": dimension, "horizon": 10_000},
+            policies=policies,
+        )
+        for name, title in COMPARISON_WORLDS.items()
+    ]
+
 
 def find_experiment(name: str) -> Experiment:
     """The experiment with this id.

@@ -7,9 +7,10 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter
 
-from driftbandits.plots.data import RegretCurve
+from driftbandits.plots.data import RankedRegret, RegretCurve
 
 # Okabe and Ito: told apart with any kind of colour vision; line styles repeat the distinction in grey.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -70,4 +71,32 @@ def regret_figure(panels: Sequence[dict[str, Any]]) -> Figure:
         fontsize=7,
         color="0.3",
     )
+    return figure
+
+
+def ranking_figure(panels: Sequence[RankedRegret], *, columns: int, families: dict[str, int], names: Sequence[str]) -> Figure:
+    """Final regret of every policy, one panel an experiment, best on top; `families` colours the policies, `names` them."""
+    rows = -(-len(panels) // columns)
+    height = 0.155 * max(len(panel.policies) for panel in panels) + 0.75
+    figure = Figure(figsize=(3.5 * columns, height * rows + 0.3), layout="constrained", dpi=200)
+    for number, panel in enumerate(panels):
+        axes = figure.add_subplot(rows, columns, number + 1)
+        for place, (policy, mean, error) in enumerate(
+            zip(panel.policies, panel.mean, panel.standard_error, strict=True)
+        ):
+            colour = COLOURS[families[policy] % len(COLOURS)]
+            axes.errorbar(mean, place, xerr=error, fmt="o", color=colour, markersize=3.5, capsize=2, linewidth=1.0)
+        axes.set_yticks(range(len(panel.policies)), panel.policies, fontsize=6.5)
+        axes.invert_yaxis()
+        axes.set_xlim(left=0)
+        axes.set_title(panel.experiment, fontsize=9)
+        axes.tick_params(axis="x", labelsize=7)
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+        axes.grid(alpha=0.25, linewidth=0.5)
+        for side in ("top", "right"):
+            axes.spines[side].set_visible(False)
+        if number >= len(panels) - columns:
+            axes.set_xlabel("cumulative regret after 10,000 rounds", fontsize=8)
+    handles = [Line2D([], [], color=COLOURS[k % len(COLOURS)], marker="o", linestyle="", markersize=4) for k in range(len(names))]
+    figure.legend(handles, list(names), loc="outside lower center", ncols=len(names), frameon=False, fontsize=7)
     return figure

@@ -11,7 +11,7 @@ import operator
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal, Self, overload
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -48,8 +48,8 @@ class Policy(ABC):
     changes : the changes found, oldest first
     """
 
-    needs_horizon: ClassVar[bool] = False
-    counts_masked: ClassVar[bool] = True  # whether a round whose mask removed mass advances the policy's clock
+    needs_horizon: bool = False  # whether horizon=None means doubling
+    counts_masked: bool = True  # whether a round whose mask removed mass advances the policy's clock
 
     def __init__(
         self,
@@ -114,6 +114,10 @@ class Policy(ABC):
         """Take in one reward; a policy may do better than wrapping it, with the same result to the bit."""
         self._learn(Feedback.single(row, reward))
 
+    def _law_within(self, mask: Bools) -> tuple[Floats, bool]:
+        """Law over the allowed arms, and whether the mask took any mass away."""
+        return restrict(self._law(), mask)
+
     def _steady(self) -> int:
         """For how many asked rounds the law is certain to stay, at least 1."""
         return 1
@@ -124,6 +128,14 @@ class Policy(ABC):
 
     def _advance(self, count: int) -> None:  # noqa: B027  (a hook with a sensible default)
         """`count` rounds were asked under the present law."""
+
+    def _drawn(self, arms: Ints, counted: bool) -> None:
+        """These arms were drawn under the present law, in rounds that advance the clock if `counted`."""
+        if counted:
+            self._advance(len(arms))
+
+    def _lose(self, rows: npt.NDArray[np.void]) -> None:  # noqa: B027
+        """The rewards of these decisions were forgotten and will never come."""
 
     def _due(self) -> bool:
         """Whether the next ask must first move on to another law, whatever is still pending."""
@@ -192,17 +204,18 @@ class Policy(ABC):
         self._move()
         law = self._law()
         number, tag = self._stamp()
-        arm = int(self._pick(law, 1)[0])
+        arms = self._pick(law, 1)
+        arm = int(arms[0])
         decision = Decision(id=self.rounds, arm=arm, probability=float(law[arm]), law=number)
         self._pending.push(Row(decision.id, arm, number, tag, decision.probability))
         self.rounds += 1
-        self._advance(1)
+        self._drawn(arms, True)
         return decision
 
     def _draw(self, wanted: int, mask: Bools | None) -> Decisions:
         """Decide at most `wanted` rounds, all under one law."""
         self._move()
-        law, removed = (self._law(), False) if mask is None else restrict(self._law(), mask)
+        law, removed = (self._law(), False) if mask is None else self._law_within(mask)
         counted = self.counts_masked or not removed
         count = min(wanted, self._phase_left(), self._steady() if counted else wanted)
         number, tag = self._stamp()
@@ -211,8 +224,7 @@ class Policy(ABC):
         probabilities = law[arms]
         self._pending.add(ids, arms, probabilities, number, tag if counted else -1)
         self.rounds += count
-        if counted:
-            self._advance(count)
+        self._drawn(arms, counted)
         return Decisions(ids=ids, arms=arms, probabilities=probabilities, laws=np.full(count, number))
 
     def _pick(self, law: Floats, count: int) -> Ints:
@@ -234,8 +246,7 @@ class Policy(ABC):
 
     def estimate(self) -> Floats:
         """Estimated reward of every arm, shape (N,), in the user's units; mid-range where nothing is told."""
-        self._begin_once()
-        return self._outward(self._estimate())
+        return self._outward(self._ahead()._estimate())
 
     @property
     def changes(self) -> tuple[Change, ...]:
@@ -300,7 +311,7 @@ class Policy(ABC):
     def forget(self, ids: int | npt.ArrayLike) -> None:
         """Say that the rewards of these decisions will never come."""
         numbers = _read_ids(ids)
-        self._pending.take(self._pending.find(numbers, asked=self.rounds))
+        self._lose(self._pending.take(self._pending.find(numbers, asked=self.rounds)))
         self.forgotten += len(numbers)
         self._settle()
 

@@ -13,10 +13,15 @@ beta_j     beta(j)                   c2 gamma 2^(j/2)
 from __future__ import annotations
 
 import math
+import numbers
 from dataclasses import dataclass, fields
-from typing import Literal
+from typing import Any, Literal
 
 from driftbandits.errors import InputError
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)
 
 
 @dataclass(frozen=True)
@@ -46,8 +51,9 @@ class Constants:
             value = getattr(self, field.name)
             if value is None and field.name in ("c0", "c2"):
                 continue
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value <= 0:
+            if not _is_number(value) or value <= 0:
                 raise InputError(f"{field.name} must be a positive number, got {value!r}")
+            object.__setattr__(self, field.name, float(value))  # numpy numbers too: the state is plain JSON
         if self.confidence >= 1:
             raise InputError(f"confidence must lie below 1, got {self.confidence!r}")
 
@@ -59,7 +65,7 @@ class Constants:
         [-1, 1]), `noise` the bound S of the noise there; the theory divides all rewards by S + B.
         """
         for name, value in (("bound", bound), ("noise", noise)):
-            if not math.isfinite(value) or value < 0:
+            if not _is_number(value) or value < 0:
                 raise InputError(f"{name} must be a non-negative number, got {value!r}")
         return cls(sigma=sigma, confidence=confidence, c0=None, c1=0.5, c2=None, c3=4.0, c4=0.25, scale=bound + noise)
 
@@ -135,12 +141,14 @@ class Variant:
     test_block: bool = True
 
     def __post_init__(self) -> None:
-        if not 0 < self.share < 1:
+        if not _is_number(self.share) or not 0 < self.share < 1:
             raise InputError(f"share must lie in (0, 1), got {self.share!r}")
         if isinstance(self.lowest_index, bool) or not isinstance(self.lowest_index, int) or self.lowest_index < 0:
             raise InputError(f"lowest_index must be a whole number of at least 0, got {self.lowest_index!r}")
         if self.threshold not in ("smaller_index", "mean_level"):
             raise InputError(f"threshold must be 'smaller_index' or 'mean_level', got {self.threshold!r}")
+        if not isinstance(self.test_block, bool):
+            raise InputError(f"test_block must be True or False, got {self.test_block!r}")
 
     @classmethod
     def paper(cls) -> Variant:
@@ -178,4 +186,4 @@ def subgaussian_range(*, bound: float, noise: float, horizon: int, confidence: f
     return -reach, reach
 
 
-TUNED = Constants()
+TUNED = Constants(sigma=168.0, confidence=1e-4, c0=8.89, c1=0.0507, c2=2.41, c3=0.0293, c4=0.0266)

@@ -58,8 +58,8 @@ class Pending:
     """A table of open decisions, sorted by id, that costs memory only for what is open.
 
     Rows are appended at the end (ids only grow), found by bisection and struck out by marking; the table is packed
-    when half of it is struck out. Beyond `limit` open decisions the oldest are dropped. The latest single decision waits
-    outside the table: in a plain loop of ask and tell, the table is never touched.
+    when half of it is struck out. Beyond `limit` open decisions the oldest are dropped. The latest single decision
+    waits outside the table: in a plain loop of ask and tell, the table is never touched.
     """
 
     def __init__(self, limit: int) -> None:

@@ -1,0 +1,190 @@
+"""Forgetting by restarts and by sliding windows, for the kernel and the linear family."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from driftbandits.arms import ArmSet
+from driftbandits.errors import InputError
+from driftbandits.policies import sizes
+from driftbandits.policies import state as states
+from driftbandits.policies.base import check_count
+from driftbandits.policies.gpucb import GPUCB, check_positive
+
+
+class Forgetting(GPUCB):
+    """What the forgetting forms share: a size given, or computed from the variation V_T and the horizon."""
+
+    _size_name: ClassVar[str]
+
+    def __init__(
+        self,
+        arms: ArmSet,
+        *,
+        size: float | None,
+        variation: float,
+        **settings: Any,
+    ) -> None:
+        super().__init__(arms, **settings)
+        self.variation = check_positive("variation", variation, zero=True)
+        self._size = size
+        self.needs_horizon = size is None
+
+    def _settings(self) -> dict[str, Any]:
+        return {**super()._settings(), self._size_name: self._size, "variation": self.variation}
+
+
+class RestartGPUCB(Forgetting):
+    """R-GPUCB (Zhou and Shroff 2021): GPUCB that forgets everything every `period` rounds.
+
+    Parameters
+    ----------
+    period : rounds between restarts; by default from `variation` and the horizon, `sizes.kernel_window`
+    variation : V_T, the total drift of the reward function; knowledge that the ADA family does without
+    others : see `GPUCB`
+    """
+
+    _size_name: ClassVar[str] = "period"
+
+    def __init__(self, arms: ArmSet, *, period: int | None = None, variation: float = 1.0, **settings: Any) -> None:
+        size = None if period is None else check_count("period", period, "at least 1")
+        super().__init__(arms, size=size, variation=variation, **settings)
+
+    @property
+    def period(self) -> int | None:
+        """Rounds between restarts; None before the first round if it is to be computed."""
+        return self._resolved if self._phase_length else self._size  # type: ignore[return-value]
+
+    def _resolve(self, horizon: int | None) -> int:
+        if self._size is not None:
+            return int(self._size)
+        if horizon is None:
+            raise InputError("period=None needs a horizon")
+        if self._linear:
+            return sizes.linear_period(horizon=horizon, variation=self.variation, dimension=self.arms.dimension)
+        return sizes.kernel_window(horizon=horizon, variation=self.variation, gain=self._gain_at(horizon))
+
+    def _start(self, horizon: int | None) -> None:
+        super()._start(horizon)
+        self._resolved = self._resolve(horizon)
+        self._block_start = self.rounds
+
+    def _due(self) -> bool:
+        return self.rounds >= self._block_start + self._resolved
+
+    def _turn(self) -> None:
+        self._posterior.reset()
+        self._block_start = self.rounds
+
+    def _add(self, ident: int, arm: int, reward: float) -> None:
+        if ident < self._block_start:
+            self.late += 1
+        else:
+            self._posterior.add(arm, reward)
+
+    def _export(self) -> dict[str, Any]:
+        return {**super()._export(), "resolved": self._resolved, "block_start": self._block_start}
+
+    def _import(self, state: states.Reader) -> None:
+        super()._import(state)
+        self._resolved = state.integer("resolved", low=1)
+        self._block_start = state.integer("block_start", high=self.rounds)
+
+
+class RestartLinUCB(RestartGPUCB):
+    """RestartUCB (Zhao et al. 2020): LinUCB that forgets everything every `period` rounds; `sizes.linear_period`."""
+
+    _linear: ClassVar[bool] = True
+
+
+class SlidingWindowGPUCB(Forgetting):
+    """SW-GPUCB (Zhou and Shroff 2021): GPUCB on the rewards of the last `window` rounds.
+
+    An observation that leaves is removed exactly, by a rank-one update; where the arm that enters is the one that
+    leaves, only the mean moves. Rewards told after their round has left the window are counted in `late`.
+
+    Parameters
+    ----------
+    window : rounds kept; by default from `variation` and the horizon, `sizes.kernel_window`
+    variation : V_T, the total drift of the reward function; knowledge that the ADA family does without
+    others : see `GPUCB`
+    """
+
+    _size_name: ClassVar[str] = "window"
+
+    def __init__(self, arms: ArmSet, *, window: int | None = None, variation: float = 1.0, **settings: Any) -> None:
+        size = None if window is None else check_count("window", window, "at least 1")
+        super().__init__(arms, size=size, variation=variation, **settings)
+
+    @property
+    def window(self) -> int | None:
+        """Rounds kept; None before the first round if it is to be computed."""
+        return self._resolved if self._phase_length else self._size  # type: ignore[return-value]
+
+    def _resolve(self, horizon: int | None) -> int:
+        if self._size is not None:
+            return int(self._size)
+        if horizon is None:
+            raise InputError("window=None needs a horizon")
+        if self._linear:
+            return sizes.linear_window(horizon=horizon, variation=self.variation, dimension=self.arms.dimension)
+        return sizes.kernel_window(horizon=horizon, variation=self.variation, gain=self._gain_at(horizon))
+
+    def _start(self, horizon: int | None) -> None:
+        super()._start(horizon)
+        self._resolved = self._resolve(horizon)
+        self._first = self._cleared = self.rounds  # rounds before `_cleared` have left the window
+        self._kept: dict[int, tuple[int, float]] = {}  # round -> arm, reward
+
+    def _due(self) -> bool:
+        return self.rounds - self._resolved > self._cleared
+
+    def _turn(self) -> None:
+        for ident in range(self._cleared, self.rounds - self._resolved):
+            gone = self._kept.pop(ident, None)
+            if gone is not None:
+                self._posterior.remove(*gone)
+        self._cleared = self.rounds - self._resolved
+
+    def _add(self, ident: int, arm: int, reward: float) -> None:
+        """Add before removing what leaves at the same time: the removal is then better conditioned."""
+        if ident < self.rounds - self._resolved or ident < self._first:
+            self.late += 1
+            return
+        leaving = self._kept.get(ident - self._resolved)
+        self._kept[ident] = (arm, reward)
+        if leaving is not None and leaving[0] == arm:
+            del self._kept[ident - self._resolved]
+            self._posterior.replace(arm, leaving[1], reward)
+        else:
+            self._posterior.add(arm, reward)
+
+    def _export(self) -> dict[str, Any]:
+        rounds = sorted(self._kept)
+        return {
+            **super()._export(),
+            "resolved": self._resolved,
+            "first": self._first,
+            "cleared": self._cleared,
+            "rounds": np.array(rounds, dtype=np.int64),
+            "arms": np.array([self._kept[ident][0] for ident in rounds], dtype=np.int64),
+            "rewards": np.array([self._kept[ident][1] for ident in rounds], dtype=np.float64),
+        }
+
+    def _import(self, state: states.Reader) -> None:
+        super()._import(state)
+        self._resolved = state.integer("resolved", low=1)
+        self._first = state.integer("first", high=self.rounds)
+        self._cleared = state.integer("cleared", high=self.rounds)
+        rounds = state.array("rounds", np.int64, (None,))
+        arms = state.array("arms", np.int64, rounds.shape)
+        rewards = state.array("rewards", np.float64, rounds.shape)
+        self._kept = {int(t): (int(a), float(y)) for t, a, y in zip(rounds, arms, rewards, strict=True)}
+
+
+class SlidingWindowLinUCB(SlidingWindowGPUCB):
+    """SW-UCB (Cheung, Simchi-Levi and Zhu 2019): LinUCB on the last `window` rounds; `sizes.linear_window`."""
+
+    _linear: ClassVar[bool] = True

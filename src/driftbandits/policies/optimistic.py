@@ -1,0 +1,64 @@
+"""Policies that play the arm with the largest optimistic value."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from driftbandits.policies.base import Policy
+from driftbandits.types import Bools, Floats, Ints
+
+_TIE = 1e-10
+
+
+@dataclass(frozen=True, slots=True)
+class Optimism:
+    """What an optimistic policy believes of an arm before it sees the reward, on the internal scale [-1, 1]."""
+
+    value: float
+    width: float
+
+
+class OptimisticPolicy(Policy):
+    """Plays an arm whose index (estimate plus width) is largest; ties are broken by the draw.
+
+    A subclass gives `_index` and `_optimism`. The law is uniform over the maximisers: a plain argmax would make every
+    fresh start play arm 0, 1, 2, ... in order, a real bias under restarts.
+    """
+
+    @abstractmethod
+    def _index(self) -> Floats:
+        """Optimistic value of every arm, shape (N,); a pure function of the state."""
+
+    @abstractmethod
+    def _optimism(self, arm: int) -> Optimism:
+        """Optimistic value and width of `arm` now; MASTER's tests are built on it."""
+
+    def _law(self) -> Floats:
+        return _uniform_over(self._index())
+
+    def _law_within(self, mask: Bools) -> tuple[Floats, bool]:
+        """The best allowed arm, not a renormalised law: the best of all may be forbidden."""
+        index = self._index()
+        return _uniform_over(np.where(mask, index, -np.inf)), not mask[_best(index)].all()
+
+    def _pick(self, law: Floats, count: int) -> Ints:
+        """As the base draws, without the cumulative sums: a law that is uniform over a few arms."""
+        best = np.flatnonzero(law)
+        uniforms = self._draws.random(count)
+        if len(best) == 1:
+            return np.repeat(best, count)
+        return np.asarray(best[np.minimum((uniforms * len(best)).astype(np.int64), len(best) - 1)])
+
+
+def _best(index: Floats) -> Bools:
+    """The maximisers; what differs by rounding only is a tie."""
+    top = float(index.max())
+    return np.asarray(index >= top - _TIE * max(1.0, abs(top))) if np.isfinite(top) else np.asarray(index == top)
+
+
+def _uniform_over(index: Floats) -> Floats:
+    best = _best(index)
+    return np.asarray(best / np.count_nonzero(best))

@@ -1,0 +1,70 @@
+"""What is searched for each policy of the comparison: the settings its authors tune, over the paper's ranges and wider.
+
+Every space is searched with the same number of points and runs, so a policy with more settings is searched more thinly:
+that is the price of having them. The policy's default is always among the points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from driftbandits.policies import Constants
+from driftbandits.tuning.search import Space
+
+Values = Mapping[str, float]
+
+WIDTH = {"ridge": (0.01, 1.0), "scale": (0.02, 1.0)}
+WINDOW = (100.0, 10_000.0)
+CONSTANTS = {  # within the paper's grid, where blocks are neither a few rounds nor the whole run and alarms not constant
+    "sigma": (10.0, 1000.0),
+    "c0": (0.5, 20.0),
+    "c1": (0.02, 1.0),
+    "c2": (0.2, 10.0),
+    "c3": (0.01, 0.5),
+    "c4": (0.01, 3.0),
+}
+
+
+def _plain(values: Values) -> dict[str, Any]:
+    return dict(values)
+
+
+def _whole(name: str) -> Callable[[Values], dict[str, Any]]:
+    """Settings with one that must be a whole number."""
+    return lambda values: {key: round(value) if key == name else value for key, value in values.items()}
+
+
+def _memory(values: Values) -> dict[str, Any]:
+    """A memory of w rounds is a discount of 1 - 1 / w; searched as memory, for discounts crowd at 1."""
+    rest = {name: value for name, value in values.items() if name != "memory"}
+    return {**rest, "discount": 1.0 - 1.0 / values["memory"]} if values else rest
+
+
+def _constants(values: Values) -> dict[str, Any]:
+    return {"constants": Constants(**values)} if values else {}
+
+
+def _based(base: str, own: tuple[str, ...] = ()) -> Callable[[Values], dict[str, Any]]:
+    """Settings of a wrapper: those in `own` are its own, the others its base's."""
+
+    def settings(values: Values) -> dict[str, Any]:
+        mine = {name: round(value) if name == "length" else value for name, value in values.items() if name in own}
+        return {**mine, "base": base, "base_settings": {k: v for k, v in values.items() if k not in own}}
+
+    return settings
+
+
+SPACES: dict[str, Space] = {
+    "ADA-OPKB": Space("AdaOPKB", CONSTANTS, _constants),
+    "OPKB": Space("OPKB", CONSTANTS, _constants),
+    "GPUCB": Space("GPUCB", WIDTH, _plain),
+    "R-GPUCB": Space("RestartGPUCB", {**WIDTH, "period": WINDOW}, _whole("period")),
+    "SW-GPUCB": Space("SlidingWindowGPUCB", {**WIDTH, "window": WINDOW}, _whole("window")),
+    "WGPUCB": Space("WeightedGPUCB", {**WIDTH, "memory": WINDOW}, _memory),
+    "LinUCB": Space("LinUCB", WIDTH, _plain),
+    "RestartUCB": Space("RestartLinUCB", {**WIDTH, "period": WINDOW}, _whole("period")),
+    "SW-LinUCB": Space("SlidingWindowLinUCB", {**WIDTH, "window": WINDOW}, _whole("window")),
+    "D-LinUCB": Space("DiscountedLinUCB", {**WIDTH, "memory": WINDOW}, _memory),
+}
+
