@@ -43,9 +43,7 @@ class Environment(ABC):
     Raises InputError for rounds outside [0, T) and for means the noise cannot serve.
     """
 
-    def __init__(
-        self, arms: ArmSet, *, horizon: int, noise: Noise, mean_range: tuple[float, float], name: str
-    ) -> None:
+    def __init__(self, arms: ArmSet, *, horizon: int, noise: Noise, mean_range: tuple[float, float], name: str) -> None:
         if not isinstance(noise, Noise):
             raise InputError(f"noise must be a Noise such as Gaussian(0.1), got {noise!r}")
         noise.check(*mean_range)
@@ -164,18 +162,14 @@ class Environment(ABC):
     def _check_choice(self, start: int, arms: npt.ArrayLike) -> npt.NDArray[np.integer[Any]]:
         chosen = np.asarray(arms)
         if chosen.ndim != 1 or (chosen.dtype.kind not in "iu" and chosen.size):
-            raise InputError(
-                f"arms must be a row of whole numbers, got {chosen.dtype} of shape {chosen.shape}"
-            )
+            raise InputError(f"arms must be a row of whole numbers, got {chosen.dtype} of shape {chosen.shape}")
         self._check_rounds(start, chosen.size)
         if chosen.size == 0:
             return chosen.astype(np.int64)
         # one round at a time is the live case, and two reductions would be most of its cost
         low, high = (chosen[0],) * 2 if chosen.size == 1 else (chosen.min(), chosen.max())
         if low < 0 or high >= len(self._arms):
-            raise InputError(
-                f"arm {int(low if low < 0 else high)} does not exist; arms are 0 to {len(self._arms) - 1}"
-            )
+            raise InputError(f"arm {int(low if low < 0 else high)} does not exist; arms are 0 to {len(self._arms) - 1}")
         return chosen
 
     def __repr__(self) -> str:

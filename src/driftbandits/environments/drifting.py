@@ -69,9 +69,7 @@ class ForgettingDrift(Environment):
     ) -> None:
         self._rate = check_number(rate, "rate", positive=True)
         if rate >= 1:
-            raise InputError(
-                f"rate must lie strictly between 0 and 1, got {rate!r}; use 0.999 for near independence"
-            )
+            raise InputError(f"rate must lie strictly between 0 and 1, got {rate!r}; use 0.999 for near independence")
         self._seed = check_seed(seed)
         self._sd = check_number(sd, "sd", positive=True)
         self._peak = check_number(peak, "peak", positive=True)

@@ -120,9 +120,7 @@ class TruncatedGaussian(Noise):
     def check(self, low: float, high: float) -> None:
         """Means strictly inside (-1, 1)."""
         if not -1 < low <= high < 1:
-            _refuse(
-                self, low, high, "means strictly between -1 and 1; scale the means down, or use Gaussian(sd)"
-            )
+            _refuse(self, low, high, "means strictly between -1 and 1; scale the means down, or use Gaussian(sd)")
 
 
 @dataclass(frozen=True)
@@ -149,9 +147,7 @@ class Bernoulli(Noise):
     def check(self, low: float, high: float) -> None:
         """Means in [0, 1]."""
         if not 0 <= low <= high <= 1:
-            _refuse(
-                self, low, high, "means in [0, 1]; shift and scale them, for example offset=0.5 and peak=0.4"
-            )
+            _refuse(self, low, high, "means in [0, 1]; shift and scale them, for example offset=0.5 and peak=0.4")
 
 
 @dataclass(frozen=True)
@@ -202,9 +198,7 @@ class StudentT(Noise):
 
     def sample(self, means: Floats, uniforms: Floats) -> Floats:
         """Rewards m + scale F_df^-1(u)."""
-        rewards: Floats = (
-            special.stdtrit(self.df, np.maximum(uniforms, SMALLEST_UNIFORM)) * self.scale + means
-        )
+        rewards: Floats = special.stdtrit(self.df, np.maximum(uniforms, SMALLEST_UNIFORM)) * self.scale + means
         return rewards
 
     def range(self, low: float, high: float) -> tuple[float, float]:  # noqa: ARG002

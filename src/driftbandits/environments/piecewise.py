@@ -83,8 +83,7 @@ class Piecewise(Environment):
         chosen = self._check_choice(start, arms)
         stop = start + len(chosen)
         parts = [
-            self._values[s].take(chosen[first - start : last - start])
-            for s, first, last in self._overlaps(start, stop)
+            self._values[s].take(chosen[first - start : last - start]) for s, first, last in self._overlaps(start, stop)
         ]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
@@ -115,11 +114,7 @@ def check_switches(switches: Sequence[int], horizon: int) -> tuple[int, ...]:
     given = tuple(check_integer(switch, "a switch", least=1) for switch in switches)
     for before, after in pairwise(given):
         if before >= after:
-            raise InputError(
-                f"switches must rise, but {before} comes before {after}; sort them and drop repeats"
-            )
+            raise InputError(f"switches must rise, but {before} comes before {after}; sort them and drop repeats")
     if given and given[-1] >= horizon:
-        raise InputError(
-            f"the switch at round {given[-1]} is outside the horizon of {horizon} rounds; drop it"
-        )
+        raise InputError(f"the switch at round {given[-1]} is outside the horizon of {horizon} rounds; drop it")
     return given

@@ -9,9 +9,7 @@ import numpy as np
 
 from driftbandits.types import Bools, Floats, Ints, read_only
 
-Piece = tuple[
-    Ints, Floats
-]  # rounds (k,) in rising order and their means (k, N), the same until the next listed round
+Piece = tuple[Ints, Floats]  # rounds (k,) in rising order and their means (k, N), the same until the next listed round
 
 
 @dataclass(frozen=True)

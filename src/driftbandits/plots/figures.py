@@ -74,7 +74,9 @@ def regret_figure(panels: Sequence[dict[str, Any]]) -> Figure:
     return figure
 
 
-def ranking_figure(panels: Sequence[RankedRegret], *, columns: int, families: dict[str, int], names: Sequence[str]) -> Figure:
+def ranking_figure(
+    panels: Sequence[RankedRegret], *, columns: int, families: dict[str, int], names: Sequence[str]
+) -> Figure:
     """Final regret of every policy, one panel an experiment, best on top; `families` colours the policies, `names` them."""
     rows = -(-len(panels) // columns)
     height = 0.155 * max(len(panel.policies) for panel in panels) + 0.75
@@ -97,6 +99,9 @@ def ranking_figure(panels: Sequence[RankedRegret], *, columns: int, families: di
             axes.spines[side].set_visible(False)
         if number >= len(panels) - columns:
             axes.set_xlabel("cumulative regret after 10,000 rounds", fontsize=8)
-    handles = [Line2D([], [], color=COLOURS[k % len(COLOURS)], marker="o", linestyle="", markersize=4) for k in range(len(names))]
+    handles = [
+        Line2D([], [], color=COLOURS[k % len(COLOURS)], marker="o", linestyle="", markersize=4)
+        for k in range(len(names))
+    ]
     figure.legend(handles, list(names), loc="outside lower center", ncols=len(names), frameon=False, fontsize=7)
     return figure

@@ -1,8 +1,46 @@
 """Policies: one family a file; `registry` is the only list of names."""
 
 from driftbandits.policies.base import Policy
+from driftbandits.policies.bob import BanditOverBandit
 from driftbandits.policies.constants import Constants, Variant, subgaussian_range
+from driftbandits.policies.exp3 import LinearExp3
+from driftbandits.policies.exp3s import Exp3S
+from driftbandits.policies.forgetting import RestartGPUCB, RestartLinUCB, SlidingWindowGPUCB, SlidingWindowLinUCB
+from driftbandits.policies.glr import GLRklUCB
+from driftbandits.policies.gpucb import GPUCB, LinUCB
+from driftbandits.policies.master import Master
 from driftbandits.policies.opkb import OPKB, AdaOPKB
+from driftbandits.policies.plain import DiscountedUCB, SlidingWindowUCB, Uniform
 from driftbandits.policies.registry import POLICIES, create_policy
+from driftbandits.policies.timevarying import TimeVaryingGPUCB
+from driftbandits.policies.triggered import EventTriggeredGPUCB
+from driftbandits.policies.weighted import DiscountedLinUCB, WeightedGPUCB
 
-__all__ = ["Policy", "Constants", "Variant", "subgaussian_range", "OPKB", "AdaOPKB", "POLICIES", "create_policy"]
+__all__ = [
+    "AdaOPKB",
+    "BanditOverBandit",
+    "Constants",
+    "DiscountedLinUCB",
+    "DiscountedUCB",
+    "EventTriggeredGPUCB",
+    "Exp3S",
+    "GLRklUCB",
+    "GPUCB",
+    "LinUCB",
+    "LinearExp3",
+    "Master",
+    "OPKB",
+    "POLICIES",
+    "Policy",
+    "RestartGPUCB",
+    "RestartLinUCB",
+    "SlidingWindowGPUCB",
+    "SlidingWindowLinUCB",
+    "SlidingWindowUCB",
+    "TimeVaryingGPUCB",
+    "Uniform",
+    "Variant",
+    "WeightedGPUCB",
+    "create_policy",
+    "subgaussian_range",
+]

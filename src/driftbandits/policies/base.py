@@ -129,7 +129,7 @@ class Policy(ABC):
     def _advance(self, count: int) -> None:  # noqa: B027  (a hook with a sensible default)
         """`count` rounds were asked under the present law."""
 
-    def _drawn(self, arms: Ints, counted: bool) -> None:
+    def _drawn(self, arms: Sequence[int], counted: bool) -> None:
         """These arms were drawn under the present law, in rounds that advance the clock if `counted`."""
         if counted:
             self._advance(len(arms))
@@ -202,15 +202,19 @@ class Policy(ABC):
         """`_draw` for a single round without a mask, in plain numbers: the path of a live request."""
         self._check_left(1)
         self._move()
-        law = self._law()
         number, tag = self._stamp()
-        arms = self._pick(law, 1)
-        arm = int(arms[0])
-        decision = Decision(id=self.rounds, arm=arm, probability=float(law[arm]), law=number)
-        self._pending.push(Row(decision.id, arm, number, tag, decision.probability))
+        arm, probability = self._choose_one()
+        decision = Decision(id=self.rounds, arm=arm, probability=probability, law=number)
+        self._pending.push(Row(decision.id, arm, number, tag, probability))
         self.rounds += 1
-        self._drawn(arms, True)
+        self._drawn([arm], True)
         return decision
+
+    def _choose_one(self) -> tuple[int, float]:
+        """One arm drawn from the law, and its probability."""
+        law = self._law()
+        arm = int(self._pick(law, 1)[0])
+        return arm, float(law[arm])
 
     def _draw(self, wanted: int, mask: Bools | None) -> Decisions:
         """Decide at most `wanted` rounds, all under one law."""
@@ -224,7 +228,7 @@ class Policy(ABC):
         probabilities = law[arms]
         self._pending.add(ids, arms, probabilities, number, tag if counted else -1)
         self.rounds += count
-        self._drawn(arms, counted)
+        self._drawn(arms.tolist(), counted)
         return Decisions(ids=ids, arms=arms, probabilities=probabilities, laws=np.full(count, number))
 
     def _pick(self, law: Floats, count: int) -> Ints:

@@ -269,7 +269,7 @@ class BanditOverBandit(Policy):
     def _steady(self) -> int:
         return max(min(self._inner._steady(), self._length - self._position), 1)
 
-    def _drawn(self, arms: Ints, counted: bool) -> None:
+    def _drawn(self, arms: Sequence[int], counted: bool) -> None:
         nested.follow(self._inner, arms, counted)
         if counted:
             self._position += len(arms)

@@ -15,7 +15,7 @@ Everything is kept on the internal scale [-1, 1] of rewards; the theory's thresh
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -291,11 +291,11 @@ class Master(Policy):
     def _stamp(self) -> tuple[int, int]:
         return self._version + self._turns, self._active.serial
 
-    def _drawn(self, arms: Ints, counted: bool) -> None:
+    def _drawn(self, arms: Sequence[int], counted: bool) -> None:
         active = self._active
         policy, waiting = active.policy, active.waiting
         first = self.rounds - len(arms)
-        for position, arm in enumerate(arms.tolist()):
+        for position, arm in enumerate(arms):
             belief = policy._optimism(arm)
             value = min(max(belief.value, -1.0), 1.0)
             self._lowest = min(self._lowest, value)

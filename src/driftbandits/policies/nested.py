@@ -8,14 +8,13 @@ rounds counted from the inner's own start: it cannot tell that it is not alone.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from driftbandits.errors import InputError, StateError
 from driftbandits.policies import state as states
 from driftbandits.policies.base import Policy
 from driftbandits.policies.pending import Row
-from driftbandits.types import Ints
 
 Inner = TypeVar("Inner", bound=Policy)
 
@@ -86,7 +85,7 @@ def turn(inner: Policy) -> None:
         inner._version += 1
 
 
-def follow(inner: Policy, arms: Ints, counted: bool) -> None:
+def follow(inner: Policy, arms: Sequence[int], counted: bool) -> None:
     """Tell `inner` which arms were drawn from its law."""
     inner.rounds += len(arms)
     inner._drawn(arms, counted)

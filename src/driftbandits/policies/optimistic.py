@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass
 
@@ -39,6 +40,9 @@ class OptimisticPolicy(Policy):
     def _law(self) -> Floats:
         return _uniform_over(self._index())
 
+    def _stamp(self) -> tuple[int, int]:
+        return self.rounds, 0  # the law may move with time alone, so every round has a number of its own
+
     def _law_within(self, mask: Bools) -> tuple[Floats, bool]:
         """The best allowed arm, not a renormalised law: the best of all may be forbidden."""
         index = self._index()
@@ -48,15 +52,24 @@ class OptimisticPolicy(Policy):
         """As the base draws, without the cumulative sums: a law that is uniform over a few arms."""
         best = np.flatnonzero(law)
         uniforms = self._draws.random(count)
-        if len(best) == 1:
-            return np.repeat(best, count)
         return np.asarray(best[np.minimum((uniforms * len(best)).astype(np.int64), len(best) - 1)])
+
+    def _choose_one(self) -> tuple[int, float]:
+        """The same draw without building the law, for a single round."""
+        best = _best(self._index())
+        uniform = self._draws.random()
+        ties = np.count_nonzero(best)
+        if ties == 1:
+            return int(best.argmax()), 1.0
+        return int(np.flatnonzero(best)[min(int(uniform * ties), ties - 1)]), 1.0 / ties
 
 
 def _best(index: Floats) -> Bools:
     """The maximisers; what differs by rounding only is a tie."""
-    top = float(index.max())
-    return np.asarray(index >= top - _TIE * max(1.0, abs(top))) if np.isfinite(top) else np.asarray(index == top)
+    top = index.item(index.argmax())
+    if not math.isfinite(top):
+        return np.asarray(index == top)
+    return np.asarray(index >= top - _TIE * max(1.0, abs(top)))
 
 
 def _uniform_over(index: Floats) -> Floats:

@@ -28,6 +28,7 @@ from driftbandits.errors import KernelError
 from driftbandits.policies import state as states
 from driftbandits.types import Floats
 
+_rank_one = scipy.linalg.blas.dger
 REFRESH_EVERY = 256  # removals, after which rounding is swept out by a fresh factorisation
 
 
@@ -98,16 +99,13 @@ class ArmPosterior:
     def _shift(self, arm: int, reward: float, weight: float) -> None:
         """Change the weight of `arm` by +1 or -1: C -= w c c' / (lambda + w c_a) and likewise the mean."""
         column, inner = self._column(arm)
-        own = float(column[arm])
+        own = column.item(arm)
         gain = weight / (self.ridge + weight * own)
         self.information_gain += 0.5 * math.log1p(weight * own / self.ridge)
-        self.mean += (gain * (reward - float(self.mean[arm]))) * column
-        self.variance -= gain * np.square(column)
-        # inner may be a view of the covariance that is about to change: dger reads copies
-        direction = inner.copy()
-        self._covariance = scipy.linalg.blas.dger(
-            -gain, direction, direction, a=self._covariance, overwrite_a=1, overwrite_x=0, overwrite_y=0
-        )
+        self.mean += (gain * (reward - self.mean.item(arm))) * column
+        self.variance -= gain * (column * column)
+        direction = inner.copy()  # in arm coordinates a view of what is about to change
+        _rank_one(-gain, direction, direction, a=self._covariance, overwrite_a=1)
 
     def refresh(self) -> None:
         """Compute everything from the weights and sums."""

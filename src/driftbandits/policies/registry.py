@@ -8,9 +8,42 @@ from typing import Any
 from driftbandits.arms import ArmSet
 from driftbandits.errors import InputError
 from driftbandits.policies.base import Policy
+from driftbandits.policies.bob import BanditOverBandit
+from driftbandits.policies.exp3 import LinearExp3
+from driftbandits.policies.exp3s import Exp3S
+from driftbandits.policies.forgetting import RestartGPUCB, RestartLinUCB, SlidingWindowGPUCB, SlidingWindowLinUCB
+from driftbandits.policies.glr import GLRklUCB
+from driftbandits.policies.gpucb import GPUCB, LinUCB
+from driftbandits.policies.master import Master
 from driftbandits.policies.opkb import OPKB, AdaOPKB
+from driftbandits.policies.plain import DiscountedUCB, SlidingWindowUCB, Uniform
+from driftbandits.policies.timevarying import TimeVaryingGPUCB
+from driftbandits.policies.triggered import EventTriggeredGPUCB
+from driftbandits.policies.weighted import DiscountedLinUCB, WeightedGPUCB
 
-POLICIES: dict[str, type[Policy]] = {policy.__name__: policy for policy in (OPKB, AdaOPKB)}
+_ALL: tuple[type[Policy], ...] = (
+    OPKB,
+    AdaOPKB,
+    GPUCB,
+    RestartGPUCB,
+    SlidingWindowGPUCB,
+    WeightedGPUCB,
+    TimeVaryingGPUCB,
+    EventTriggeredGPUCB,
+    LinUCB,
+    RestartLinUCB,
+    SlidingWindowLinUCB,
+    DiscountedLinUCB,
+    LinearExp3,
+    Master,
+    BanditOverBandit,
+    SlidingWindowUCB,
+    DiscountedUCB,
+    GLRklUCB,
+    Exp3S,
+    Uniform,
+)
+POLICIES: dict[str, type[Policy]] = {policy.__name__: policy for policy in _ALL}
 
 
 def create_policy(name: str, arms: ArmSet, **settings: Any) -> Policy:

@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import scipy.linalg.lapack as lapack
+import scipy.linalg.blas
+import scipy.linalg.lapack
 
 from driftbandits.arms import ArmSet
 from driftbandits.errors import InputError, KernelError
@@ -29,7 +30,7 @@ from driftbandits.policies.gpucb import check_positive, confidence_factor
 from driftbandits.policies.optimistic import Optimism
 from driftbandits.types import Floats
 
-_NEGLIGIBLE = 1e-12  # an arm of smaller weight is left out of the factorisation
+_solve_lower = scipy.linalg.blas.dtrsm
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,7 @@ class WeightedGPUCB(Forgetting):
         features = self._basis()
         low_rank = self.width == "two_matrix" or 2 * features.shape[1] < features.shape[0]
         self._features: Floats | None = features if low_rank else None
-        self._kernel: Floats | None = None if low_rank else features @ features.T
+        self._kernel: Floats | None = None if low_rank else np.asfortranarray(features @ features.T)
         self._beliefs: _Beliefs | None = None
 
     # --- time and data ------------------------------------------------------------------------------------------
@@ -131,44 +132,44 @@ class WeightedGPUCB(Forgetting):
         return self._beliefs  # type: ignore[return-value]
 
     def _in_arms(self, kernel: Floats, weights: Floats, squared: Floats, sums: Floats) -> _Beliefs:
-        seen = np.flatnonzero(weights > _NEGLIGIBLE)
-        if not len(seen):
-            return _Beliefs(mean=np.zeros(len(kernel)), sd=np.sqrt(kernel.diagonal()), gain=0.0)
-        root = np.sqrt(weights[seen])
-        factor = self._arm_factor(kernel, seen, root)
-        explained, _ = lapack.dtrtrs(factor, root[:, None] * kernel[seen], lower=1)
-        weighted, _ = lapack.dtrtrs(factor, (sums[seen] / root)[:, None], lower=1)
-        variance = kernel.diagonal() - np.einsum("ij,ij->j", explained, explained)
-        second = self._arm_factor(kernel, seen, np.sqrt(squared[seen]))
-        gain = float(np.log(second.diagonal()).sum()) - 0.5 * len(seen) * math.log(self.ridge)
-        return _Beliefs(mean=explained.T @ weighted[:, 0], sd=np.sqrt(np.maximum(variance, 0.0)), gain=gain)
+        """All arms at once: one of weight 0 has a row of the identity and explains nothing."""
+        root = np.sqrt(weights)
+        factor = self._arm_factor(kernel, root)
+        # K diag(root) L^-T, solved from the right: a third faster in BLAS than L^-1 diag(root) K
+        explained = _solve_lower(1.0, factor, kernel * root, side=1, lower=1, trans_a=1, overwrite_b=1)
+        right = np.divide(sums, root, out=np.zeros_like(sums), where=root > 0.0)
+        weighted = _solve_lower(1.0, factor, right[:, None], lower=1)[:, 0]
+        variance = kernel.diagonal() - np.einsum("ij,ij->i", explained, explained)
+        second = self._arm_factor(kernel, np.sqrt(squared))
+        gain = float(np.log(second.diagonal()).sum()) - 0.5 * len(kernel) * math.log(self.ridge)
+        return _Beliefs(mean=explained @ weighted, sd=np.sqrt(np.maximum(variance, 0.0)), gain=gain)
 
-    def _arm_factor(self, kernel: Floats, seen: Any, root: Floats) -> Floats:
-        small = np.asfortranarray(kernel[np.ix_(seen, seen)])
-        small *= root
+    def _arm_factor(self, kernel: Floats, root: Floats) -> Floats:
+        small = kernel * root
         small *= root[:, None]
-        small[np.diag_indices_from(small)] += self.ridge
-        return _cholesky(small)
+        small.T.ravel()[:: len(small) + 1] += self.ridge
+        return _cholesky(small, clean=0)
 
     def _in_features(self, features: Floats, weights: Floats, squared: Floats, sums: Floats) -> _Beliefs:
         factor = self._feature_factor(features, weights)
         second = self._feature_factor(features, squared)
-        half, _ = lapack.dtrtrs(factor, features.T, lower=1)  # L^-1 f
+        half = _solve_lower(1.0, factor, features.T, lower=1)  # L^-1 f
         if self.width == "two_matrix":
-            solved, _ = lapack.dtrtrs(factor, half, lower=1, trans=1)  # V^-1 f
+            solved = _solve_lower(1.0, factor, half, lower=1, trans_a=1)  # V^-1 f
+            coefficients = solved @ sums
             half = second.T @ solved
-        rank = features.shape[1]
-        coefficients, _ = lapack.dpotrs(factor, features.T @ sums, lower=1)
+        else:
+            coefficients = _solve_lower(1.0, factor, (half @ sums)[:, None], lower=1, trans_a=1)[:, 0]
         return _Beliefs(
             mean=features @ coefficients,
             sd=np.sqrt(self.ridge * np.einsum("ij,ij->j", half, half)),
-            gain=float(np.log(second.diagonal()).sum()) - 0.5 * rank * math.log(self.ridge),
+            gain=float(np.log(second.diagonal()).sum()) - 0.5 * features.shape[1] * math.log(self.ridge),
         )
 
     def _feature_factor(self, features: Floats, weights: Floats) -> Floats:
-        gram = features.T @ (features * weights[:, None])
-        gram[np.diag_indices_from(gram)] += self.ridge
-        return _cholesky(gram)
+        gram = (features.T * weights) @ features
+        gram.ravel()[:: len(gram) + 1] += self.ridge
+        return _cholesky(gram.T, clean=1)  # symmetric: the transpose is the same matrix in the order LAPACK wants
 
     def _factor_of(self, beliefs: _Beliefs) -> float:
         return self.scale * confidence_factor(
@@ -225,8 +226,8 @@ class DiscountedLinUCB(WeightedGPUCB):
         super().__init__(arms, width=width, **settings)
 
 
-def _cholesky(matrix: Floats) -> Floats:
-    factor, info = lapack.dpotrf(matrix, lower=1, clean=1, overwrite_a=1)
+def _cholesky(matrix: Floats, *, clean: int) -> Floats:
+    factor, info = scipy.linalg.lapack.dpotrf(matrix, lower=1, clean=clean, overwrite_a=1)
     if info != 0:
         raise KernelError(f"the weighted regression could not be factored (LAPACK info {info}); raise the ridge")
     return np.asarray(factor)

@@ -12,8 +12,10 @@ from driftbandits.errors import HorizonError, InputError
 from driftbandits.policies import Policy
 from driftbandits.seeding import check_seed
 from driftbandits.simulation.trace import Trace
+from driftbandits.types import Decision, Decisions, Floats
 
 _LONGEST_STRETCH = 65_536  # rounds asked at once, so that memory stays bounded whatever the policy's stretches
+_SINGLE_ROUNDS = 64  # single rounds before looking again whether the policy is sure of more
 
 
 def simulate(
@@ -47,36 +49,57 @@ def simulate(
     start = policy.rounds
     stop = world.horizon if rounds is None else start + rounds
     _check_match(policy, world, start, stop)
-    arms, rewards, regrets, probabilities, laws = [], [], [], [], []
     changes_before = len(policy.changes)
     begun = time.perf_counter()
+    batches: list[Decisions] = []
+    rewards: list[Floats] = []
     now = start
     while now < stop:
-        count = min(stop - now, policy.steady_rounds(), _LONGEST_STRETCH)
-        batch = policy.ask(size=count)
-        told = world.rewards(now, batch.arms, seed)
-        policy.tell(batch.ids, told)
-        arms.append(batch.arms.astype(np.int32))
+        steady = policy.steady_rounds()
+        if steady == 1:
+            batch, told = _single_rounds(policy, world, seed, now, min(stop - now, _SINGLE_ROUNDS))
+        else:
+            batch = policy.ask(size=min(stop - now, steady, _LONGEST_STRETCH))
+            told = world.rewards(now, batch.arms, seed)
+            policy.tell(batch.ids, told)
+        batches.append(batch)
         rewards.append(told)
-        regrets.append(world.best(now, count) - world.means_of(now, batch.arms))
-        probabilities.append(batch.probabilities)
-        laws.append(batch.laws)
-        now += count
+        now += len(batch)
         if progress is not None:
-            progress(count)
+            progress(len(batch))
+    arms = np.concatenate([batch.arms for batch in batches])
     return Trace(
         start=start,
-        arm=np.concatenate(arms),
+        arm=arms.astype(np.int32),
         reward=np.concatenate(rewards),
-        regret=np.concatenate(regrets),
-        probability=np.concatenate(probabilities),
-        law=np.concatenate(laws),
+        regret=world.best(start, len(arms)) - world.means_of(start, arms),
+        probability=np.concatenate([batch.probabilities for batch in batches]),
+        law=np.concatenate([batch.laws for batch in batches]),
         changes=policy.changes[changes_before:],
         seconds=time.perf_counter() - begun,
         policy=repr(policy),
         world=repr(world),
         seed=seed,
     )
+
+
+def _single_rounds(policy: Policy, world: Environment, seed: int, start: int, count: int) -> tuple[Decisions, Floats]:
+    """Ask and tell `count` rounds one at a time, in plain numbers."""
+    choices: list[Decision] = []
+    rewards: list[float] = []
+    for now in range(start, start + count):
+        choice = policy.ask()
+        reward = float(world.rewards(now, [choice.arm], seed)[0])
+        policy.tell(choice.id, reward)
+        choices.append(choice)
+        rewards.append(reward)
+    columns = Decisions(
+        ids=np.array([choice.id for choice in choices]),
+        arms=np.array([choice.arm for choice in choices]),
+        probabilities=np.array([choice.probability for choice in choices]),
+        laws=np.array([choice.law for choice in choices]),
+    )
+    return columns, np.array(rewards)
 
 
 def _check_match(policy: Policy, world: Environment, start: int, stop: int) -> None:

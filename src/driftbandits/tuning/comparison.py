@@ -30,7 +30,9 @@ def tune_comparison(*, out: Path, labels: Sequence[str] = (), jobs: int = -1) ->
     chosen = {label: SPACES[label] for label in (labels or SPACES)}
     found: dict[str, Any] = json.loads(out.read_text()) if out.exists() else {}
     runs = count_runs(RUNGS, worlds=1)
-    found["how"] = f"driftbandits tune comparison: {RUNGS[0][0]} points, {runs} runs of environment 1 a policy and dimension"
+    found["how"] = (
+        f"driftbandits tune comparison: {RUNGS[0][0]} points, {runs} runs of environment 1 a policy and dimension"
+    )
     out.parent.mkdir(parents=True, exist_ok=True)
     for dimension in DIMENSIONS:
         world = World("switching/1", {"dimension": dimension, "horizon": 10_000})

@@ -55,6 +55,9 @@ def _based(base: str, own: tuple[str, ...] = ()) -> Callable[[Values], dict[str,
     return settings
 
 
+MASTER = {"length": (64.0, 1024.0), "replay_scale": (0.1, 1.0), "beta": (0.8, 2.0)}
+MASTER_OWN = ("length", "replay_scale")
+
 SPACES: dict[str, Space] = {
     "ADA-OPKB": Space("AdaOPKB", CONSTANTS, _constants),
     "OPKB": Space("OPKB", CONSTANTS, _constants),
@@ -62,9 +65,31 @@ SPACES: dict[str, Space] = {
     "R-GPUCB": Space("RestartGPUCB", {**WIDTH, "period": WINDOW}, _whole("period")),
     "SW-GPUCB": Space("SlidingWindowGPUCB", {**WIDTH, "window": WINDOW}, _whole("window")),
     "WGPUCB": Space("WeightedGPUCB", {**WIDTH, "memory": WINDOW}, _memory),
+    "TV-GP-UCB": Space("TimeVaryingGPUCB", {"rate": (1e-5, 1e-2), "ridge": (0.001, 0.1), "beta": (0.2, 3.0)}, _plain),
+    "ET-GP-UCB": Space(
+        "EventTriggeredGPUCB", {"ridge": (0.01, 1.0), "beta": (0.3, 3.0), "confidence": (1e-4, 0.1)}, _plain
+    ),
+    "GPUCB+MASTER": Space("Master", MASTER, _based("GPUCB", MASTER_OWN)),
     "LinUCB": Space("LinUCB", WIDTH, _plain),
     "RestartUCB": Space("RestartLinUCB", {**WIDTH, "period": WINDOW}, _whole("period")),
     "SW-LinUCB": Space("SlidingWindowLinUCB", {**WIDTH, "window": WINDOW}, _whole("window")),
     "D-LinUCB": Space("DiscountedLinUCB", {**WIDTH, "memory": WINDOW}, _memory),
+    "LinUCB+MASTER": Space("Master", MASTER, _based("LinUCB", MASTER_OWN)),
+    "SW-LinUCB+BOB": Space("BanditOverBandit", WIDTH, _based("SlidingWindowLinUCB")),
+    "RestartUCB+BOB": Space("BanditOverBandit", WIDTH, _based("RestartLinUCB")),
+    "Restart-Adv": Space("LinearExp3", {"restart": WINDOW}, _whole("restart")),
+    "Restart-Adv+BOB": Space("BanditOverBandit", {}, _based("LinearExp3")),
+    "SW-UCB (plain)": Space("SlidingWindowUCB", {"scale": (0.1, 3.0), "window": WINDOW}, _whole("window")),
+    "D-UCB (plain)": Space("DiscountedUCB", {"scale": (0.1, 3.0), "memory": WINDOW}, _memory),
+    "GLR-klUCB (plain)": Space("GLRklUCB", {"scale": (0.2, 3.0), "exploration": (0.01, 1.0)}, _plain),
+    "Exp3.S (plain)": Space("Exp3S", {"exploration": (0.01, 1.0), "share": (1e-6, 1e-2)}, _plain),
+    "Uniform": Space("Uniform", {}, _plain),
 }
 
+FAMILIES = {
+    "optimisation (OPKB)": ("ADA-OPKB", "OPKB"),
+    "Gaussian process": ("GPUCB", "R-GPUCB", "SW-GPUCB", "WGPUCB", "TV-GP-UCB", "ET-GP-UCB"),
+    "linear": ("LinUCB", "RestartUCB", "SW-LinUCB", "D-LinUCB", "Restart-Adv"),
+    "wrappers (MASTER, BOB)": ("GPUCB+MASTER", "LinUCB+MASTER", "SW-LinUCB+BOB", "RestartUCB+BOB", "Restart-Adv+BOB"),
+    "plain, no features": ("SW-UCB (plain)", "D-UCB (plain)", "GLR-klUCB (plain)", "Exp3.S (plain)", "Uniform"),
+}
