@@ -45,7 +45,8 @@ def main() -> None:
     world = db.environments.create("switching/1", seed=0)
     for build in (EpsilonGreedy, db.AdaOPKB):
         trace = db.simulate(build(world.arms, horizon=world.horizon, seed=0), world, seed=0)
-        print(f"{build.__name__:15} regret {trace.regret.sum():6.0f}, changes found at {[c.round for c in trace.changes]}")
+        found = [change.round for change in trace.changes]
+        print(f"{build.__name__:15} regret {trace.regret.sum():6.0f}, changes found at {found}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Run by `make test-core` in a virtual environment with the core alone: no extra may be needed, and none may be there."""
+"""Run by `make test-core` in a virtual environment with the core alone: no extra is needed, and none is there."""
 
 import importlib.util
 import sys

@@ -6,10 +6,12 @@ probability 2^((m - j) / 2); the whole block is the replay of index j. A round f
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from driftbandits.errors import StateError
 from driftbandits.types import Floats, Ints
 
 
@@ -75,6 +77,16 @@ def build_schedule(block: int, replays: list[Replay]) -> Schedule:
         first, last = np.searchsorted(edges, [replay.start, replay.stop])
         indices[first:last] = replay.index
     return Schedule(block=block, replays=ordered, edges=edges.astype(np.int64), indices=indices)
+
+
+def read_replay(row: Sequence[int], block: int) -> Replay:
+    """A replay from its saved (start, stop, index), checked to lie where block `block` can have one."""
+    if len(row) != 3 or not all(isinstance(value, int) for value in row):
+        raise StateError(f"a replay must be three whole numbers, got {row!r}")
+    start, stop, index = row
+    if not (0 <= index <= block and start >= 0 and stop == start + 2**index <= 2**block and start % 2**index == 0):
+        raise StateError(f"({start}, {stop}, {index}) is not a replay of block {block}")
+    return Replay(start=start, stop=stop, index=index)
 
 
 def replayed_share(block: int, *, lowest: int = 0) -> float:

@@ -37,7 +37,7 @@ def play_late(policy, world, *, delay, loss=0.0, seed=0):
 def test_late_rewards_still_find_the_change(world):
     policy = db.AdaOPKB.published(world.arms, horizon=HORIZON, seed=0)
     arms = play_late(policy, world, delay=20)
-    assert any(2500 < change.round for change in policy.changes)
+    assert any(change.round > 2500 for change in policy.changes)
     assert policy.pending == 20
     prompt = db.simulate(db.AdaOPKB.published(world.arms, horizon=HORIZON, seed=0), world, seed=0)
     assert regret(world, arms) < 1.5 * prompt.regret.sum()
@@ -46,7 +46,7 @@ def test_late_rewards_still_find_the_change(world):
 def test_five_per_cent_lost_is_fine(world):
     policy = db.AdaOPKB.published(world.arms, horizon=HORIZON, seed=0)
     play_late(policy, world, delay=3, loss=0.05)
-    assert any(2500 < change.round for change in policy.changes)
+    assert any(change.round > 2500 for change in policy.changes)
 
 
 def test_half_lost_means_nothing_is_tested(world):
@@ -70,7 +70,7 @@ def test_batches_learn_like_single_rounds(world):
         batch = policy.ask(size=25)
         policy.tell(batch.ids, world.rewards(now, batch.arms, 0))
         arms.extend(batch.arms.tolist())
-    assert any(2500 < change.round for change in policy.changes)
+    assert any(change.round > 2500 for change in policy.changes)
     assert regret(world, arms) < 0.6 * regret(world, np.random.default_rng(0).integers(40, size=HORIZON))
 
 

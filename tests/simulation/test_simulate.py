@@ -7,7 +7,8 @@ from driftbandits.errors import HorizonError, InputError
 
 
 def world(horizon=1500, **settings):
-    return db.environments.create("switching", seed=1, size=30, dimension=2, horizon=horizon, switches=(700,), **settings)
+    fixed = {"seed": 1, "size": 30, "dimension": 2, "switches": (700,)}
+    return db.environments.create("switching", horizon=horizon, **fixed, **settings)
 
 
 def by_hand(policy, world, seed):
@@ -56,7 +57,8 @@ def test_a_policy_goes_on_where_it_stands():
 def test_common_noise_for_all_policies():
     here = world()
     ones = np.zeros(1500, dtype=int)
-    assert np.array_equal(here.rewards(0, ones, 7), np.concatenate([here.rewards(0, ones[:33], 7), here.rewards(33, ones[33:], 7)]))
+    parts = [here.rewards(0, ones[:33], 7), here.rewards(33, ones[33:], 7)]
+    assert np.array_equal(here.rewards(0, ones, 7), np.concatenate(parts))
 
 
 def test_what_does_not_fit_is_refused_up_front():

@@ -64,7 +64,7 @@ def regret_figure(panels: Sequence[dict[str, Any]]) -> Figure:
         axes = figure.add_subplot(1, len(panels), number + 1)
         draw_regret(axes, panel["curves"], title=panel["title"], true_changes=panel["true_changes"], colours=labels)
         if number == 0:
-            axes.legend(frameon=False, fontsize=8, loc="upper left")
+            axes.legend(framealpha=0.9, edgecolor="none", fontsize=8, loc="upper left")
     seeds = min(curve.seeds for panel in panels for curve in panel["curves"])
     figure.supxlabel(
         f"mean of {seeds} seeds, bands: one standard error; dotted lines: true changes; ticks: changes found",
@@ -77,7 +77,7 @@ def regret_figure(panels: Sequence[dict[str, Any]]) -> Figure:
 def ranking_figure(
     panels: Sequence[RankedRegret], *, columns: int, families: dict[str, int], names: Sequence[str]
 ) -> Figure:
-    """Final regret of every policy, one panel an experiment, best on top; `families` colours the policies, `names` them."""
+    """Final regret of every policy, one panel an experiment, best on top; `families` gives each its colour."""
     rows = -(-len(panels) // columns)
     height = 0.155 * max(len(panel.policies) for panel in panels) + 0.75
     figure = Figure(figsize=(3.5 * columns, height * rows + 0.3), layout="constrained", dpi=200)

@@ -7,7 +7,6 @@ and `ask` draws from it with exactly one uniform a round, so the recorded probab
 from __future__ import annotations
 
 import dataclasses
-import operator
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -19,6 +18,7 @@ import numpy.typing as npt
 from driftbandits.arms import ArmSet
 from driftbandits.errors import HorizonError, InputError, RewardError, StateError
 from driftbandits.policies import state as states
+from driftbandits.policies.checks import check_count, check_range, read_allowed, read_change, read_ids, restrict
 from driftbandits.policies.pending import ROW, Feedback, Pending, Row
 from driftbandits.seeding import check_seed, generator_from_state, generator_state, stream
 from driftbandits.types import Bools, Change, Decision, Decisions, Floats, Ints, read_only
@@ -68,7 +68,7 @@ class Policy(ABC):
         self.arms = arms
         self.horizon = None if horizon is None else check_count("horizon", horizon, "horizon=None if it is unknown")
         self.seed = check_seed(seed)
-        self.reward_range = _check_range(reward_range)
+        self.reward_range = check_range(reward_range)
         if out_of_range not in ("error", "clip"):
             raise InputError(f"out_of_range must be 'error' or 'clip', got {out_of_range!r}")
         self.out_of_range: Literal["error", "clip"] = out_of_range
@@ -277,7 +277,7 @@ class Policy(ABC):
         """
         if isinstance(ids, int) and isinstance(rewards, float) and self._tell_last(ids, rewards):
             return
-        numbers = _read_ids(ids)
+        numbers = read_ids(ids)
         values = np.asarray(rewards, dtype=np.float64).ravel()
         if len(values) != len(numbers):
             raise InputError(f"got {len(values)} rewards for {len(numbers)} decisions; give one each")
@@ -314,7 +314,7 @@ class Policy(ABC):
 
     def forget(self, ids: int | npt.ArrayLike) -> None:
         """Say that the rewards of these decisions will never come."""
-        numbers = _read_ids(ids)
+        numbers = read_ids(ids)
         self._lose(self._pending.take(self._pending.find(numbers, asked=self.rounds)))
         self.forgotten += len(numbers)
         self._settle()
@@ -459,7 +459,7 @@ class Policy(ABC):
         rows = reader.array("pending", ROW, (None,))
         self._check_rows(rows)
         self._pending.load(rows, reader.integer("dropped"))
-        self._changes = [_read_change(item) for item in reader.readers("changes")]
+        self._changes = [read_change(item) for item in reader.readers("changes")]
         if self._phase_length:
             self._import(reader.reader("engine"))
 
@@ -486,83 +486,3 @@ class Policy(ABC):
     def _shown(self) -> dict[str, Any]:
         """Settings to show in the repr."""
         return self._settings()
-
-
-def check_count(name: str, value: Any, cure: str) -> int:
-    """Give `value` as an int of at least 1."""
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise InputError(f"{name} must be a whole number, got {value!r}; use {cure}") from None
-    if isinstance(value, bool) or number < 1:
-        raise InputError(f"{name} must be at least 1, got {value!r}; use {cure}")
-    return number
-
-
-def restrict(law: Floats, mask: Bools) -> tuple[Floats, bool]:
-    """Law given that the arm is allowed, and whether the mask took any mass away.
-
-    >>> restrict(np.array([0.5, 0.25, 0.25]), np.array([False, True, True]))
-    (array([0. , 0.5, 0.5]), True)
-    """
-    kept = np.where(mask, law, 0.0)
-    if not law[~mask].any():
-        return law, False
-    total = kept.sum()
-    return (kept / total if total > 0 else mask / mask.sum()), True
-
-
-def read_allowed(arms: ArmSet, allowed: Any) -> Bools:
-    """Mask from a mask, from indices or from names."""
-    size = len(arms)
-    if isinstance(allowed, (str, bytes)):
-        raise InputError(f"allowed must list arms, got the single string {allowed!r}; use [{allowed!r}]")
-    given: Sequence[Any] = list(allowed)
-    if given and all(isinstance(item, str) for item in given):
-        given = [arms.index(name) for name in given]
-    array = np.asarray(given)
-    if array.dtype == np.bool_:
-        if array.shape != (size,):
-            raise InputError(f"a mask must have one entry an arm, shape ({size},), got {array.shape}")
-        mask = array
-    else:
-        if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-            raise InputError(f"allowed must be a boolean mask, arm indices or arm names, got {allowed!r}")
-        wrong = array[(array < 0) | (array >= size)]
-        if len(wrong):
-            raise InputError(f"no arm has the index {wrong[0]}; indices run from 0 to {size - 1}")
-        mask = np.zeros(size, dtype=np.bool_)
-        mask[array.astype(np.int64)] = True
-    if not mask.any():
-        raise InputError("no arm is allowed; allow at least one, or do not ask this round")
-    return mask
-
-
-def _check_range(reward_range: Any) -> tuple[float, float]:
-    try:
-        low, high = (float(value) for value in reward_range)
-    except (TypeError, ValueError):
-        raise InputError(f"reward_range must be a pair (low, high), got {reward_range!r}") from None
-    if not (np.isfinite(low) and np.isfinite(high) and low < high):
-        raise InputError(f"reward_range must be finite with low < high, got ({low:g}, {high:g})")
-    return low, high
-
-
-def _read_ids(ids: Any) -> Ints:
-    array = np.asarray(ids)
-    if array.size == 0:
-        return np.empty(0, dtype=np.int64)
-    if array.dtype.kind not in "iu":
-        raise InputError(f"ids must be the whole numbers that ask gave, got {ids!r}")
-    return array.ravel().astype(np.int64)
-
-
-def _read_change(reader: states.Reader) -> Change:
-    fields = {field.name: reader.raw(field.name) for field in dataclasses.fields(Change)}
-    for name in ("round", "epoch", "block", "compared_with"):
-        reader.integer(name)
-    for name in ("statistic", "threshold"):
-        reader.number(name)
-    for name in ("interval", "arms", "before", "after", "names"):
-        fields[name] = tuple(fields[name])
-    return Change(**fields)

@@ -32,7 +32,7 @@ from driftbandits.policies import state as states
 from driftbandits.policies.base import Policy
 from driftbandits.policies.constants import Constants, Levels, Variant
 from driftbandits.policies.pending import Feedback, Row
-from driftbandits.schedule import Replay, Schedule, build_schedule, draw_schedule
+from driftbandits.schedule import Replay, Schedule, build_schedule, draw_schedule, read_replay
 from driftbandits.seeding import generator_from_state, generator_state, stream
 from driftbandits.types import Change, Floats, Ints, Verdict
 
@@ -360,7 +360,7 @@ class BlockPolicy(Policy):
 
     def _import_schedule(self, state: states.Reader) -> None:
         block = len(self._laws) - 1
-        replays = [_read_replay(row, block) for row in state.array("replays", np.int64, (None, 3))]
+        replays = [read_replay(row.tolist(), block) for row in state.array("replays", np.int64, (None, 3))]
         if Replay(start=0, stop=2**block, index=block) not in replays:
             raise StateError("state.engine.replays lacks the whole block")
         self._schedule = build_schedule(block, replays)
@@ -369,7 +369,7 @@ class BlockPolicy(Policy):
         self._position = state.integer("position", high=self._length)
         self._open = []
         for item in state.readers("open"):
-            replay = _read_replay(np.array(item.raw("replay")), block)
+            replay = read_replay(item.raw("replay"), block)
             whole = replay.index == block
             sums = self._block_sums[-1] if whole else _read_sums(item, laws=replay.index + 1, arms=len(self.arms))
             first_tag = item.integer("first_tag", low=self._block_tags[-1], high=self._tag)
@@ -380,12 +380,3 @@ class BlockPolicy(Policy):
 
 def _read_sums(reader: states.Reader, *, laws: int, arms: int) -> Sums:
     return Sums(sums=reader.array("sums", np.float64, (laws, arms)), told=reader.integer("told"))
-
-
-def _read_replay(row: Ints, block: int) -> Replay:
-    if row.shape != (3,):
-        raise StateError(f"a replay must be three numbers, got {row!r}")
-    start, stop, index = (int(value) for value in row)
-    if not (0 <= index <= block and start >= 0 and stop == start + 2**index <= 2**block and start % 2**index == 0):
-        raise StateError(f"({start}, {stop}, {index}) is not a replay of block {block}")
-    return Replay(start=start, stop=stop, index=index)

@@ -22,7 +22,8 @@ from driftbandits.design import information_gain
 from driftbandits.errors import InputError, StateError
 from driftbandits.policies import nested
 from driftbandits.policies import state as states
-from driftbandits.policies.base import Policy, check_count
+from driftbandits.policies.base import Policy
+from driftbandits.policies.checks import check_count
 from driftbandits.policies.exp3 import LinearExp3
 from driftbandits.policies.forgetting import SlidingWindowLinUCB
 from driftbandits.policies.pending import Feedback, Row

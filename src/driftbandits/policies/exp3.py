@@ -29,8 +29,8 @@ from driftbandits.errors import ConvergenceError, ConvergenceWarning, InputError
 from driftbandits.estimation import law_factor
 from driftbandits.linalg import Cholesky
 from driftbandits.policies import state as states
-from driftbandits.policies.base import Policy, check_count
-from driftbandits.policies.gpucb import check_positive
+from driftbandits.policies.base import Policy
+from driftbandits.policies.checks import check_count, check_positive
 from driftbandits.policies.pending import Feedback, Row
 from driftbandits.types import Floats
 

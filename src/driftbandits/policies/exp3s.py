@@ -11,7 +11,7 @@ from driftbandits.arms import ArmSet
 from driftbandits.errors import InputError
 from driftbandits.policies import state as states
 from driftbandits.policies.base import Policy
-from driftbandits.policies.gpucb import check_positive
+from driftbandits.policies.checks import check_positive
 from driftbandits.policies.pending import Feedback, Row
 from driftbandits.policies.plain import ArmMeans
 from driftbandits.types import Floats

@@ -10,8 +10,8 @@ from driftbandits.arms import ArmSet
 from driftbandits.errors import InputError
 from driftbandits.policies import sizes
 from driftbandits.policies import state as states
-from driftbandits.policies.base import check_count
-from driftbandits.policies.gpucb import GPUCB, check_positive
+from driftbandits.policies.checks import check_count, check_positive
+from driftbandits.policies.gpucb import GPUCB
 
 
 class Forgetting(GPUCB):

@@ -21,8 +21,7 @@ import numpy as np
 from driftbandits.arms import ArmSet
 from driftbandits.errors import InputError, StateError
 from driftbandits.policies import state as states
-from driftbandits.policies.base import check_count
-from driftbandits.policies.gpucb import check_positive
+from driftbandits.policies.checks import check_count, check_positive
 from driftbandits.policies.optimistic import Optimism, OptimisticPolicy
 from driftbandits.policies.pending import Feedback, Row
 from driftbandits.policies.plain import ArmMeans

@@ -15,6 +15,7 @@ from driftbandits.arms import ArmSet
 from driftbandits.design import information_gain
 from driftbandits.errors import InputError
 from driftbandits.policies import state as states
+from driftbandits.policies.checks import check_positive
 from driftbandits.policies.optimistic import Optimism, OptimisticPolicy
 from driftbandits.policies.pending import Feedback, Row
 from driftbandits.policies.posterior import ArmPosterior
@@ -173,14 +174,3 @@ class LinUCB(GPUCB):
     """
 
     _linear: ClassVar[bool] = True
-
-
-def check_positive(name: str, value: Any, *, zero: bool = False) -> float:
-    """Give `value` as a finite float above 0 (or at least 0)."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} must be a number, got {value!r}") from None
-    if isinstance(value, (bool, str)) or not math.isfinite(number) or number < 0 or (number == 0 and not zero):
-        raise InputError(f"{name} must be a {'non-negative' if zero else 'positive'} number, got {value!r}")
-    return number

@@ -26,11 +26,12 @@ from driftbandits.arms import ArmSet
 from driftbandits.errors import InputError, StateError
 from driftbandits.policies import nested
 from driftbandits.policies import state as states
-from driftbandits.policies.base import Policy, check_count
-from driftbandits.policies.gpucb import GPUCB, check_positive, confidence_factor
+from driftbandits.policies.base import Policy
+from driftbandits.policies.checks import check_count, check_positive
+from driftbandits.policies.gpucb import GPUCB, confidence_factor
 from driftbandits.policies.optimistic import OptimisticPolicy
 from driftbandits.policies.pending import Feedback, Row
-from driftbandits.schedule import Replay, build_schedule, replay_probability
+from driftbandits.schedule import Replay, build_schedule, read_replay, replay_probability
 from driftbandits.seeding import generator_from_state, generator_state, stream
 from driftbandits.types import Bools, Change, Floats, Ints
 
@@ -485,7 +486,7 @@ class Master(Policy):
         self._alarms = [int(number) for number in alarms]
         order = state.integer("order", high=62)
         rows = state.array("replays", np.int64, (None, 3)).tolist()
-        self._schedule = build_schedule(order, [_read_replay(row, order) for row in rows])
+        self._schedule = build_schedule(order, [read_replay(row, order) for row in rows])
         if not any(item.index == order for item in self._schedule.replays):
             raise StateError("state.engine.replays lacks the whole block")
         self._block_start = state.integer("block_start", high=self.rounds)
@@ -505,7 +506,7 @@ class Master(Policy):
 
     def _read_interval(self, state: states.Reader, highest: int) -> _Interval:
         order, start = state.integer("order", high=highest), state.integer("start")
-        replay = _read_replay([start, start + 2**order, order], highest)
+        replay = read_replay([start, start + 2**order, order], highest)
         first_round = state.integer("first_round", low=self._block_start, high=self.rounds)
         return _Interval(replay, first_round, state.number("total"), state.integer("told"))
 
@@ -521,10 +522,3 @@ class Master(Policy):
             for ident, own, (value, width) in zip(ids.tolist(), own_rounds, beliefs, strict=True)
         }
         return _Instance(state.integer("serial", high=self._serial), order, policy, waiting)
-
-
-def _read_replay(row: list[int], block: int) -> Replay:
-    start, stop, index = row
-    if not (0 <= index <= block and start >= 0 and stop == start + 2**index <= 2**block and start % 2**index == 0):
-        raise StateError(f"({start}, {stop}, {index}) is not an instance's place in a block of order {block}")
-    return Replay(start=start, stop=stop, index=index)

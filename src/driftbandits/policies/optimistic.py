@@ -58,7 +58,7 @@ class OptimisticPolicy(Policy):
         """The same draw without building the law, for a single round."""
         best = _best(self._index())
         uniform = self._draws.random()
-        ties = np.count_nonzero(best)
+        ties = int(np.count_nonzero(best))
         if ties == 1:
             return int(best.argmax()), 1.0
         return int(np.flatnonzero(best)[min(int(uniform * ties), ties - 1)]), 1.0 / ties

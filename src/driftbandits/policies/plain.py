@@ -23,8 +23,8 @@ import numpy as np
 from driftbandits.arms import ArmSet
 from driftbandits.errors import InputError
 from driftbandits.policies import state as states
-from driftbandits.policies.base import Policy, check_count
-from driftbandits.policies.gpucb import check_positive
+from driftbandits.policies.base import Policy
+from driftbandits.policies.checks import check_count, check_positive
 from driftbandits.policies.optimistic import Optimism, OptimisticPolicy
 from driftbandits.policies.pending import Feedback, Row
 from driftbandits.types import Floats

@@ -23,7 +23,7 @@ import scipy.linalg.blas
 from driftbandits.arms import ArmSet
 from driftbandits.errors import InputError
 from driftbandits.policies import state as states
-from driftbandits.policies.gpucb import check_positive
+from driftbandits.policies.checks import check_positive
 from driftbandits.policies.optimistic import Optimism, OptimisticPolicy
 from driftbandits.policies.pending import Feedback, Row
 from driftbandits.types import Floats

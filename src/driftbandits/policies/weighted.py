@@ -25,8 +25,9 @@ from driftbandits.arms import ArmSet
 from driftbandits.errors import InputError, KernelError
 from driftbandits.policies import sizes
 from driftbandits.policies import state as states
+from driftbandits.policies.checks import check_positive
 from driftbandits.policies.forgetting import Forgetting
-from driftbandits.policies.gpucb import check_positive, confidence_factor
+from driftbandits.policies.gpucb import confidence_factor
 from driftbandits.policies.optimistic import Optimism
 from driftbandits.types import Floats
 

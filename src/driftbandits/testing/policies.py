@@ -36,7 +36,7 @@ def _arms(size: int = 12) -> ArmSet:
 
 
 def _reward(ids: Ints, arms: Ints) -> Floats:
-    """A drifting reward that depends on round and arm only; multiples of 1/64, so that scaling by powers of 2 is exact."""
+    """A drifting reward of round and arm only; multiples of 1/64, so that scaling by powers of 2 is exact."""
     wave = np.sin(0.9 * arms + 2.0 * (ids >= _ROUNDS // 2)) + 0.3 * np.sin(12.9898 * ids)
     return np.asarray(np.round(48.0 * wave / 1.3) / 64.0)
 
@@ -233,7 +233,7 @@ def unfit_states_are_refused(make: PolicyFactory) -> None:
 
 
 def seeds_decide(make: PolicyFactory) -> None:
-    """The same seed gives the same run; a policy may be built with seed None and repeated with the seed it then shows."""
+    """The same seed gives the same run; a policy built with seed None can be repeated with the seed it shows."""
     first, second = (make(_arms(), horizon=_ROUNDS, seed=11) for _ in range(2))
     _require(_play(first, 60) == _play(second, 60), "the same seed gave two runs")
     free = make(_arms(), horizon=_ROUNDS, seed=None)
@@ -241,7 +241,7 @@ def seeds_decide(make: PolicyFactory) -> None:
 
 
 def wrong_tells_change_nothing(make: PolicyFactory) -> None:
-    """Unknown, repeated and non-integer ids, rewards that are not finite or out of range, unequal lengths: all refused whole."""
+    """Unknown, repeated or odd ids, rewards that are not finite or out of range, unequal lengths: refused whole."""
     policy = make(_arms(), horizon=_ROUNDS, seed=0)
     _play(policy, 20)
     batch = policy.ask(size=3)
@@ -387,7 +387,7 @@ def wrong_settings_are_refused(make: PolicyFactory) -> None:
 
 
 def reward_units_do_not_matter(make: PolicyFactory) -> None:
-    """Rewards four times as large in a range four times as large give the same decisions and four times the estimates."""
+    """Rewards and range four times as large give the same decisions and four times the estimates."""
     unit = make(_arms(), horizon=_ROUNDS, seed=0)
     large = make(_arms(), horizon=_ROUNDS, seed=0, reward_range=(-4.0, 4.0))
     for _ in range(120):
@@ -400,7 +400,7 @@ def reward_units_do_not_matter(make: PolicyFactory) -> None:
 
 
 def frequencies_match_the_law(make: PolicyFactory) -> None:
-    """20,000 draws from the first law fit it: chi-square beyond 5 sigma has a chance below 1e-5, and the seed is fixed."""
+    """20,000 draws from the first law fit it; chi-square beyond 5 sigma has a chance below 1e-5, the seed is fixed."""
     policy = make(_arms(), horizon=100_000, seed=12)
     counts, law = np.zeros(12), policy.law()
     state = policy.state_dict()

@@ -1,7 +1,7 @@
 """Tunes every policy of the comparison alike: same world, same tuning seeds, same number of points and runs.
 
-Each policy is tuned on environment 1 (one switch) at d = 10 and at d = 2 apart, as the paper tunes; environment 2 and the
-slow drift are then met with those settings. The result is the data file `experiments/tuned.json`.
+Each policy is tuned on environment 1 (one switch) at d = 10 and at d = 2 apart, as the paper tunes; environment 2 and
+the slow drift are then met with those settings. The result is the data file `experiments/tuned.json`.
 """
 
 from __future__ import annotations

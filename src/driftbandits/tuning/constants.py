@@ -1,7 +1,8 @@
 """How the default constants of ADA-OPKB were found: `make tune`.
 
-Points in the logarithms of sigma and c0 to c4 play the paper's environment 1 at d = 10 (as published) and at d = 2 (where
-the kernel matters) on tuning seeds. The score is the mean final regret over both. Environment 2 is never touched.
+Points in the logarithms of sigma and c0 to c4 play the paper's environment 1 at d = 10 (as published) and at d = 2
+(where the kernel matters) on tuning seeds. The score is the mean final regret over both. Environment 2 is never
+touched.
 
 Budget: 512 points and 2,464 runs of 10,000 rounds.
 """

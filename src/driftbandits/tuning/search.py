@@ -22,7 +22,7 @@ Rungs = Sequence[tuple[int, int]]  # (points kept, tuning seeds played so far)
 
 @dataclass(frozen=True)
 class Space:
-    """What is searched: names with the ends of their ranges (searched in logarithms), and how values become settings."""
+    """What is searched: names with the ends of their ranges (in logarithms), and how values become settings."""
 
     policy: str
     ranges: Mapping[str, tuple[float, float]]

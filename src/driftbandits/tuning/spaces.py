@@ -16,7 +16,7 @@ Values = Mapping[str, float]
 
 WIDTH = {"ridge": (0.01, 1.0), "scale": (0.02, 1.0)}
 WINDOW = (100.0, 10_000.0)
-CONSTANTS = {  # within the paper's grid, where blocks are neither a few rounds nor the whole run and alarms not constant
+CONSTANTS = {  # within the paper's grid, where blocks are neither a few rounds nor the whole run
     "sigma": (10.0, 1000.0),
     "c0": (0.5, 20.0),
     "c1": (0.02, 1.0),
