@@ -3,14 +3,15 @@ import json
 import numpy as np
 import pytest
 
-from driftbandits import Constants
+from driftbandits import POLICIES, ArmSet, create_policy
 from driftbandits.cli import main
 from driftbandits.errors import InputError
 from driftbandits.experiments.catalogue import EVALUATION_SEEDS, EXPERIMENTS, TUNING_SEEDS, PolicySpec, find_experiment
 from driftbandits.experiments.results import as_markdown, cell_table, curve_table, summary_table
 from driftbandits.experiments.runner import Cell, cells_of, run_cell, run_cells
 from driftbandits.plots.data import regret_curves
-from driftbandits.tuning.constants import RANGES, trial_constants
+from driftbandits.tuning.search import World, count_runs, search, trial_points
+from driftbandits.tuning.spaces import FAMILIES, SPACES
 
 SMALL = [
     Cell("small", "switching/1", {"horizon": 600, "switches": (300,), "size": 20}, PolicySpec(name, name), seed)
@@ -67,14 +68,37 @@ def test_tuning_and_evaluation_seeds_are_apart():
         assert len(cells_of(experiment)) == 25 * len(experiment.policies)
 
 
-def test_trials_are_fixed_and_inside_their_ranges():
-    first, second = trial_constants(), trial_constants()
-    assert first == second
-    assert len(set(first)) == len(first)
-    for name, (low, high) in RANGES.items():
-        values = [getattr(point, name) for point in first]
-        assert 0.99 * low <= min(values) < max(values) <= 1.01 * high
-    assert isinstance(first[0], Constants)
+@pytest.mark.parametrize("label", SPACES)
+def test_trials_are_fixed_inside_their_ranges_and_usable(label):
+    space = SPACES[label]
+    points = trial_points(space, 32)
+    assert points == trial_points(space, 32)
+    assert points[0] is None
+    assert len(points) == (32 if space.ranges else 1)
+    arms = ArmSet(np.eye(3))
+    for values in points:
+        create_policy(space.policy, arms, horizon=100, seed=0, **space.settings(values or {}))
+        for name, (low, high) in space.ranges.items():
+            assert values is None or 0.99 * low <= values[name] <= 1.01 * high
+
+
+def test_every_policy_is_in_one_family_and_every_class_in_the_comparison():
+    members = [label for labels in FAMILIES.values() for label in labels]
+    assert sorted(members) == sorted(SPACES)
+    assert {space.policy for space in SPACES.values()} == set(POLICIES)
+
+
+def test_search_keeps_the_better_and_counts_its_runs():
+    world = World("switching/1", {"horizon": 300, "switches": (150,), "size": 15})
+    rungs = ((4, 1), (2, 3))
+    calls = []
+    found = search(SPACES["SW-UCB (plain)"], [world], rungs, jobs=1, progress=lambda: calls.append(1))
+    assert len(calls) == count_runs(rungs, worlds=1) == 4 + 2 * 2
+    assert sorted(found.table["runs"]) == [1, 1, 3, 3]
+    kept = found.table[found.table["runs"] == 3]
+    assert found.regret == pytest.approx(kept["regret"].min())
+    again = search(SPACES["SW-UCB (plain)"], [world], rungs, jobs=2)
+    assert again.values == found.values
 
 
 def test_unknown_experiment_is_answered_with_the_nearest():

@@ -56,6 +56,8 @@ class OptimisticPolicy(Policy):
 
     def _choose_one(self) -> tuple[int, float]:
         """The same draw without building the law, for a single round."""
+        if type(self)._law is not OptimisticPolicy._law:  # a subclass has a law of its own, forced exploration say
+            return super()._choose_one()
         best = _best(self._index())
         uniform = self._draws.random()
         ties = int(np.count_nonzero(best))
