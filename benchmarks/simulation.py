@@ -17,7 +17,7 @@ from driftbandits.environments import Environment
 from driftbandits.policies import Policy
 
 
-def _reference() -> float:
+def reference_seconds() -> float:
     """Seconds of one numpy.linalg.cholesky of a 100 x 100 matrix, median of many."""
     matrix = np.eye(100) + 0.01
     times = []
@@ -49,7 +49,7 @@ def _median(make: Callable[[], Policy], world: Environment, play: Callable[..., 
 
 
 def run(*, quick: bool = False) -> None:
-    reference = _reference()
+    reference = reference_seconds()
     print("\n## Whole runs, one thread, all solves included\n")
     print(f"Reference: one 100 x 100 numpy.linalg.cholesky, {1e6 * reference:.0f} us.\n")
     print("| run | seconds | microseconds a round | in references | round by round |")

@@ -258,21 +258,27 @@ def play_both(
         elif told:
             policy.tell([n for n, _ in told], units)
         for number, y in told:
-            slow.tell(number, y / constants.scale)
+            slow.tell(number, y / inner_scale(policy))
         if t % 97 == 0 and policy.pending == 0:
             slow.before_round(t + 1)
             estimate, _ = slow.mean_estimate(0, slow.clock)
             inner = (policy.estimate() - (low + high) / 2) / ((high - low) / 2)
-            np.testing.assert_allclose(inner, estimate * constants.scale, rtol=1e-7, atol=1e-9)
+            np.testing.assert_allclose(inner, estimate * inner_scale(policy), rtol=1e-7, atol=1e-9)
     slow.before_round(horizon)
     compare_changes(policy, slow)
     assert policy.late == slow.late
     return policy, slow
 
 
+def inner_scale(policy):
+    """`Constants.scale` is in the user's units; None stands for half the reward range."""
+    low, high = policy.reward_range
+    return 1.0 if policy.constants.scale is None else policy.constants.scale / ((high - low) / 2)
+
+
 def compare_changes(policy, slow):
     low, high = policy.reward_range
-    scale = slow.constants.scale
+    scale = inner_scale(policy)
     assert [change.round for change in policy.changes] == [found.number for found in slow.found]
     for change, found in zip(policy.changes, slow.found, strict=True):
         assert (change.epoch, change.block, change.interval) == (found.epoch, found.block, found.interval)

@@ -107,7 +107,7 @@ def test_published_constants_and_variant_are_those_of_the_authors():
     constants, variant = Constants.published(), Variant.published()
     assert (constants.sigma, constants.confidence) == (100.0, 1e-4)
     assert [constants.c0, constants.c1, constants.c2, constants.c3, constants.c4] == [1.38, 0.1, 1.81, 0.02, 0.3125]
-    assert constants.scale == 1.0
+    assert constants.scale is None
     assert variant == Variant(share=0.2, lowest_index=4, threshold="mean_level", test_block=False)
     policy = db.AdaOPKB.published(ArmSet([[0.0], [1.0]]), horizon=100, seed=3)
     assert (policy.constants, policy.variant, policy.seed) == (constants, variant, 3)
@@ -129,14 +129,14 @@ def test_threshold_rules():
     assert published.test_threshold(levels, 5, 8) == pytest.approx(4 * 1.38 * (mu[5] + mu[8]) / 2)
 
 
-@pytest.mark.parametrize("name", ["sigma", "confidence", "c0", "c1", "c2", "c3", "c4", "scale"])
+@pytest.mark.parametrize("name", ["sigma", "confidence", "c0", "c1", "c2", "c3", "c4"])
 @pytest.mark.parametrize("value", [0.0, -1.0, math.nan, math.inf, "1", True])
 def test_constants_refuse_what_is_not_a_positive_number(name, value):
     with pytest.raises(InputError, match=f"{name} must be a positive number"):
         Constants(**{name: value})
 
 
-@pytest.mark.parametrize("name", ["sigma", "confidence", "c1", "c3", "c4", "scale"])
+@pytest.mark.parametrize("name", ["sigma", "confidence", "c1", "c3", "c4"])
 def test_only_c0_and_c2_have_formulas(name):
     with pytest.raises(InputError, match=name):
         Constants(**{name: None})

@@ -78,6 +78,8 @@ class BlockPolicy(Policy):
         )
         self.constants = Constants.tuned() if constants is None else constants
         self.variant = Variant.paper() if variant is None else variant
+        half = (self.reward_range[1] - self.reward_range[0]) / 2.0
+        self._scale = 1.0 if self.constants.scale is None else self.constants.scale / half
         self._coins = stream(self.seed, "schedule")
         self._epoch = -1
         self._law_base = 0
@@ -213,7 +215,7 @@ class BlockPolicy(Policy):
         self.late += int(np.count_nonzero(late))
         live = feedback.tags >= self._block_tags[0]  # tag -1: a mask had removed mass
         tags, arms = feedback.tags[live], feedback.arms[live]
-        laws, rewards = feedback.laws[live] - self._law_base, feedback.rewards[live] / self.constants.scale
+        laws, rewards = feedback.laws[live] - self._law_base, feedback.rewards[live] / self._scale
         blocks = np.searchsorted(self._block_tags, tags, side="right") - 1
         last = len(self._block_sums) - 1
         for item in self._open:  # the present block itself is one of them
@@ -228,7 +230,7 @@ class BlockPolicy(Policy):
         if row.tag < self._block_tags[-1]:  # an earlier block, a closed epoch or a masked round
             super()._learn_one(row, reward)
             return
-        law, value = row.law - self._law_base, reward / self.constants.scale
+        law, value = row.law - self._law_base, reward / self._scale
         for item in self._open:
             if row.tag >= item.first_tag:
                 item.sums.sums[law, row.arm] += value
@@ -236,7 +238,7 @@ class BlockPolicy(Policy):
 
     def _estimate(self) -> Floats:
         told = merge(self._block_sums)
-        return ips_estimate(self.arms.features, self._factors, told) * self.constants.scale
+        return ips_estimate(self.arms.features, self._factors, told) * self._scale
 
     # --- the change test ----------------------------------------------------------------------------------------
 
@@ -273,7 +275,7 @@ class BlockPolicy(Policy):
 
     def _describe(self, verdict: Verdict, item: OpenReplay, compared: int, reference: Floats, recent: Floats) -> Change:
         arms = list(verdict.arms)
-        scale = self.constants.scale
+        scale = self._scale
         return Change(
             round=self.rounds,
             epoch=self._epoch,

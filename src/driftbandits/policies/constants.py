@@ -30,8 +30,9 @@ class Constants:
 
     `c0` scales the threshold of the change test, `c1` the share of the optimal design in every law, `c2` how fast
     exploitation grows, `c3` the length of the first block, `c4` the size of the set of good arms. `c0=None` and
-    `c2=None` mean the paper's formulas 40 + 16 sqrt(alpha) and 1 / (10 + 4 sqrt(alpha)). `scale` divides the rewards
-    on the internal scale further; only the theory needs it.
+    `c2=None` mean the paper's formulas 40 + 16 sqrt(alpha) and 1 / (10 + 4 sqrt(alpha)). `scale` is what rewards, less
+    the middle of the declared range, are divided by, in the user's units; None: half the range. Only the theory needs
+    another.
 
     >>> Constants.published().c0
     1.38
@@ -44,12 +45,12 @@ class Constants:
     c2: float | None = 1.81
     c3: float = 0.02
     c4: float = 0.3125
-    scale: float = 1.0
+    scale: float | None = None
 
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
-            if value is None and field.name in ("c0", "c2"):
+            if value is None and field.name in ("c0", "c2", "scale"):
                 continue
             if not _is_number(value) or value <= 0:
                 raise InputError(f"{field.name} must be a positive number, got {value!r}")
@@ -61,8 +62,8 @@ class Constants:
     def theory(cls, *, bound: float, noise: float, sigma: float = 100.0, confidence: float = 1e-4) -> Constants:
         """The constants of the proofs, for checking them: the first block is longer than most horizons.
 
-        `bound` is the RKHS norm B of the reward function on the internal scale (the declared range mapped to
-        [-1, 1]), `noise` the bound S of the noise there; the theory divides all rewards by S + B.
+        `bound` is the RKHS norm B of the reward function (less the middle of the declared range), `noise` the bound S
+        of the noise, both in the user's units; the theory divides all rewards by S + B.
         """
         for name, value in (("bound", bound), ("noise", noise)):
             if not _is_number(value) or value < 0:

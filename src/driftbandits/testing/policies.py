@@ -157,17 +157,19 @@ def steady_stretches_equal_single_rounds(make: PolicyFactory) -> None:
 
 
 def restored_at_any_round_goes_on(make: PolicyFactory) -> None:
-    """A snapshot at every round of a run continues as the uninterrupted run does."""
+    """Restored at any round of a run and played one round on, a policy is bit for bit where the run was."""
     policy = make(_arms(), horizon=_ROUNDS, seed=7)
-    snapshots = []
+    snapshots = [policy.state_dict()]
     whole = []
     for _ in range(_ROUNDS):
-        snapshots.append(policy.state_dict())
         whole.append(_play(policy, 1)[0][0])
-    for number in range(0, _ROUNDS, 9):
+        snapshots.append(policy.state_dict())
+    for number in range(_ROUNDS):
         again = type(policy).restore(_arms(), snapshots[number])
-        _require(_play(again, _ROUNDS - number)[0] == whole[number:], f"restored at round {number} goes on differently")
-    _same(policy.state_dict(), again.state_dict())
+        _require(_play(again, 1)[0] == whole[number : number + 1], f"restored at round {number} decides differently")
+        _same(again.state_dict(), snapshots[number + 1])
+    again = type(policy).restore(_arms(), snapshots[0])
+    _require(_play(again, _ROUNDS)[0] == whole, "restored before the first round goes on differently")
 
 
 def restored_with_pending_goes_on(make: PolicyFactory) -> None:
