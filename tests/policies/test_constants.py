@@ -129,7 +129,7 @@ def test_threshold_rules():
     assert published.test_threshold(levels, 5, 8) == pytest.approx(4 * 1.38 * (mu[5] + mu[8]) / 2)
 
 
-@pytest.mark.parametrize("name", ["sigma", "confidence", "c0", "c1", "c2", "c3", "c4"])
+@pytest.mark.parametrize("name", ["sigma", "confidence", "c0", "c1", "c2", "c3", "c4", "scale"])
 @pytest.mark.parametrize("value", [0.0, -1.0, math.nan, math.inf, "1", True])
 def test_constants_refuse_what_is_not_a_positive_number(name, value):
     with pytest.raises(InputError, match=f"{name} must be a positive number"):
@@ -137,7 +137,7 @@ def test_constants_refuse_what_is_not_a_positive_number(name, value):
 
 
 @pytest.mark.parametrize("name", ["sigma", "confidence", "c1", "c3", "c4"])
-def test_only_c0_and_c2_have_formulas(name):
+def test_only_c0_c2_and_scale_may_be_none(name):
     with pytest.raises(InputError, match=name):
         Constants(**{name: None})
 
