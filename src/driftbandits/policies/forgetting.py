@@ -153,13 +153,16 @@ class SlidingWindowGPUCB(Forgetting):
         if ident < self.rounds - self._resolved or ident < self._first:
             self.late += 1
             return
-        leaving = self._kept.get(ident - self._resolved)
         self._kept[ident] = (arm, reward)
+        leaving = self._kept.pop(ident - self._resolved, None)
         if leaving is not None and leaving[0] == arm:
-            del self._kept[ident - self._resolved]
             self._posterior.replace(arm, leaving[1], reward)
         else:
             self._posterior.add(arm, reward)
+            if leaving is not None:
+                self._posterior.remove(*leaving)
+        if self._cleared == ident - self._resolved:  # the usual case: nothing is left for `_turn` to do
+            self._cleared += 1
 
     def _export(self) -> dict[str, Any]:
         rounds = sorted(self._kept)

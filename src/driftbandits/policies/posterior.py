@@ -37,7 +37,7 @@ class ArmPosterior:
 
     Adding and removing single observations cost one rank-one update; `refresh` computes everything from (n, s) by a
     Cholesky factorisation. Removal is well posed (n_a >= 1 implies C_aa < lambda) but amplifies rounding, so every
-    256 removals, and at once where a variance has become implausible, the posterior is refreshed.
+    256 removals, and at once where C_aa has come too near lambda, the posterior is refreshed.
 
     >>> posterior = ArmPosterior(np.eye(2), ridge=1.0)
     >>> posterior.add(0, 1.0)
@@ -80,8 +80,6 @@ class ArmPosterior:
             self.refresh()
             return
         self._shift(arm, reward, -1.0)
-        if self.variance.min() < -1e-9:
-            self.refresh()
 
     def replace(self, arm: int, old: float, new: float) -> None:
         """Put a new reward of an arm in the place of an old one: only the mean moves."""

@@ -149,28 +149,29 @@ class WeightedGPUCB(Forgetting):
         small = kernel * root
         small *= root[:, None]
         small.T.ravel()[:: len(small) + 1] += self.ridge
-        return _cholesky(small, clean=0)
+        return _cholesky(small)
 
     def _in_features(self, features: Floats, weights: Floats, squared: Floats, sums: Floats) -> _Beliefs:
-        factor = self._feature_factor(features, weights)
-        second = self._feature_factor(features, squared)
-        half = _solve_lower(1.0, factor, features.T, lower=1)  # L^-1 f
-        if self.width == "two_matrix":
-            solved = _solve_lower(1.0, factor, half, lower=1, trans_a=1)  # V^-1 f
-            coefficients = solved @ sums
-            half = second.T @ solved
-        else:
-            coefficients = _solve_lower(1.0, factor, (half @ sums)[:, None], lower=1, trans_a=1)[:, 0]
+        first, second = self._gram(features, weights), self._gram(features, squared)
+        factor = _cholesky(first)
+        spread = self.ridge * (
+            _solve(factor, _solve(factor, second).T)
+            if self.width == "two_matrix"
+            else _solve(factor, np.eye(len(first)))
+        )
+        variance = np.einsum("ij,ij->i", features @ spread, features)
+        doubled = _cholesky(second)
         return _Beliefs(
-            mean=features @ coefficients,
-            sd=np.sqrt(self.ridge * np.einsum("ij,ij->j", half, half)),
-            gain=float(np.log(second.diagonal()).sum()) - 0.5 * features.shape[1] * math.log(self.ridge),
+            mean=features @ _solve(factor, features.T @ sums),
+            sd=np.sqrt(np.maximum(variance, 0.0)),
+            gain=float(np.log(doubled.diagonal()).sum()) - 0.5 * len(first) * math.log(self.ridge),
         )
 
-    def _feature_factor(self, features: Floats, weights: Floats) -> Floats:
+    def _gram(self, features: Floats, weights: Floats) -> Floats:
+        """sum w f f' + lambda I; symmetric, so its transpose is it too, in the order LAPACK wants."""
         gram = (features.T * weights) @ features
         gram.ravel()[:: len(gram) + 1] += self.ridge
-        return _cholesky(gram.T, clean=1)  # symmetric: the transpose is the same matrix in the order LAPACK wants
+        return np.asarray(gram.T)
 
     def _factor_of(self, beliefs: _Beliefs) -> float:
         return self.scale * confidence_factor(
@@ -227,8 +228,15 @@ class DiscountedLinUCB(WeightedGPUCB):
         super().__init__(arms, width=width, **settings)
 
 
-def _cholesky(matrix: Floats, *, clean: int) -> Floats:
-    factor, info = scipy.linalg.lapack.dpotrf(matrix, lower=1, clean=clean, overwrite_a=1)
+def _solve(factor: Floats, right: Floats) -> Floats:
+    solution, info = scipy.linalg.lapack.dpotrs(factor, right, lower=1)
+    if info != 0:
+        raise KernelError(f"LAPACK potrs refused its argument {-info}")
+    return np.asarray(solution)
+
+
+def _cholesky(matrix: Floats) -> Floats:
+    factor, info = scipy.linalg.lapack.dpotrf(matrix, lower=1, clean=0, overwrite_a=1)
     if info != 0:
         raise KernelError(f"the weighted regression could not be factored (LAPACK info {info}); raise the ridge")
     return np.asarray(factor)
