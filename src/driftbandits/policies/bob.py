@@ -291,16 +291,8 @@ class BanditOverBandit(Policy):
             nested.turn(self._inner)
 
     def _learn(self, feedback: Feedback) -> None:
-        for ident, arm, law, tag, probability, reward in zip(
-            feedback.ids.tolist(),
-            feedback.arms.tolist(),
-            feedback.laws.tolist(),
-            feedback.tags.tolist(),
-            feedback.probabilities.tolist(),
-            feedback.rewards.tolist(),
-            strict=True,
-        ):
-            self._learn_one(Row(ident, arm, law, tag, probability), reward)
+        for row, reward in feedback.rows():
+            self._learn_one(row, reward)
 
     def _learn_one(self, row: Row, reward: float) -> None:
         if row.tag == -1:  # a mask had removed mass, for a base that does not count such rounds

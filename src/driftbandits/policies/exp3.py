@@ -248,15 +248,8 @@ class LinearExp3(Policy):
         self._number += 1
 
     def _learn(self, feedback: Feedback) -> None:
-        for ident, arm, law, tag, reward in zip(
-            feedback.ids.tolist(),
-            feedback.arms.tolist(),
-            feedback.laws.tolist(),
-            feedback.tags.tolist(),
-            feedback.rewards.tolist(),
-            strict=True,
-        ):
-            self._add(ident, arm, law, tag, reward)
+        for row, reward in feedback.rows():
+            self._add(row.id, row.arm, row.law, row.tag, reward)
         self._number += 1
 
     def _learn_one(self, row: Row, reward: float) -> None:

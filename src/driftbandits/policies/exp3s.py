@@ -98,14 +98,8 @@ class Exp3S(Policy):
         return np.asarray((1.0 - self._gamma) / weights.sum() * weights + self._gamma / len(weights))
 
     def _learn(self, feedback: Feedback) -> None:
-        for ident, arm, probability, reward in zip(
-            feedback.ids.tolist(),
-            feedback.arms.tolist(),
-            feedback.probabilities.tolist(),
-            feedback.rewards.tolist(),
-            strict=True,
-        ):
-            self._add(ident, arm, probability, reward)
+        for row, reward in feedback.rows():
+            self._learn_one(row, reward)
 
     def _learn_one(self, row: Row, reward: float) -> None:
         self._add(row.id, row.arm, row.probability, reward)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-import numpy as np
-
 from driftbandits.arms import ArmSet
 from driftbandits.errors import InputError
 from driftbandits.policies import sizes
 from driftbandits.policies import state as states
 from driftbandits.policies.checks import check_count, check_positive
 from driftbandits.policies.gpucb import GPUCB
+from driftbandits.policies.window import Window
 
 
 class Forgetting(GPUCB):
@@ -121,7 +120,7 @@ class SlidingWindowGPUCB(Forgetting):
     @property
     def window(self) -> int | None:
         """Rounds kept; None before the first round if it is to be computed."""
-        return self._resolved if self._phase_length else self._size  # type: ignore[return-value]
+        return self._window.length if self._phase_length else self._size  # type: ignore[return-value]
 
     def _resolve(self, horizon: int | None) -> int:
         if self._size is not None:
@@ -134,57 +133,34 @@ class SlidingWindowGPUCB(Forgetting):
 
     def _start(self, horizon: int | None) -> None:
         super()._start(horizon)
-        self._resolved = self._resolve(horizon)
-        self._first = self._cleared = self.rounds  # rounds before `_cleared` have left the window
-        self._kept: dict[int, tuple[int, float]] = {}  # round -> arm, reward
+        self._window = Window(self._resolve(horizon), first=self.rounds)
 
     def _due(self) -> bool:
-        return self.rounds - self._resolved > self._cleared
+        return self._window.due(self.rounds)
 
     def _turn(self) -> None:
-        for ident in range(self._cleared, self.rounds - self._resolved):
-            gone = self._kept.pop(ident, None)
-            if gone is not None:
-                self._posterior.remove(*gone)
-        self._cleared = self.rounds - self._resolved
+        for gone in self._window.expire(self.rounds):
+            self._posterior.remove(*gone)
 
     def _add(self, ident: int, arm: int, reward: float) -> None:
         """Add before removing what leaves at the same time: the removal is then better conditioned."""
-        if ident < self.rounds - self._resolved or ident < self._first:
+        if not self._window.accepts(ident, self.rounds):
             self.late += 1
             return
-        self._kept[ident] = (arm, reward)
-        leaving = self._kept.pop(ident - self._resolved, None)
+        leaving = self._window.put(ident, arm, reward)
         if leaving is not None and leaving[0] == arm:
             self._posterior.replace(arm, leaving[1], reward)
-        else:
-            self._posterior.add(arm, reward)
-            if leaving is not None:
-                self._posterior.remove(*leaving)
-        if self._cleared == ident - self._resolved:  # the usual case: nothing is left for `_turn` to do
-            self._cleared += 1
+            return
+        self._posterior.add(arm, reward)
+        if leaving is not None:
+            self._posterior.remove(*leaving)
 
     def _export(self) -> dict[str, Any]:
-        rounds = sorted(self._kept)
-        return {
-            **super()._export(),
-            "resolved": self._resolved,
-            "first": self._first,
-            "cleared": self._cleared,
-            "rounds": np.array(rounds, dtype=np.int64),
-            "arms": np.array([self._kept[ident][0] for ident in rounds], dtype=np.int64),
-            "rewards": np.array([self._kept[ident][1] for ident in rounds], dtype=np.float64),
-        }
+        return {**super()._export(), "window": self._window.export()}
 
     def _import(self, state: states.Reader) -> None:
         super()._import(state)
-        self._resolved = state.integer("resolved", low=1)
-        self._first = state.integer("first", high=self.rounds)
-        self._cleared = state.integer("cleared", high=self.rounds)
-        rounds = state.array("rounds", np.int64, (None,))
-        arms = state.array("arms", np.int64, rounds.shape)
-        rewards = state.array("rewards", np.float64, rounds.shape)
-        self._kept = {int(t): (int(a), float(y)) for t, a, y in zip(rounds, arms, rewards, strict=True)}
+        self._window = Window.load(state.reader("window"), now=self.rounds)
 
 
 class SlidingWindowLinUCB(SlidingWindowGPUCB):

@@ -23,7 +23,7 @@ from driftbandits.errors import InputError, StateError
 from driftbandits.policies import state as states
 from driftbandits.policies.checks import check_count, check_positive
 from driftbandits.policies.optimistic import Optimism, OptimisticPolicy
-from driftbandits.policies.pending import Feedback, Row
+from driftbandits.policies.pending import Row
 from driftbandits.policies.plain import ArmMeans
 from driftbandits.types import Bools, Change, Floats
 
@@ -211,12 +211,6 @@ class GLRklUCB(OptimisticPolicy):
         return self.rounds, 0  # the law moves with every round, told or not
 
     # --- learning -----------------------------------------------------------------------------------------------
-
-    def _learn(self, feedback: Feedback) -> None:
-        for ident, arm, reward in zip(
-            feedback.ids.tolist(), feedback.arms.tolist(), feedback.rewards.tolist(), strict=True
-        ):
-            self._add(ident, arm, reward)
 
     def _learn_one(self, row: Row, reward: float) -> None:
         self._add(row.id, row.arm, reward)

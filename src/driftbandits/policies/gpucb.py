@@ -17,7 +17,7 @@ from driftbandits.errors import InputError
 from driftbandits.policies import state as states
 from driftbandits.policies.checks import check_positive
 from driftbandits.policies.optimistic import Optimism, OptimisticPolicy
-from driftbandits.policies.pending import Feedback, Row
+from driftbandits.policies.pending import Row
 from driftbandits.policies.posterior import ArmPosterior
 from driftbandits.types import Floats
 
@@ -133,11 +133,6 @@ class GPUCB(OptimisticPolicy):
         """Realised information gain of the data now in use, 1/2 log det(I + K n / lambda) (half convention)."""
         self._begin_once()
         return self._posterior.information_gain
-
-    def _learn(self, feedback: Feedback) -> None:
-        ids, arms, rewards = feedback.ids.tolist(), feedback.arms.tolist(), feedback.rewards.tolist()
-        for ident, arm, reward in zip(ids, arms, rewards, strict=True):
-            self._add(ident, arm, reward)
 
     def _learn_one(self, row: Row, reward: float) -> None:
         self._add(row.id, row.arm, reward)

@@ -336,16 +336,8 @@ class Master(Policy):
             self._new_stretch(self._stretch + 1)
 
     def _learn(self, feedback: Feedback) -> None:
-        for ident, arm, law, tag, probability, reward in zip(
-            feedback.ids.tolist(),
-            feedback.arms.tolist(),
-            feedback.laws.tolist(),
-            feedback.tags.tolist(),
-            feedback.probabilities.tolist(),
-            feedback.rewards.tolist(),
-            strict=True,
-        ):
-            self._learn_one(Row(ident, arm, law, tag, probability), reward)
+        for row, reward in feedback.rows():
+            self._learn_one(row, reward)
 
     def _learn_one(self, row: Row, reward: float) -> None:
         instance = self._find(row.tag)

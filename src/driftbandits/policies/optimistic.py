@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from driftbandits.policies.base import Policy
+from driftbandits.policies.pending import Feedback, Row
 from driftbandits.types import Bools, Floats, Ints
 
 _TIE = 1e-10
@@ -39,6 +40,14 @@ class OptimisticPolicy(Policy):
 
     def _law(self) -> Floats:
         return _uniform_over(self._index())
+
+    @abstractmethod
+    def _learn_one(self, row: Row, reward: float) -> None:
+        """Take in one reward."""
+
+    def _learn(self, feedback: Feedback) -> None:
+        for row, reward in feedback.rows():
+            self._learn_one(row, reward)
 
     def _stamp(self) -> tuple[int, int]:
         return self.rounds, 0  # the law may move with time alone, so every round has a number of its own

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -40,6 +41,12 @@ class Feedback:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def rows(self) -> Iterator[tuple[Row, float]]:
+        """Every decision with its reward, in order."""
+        columns = (self.ids, self.arms, self.laws, self.tags, self.probabilities, self.rewards)
+        for *row, reward in zip(*(column.tolist() for column in columns), strict=True):
+            yield Row(*row), reward
 
     @classmethod
     def single(cls, row: Row, reward: float) -> Feedback:

@@ -27,6 +27,7 @@ from driftbandits.policies.base import Policy
 from driftbandits.policies.checks import check_count, check_positive
 from driftbandits.policies.optimistic import Optimism, OptimisticPolicy
 from driftbandits.policies.pending import Feedback, Row
+from driftbandits.policies.window import Window
 from driftbandits.types import Floats
 
 _FAINTEST = 1e-100  # below this the common factor of discounted weights is multiplied out
@@ -219,12 +220,6 @@ class PlainUCB(OptimisticPolicy):
     def _estimate(self) -> Floats:
         return self._means.mean
 
-    def _learn(self, feedback: Feedback) -> None:
-        for ident, arm, reward in zip(
-            feedback.ids.tolist(), feedback.arms.tolist(), feedback.rewards.tolist(), strict=True
-        ):
-            self._add(ident, arm, reward)
-
     def _learn_one(self, row: Row, reward: float) -> None:
         self._add(row.id, row.arm, reward)
 
@@ -272,57 +267,40 @@ class SlidingWindowUCB(PlainUCB):
     @property
     def window(self) -> int | None:
         """Rounds kept; None before the first round if it is to be computed."""
-        return self._resolved if self._phase_length else self._size  # type: ignore[return-value]
+        return self._window.length if self._phase_length else self._size  # type: ignore[return-value]
 
     def _start(self, horizon: int | None) -> None:
         super()._start(horizon)
         given = self._size
-        self._resolved = (
-            plain_window(horizon=self._known(horizon), switches=self.switches) if given is None else int(given)
-        )
-        self._cleared = self.rounds  # rounds before this one have left the window
-        self._kept: dict[int, tuple[int, float]] = {}  # round -> arm, reward
+        length = plain_window(horizon=self._known(horizon), switches=self.switches) if given is None else int(given)
+        self._window = Window(length, first=self.rounds)
 
     def _due(self) -> bool:
-        return self.rounds - self._resolved > self._cleared
+        return self._window.due(self.rounds)
 
     def _turn(self) -> None:
-        for ident in range(self._cleared, self.rounds - self._resolved):
-            gone = self._kept.pop(ident, None)
-            if gone is not None:
-                self._means.shift(gone[0], -1.0, gone[1])
-        self._cleared = self.rounds - self._resolved
+        for arm, reward in self._window.expire(self.rounds):
+            self._means.shift(arm, -1.0, reward)
 
     def _add(self, ident: int, arm: int, reward: float) -> None:
-        if ident < self.rounds - self._resolved or ident < self._first:
+        if not self._window.accepts(ident, self.rounds):
             self.late += 1
-        else:
-            self._kept[ident] = (arm, reward)
-            self._means.shift(arm, 1.0, reward)
+            return
+        leaving = self._window.put(ident, arm, reward)
+        self._means.shift(arm, 1.0, reward)
+        if leaving is not None:
+            self._means.shift(leaving[0], -1.0, leaving[1])
 
     def _width(self) -> float:
-        elapsed = min(self.rounds - self._first + 1, self._resolved)
+        elapsed = min(self.rounds - self._first + 1, self._window.length)
         return self.scale * self._noise * math.sqrt(2.0 * math.log(elapsed))
 
     def _export(self) -> dict[str, Any]:
-        rounds = sorted(self._kept)
-        return {
-            **super()._export(),
-            "resolved": self._resolved,
-            "cleared": self._cleared,
-            "rounds": np.array(rounds, dtype=np.int64),
-            "arms": np.array([self._kept[ident][0] for ident in rounds], dtype=np.int64),
-            "rewards": np.array([self._kept[ident][1] for ident in rounds], dtype=np.float64),
-        }
+        return {**super()._export(), "window": self._window.export()}
 
     def _import(self, state: states.Reader) -> None:
         super()._import(state)
-        self._resolved = state.integer("resolved", low=1)
-        self._cleared = state.integer("cleared", high=self.rounds)
-        rounds = state.array("rounds", np.int64, (None,))
-        arms = state.array("arms", np.int64, rounds.shape)
-        rewards = state.array("rewards", np.float64, rounds.shape)
-        self._kept = {int(t): (int(a), float(y)) for t, a, y in zip(rounds, arms, rewards, strict=True)}
+        self._window = Window.load(state.reader("window"), now=self.rounds)
 
 
 class DiscountedUCB(PlainUCB):

@@ -25,7 +25,7 @@ from driftbandits.errors import InputError
 from driftbandits.policies import state as states
 from driftbandits.policies.checks import check_positive
 from driftbandits.policies.optimistic import Optimism, OptimisticPolicy
-from driftbandits.policies.pending import Feedback, Row
+from driftbandits.policies.pending import Row
 from driftbandits.types import Floats
 
 BETA_RULES = ("finite", "practical")
@@ -208,12 +208,6 @@ class TimeVaryingGPUCB(OptimisticPolicy):
 
     def _stamp(self) -> tuple[int, int]:
         return self.rounds, 0  # the law moves with every round, told or not
-
-    def _learn(self, feedback: Feedback) -> None:
-        for ident, arm, reward in zip(
-            feedback.ids.tolist(), feedback.arms.tolist(), feedback.rewards.tolist(), strict=True
-        ):
-            self._add(ident, arm, reward)
 
     def _learn_one(self, row: Row, reward: float) -> None:
         self._add(row.id, row.arm, reward)
