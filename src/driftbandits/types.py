@@ -25,7 +25,8 @@ def read_only(array: npt.NDArray[Any]) -> Any:
 class Decision:
     """One answer of a policy: play `arm`; it was drawn with `probability` from law number `law`.
 
-    `id` is what `tell` and `forget` want back. Two decisions with the same `law` were drawn from the same law.
+    `id` is what `tell` and `forget` want back. Two decisions with the same `law` were drawn from the same law, each
+    restricted to what was allowed in its round.
     """
 
     id: int
@@ -87,8 +88,9 @@ class Verdict:
 class Change:
     """A change that a policy found: when, by which comparison, which arms moved and from where to where.
 
-    Rounds count from 0. `interval` is the half-open range of rounds `(start, stop)` whose estimate disagreed with
-    the estimate from block 0 to block `compared_with` of the same epoch; `round` is the first round of the new epoch.
+    Rounds count from 0. `interval` is the half-open range of rounds `(start, stop)` that disagreed with what the epoch
+    had learned before (in the OPKB family with blocks 0 to `compared_with`; policies without blocks leave `block` and
+    `compared_with` at 0); `round` is the first round of the new epoch.
     `statistic` and `threshold` are on the policy's internal scale, where the declared reward range is [-1, 1];
     `before` and `after` are estimated rewards of `arms`, in the user's units.
     """
@@ -113,8 +115,7 @@ class Change:
         arms = f"; arms that moved: {moved}{rest}" if rows else ""
         return (
             f"change found at round {self.round}: rounds {self.interval[0]} to {self.interval[1] - 1} disagree with "
-            f"blocks 0..{self.compared_with} of epoch {self.epoch} "
-            f"(statistic {self.statistic:.3g} > {self.threshold:.3g}){arms}"
+            f"what epoch {self.epoch} had learned before (statistic {self.statistic:.3g} > {self.threshold:.3g}){arms}"
         )
 
     @classmethod

@@ -1,7 +1,8 @@
 """What every policy shares: drawing from declared laws, late rewards, masks, horizons and saved state.
 
-A policy is a class with `_start`, `_law`, `_learn`, `_export` and `_import`. The law is a pure function of the state,
-and `ask` draws from it with exactly one uniform a round, so the recorded probability cannot differ from the law used.
+A policy is a class with `_start`, `_law`, `_learn`, `_estimate`, `_export` and `_import`. The law is a pure function
+of the state, and `ask` draws from it with exactly one uniform a round, so the recorded probability cannot differ from
+the law used.
 """
 
 from __future__ import annotations
@@ -18,7 +19,16 @@ import numpy.typing as npt
 from driftbandits.arms import ArmSet
 from driftbandits.errors import HorizonError, InputError, RewardError, StateError
 from driftbandits.policies import state as states
-from driftbandits.policies.checks import check_count, check_range, read_allowed, read_change, read_ids, restrict
+from driftbandits.policies.checks import (
+    check_count,
+    check_range,
+    check_settings,
+    read_allowed,
+    read_change,
+    read_ids,
+    read_rewards,
+    restrict,
+)
 from driftbandits.policies.pending import ROW, Feedback, Pending, Row
 from driftbandits.seeding import check_seed, generator_from_state, generator_state, stream
 from driftbandits.types import Bools, Change, Decision, Decisions, Floats, Ints, read_only
@@ -51,6 +61,11 @@ class Policy(ABC):
     needs_horizon: bool = False  # whether horizon=None means doubling
     counts_masked: bool = True  # whether a round whose mask removed mass advances the policy's clock
 
+    def __new__(cls, *_arms: Any, **settings: Any) -> Self:
+        """Refuse settings that no constructor of the class knows, before one of them does so less clearly."""
+        check_settings(cls, settings)
+        return super().__new__(cls)
+
     def __init__(
         self,
         arms: ArmSet,
@@ -66,7 +81,8 @@ class Policy(ABC):
                 f"arms must be an ArmSet, got {type(arms).__name__}; build one with ArmSet(points, kernel)"
             )
         self.arms = arms
-        self.horizon = None if horizon is None else check_count("horizon", horizon, "horizon=None if it is unknown")
+        cure = "use horizon=None if it is unknown"
+        self.horizon = None if horizon is None else check_count("horizon", horizon, cure=cure)
         self.seed = check_seed(seed)
         self.reward_range = check_range(reward_range)
         if out_of_range not in ("error", "clip"):
@@ -76,7 +92,7 @@ class Policy(ABC):
         self.clipped = 0
         self.forgotten = 0
         self.late = 0
-        self._pending = Pending(check_count("pending_limit", pending_limit, "at least 1"))
+        self._pending = Pending(check_count("pending_limit", pending_limit))
         self._changes: list[Change] = []
         self._draws = stream(self.seed, "draws")
         self._version = 0
@@ -172,7 +188,7 @@ class Policy(ABC):
         """
         if size is None and allowed is None:
             return self._ask_one()
-        count = 1 if size is None else check_count("size", size, "at least 1")
+        count = 1 if size is None else check_count("size", size)
         mask = None if allowed is None else read_allowed(self.arms, allowed)
         self._check_left(count)
         parts: list[Decisions] = []
@@ -275,12 +291,13 @@ class Policy(ABC):
         An unknown id, a reward that is not finite or one outside `reward_range` is an error that changes nothing,
         for the whole call.
         """
-        if isinstance(ids, int) and isinstance(rewards, float) and self._tell_last(ids, rewards):
+        if type(ids) is int and isinstance(rewards, float) and self._tell_last(ids, rewards):
             return
-        numbers = read_ids(ids)
-        values = np.asarray(rewards, dtype=np.float64).ravel()
+        numbers, values = read_ids(ids), read_rewards(rewards)
         if len(values) != len(numbers):
             raise InputError(f"got {len(values)} rewards for {len(numbers)} decisions; give one each")
+        if not len(numbers):
+            return
         scaled, clipped = self._inward(values)
         where = self._pending.find(numbers, asked=self.rounds)
         order = np.argsort(numbers, kind="stable")
@@ -315,6 +332,8 @@ class Policy(ABC):
     def forget(self, ids: int | npt.ArrayLike) -> None:
         """Say that the rewards of these decisions will never come."""
         numbers = read_ids(ids)
+        if not len(numbers):
+            return
         self._lose(self._pending.take(self._pending.find(numbers, asked=self.rounds)))
         self.forgotten += len(numbers)
         self._settle()
@@ -353,6 +372,7 @@ class Policy(ABC):
 
     def _begin(self, length: int) -> None:
         self._phase_start = self.rounds
+        self._version += 1
         if self.horizon is None and not self.needs_horizon:
             self._phase_length = 2**62  # one phase without end
             self._start(None)
@@ -427,6 +447,8 @@ class Policy(ABC):
             raise StateError(f"state has format {reader.raw('format')}, this version reads {states.FORMAT}")
         if reader.text("policy") != cls.__name__:
             raise StateError(f"state is that of a {reader.text('policy')}, not of a {cls.__name__}")
+        if not isinstance(arms, ArmSet):
+            raise InputError(f"restore and load want the ArmSet first, got {type(arms).__name__}")
         if reader.text("arms") != arms.fingerprint():
             raise StateError(
                 "state belongs to other arms; restore it with the points, kernel and names it was made with"
@@ -477,6 +499,8 @@ class Policy(ABC):
     @classmethod
     def load(cls, arms: ArmSet, path: str | os.PathLike[str]) -> Self:
         """Go on from a file written by `save`."""
+        if not isinstance(path, (str, os.PathLike)):
+            raise InputError(f"load wants the arms and then a path, got {type(path).__name__} as the path")
         return cls.restore(arms, states.read(path))
 
     def __repr__(self) -> str:

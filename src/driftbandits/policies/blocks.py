@@ -25,7 +25,7 @@ import numpy as np
 from driftbandits.arms import ArmSet
 from driftbandits.design import Design, solve_design
 from driftbandits.detection import gap_test, gaps
-from driftbandits.errors import ConvergenceError, ConvergenceWarning, StateError
+from driftbandits.errors import ConvergenceError, ConvergenceWarning, InputError, StateError
 from driftbandits.estimation import Sums, ips_estimate, law_factor, merge
 from driftbandits.linalg import Cholesky
 from driftbandits.policies import state as states
@@ -78,6 +78,11 @@ class BlockPolicy(Policy):
         )
         self.constants = Constants.tuned() if constants is None else constants
         self.variant = Variant.paper() if variant is None else variant
+        if not isinstance(self.constants, Constants) or not isinstance(self.variant, Variant):
+            raise InputError(
+                f"constants must be a Constants and variant a Variant, such as Constants.published() and "
+                f"Variant.paper(), got {constants!r} and {variant!r}"
+            )
         half = (self.reward_range[1] - self.reward_range[0]) / 2.0
         self._scale = 1.0 if self.constants.scale is None else self.constants.scale / half
         self._coins = stream(self.seed, "schedule")

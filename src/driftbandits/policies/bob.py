@@ -171,7 +171,7 @@ class BanditOverBandit(Policy):
             raise InputError(f"learner must be 'exp3' or 'exp3p', got {learner!r}")
         self.learner: Literal["exp3", "exp3p"] = learner
         self.confidence = _below_one(confidence)
-        self._given_block = None if block is None else check_count("block", block, "at least 1")
+        self._given_block = None if block is None else check_count("block", block)
         self._given_candidates = None if candidates is None else _read_candidates(candidates)
         for candidate in self._given_candidates or (0.5 if self.setting == "discount" else 1,):
             self._build(candidate, 1)  # refuses unusable settings now
@@ -208,6 +208,8 @@ class BanditOverBandit(Policy):
     def _start(self, horizon: int | None) -> None:
         if horizon is None:
             raise StateError("BanditOverBandit needs a horizon")
+        if self._phase_start:  # a longer horizon: numbers of laws go on
+            self._law_base += self._inner._stamp()[0] + 1
         block = self._default_block(horizon) if self._given_block is None else min(self._given_block, horizon)
         self._prepare(horizon, block)
         self._new_block()
@@ -243,8 +245,12 @@ class BanditOverBandit(Policy):
         self._length = min(self._block, self._phase_left())
         self._position = 0
         self._total = 0.0
-        self._inner = self._build(self._candidates[self._chosen], self._length)
+        self._inner = self._build(self._candidates[self._chosen], self._reach())
         self._inner._begin_once()
+
+    def _reach(self) -> int:
+        """Rounds the base may come to play: beyond the block where masked rounds do not count."""
+        return max(self._phase_start + self._phase_length - self._block_start, 1)
 
     def _choose(self) -> int:
         """One uniform a block, from a stream of its own."""
@@ -350,7 +356,7 @@ class BanditOverBandit(Policy):
         self._position = state.integer("position", high=self._length)
         self._total = state.number("total")
         self._law_base = state.integer("law_base")
-        self._inner = self._build(self._candidates[self._chosen], self._length)
+        self._inner = self._build(self._candidates[self._chosen], self._reach())
         nested.load(self._inner, state.reader("base"))
 
 

@@ -114,7 +114,7 @@ class LinearExp3(Policy):
             out_of_range=out_of_range,
             pending_limit=pending_limit,
         )
-        self._restart = None if restart is None else check_count("restart", restart, "at least 1")
+        self._restart = None if restart is None else check_count("restart", restart)
         self.variation = check_positive("variation", variation, zero=True)
         if not isinstance(kernel, bool):
             raise InputError(f"kernel must be True or False, got {kernel!r}")
@@ -156,6 +156,7 @@ class LinearExp3(Policy):
     def _start(self, horizon: int | None) -> None:
         if horizon is None:
             raise StateError("LinearExp3 needs a horizon")
+        self._number += 1
         self._prepare(horizon)
         self._explore(*self._find_design())
         period = self._restart

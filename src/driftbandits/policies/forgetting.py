@@ -48,7 +48,7 @@ class RestartGPUCB(Forgetting):
     _size_name: ClassVar[str] = "period"
 
     def __init__(self, arms: ArmSet, *, period: int | None = None, variation: float = 1.0, **settings: Any) -> None:
-        size = None if period is None else check_count("period", period, "at least 1")
+        size = None if period is None else check_count("period", period)
         super().__init__(arms, size=size, variation=variation, **settings)
 
     @property
@@ -71,7 +71,7 @@ class RestartGPUCB(Forgetting):
         self._block_start = self.rounds
 
     def _due(self) -> bool:
-        return self.rounds >= self._block_start + self._resolved
+        return self.rounds >= self._block_start + self._resolved and self._phase_left() > 0
 
     def _turn(self) -> None:
         self._posterior.reset()
@@ -114,7 +114,7 @@ class SlidingWindowGPUCB(Forgetting):
     _size_name: ClassVar[str] = "window"
 
     def __init__(self, arms: ArmSet, *, window: int | None = None, variation: float = 1.0, **settings: Any) -> None:
-        size = None if window is None else check_count("window", window, "at least 1")
+        size = None if window is None else check_count("window", window)
         super().__init__(arms, size=size, variation=variation, **settings)
 
     @property
@@ -160,7 +160,7 @@ class SlidingWindowGPUCB(Forgetting):
 
     def _import(self, state: states.Reader) -> None:
         super()._import(state)
-        self._window = Window.load(state.reader("window"), now=self.rounds)
+        self._window = Window.load(state.reader("window"), now=self.rounds, arms=len(self.arms))
 
 
 class SlidingWindowLinUCB(SlidingWindowGPUCB):

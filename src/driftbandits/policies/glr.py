@@ -137,8 +137,8 @@ class GLRklUCB(OptimisticPolicy):
         if self.confidence is not None and self.confidence >= 1:
             raise InputError(f"confidence must lie below 1, got {confidence!r}")
         self.exploration = check_positive("exploration", exploration, zero=True)
-        self.test_every = check_count("test_every", test_every, "at least 1")
-        self.split_every = check_count("split_every", split_every, "at least 1")
+        self.test_every = check_count("test_every", test_every)
+        self.split_every = check_count("split_every", split_every)
         self.scale = check_positive("scale", scale, zero=True)
         half = (self.reward_range[1] - self.reward_range[0]) / 2.0
         self._noise = 0.1 if self.noise is None else self.noise / half

@@ -159,7 +159,7 @@ class Master(Policy):
         defaults = PRACTICAL_BASE if practical and issubclass(self.base, GPUCB) else {}
         self.base_settings = {**defaults, **nested.read_settings(base_settings)}
         default_length = max(32, math.ceil(2.5 * len(arms))) if practical else 1
-        self.length = default_length if length is None else check_count("length", length, "at least 1")
+        self.length = default_length if length is None else check_count("length", length)
         default_scale = 0.3 if practical else 1.0
         self.replay_scale = (
             default_scale if replay_scale is None else check_positive("replay_scale", replay_scale, zero=True)
@@ -179,7 +179,6 @@ class Master(Policy):
         self._coins = stream(self.seed, "schedule")
         self._epoch = -1
         self._serial = -1
-        self._turns = 0
         self._alarms = [0, 0]
 
     @property
@@ -290,7 +289,7 @@ class Master(Policy):
         return self._active.policy._pick(law, count)
 
     def _stamp(self) -> tuple[int, int]:
-        return self._version + self._turns, self._active.serial
+        return self.rounds, self._active.serial  # bases move with time, so every round has a number of its own
 
     def _drawn(self, arms: Sequence[int], counted: bool) -> None:
         active = self._active
@@ -299,7 +298,8 @@ class Master(Policy):
         for position, arm in enumerate(arms):
             belief = policy._optimism(arm)
             value = min(max(belief.value, -1.0), 1.0)
-            self._lowest = min(self._lowest, value)
+            # Test 1 needs a bound on the best of all arms; under a mask the arm played need not be it
+            self._lowest = min(self._lowest, max(float(policy._index().max()), -1.0))
             waiting[first + position] = (policy.rounds + position, value, belief.width)
         if len(waiting) > self._pending.limit:
             for ident in list(waiting)[: len(waiting) - self._pending.limit]:
@@ -314,7 +314,6 @@ class Master(Policy):
 
     def _turn(self) -> None:
         """Test what can be tested; then restart, open the next block or stretch, or let the active instance move on."""
-        self._turns += 1
         if self._phase_left() > 0:
             self._move_on()
         nested.turn(self._active.policy)
@@ -433,7 +432,6 @@ class Master(Policy):
             "coins": generator_state(self._coins),
             "epoch": self._epoch,
             "serial": self._serial,
-            "turns": self._turns,
             "alarms": list(self._alarms),
             "order": self._schedule.block,
             "replays": np.array([(item.start, item.stop, item.index) for item in self._schedule.replays]),
@@ -471,7 +469,6 @@ class Master(Policy):
         self._coins = generator_from_state(state.raw("coins"))
         self._epoch = state.integer("epoch")
         self._serial = state.integer("serial")
-        self._turns = state.integer("turns")
         alarms = state.raw("alarms")
         if not (isinstance(alarms, (list, tuple)) and len(alarms) == 2 and all(isinstance(n, int) for n in alarms)):
             raise StateError(f"state.engine.alarms must be two whole numbers, got {alarms!r}")

@@ -11,6 +11,8 @@ import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
+import numpy as np
+
 from driftbandits.errors import InputError, StateError
 from driftbandits.policies import state as states
 from driftbandits.policies.base import Policy
@@ -58,7 +60,7 @@ def read_settings(base_settings: Any) -> dict[str, Any]:
     for name in _OUTER:
         if name in base_settings:
             raise InputError(f"base_settings may not hold {name!r}: give it to the outer policy, which decides it")
-    return dict(base_settings)
+    return {name: value.item() if isinstance(value, np.generic) else value for name, value in base_settings.items()}
 
 
 def build(outer: Policy, base: type[Inner], settings: Mapping[str, Any], *, horizon: int) -> Inner:

@@ -3,7 +3,7 @@
 symbol    name        meaning
 R         noise       scale of the sub-Gaussian noise
 tau       window      rounds kept
-gamma     discount    weight lost a round
+gamma     discount    factor by which weights fade a round
 Y         switches    how often the world changes, where a size is computed from it
 n, s      weights, sums of the rewards of each arm, in the window or discounted
 
@@ -261,7 +261,7 @@ class SlidingWindowUCB(PlainUCB):
     _size_name: ClassVar[str] = "window"
 
     def __init__(self, arms: ArmSet, *, window: int | None = None, switches: float = 1, **settings: Any) -> None:
-        size = None if window is None else check_count("window", window, "at least 1")
+        size = None if window is None else check_count("window", window)
         super().__init__(arms, size=size, switches=switches, **settings)
 
     @property
@@ -300,7 +300,7 @@ class SlidingWindowUCB(PlainUCB):
 
     def _import(self, state: states.Reader) -> None:
         super()._import(state)
-        self._window = Window.load(state.reader("window"), now=self.rounds)
+        self._window = Window.load(state.reader("window"), now=self.rounds, arms=len(self.arms))
 
 
 class DiscountedUCB(PlainUCB):

@@ -52,6 +52,8 @@ def create_policy(name: str, arms: ArmSet, **settings: Any) -> Policy:
     >>> create_policy("OPKB", ArmSet([[0.0], [1.0]]), horizon=100).horizon
     100
     """
+    if not isinstance(name, str):
+        raise InputError(f"a policy is created by its name, got {name!r}; call a class itself instead")
     if name not in POLICIES:
         near = difflib.get_close_matches(name, POLICIES, n=1, cutoff=0.4)
         hint = f"did you mean {near[0]!r}? " if near else ""

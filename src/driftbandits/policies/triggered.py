@@ -7,7 +7,6 @@ from typing import Any
 
 from driftbandits.policies import state as states
 from driftbandits.policies.gpucb import GPUCB
-from driftbandits.policies.pending import Feedback, Row
 from driftbandits.types import Change
 
 
@@ -52,15 +51,6 @@ class EventTriggeredGPUCB(GPUCB):
         self._epoch = 0
         self._epoch_start = self.rounds
         self._told = 0  # in this epoch
-
-    def _learn(self, feedback: Feedback) -> None:
-        for ident, arm, reward in zip(
-            feedback.ids.tolist(), feedback.arms.tolist(), feedback.rewards.tolist(), strict=True
-        ):
-            self._add(ident, arm, reward)
-
-    def _learn_one(self, row: Row, reward: float) -> None:
-        self._add(row.id, row.arm, reward)
 
     def _add(self, ident: int, arm: int, reward: float) -> None:
         if ident < self._epoch_start:

@@ -75,7 +75,7 @@ class WeightedGPUCB(Forgetting):
 
     @property
     def discount(self) -> float | None:
-        """Weight lost a round; None before the first round if it is to be computed."""
+        """Factor by which weights fade a round; None before the first round if it is to be computed."""
         return self._eta if self._phase_length else self._size
 
     def _resolve(self, horizon: int | None) -> float:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from driftbandits.errors import StateError
 from driftbandits.policies import state as states
 
 Observation = tuple[int, float]  # arm, reward
@@ -62,12 +63,14 @@ class Window:
         }
 
     @classmethod
-    def load(cls, state: states.Reader, *, now: int) -> Window:
+    def load(cls, state: states.Reader, *, now: int, arms: int) -> Window:
         """Inverse of `export`."""
         window = cls(state.integer("length", low=1), first=state.integer("first", high=now))
         window._cleared = state.integer("cleared", high=now)
         rounds = state.array("rounds", np.int64, (None,))
-        arms = state.array("arms", np.int64, rounds.shape)
+        played = state.array("arms", np.int64, rounds.shape)
         rewards = state.array("rewards", np.float64, rounds.shape)
-        window._kept = {int(t): (int(a), float(y)) for t, a, y in zip(rounds, arms, rewards, strict=True)}
+        if ((played < 0) | (played >= arms)).any() or ((rounds < 0) | (rounds >= now)).any():
+            raise StateError("the window in the state holds unknown arms or rounds not yet asked")
+        window._kept = {int(t): (int(a), float(y)) for t, a, y in zip(rounds, played, rewards, strict=True)}
         return window

@@ -10,6 +10,7 @@ import numpy as np
 from driftbandits.environments import Environment
 from driftbandits.errors import HorizonError, InputError
 from driftbandits.policies import Policy
+from driftbandits.policies.checks import check_count
 from driftbandits.seeding import check_seed
 from driftbandits.simulation.trace import Trace
 from driftbandits.types import Decision, Decisions, Floats
@@ -45,9 +46,11 @@ def simulate(
     >>> len(trace), bool(trace.regret.min() >= 0)
     (500, True)
     """
+    if not isinstance(policy, Policy) or not isinstance(world, Environment):
+        raise InputError(f"simulate wants a policy and a world, got {type(policy).__name__} and {type(world).__name__}")
     seed = check_seed(seed)
     start = policy.rounds
-    stop = world.horizon if rounds is None else start + rounds
+    stop = world.horizon if rounds is None else start + check_count("rounds", rounds)
     _check_match(policy, world, start, stop)
     changes_before = len(policy.changes)
     begun = time.perf_counter()
@@ -108,7 +111,10 @@ def _check_match(policy: Policy, world: Environment, start: int, stop: int) -> N
             f"the policy has {len(policy.arms)} arms and the world {len(world.arms)}; build both on the same"
         )
     if not start < stop <= world.horizon:
-        raise InputError(f"rounds {start} to {stop - 1} are not in the world, which has {world.horizon}")
+        raise InputError(
+            f"the policy stands at round {start} and {stop - start} more are wanted, the world has {world.horizon}; "
+            f"build a fresh policy, or a longer world"
+        )
     if policy.horizon is not None and policy.horizon < stop:
         raise HorizonError(
             f"the policy ends after {policy.horizon} rounds and {stop} are wanted; build it with horizon={stop} or None"

@@ -13,13 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from driftbandits.errors import InputError
-from driftbandits.experiments.catalogue import PolicySpec
+from driftbandits.experiments.catalogue import DIMENSIONS, PolicySpec
 from driftbandits.experiments.runner import progress_bar
 from driftbandits.tuning.search import Space, World, count_runs, fixed_settings, search
 from driftbandits.tuning.spaces import SPACES
 
 RUNGS = ((32, 1), (8, 4), (2, 16))  # (points kept, tuning seeds played so far)
-DIMENSIONS = (10, 2)
 
 
 def tune_comparison(*, out: Path, labels: Sequence[str] = (), jobs: int = -1) -> None:
@@ -51,7 +50,10 @@ def _tune_one(space: Space, world: World, label: str, dimension: int, runs: int,
 
 def tuned_specs(dimension: int) -> tuple[PolicySpec, ...]:
     """The policies of the comparison with the settings found for this dimension."""
-    data = json.loads((resources.files("driftbandits.experiments") / "tuned.json").read_text())
+    file = resources.files("driftbandits.experiments") / "tuned.json"
+    if not file.is_file():
+        raise InputError("experiments/tuned.json is missing; make it with: driftbandits tune comparison")
+    data = json.loads(file.read_text())
     found = data[f"d={dimension}"]
     return tuple(
         PolicySpec(label, space.policy, fixed_settings(space, found[label]["values"]))

@@ -23,10 +23,10 @@ WORLDS = tuple(World("switching/1", {"dimension": dimension, "horizon": 10_000})
 def tune_constants(*, out: Path, jobs: int = -1) -> Constants:
     """Search, write every point's score to the folder `out`, print the best and give it."""
     with progress_bar(count_runs(RUNGS, len(WORLDS)), "runs") as advance:
-        found = search(SPACES["ADA-OPKB"], WORLDS, RUNGS, jobs=jobs, progress=advance)
+        found = search(SPACES["ADA-OPKB"], WORLDS, RUNGS, default=False, jobs=jobs, progress=advance)
     out.mkdir(parents=True, exist_ok=True)
     found.table.to_csv(out / "constants.csv", index=False)
-    best = Constants.tuned() if found.values is None else Constants(**found.values)
+    best = Constants(**(found.values or {}))
     print(f"best of {RUNGS[0][0]} points: {best!r}, mean regret {found.regret:.1f}")
     print(f"every point: {out / 'constants.csv'}")
     return best

@@ -1,7 +1,7 @@
 """Search by successive halving over points fixed beforehand, on tuning seeds only.
 
-The points are the policy's default and a scrambled Sobol sequence in its space, the same on every machine; after every
-rung the better quarter goes on with more seeds. Nothing depends on timing or on the number of jobs.
+The points are a scrambled Sobol sequence in the policy's space and perhaps its default, the same on every machine;
+after every rung the better quarter goes on with more seeds. Nothing depends on timing or on the number of jobs.
 """
 
 from __future__ import annotations
@@ -46,16 +46,16 @@ class Found:
     table: pd.DataFrame
 
 
-def trial_points(space: Space, count: int) -> list[dict[str, float] | None]:
-    """The default (None) and `count` - 1 points of the space, rounded to three digits."""
+def trial_points(space: Space, count: int, *, default: bool = True) -> list[dict[str, float] | None]:
+    """`count` points of the space, rounded to three digits; the first may be the policy's default (None)."""
     if not space.ranges:
         return [None]
     sobol = qmc.Sobol(len(space.ranges), scramble=True, rng=np.random.default_rng(0))
-    unit = sobol.random_base2(int(np.ceil(np.log2(count))))[: count - 1]
+    unit = sobol.random_base2(int(np.ceil(np.log2(count))))[: count - default]
     low, high = np.log(np.array(list(space.ranges.values()), dtype=np.float64)).T
     values = np.exp(low + unit * (high - low))
     rounded = [{n: float(f"{v:.3g}") for n, v in zip(space.ranges, row, strict=True)} for row in values]
-    return [None, *rounded]
+    return [None, *rounded] if default else [*rounded]
 
 
 def count_runs(rungs: Rungs, worlds: int) -> int:
@@ -72,11 +72,15 @@ def search(
     worlds: Sequence[World],
     rungs: Rungs,
     *,
+    default: bool = True,
     jobs: int = -1,
     progress: Callable[[], None] | None = None,
 ) -> Found:
-    """Find the point with the least mean final regret over all worlds and tuning seeds."""
-    points = trial_points(space, rungs[0][0])
+    """Find the point with the least mean final regret over all worlds and tuning seeds.
+
+    `default` puts the policy's default among the points; leave it out where the search is to find that default.
+    """
+    points = trial_points(space, rungs[0][0], default=default)
     scores: dict[int, list[float]] = {number: [] for number in range(len(points))}
     alive = list(scores)
     played = 0
