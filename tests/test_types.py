@@ -70,7 +70,7 @@ def test_verdict():
 
 def test_a_change_reads_well():
     assert str(change()) == (
-        "change found at round 120: rounds 100 to 119 disagree with blocks 0..1 of epoch 1 "
+        "change found at round 120: rounds 100 to 119 disagree with what epoch 1 had learned before "
         "(statistic 1.23 > 0.9); arms that moved: 3 +0.5 -> -0.5, 7 -0.25 -> -0.125"
     )
 

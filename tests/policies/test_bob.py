@@ -182,7 +182,7 @@ def test_the_last_block_is_short(arms):
     for _ in range(25):
         policy.law()
         starts.add(policy._block_start)
-        lengths.add((policy._block_start, policy._inner.horizon))
+        lengths.add((policy._block_start, policy._length))
         play(policy, wavy, 1)
     assert lengths == {(0, 10), (10, 10), (20, 5)}
     assert policy.law().sum() == pytest.approx(1.0)

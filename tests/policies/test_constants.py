@@ -78,7 +78,7 @@ def test_identities_of_the_theory_constants(sigma, horizon, arms, gamma, block):
 
 def test_mixing_is_clipped_and_the_threshold_is_not():
     """Item 2: mu_j = min(1, c1 2^(-j/2)) mixes laws, c1 2^(-j/2) is in the threshold."""
-    levels = Constants(c1=3.0).levels(**BENCHMARK)
+    levels = Constants(c0=1.38, c1=3.0).levels(**BENCHMARK)
     assert [levels.mixing(j) for j in (0, 2, 4)] == pytest.approx([1.0, 1.0, 0.75])
     assert [levels.level(j) for j in (0, 2, 4)] == pytest.approx([3.0, 1.5, 0.75])
     assert Variant.paper().test_threshold(levels, 0, 2) == pytest.approx(4 * 1.38 * 3.0)
