@@ -11,20 +11,24 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from driftbandits import __version__, environments
-from driftbandits.errors import DriftbanditsError
+from driftbandits.errors import DriftbanditsError, MissingExtraError
 from driftbandits.experiments.catalogue import DIMENSIONS, EXPERIMENTS, Experiment, comparison, find_experiment
-from driftbandits.experiments.results import as_markdown, cell_table, curve_table, summary_table
-from driftbandits.experiments.runner import cells_of, progress_bar, run_cells
-from driftbandits.plots.data import ranked_regret, regret_curves
-from driftbandits.plots.figures import ranking_figure, regret_figure
-from driftbandits.tuning.comparison import tune_comparison, tuned_specs
-from driftbandits.tuning.constants import tune_constants
-from driftbandits.tuning.spaces import FAMILIES
+
+try:
+    from driftbandits.experiments.results import as_markdown, cell_table, curve_table, summary_table
+    from driftbandits.experiments.runner import cells_of, progress_bar, run_cells
+    from driftbandits.plots.data import ranked_regret, regret_curves
+    from driftbandits.plots.figures import ranking_figure, regret_figure
+    from driftbandits.tuning.comparison import tune_comparison, tuned_specs
+    from driftbandits.tuning.constants import tune_constants
+    from driftbandits.tuning.spaces import FAMILIES
+except ModuleNotFoundError as error:
+    raise MissingExtraError(str(error.name), extra="experiments", purpose="the command line") from None
 
 
 def reproduce(ids: Sequence[str], *, out: Path, jobs: int, seeds: int | None) -> None:
     """Run experiments of the catalogue; write tables and the regret figure to `out`; print the summary."""
-    experiments = [find_experiment(name) for name in (ids or EXPERIMENTS)]
+    experiments = [find_experiment(name) for name in dict.fromkeys(ids or EXPERIMENTS)]
     cells = [cell for experiment in experiments for cell in cells_of(experiment, seeds=experiment.seeds[:seeds])]
     out.mkdir(parents=True, exist_ok=True)
     begun = time.perf_counter()
@@ -93,6 +97,13 @@ def _true_changes(experiment: Experiment) -> list[int]:
     return [int(t) for t in world.change_rounds]
 
 
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1, got {number}")
+    return number
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point; 0 on success, 1 on an error of ours, 2 on wrong usage."""
     parser = argparse.ArgumentParser(
@@ -104,11 +115,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     run.add_argument("ids", nargs="*", help=f"experiments, by default all: {', '.join(EXPERIMENTS)}")
     run.add_argument("--out", type=Path, default=Path("results/reproduce"), help="folder for tables and figures")
     run.add_argument("--jobs", type=int, default=-1, help="processes; -1: one a core")
-    run.add_argument("--seeds", type=int, default=None, help="only the first so many seeds")
+    run.add_argument("--seeds", type=_positive, default=None, help="only the first so many seeds")
     against = commands.add_parser("compare", help="play all policies, tuned alike, on switches and slow drift")
     against.add_argument("--out", type=Path, default=Path("results/compare"), help="folder for table and figure")
     against.add_argument("--jobs", type=int, default=-1, help="processes; -1: one a core")
-    against.add_argument("--seeds", type=int, default=None, help="only the first so many seeds")
+    against.add_argument("--seeds", type=_positive, default=None, help="only the first so many seeds")
     tuning = commands.add_parser("tune", help="search settings on tuning seeds")
     tuning.add_argument("study", choices=["constants", "comparison"], help="ADA-OPKB's default, or every policy alike")
     tuning.add_argument("labels", nargs="*", help="comparison: only these policies")
