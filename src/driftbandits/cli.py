@@ -81,7 +81,7 @@ def compare(*, out: Path, jobs: int, seeds: int | None) -> None:
     summary.to_csv(out / "summary.csv", index=False)
     members = {label: number for number, labels in enumerate(FAMILIES.values()) for label in labels}
     figure = ranking_figure(
-        [ranked_regret(table, experiment.id) for experiment in experiments],
+        [ranked_regret(table, experiment.id, title=experiment.title) for experiment in experiments],
         columns=len(experiments) // len(DIMENSIONS),
         families=members,
         names=list(FAMILIES),

@@ -46,17 +46,17 @@ def regret_curves(curves: pd.DataFrame, cells: pd.DataFrame, experiment: str) ->
 class RankedRegret:
     """Final regret of every policy in one experiment, best first, with standard errors."""
 
-    experiment: str
+    title: str
     policies: tuple[str, ...]
     mean: Floats
     standard_error: Floats
 
 
-def ranked_regret(cells: pd.DataFrame, experiment: str) -> RankedRegret:
+def ranked_regret(cells: pd.DataFrame, experiment: str, *, title: str) -> RankedRegret:
     """Policies of one experiment by their mean final regret."""
     here = cells[cells["experiment"] == experiment].groupby("policy")["regret"].agg(["mean", "sem"]).sort_values("mean")
     return RankedRegret(
-        experiment=experiment,
+        title=title,
         policies=tuple(str(name) for name in here.index),
         mean=here["mean"].to_numpy(),
         standard_error=here["sem"].fillna(0.0).to_numpy(),

@@ -90,15 +90,15 @@ def ranking_figure(
             axes.errorbar(mean, place, xerr=error, fmt="o", color=colour, markersize=3.5, capsize=2, linewidth=1.0)
         axes.set_yticks(range(len(panel.policies)), panel.policies, fontsize=6.5)
         axes.invert_yaxis()
-        axes.set_xlim(left=0)
-        axes.set_title(panel.experiment, fontsize=9)
+        axes.set_xscale("log")
+        axes.set_title(panel.title, fontsize=9)
         axes.tick_params(axis="x", labelsize=7)
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
         axes.grid(alpha=0.25, linewidth=0.5)
         for side in ("top", "right"):
             axes.spines[side].set_visible(False)
         if number >= len(panels) - columns:
-            axes.set_xlabel("cumulative regret after 10,000 rounds", fontsize=8)
+            axes.set_xlabel("cumulative regret at the end (reward units, logarithmic)", fontsize=8)
     handles = [
         Line2D([], [], color=COLOURS[k % len(COLOURS)], marker="o", linestyle="", markersize=4)
         for k in range(len(names))
