@@ -8,7 +8,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from driftbandits.plots.data import RankedRegret, RegretCurve
 
@@ -93,12 +93,14 @@ def ranking_figure(
         axes.set_xscale("log")
         axes.set_title(panel.title, fontsize=9)
         axes.tick_params(axis="x", labelsize=7)
+        axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 3.0)))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+        axes.xaxis.set_minor_formatter(NullFormatter())
         axes.grid(alpha=0.25, linewidth=0.5)
         for side in ("top", "right"):
             axes.spines[side].set_visible(False)
         if number >= len(panels) - columns:
-            axes.set_xlabel("cumulative regret at the end (reward units, logarithmic)", fontsize=8)
+            axes.set_xlabel("final cumulative regret (log scale)", fontsize=8)
     handles = [
         Line2D([], [], color=COLOURS[k % len(COLOURS)], marker="o", linestyle="", markersize=4)
         for k in range(len(names))

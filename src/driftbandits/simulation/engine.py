@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from driftbandits.environments import Environment
+from driftbandits.environments import Environment, uniforms
 from driftbandits.errors import HorizonError, InputError
 from driftbandits.policies import Policy
 from driftbandits.policies.checks import check_count
@@ -17,6 +17,7 @@ from driftbandits.types import Decision, Decisions, Floats
 
 _LONGEST_STRETCH = 65_536  # rounds asked at once, so that memory stays bounded whatever the policy's stretches
 _SINGLE_ROUNDS = 64  # single rounds before looking again whether the policy is sure of more
+_CELLS = 2**20  # means looked up at a time
 
 
 def simulate(
@@ -60,7 +61,8 @@ def simulate(
     while now < stop:
         steady = policy.steady_rounds()
         if steady == 1:
-            batch, told = _single_rounds(policy, world, seed, now, min(stop - now, _SINGLE_ROUNDS))
+            count = min(stop - now, _SINGLE_ROUNDS, max(_CELLS // len(world.arms), 1))
+            batch, told = _single_rounds(policy, world, seed, now, count)
         else:
             batch = policy.ask(size=min(stop - now, steady, _LONGEST_STRETCH))
             told = world.rewards(now, batch.arms, seed)
@@ -87,12 +89,14 @@ def simulate(
 
 
 def _single_rounds(policy: Policy, world: Environment, seed: int, start: int, count: int) -> tuple[Decisions, Floats]:
-    """Ask and tell `count` rounds one at a time, in plain numbers."""
+    """Ask and tell `count` rounds one at a time, in plain numbers; the world's part is looked up beforehand."""
     choices: list[Decision] = []
     rewards: list[float] = []
-    for now in range(start, start + count):
+    means, draws, noise = world.means(start, count), uniforms(seed, start, count), world.noise
+    for place in range(count):
         choice = policy.ask()
-        reward = float(world.rewards(now, [choice.arm], seed)[0])
+        here = slice(place, place + 1)
+        reward = noise.sample(means[here, choice.arm], draws[here]).item()
         policy.tell(choice.id, reward)
         choices.append(choice)
         rewards.append(reward)
