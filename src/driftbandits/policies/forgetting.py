@@ -93,7 +93,11 @@ class RestartGPUCB(Forgetting):
 
 
 class RestartLinUCB(RestartGPUCB):
-    """RestartUCB (Zhao et al. 2020): LinUCB that forgets everything every `period` rounds; `sizes.linear_period`."""
+    """RestartUCB (Zhao et al. 2020): LinUCB that forgets everything every `period` rounds.
+
+    `period` is by default `sizes.linear_period` of `variation`, the total drift of the parameter: knowledge that the ADA
+    family does without. Other settings as `RestartGPUCB`; `bound` is the norm of the parameter.
+    """
 
     _linear: ClassVar[bool] = True
 
@@ -164,6 +168,10 @@ class SlidingWindowGPUCB(Forgetting):
 
 
 class SlidingWindowLinUCB(SlidingWindowGPUCB):
-    """SW-UCB (Cheung, Simchi-Levi and Zhu 2019): LinUCB on the last `window` rounds; `sizes.linear_window`."""
+    """SW-UCB (Cheung, Simchi-Levi and Zhu 2019): LinUCB on the rewards of the last `window` rounds.
+
+    `window` is by default `sizes.linear_window` of `variation`, the total drift of the parameter: knowledge that the ADA
+    family does without. Other settings as `SlidingWindowGPUCB`; `bound` is the norm of the parameter.
+    """
 
     _linear: ClassVar[bool] = True

@@ -218,7 +218,11 @@ class WeightedGPUCB(Forgetting):
 
 
 class DiscountedLinUCB(WeightedGPUCB):
-    """D-LinUCB (Russac, Vernade and Cappe 2019) on the arms' points, with both matrices; `sizes.linear_discount`."""
+    """D-LinUCB (Russac, Vernade and Cappe 2019): LinUCB on discounted rewards, with both its matrices.
+
+    `discount` is by default `sizes.linear_discount` of `variation`, the total drift of the parameter: knowledge that the
+    ADA family does without. Other settings as `WeightedGPUCB`; `bound` is the norm of the parameter.
+    """
 
     _linear: ClassVar[bool] = True
 
