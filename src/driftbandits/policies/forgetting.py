@@ -95,7 +95,7 @@ class RestartGPUCB(Forgetting):
 class RestartLinUCB(RestartGPUCB):
     """RestartUCB (Zhao et al. 2020): LinUCB that forgets everything every `period` rounds.
 
-    `period` is by default `sizes.linear_period` of `variation`, the total drift of the parameter: knowledge that the ADA
+    `period` is by default `sizes.linear_period` of `variation`, the drift of the parameter: knowledge that the ADA
     family does without. Other settings as `RestartGPUCB`; `bound` is the norm of the parameter.
     """
 
@@ -170,7 +170,7 @@ class SlidingWindowGPUCB(Forgetting):
 class SlidingWindowLinUCB(SlidingWindowGPUCB):
     """SW-UCB (Cheung, Simchi-Levi and Zhu 2019): LinUCB on the rewards of the last `window` rounds.
 
-    `window` is by default `sizes.linear_window` of `variation`, the total drift of the parameter: knowledge that the ADA
+    `window` is by default `sizes.linear_window` of `variation`, the drift of the parameter: knowledge that the ADA
     family does without. Other settings as `SlidingWindowGPUCB`; `bound` is the norm of the parameter.
     """
 

@@ -220,8 +220,8 @@ class WeightedGPUCB(Forgetting):
 class DiscountedLinUCB(WeightedGPUCB):
     """D-LinUCB (Russac, Vernade and Cappe 2019): LinUCB on discounted rewards, with both its matrices.
 
-    `discount` is by default `sizes.linear_discount` of `variation`, the total drift of the parameter: knowledge that the
-    ADA family does without. Other settings as `WeightedGPUCB`; `bound` is the norm of the parameter.
+    `discount` is by default `sizes.linear_discount` of `variation`, the drift of the parameter: knowledge that the ADA
+    family does without. Other settings as `WeightedGPUCB`; `bound` is the norm of the parameter.
     """
 
     _linear: ClassVar[bool] = True
