@@ -40,7 +40,7 @@ test-core: .venv-core/ready
 	.venv-core/bin/python tests/core_smoke.py
 
 coverage: .venv/ready
-	$(BIN)/pytest -n auto --cov --cov-report=term-missing
+	$(BIN)/pytest -n auto --cov --cov-report=term:skip-covered
 
 reproduce: .venv/ready
 	$(BIN)/python -m driftbandits.cli reproduce
