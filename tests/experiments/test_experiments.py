@@ -6,10 +6,19 @@ import pytest
 from driftbandits import POLICIES, ArmSet, create_policy
 from driftbandits.cli import main
 from driftbandits.errors import InputError
-from driftbandits.experiments.catalogue import EVALUATION_SEEDS, EXPERIMENTS, TUNING_SEEDS, PolicySpec, find_experiment
+from driftbandits.experiments.catalogue import (
+    DIMENSIONS,
+    EVALUATION_SEEDS,
+    EXPERIMENTS,
+    TUNING_SEEDS,
+    Experiment,
+    PolicySpec,
+    find_experiment,
+)
 from driftbandits.experiments.results import as_markdown, cell_table, curve_table, summary_table
 from driftbandits.experiments.runner import Cell, cells_of, run_cell, run_cells
-from driftbandits.plots.data import regret_curves
+from driftbandits.plots.data import ranked_regret, regret_curves
+from driftbandits.tuning.comparison import tuned_specs
 from driftbandits.tuning.search import World, count_runs, search, trial_points
 from driftbandits.tuning.spaces import FAMILIES, SPACES
 
@@ -128,3 +137,57 @@ def test_command_line_errors(capsys):
     assert "no experiment is called 'nothing'" in capsys.readouterr().err
     with pytest.raises(SystemExit, match="2"):
         main(["fly"])
+
+
+def test_compare_writes_table_and_figure(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(
+        "driftbandits.cli.comparison",
+        lambda dimension, policies: [
+            Experiment(
+                id=f"small, d={dimension}",
+                title=f"small, d = {dimension}",
+                environment="switching/1",
+                settings={"dimension": dimension, "horizon": 300, "switches": (150,), "size": 15},
+                policies=tuple(spec for spec in policies if spec.label in ("OPKB", "SW-UCB (plain)", "Uniform")),
+            )
+        ],
+    )
+    assert main(["compare", "--seeds", "2", "--jobs", "1", "--out", str(tmp_path)]) == 0
+    printed = capsys.readouterr().out
+    assert "12 runs" in printed
+    assert "| small, d=2 | Uniform |" in printed
+    assert (tmp_path / "comparison.png").stat().st_size > 20_000
+
+
+def test_ranking_is_by_mean_regret():
+    results = run_cells(SMALL, jobs=1)
+    ranked = ranked_regret(cell_table(results), "small", title="t")
+    assert (np.diff(ranked.mean) >= 0).all()
+    assert set(ranked.policies) == {"OPKB", "AdaOPKB"}
+
+
+def test_tuning_the_comparison_writes_what_it_found(tmp_path, monkeypatch):
+    monkeypatch.setattr("driftbandits.tuning.comparison.RUNGS", ((2, 1), (1, 2)))
+    out = str(tmp_path)
+    assert main(["tune", "comparison", "OPKB", "Uniform", "--jobs", "1", "--out", out]) == 0
+    found = json.loads((tmp_path / "tuned.json").read_text())
+    assert set(found["d=10"]) == set(found["d=2"]) == {"OPKB", "Uniform"}
+    assert found["d=2"]["Uniform"]["values"] is None
+    assert main(["tune", "comparison", "Nothing", "--out", out]) == 1
+
+
+def test_committed_settings_serve_every_policy_of_the_comparison():
+    for dimension in DIMENSIONS:
+        specs = tuned_specs(dimension)
+        assert [spec.label for spec in specs] == list(SPACES)
+        for spec in specs:
+            create_policy(spec.name, ArmSet(np.eye(3)), horizon=100, seed=0, **spec.settings)
+
+
+def test_tuning_the_constants_prints_the_best(tmp_path, capsys, monkeypatch):
+    world = World("switching/1", {"horizon": 400, "switches": (200,), "size": 15})
+    monkeypatch.setattr("driftbandits.tuning.constants.RUNGS", ((4, 1), (2, 2)))
+    monkeypatch.setattr("driftbandits.tuning.constants.WORLDS", (world,))
+    assert main(["tune", "constants", "--jobs", "1", "--out", str(tmp_path)]) == 0
+    assert "best of 4 points: Constants(" in capsys.readouterr().out
+    assert len((tmp_path / "constants.csv").read_text().splitlines()) == 5

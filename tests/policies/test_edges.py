@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import driftbandits as db
-from driftbandits.errors import InputError, RewardError, StateError
+from driftbandits.errors import ConvergenceError, ConvergenceWarning, InputError, RewardError, StateError
 
 ARMS = db.ArmSet(np.linspace(0, 1, 6)[:, None], kernel={"name": "rbf", "length_scale": 0.3})
 
@@ -148,3 +148,19 @@ def test_states_with_unknown_arms_or_broken_records_are_refused():
     for name, value in (("interval", 5), ("arms", 3), ("before", ["x"]), ("after", [])):
         with pytest.raises(StateError):
             db.OPKB.restore(ARMS, {**good, "changes": [{**good["changes"][0], name: value}]})
+
+
+def test_a_solver_that_stops_short_is_said_and_played_on(monkeypatch):
+    """The best law it had is a law still; the policy warns and goes on."""
+    from driftbandits.design import solve_design
+
+    def short(*arguments, **settings):
+        found = solve_design(*arguments, **settings)
+        raise ConvergenceError("stalled on purpose", best=found)
+
+    monkeypatch.setattr("driftbandits.policies.blocks.solve_design", short)
+    policy = db.OPKB(ARMS, horizon=100)
+    with pytest.warns(ConvergenceWarning, match="stalled on purpose"):
+        for _ in range(50):
+            policy.tell(policy.ask().id, 0.1)
+        assert policy.law().sum() == pytest.approx(1.0)

@@ -314,6 +314,19 @@ def test_sizes_balance_their_terms():
         sizes.kernel_window(horizon=10, variation=-1.0, gain=1.0)
 
 
+def test_sizes_before_the_erratum_are_the_published_formulas():
+    kernel = {"horizon": 10_000, "variation": 2.0, "gain": 4.0}
+    linear = {"horizon": 10_000, "variation": 2.0, "dimension": 4}
+    assert sizes.kernel_window_before_erratum(**kernel) == int(np.ceil(20_000 ** (2 / 3)))
+    assert sizes.kernel_discount_before_erratum(**kernel) == pytest.approx(1 - (2 / 40_000) ** (2 / 3))
+    assert sizes.linear_window_before_erratum(**linear) == int(np.ceil(20_000 ** (2 / 3)))
+    assert sizes.linear_period_before_erratum(**linear) == int(np.floor((40_000 / 3) ** (2 / 3)))
+    assert sizes.linear_discount_before_erratum(**linear) == pytest.approx(1 - (2 / 40_000) ** (2 / 3))
+    assert sizes.linear_period(**linear) == int(np.floor(np.sqrt(2) * np.sqrt(10_000 / 3)))
+    for size in (sizes.kernel_window_before_erratum, sizes.kernel_window):
+        assert size(horizon=50, variation=0.0, gain=1e6) == 50
+
+
 def test_sizes_come_from_the_variation_by_default():
     policy = SlidingWindowGPUCB(ROUGH, horizon=5000, variation=2.0)
     assert policy.window is None
