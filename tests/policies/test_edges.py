@@ -161,6 +161,5 @@ def test_a_solver_that_stops_short_is_said_and_played_on(monkeypatch):
     monkeypatch.setattr("driftbandits.policies.blocks.solve_design", short)
     policy = db.OPKB(ARMS, horizon=100)
     with pytest.warns(ConvergenceWarning, match="stalled on purpose"):
-        for _ in range(50):
-            policy.tell(policy.ask().id, 0.1)
-        assert policy.law().sum() == pytest.approx(1.0)
+        batch = policy.ask(size=50)
+    assert (batch.probabilities > 0).all()
