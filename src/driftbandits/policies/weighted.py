@@ -32,6 +32,7 @@ from driftbandits.policies.optimistic import Optimism
 from driftbandits.types import Floats
 
 _solve_lower = scipy.linalg.blas.dtrsm
+_FEW = 32  # dimensions
 
 
 @dataclass(frozen=True)
@@ -98,6 +99,11 @@ class WeightedGPUCB(Forgetting):
         low_rank = self.width == "two_matrix" or 2 * features.shape[1] < features.shape[0]
         self._features: Floats | None = features if low_rank else None
         self._kernel: Floats | None = None if low_rank else np.asfortranarray(features @ features.T)
+        # in few dimensions both weighted Gram matrices are one small product with all f f', flattened
+        rank = features.shape[1]
+        few = low_rank and rank <= _FEW
+        self._outers: Floats | None = np.einsum("ij,ik->ijk", features, features).reshape(-1, rank**2) if few else None
+        self._log_ridge = math.log(self.ridge)
         self._beliefs: _Beliefs | None = None
 
     # --- time and data ------------------------------------------------------------------------------------------
@@ -107,7 +113,8 @@ class WeightedGPUCB(Forgetting):
 
     def _turn(self) -> None:
         fade = self._eta ** (self.rounds - self._clock)
-        self._weights *= np.array([[fade], [fade * fade], [fade]])
+        self._weights *= fade
+        self._weights[1] *= fade
         self._clock = self.rounds
         self._beliefs = None
 
@@ -118,7 +125,10 @@ class WeightedGPUCB(Forgetting):
         # the clock stands at `ident` while a round's own reward is awaited, further on for a late one; a batch asked
         # ahead of the clock is weighted from where the clock stands
         weight = self._eta ** (self._clock - ident)
-        self._weights[:, arm] += (weight, weight * weight, weight * reward)
+        weights, squared, sums = self._weights
+        weights[arm] += weight
+        squared[arm] += weight * weight
+        sums[arm] += weight * reward
         self._beliefs = None
 
     # --- beliefs ------------------------------------------------------------------------------------------------
@@ -127,7 +137,7 @@ class WeightedGPUCB(Forgetting):
         if self._beliefs is None:
             weights, squared, sums = self._weights
             if self._features is not None:
-                self._beliefs = self._in_features(self._features, weights, squared, sums)
+                self._beliefs = self._in_features(self._features, sums)
             elif self._kernel is not None:
                 self._beliefs = self._in_arms(self._kernel, weights, squared, sums)
         return self._beliefs  # type: ignore[return-value]
@@ -142,7 +152,7 @@ class WeightedGPUCB(Forgetting):
         weighted = _solve_lower(1.0, factor, right[:, None], lower=1)[:, 0]
         variance = kernel.diagonal() - np.einsum("ij,ij->i", explained, explained)
         second = self._arm_factor(kernel, np.sqrt(squared))
-        gain = float(np.log(second.diagonal()).sum()) - 0.5 * len(kernel) * math.log(self.ridge)
+        gain = float(np.log(second.diagonal()).sum()) - 0.5 * len(kernel) * self._log_ridge
         return _Beliefs(mean=explained @ weighted, sd=np.sqrt(np.maximum(variance, 0.0)), gain=gain)
 
     def _arm_factor(self, kernel: Floats, root: Floats) -> Floats:
@@ -151,8 +161,8 @@ class WeightedGPUCB(Forgetting):
         small.T.ravel()[:: len(small) + 1] += self.ridge
         return _cholesky(small)
 
-    def _in_features(self, features: Floats, weights: Floats, squared: Floats, sums: Floats) -> _Beliefs:
-        first, second = self._gram(features, weights), self._gram(features, squared)
+    def _in_features(self, features: Floats, sums: Floats) -> _Beliefs:
+        first, second = self._grams(features)
         factor = _cholesky(first)
         spread = self.ridge * (
             _solve(factor, _solve(factor, second).T)
@@ -164,14 +174,19 @@ class WeightedGPUCB(Forgetting):
         return _Beliefs(
             mean=features @ _solve(factor, features.T @ sums),
             sd=np.sqrt(np.maximum(variance, 0.0)),
-            gain=float(np.log(doubled.diagonal()).sum()) - 0.5 * len(first) * math.log(self.ridge),
+            gain=float(np.log(doubled.diagonal()).sum()) - 0.5 * len(first) * self._log_ridge,
         )
 
-    def _gram(self, features: Floats, weights: Floats) -> Floats:
-        """sum w f f' + lambda I; symmetric, so its transpose is it too, in the order LAPACK wants."""
-        gram = (features.T * weights) @ features
-        gram.ravel()[:: len(gram) + 1] += self.ridge
-        return np.asarray(gram.T)
+    def _grams(self, features: Floats) -> tuple[Floats, Floats]:
+        """V and V2; symmetric, so their transposes are they too, in the order LAPACK wants."""
+        rank = features.shape[1]
+        if self._outers is not None:
+            flat = self._weights[:2] @ self._outers
+        else:
+            flat = np.stack([((features.T * weights) @ features).ravel() for weights in self._weights[:2]])
+        flat[:, :: rank + 1] += self.ridge
+        first, second = flat.reshape(2, rank, rank)
+        return first.T, second.T
 
     def _factor_of(self, beliefs: _Beliefs) -> float:
         return self.scale * confidence_factor(
