@@ -8,8 +8,10 @@ from driftbandits.kernels import kernel_from_config
 from driftbandits.policies import (
     GPUCB,
     OPKB,
+    OPNN,
     POLICIES,
     AdaOPKB,
+    AdaOPNN,
     BanditOverBandit,
     Constants,
     DiscountedLinUCB,
@@ -20,11 +22,13 @@ from driftbandits.policies import (
     LinearExp3,
     LinUCB,
     Master,
+    NeuralUCB,
     Policy,
     RestartGPUCB,
     RestartLinUCB,
     SlidingWindowGPUCB,
     SlidingWindowLinUCB,
+    SlidingWindowNeuralUCB,
     SlidingWindowUCB,
     TimeVaryingGPUCB,
     Uniform,
@@ -34,12 +38,14 @@ from driftbandits.policies import (
     subgaussian_range,
 )
 from driftbandits.simulation import Trace, simulate
+from driftbandits.tangent_kernel import NeuralTangentKernel
 from driftbandits.types import Change, Decision, Decisions
 
 __version__ = "0.1.0"
 
 __all__ = [
     "AdaOPKB",
+    "AdaOPNN",
     "ArmSet",
     "BanditOverBandit",
     "Change",
@@ -57,13 +63,17 @@ __all__ = [
     "LinUCB",
     "LinearExp3",
     "Master",
+    "NeuralTangentKernel",
+    "NeuralUCB",
     "OPKB",
+    "OPNN",
     "POLICIES",
     "Policy",
     "RestartGPUCB",
     "RestartLinUCB",
     "SlidingWindowGPUCB",
     "SlidingWindowLinUCB",
+    "SlidingWindowNeuralUCB",
     "SlidingWindowUCB",
     "Status",
     "TimeVaryingGPUCB",

@@ -9,7 +9,9 @@ from driftbandits.policies.forgetting import RestartGPUCB, RestartLinUCB, Slidin
 from driftbandits.policies.glr import GLRklUCB
 from driftbandits.policies.gpucb import GPUCB, LinUCB
 from driftbandits.policies.master import Master
+from driftbandits.policies.neuralucb import NeuralUCB, SlidingWindowNeuralUCB
 from driftbandits.policies.opkb import OPKB, AdaOPKB
+from driftbandits.policies.opnn import OPNN, AdaOPNN
 from driftbandits.policies.plain import DiscountedUCB, SlidingWindowUCB, Uniform
 from driftbandits.policies.registry import POLICIES, create_policy
 from driftbandits.policies.timevarying import TimeVaryingGPUCB
@@ -18,6 +20,7 @@ from driftbandits.policies.weighted import DiscountedLinUCB, WeightedGPUCB
 
 __all__ = [
     "AdaOPKB",
+    "AdaOPNN",
     "BanditOverBandit",
     "Constants",
     "DiscountedLinUCB",
@@ -29,13 +32,16 @@ __all__ = [
     "LinUCB",
     "LinearExp3",
     "Master",
+    "NeuralUCB",
     "OPKB",
+    "OPNN",
     "POLICIES",
     "Policy",
     "RestartGPUCB",
     "RestartLinUCB",
     "SlidingWindowGPUCB",
     "SlidingWindowLinUCB",
+    "SlidingWindowNeuralUCB",
     "SlidingWindowUCB",
     "TimeVaryingGPUCB",
     "Uniform",

@@ -1,10 +1,13 @@
-"""The block engine of OPKB and ADA-OPKB: laws from optimisation, blocks of doubling size, replays, tests, restarts.
+"""The block engine of OPKB, ADA-OPKB, OPNN and ADA-OPNN: laws from optimisation, replays, tests, restarts.
 
 An epoch runs in blocks j = 0, 1, ... of 2^j E rounds. Block 0 plays the optimal design; block j >= 1 plays a law that
 balances the gaps estimated from the epoch so far against exploration. A watching policy replays earlier laws inside a
 block, compares what every replay says with what the blocks before said, and starts a new epoch when they disagree.
 
+Two parts are exchangeable: whether changes are watched for (`watches`), and where the features come from (`_source`).
+
 symbol     name               shape
+phi^(j)    _source.present    (N, r), for every round of the epoch while block j lasts
 pi(X)      design             (N,)
 P^(m)      laws[m]            (N,)
 S(P^(m))   factors[m]         Cholesky factor, (r, r)
@@ -31,6 +34,7 @@ from driftbandits.linalg import Cholesky
 from driftbandits.policies import state as states
 from driftbandits.policies.base import Policy
 from driftbandits.policies.constants import Constants, Levels, Variant
+from driftbandits.policies.features import FeatureSource, FixedFeatures
 from driftbandits.policies.pending import Feedback, Row
 from driftbandits.schedule import Replay, Schedule, build_schedule, draw_schedule, read_replay
 from driftbandits.seeding import generator_from_state, generator_state, stream
@@ -50,7 +54,7 @@ class OpenReplay:
 
 
 class BlockPolicy(Policy):
-    """OPKB without (`watches = False`) or with change detection; see `OPKB` and `AdaOPKB`."""
+    """Without (`watches = False`) or with change detection; see `OPKB`, `AdaOPKB`, `OPNN` and `AdaOPNN`."""
 
     needs_horizon = True
     counts_masked = False
@@ -90,32 +94,40 @@ class BlockPolicy(Policy):
         self._law_base = 0
         self._tag = 0
         self._laws: list[Floats] = []
+        self._source: FeatureSource
 
     # --- epochs, blocks, stretches ------------------------------------------------------------------------------
 
     def _start(self, horizon: int | None) -> None:
         if horizon is None:
             raise StateError("the block engine needs a horizon")
+        self._source = self._feature_source()
+        self._source.begin()
         regulariser = self.constants.sigma / horizon
         design = self._solve(regulariser)
-        gamma = design.log_det - self.arms.rank * np.log(regulariser)
+        gamma = design.log_det - self._source.first.shape[1] * np.log(regulariser)
         self._prepare(
             self.constants.levels(gamma=float(gamma), horizon=horizon, arms=len(self.arms)), design.probabilities
         )
         self._new_epoch()
 
+    def _feature_source(self) -> FeatureSource:
+        """Where features come from; a subclass may have others than the arms'."""
+        return FixedFeatures(self.arms.features)
+
     def _prepare(self, levels: Levels, design: Floats) -> None:
         """Keep what stays the same through all epochs of a horizon."""
         self._levels = levels
         self._design = design
-        self._design_factor = self._factor(design)
+        self._design_factor = law_factor(self._source.first, design, levels.regulariser)
 
     def _factor(self, law: Floats) -> Cholesky:
-        return law_factor(self.arms.features, law, self._levels.regulariser)
+        return law_factor(self._source.present, law, self._levels.regulariser)
 
     def _new_epoch(self) -> None:
         self._epoch += 1
         self._law_base += len(self._laws)
+        self._source.forget()
         self._laws = []
         self._factors: list[Cholesky] = []
         self._block_sums: list[Sums] = []
@@ -158,19 +170,31 @@ class BlockPolicy(Policy):
     def _next_law(self, block: int) -> Floats:
         """P^(j): the paper's OP on the gaps of the epoch so far, mixed with the optimal design."""
         levels, share = self._levels, self.variant.share
-        estimated = gaps(ips_estimate(self.arms.features, self._factors, merge(self._block_sums)))
+        design = self._renew_features()
+        estimated = gaps(self._ips(merge(self._block_sums)))
         best = self._solve(levels.regulariser, costs=0.5 * levels.beta(block) * estimated).probabilities
         good = np.flatnonzero(estimated <= levels.good_gap(block))
         everyone = len(good) == len(self.arms)
-        spread = self._design if everyone else self._solve(levels.regulariser, candidates=good).probabilities
+        spread = design if everyone else self._solve(levels.regulariser, candidates=good).probabilities
         mixing = levels.mixing(block)
-        law = (1.0 - mixing) * ((1.0 - share) * best + share * spread) + mixing * self._design
+        law = (1.0 - mixing) * ((1.0 - share) * best + share * spread) + mixing * design
         return np.asarray(law / law.sum())
+
+    def _renew_features(self) -> Floats:
+        """Move on to phi^(j), by which all of the epoch is judged from now on; its optimal design over all arms."""
+        if not self._source.advance():
+            return self._design
+        self._factors = [self._factor(law) for law in self._laws]
+        self._references = {}
+        return self._solve(self._levels.regulariser).probabilities
+
+    def _ips(self, told: Sums) -> Floats:
+        return ips_estimate(self._source.present, self._factors, told)
 
     def _solve(self, regulariser: float, *, costs: Floats | None = None, candidates: Ints | None = None) -> Design:
         """The law that `solve_design` finds; where it stops short, its best one, which is still a valid law."""
         try:
-            return solve_design(self.arms, costs=costs, candidates=candidates, regulariser=regulariser)
+            return solve_design(self._source.present, costs=costs, candidates=candidates, regulariser=regulariser)
         except ConvergenceError as error:
             best: Design = error.best
             warnings.warn(f"playing a law with a gap of {best.gap:.2g}: {error}", ConvergenceWarning, stacklevel=2)
@@ -221,6 +245,7 @@ class BlockPolicy(Policy):
         live = feedback.tags >= self._block_tags[0]  # tag -1: a mask had removed mass
         tags, arms = feedback.tags[live], feedback.arms[live]
         laws, rewards = feedback.laws[live] - self._law_base, feedback.rewards[live] / self._scale
+        self._source.observe(arms, rewards)
         blocks = np.searchsorted(self._block_tags, tags, side="right") - 1
         last = len(self._block_sums) - 1
         for item in self._open:  # the present block itself is one of them
@@ -236,14 +261,14 @@ class BlockPolicy(Policy):
             super()._learn_one(row, reward)
             return
         law, value = row.law - self._law_base, reward / self._scale
+        self._source.observe_one(row.arm, value)
         for item in self._open:
             if row.tag >= item.first_tag:
                 item.sums.sums[law, row.arm] += value
                 item.sums.told += 1
 
     def _estimate(self) -> Floats:
-        told = merge(self._block_sums)
-        return ips_estimate(self.arms.features, self._factors, told) * self._scale
+        return self._ips(merge(self._block_sums)) * self._scale
 
     # --- the change test ----------------------------------------------------------------------------------------
 
@@ -253,7 +278,7 @@ class BlockPolicy(Policy):
             told = merge(self._block_sums[: block + 1])
             if told.told == 0:
                 return None
-            self._references[block] = ips_estimate(self.arms.features, self._factors, told)
+            self._references[block] = self._ips(told)
         return self._references[block]
 
     def _test(self, ended: list[OpenReplay]) -> Change | None:
@@ -266,7 +291,7 @@ class BlockPolicy(Policy):
             whole = item.replay.index == block
             if (whole and not self.variant.test_block) or item.sums.told < TOLD_SHARE * length:
                 continue
-            recent = ips_estimate(self.arms.features, self._factors, item.sums)
+            recent = self._ips(item.sums)
             for compared in range(self.variant.lowest_index, block):
                 reference = self._reference(compared)
                 if reference is None:
@@ -310,6 +335,7 @@ class BlockPolicy(Policy):
     def _export(self) -> dict[str, Any]:
         return {
             "levels": dataclasses.asdict(self._levels),
+            "source": self._source.export(),
             "design": self._design.copy(),
             "coins": generator_state(self._coins),
             "epoch": self._epoch,
@@ -342,6 +368,8 @@ class BlockPolicy(Policy):
         laws = state.array("laws", np.float64, (None, size))
         if not len(laws) or (laws < 0).any() or (np.abs(laws.sum(axis=1) - 1.0) > 1e-9).any():
             raise StateError("state.engine.laws are not probability vectors")
+        self._source = self._feature_source()
+        self._source.load(state.reader("source"))
         self._prepare(resolved, state.law("design", size))
         self._coins = generator_from_state(state.raw("coins"))
         self._epoch = state.integer("epoch")
@@ -349,7 +377,7 @@ class BlockPolicy(Policy):
         self._tag = state.integer("tag", low=1)
         self._finished = state.flag("finished")
         self._laws = list(laws)
-        self._factors = [self._design_factor, *(self._factor(law) for law in self._laws[1:])]
+        self._factors = [self._factor(law) for law in self._laws]
         self._references = {}
         self._import_blocks(state)
         self._import_schedule(state)

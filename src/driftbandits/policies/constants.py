@@ -79,6 +79,16 @@ class Constants:
         return cls(sigma=100.0, confidence=1e-4, c0=1.38, c1=0.1, c2=1.81, c3=0.02, c4=0.3125)
 
     @classmethod
+    def published_neural(cls) -> Constants:
+        """The settings of the authors' experiments with ADA-OPNN; they belong with `Variant.published()`."""
+        return cls(sigma=100.0, confidence=1e-4, c0=5.52, c1=0.2, c2=1.81, c3=0.01, c4=0.3125)
+
+    @classmethod
+    def neural(cls) -> Constants:
+        """The default of OPNN and ADA-OPNN."""
+        return cls()
+
+    @classmethod
     def tuned(cls) -> Constants:
         """The default of every field: found by `make tune` on tuning seeds, see `driftbandits.tuning.constants`."""
         return cls()

@@ -107,8 +107,12 @@ class GPUCB(OptimisticPolicy):
         """Features of the regression."""
         return self.arms.points if self._linear else self.arms.features
 
+    def _new_posterior(self) -> ArmPosterior:
+        """The belief of a fresh start."""
+        return ArmPosterior(self._basis(), ridge=self.ridge)
+
     def _start(self, horizon: int | None) -> None:
-        self._posterior = ArmPosterior(self._basis(), ridge=self.ridge)
+        self._posterior = self._new_posterior()
 
     def _factor(self) -> float:
         return self.scale * confidence_factor(
@@ -152,7 +156,7 @@ class GPUCB(OptimisticPolicy):
         return {"posterior": self._posterior.export()}
 
     def _import(self, state: states.Reader) -> None:
-        self._posterior = ArmPosterior(self._basis(), ridge=self.ridge)
+        self._posterior = self._new_posterior()
         self._posterior.load(state.reader("posterior"))
 
     def _gain_at(self, horizon: int) -> float:

@@ -1,13 +1,14 @@
 """Kernel regression on a finite set of arms: one object for the whole GP and linear family.
 
 symbol    name               shape, meaning
+m0        prior_mean         (N,) what the model expects before any reward, 0 unless set
 n         weights            (N,) how often, or with which discounted weight, each arm was seen
 s         sums               (N,) weighted sums of rewards
 lambda    ridge              variance of the noise of the surrogate model
 F         features           (N, r) with F F' = K; the identity in arm coordinates
 W         sum_i n_i f_i f_i' + lambda I
 A         covariance         lambda W^-1 in the coordinates of F; K less what was learned in arm coordinates
-mu        mean               (N,) F A F' s / lambda
+mu        mean               (N,) m0 + F A F' (s - n m0) / lambda
 d         variance           (N,) diagonal of F A F'
 g         information_gain   1/2 log det(I + K n / lambda), the half convention of GP-UCB papers
 
@@ -33,7 +34,7 @@ REFRESH_EVERY = 256  # removals, after which rounding is swept out by a fresh fa
 
 
 class ArmPosterior:
-    """Posterior mean and variance of every arm under GP(0, k) with noise variance `ridge`.
+    """Posterior mean and variance of every arm under GP(m0, k) with noise variance `ridge`.
 
     Adding and removing single observations cost one rank-one update; `refresh` computes everything from (n, s) by a
     Cholesky factorisation. Removal is well posed (n_a >= 1 implies C_aa < lambda) but amplifies rounding, so every
@@ -46,21 +47,31 @@ class ArmPosterior:
     """
 
     def __init__(self, features: Floats, *, ridge: float) -> None:
-        arms, rank = features.shape
+        arms = len(features)
         self.ridge = ridge
+        self.weights: Floats = np.zeros(arms)
+        self.sums: Floats = np.zeros(arms)
+        self._set_prior(features, np.zeros(arms))
+        self.reset()
+
+    def _set_prior(self, features: Floats, prior_mean: Floats) -> None:
+        arms, rank = features.shape
+        self.prior_mean = prior_mean
         self._features: Floats | None = np.ascontiguousarray(features) if 2 * rank < arms else None
         self._prior: Floats = np.eye(rank) if self._features is not None else features @ features.T
         self._prior_variance: Floats = np.einsum("ij,ij->i", features, features)
-        self.weights: Floats = np.zeros(arms)
-        self.sums: Floats = np.zeros(arms)
-        self.reset()
+
+    def rebase(self, features: Floats, prior_mean: Floats) -> None:
+        """Go on with another prior, from the same observations."""
+        self._set_prior(features, prior_mean)
+        self.refresh()
 
     def reset(self) -> None:
         """Forget everything."""
         self.weights[:] = 0.0
         self.sums[:] = 0.0
         self._covariance = np.array(self._prior, order="F")
-        self.mean: Floats = np.zeros(len(self.weights))
+        self.mean: Floats = self.prior_mean.copy()
         self.variance: Floats = self._prior_variance.copy()
         self.information_gain = 0.0
         self._removals = 0
@@ -119,15 +130,16 @@ class ArmPosterior:
 
     def _refresh_arms(self, seen: Any) -> None:
         root = np.sqrt(self.weights[seen])
+        surprise = self.sums[seen] - self.weights[seen] * self.prior_mean[seen]
         small = root[:, None] * self._prior[np.ix_(seen, seen)] * root
         small[np.diag_indices_from(small)] += self.ridge
         factor, info = scipy.linalg.lapack.dpotrf(small, lower=1, clean=1, overwrite_a=1)
         _check(info)
         explained, _ = scipy.linalg.lapack.dtrtrs(factor, root[:, None] * self._prior[seen], lower=1)
-        weighted, _ = scipy.linalg.lapack.dtrtrs(factor, (self.sums[seen] / root)[:, None], lower=1)
+        weighted, _ = scipy.linalg.lapack.dtrtrs(factor, (surprise / root)[:, None], lower=1)
         self._covariance = np.asfortranarray(self._prior - explained.T @ explained)
         self.variance = self._covariance.diagonal().copy()
-        self.mean = explained.T @ weighted[:, 0]
+        self.mean = self.prior_mean + explained.T @ weighted[:, 0]
         self.information_gain = float(np.log(factor.diagonal()).sum()) - 0.5 * len(seen) * math.log(self.ridge)
 
     def _refresh_features(self, seen: Any, features: Floats) -> None:
@@ -141,8 +153,9 @@ class ArmPosterior:
         self._covariance = np.asfortranarray(self.ridge * inverse)
         spread, _ = scipy.linalg.lapack.dtrtrs(factor, features.T, lower=1)
         self.variance = self.ridge * np.einsum("ij,ij->j", spread, spread)
-        coefficients, _ = scipy.linalg.lapack.dpotrs(factor, played.T @ self.sums[seen], lower=1)
-        self.mean = features @ coefficients
+        surprise = self.sums[seen] - self.weights[seen] * self.prior_mean[seen]
+        coefficients, _ = scipy.linalg.lapack.dpotrs(factor, played.T @ surprise, lower=1)
+        self.mean = self.prior_mean + features @ coefficients
         self.information_gain = float(np.log(factor.diagonal()).sum()) - 0.5 * len(gram) * math.log(self.ridge)
 
     def export(self) -> dict[str, Any]:

@@ -15,7 +15,9 @@ from driftbandits.policies.forgetting import RestartGPUCB, RestartLinUCB, Slidin
 from driftbandits.policies.glr import GLRklUCB
 from driftbandits.policies.gpucb import GPUCB, LinUCB
 from driftbandits.policies.master import Master
+from driftbandits.policies.neuralucb import NeuralUCB, SlidingWindowNeuralUCB
 from driftbandits.policies.opkb import OPKB, AdaOPKB
+from driftbandits.policies.opnn import OPNN, AdaOPNN
 from driftbandits.policies.plain import DiscountedUCB, SlidingWindowUCB, Uniform
 from driftbandits.policies.timevarying import TimeVaryingGPUCB
 from driftbandits.policies.triggered import EventTriggeredGPUCB
@@ -24,6 +26,8 @@ from driftbandits.policies.weighted import DiscountedLinUCB, WeightedGPUCB
 _ALL: tuple[type[Policy], ...] = (
     OPKB,
     AdaOPKB,
+    OPNN,
+    AdaOPNN,
     GPUCB,
     RestartGPUCB,
     SlidingWindowGPUCB,
@@ -37,6 +41,8 @@ _ALL: tuple[type[Policy], ...] = (
     LinearExp3,
     Master,
     BanditOverBandit,
+    NeuralUCB,
+    SlidingWindowNeuralUCB,
     SlidingWindowUCB,
     DiscountedUCB,
     GLRklUCB,

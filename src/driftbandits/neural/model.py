@@ -1,0 +1,176 @@
+"""A network as a source of features for a fixed set of arms, before and after training on what was seen of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from driftbandits.arms import ArmSet
+from driftbandits.errors import InputError
+from driftbandits.neural.arrays import Arrays, NumpyArrays
+from driftbandits.neural.inputs import on_sphere
+from driftbandits.neural.network import Network, Training, train
+from driftbandits.neural.tangent import NeuralTangentKernel, tangent_gram
+from driftbandits.types import Floats, read_only
+
+INFINITE = "infinite"
+Width = int | Literal["infinite"]
+Rate = float | Literal["auto"]
+
+
+@dataclass(frozen=True)
+class NetworkView:
+    """What a network says of the arms.
+
+    features : (N, r), their products are the tangent kernel divided by `scale`
+    outputs : (N,), f(x; W)
+    scale : what the tangent kernel was divided by
+    """
+
+    features: Floats
+    outputs: Floats
+    scale: float
+
+
+@dataclass
+class ArmsSeen:
+    """How often each arm was seen and the sum of its rewards: all that training needs of the past."""
+
+    counts: Floats
+    sums: Floats
+
+    @classmethod
+    def none(cls, size: int) -> ArmsSeen:
+        """Nothing seen of `size` arms."""
+        return cls(np.zeros(size), np.zeros(size))
+
+    def add(self, arm: int, reward: float) -> None:
+        """Take in one reward."""
+        self.counts[arm] += 1.0
+        self.sums[arm] += reward
+
+    def add_many(self, arms: npt.NDArray[np.int64], rewards: Floats) -> None:
+        """Take in rewards in their order, with the same bits as one by one."""
+        np.add.at(self.counts, arms, 1.0)
+        np.add.at(self.sums, arms, rewards)
+
+    @property
+    def means(self) -> Floats:
+        """Mean reward of each arm, 0 where none was seen."""
+        return np.asarray(self.sums / np.maximum(self.counts, 1.0))
+
+
+class NetworkModel:
+    """A network on the arms' points, at its initial weights and trained.
+
+    Parameters
+    ----------
+    points : (N, d), brought to the unit sphere by `on_sphere`
+    seed : of the initial weights
+    width, depth : m and the number of weight matrices; "infinite" is the limit of all widths, whose features are those
+        of `NeuralTangentKernel(depth)` and are not moved by training
+    steps, learning_rate, weight_decay : J, eta and lambda of `train`
+    symmetric : start from a network whose output is 0
+    normalise : divide the tangent kernel by its largest k(x, x), which is about `depth`
+    device : None for NumPy, or a torch device such as "cpu" or "cuda"
+    """
+
+    def __init__(
+        self,
+        points: Floats,
+        *,
+        seed: int,
+        width: Width,
+        depth: int,
+        steps: int,
+        learning_rate: Rate,
+        weight_decay: float,
+        symmetric: bool = False,
+        normalise: bool = True,
+        device: str | None = None,
+    ) -> None:
+        self.points = on_sphere(points)
+        self.seed, self.width, self.depth, self.symmetric = seed, width, depth, symmetric
+        self.steps, self.learning_rate, self.weight_decay = steps, learning_rate, weight_decay
+        self.normalise, self.device = normalise, device
+        self.arrays: Arrays = NumpyArrays() if device is None else _torch_arrays(device)
+
+    @cached_property
+    def start(self) -> Network:
+        """The network at its initial weights W^(0)."""
+        if self.width == INFINITE:
+            raise InputError("a network of infinite width has no weights")
+        return Network.initial(
+            dimension=self.points.shape[1],
+            width=int(self.width),
+            depth=self.depth,
+            seed=self.seed,
+            symmetric=self.symmetric,
+            arrays=self.arrays,
+        )
+
+    @property
+    def shapes(self) -> list[tuple[int, int]]:
+        """Shapes of the weight matrices."""
+        return [(len(w), int(w.shape[1])) for w in self.start.weights]
+
+    @cached_property
+    def start_gram(self) -> Floats:
+        """Tangent kernel at W^(0), as it is, shape (N, N)."""
+        if self.width == INFINITE:
+            return np.asarray(NeuralTangentKernel(self.depth)(self.points))
+        return tangent_gram(self.start, self.points)
+
+    @cached_property
+    def initial(self) -> NetworkView:
+        """The view at W^(0)."""
+        outputs = np.zeros(len(self.points)) if self.width == INFINITE else self.start.outputs(self.points)
+        return self._view(self.start_gram, outputs)
+
+    def train(self, seen: ArmsSeen) -> Training:
+        """The network trained from W^(0) on everything `seen`."""
+        return train(
+            self.start,
+            self.points,
+            seen.counts,
+            seen.means,
+            gram=self.start_gram,
+            steps=self.steps,
+            learning_rate=self.learning_rate,
+            weight_decay=self.weight_decay,
+        )
+
+    def view(self, network: Network) -> NetworkView:
+        """What `network` says of the arms."""
+        return self._view(tangent_gram(network, self.points), network.outputs(self.points))
+
+    def _view(self, gram: Floats, outputs: Floats) -> NetworkView:
+        scale = float(gram.diagonal().max()) if self.normalise else 1.0
+        features = ArmSet(self.points, kernel=gram / scale).features
+        return NetworkView(features, read_only(outputs), scale)
+
+    def check_rate(self, rounds: int) -> None:
+        """Refuse a fixed step size that could diverge within `rounds` rounds, all of them on the worst arm."""
+        if self.learning_rate == "auto" or self.width == INFINITE:
+            return
+        worst = float(self.start_gram.diagonal().max())
+        bound = 2.0 / (int(self.width) * (self.weight_decay + rounds * worst))
+        if self.learning_rate >= bound:
+            raise InputError(
+                f"learning_rate={self.learning_rate:g} can make training diverge within {rounds:,} rounds (the bound "
+                f"is {bound:.2g}); use learning_rate='auto' or at most {0.5 * bound:.2g}"
+            )
+
+    def restore(self, weights: list[npt.NDArray[Any]]) -> Network:
+        """A network with stored weights."""
+        return Network([self.arrays.take(w) for w in weights], self.arrays)
+
+
+def _torch_arrays(device: str) -> Arrays:
+    from driftbandits.neural.torch_arrays import TorchArrays
+
+    return TorchArrays(device)

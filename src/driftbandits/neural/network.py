@@ -1,0 +1,237 @@
+"""A fully connected ReLU network and its training by gradient descent on per-arm counts and means.
+
+symbol   name           shape
+m        width
+L        depth          number of weight matrices
+W_l      weights[l-1]   (m, d), then L - 2 of (m, m), then (1, m)
+H_l      entering[l]    (N, .) what enters layer l + 1: the points, then relu(H W')
+Delta_l  deltas[l-1]    (N, m) derivative of f / sqrt(m) with respect to what layer l gives before its relu
+f        outputs        (N,) sqrt(m) W_L relu(W_(L-1) ... relu(W_1 x))
+n, y     counts, means  (N,) how often each point was seen, and its mean reward
+lambda   weight_decay
+
+The loss over rounds, 1/2 sum_t (f(x_t) - y_t)^2 + m lambda / 2 ||W - W0||^2, is up to a constant the loss over arms,
+1/2 sum_i n_i (f(x_i) - y_i)^2 + m lambda / 2 ||W - W0||^2: a step costs N rows whatever the number of rounds.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from driftbandits.errors import ConvergenceError, ConvergenceWarning, InputError
+from driftbandits.neural.arrays import Array, Arrays, NumpyArrays
+from driftbandits.seeding import stream
+from driftbandits.types import Floats
+
+Weights = list[npt.NDArray[Any]]
+_HALVINGS = 30  # of a step size that made the loss rise; by then it is a billionth
+_SAFETY = 0.5  # share of the largest stable step that "auto" takes: 1 / L of a loss with curvature L
+
+
+class Network:
+    """Weights of one network, in the place `arrays` keeps them. Nothing here changes them but `train`."""
+
+    def __init__(self, weights: list[Array], arrays: Arrays) -> None:
+        self.weights = weights
+        self.arrays = arrays
+        self.width = int(weights[-1].shape[1])
+
+    @classmethod
+    def initial(
+        cls,
+        *,
+        dimension: int,
+        width: int,
+        depth: int,
+        seed: int,
+        symmetric: bool = False,
+        arrays: Arrays | None = None,
+    ) -> Network:
+        """A network with entries N(0, 2 / m) from the streams (seed, "network", layer).
+
+        `symmetric`: two copies of a network of half the width whose outputs cancel, so that f = 0 at the start.
+        """
+        place = NumpyArrays() if arrays is None else arrays
+        return cls([place.take(w) for w in initial_weights(dimension, width, depth, seed, symmetric)], place)
+
+    def copy(self) -> Network:
+        """A network of its own with the same weights."""
+        return Network([self.arrays.take(self.arrays.give(w)) for w in self.weights], self.arrays)
+
+    def outputs(self, points: Floats) -> Floats:
+        """f(x; W) of every point, shape (N,)."""
+        entering = self.activations(self.arrays.take(points))
+        return math.sqrt(self.width) * self.arrays.read_out(entering[-1], self.weights[-1])
+
+    def activations(self, points: Array, room: list[Array] | None = None) -> list[Array]:
+        """What enters each layer, `points` first; written into `room` if given."""
+        entering = [points]
+        for number, W in enumerate(self.weights[:-1]):
+            out = self.arrays.empty(len(points), len(W)) if room is None else room[number]
+            self.arrays.activate(entering[-1], W, out)
+            entering.append(out)
+        return entering
+
+    def sweep(self, points: Floats) -> tuple[list[Array], list[Array]]:
+        """One pass forward and one back: what enters each layer, and the deltas of every layer but the last."""
+        entering = self.activations(self.arrays.take(points))
+        ones = self.arrays.take(np.ones((len(points), 1)))
+        deltas = [self.arrays.empty(len(points), len(W)) for W in self.weights[:-1]]
+        self.arrays.spread(ones, self.weights[-1], entering[-1], deltas[-1])
+        for layer in range(len(deltas) - 1, 0, -1):
+            self.arrays.send_back(deltas[layer], self.weights[layer], entering[layer], deltas[layer - 1])
+        return entering, deltas
+
+
+def initial_weights(dimension: int, width: int, depth: int, seed: int, symmetric: bool = False) -> Weights:
+    """The weights of `Network.initial` in single precision, on the host."""
+    if depth < 2 or width < 1:
+        raise InputError(
+            f"a network needs a depth of at least 2 and a width of at least 1, got {depth!r} and {width!r}"
+        )
+    shapes = [(width, dimension)] + [(width, width)] * (depth - 2) + [(1, width)]
+    if symmetric:
+        return _mirrored(shapes, seed)
+    return [_normals(shape, 2.0 / width, seed, layer) for layer, shape in enumerate(shapes)]
+
+
+def _normals(shape: tuple[int, int], variance: float, seed: int, layer: int) -> npt.NDArray[np.float32]:
+    draws = stream(seed, "network", layer).standard_normal(shape, dtype=np.float32)
+    draws *= np.float32(math.sqrt(variance))
+    return draws
+
+
+def _mirrored(shapes: list[tuple[int, int]], seed: int) -> Weights:
+    """W_1 = (W; W), inner layers diag(W, W), last (w, -w): the two halves see the same and cancel at the end."""
+    width = shapes[-1][1]
+    if width % 2:
+        raise InputError(f"a symmetric network needs an even width, got {width!r}")
+    half = width // 2
+    first = _normals((half, shapes[0][1]), 2.0 / width, seed, 0)
+    weights: Weights = [np.vstack([first, first])]
+    for layer in range(1, len(shapes) - 1):
+        block = _normals((half, half), 4.0 / width, seed, layer)
+        whole = np.zeros((width, width), dtype=np.float32)
+        whole[:half, :half] = block
+        whole[half:, half:] = block
+        weights.append(whole)
+    last = _normals((1, half), 2.0 / width, seed, len(shapes) - 1)
+    return [*weights, np.hstack([last, -last])]
+
+
+# --- training ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Training:
+    """A trained network and how it went: the step size used, and the data part of the loss before and after."""
+
+    network: Network
+    learning_rate: float
+    loss_before: float
+    loss_after: float
+
+
+def largest_step(gram: Floats, counts: Floats, *, width: int, weight_decay: float) -> float:
+    """Step sizes below this are stable where training starts: 2 / (m (lambda + lambda_max(sqrt n K sqrt n))).
+
+    `gram` is `tangent_gram` at the weights where training starts. The loss there has curvature
+    m (lambda + lambda_max), and gradient descent on a curvature of C diverges from 2 / C on.
+
+    >>> largest_step(np.eye(2), np.array([3.0, 0.0]), width=10, weight_decay=1.0)
+    0.05
+    """
+    root = np.sqrt(counts)
+    top = float(np.linalg.eigvalsh(root[:, None] * gram * root)[-1]) if len(root) else 0.0
+    return 2.0 / (width * (weight_decay + max(top, 0.0)))
+
+
+def train(
+    start: Network,
+    points: Floats,
+    counts: Floats,
+    means: Floats,
+    *,
+    gram: Floats,
+    steps: int,
+    learning_rate: float | Literal["auto"] = "auto",
+    weight_decay: float,
+) -> Training:
+    """TrainNN: `steps` full-batch gradient steps from `start` on points seen `counts` times with mean reward `means`.
+
+    `gram` is `tangent_gram(start, points)`. A step size of `largest_step` or more is an InputError; "auto" takes half
+    of it. The bound holds where training starts: should the loss rise above its start later on, training begins again
+    with half the step size and a ConvergenceWarning, so that the weights returned are always finite.
+    """
+    seen = np.flatnonzero(counts > 0)
+    points, counts, means, gram = points[seen], counts[seen], means[seen], gram[np.ix_(seen, seen)]
+    bound = largest_step(gram, counts, width=start.width, weight_decay=weight_decay)
+    rate = _SAFETY * bound if learning_rate == "auto" else float(learning_rate)
+    if not 0.0 < rate < bound:
+        raise InputError(
+            f"learning_rate {learning_rate!r} would make training diverge; use 'auto' or at most {_SAFETY * bound:.2g}"
+        )
+    for _ in range(_HALVINGS):
+        found = _descend(start, points, counts, means, steps=steps, rate=rate, decay=rate * start.width * weight_decay)
+        if found is not None:
+            return found
+        warnings.warn(
+            f"training with step size {rate:.2g} made the loss rise; trying again with half of it",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+        rate /= 2.0
+    raise ConvergenceError(
+        "no step size made the loss fall; check that rewards and points are of usual size", best=start
+    )
+
+
+def _descend(
+    start: Network, points: Floats, counts: Floats, means: Floats, *, steps: int, rate: float, decay: float
+) -> Training | None:
+    """The steps themselves; None as soon as the data part of the loss exceeds the whole loss at the start."""
+    network, arrays, root = start.copy(), start.arrays, math.sqrt(start.width)
+    inputs = arrays.take(points)
+    activations = [arrays.empty(len(points), len(W)) for W in network.weights[:-1]]
+    deltas = [arrays.empty(len(points), len(W)) for W in network.weights[:-1]]
+    before = loss = math.inf
+    slack = 1e-12 * float(counts.sum())  # outputs are in single precision
+    for step in range(steps + 1):
+        entering = network.activations(inputs, activations)
+        error = root * arrays.read_out(entering[-1], network.weights[-1]) - means
+        loss = 0.5 * float(counts @ (error * error))
+        before = loss if step == 0 else before
+        if not loss <= before * (1.0 + 1e-6) + slack:  # also where it is not a number
+            return None
+        if step < steps:
+            pull = arrays.take((root * counts * error)[:, None])
+            _step(network, start, entering, pull, deltas, rate=rate, decay=decay)
+    return Training(network, rate, before, loss)
+
+
+def _step(
+    network: Network,
+    start: Network,
+    entering: list[Array],
+    pull: Array,
+    deltas: list[Array],
+    *,
+    rate: float,
+    decay: float,
+) -> None:
+    """One gradient step, from the last layer to the first; a layer sends back before it moves."""
+    arrays, weights = network.arrays, network.weights
+    coming = pull
+    for layer in range(len(weights) - 1, -1, -1):
+        W, below = weights[layer], deltas[layer - 1] if layer else None
+        if below is not None:
+            send = arrays.spread if layer == len(weights) - 1 else arrays.send_back
+            send(coming, W, entering[layer], below)
+        arrays.descend(W, start.weights[layer], coming, entering[layer], rate=rate, decay=decay)
+        coming = below

@@ -1,0 +1,145 @@
+"""Where the block engine's features come from: fixed by a kernel, or those of a network trained from block to block."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from driftbandits.errors import StateError
+from driftbandits.neural import ArmsSeen, NetworkModel
+from driftbandits.neural.network import Network
+from driftbandits.policies import state as states
+from driftbandits.types import Floats, Ints
+
+
+class FeatureSource(Protocol):
+    """The part of the block engine that gives phi^(j)."""
+
+    first: Floats  # phi^(0), (N, r)
+    present: Floats  # phi^(j) of the present block, (N, r')
+
+    def begin(self) -> None:
+        """Find phi^(0)."""
+
+    def forget(self) -> None:
+        """A new epoch begins: back to phi^(0), with nothing seen."""
+
+    def observe(self, arms: Ints, rewards: Floats) -> None:
+        """Rewards of the present epoch, in the order of their rounds."""
+
+    def observe_one(self, arm: int, reward: float) -> None:
+        """One reward of the present epoch."""
+
+    def advance(self) -> bool:
+        """A new block begins: find its features; whether they are others than before."""
+
+    def export(self) -> dict[str, Any]:
+        """What `load` needs, as JSON values and arrays."""
+
+    def load(self, state: states.Reader) -> None:
+        """Inverse of `export`."""
+
+
+class FixedFeatures:
+    """Features that never change."""
+
+    def __init__(self, features: Floats) -> None:
+        self.first = self.present = features
+
+    def begin(self) -> None:
+        """They are there."""
+
+    def forget(self) -> None:
+        """Nothing was kept."""
+
+    def observe(self, arms: Ints, rewards: Floats) -> None:
+        """Rewards do not matter."""
+
+    def observe_one(self, arm: int, reward: float) -> None:
+        """Rewards do not matter."""
+
+    def advance(self) -> bool:
+        """Never."""
+        return False
+
+    def export(self) -> dict[str, Any]:
+        """The arms have them."""
+        return {}
+
+    def load(self, state: states.Reader) -> None:
+        """Nothing is stored."""
+
+
+class NetworkFeatures:
+    """Tangent features of a network that (if it `trains`) is trained anew from W^(0) at the start of every block.
+
+    The state stores features beside the trained weights: recomputed with another number of BLAS threads they could
+    differ in the last bit.
+    """
+
+    first: Floats
+    present: Floats
+
+    def __init__(self, model: NetworkModel, *, trains: bool) -> None:
+        self.model = model
+        self.trains = trains
+        self.trained: Network | None = None
+        self.trainings = 0
+        self.seen = ArmsSeen.none(len(model.points))
+
+    def begin(self) -> None:
+        """Draw W^(0), or take it from an earlier start."""
+        self.first = self.present = self.model.initial.features
+
+    def forget(self) -> None:
+        """Back to W^(0)."""
+        self.present = self.first
+        self.trained = None
+        self.seen = ArmsSeen.none(len(self.model.points))
+
+    def observe(self, arms: Ints, rewards: Floats) -> None:
+        """Add to the sums that training needs."""
+        self.seen.add_many(arms, rewards)
+
+    def observe_one(self, arm: int, reward: float) -> None:
+        """Add one."""
+        self.seen.add(arm, reward)
+
+    def advance(self) -> bool:
+        """Train on the epoch so far, if anything of it was told."""
+        if not self.trains or not self.seen.counts.any():
+            return False
+        self.trained = self.model.train(self.seen).network
+        self.trainings += 1
+        self.present = self.model.view(self.trained).features
+        return True
+
+    def export(self) -> dict[str, Any]:
+        """Features, sums, and the trained weights; the initial ones follow from the seed."""
+        weights = [] if self.trained is None else [self.model.arrays.give(w).copy() for w in self.trained.weights]
+        return {
+            "first": self.first.copy(),
+            "present": None if self.trained is None else self.present.copy(),
+            "weights": [{"layer": w} for w in weights],
+            "trainings": self.trainings,
+            "counts": self.seen.counts.copy(),
+            "sums": self.seen.sums.copy(),
+        }
+
+    def load(self, state: states.Reader) -> None:
+        """Inverse of `export`."""
+        size = len(self.model.points)
+        self.first = self.present = state.array("first", np.float64, (size, None))
+        weights = [item.array("layer", np.float32, (None, None)) for item in state.readers("weights")]
+        if weights:
+            shapes = [w.shape for w in weights]
+            if shapes != self.model.shapes:
+                raise StateError(f"state.engine.source.weights have shapes {shapes}, wanted {self.model.shapes}")
+            self.trained = self.model.restore(weights)
+            self.present = state.array("present", np.float64, (size, None))
+        self.trainings = state.integer("trainings")
+        self.seen.counts = state.array("counts", np.float64, (size,))
+        self.seen.sums = state.array("sums", np.float64, (size,))
+        if (self.seen.counts < 0).any():
+            raise StateError("state.engine.source.counts must not be negative")
