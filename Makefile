@@ -54,6 +54,7 @@ bench: .venv/ready
 
 tune: .venv/ready
 	$(BIN)/python -m driftbandits.cli tune constants
+	$(BIN)/python -m driftbandits.cli tune neural
 
 clean:
 	rm -rf .venv .venv-core build results

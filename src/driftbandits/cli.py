@@ -20,7 +20,7 @@ try:
     from driftbandits.plots.data import ranked_regret, regret_curves
     from driftbandits.plots.figures import ranking_figure, regret_figure
     from driftbandits.tuning.comparison import tune_comparison, tuned_specs
-    from driftbandits.tuning.constants import tune_constants
+    from driftbandits.tuning.constants import SEARCHED, tune_constants
     from driftbandits.tuning.spaces import FAMILIES
 except ModuleNotFoundError as error:
     raise MissingExtraError(str(error.name), extra="experiments", purpose="the command line") from None
@@ -29,7 +29,7 @@ except ModuleNotFoundError as error:
 def reproduce(ids: Sequence[str], *, out: Path, jobs: int, seeds: int | None) -> None:
     """Run experiments of the catalogue; write tables and the regret figure to `out`; print the summary."""
     experiments = [find_experiment(name) for name in dict.fromkeys(ids or EXPERIMENTS)]
-    cells = [cell for experiment in experiments for cell in cells_of(experiment, seeds=experiment.seeds[:seeds])]
+    cells = [cell for experiment in experiments for cell in cells_of(experiment, seeds=seeds)]
     out.mkdir(parents=True, exist_ok=True)
     begun = time.perf_counter()
     with progress_bar(len(cells), "runs") as advance:
@@ -70,7 +70,7 @@ def reproduce(ids: Sequence[str], *, out: Path, jobs: int, seeds: int | None) ->
 def compare(*, out: Path, jobs: int, seeds: int | None) -> None:
     """Play all policies, with the settings found for them, on the comparison worlds; write table and figure."""
     experiments = [e for dimension in DIMENSIONS for e in comparison(dimension, tuned_specs(dimension))]
-    cells = [cell for experiment in experiments for cell in cells_of(experiment, seeds=experiment.seeds[:seeds])]
+    cells = [cell for experiment in experiments for cell in cells_of(experiment, seeds=seeds)]
     out.mkdir(parents=True, exist_ok=True)
     with progress_bar(len(cells), "runs") as advance:
         results = run_cells(cells, jobs=jobs, progress=advance)
@@ -121,7 +121,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     against.add_argument("--jobs", type=int, default=-1, help="processes; -1: one a core")
     against.add_argument("--seeds", type=_positive, default=None, help="only the first so many seeds")
     tuning = commands.add_parser("tune", help="search settings on tuning seeds")
-    tuning.add_argument("study", choices=["constants", "comparison"], help="ADA-OPKB's default, or every policy alike")
+    tuning.add_argument(
+        "study", choices=[*SEARCHED, "comparison"], help="the default of ADA-OPKB or ADA-OPNN, or all alike"
+    )
     tuning.add_argument("labels", nargs="*", help="comparison: only these policies")
     tuning.add_argument("--out", type=Path, default=Path("results/tune"), help="folder for what was found")
     tuning.add_argument("--jobs", type=int, default=-1, help="processes; -1: one a core")
@@ -131,8 +133,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             reproduce(options.ids, out=options.out, jobs=options.jobs, seeds=options.seeds)
         elif options.command == "compare":
             compare(out=options.out, jobs=options.jobs, seeds=options.seeds)
-        elif options.study == "constants":
-            tune_constants(out=options.out, jobs=options.jobs)
+        elif options.study in SEARCHED:
+            tune_constants(options.study, out=options.out, jobs=options.jobs)
         else:
             tune_comparison(out=options.out / "tuned.json", labels=options.labels, jobs=options.jobs)
     except DriftbanditsError as error:

@@ -74,7 +74,10 @@ def test_tuning_and_evaluation_seeds_are_apart():
     assert not set(TUNING_SEEDS) & set(EVALUATION_SEEDS)
     for experiment in EXPERIMENTS.values():
         assert not set(experiment.seeds) & set(TUNING_SEEDS)
-        assert len(cells_of(experiment)) == 25 * len(experiment.policies)
+        runs = [len(experiment.seeds) if p.seeds is None else p.seeds for p in experiment.policies]
+        assert len(cells_of(experiment)) == sum(runs)
+        assert min(runs) >= 8
+        assert len(cells_of(experiment, seeds=2)) == 2 * len(experiment.policies)
 
 
 @pytest.mark.parametrize("label", SPACES)
@@ -115,9 +118,23 @@ def test_unknown_experiment_is_answered_with_the_nearest():
         find_experiment("switchin/1")
 
 
-def test_reproduce_writes_table_and_figure(tmp_path, capsys):
-    assert main(["reproduce", "switching/1", "--seeds", "2", "--jobs", "1", "--out", str(tmp_path)]) == 0
+def test_reproduce_writes_table_and_figure(tmp_path, capsys, monkeypatch):
+    small = Experiment(
+        id="small",
+        title="Small",
+        environment="cosine/slow",
+        settings={"horizon": 1500, "size": 15},
+        policies=(
+            PolicySpec("ADA-OPKB", "AdaOPKB"),
+            PolicySpec("ADA-OPNN", "AdaOPNN", {"width": 16, "steps": 5}, seeds=1),
+        ),
+    )
+    monkeypatch.setitem(EXPERIMENTS, "small", small)
+    assert main(["reproduce", "small", "--seeds", "2", "--jobs", "1", "--out", str(tmp_path)]) == 0
     printed = capsys.readouterr().out
+    assert "| small | ADA-OPKB | 2 |" in printed
+    assert "| small | ADA-OPNN | 1 |" in printed
+    assert "| drift |" in printed
     assert str(tmp_path / "summary.md") in printed
     assert {p.name for p in tmp_path.iterdir()} == {
         "cells.parquet",
@@ -129,7 +146,7 @@ def test_reproduce_writes_table_and_figure(tmp_path, capsys):
         "run.json",
     }
     assert (tmp_path / "regret.png").stat().st_size > 20_000
-    assert json.loads((tmp_path / "run.json").read_text())["experiments"] == ["switching/1"]
+    assert json.loads((tmp_path / "run.json").read_text())["experiments"] == ["small"]
 
 
 def test_command_line_errors(capsys):
@@ -184,10 +201,11 @@ def test_committed_settings_serve_every_policy_of_the_comparison():
             create_policy(spec.name, ArmSet(np.eye(3)), horizon=100, seed=0, **spec.settings)
 
 
-def test_tuning_the_constants_prints_the_best(tmp_path, capsys, monkeypatch):
+@pytest.mark.parametrize("study", ["constants", "neural"])
+def test_tuning_the_constants_prints_the_best(study, tmp_path, capsys, monkeypatch):
     world = World("switching/1", {"horizon": 400, "switches": (200,), "size": 15})
     monkeypatch.setattr("driftbandits.tuning.constants.RUNGS", ((4, 1), (2, 2)))
     monkeypatch.setattr("driftbandits.tuning.constants.WORLDS", (world,))
-    assert main(["tune", "constants", "--jobs", "1", "--out", str(tmp_path)]) == 0
+    assert main(["tune", study, "--jobs", "1", "--out", str(tmp_path)]) == 0
     assert "best of 4 points: Constants(" in capsys.readouterr().out
-    assert len((tmp_path / "constants.csv").read_text().splitlines()) == 5
+    assert len((tmp_path / f"{study}.csv").read_text().splitlines()) == 5

@@ -19,11 +19,12 @@ TUNING_SEEDS = tuple(range(1_000_000, 1_000_064))
 
 @dataclass(frozen=True)
 class PolicySpec:
-    """A policy as a figure shows it: its label, registered name and settings."""
+    """A policy as a figure shows it: its label, registered name and settings; `seeds`: only the first so many."""
 
     label: str
     name: str
     settings: Mapping[str, Any] = field(default_factory=dict)
+    seeds: int | None = None
 
 
 @dataclass(frozen=True)
@@ -38,11 +39,27 @@ class Experiment:
     seeds: tuple[int, ...] = EVALUATION_SEEDS
 
 
+NEURAL_SEEDS = 8  # a run of a trained network takes the better part of a minute
+
 ADA_OPKB = PolicySpec("ADA-OPKB", "AdaOPKB")
 ADA_OPKB_PUBLISHED = PolicySpec(
     "ADA-OPKB (published)", "AdaOPKB", {"constants": Constants.published(), "variant": Variant.published()}
 )
 OPKB_PLAIN = PolicySpec("OPKB", "OPKB")
+ADA_OPNN = PolicySpec("ADA-OPNN", "AdaOPNN", seeds=NEURAL_SEEDS)
+ADA_OPNN_PUBLISHED = PolicySpec(
+    "ADA-OPNN (published)",
+    "AdaOPNN",
+    {"constants": Constants.published_neural(), "variant": Variant.published(), "learning_rate": 1e-8},
+    seeds=NEURAL_SEEDS,
+)
+# The authors' settings for the stationary cosine bandit; SW-GPUCB without a window is GPUCB.
+STATIONARY = {
+    "constants": Constants.published_neural(c1=0.3),
+    "variant": Variant.published(),
+    "learning_rate": 1e-8,
+}
+PUBLISHED_GPUCB = {"ridge": 0.05, "scale": 0.2}
 
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.id: experiment
@@ -52,14 +69,36 @@ EXPERIMENTS: dict[str, Experiment] = {
             title="Environment 1: one switch",
             environment="switching/1",
             settings={"dimension": 10, "horizon": 10_000},
-            policies=(ADA_OPKB, ADA_OPKB_PUBLISHED, OPKB_PLAIN),
+            policies=(ADA_OPKB, ADA_OPKB_PUBLISHED, ADA_OPNN, ADA_OPNN_PUBLISHED, OPKB_PLAIN),
         ),
         Experiment(
             id="switching/2",
             title="Environment 2: two switches",
             environment="switching/2",
             settings={"dimension": 10, "horizon": 10_000},
-            policies=(ADA_OPKB, ADA_OPKB_PUBLISHED, OPKB_PLAIN),
+            policies=(ADA_OPKB, ADA_OPKB_PUBLISHED, ADA_OPNN, ADA_OPNN_PUBLISHED, OPKB_PLAIN),
+        ),
+        Experiment(
+            id="cosine/stationary",
+            title="Stationary cosine bandit",
+            environment="cosine/stationary",
+            settings={"horizon": 10_000},
+            policies=(
+                PolicySpec("OPNN", "OPNN", seeds=NEURAL_SEEDS),
+                PolicySpec("OPNN0", "OPNN", {"train": False}),
+                PolicySpec("OPNN (published)", "OPNN", STATIONARY, seeds=NEURAL_SEEDS),
+                PolicySpec("OPNN0 (published)", "OPNN", {**STATIONARY, "train": False}),
+                OPKB_PLAIN,
+                PolicySpec("GPUCB", "GPUCB", PUBLISHED_GPUCB),
+            ),
+            seeds=tuple(range(50)),
+        ),
+        Experiment(
+            id="cosine/slow",
+            title="Slowly varying cosine bandit",
+            environment="cosine/slow",
+            settings={"horizon": 10_000},
+            policies=(ADA_OPKB, ADA_OPKB_PUBLISHED, ADA_OPNN, ADA_OPNN_PUBLISHED),
         ),
     )
 }

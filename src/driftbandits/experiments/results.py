@@ -9,6 +9,8 @@ import pandas as pd
 
 from driftbandits.experiments.runner import CellResult
 
+DRIFT = 100  # a world with more changes a run than this drifts, and counting those found says nothing
+
 
 def cell_table(results: Sequence[CellResult]) -> pd.DataFrame:
     """One row a run: final regret, changes found, delays, misses, false alarms, seconds."""
@@ -69,15 +71,18 @@ def summary_table(cells: pd.DataFrame) -> pd.DataFrame:
 def as_markdown(summary: pd.DataFrame) -> str:
     """The summary as a table to read."""
     lines = [
-        "| experiment | policy | regret ± s.e. | changes found / missed | median delay | false alarms a run "
+        "| experiment | policy | seeds | regret ± s.e. | changes found / missed | median delay | false alarms a run "
         "| seconds a run |",
-        "|---|---|---:|---:|---:|---:|---:|",
+        "|---|---|---:|---:|---:|---:|---:|---:|",
     ]
     for row in summary.to_dict("records"):
-        delay = "–" if np.isnan(row["median_delay"]) else f"{row['median_delay']:.0f}"
+        drifts = row["changes_found"] + row["changes_missed"] > DRIFT * row["seeds"]
+        delay = "–" if drifts or np.isnan(row["median_delay"]) else f"{row['median_delay']:.0f}"
+        found = "drift" if drifts else f"{row['changes_found']} / {row['changes_missed']}"
+        alarms = "–" if drifts else f"{row['false_alarms_a_run']:.2f}"
         lines.append(
-            f"| {row['experiment']} | {row['policy']} | {row['regret']:.0f} ± {row['standard_error']:.0f} "
-            f"| {row['changes_found']} / {row['changes_missed']} | {delay} | {row['false_alarms_a_run']:.2f} "
+            f"| {row['experiment']} | {row['policy']} | {row['seeds']} "
+            f"| {row['regret']:.0f} ± {row['standard_error']:.0f} | {found} | {delay} | {alarms} "
             f"| {row['seconds_a_run']:.3f} |"
         )
     return "\n".join(lines) + "\n"

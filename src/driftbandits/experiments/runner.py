@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -45,12 +45,13 @@ class CellResult:
     seconds: float
 
 
-def cells_of(experiment: Experiment, *, seeds: Iterable[int] | None = None) -> list[Cell]:
-    """Every cell of an experiment, seeds outermost so that an interrupted run has whole seeds."""
+def cells_of(experiment: Experiment, *, seeds: int | None = None) -> list[Cell]:
+    """Every cell of an experiment on its first `seeds` seeds, whole seeds first should it be interrupted."""
     return [
         Cell(experiment.id, experiment.environment, experiment.settings, policy, seed)
-        for seed in (experiment.seeds if seeds is None else seeds)
+        for number, seed in enumerate(experiment.seeds[:seeds])
         for policy in experiment.policies
+        if policy.seeds is None or number < policy.seeds
     ]
 
 

@@ -80,16 +80,16 @@ class NumpyArrays:
     def spread(self, column: Array, w: Array, gate: Array, out: Array) -> None:
         """One outer product, gated."""
         np.multiply(column, w, out=out)
-        np.copyto(out, 0.0, where=gate <= 0.0)
+        np.multiply(out, gate > 0.0, out=out)  # a masked copy takes fifteen times as long
 
     def send_back(self, D: Array, W: Array, gate: Array, out: Array) -> None:
         """out' = W' D', gated."""
         self._gemm(1.0, W.T, D.T, c=out.T, overwrite_c=1)
-        np.copyto(out, 0.0, where=gate <= 0.0)
+        np.multiply(out, gate > 0.0, out=out)  # a masked copy takes fifteen times as long
 
     def read_out(self, H: Array, w: Array) -> Floats:
-        """Summed in double precision, which costs nothing for one row of weights."""
-        return np.asarray(np.einsum("ij,j->i", H, w[0], dtype=np.float64))
+        """One number a point."""
+        return np.asarray(H @ w[0], dtype=np.float64)
 
     def descend(self, W: Array, W0: Array, D: Array, H: Array, *, rate: float, decay: float) -> None:
         """One product that adds to W, one pass over W0."""

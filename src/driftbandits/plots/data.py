@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,6 +41,21 @@ def regret_curves(curves: pd.DataFrame, cells: pd.DataFrame, experiment: str) ->
             )
         )
     return result
+
+
+def change_spans(rounds: Sequence[int]) -> list[tuple[int, int]]:
+    """First and last round of every stretch of changes in consecutive rounds: a jump has both equal, a drift has not.
+
+    >>> change_spans([3, 7, 8, 9])
+    [(3, 3), (7, 9)]
+    """
+    spans: list[tuple[int, int]] = []
+    for change in rounds:
+        if spans and change == spans[-1][1] + 1:
+            spans[-1] = (spans[-1][0], change)
+        else:
+            spans.append((change, change))
+    return spans
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from driftbandits.plots.data import RankedRegret, RegretCurve
+from driftbandits.plots.data import RankedRegret, RegretCurve, change_spans
 
 # Okabe and Ito: told apart with any kind of colour vision; line styles repeat the distinction in grey.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -20,15 +20,19 @@ STYLES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
 def draw_regret(
     axes: Axes, curves: Sequence[RegretCurve], *, title: str, true_changes: Sequence[int], colours: dict[str, int]
 ) -> None:
-    """Mean cumulative regret with bands of one standard error; dotted lines at true changes, ticks at found ones."""
-    for change in true_changes:
-        axes.axvline(change, color="0.45", linestyle=":", linewidth=1.0, zorder=0)
+    """Mean cumulative regret with bands of one standard error; jumps dotted, drifts shaded, ticks at changes found."""
+    for first, last in change_spans(true_changes):
+        if first == last:
+            axes.axvline(first, color="0.45", linestyle=":", linewidth=1.0, zorder=0)
+        else:
+            axes.axvspan(first, last, color="0.93", linewidth=0, zorder=0)
     top = max(float((c.mean + c.standard_error).max()) for c in curves)
     row = 0
     for curve in curves:
         number = colours[curve.policy] % len(COLOURS)
         colour, style = COLOURS[number], STYLES[number]
-        axes.plot(curve.rounds, curve.mean, color=colour, linestyle=style, label=curve.policy, linewidth=1.6)
+        label = f"{curve.policy}, {curve.seeds} seeds"
+        axes.plot(curve.rounds, curve.mean, color=colour, linestyle=style, label=label, linewidth=1.6)
         axes.fill_between(
             curve.rounds,
             curve.mean - curve.standard_error,
@@ -54,20 +58,20 @@ def draw_regret(
 
 
 def regret_figure(panels: Sequence[dict[str, Any]]) -> Figure:
-    """One panel an experiment, side by side; a panel holds `curves`, `title` and `true_changes` of `draw_regret`."""
+    """One panel an experiment, two a row; a panel holds `curves`, `title` and `true_changes` of `draw_regret`."""
     labels: dict[str, int] = {}
     for panel in panels:
         for curve in panel["curves"]:
             labels.setdefault(curve.policy, len(labels))
-    figure = Figure(figsize=(4.1 * len(panels), 3.4), layout="constrained", dpi=200)
+    columns = min(len(panels), 2)
+    rows = -(-len(panels) // columns)
+    figure = Figure(figsize=(4.1 * columns, 3.3 * rows + 0.1), layout="constrained", dpi=200)
     for number, panel in enumerate(panels):
-        axes = figure.add_subplot(1, len(panels), number + 1)
+        axes = figure.add_subplot(rows, columns, number + 1)
         draw_regret(axes, panel["curves"], title=panel["title"], true_changes=panel["true_changes"], colours=labels)
-        if number == 0:
-            axes.legend(framealpha=0.9, edgecolor="none", fontsize=8, loc="upper left")
-    seeds = min(curve.seeds for panel in panels for curve in panel["curves"])
+        axes.legend(framealpha=0.9, edgecolor="none", fontsize=7, loc="upper left")
     figure.supxlabel(
-        f"mean of {seeds} seeds, bands: one standard error; dotted lines: true changes; ticks: changes found",
+        "mean over seeds, bands: one standard error; dotted lines: true jumps; shaded: drift; ticks: changes found",
         fontsize=7,
         color="0.3",
     )

@@ -79,9 +79,12 @@ class Constants:
         return cls(sigma=100.0, confidence=1e-4, c0=1.38, c1=0.1, c2=1.81, c3=0.02, c4=0.3125)
 
     @classmethod
-    def published_neural(cls) -> Constants:
-        """The settings of the authors' experiments with ADA-OPNN; they belong with `Variant.published()`."""
-        return cls(sigma=100.0, confidence=1e-4, c0=5.52, c1=0.2, c2=1.81, c3=0.01, c4=0.3125)
+    def published_neural(cls, *, c1: float = 0.2) -> Constants:
+        """The settings of the authors' experiments with ADA-OPNN, and OPNN with `c1=0.3`.
+
+        They belong with `Variant.published()`.
+        """
+        return cls(sigma=100.0, confidence=1e-4, c0=4 * 1.38, c1=c1, c2=1.81, c3=0.01, c4=0.3125)
 
     @classmethod
     def neural(cls) -> Constants:

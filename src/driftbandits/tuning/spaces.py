@@ -45,6 +45,11 @@ def _constants(values: Values) -> dict[str, Any]:
     return {"constants": Constants(**values)} if values else {}
 
 
+def _narrow(values: Values) -> dict[str, Any]:
+    """A network of width 256: a run takes a second, at the paper's width of 2,048 it takes a minute."""
+    return {**_constants(values), "width": 256}
+
+
 def _based(base: str, own: tuple[str, ...] = ()) -> Callable[[Values], dict[str, Any]]:
     """Settings of a wrapper: those in `own` are its own, the others its base's."""
 
@@ -61,6 +66,10 @@ MASTER_OWN = ("length", "replay_scale")
 SPACES: dict[str, Space] = {
     "ADA-OPKB": Space("AdaOPKB", CONSTANTS, _constants),
     "OPKB": Space("OPKB", CONSTANTS, _constants),
+    "ADA-OPNN (m=256)": Space("AdaOPNN", CONSTANTS, _narrow),
+    "OPNN (m=256)": Space("OPNN", CONSTANTS, _narrow),
+    "NeuralUCB": Space("NeuralUCB", WIDTH, _plain),
+    "SW-NeuralUCB": Space("SlidingWindowNeuralUCB", {**WIDTH, "window": WINDOW}, _whole("window")),
     "GPUCB": Space("GPUCB", WIDTH, _plain),
     "R-GPUCB": Space("RestartGPUCB", {**WIDTH, "period": WINDOW}, _whole("period")),
     "SW-GPUCB": Space("SlidingWindowGPUCB", {**WIDTH, "window": WINDOW}, _whole("window")),
@@ -88,6 +97,7 @@ SPACES: dict[str, Space] = {
 
 FAMILIES = {
     "optimisation (OPKB)": ("ADA-OPKB", "OPKB"),
+    "neural": ("ADA-OPNN (m=256)", "OPNN (m=256)", "NeuralUCB", "SW-NeuralUCB"),
     "Gaussian process": ("GPUCB", "R-GPUCB", "SW-GPUCB", "WGPUCB", "TV-GP-UCB", "ET-GP-UCB"),
     "linear": ("LinUCB", "RestartUCB", "SW-LinUCB", "D-LinUCB", "Restart-Adv"),
     "wrappers (MASTER, BOB)": ("GPUCB+MASTER", "LinUCB+MASTER", "SW-LinUCB+BOB", "RestartUCB+BOB", "Restart-Adv+BOB"),
