@@ -6,7 +6,7 @@ import numpy as np
 
 from driftbandits.types import Floats
 
-_EQUAL = 1e-9  # lengths that differ by less than this share are equal
+_EQUAL = 1e-9  # lengths that differ by less than this share of the spread of the points are equal
 
 
 def on_sphere(points: Floats) -> Floats:
@@ -22,11 +22,10 @@ def on_sphere(points: Floats) -> Floats:
            [ 1.,  0.]])
     """
     lengths = np.linalg.norm(points, axis=1)
-    longest = float(lengths.max())
-    if longest > 0.0 and float(lengths.min()) >= (1.0 - _EQUAL) * longest:
-        return np.asarray(points / longest)
     centred = points - points.mean(axis=0)
-    longest = float(np.linalg.norm(centred, axis=1).max())
-    scaled = centred / longest if longest > 0.0 else centred
+    radius = float(np.linalg.norm(centred, axis=1).max())
+    if float(lengths.min()) > 0.0 and float(np.ptp(lengths)) <= _EQUAL * radius:
+        return np.asarray(points / lengths.max())
+    scaled = centred / radius if radius > 0.0 else centred
     height = np.sqrt(np.maximum(1.0 - np.einsum("ij,ij->i", scaled, scaled), 0.0))
     return np.column_stack([scaled, height])

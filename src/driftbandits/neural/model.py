@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -10,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from driftbandits.arms import ArmSet
-from driftbandits.errors import InputError
+from driftbandits.errors import InputError, KernelError
 from driftbandits.neural.arrays import Arrays, NumpyArrays
 from driftbandits.neural.inputs import on_sphere
-from driftbandits.neural.network import Network, Training, train
+from driftbandits.neural.network import Network, Training, train, weight_shapes
 from driftbandits.neural.tangent import NeuralTangentKernel, tangent_gram
 from driftbandits.types import Floats, read_only
 
@@ -115,8 +116,8 @@ class NetworkModel:
 
     @property
     def shapes(self) -> list[tuple[int, int]]:
-        """Shapes of the weight matrices."""
-        return [(len(w), int(w.shape[1])) for w in self.start.weights]
+        """Shapes of the weight matrices; none at infinite width."""
+        return [] if self.width == INFINITE else weight_shapes(self.points.shape[1], int(self.width), self.depth)
 
     @cached_property
     def start_gram(self) -> Floats:
@@ -149,9 +150,15 @@ class NetworkModel:
         return self._view(tangent_gram(network, self.points), network.outputs(self.points))
 
     def _view(self, gram: Floats, outputs: Floats) -> NetworkView:
-        scale = float(gram.diagonal().max()) if self.normalise else 1.0
-        features = ArmSet(self.points, kernel=gram / scale).features
-        return NetworkView(features, read_only(outputs), scale)
+        largest = float(gram.diagonal().max())
+        if not np.isfinite(gram).all():
+            raise KernelError("the network's tangent kernel is not finite; use a smaller learning_rate")
+        if largest <= 0.0:
+            raise KernelError(f"the network is zero on every arm; use a width above {self.width}")
+        features = ArmSet(self.points, kernel=gram / largest).features
+        if self.normalise:
+            return NetworkView(features, read_only(outputs), largest)
+        return NetworkView(read_only(math.sqrt(largest) * features), read_only(outputs), 1.0)
 
     def check_rate(self, rounds: int) -> None:
         """Refuse a fixed step size that could diverge within `rounds` rounds, all of them on the worst arm."""

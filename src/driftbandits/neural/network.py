@@ -89,13 +89,18 @@ class Network:
         return entering, deltas
 
 
+def weight_shapes(dimension: int, width: int, depth: int) -> list[tuple[int, int]]:
+    """Shapes of the weight matrices, first to last."""
+    return [(width, dimension), *[(width, width)] * (depth - 2), (1, width)]
+
+
 def initial_weights(dimension: int, width: int, depth: int, seed: int, symmetric: bool = False) -> Weights:
     """The weights of `Network.initial` in single precision, on the host."""
     if depth < 2 or width < 1:
         raise InputError(
             f"a network needs a depth of at least 2 and a width of at least 1, got {depth!r} and {width!r}"
         )
-    shapes = [(width, dimension)] + [(width, width)] * (depth - 2) + [(1, width)]
+    shapes = weight_shapes(dimension, width, depth)
     if symmetric:
         return _mirrored(shapes, seed)
     return [_normals(shape, 2.0 / width, seed, layer) for layer, shape in enumerate(shapes)]
@@ -177,6 +182,8 @@ def train(
         raise InputError(
             f"learning_rate {learning_rate!r} would make training diverge; use 'auto' or at most {_SAFETY * bound:.2g}"
         )
+    if not len(seen):
+        return Training(start.copy(), rate, 0.0, 0.0)
     for _ in range(_HALVINGS):
         found = _descend(start, points, counts, means, steps=steps, rate=rate, decay=rate * start.width * weight_decay)
         if found is not None:

@@ -110,9 +110,10 @@ class NetworkFeatures:
         """Train on the epoch so far, if anything of it was told."""
         if not self.trains or not self.seen.counts.any():
             return False
-        self.trained = self.model.train(self.seen).network
+        network = self.model.train(self.seen).network
+        self.present = self.model.view(network).features
+        self.trained = network
         self.trainings += 1
-        self.present = self.model.view(self.trained).features
         return True
 
     def export(self) -> dict[str, Any]:
@@ -132,10 +133,11 @@ class NetworkFeatures:
         size = len(self.model.points)
         self.first = self.present = state.array("first", np.float64, (size, None))
         weights = [item.array("layer", np.float32, (None, None)) for item in state.readers("weights")]
-        if weights:
+        if weights or state.raw("present") is not None:
             shapes = [w.shape for w in weights]
-            if shapes != self.model.shapes:
-                raise StateError(f"state.engine.source.weights have shapes {shapes}, wanted {self.model.shapes}")
+            if not self.trains or shapes != self.model.shapes:
+                wanted = self.model.shapes if self.trains else []
+                raise StateError(f"state.engine.source.weights have shapes {shapes}, wanted {wanted}")
             self.trained = self.model.restore(weights)
             self.present = state.array("present", np.float64, (size, None))
         self.trainings = state.integer("trainings")

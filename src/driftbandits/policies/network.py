@@ -26,6 +26,8 @@ def network_model(
     device: Any,
 ) -> NetworkModel:
     """The model of a network on the arms' points, every setting checked."""
+    if check_flag("symmetric", symmetric) and not isinstance(width, str) and check_count("width", width) % 2:
+        raise InputError(f"a symmetric network needs an even width, got {width!r}; use {width + 1}")
     return NetworkModel(
         arms.points,
         seed=seed,
@@ -34,7 +36,7 @@ def network_model(
         steps=check_count("steps", steps),
         learning_rate="auto" if learning_rate == "auto" else check_positive("learning_rate", learning_rate),
         weight_decay=check_positive("weight_decay", weight_decay),
-        symmetric=check_flag("symmetric", symmetric),
+        symmetric=symmetric,
         normalise=check_flag("normalise", normalise),
         device=_check_device(device),
     )
