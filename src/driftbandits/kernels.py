@@ -19,7 +19,7 @@ import numpy as np
 from sklearn.gaussian_process import kernels as sk
 
 from driftbandits.errors import InputError, KernelError
-from driftbandits.tangent_kernel import NeuralTangentKernel
+from driftbandits.tangent_kernel import NeuralTangentKernel, check_depth
 from driftbandits.types import Floats
 
 KernelFunction = Callable[[Floats, Floats], Floats]  # scikit-learn's kernels are such functions
@@ -34,7 +34,7 @@ NAMED: dict[str, Callable[..., sk.Kernel]] = {
     "periodic": lambda length_scale=1.0, periodicity=1.0: sk.ExpSineSquared(length_scale, periodicity),
     "linear": lambda offset=0.0: sk.DotProduct(sigma_0=offset),
     "constant": lambda value=1.0: sk.ConstantKernel(value),
-    "neural_tangent": lambda depth=3: NeuralTangentKernel(depth),
+    "neural_tangent": lambda depth=3: NeuralTangentKernel(check_depth(int(depth) if depth == int(depth) else depth)),
 }
 COMBINED = {"sum": add, "product": mul}
 

@@ -49,7 +49,7 @@ class NeuralTangentKernel(Kernel):  # type: ignore[misc]  # scikit-learn has no 
         return (values, np.empty((len(left), len(left), 0))) if eval_gradient else values
 
     def _values(self, left: Floats, right: Floats) -> Floats:
-        depth = _check_depth(self.depth)
+        depth = check_depth(self.depth)
         lengths = np.outer(np.linalg.norm(left, axis=1), np.linalg.norm(right, axis=1))
         angle = _angles(_unit(left), _unit(right))
         kernel = np.cos(angle)
@@ -62,7 +62,7 @@ class NeuralTangentKernel(Kernel):  # type: ignore[misc]  # scikit-learn has no 
     def diag(self, X: Any) -> Floats:
         """k(x, x) = depth |x|^2."""
         points = np.atleast_2d(np.asarray(X, dtype=np.float64))
-        return np.asarray(_check_depth(self.depth) * np.einsum("ij,ij->i", points, points))
+        return np.asarray(check_depth(self.depth) * np.einsum("ij,ij->i", points, points))
 
     def is_stationary(self) -> bool:
         """It depends on angles, not on differences."""
@@ -72,7 +72,8 @@ class NeuralTangentKernel(Kernel):  # type: ignore[misc]  # scikit-learn has no 
         return f"NeuralTangentKernel(depth={self.depth})"
 
 
-def _check_depth(depth: Any) -> int:
+def check_depth(depth: Any) -> int:
+    """Give `depth` as an int of at least 1."""
     try:
         number = operator.index(depth)
     except TypeError:
