@@ -1,12 +1,28 @@
 """Every registered policy passes the shipped suite; a new one gets these tests by being registered."""
 
+from functools import partial
+
 import pytest
 
-from driftbandits import AdaOPKB
+from driftbandits import AdaOPKB, Constants
 from driftbandits.policies import POLICIES
 from driftbandits.testing import POLICY_CHECKS
 
-FACTORIES = {**POLICIES, "AdaOPKB.published": AdaOPKB.published}
+SMALL = {"width": 16, "steps": 5}  # the default width of 2,048 would take hours
+QUICK = Constants(sigma=1.0, confidence=1e-2, c0=1.3, c1=0.5, c2=0.3, c3=0.02, c4=0.5)  # trainings and restarts early
+BLOCKS = {**SMALL, "constants": QUICK}
+NEURAL = {
+    "OPNN": BLOCKS,
+    "AdaOPNN": BLOCKS,
+    "NeuralUCB": {**SMALL, "every": 20},
+    "SlidingWindowNeuralUCB": {**SMALL, "every": 20, "window": 30},
+}
+FACTORIES = {
+    **POLICIES,
+    **{name: partial(POLICIES[name], **settings) for name, settings in NEURAL.items()},
+    "AdaOPKB.published": AdaOPKB.published,
+    "AdaOPNN untrained": partial(POLICIES["AdaOPNN"], train=False, **BLOCKS),
+}
 
 
 @pytest.mark.parametrize("name", FACTORIES)
