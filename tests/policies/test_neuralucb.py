@@ -165,7 +165,6 @@ def test_trainings_come_after_every_so_many_rewards(monkeypatch):
     assert [counts.sum() for counts in seen] == [15, 30, 45, 60, 75]
 
 
-@pytest.mark.xfail(strict=True, reason="the training comes before the removal: it is on 34 rewards")
 @pytest.mark.parametrize("rounds", [60, 80, 120])
 def test_a_window_trains_on_what_it_holds(rounds):
     """As the plain form would on the rewards of the last 33 rounds alone; no arm is played twice 33 rounds apart."""
@@ -204,7 +203,6 @@ def test_a_window_of_the_same_arm_trains_on_the_newest_rewards():
     np.testing.assert_allclose(policy.estimate(), mean, atol=1e-5)
 
 
-@pytest.mark.xfail(strict=True, reason="a sweep of an empty window goes back to the initial network")
 def test_a_window_that_has_emptied_is_the_same_with_and_without_a_sweep():
     """The last of its 20 removals may be the 256th, which sweeps out rounding: that must not show."""
     found = []

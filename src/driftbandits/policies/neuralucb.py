@@ -37,24 +37,24 @@ class NetworkPosterior(ArmPosterior):
         """Forget everything, the training too."""
         self._since = 0
         self._set_prior(self._model.initial.features, self._model.initial.outputs)
-        super().reset()
+        self._clear()
 
     def _set_prior(self, features: Floats, prior_mean: Floats) -> None:
         self.features = features
         super()._set_prior(features, prior_mean)
 
     def add(self, arm: int, reward: float) -> None:
-        """Take in one observation, and train if it is time."""
+        """Take in one observation."""
         super().add(arm, reward)
-        self._count()
+        self._since += 1
 
     def replace(self, arm: int, old: float, new: float) -> None:
-        """Exchange one observation, and train if it is time."""
+        """Exchange one observation."""
         super().replace(arm, old, new)
-        self._count()
-
-    def _count(self) -> None:
         self._since += 1
+
+    def train_if_due(self) -> None:
+        """Train on the observations in use, once `every` new ones are among them."""
         if self._since >= self._every and self._model.width != INFINITE:
             self._since = 0
             view = self._model.view(self._model.train(ArmsSeen(self.weights, self.sums)).network)
@@ -95,6 +95,8 @@ class NeuralUCB(GPUCB):
     >>> policy.tell(policy.ask().id, 0.3)
     """
 
+    _posterior: NetworkPosterior
+
     def __init__(
         self,
         arms: ArmSet,
@@ -126,6 +128,11 @@ class NeuralUCB(GPUCB):
 
     def _new_posterior(self) -> NetworkPosterior:
         return NetworkPosterior(self._model, ridge=self.ridge, every=self.every)
+
+    def _add(self, ident: int, arm: int, reward: float) -> None:
+        """Train last, when what leaves a window has left."""
+        super()._add(ident, arm, reward)
+        self._posterior.train_if_due()
 
     def _gain_at(self, horizon: int) -> float:
         return 0.5 * information_gain(self._model.initial.features, horizon=horizon, sigma=self.ridge)

@@ -68,6 +68,10 @@ class ArmPosterior:
 
     def reset(self) -> None:
         """Forget everything."""
+        self._clear()
+
+    def _clear(self) -> None:
+        """Back to the prior, without observations."""
         self.weights[:] = 0.0
         self.sums[:] = 0.0
         self._covariance = np.array(self._prior, order="F")
@@ -121,7 +125,7 @@ class ArmPosterior:
         self._removals = 0
         seen = np.flatnonzero(self.weights > 0.0)
         if not len(seen):
-            self.reset()
+            self._clear()
             return
         if self._features is None:
             self._refresh_arms(seen)
