@@ -339,6 +339,25 @@ def test_restored_anywhere_it_goes_on_bit_for_bit(kind, given, device, tmp_path)
             play(policy, 1)
 
 
+@pytest.mark.parametrize(("kind", "given"), KINDS, ids=NAMES)
+def test_settings_survive_the_state(kind, given):
+    shape = {
+        "width": 9,
+        "depth": 3,
+        "steps": 7,
+        "learning_rate": 1e-6,
+        "every": 11,
+        "symmetric": False,
+        "device": "cpu",
+    }
+    policy = kind(ARMS, horizon=100, ridge=0.3, **shape, **given)
+    policy.ask()
+    again = kind.restore(ARMS, policy.state_dict())
+    assert repr(again) == repr(policy)
+    for name, value in {**shape, **given, "ridge": 0.3}.items():
+        assert f"{name}={value!r}" in repr(again)
+
+
 def test_torch_chooses_the_same():
     host, device = (NeuralUCB(ARMS, horizon=150, seed=4, device=d, **SMALL) for d in (None, "cpu"))
     assert play(host, 150) == play(device, 150)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import driftbandits.neural.network
-from driftbandits import OPNN, AdaOPNN, ArmSet, Constants
+from driftbandits import OPNN, AdaOPNN, ArmSet, Constants, Variant
 from driftbandits.errors import ConvergenceError, ConvergenceWarning, InputError, KernelError
 from driftbandits.neural import Network, NetworkModel, Training, tangent_gram
 from policies.small_networks import (
@@ -101,7 +101,15 @@ def test_a_fixed_step_size_needs_a_horizon():
         OPNN(ARMS, learning_rate=1e-9, **SMALL)
     with pytest.raises(InputError, match="known horizon"):
         AdaOPNN.published(ARMS)
-    assert AdaOPNN.published(ARMS, horizon=500, width=64).constants == Constants.published_neural()
+
+
+def test_defaults_and_the_published_form():
+    assert OPNN(ARMS).constants == AdaOPNN(ARMS).constants == Constants.neural()
+    assert OPNN(ARMS).variant == Variant.paper()
+    published = AdaOPNN.published(ARMS, horizon=500, width=64)
+    assert (published.constants, published.variant) == (Constants.published_neural(), Variant.published())
+    assert "learning_rate=1e-08" in repr(published)
+    assert AdaOPNN.published(ARMS, horizon=500, constants=Constants.neural()).constants == Constants.neural()
 
 
 def test_without_normalise_the_features_are_the_tangent_kernel_itself():

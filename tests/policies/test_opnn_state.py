@@ -58,6 +58,21 @@ def test_restored_anywhere_it_goes_on_bit_for_bit(device, tmp_path):
     assert kinds == {(False, False), (False, True), (True, False), (True, True)}
 
 
+def test_restored_in_a_trained_block_it_restarts_and_estimates_as_before():
+    """Block 0 of the next epoch is judged by phi^(0), not by the features at the time of the restore."""
+    policy = AdaOPNN(ARMS, horizon=600, seed=0, constants=FIRES, **SMALL)
+    stretch(policy)
+    assert source(policy)["weights"]
+    again = AdaOPNN.restore(ARMS, policy.state_dict())
+    for each in (policy, again):
+        while not each.changes:
+            stretch(each, sign=-1)
+        choice = each.ask()
+        each.tell(choice.id, 0.7)
+    assert policy.estimate().any()
+    np.testing.assert_array_equal(policy.estimate(), again.estimate())
+
+
 def test_settings_survive_the_state():
     given = {
         **SMALL,
@@ -150,11 +165,13 @@ def test_a_state_with_trained_features_and_no_layer_is_refused(trained):
         AdaOPNN.restore(ARMS, damaged(trained, with_value("weights", [])))
 
 
-def test_a_state_of_infinite_width_with_weights_is_refused(trained):
-    policy = AdaOPNN(ARMS, horizon=400, width="infinite", constants=CALM)
+@pytest.mark.parametrize("never", [{"width": "infinite"}, {**SMALL, "train": False}], ids=["infinite", "untrained"])
+def test_a_state_with_weights_where_nothing_is_trained_is_refused(never, trained):
+    policy = AdaOPNN(ARMS, horizon=400, constants=CALM, **never)
     policy.ask()
+    kept = source(trained)
     with pytest.raises(StateError):
-        AdaOPNN.restore(ARMS, damaged(policy, with_value("weights", source(trained)["weights"])))
+        AdaOPNN.restore(ARMS, damaged(policy, lambda s: s.update(weights=kept["weights"], present=kept["present"])))
 
 
 @pytest.mark.parametrize("wrong", [{"width": 0}, {"width": 32}, {"steps": None}, {"train": "yes"}, {"pace": 3}])
@@ -232,9 +249,12 @@ def test_sums_are_those_of_the_rounds_told_since_the_restart():
         batch = policy.ask(size=int(rng.integers(1, 6)) if mask.all() else 1, allowed=None if mask.all() else mask)
         counted = mask.all() or not law[~mask].any()
         open_rounds += [(int(i), int(a), counted) for i, a in zip(batch.ids, batch.arms, strict=True)]
-        rng.shuffle(open_rounds)
-        leave = int(rng.integers(0, 12))
-        now, open_rounds = open_rounds[leave:], open_rounds[:leave]
+        if len(batch) == 1 and rng.random() < 0.5:
+            now = [open_rounds.pop()]  # at once
+        else:
+            rng.shuffle(open_rounds)
+            leave = int(rng.integers(0, 12))
+            now, open_rounds = open_rounds[leave:], open_rounds[:leave]
         if now and rng.random() < 0.1:
             policy.forget(now.pop()[0])
         start = policy.changes[-1].round if policy.changes else 0
@@ -251,7 +271,7 @@ def test_sums_are_those_of_the_rounds_told_since_the_restart():
         np.testing.assert_array_equal(kept["counts"], np.bincount([a for a, _ in live], minlength=8))
         np.testing.assert_allclose(kept["sums"], np.bincount([a for a, _ in live], [y for _, y in live], 8), atol=1e-12)
     assert len(policy.changes) >= 3
-    assert policy.late == ignored >= 10
+    assert policy.late == ignored >= 5
 
 
 def test_a_reward_of_a_closed_epoch_does_not_train():
