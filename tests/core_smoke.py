@@ -24,6 +24,19 @@ def main() -> None:
     print(trace.changes[0])
     for check in POLICY_CHECKS:
         check(db.OPKB)
+    network = db.OPNN(world.arms, horizon=500, seed=0, width=32, steps=5)
+    for _ in range(4):
+        batch = network.ask(size=100)
+        network.tell(batch.ids, 0.1 * np.cos(batch.arms))
+    if not (network.trainings > 0 and np.isfinite(network.law()).all()):
+        sys.exit("OPNN did not train on NumPy alone")
+    try:
+        db.OPNN(world.arms, horizon=500, device="cpu")
+    except db.errors.MissingExtraError as error:
+        if "driftbandits[torch]" not in str(error):
+            sys.exit(f"a missing torch must name its cure, got: {error}")
+    else:
+        sys.exit("a network was put on torch without torch")
     try:
         trace.to_parquet("never.parquet")
     except db.errors.MissingExtraError as error:

@@ -13,8 +13,20 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from driftbandits.plots.data import RankedRegret, RegretCurve, change_spans
 
 # Okabe and Ito: told apart with any kind of colour vision; line styles repeat the distinction in grey.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-STYLES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
+# The last three are for figures with more than seven policies.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#882255", "#999999", "#44AA99")
+STYLES = (
+    "-",
+    "--",
+    "-.",
+    ":",
+    (0, (5, 1)),
+    (0, (3, 1, 1, 1)),
+    (0, (1, 1)),
+    (0, (6, 2, 1, 2)),
+    (0, (2, 2)),
+    (0, (8, 2)),
+)
 
 
 def draw_regret(
@@ -45,7 +57,8 @@ def draw_regret(
             row += 1
             height = [-0.055 * top * row] * len(curve.changes)
             axes.plot(curve.changes, height, "|", color=colour, markersize=6, markeredgewidth=0.9, clip_on=False)
-    axes.set_ylim(-0.055 * top * (row + 0.8), 1.04 * top)
+    # room above for the legend, one line a policy, so that it hides no curve
+    axes.set_ylim(-0.055 * top * (row + 0.8), (1.06 + 0.085 * len(curves)) * top)
     axes.set_xlim(0, int(curves[0].rounds[-1]))
     axes.set_title(title, fontsize=10)
     axes.set_xlabel("round")
@@ -69,7 +82,7 @@ def regret_figure(panels: Sequence[dict[str, Any]]) -> Figure:
     for number, panel in enumerate(panels):
         axes = figure.add_subplot(rows, columns, number + 1)
         draw_regret(axes, panel["curves"], title=panel["title"], true_changes=panel["true_changes"], colours=labels)
-        axes.legend(framealpha=0.9, edgecolor="none", fontsize=7, loc="upper left")
+        axes.legend(framealpha=0.8, edgecolor="none", fontsize=7, loc="upper left", borderaxespad=0.2)
     figure.supxlabel(
         "mean over seeds, bands: one standard error; dotted lines: true jumps; shaded: drift; ticks: changes found",
         fontsize=7,
