@@ -105,12 +105,16 @@ def test_training_starts_from_the_initial_weights_each_time():
         np.testing.assert_array_equal(flat(network.train(SEEN).network.weights), flat(wanted.network.weights))
 
 
-def test_settings_reach_the_training():
-    rate = 0.4 * largest_step(model().start_gram, SEEN.counts, width=64, weight_decay=5.0)
-    result = model(learning_rate=rate, weight_decay=5.0, steps=3).train(SEEN)
-    assert result.learning_rate == rate
-    other = model(learning_rate=rate, weight_decay=5.0, steps=4).train(SEEN)
-    assert result.loss_after > other.loss_after
+def test_settings_reach_the_network_and_its_training():
+    network = model(symmetric=True, weight_decay=5.0, steps=3)
+    assert np.abs(network.initial.outputs).max() < 1e-5
+    gram, means = network.start_gram, SEEN.sums / np.maximum(SEEN.counts, 1)
+    rate = 0.4 * largest_step(gram, SEEN.counts, width=64, weight_decay=5.0)
+    settings = {"steps": 3, "learning_rate": rate, "weight_decay": 5.0}
+    wanted = train(network.start, on_sphere(POINTS), SEEN.counts, means, gram=gram, **settings)
+    found = model(symmetric=True, **settings).train(SEEN)
+    assert found.learning_rate == rate
+    np.testing.assert_array_equal(flat(found.network.weights), flat(wanted.network.weights))
 
 
 def test_stored_weights_make_the_same_network():
