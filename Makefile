@@ -42,8 +42,9 @@ test-core: .venv-core/ready
 coverage: .venv/ready
 	$(BIN)/pytest -n auto --cov --cov-report=term:skip-covered
 
+# Most of its time goes into trained networks; QUICK=1 plays one seed of everything.
 reproduce: .venv/ready
-	$(BIN)/python -m driftbandits.cli reproduce
+	$(BIN)/python -m driftbandits.cli reproduce $(if $(QUICK),--seeds 1)
 
 # All policies, tuned alike, on switches and slow drift (about half an hour on two cores).
 compare: .venv/ready

@@ -84,14 +84,13 @@ EXPERIMENTS: dict[str, Experiment] = {
             environment="cosine/stationary",
             settings={"horizon": 10_000},
             policies=(
-                PolicySpec("OPNN", "OPNN", seeds=25),
+                PolicySpec("OPNN", "OPNN"),
                 PolicySpec("OPNN0", "OPNN", {"train": False}),
-                PolicySpec("OPNN (published)", "OPNN", STATIONARY, seeds=25),
+                PolicySpec("OPNN (published)", "OPNN", STATIONARY),
                 PolicySpec("OPNN0 (published)", "OPNN", {**STATIONARY, "train": False}),
                 OPKB_PLAIN,
                 PolicySpec("GPUCB", "GPUCB", PUBLISHED_GPUCB),
             ),
-            seeds=tuple(range(50)),
         ),
         Experiment(
             id="cosine/slow",

@@ -5,7 +5,7 @@ W        (out, in)  weights of one layer, C order
 H        (N, in)    what enters the layer, one row a point
 D        (N, out)   derivative of the output with respect to what the layer gives, one row a point
 
-Nothing of the size of W is allocated: W is updated where it lies, and everything else is N rows. All products go
+Nothing of the size of W is allocated: W is updated where it lies, and everything else is N rows. All large products go
 through SciPy's BLAS, because NumPy's is another copy of it with threads of its own that would compete.
 """
 

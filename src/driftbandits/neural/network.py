@@ -154,7 +154,8 @@ def largest_step(gram: Floats, counts: Floats, *, width: int, weight_decay: floa
     """
     root = np.sqrt(counts)
     top = float(np.linalg.eigvalsh(root[:, None] * gram * root)[-1]) if len(root) else 0.0
-    return 2.0 / (width * (weight_decay + max(top, 0.0)))
+    curvature = width * (weight_decay + max(top, 0.0))
+    return 2.0 / curvature if curvature > 0.0 else math.inf
 
 
 def train(
@@ -208,12 +209,15 @@ def _descend(
     activations = [arrays.empty(len(points), len(W)) for W in network.weights[:-1]]
     deltas = [arrays.empty(len(points), len(W)) for W in network.weights[:-1]]
     before = loss = math.inf
-    slack = 1e-12 * float(counts.sum())  # outputs are in single precision
+    slack = 0.0
     for step in range(steps + 1):
         entering = network.activations(inputs, activations)
-        error = root * arrays.read_out(entering[-1], network.weights[-1]) - means
+        outputs = root * arrays.read_out(entering[-1], network.weights[-1])
+        error = outputs - means
         loss = 0.5 * float(counts @ (error * error))
-        before = loss if step == 0 else before
+        if step == 0:
+            before = loss
+            slack = 1e-10 * float(counts @ (outputs * outputs + means * means))  # outputs are in single precision
         if not loss <= before * (1.0 + 1e-6) + slack:  # also where it is not a number
             return None
         if step < steps:

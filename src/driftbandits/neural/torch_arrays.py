@@ -24,9 +24,9 @@ class TorchArrays:
         self.dtype = torch.float64 if np.dtype(dtype) == np.float64 else torch.float32
         try:
             self.device = torch.device(device)
-            torch.empty(1, device=self.device)
-        except (RuntimeError, AssertionError) as error:
-            reason = str(error).splitlines()[0]
+            torch.ones(1, device=self.device).item()
+        except (RuntimeError, AssertionError, ImportError) as error:
+            reason = str(error).splitlines()[0][:100]
             raise InputError(f"torch cannot use device={device!r} here ({reason}); use None for NumPy") from error
 
     def take(self, values: npt.NDArray[Any]) -> Array:

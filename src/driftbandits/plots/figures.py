@@ -84,7 +84,8 @@ def regret_figure(panels: Sequence[dict[str, Any]]) -> Figure:
         draw_regret(axes, panel["curves"], title=panel["title"], true_changes=panel["true_changes"], colours=labels)
         axes.legend(framealpha=0.8, edgecolor="none", fontsize=7, loc="upper left", borderaxespad=0.2)
     figure.supxlabel(
-        "mean over seeds, bands: one standard error; dotted lines: true jumps; shaded: drift; ticks: changes found",
+        f"mean over seeds, bands: one standard error;{chr(10) if columns == 1 else ' '}dotted lines: true jumps; "
+        "shaded: drift; ticks: changes found",
         fontsize=7,
         color="0.3",
     )
