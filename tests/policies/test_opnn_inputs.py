@@ -89,10 +89,11 @@ def test_a_step_size_that_could_diverge_is_refused_with_one_that_works():
     assert policy.trainings >= 4
     # The bound is 2 / (m (lambda + T max k(x, x))): just below it is taken, just above is not.
     network = Network.initial(dimension=3, width=16, depth=3, seed=0)
-    bound = 2 / (16 * (0.5 + 300 * tangent_gram(network, POINTS).diagonal().max()))
-    AdaOPNN(ARMS, horizon=300, learning_rate=0.999 * bound, **SMALL)
+    heavy = {**SMALL, "weight_decay": 200.0}
+    bound = 2 / (16 * (200 + 300 * tangent_gram(network, POINTS).diagonal().max()))
+    AdaOPNN(ARMS, horizon=300, learning_rate=0.999 * bound, **heavy)
     with pytest.raises(InputError, match="diverge"):
-        AdaOPNN(ARMS, horizon=300, learning_rate=1.001 * bound, **SMALL)
+        AdaOPNN(ARMS, horizon=300, learning_rate=1.001 * bound, **heavy)
     AdaOPNN(ARMS, horizon=300, learning_rate=0.01, train=False, **SMALL)  # never used
 
 

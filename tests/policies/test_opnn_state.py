@@ -246,10 +246,14 @@ def test_sums_are_those_of_the_rounds_told_since_the_restart():
         mask = np.ones(8, dtype=bool)
         if rng.random() < 0.2:
             mask[rng.integers(8, size=3)] = False
-        batch = policy.ask(size=int(rng.integers(1, 6)) if mask.all() else 1, allowed=None if mask.all() else mask)
+        size = int(rng.integers(1, 6))
+        if not mask.all():
+            asked = [policy.ask(allowed=mask)]
+        else:
+            asked = [policy.ask()] if size == 1 else list(policy.ask(size=size))
         counted = mask.all() or not law[~mask].any()
-        open_rounds += [(int(i), int(a), counted) for i, a in zip(batch.ids, batch.arms, strict=True)]
-        if len(batch) == 1 and rng.random() < 0.5:
+        open_rounds += [(choice.id, choice.arm, counted) for choice in asked]
+        if len(asked) == 1 and rng.random() < 0.5:
             now = [open_rounds.pop()]  # at once
         else:
             rng.shuffle(open_rounds)
