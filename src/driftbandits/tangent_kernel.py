@@ -32,8 +32,8 @@ class NeuralTangentKernel(Kernel):  # type: ignore[misc]  # scikit-learn has no 
 
     >>> kernel = NeuralTangentKernel(depth=3)
     >>> kernel(np.array([[1.0, 0.0], [0.0, 1.0]])).round(4)
-    array([[3.    , 0.6089],
-           [0.6089, 3.    ]])
+    array([[3.    , 0.6857],
+           [0.6857, 3.    ]])
     """
 
     def __init__(self, depth: int = 3) -> None:

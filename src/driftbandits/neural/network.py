@@ -149,7 +149,7 @@ def largest_step(gram: Floats, counts: Floats, *, width: int, weight_decay: floa
     `gram` is `tangent_gram` at the weights where training starts. The loss there has curvature
     m (lambda + lambda_max), and gradient descent on a curvature of C diverges from 2 / C on.
 
-    >>> largest_step(np.eye(2), np.array([3.0, 0.0]), width=10, weight_decay=1.0)
+    >>> round(largest_step(np.eye(2), np.array([3.0, 0.0]), width=10, weight_decay=1.0), 6)
     0.05
     """
     root = np.sqrt(counts)
