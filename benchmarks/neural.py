@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import scipy.linalg.blas
@@ -24,13 +24,15 @@ from driftbandits.neural import ArmsSeen, NetworkModel, tangent_gram
 DEPTH, STEPS = 3, 100
 
 
-def _median(work: Callable[[], object], repeats: int) -> float:
-    times = []
-    for _ in range(repeats):
-        begun = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - begun)
-    return float(np.median(times))
+def _together(works: Sequence[Callable[[], object]], repeats: int) -> list[float]:
+    """Median time of each, taken in turns, so that what else the machine does falls on all of them alike."""
+    times = np.empty((repeats, len(works)))
+    for repeat in range(repeats):
+        for number, work in enumerate(works):
+            begun = time.perf_counter()
+            work()
+            times[repeat, number] = time.perf_counter() - begun
+    return [float(value) for value in np.median(times, axis=0)]
 
 
 class Products:
@@ -47,10 +49,11 @@ class Products:
     def forward(self) -> None:
         scipy.linalg.blas.sgemm(1.0, self.W.T, self.H.T, trans_a=1, c=self.out.T, overwrite_c=1)
 
-    def three(self) -> None:
-        self.forward()
-        scipy.linalg.blas.sgemm(1.0, self.W.T, self.D.T, c=self.out.T, overwrite_c=1)
-        scipy.linalg.blas.sgemm(1.0, self.H.T, self.D.T, trans_b=1, c=self.G.T, overwrite_c=1)
+    def steps(self) -> None:
+        for _ in range(STEPS):
+            self.forward()
+            scipy.linalg.blas.sgemm(1.0, self.W.T, self.D.T, c=self.out.T, overwrite_c=1)
+            scipy.linalg.blas.sgemm(1.0, self.H.T, self.D.T, trans_b=1, c=self.G.T, overwrite_c=1)
 
 
 def _seen(points: np.ndarray) -> ArmsSeen:
@@ -68,12 +71,10 @@ def _training(world: db.environments.Environment, width: int, threads: int) -> N
     products = Products(len(world.arms), width)
     seen = _seen(model.points)
     with threadpool_limits(limits=threads):
-        tangent_gram(model.start, model.points)
         model.initial  # noqa: B018  (computed once, so that training is timed alone)
-        forward, three = _median(products.forward, 20), _median(products.three, 20)
-        gram = _median(lambda: tangent_gram(model.start, model.points), 20)
-        whole = _median(lambda: model.train(seen), 3)
-        three = (three + _median(products.three, 20)) / 2  # before and after: the machine has other work
+        forward, gram = _together([products.forward, lambda: tangent_gram(model.start, model.points)], 40)
+        hundred, whole = _together([products.steps, lambda: model.train(seen)], 3)
+    three = hundred / STEPS
     step = whole / STEPS
     print(
         f"| {threads} | {1e3 * forward:.1f} ms | {1e3 * gram:.1f} ms | {gram / forward:.2f} | {1e3 * three:.1f} ms "

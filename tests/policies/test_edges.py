@@ -38,7 +38,8 @@ def test_settings_of_forgetting_forms_are_known_by_their_own_names():
 @pytest.mark.parametrize("name", db.POLICIES)
 def test_a_law_number_stands_for_one_law(name):
     """Over a doubled horizon, with rewards in time, late or lost; masks apart, which restrict the law they share."""
-    policy = db.create_policy(name, ARMS, horizon=None, seed=0)
+    small = {"width": 16, "steps": 5} if name in ("OPNN", "AdaOPNN") else {}
+    policy = db.create_policy(name, ARMS, horizon=None, seed=0, **small)
     rng = np.random.default_rng(0)
     seen = {}
     waiting = []

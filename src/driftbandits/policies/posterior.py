@@ -25,7 +25,7 @@ import numpy as np
 import scipy.linalg.blas
 import scipy.linalg.lapack
 
-from driftbandits.errors import KernelError
+from driftbandits.errors import KernelError, StateError
 from driftbandits.policies import state as states
 from driftbandits.types import Floats
 
@@ -178,6 +178,8 @@ class ArmPosterior:
         """Inverse of `export`."""
         size = len(self.weights)
         self.weights = state.array("weights", np.float64, (size,))
+        if (self.weights < 0.0).any():
+            raise StateError("the weights of the posterior in the state must not be negative")
         self.sums = state.array("sums", np.float64, (size,))
         self.mean = state.array("mean", np.float64, (size,))
         self.variance = state.array("variance", np.float64, (size,))
