@@ -135,6 +135,7 @@ def test_reproduce_writes_table_and_figure(tmp_path, capsys, monkeypatch):
     assert "| small | ADA-OPKB | 2 |" in printed
     assert "| small | ADA-OPNN | 1 |" in printed
     assert "| drift |" in printed
+    assert "nan" not in printed
     assert str(tmp_path / "summary.md") in printed
     assert {p.name for p in tmp_path.iterdir()} == {
         "cells.parquet",

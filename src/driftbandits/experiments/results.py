@@ -79,10 +79,11 @@ def as_markdown(summary: pd.DataFrame) -> str:
         drifts = row["changes_found"] + row["changes_missed"] > DRIFT * row["seeds"]
         delay = "–" if drifts or np.isnan(row["median_delay"]) else f"{row['median_delay']:.0f}"
         found = "drift" if drifts else f"{row['changes_found']} / {row['changes_missed']}"
+        error = "" if np.isnan(row["standard_error"]) else f" ± {row['standard_error']:.0f}"  # one seed has none
         alarms = "–" if drifts else f"{row['false_alarms_a_run']:.2f}"
         lines.append(
             f"| {row['experiment']} | {row['policy']} | {row['seeds']} "
-            f"| {row['regret']:.0f} ± {row['standard_error']:.0f} | {found} | {delay} | {alarms} "
+            f"| {row['regret']:.0f}{error} | {found} | {delay} | {alarms} "
             f"| {row['seconds_a_run']:.3f} |"
         )
     return "\n".join(lines) + "\n"
