@@ -17,7 +17,7 @@ from driftbandits.environments.noise import Noise
 from driftbandits.environments.truth import Piece, Truth, measure
 from driftbandits.errors import InputError
 from driftbandits.seeding import check_seed, stream
-from driftbandits.types import Floats, Ints, read_only
+from driftbandits.types import Bools, Floats, Ints, read_only
 
 CHUNK = 4096  # uniforms a stream; changing it changes every simulated reward
 CELLS = 2**20  # most means held at once by the default implementations: 8 MiB
@@ -30,7 +30,8 @@ class Environment(ABC):
     stream that names the seed and the round only. So every policy meets the same problem and the same noise.
 
     A subclass gives `means` (a pure function of the rounds) and `_settings`; it may override `means_of`,
-    `best` and `_pieces` where it knows a cheaper way, with the same numbers bit for bit.
+    `best` and `_pieces` where it knows a cheaper way, with the same numbers bit for bit; `allowed` where not every
+    arm can be played in every round; and `observe` where a reward is not the noise's.
 
     Parameters
     ----------
@@ -85,11 +86,22 @@ class Environment(ABC):
 
     @abstractmethod
     def means(self, start: int, size: int = 1) -> Floats:
-        """Mean rewards r_t(x) of rounds start, ..., start + size - 1, shape (size, N); may be read-only."""
+        """Mean rewards r_t(x) of rounds start, ..., start + size - 1, shape (size, N); may be read-only.
+
+        What stands at an arm that is not offered means nothing and may be NaN.
+        """
 
     @abstractmethod
     def _settings(self) -> dict[str, Any]:
         """Keyword settings after the arms, for the repr."""
+
+    def allowed(self, start: int, size: int = 1) -> Bools | None:
+        """Which arms rounds start, ..., start + size - 1 offer, shape (size, N), at least one each.
+
+        None, for whatever rounds, says that every arm is offered in all of them.
+        """
+        del start, size
+        return None
 
     def means_of(self, start: int, arms: npt.ArrayLike) -> Floats:
         """Means of the arms chosen in rounds start, start + 1, ..., shape (n,)."""
@@ -101,17 +113,27 @@ class Environment(ABC):
         return result
 
     def best(self, start: int, size: int = 1) -> Floats:
-        """Largest mean of each of rounds start, ..., start + size - 1, shape (size,)."""
+        """Largest mean of an arm offered in each of rounds start, ..., start + size - 1, shape (size,)."""
         self._check_rounds(start, size)
         result = np.empty(size)
         for first, count in self._stretches(start, size):
-            result[first - start : first - start + count] = self.means(first, count).max(axis=1)
+            means, mask = self.means(first, count), self.allowed(first, count)
+            best = means.max(axis=1) if mask is None else means.max(axis=1, where=mask, initial=-np.inf)
+            result[first - start : first - start + count] = best
         return result
 
     def rewards(self, start: int, arms: npt.ArrayLike, seed: int) -> Floats:
         """Rewards of the arms chosen in rounds start, start + 1, ..., shape (n,), under noise `seed`."""
         means = self.means_of(start, arms)
-        return self._noise.sample(means, uniforms(seed, start, len(means)))
+        return self.observe(start, np.asarray(arms), means, uniforms(seed, start, len(means)))
+
+    def observe(self, start: int, arms: npt.NDArray[Any], means: Floats, uniforms: Floats) -> Floats:
+        """Rewards of arms offered in rounds start, start + 1, ..., from their means and one uniform each, all (n,).
+
+        Not checked: this is the part of `rewards` that a simulation calls round by round.
+        """
+        del start, arms
+        return self._noise.sample(means, uniforms)
 
     @cached_property
     def truth(self) -> Truth:
@@ -140,7 +162,8 @@ class Environment(ABC):
 
     def _pieces(self) -> Iterator[Piece]:
         for first, size in self._stretches(0, self._horizon):
-            yield np.arange(first, first + size), self.means(first, size)
+            means, mask = self.means(first, size), self.allowed(first, size)
+            yield np.arange(first, first + size), means if mask is None else np.where(mask, means, np.nan)
 
     def _stretches(self, start: int, size: int) -> Iterator[tuple[int, int]]:
         """Cut rounds into (first, size) of at most CELLS means each."""
@@ -170,7 +193,20 @@ class Environment(ABC):
         low, high = (chosen[0],) * 2 if chosen.size == 1 else (chosen.min(), chosen.max())
         if low < 0 or high >= len(self._arms):
             raise InputError(f"arm {int(low if low < 0 else high)} does not exist; arms are 0 to {len(self._arms) - 1}")
+        mask = self.allowed(start, chosen.size)
+        if mask is not None:
+            self._check_offered(start, chosen, mask)
         return chosen
+
+    @staticmethod
+    def _check_offered(start: int, chosen: npt.NDArray[np.integer[Any]], mask: Bools) -> None:
+        offered = mask[np.arange(chosen.size), chosen]
+        if not offered.all():
+            place = int(np.argmin(offered))
+            raise InputError(
+                f"arm {int(chosen[place])} is not offered in round {start + place}; ask with that round's "
+                f"allowed({start + place})"
+            )
 
     def __repr__(self) -> str:
         settings = ", ".join(f"{key}={value!r}" for key, value in self._settings().items())

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from driftbandits.arms import ArmSet
 from driftbandits.errors import InputError
-from driftbandits.types import Floats, read_only
+from driftbandits.types import Bools, Floats, read_only
 
 
 def check_arm_set(arms: ArmSet) -> ArmSet:
@@ -42,8 +42,21 @@ def check_number(value: Any, what: str, *, positive: bool = False) -> float:
     return float(value)
 
 
-def check_array(values: npt.ArrayLike, what: str, *, shape: tuple[int | None, ...]) -> Floats:
-    """Give `values` as a read-only float copy of this shape (None: any length above 0), finite throughout."""
+def check_mask(values: npt.ArrayLike, what: str, *, arms: int) -> Bools:
+    """Give `values` as a read-only boolean copy of shape (T, arms) with an arm in every row."""
+    mask = np.array(values, order="C")
+    if mask.dtype != np.bool_ or mask.ndim != 2 or mask.shape[1] != arms or not len(mask):
+        raise InputError(f"{what} must be booleans of shape (rounds, {arms}), got {mask.dtype} of shape {mask.shape}")
+    if not mask.any(axis=1).all():
+        empty = int(np.argmin(mask.any(axis=1)))
+        raise InputError(f"{what} offers no arm in round {empty}; allow at least one, or leave the round out")
+    return read_only(mask)  # type: ignore[no-any-return]
+
+
+def check_array(
+    values: npt.ArrayLike, what: str, *, shape: tuple[int | None, ...], where: Bools | None = None
+) -> Floats:
+    """Give `values` as a read-only float copy of this shape (None: any length above 0), finite (only `where`)."""
     try:
         array = np.array(values, dtype=np.float64, order="C")
     except (TypeError, ValueError) as error:
@@ -54,7 +67,9 @@ def check_array(values: npt.ArrayLike, what: str, *, shape: tuple[int | None, ..
     if not fits:
         wanted = tuple("any" if want is None else want for want in shape)
         raise InputError(f"{what} must have shape {wanted}, got {array.shape}")
-    if not np.isfinite(array).all():
-        place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-        raise InputError(f"{what}{list(place)} is {array[place]}; every entry must be a finite number")
+    wrong = ~np.isfinite(array) if where is None else ~np.isfinite(array) & where
+    if wrong.any():
+        place = tuple(int(i) for i in np.argwhere(wrong)[0])
+        every = "every entry" if where is None else "every entry that is offered"
+        raise InputError(f"{what}{list(place)} is {array[place]}; {every} must be a finite number")
     return read_only(array)  # type: ignore[no-any-return]

@@ -9,15 +9,23 @@ import numpy.typing as npt
 
 from driftbandits.arms import ArmSet
 from driftbandits.environments.base import Environment, Shape
-from driftbandits.environments.checks import check_arm_set, check_array
+from driftbandits.environments.checks import check_arm_set, check_array, check_mask
 from driftbandits.environments.noise import PLAIN_NOISE, Noise
-from driftbandits.types import Floats
+from driftbandits.types import Bools, Floats, read_only
 
 
 class Tabular(Environment):
     """Mean rewards from a table: r_t(x) = means[t, x], shape (T, N), copied and frozen.
 
     The one world that holds T times N numbers; for a few constant stretches use `Piecewise`.
+
+    Parameters
+    ----------
+    means : array, shape (T, N)
+        May be NaN where an arm is not allowed, and nowhere else.
+    allowed : boolean array, shape (T, N), optional
+        Which arms each round offers, at least one each; by default all. What `means` holds elsewhere is thrown away,
+        so that a value nobody could have played never becomes the benchmark.
 
     >>> from driftbandits.environments import Gaussian
     >>> arms = ArmSet([[0.0], [1.0]])
@@ -26,20 +34,42 @@ class Tabular(Environment):
     (array([2]), 2, 0.75, 1)
     >>> world.rewards(1, [0, 0], seed=0)
     array([0.  , 0.75])
+    >>> away = Tabular(arms, [[0.0, 0.5], [0.0, np.nan]], allowed=[[True, True], [True, False]], noise=Gaussian(0.0))
+    >>> away.best(0, 2), away.variation
+    (array([0.5, 0. ]), 0.0)
     """
 
     def __init__(
-        self, arms: ArmSet, means: npt.ArrayLike, *, noise: Noise = PLAIN_NOISE, name: str = "tabular"
+        self,
+        arms: ArmSet,
+        means: npt.ArrayLike,
+        *,
+        noise: Noise = PLAIN_NOISE,
+        allowed: npt.ArrayLike | None = None,
+        name: str = "tabular",
     ) -> None:
-        table = check_array(means, "means", shape=(None, len(check_arm_set(arms))))
+        size = len(check_arm_set(arms))
+        self._mask = None if allowed is None else check_mask(allowed, "allowed", arms=size)
+        if self._mask is None:
+            table = check_array(means, "means", shape=(None, size))
+        else:
+            given = check_array(means, "means", shape=self._mask.shape, where=self._mask)
+            table = read_only(np.where(self._mask, given, np.nan))
         self._table = table
-        mean_range = (float(table.min()), float(table.max()))
+        mean_range = (float(np.nanmin(table)), float(np.nanmax(table)))
         super().__init__(arms, horizon=len(table), noise=noise, mean_range=mean_range, name=name)
 
     def means(self, start: int, size: int = 1) -> Floats:
-        """Rows of the table, shape (size, N), read-only."""
+        """Rows of the table, shape (size, N), read-only; NaN where an arm is not offered."""
         self._check_rounds(start, size)
         return self._table[start : start + size]
+
+    def allowed(self, start: int, size: int = 1) -> Bools | None:
+        """Rows of the mask, shape (size, N), read-only; None if every arm is always offered."""
+        if self._mask is None:
+            return None
+        self._check_rounds(start, size)
+        return self._mask[start : start + size]
 
     def means_of(self, start: int, arms: npt.ArrayLike) -> Floats:
         """Means of the arms chosen in rounds start, start + 1, ..., shape (n,)."""
@@ -48,4 +78,5 @@ class Tabular(Environment):
         return values
 
     def _settings(self) -> dict[str, Any]:
-        return {"means": Shape(self._table.shape)}
+        shape = Shape(self._table.shape)
+        return {"means": shape} if self._mask is None else {"means": shape, "allowed": shape}

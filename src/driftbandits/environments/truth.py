@@ -9,7 +9,8 @@ import numpy as np
 
 from driftbandits.types import Bools, Floats, Ints, read_only
 
-Piece = tuple[Ints, Floats]  # rounds (k,) in rising order and their means (k, N), the same until the next listed round
+# rounds (k,) in rising order and their means (k, N), NaN where not offered, the same until the next listed round
+Piece = tuple[Ints, Floats]
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,9 @@ class Truth:
     `change_rounds` are the first rounds (from 0) of each new reward function, `segments` is L_T = 1 + their
     number, `variation` is V_T = sum_t max_x |r_{t+1}(x) - r_t(x)|, and `best_arm_changes` is the least number
     of times a player who always plays a best arm has to change it (so ties and their order do not count).
+
+    Where arms are not always offered, a change and its size are those of the arms offered in both of two consecutive
+    rounds (so an arm that is away for a while may come back changed without one), and the best arm is the best offered.
     """
 
     change_rounds: Ints
@@ -44,7 +48,7 @@ def measure(pieces: Iterable[Piece]) -> Truth:
     last: Floats | None = None
     for rounds, means in pieces:
         joined = means if last is None else np.concatenate([last, means])
-        step = np.abs(np.diff(joined, axis=0)).max(axis=1)
+        step = np.fmax.reduce(np.abs(np.diff(joined, axis=0)), axis=1, initial=0.0)  # fmax passes over NaN
         changed = step > 0
         changes.append(rounds[len(rounds) - len(step) :][changed])
         steps.append(step[changed])
@@ -66,7 +70,7 @@ class _BestArms:
         self._kept: Bools | None = None
 
     def follow(self, means: Floats) -> None:
-        best: Bools = means == means.max(axis=1, keepdims=True)
+        best: Bools = means == np.fmax.reduce(means, axis=1, keepdims=True)
         new = np.concatenate([[True], (best[1:] != best[:-1]).any(axis=1)])
         for row in best[new]:
             if self._kept is None:

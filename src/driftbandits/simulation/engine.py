@@ -32,7 +32,8 @@ def simulate(
 
     The policy is asked for as many rounds as its law is certain to stay, so thousands of rounds cost one call; the
     result is the same, decision for decision, as asking round by round. A policy that has already played goes on at
-    the world's round number `policy.rounds`.
+    the world's round number `policy.rounds`. In a world that does not always offer every arm the policy is asked round
+    by round for one of those offered.
 
     Parameters
     ----------
@@ -58,8 +59,9 @@ def simulate(
     batches: list[Decisions] = []
     rewards: list[Floats] = []
     now = start
+    masked = world.allowed(start) is not None
     while now < stop:
-        steady = policy.steady_rounds()
+        steady = 1 if masked else policy.steady_rounds()
         if steady == 1:
             count = min(stop - now, _SINGLE_ROUNDS, max(_CELLS // len(world.arms), 1))
             batch, told = _single_rounds(policy, world, seed, now, count)
@@ -92,11 +94,12 @@ def _single_rounds(policy: Policy, world: Environment, seed: int, start: int, co
     """Ask and tell `count` rounds one at a time, in plain numbers; the world's part is looked up beforehand."""
     choices: list[Decision] = []
     rewards: list[float] = []
-    means, draws, noise = world.means(start, count), uniforms(seed, start, count), world.noise
+    means, masks, draws = world.means(start, count), world.allowed(start, count), uniforms(seed, start, count)
+    numbers = np.arange(len(world.arms))
     for place in range(count):
-        choice = policy.ask()
-        here = slice(place, place + 1)
-        reward = noise.sample(means[here, choice.arm], draws[here]).item()
+        choice = policy.ask() if masks is None else policy.ask(allowed=masks[place])
+        here, arm = slice(place, place + 1), choice.arm
+        reward = world.observe(start + place, numbers[arm : arm + 1], means[here, arm], draws[here]).item()
         policy.tell(choice.id, reward)
         choices.append(choice)
         rewards.append(reward)
