@@ -10,9 +10,10 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 test: lint types contracts pytest test-core
 
-.venv/ready: requirements/dev.txt pyproject.toml
+.venv/ready: requirements/dev.txt requirements/data.txt pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet -r requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --no-deps -r requirements/data.txt
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 

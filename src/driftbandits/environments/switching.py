@@ -16,7 +16,7 @@ from driftbandits.errors import InputError
 from driftbandits.seeding import check_seed, stream
 from driftbandits.types import Floats
 
-Kind = Literal["flip", "redraw", "partial", "hidden"]
+Kind = Literal["flip", "redraw", "partial", "hidden", "level"]
 
 
 class SwitchingKernel(Piecewise):
@@ -33,6 +33,8 @@ class SwitchingKernel(Piecewise):
       b; arms nearer to c than to b move to (1 - w) r(x) + w h, with weight w = k(x, c) / k(c, c) cut to [0,
       1], so that c itself has h. To leave room, the first draw has max |r| = peak / 2, and the s-th of n
       switches raises to h = (1 + s / n) peak / 2.
+    - "level": all arms move by the same amount, up by peak / 2 and down again in turns, from a first draw with
+      max |r| = peak / 2. The order of the arms stays: a change that should cost nothing.
 
     Distances are Euclidean, between points. `offset` is added to all means in the end (0.5 for Bernoulli
     rewards).
@@ -111,12 +113,14 @@ class SwitchingKernel(Piecewise):
 
     def _draw_segments(self, arms: ArmSet, switches: int) -> Floats:
         """Reward vectors of all segments, before the offset, shape (switches + 1, N)."""
-        first_peak = self._peak / 2 if self._kind == "hidden" and switches else self._peak
+        first_peak = self._peak / 2 if self._kind in ("hidden", "level") and switches else self._peak
         rows = [kernel_draw(arms, stream(self._seed, "rewards", 0), peak=first_peak)]
         for segment in range(1, switches + 1):
             generator = stream(self._seed, "rewards", segment)
             if self._kind == "flip":
                 rows.append(-rows[-1])
+            elif self._kind == "level":
+                rows.append(rows[0] + self._peak / 2 * (segment % 2))
             elif self._kind == "redraw":
                 rows.append(kernel_draw(arms, generator, peak=self._peak))
             elif self._kind == "partial":
