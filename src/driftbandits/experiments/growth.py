@@ -1,8 +1,8 @@
 """Table 1 as experiments: how fast regret grows with the rounds T, the segments L_T and the variation V_T.
 
-The paper bounds ADA-OPKB's regret by min(sqrt(gamma L_T T log N), (gamma V_T log N)^(1/3) T^(2/3) + sqrt(gamma T log N))
-up to logarithms, so on a log-log sweep the slopes must not exceed 1/2 and 2/3 in T, 1/2 in L_T and 1/3 in V_T. All
-sweeps are at d = 2, where gamma grows with log T only.
+With g = gamma log N, the paper bounds ADA-OPKB's regret by min(sqrt(g L_T T), (g V_T)^(1/3) T^(2/3) + sqrt(g T)) up to
+logarithms, so on a log-log sweep the slopes must not exceed 1/2 and 2/3 in T, 1/2 in L_T and 1/3 in V_T. All sweeps are
+at d = 2, where gamma grows with log T only.
 """
 
 from __future__ import annotations
