@@ -254,3 +254,14 @@ def test_theta_must_fit_the_points(arms) -> None:
 def test_noise_free_rewards_are_the_means(arms) -> None:
     world = CosineBandit(arms, [1.0, 0.0], horizon=10, noise=Gaussian(0.0))
     assert (world.rewards(0, np.arange(10), seed=0) == world.means_of(0, np.arange(10))).all()
+
+
+def test_a_level_shift_moves_all_arms_alike_and_back():
+    arms = ArmSet(np.random.default_rng(0).normal(size=(12, 2)))
+    world = SwitchingKernel(arms, horizon=10, switches=(3, 5, 8), kind="level", seed=2, peak=0.8)
+    first, up, down, again = world.values
+    assert np.abs(first).max() == pytest.approx(0.4)
+    np.testing.assert_allclose(up - first, 0.4, rtol=0, atol=1e-15)
+    np.testing.assert_array_equal(down, first)
+    np.testing.assert_array_equal(again, up)
+    assert world.best_arm_changes == 0
