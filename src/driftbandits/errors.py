@@ -8,7 +8,8 @@ DriftbanditsError
 |-- UnknownDecisionError  an id that was never given out, or is already told or forgotten
 |-- HorizonError          more rounds asked for than the policy was built for
 |-- ConvergenceError      a solver stopped short; carries the best iterate as `best`
-`-- MissingExtraError     an optional dependency is not installed (also an ImportError)
+|-- MissingExtraError     an optional dependency is not installed (also an ImportError)
+`-- MissingDataError      the package that brings a data set is not installed (also an ImportError)
 
 ConvergenceWarning (a UserWarning) says that a policy went on with a law short of its tolerance.
 """
@@ -83,3 +84,7 @@ class MissingExtraError(DriftbanditsError, ImportError):
 
 def _rebuild_missing_extra(package: str, extra: str, purpose: str) -> MissingExtraError:
     return MissingExtraError(package, extra=extra, purpose=purpose)
+
+
+class MissingDataError(DriftbanditsError, ImportError):
+    """The package that brings a data set is not installed."""

@@ -125,7 +125,7 @@ class Environment(ABC):
     def rewards(self, start: int, arms: npt.ArrayLike, seed: int) -> Floats:
         """Rewards of the arms chosen in rounds start, start + 1, ..., shape (n,), under noise `seed`."""
         means = self.means_of(start, arms)
-        return self.observe(start, np.asarray(arms), means, uniforms(seed, start, len(means)))
+        return self.observe(start, np.asarray(arms, dtype=np.int64), means, uniforms(seed, start, len(means)))
 
     def observe(self, start: int, arms: npt.NDArray[Any], means: Floats, uniforms: Floats) -> Floats:
         """Rewards of arms offered in rounds start, start + 1, ..., from their means and one uniform each, all (n,).

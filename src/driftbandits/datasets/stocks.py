@@ -1,0 +1,59 @@
+"""Which stock tomorrow? Twenty-two years of the New York exchange: the negative control.
+
+Source: the file nyse_o.csv of the package universal-portfolios 0.4.17 (its code is under the "Feedback MIT License" of
+its LICENSE file; that file does not speak of the data, Cover's 36 stocks of 1962 to 1984, which the literature on
+universal portfolios passes around without stated terms: fetched by the user's pip, never copied here).
+
+- Round: a trading day. Arm: a stock.
+- Reward: the logarithm of the price relative, clipped to the 99% quantile of its size in the first 5% of the days and
+  divided by it, so that it lies in [-1, 1]. The table is the observation: no noise is added.
+- Kernel: the correlation matrix of daily logarithmic returns of the first 5% of the days; points are the first three
+  principal components of that matrix.
+
+Tomorrow's differences between stocks can hardly be told from today's. A method that gains here by restarting has been
+tuned on what it is tested on.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from driftbandits.arms import ArmSet
+from driftbandits.datasets.cells import from_table
+from driftbandits.datasets.panel import Panel, preparation
+from driftbandits.datasets.sources import data_file
+from driftbandits.types import Floats
+
+PACKAGE = "universal-portfolios==0.4.17"
+_COMPONENTS = 3
+
+
+@lru_cache(maxsize=1)
+def load() -> Panel:
+    """Read the prices."""
+    names, returns = _read()
+    early = returns[: preparation(len(returns))]
+    correlation = np.corrcoef(early.T)
+    sizes, directions = np.linalg.eigh(correlation)
+    points = directions[:, ::-1][:, :_COMPONENTS] * np.sqrt(sizes[::-1][:_COMPONENTS])
+    points = points * np.sign(points.sum(axis=0))  # the sign of a component is rounding's choice
+    limit = float(np.quantile(np.abs(early), 0.99))
+    return Panel(
+        name="stocks",
+        arms=ArmSet(points, kernel=correlation, names=names),
+        cells=from_table(np.clip(returns, -limit, limit) / limit),
+        reward_range=(-1.0, 1.0),
+        block=5,
+        smoothing=125,
+    )
+
+
+def _read() -> tuple[list[str], Floats]:
+    """Names and daily logarithmic returns, shape (days, stocks); the file has prices in units of the day before."""
+    path = data_file("universal", "data/nyse_o.csv", package=PACKAGE, dataset="stocks")
+    with path.open(encoding="utf-8") as file:
+        names = file.readline().strip().split(",")
+        prices = np.loadtxt(file, delimiter=",")
+    return names, np.diff(np.log(prices), axis=0, prepend=0.0)
