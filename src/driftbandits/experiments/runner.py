@@ -1,114 +1,272 @@
-"""Runs cells (world x policy x seed) in parallel; the same table on any number of jobs."""
+"""Plays many cells in parallel, keeps each as soon as it is finished, and goes on where an earlier run stopped.
+
+RunError                a run stopped; the message says why, how many cells are safe, and how to go on
+|-- CellError           a cell failed: which one, and the error
+`-- RunInterruptedError Ctrl-C (also a KeyboardInterrupt)
+
+All are DriftbanditsErrors, so a command line needs one handler.
+"""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+import contextlib
+import dataclasses
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import joblib
-import numpy as np
-import numpy.typing as npt
-from threadpoolctl import threadpool_limits
 
-from driftbandits import environments
-from driftbandits.errors import InputError
-from driftbandits.experiments.catalogue import Experiment, PolicySpec
-from driftbandits.policies import create_policy
-from driftbandits.simulation import Detection, detections, simulate
+from driftbandits.errors import DriftbanditsError, InputError
+from driftbandits.experiments.cells import CellResult, run_cell
+from driftbandits.experiments.engines import Engine
+from driftbandits.experiments.specs import Cell
+from driftbandits.experiments.store import Store, distinct
+from driftbandits.policies import POLICIES, NeuralUCB
+from driftbandits.policies.opnn import NeuralBlockPolicy
 
-CHECKPOINTS = 200  # points of a stored regret curve
+NETWORKS = (NeuralBlockPolicy, NeuralUCB)
+INFINITE = "infinite"  # a network of this width has fixed features
+# joblib's, Ray's and Dask's names for a worker that is gone; by name, for none of the three need be installed
+LOST_WORKER = (
+    "TerminatedWorkerError",
+    "BrokenProcessPool",
+    "WorkerCrashedError",
+    "OutOfMemoryError",
+    "NodeDiedError",
+    "KilledWorker",
+)
+
+
+class RunError(DriftbanditsError):
+    """A run stopped before all its cells were played; those finished are kept."""
+
+
+class CellError(RunError):
+    """A cell failed; `details` is the traceback of the worker that played it."""
+
+    details: str = ""
+
+
+class RunInterruptedError(RunError, KeyboardInterrupt):
+    """The user stopped the run."""
+
+
+def run_cells(
+    cells: Sequence[Cell],
+    *,
+    store: Store | None = None,
+    engine: Engine = Engine(),  # noqa: B008  # frozen
+    progress: Callable[[int], None] | None = None,
+) -> list[CellResult]:
+    """Play the cells that `store` does not hold, and give the results of all in their order.
+
+    Each result is in the store before the next is looked at; cells with equal keys are played once. `progress` is
+    called with the number of cells finished since its last call, the first time with those the store held. Results are
+    the same on every engine and any number of jobs. Warnings of the cells are issued here, once for each place.
+
+    Raises RunError if a cell fails, a worker is killed or the user interrupts, and StoreError if a part cannot be
+    written or read; finished cells stay in the store, and the same call goes on from them.
+
+    >>> from driftbandits.experiments.specs import PolicySpec
+    >>> settings = {"horizon": 50, "switches": [25], "size": 5}
+    >>> cells = [Cell("switching/1", settings, PolicySpec("chance", "Uniform"), seed) for seed in range(2)]
+    >>> [result.cell.seed for result in run_cells(cells, engine=Engine(jobs=1))]
+    [0, 1]
+    """
+    keys = [cell.key for cell in cells]
+    first = distinct(cells)
+    advance = _counter(keys, progress)
+    results: dict[str, CellResult] = {}
+    try:
+        results = _held(first, store)
+        advance(results)
+        for key, result in _play({key: cell for key, cell in first.items() if key not in results}, engine):
+            if store is not None:
+                store.write(result, key=key)
+            results[key] = result
+            advance([key])
+    except KeyboardInterrupt:
+        raise RunInterruptedError(f"interrupted; {_safe(results, first, store)}") from None
+    except RunError as error:
+        error.args = (f"{error}; {_safe(results, first, store)}",)
+        raise
+    return [dataclasses.replace(results[key], cell=cell) for key, cell in zip(keys, cells, strict=True)]
+
+
+def _held(cells: Mapping[str, Cell], store: Store | None) -> dict[str, CellResult]:
+    """What the store holds; read before anything is played, so that a damaged part is known at once."""
+    if store is None:
+        return {}
+    store.clean()
+    finished = store.finished()
+    held = {key: cell for key, cell in cells.items() if key in finished}
+    return dict(zip(held, store.read(held.values()), strict=True))
+
+
+def _counter(keys: Sequence[str], progress: Callable[[int], None] | None) -> Callable[[Iterable[str]], None]:
+    """Tells `progress` of finished keys, each as often as it was asked for."""
+    asked = Counter(keys)
+
+    def advance(finished: Iterable[str]) -> None:
+        number = sum(asked[key] for key in finished)
+        if progress is not None and number:
+            progress(number)
+
+    return advance
+
+
+def _safe(results: Mapping[str, CellResult], cells: Mapping[str, Cell], store: Store | None) -> str:
+    number = f"{len(results)} of {len(cells)} cells are finished"
+    if store is None:
+        return f"{number} but not kept: give a store to go on from"
+    return f"{number} and safe in {store.folder}: go on with --resume"
+
+
+def _play(cells: Mapping[str, Cell], engine: Engine) -> Iterator[tuple[str, CellResult]]:
+    """Results by key, as they come."""
+    if not cells:
+        return
+    warn = _Warner()
+    with engine.started(), _closing(engine.parallel(_tasks(cells))) as outcomes:
+        for outcome in _reported(outcomes, engine):
+            if outcome.result is None:
+                raise _cell_error(cells[outcome.key], outcome)
+            yield outcome.key, outcome.result
+            warn(cells[outcome.key], outcome.warned)
+
+
+def _tasks(cells: Mapping[str, Cell]) -> list[Any]:
+    """Networks that train first: a run of a minute that begins last would keep one worker busy and all others idle."""
+    ordered = sorted(cells.items(), key=lambda item: not _trains(item[1]))
+    return [joblib.delayed(_attempt)(key, cell) for key, cell in ordered]
+
+
+def _trains(cell: Cell) -> bool:
+    kind = POLICIES.get(cell.policy.name)
+    settings = cell.policy.settings
+    return (
+        kind is not None
+        and issubclass(kind, NETWORKS)
+        and settings.get("train", True) is True
+        and settings.get("width") != INFINITE
+    )
+
+
+@contextlib.contextmanager
+def _closing(outcomes: Iterator[_Outcome]) -> Iterator[Iterator[_Outcome]]:
+    """Stops the workers if the results are not waited for to the end."""
+    try:
+        yield outcomes
+    finally:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # joblib warns of results nobody takes; our error says how many are safe
+            outcomes.close()  # type: ignore[attr-defined]  # joblib gives a generator
+
+
+def _reported(outcomes: Iterator[_Outcome], engine: Engine) -> Iterator[_Outcome]:
+    """The outcomes; an error here is not a cell's, which come as outcomes, but the engine's."""
+    while True:
+        try:
+            outcome = next(outcomes)
+        except StopIteration:
+            return
+        except Exception as error:
+            raise RunError(_engine_message(error, engine)) from error
+        yield outcome
+
+
+def _engine_message(error: Exception, engine: Engine) -> str:
+    kind = type(error).__name__
+    if kind in LOST_WORKER:
+        return f"a worker of {engine.name} was killed ({kind}), often for want of memory, which fewer jobs need less of"
+    return f"{engine.name} failed: {kind}: {_first_line(error)}"
+
+
+# What happens in the worker.
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One run: a policy in a world, on one seed. Everything random in it follows from its fields."""
+class _Warned:
+    """A warning on its way from a worker."""
 
-    experiment: str
-    environment: str
-    settings: Mapping[str, Any]
-    policy: PolicySpec
-    seed: int
+    message: str
+    category: type[Warning]
+    filename: str
+    line: int
 
 
 @dataclass(frozen=True)
-class CellResult:
-    """What is kept of a run: the regret curve at `rounds` (number of rounds played), the changes found, the time."""
+class _Outcome:
+    """What became of a cell. Errors travel as text: their classes may be the user's, which only the worker knows."""
 
-    cell: Cell
-    rounds: npt.NDArray[np.int64]
-    regret: npt.NDArray[np.float64]
-    changes: tuple[int, ...]
-    detection: Detection
-    seconds: float
-
-
-def cells_of(experiment: Experiment, *, seeds: int | None = None) -> list[Cell]:
-    """Every cell of an experiment on its first `seeds` seeds, whole seeds first should it be interrupted."""
-    return [
-        Cell(experiment.id, experiment.environment, experiment.settings, policy, seed)
-        for number, seed in enumerate(experiment.seeds[:seeds])
-        for policy in experiment.policies
-        if policy.seeds is None or number < policy.seeds
-    ]
+    key: str
+    result: CellResult | None
+    warned: tuple[_Warned, ...]
+    error: str = ""
+    details: str = ""
 
 
-def run_cell(cell: Cell) -> CellResult:
-    """Play one cell. BLAS is held at one thread: the parallelism is over cells."""
-    with threadpool_limits(limits=1):
-        world = environments.create(cell.environment, seed=cell.seed, **cell.settings)
-        policy = create_policy(
-            cell.policy.name, world.arms, horizon=world.horizon, seed=cell.seed, **cell.policy.settings
-        )
-        trace = simulate(policy, world, seed=cell.seed)
-    rounds = np.unique(np.linspace(1, len(trace), CHECKPOINTS).astype(np.int64))
-    alarms = tuple(change.round for change in trace.changes)
-    return CellResult(
-        cell=cell,
-        rounds=rounds,
-        regret=trace.cumulative_regret[rounds - 1],
-        changes=alarms,
-        detection=detections([int(t) for t in world.change_rounds], alarms),
-        seconds=trace.seconds,
-    )
+def _attempt(key: str, cell: Cell) -> _Outcome:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            result = run_cell(cell)
+            if cell.key != key:
+                raise InputError("the file of a class, or the version of driftbandits, is not what the run began with")
+        except Exception as error:  # noqa: BLE001  # whatever it is, the run's message will name it and the cell
+            return _Outcome(key, None, (), error=_describe(error), details=traceback.format_exc())
+    return _Outcome(key, result, _portable(caught))
 
 
-def run_cells(cells: list[Cell], *, jobs: int = -1, progress: Callable[[], None] | None = None) -> list[CellResult]:
-    """Play all cells on `jobs` processes (-1: one a core); results come in the order of the cells."""
-    if jobs == 0:
-        raise InputError("jobs must not be 0; use -1 for one process a core")
-    parallel = joblib.Parallel(n_jobs=jobs, return_as="generator")
-    results = []
-    for result in parallel(joblib.delayed(run_cell)(cell) for cell in cells):
-        results.append(result)
-        if progress is not None:
-            progress()
-    return results
+def _describe(error: Exception) -> str:
+    if isinstance(error, DriftbanditsError):
+        return str(error)  # says what is wrong by itself
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {_first_line(error)} ({Path(place.filename).name}, line {place.lineno})"
 
 
-@contextmanager
-def progress_bar(total: int, label: str) -> Iterator[Callable[[], None]]:
-    """A bar on standard error with the time left, advanced by calling what it gives."""
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
+def _portable(caught: Sequence[warnings.WarningMessage]) -> tuple[_Warned, ...]:
+    """One warning of each place, under a category that this process knows too."""
+    places = {(w.category, w.filename, w.lineno): str(w.message) for w in reversed(caught)}
+    return tuple(_Warned(text, _known(kind), file, line) for (kind, file, line), text in reversed(places.items()))
 
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(file=sys.stderr)) as bar:
-        task = bar.add_task(label, total=total)
-        yield lambda: bar.advance(task)
+
+def _known(category: type[Warning]) -> type[Warning]:
+    """The category, or for a user's own the nearest of Python's."""
+    return next(kind for kind in category.__mro__ if kind.__module__.partition(".")[0] in ("builtins", "driftbandits"))
+
+
+# What happens with it here.
+
+
+class _Warner:
+    """Issues warnings of workers as if they had been raised here, the first of each place."""
+
+    def __init__(self) -> None:
+        self._said: set[tuple[str, int]] = set()
+
+    def __call__(self, cell: Cell, warned: Iterable[_Warned]) -> None:
+        for warning in warned:
+            if (warning.filename, warning.line) not in self._said:
+                self._said.add((warning.filename, warning.line))
+                text = f"{warning.message} ({_name(cell)}; more of this kind are not shown)"
+                warnings.warn_explicit(text, warning.category, warning.filename, warning.line)
+
+
+def _cell_error(cell: Cell, outcome: _Outcome) -> CellError:
+    error = CellError(f"{_name(cell)} failed: {outcome.error}")
+    error.details = outcome.details
+    return error
+
+
+def _name(cell: Cell) -> str:
+    return f"{cell.policy.label} on {cell.environment}, seed {cell.seed}"
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [""])[0]
