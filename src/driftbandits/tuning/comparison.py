@@ -1,61 +1,174 @@
-"""Tunes every policy of the comparison alike: same world, same tuning seeds, same number of points and runs.
+"""Tunes every policy of the comparison alike: same world, same tuning seeds, same number of points and cells.
 
-Each policy is tuned on environment 1 (one switch) at d = 10 and at d = 2 apart, as the paper tunes; environment 2 and
-the slow drift are then met with those settings. The result is the data file `experiments/tuned.json`.
+Each policy is tuned on environment 1 (one switch) in every dimension apart, as the paper tunes; all other worlds are
+then met with those settings. The result is the data file `experiments/tuned.json`.
 """
 
 from __future__ import annotations
 
+import contextlib
+import difflib
 import json
-from collections.abc import Sequence
-from importlib import resources
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from driftbandits.errors import InputError
-from driftbandits.experiments.catalogue import DIMENSIONS, PolicySpec
-from driftbandits.experiments.runner import progress_bar
-from driftbandits.tuning.search import Space, World, count_runs, fixed_settings, search
+from driftbandits.experiments.engines import Engine
+from driftbandits.experiments.progress import progress_bar
+from driftbandits.experiments.specs import TUNING_SEEDS
+from driftbandits.tuning.points import World
+from driftbandits.tuning.records import Found, Tuned
+from driftbandits.tuning.rungs import Rungs, count_cells
+from driftbandits.tuning.search import run_searches
 from driftbandits.tuning.spaces import SPACES
+from driftbandits.tuning.study import Search
 
-RUNGS = ((32, 1), (8, 4), (2, 16))  # (points kept, tuning seeds played so far)
+RUNGS: Rungs = ((32, 1), (8, 4), (2, 16))  # (points kept, tuning seeds played so far)
+DIMENSIONS = (10, 3, 2)
+COMPARED = (10, 2)  # dimensions in which all policies are compared
+# The policies that other experiments (the paper's figures, the suite) play with tuned settings in other dimensions.
+ELSEWHERE = (
+    "ADA-OPKB",
+    "GPUCB",
+    "SW-GPUCB",
+    "WGPUCB",
+    "TV-GP-UCB",
+    "ET-GP-UCB",
+    "GPUCB+MASTER",
+    "GLR-klUCB (plain)",
+    "Uniform",
+)
+COMMAND = "driftbandits tune comparison"
 
 
-def tune_comparison(*, out: Path, labels: Sequence[str] = (), jobs: int = -1) -> None:
-    """Search the spaces called `labels` (by default all) and write what was found into the file `out`."""
-    unknown = [label for label in labels if label not in SPACES]
-    if unknown:
-        raise InputError(f"no space is called {unknown[0]!r}; known: {', '.join(SPACES)}")
-    chosen = {label: SPACES[label] for label in (labels or SPACES)}
-    found: dict[str, Any] = json.loads(out.read_text()) if out.exists() else {}
-    runs = count_runs(RUNGS, worlds=1)
-    found["how"] = (
-        f"driftbandits tune comparison: {RUNGS[0][0]} points, {runs} runs of environment 1 a policy and dimension"
+def tune_comparison(
+    *,
+    out: Path,
+    labels: Sequence[str] = (),
+    dimensions: Sequence[int] = DIMENSIONS,
+    storage: str | None = None,
+    engine: Engine = Engine(),  # noqa: B008  # frozen
+    show: bool = False,
+) -> Tuned:
+    """Search the spaces called `labels` in these dimensions, and write what was found into `out/tuned.json`.
+
+    Without labels all spaces are searched where all policies are compared, and those that experiments use elsewhere.
+    Entries that the file already has and that are not searched stay. The studies are kept in `out/tuning.db`, or at the
+    URL `storage`; the same call goes on from there, on this machine and on others. `show` shows progress on standard
+    error.
+    """
+    plan = comparison_searches(labels, dimensions)
+    path = out / "tuned.json"
+    written = _read(path)
+    keys = {search.name: key for key, search in plan.items()}
+
+    def keep(found: Found) -> None:
+        label, dimension = keys[found.name]
+        written.setdefault(f"d={dimension}", {})[label] = as_entry(found)
+        _write(path, written)
+
+    return tune(list(plan.values()), path=path, storage=storage, engine=engine, show=show, keep=keep)
+
+
+def comparison_searches(
+    labels: Sequence[str] = (), dimensions: Sequence[int] = DIMENSIONS
+) -> dict[tuple[str, int], Search]:
+    """The searches of the comparison by label and dimension."""
+    for label in labels:
+        if label not in SPACES:
+            near = difflib.get_close_matches(label, SPACES, n=1, cutoff=0.4)
+            hint = f"did you mean {near[0]!r}? " if near else ""
+            raise InputError(f"no policy of the comparison is called {label!r}; {hint}known: {', '.join(SPACES)}")
+    for dimension in dimensions:
+        if not isinstance(dimension, int) or dimension < 1:
+            raise InputError(f"a dimension must be a whole number from 1, got {dimension!r}")
+    return {
+        (label, dimension): Search(f"{label}, d = {dimension}", SPACES[label], (_world(dimension),), RUNGS)
+        for dimension in dict.fromkeys(dimensions)
+        for label in dict.fromkeys(labels or (SPACES if dimension in COMPARED else ELSEWHERE))
+    }
+
+
+def tune(
+    searches: Sequence[Search],
+    *,
+    path: Path,
+    storage: str | None,
+    engine: Engine,
+    show: bool,
+    keep: Callable[[Found], None] | None = None,
+) -> Tuned:
+    """Run searches whose results go to `path`, with studies beside it unless `storage` says where."""
+    begun = time.monotonic()
+    _make_folder(path.parent)
+    url = storage or f"sqlite:///{path.parent / 'tuning.db'}"
+    cells = sum(search.cells for search in searches)
+    with _progress(cells, shown=show) as advance:
+        outcome = run_searches(searches, storage=url, engine=engine, progress=advance, keep=keep)
+    return Tuned(outcome.found, path, url, cells, outcome.played, time.monotonic() - begun)
+
+
+def as_entry(found: Found) -> dict[str, Any]:
+    """What `tuned.json` says of a policy."""
+    return {
+        "policy": found.policy,
+        "settings": dict(found.settings),
+        "origin": found.origin,
+        "regret_on_tuning_seeds": round(found.regret, 1),
+    }
+
+
+def how() -> str:
+    """What `tuned.json` says of itself."""
+    points, seeds = RUNGS[0][0], RUNGS[-1][1]
+    cells = count_cells(points, RUNGS, worlds=1)
+    return (
+        f"{COMMAND}: {points} points and {cells} cells of environment 1 a policy and dimension, "
+        f"on tuning seeds {TUNING_SEEDS[0]} to {TUNING_SEEDS[seeds - 1]}"
     )
-    out.parent.mkdir(parents=True, exist_ok=True)
-    for dimension in DIMENSIONS:
-        world = World("switching/1", {"dimension": dimension, "horizon": 10_000})
-        for label, space in chosen.items():
-            found.setdefault(f"d={dimension}", {})[label] = _tune_one(space, world, label, dimension, runs, jobs)
-            out.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
-    print(f"settings of {len(chosen)} policies at d = {', '.join(map(str, DIMENSIONS))}: {out}")
 
 
-def _tune_one(space: Space, world: World, label: str, dimension: int, runs: int, jobs: int) -> dict[str, Any]:
-    total = runs if space.ranges else RUNGS[-1][1]
-    with progress_bar(total, f"{label}, d = {dimension}") as advance:
-        result = search(space, [world], RUNGS, jobs=jobs, progress=advance)
-    return {"values": result.values, "regret_on_tuning_seeds": round(result.regret, 1)}
+def _world(dimension: int) -> World:
+    return World("switching/1", {"dimension": dimension, "horizon": 10_000})
 
 
-def tuned_specs(dimension: int) -> tuple[PolicySpec, ...]:
-    """The policies of the comparison with the settings found for this dimension."""
-    file = resources.files("driftbandits.experiments") / "tuned.json"
-    if not file.is_file():
-        raise InputError("experiments/tuned.json is missing; make it with: driftbandits tune comparison")
-    data = json.loads(file.read_text())
-    found = data[f"d={dimension}"]
-    return tuple(
-        PolicySpec(label, space.policy, fixed_settings(space, found[label]["values"]))
-        for label, space in SPACES.items()
-    )
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot make the folder {folder}: {error.strerror}") from error
+
+
+@contextlib.contextmanager
+def _progress(total: int, *, shown: bool) -> Iterator[Callable[[int], None] | None]:
+    if not shown:
+        yield None
+        return
+    with progress_bar(total, "cells") as advance:
+        yield advance
+
+
+def _read(path: Path) -> dict[str, Any]:
+    if not path.exists():
+        return {}
+    try:
+        found = json.loads(path.read_text())
+    except json.JSONDecodeError as error:
+        raise InputError(f"{path} is not JSON: {error}; move it away") from None
+    return {key: value for key, value in found.items() if key != "how"}
+
+
+def _write(path: Path, found: Mapping[str, Mapping[str, Any]]) -> None:
+    """Write whole or not at all, in the order of SPACES, so that the same findings are the same file."""
+    order = [f"d={dimension}" for dimension in DIMENSIONS]
+    order += [key for key in found if key not in order]
+    data: dict[str, Any] = {"how": how()}
+    for key in order:
+        if key in found:
+            data[key] = {label: found[key][label] for label in SPACES if label in found[key]}
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    part.write_text(json.dumps(data, indent=1) + "\n")
+    part.replace(path)

@@ -1,23 +1,30 @@
-"""How the default constants of ADA-OPKB and ADA-OPNN were found: `make tune`.
+"""How the default constants of ADA-OPKB and ADA-OPNN were found: `driftbandits tune constants`, `tune neural`.
 
 Points in the logarithms of sigma and c0 to c4 play the paper's environment 1 at d = 10 (as published) and at d = 2
 (where the kernel matters) on tuning seeds. The score is the mean final regret over both. Environment 2 is never
 touched. ADA-OPNN is searched at infinite width, where a run takes as long as one of ADA-OPKB; what is found is then the
 default at every width.
 
-Budget of each: 512 points and 2,464 runs of 10,000 rounds.
+Budget of each: 512 points and 2,464 cells of 10,000 rounds.
 """
 
 from __future__ import annotations
 
+import csv
+import difflib
 from pathlib import Path
 
-from driftbandits.experiments.runner import progress_bar
+from driftbandits.errors import InputError
+from driftbandits.experiments.engines import Engine
 from driftbandits.policies import Constants
-from driftbandits.tuning.search import Space, World, count_runs, search
+from driftbandits.tuning.comparison import tune
+from driftbandits.tuning.points import Space, World
+from driftbandits.tuning.records import Found, Tuned
+from driftbandits.tuning.rungs import Rungs
 from driftbandits.tuning.spaces import CONSTANTS
+from driftbandits.tuning.study import Search
 
-RUNGS = ((512, 1), (128, 3), (32, 10), (8, 32), (2, 64))  # (points kept, tuning seeds played so far)
+RUNGS: Rungs = ((512, 1), (128, 3), (32, 10), (8, 32), (2, 64))  # (points kept, tuning seeds played so far)
 WORLDS = tuple(World("switching/1", {"dimension": dimension, "horizon": 10_000}) for dimension in (10, 2))
 SEARCHED = {
     "constants": Space("AdaOPKB", CONSTANTS, lambda values: {"constants": Constants(**values)}),
@@ -27,13 +34,32 @@ SEARCHED = {
 }
 
 
-def tune_constants(study: str, *, out: Path, jobs: int = -1) -> Constants:
-    """Search the study of SEARCHED, write every point's score to the folder `out`, print the best and give it."""
-    with progress_bar(count_runs(RUNGS, len(WORLDS)), "runs") as advance:
-        found = search(SEARCHED[study], WORLDS, RUNGS, default=False, jobs=jobs, progress=advance)
-    out.mkdir(parents=True, exist_ok=True)
-    found.table.to_csv(out / f"{study}.csv", index=False)
-    best = Constants(**(found.values or {}))
-    print(f"{study}: best of {RUNGS[0][0]} points: {best!r}, mean regret {found.regret:.1f}")
-    print(f"every point: {out / f'{study}.csv'}")
-    return best
+def tune_constants(
+    study: str,
+    *,
+    out: Path,
+    storage: str | None = None,
+    engine: Engine = Engine(),  # noqa: B008  # frozen
+    show: bool = False,
+) -> Tuned:
+    """Search the study of SEARCHED and write every point's score into `out/<study>.csv`.
+
+    What was found is one, and its `values` are the constants. Storage, engine and `show` are as in `tune_comparison`.
+    """
+    if study not in SEARCHED:
+        near = difflib.get_close_matches(study, SEARCHED, n=1, cutoff=0.4)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise InputError(f"no study is called {study!r}; {hint}known: {', '.join(SEARCHED)}")
+    search = Search(study, SEARCHED[study], WORLDS, RUNGS, default=False)
+    tuned = tune([search], path=out / f"{study}.csv", storage=storage, engine=engine, show=show)
+    _write(tuned.path, tuned.found[0])
+    return tuned
+
+
+def _write(path: Path, found: Found) -> None:
+    with path.open("w", newline="") as file:
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow(["point", *CONSTANTS, "cells", "regret"])
+        for score in found.scores:
+            values = [score.values[name] for name in CONSTANTS]
+            table.writerow([score.number, *values, score.cells, score.regret])

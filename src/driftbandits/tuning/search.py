@@ -1,120 +1,182 @@
-"""Search by successive halving over points fixed beforehand, on tuning seeds only.
+"""Plays searches, together with whatever other processes share their storage, and gives the same answer as alone.
 
-The points are a scrambled Sobol sequence in the policy's space and perhaps its default, the same on every machine;
-after every rung the better quarter goes on with more seeds. Nothing depends on timing or on the number of jobs.
+How many processes and machines work together:
+
+ * The regret of a cell is a function of the cell. Who goes on at a rung is a function of all regrets of that rung
+   (`rungs`). So nothing but time depends on who plays what, and a cell that is played twice does no harm.
+ * To play little twice, a process claims points before it plays them: their trials go from WAITING to RUNNING, which
+   the storage lets one process do.
+ * While it plays, it marks its claims every few seconds. A claim whose mark has stood still for GRACE_SECONDS, by the
+   clock of the process that looks, belongs to one that died, and waits again. No clocks are compared.
+ * What is played is recorded after every few cells, so whoever takes over a point plays only what is missing.
+ * A process with nothing to claim in a search, because others hold the rest of its rung, goes on to the next search.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import contextlib
+import itertools
+import os
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
-import pandas as pd
-from scipy.stats import qmc
+from driftbandits.experiments.engines import Engine
+from driftbandits.experiments.runner import run_cells
+from driftbandits.tuning.records import Found
+from driftbandits.tuning.rungs import Slot, Standing
+from driftbandits.tuning.storage import opened
+from driftbandits.tuning.study import Entry, Ledger, Search
 
-from driftbandits.experiments.catalogue import TUNING_SEEDS, PolicySpec
-from driftbandits.experiments.runner import Cell, run_cells
+MARK_SECONDS = 3.0
+GRACE_SECONDS = 20.0
+POLL_SECONDS = 0.5  # between looks at what others do
+CELLS_A_JOB = 4  # claimed and recorded at once: few, so that little is lost, and enough to keep all jobs busy
+CLUSTER_CELLS = 64  # the same on a cluster, whose size is not known here
 
-Rungs = Sequence[tuple[int, int]]  # (points kept, tuning seeds played so far)
-
-
-@dataclass(frozen=True)
-class Space:
-    """What is searched: names with the ends of their ranges (in logarithms), and how values become settings."""
-
-    policy: str
-    ranges: Mapping[str, tuple[float, float]]
-    settings: Callable[[Mapping[str, float]], dict[str, Any]]
+Work = list[tuple[Entry, tuple[Slot, ...]]]
 
 
 @dataclass(frozen=True)
-class World:
-    """A world to be tuned on, by registered name."""
+class Outcome:
+    """What the searches found, in their order, and how many cells this process played."""
 
-    environment: str
-    settings: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Found:
-    """The best point (None stands for the policy's default), its mean regret, and every point's score."""
-
-    values: dict[str, float] | None
-    regret: float
-    table: pd.DataFrame
+    found: tuple[Found, ...]
+    played: int
 
 
-def trial_points(space: Space, count: int, *, default: bool = True) -> list[dict[str, float] | None]:
-    """`count` points of the space, rounded to three digits; the first may be the policy's default (None)."""
-    if not space.ranges:
-        return [None]
-    sobol = qmc.Sobol(len(space.ranges), scramble=True, rng=np.random.default_rng(0))
-    unit = sobol.random_base2(int(np.ceil(np.log2(count))))[: count - default]
-    low, high = np.log(np.array(list(space.ranges.values()), dtype=np.float64)).T
-    values = np.exp(low + unit * (high - low))
-    rounded = [{n: float(f"{v:.3g}") for n, v in zip(space.ranges, row, strict=True)} for row in values]
-    return [None, *rounded] if default else [*rounded]
-
-
-def count_runs(rungs: Rungs, worlds: int) -> int:
-    """Runs that a search of these rungs takes."""
-    total, played = 0, 0
-    for keep, seeds in rungs:
-        total += keep * (seeds - played) * worlds
-        played = seeds
-    return total
-
-
-def search(
-    space: Space,
-    worlds: Sequence[World],
-    rungs: Rungs,
+def run_searches(
+    searches: Sequence[Search],
     *,
-    default: bool = True,
-    jobs: int = -1,
-    progress: Callable[[], None] | None = None,
-) -> Found:
-    """Find the point with the least mean final regret over all worlds and tuning seeds.
+    storage: str,
+    engine: Engine,
+    progress: Callable[[int], None] | None = None,
+    keep: Callable[[Found], None] | None = None,
+) -> Outcome:
+    """Search all, going on from what the storage at this URL holds.
 
-    `default` puts the policy's default among the points; leave it out where the search is to find that default.
+    `progress` is called with the number of cells newly known to be played, by anybody; `keep` with every result as soon
+    as it is there. Raises StorageError if the storage cannot be reached, and RunError if a cell fails.
     """
-    points = trial_points(space, rungs[0][0], default=default)
-    scores: dict[int, list[float]] = {number: [] for number in range(len(points))}
-    alive = list(scores)
-    played = 0
-    for keep, seeds in rungs:
-        alive = sorted(alive, key=lambda number: _mean(scores[number]))[:keep]
-        cells = [
-            Cell("tune", world.environment, world.settings, _spec(space, number, points[number]), seed)
-            for number in alive
-            for seed in TUNING_SEEDS[played:seeds]
-            for world in worlds
-        ]
-        for result in run_cells(cells, jobs=jobs, progress=progress):
-            scores[int(result.cell.policy.label)].append(float(result.regret[-1]))
-        played = seeds
-    best = min(alive, key=lambda number: _mean(scores[number]))
-    return Found(values=points[best], regret=_mean(scores[best]), table=_table(points, scores))
+    found: dict[str, Found] = {}
+    with opened(storage) as opened_storage, engine.started():
+        worker = _Worker(engine, progress)
+        ledgers: dict[str, Ledger] = {}
+        while waiting := [search for search in searches if search.name not in found]:
+            before = len(found), worker.played
+            for search in waiting:
+                if search.name not in ledgers:
+                    ledgers[search.name] = Ledger(search, opened_storage)
+                result = worker.advance(ledgers[search.name])
+                if result is not None:
+                    found[search.name] = result
+                    if keep is not None:
+                        keep(result)
+            if before == (len(found), worker.played):
+                time.sleep(POLL_SECONDS)
+    return Outcome(tuple(found[search.name] for search in searches), worker.played)
 
 
-def _spec(space: Space, number: int, values: dict[str, float] | None) -> PolicySpec:
-    return PolicySpec(str(number), space.policy, fixed_settings(space, values))
+class _Worker:
+    """One process at work: plays what it can claim."""
 
+    def __init__(self, engine: Engine, progress: Callable[[int], None] | None) -> None:
+        self.played = 0
+        self._engine = engine
+        self._progress = progress
+        self._known: dict[str, int] = {}  # cells recorded in a study when last seen
+        name = f"{socket.gethostname()} {os.getpid()} {secrets.token_hex(4)}"
+        self._marks = (f"{name} {count}" for count in itertools.count())  # never the same twice
+        self._seen: dict[tuple[str, int], tuple[str, float]] = {}  # marks of others, and since when
 
-def fixed_settings(space: Space, values: Mapping[str, float] | None) -> dict[str, Any]:
-    """Settings of one point of a space; None is the default, which still may name its base."""
-    return space.settings(values or {})
+    def advance(self, ledger: Ledger) -> Found | None:
+        """Play until the search is finished, or until others hold all that is left of a rung (then None)."""
+        while True:
+            entries = ledger.read()
+            now = ledger.search.standing([entry.regrets for entry in entries])
+            ledger.settle(entries, now)
+            self._tell(ledger, entries)
+            if now.finished:
+                return ledger.found(entries, now)
+            work = self._claim(ledger, entries, now)
+            if not work:
+                return None
+            claimed = [entry for entry, _ in work]
+            try:
+                with self._marking(ledger, claimed):
+                    self._play(ledger, work)
+            finally:
+                ledger.release(claimed)
 
+    def _claim(self, ledger: Ledger, entries: Sequence[Entry], now: Standing) -> Work:
+        """Claim points of this rung, as many as keep the engine busy for a while."""
+        from optuna.trial import TrialState
 
-def _mean(values: list[float]) -> float:
-    return float(np.mean(values)) if values else 0.0
+        work: Work = []
+        for point, left in now.missing.items():
+            if sum(len(slots) for _, slots in work) >= self._width:
+                break
+            entry = entries[point]
+            if entry.state == TrialState.RUNNING:
+                if not self._is_dead(ledger, entry):
+                    continue
+                ledger.release([entry])
+            if ledger.claim(entry, next(self._marks)):
+                work.append((entry, left))
+        return work
 
+    def _is_dead(self, ledger: Ledger, entry: Entry) -> bool:
+        """Whether a claim's mark has not changed for so long that its holder must be dead."""
+        key = (ledger.search.study_name, entry.point)
+        mark, since = self._seen.get(key, (None, 0.0))
+        if mark != entry.claim:
+            self._seen[key] = (entry.claim, time.monotonic())
+            return False
+        return time.monotonic() - since > GRACE_SECONDS
 
-def _table(points: list[dict[str, float] | None], scores: dict[int, list[float]]) -> pd.DataFrame:
-    rows = [
-        {"point": number, **(point or {}), "runs": len(scores[number]), "regret": _mean(scores[number])}
-        for number, point in enumerate(points)
-    ]
-    return pd.DataFrame(rows).sort_values(["runs", "regret"], ascending=[False, True])
+    def _play(self, ledger: Ledger, work: Work) -> None:
+        held = ledger.read()  # others may have played a point between our first look and our claim
+        cells = [(entry, slot) for entry, left in work for slot in left if slot not in held[entry.point].regrets]
+        for start in range(0, len(cells), self._width):
+            part = cells[start : start + self._width]
+            results = run_cells([ledger.search.cell(e.point, slot) for e, slot in part], engine=self._engine)
+            for (entry, slot), result in zip(part, results, strict=True):
+                ledger.record(entry, slot, float(result.regret[-1]))
+            self.played += len(part)
+
+    @contextlib.contextmanager
+    def _marking(self, ledger: Ledger, entries: Sequence[Entry]) -> Iterator[None]:
+        """Mark the claims now and then, in a thread beside the play."""
+        from optuna.exceptions import StorageInternalError
+
+        done = threading.Event()
+
+        def mark() -> None:
+            while not done.wait(MARK_SECONDS):
+                with contextlib.suppress(
+                    StorageInternalError
+                ):  # a mark may be lost; a lost storage shows at the record
+                    for entry in entries:
+                        ledger.mark(entry, next(self._marks))
+
+        thread = threading.Thread(target=mark, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            done.set()
+            thread.join()
+
+    def _tell(self, ledger: Ledger, entries: Sequence[Entry]) -> None:
+        recorded = sum(len(entry.regrets) for entry in entries)
+        new = recorded - self._known.get(ledger.search.name, 0)
+        self._known[ledger.search.name] = recorded
+        if self._progress is not None and new:
+            self._progress(new)
+
+    @property
+    def _width(self) -> int:
+        return CLUSTER_CELLS if self._engine.address is not None else CELLS_A_JOB * self._engine.local_jobs

@@ -1,21 +1,23 @@
 """What is searched for each policy of the comparison: the settings its authors tune, over the paper's ranges and wider.
 
 Every space is searched with the same number of points and runs, so a policy with more settings is searched more thinly:
-that is the price of having them. The policy's default is always among the points.
+that is the price of having them. The policy's default is always among the points, and so are the settings of the
+authors' files where those give some.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from driftbandits.policies import Constants
-from driftbandits.tuning.search import Space
-
-Values = Mapping[str, float]
+from driftbandits.tuning.points import Space, Values
 
 WIDTH = {"ridge": (0.01, 1.0), "scale": (0.02, 1.0)}
 WINDOW = (100.0, 10_000.0)
+# What the authors' code computes with its lambda = 20 and v = 0.01 is a correct GP-UCB with these (paper-notes, 3).
+PUBLISHED = {"ridge": 0.05, "scale": 0.2}
+WEIGHTED_PUBLISHED = {"ridge": 0.01, "scale": 0.5, "memory": 2_500.0}  # a discount of 0.9996
 CONSTANTS = {  # within the paper's grid, where blocks are neither a few rounds nor the whole run
     "sigma": (10.0, 1000.0),
     "c0": (0.5, 20.0),
@@ -70,10 +72,12 @@ SPACES: dict[str, Space] = {
     "OPNN (m=256)": Space("OPNN", CONSTANTS, _narrow),
     "NeuralUCB": Space("NeuralUCB", WIDTH, _plain),
     "SW-NeuralUCB": Space("SlidingWindowNeuralUCB", {**WIDTH, "window": WINDOW}, _whole("window")),
-    "GPUCB": Space("GPUCB", WIDTH, _plain),
+    "GPUCB": Space("GPUCB", WIDTH, _plain, PUBLISHED),
     "R-GPUCB": Space("RestartGPUCB", {**WIDTH, "period": WINDOW}, _whole("period")),
-    "SW-GPUCB": Space("SlidingWindowGPUCB", {**WIDTH, "window": WINDOW}, _whole("window")),
-    "WGPUCB": Space("WeightedGPUCB", {**WIDTH, "memory": WINDOW}, _memory),
+    "SW-GPUCB": Space(
+        "SlidingWindowGPUCB", {**WIDTH, "window": WINDOW}, _whole("window"), {**PUBLISHED, "window": 3_000.0}
+    ),
+    "WGPUCB": Space("WeightedGPUCB", {**WIDTH, "memory": WINDOW}, _memory, WEIGHTED_PUBLISHED),
     "TV-GP-UCB": Space("TimeVaryingGPUCB", {"rate": (1e-5, 1e-2), "ridge": (0.001, 0.1), "beta": (0.2, 3.0)}, _plain),
     "ET-GP-UCB": Space(
         "EventTriggeredGPUCB", {"ridge": (0.01, 1.0), "beta": (0.3, 3.0), "confidence": (1e-4, 0.1)}, _plain

@@ -1,0 +1,246 @@
+"""A search as an Optuna study: one trial a point, enqueued beforehand, and the regrets it has so far.
+
+A trial is WAITING while nobody plays it and RUNNING while someone does. Its user attributes keep the regret of every
+cell (`regret 3/0`: tuning seed 3, world 0), its intermediate values the mean regret at each rung (the step is the
+number of seeds). Points that do not survive a rung end PRUNED, those that play the last one COMPLETE. A study's name
+ends in a digest of everything that is played, so a changed space, world or version is another study.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from driftbandits.experiments.build import plain_settings
+from driftbandits.experiments.specs import TUNING_SEEDS, Cell, PolicySpec
+from driftbandits.tuning.points import Point, Space, World, trial_points
+from driftbandits.tuning.records import Found, PointScore
+from driftbandits.tuning.rungs import Regrets, Rungs, Slot, Standing, count_cells, mean_regret, slots, standing
+
+if TYPE_CHECKING:
+    from optuna.storages import RDBStorage
+    from optuna.trial import FrozenTrial, TrialState
+
+POINT, ORIGIN, CLAIM, REGRET = "point", "origin", "claim", "regret "  # user attributes of a trial
+
+
+@dataclass(frozen=True)
+class Search:
+    """A space to be searched in some worlds; all of what is played follows from these fields."""
+
+    name: str
+    space: Space
+    worlds: tuple[World, ...]
+    rungs: Rungs
+    default: bool = True
+
+    @cached_property
+    def points(self) -> tuple[Point, ...]:
+        """The points tried."""
+        return trial_points(self.space, self.rungs[0][0], default=self.default)
+
+    @property
+    def cells(self) -> int:
+        """The budget: how many cells are played in all."""
+        return count_cells(len(self.points), self.rungs, worlds=len(self.worlds))
+
+    @cached_property
+    def study_name(self) -> str:
+        """The name and a digest of what is played."""
+        keys = [self.cell(p, (0, w)).key for p in range(len(self.points)) for w in range(len(self.worlds))]
+        digest = hashlib.sha256(json.dumps([keys, [list(rung) for rung in self.rungs]]).encode()).hexdigest()
+        return f"{self.name} [{digest[:12]}]"
+
+    def cell(self, point: int, slot: Slot) -> Cell:
+        """The run of one point on one tuning seed in one world."""
+        seed, world = slot
+        spec = PolicySpec(str(point), self.space.policy, self.settings(point))
+        return Cell(self.worlds[world].environment, self.worlds[world].settings, spec, TUNING_SEEDS[seed])
+
+    def settings(self, point: int) -> dict[str, object]:
+        """The settings of a point as plain values."""
+        return plain_settings(self.space.settings(self.points[point].values))
+
+    def standing(self, regrets: list[Regrets]) -> Standing:
+        """How far the search is."""
+        return standing(regrets, self.rungs, worlds=len(self.worlds))
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A point's trial as last read: its id, state, who claimed it, the regrets and the rungs it has."""
+
+    point: int
+    trial: int
+    state: TrialState
+    claim: str
+    regrets: Regrets
+    steps: frozenset[int]
+
+
+class Ledger:
+    """The study of a search in a storage. Every method may be called by many processes at once."""
+
+    def __init__(self, search: Search, storage: RDBStorage) -> None:
+        import optuna
+
+        self.search = search
+        self._storage = storage
+        self._study = optuna.create_study(
+            storage=storage, study_name=search.study_name, direction="minimize", load_if_exists=True
+        )
+        self._study_id = storage.get_study_id_from_name(search.study_name)
+        self._ids: dict[int, int] = {}
+        self._enqueue()
+
+    def read(self) -> list[Entry]:
+        """Every point as it is now, in order."""
+        return [self._entry(trials[0]) for _, trials in sorted(self._trials().items())]
+
+    def claim(self, entry: Entry, mark: str) -> bool:
+        """Take a waiting point, unless another process was quicker; the storage makes this atomic."""
+        from optuna.trial import TrialState
+
+        with _already_finished():
+            if self._storage.set_trial_state_values(entry.trial, state=TrialState.RUNNING):
+                self.mark(entry, mark)
+                return True
+        return False
+
+    def mark(self, entry: Entry, mark: str) -> None:
+        """Show that the claim's holder is alive."""
+        with _already_finished():
+            self._storage.set_trial_user_attr(entry.trial, CLAIM, mark)
+
+    def release(self, entries: Iterable[Entry]) -> None:
+        """Let points wait again."""
+        from optuna.trial import TrialState
+
+        for entry in entries:
+            with _already_finished():
+                self._storage.set_trial_state_values(entry.trial, state=TrialState.WAITING)
+
+    def record(self, entry: Entry, slot: Slot, regret: float) -> None:
+        """Keep the regret of a cell. A second process that played it too writes the same number."""
+        with _already_finished():
+            self._storage.set_trial_user_attr(entry.trial, f"{REGRET}{slot[0]}/{slot[1]}", regret)
+
+    def settle(self, entries: list[Entry], now: Standing) -> None:
+        """Report the rungs that are played, and end the trials of points that are out or through.
+
+        What there is to write follows from the regrets alone, so it does not matter who does it, or how often.
+        """
+        for entry in entries:
+            if entry.state.is_finished():
+                continue
+            with _already_finished():
+                self._report(entry)
+                self._end(entry, now)
+
+    def found(self, entries: list[Entry], now: Standing) -> Found:
+        """The result of a finished search."""
+        best = now.alive[0]
+        scores = [self._score(entry) for entry in entries]
+        return Found(
+            name=self.search.name,
+            policy=self.search.space.policy,
+            values=self.search.points[best].values,
+            settings=self.search.settings(best),
+            origin=self.search.points[best].origin,
+            regret=scores[best].regret,
+            cells=self.search.cells,
+            scores=tuple(sorted(scores, key=lambda score: (-score.cells, score.regret, score.number))),
+        )
+
+    def _report(self, entry: Entry) -> None:
+        for _, seeds in self.search.rungs:
+            over = slots(seeds, len(self.search.worlds))
+            if seeds not in entry.steps and all(slot in entry.regrets for slot in over):
+                self._storage.set_trial_intermediate_value(entry.trial, seeds, mean_regret(entry.regrets, over))
+
+    def _end(self, entry: Entry, now: Standing) -> None:
+        from optuna.trial import TrialState
+
+        if entry.point in now.alive and not now.finished:
+            return
+        state = TrialState.COMPLETE if entry.point in now.alive else TrialState.PRUNED
+        value = mean_regret(entry.regrets, sorted(entry.regrets))
+        self._storage.set_trial_state_values(entry.trial, state=state, values=[value])
+
+    def _score(self, entry: Entry) -> PointScore:
+        point = self.search.points[entry.point]
+        regret = mean_regret(entry.regrets, sorted(entry.regrets))
+        return PointScore(entry.point, point.origin, point.values, len(entry.regrets), regret)
+
+    def _enqueue(self) -> None:
+        """Enqueue the points that are not there.
+
+        Two processes that begin together may both enqueue a point. The trial with the lowest number is the one that
+        counts for everybody, and the others are ended here.
+        """
+        from optuna.trial import TrialState
+
+        present = self._trials()
+        for number in range(len(self.search.points)):
+            if number not in present:
+                self._study.add_trial(self._waiting(number))
+        for trials in self._trials().values():
+            for copy in trials[1:]:
+                with _already_finished():
+                    self._storage.set_trial_state_values(self._id(copy), state=TrialState.FAIL)
+
+    def _waiting(self, number: int) -> FrozenTrial:
+        from optuna.distributions import FloatDistribution
+        from optuna.trial import TrialState, create_trial
+
+        point = self.search.points[number]
+        ranges = {name: FloatDistribution(*ends, log=True) for name, ends in self.search.space.ranges.items()}
+        return create_trial(
+            state=TrialState.WAITING,
+            params=dict(point.values),
+            distributions={name: ranges[name] for name in point.values},
+            user_attrs={POINT: number, ORIGIN: point.origin},
+        )
+
+    def _trials(self) -> dict[int, list[FrozenTrial]]:
+        """Trials of every point, in the order in which they were enqueued."""
+        trials: dict[int, list[FrozenTrial]] = {}
+        for trial in sorted(self._storage.get_all_trials(self._study_id, deepcopy=False), key=lambda t: t.number):
+            trials.setdefault(trial.user_attrs[POINT], []).append(trial)
+        return trials
+
+    def _id(self, trial: FrozenTrial) -> int:
+        if trial.number not in self._ids:
+            find = self._storage.get_trial_id_from_study_id_trial_number
+            self._ids[trial.number] = find(self._study_id, trial.number)
+        return self._ids[trial.number]
+
+    def _entry(self, trial: FrozenTrial) -> Entry:
+        attributes = trial.user_attrs
+        return Entry(
+            point=attributes[POINT],
+            trial=self._id(trial),
+            state=trial.state,
+            claim=attributes.get(CLAIM, ""),
+            regrets={_slot(key): attributes[key] for key in attributes if key.startswith(REGRET)},
+            steps=frozenset(trial.intermediate_values),
+        )
+
+
+def _slot(key: str) -> Slot:
+    seed, world = key.removeprefix(REGRET).split("/")
+    return int(seed), int(world)
+
+
+@contextlib.contextmanager
+def _already_finished() -> Iterator[None]:
+    """Another process ended the trial in the meantime: then all there was to write is written."""
+    from optuna.exceptions import UpdateFinishedTrialError
+
+    with contextlib.suppress(UpdateFinishedTrialError):
+        yield
