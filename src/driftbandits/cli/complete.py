@@ -1,0 +1,44 @@
+"""Completion of names in the shell; each is imported only when asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def experiments(incomplete: str) -> list[str]:
+    """Groups and ids of experiments."""
+    from driftbandits.experiments.catalogue import EXPERIMENTS, GROUPS
+
+    return _beginning(incomplete, [*GROUPS, *EXPERIMENTS])
+
+
+def policies(incomplete: str) -> list[str]:
+    """Names of registered policies."""
+    from driftbandits.policies import POLICIES
+
+    return _beginning(incomplete, POLICIES)
+
+
+def environments(incomplete: str) -> list[str]:
+    """Names of registered worlds."""
+    from driftbandits import environments
+
+    return _beginning(incomplete, environments.names())
+
+
+def engines(incomplete: str) -> list[str]:
+    """Names of engines."""
+    from driftbandits.experiments.engines import ENGINES
+
+    return _beginning(incomplete, ENGINES)
+
+
+def labels(incomplete: str) -> list[str]:
+    """Policies of the comparison."""
+    from driftbandits.tuning.spaces import SPACES
+
+    return _beginning(incomplete, SPACES)
+
+
+def _beginning(incomplete: str, names: Iterable[str]) -> list[str]:
+    return [name for name in names if name.startswith(incomplete)]

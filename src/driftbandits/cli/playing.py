@@ -1,0 +1,154 @@
+"""Plays experiments into a folder, and writes tables, claims and the report from what the folder holds."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from driftbandits.cli.record import NAME, Record, new_record, write_record
+from driftbandits.cli.show import print_json, say
+from driftbandits.errors import InputError
+from driftbandits.experiments.catalogue import GROWTH
+from driftbandits.experiments.cells import CellResult
+from driftbandits.experiments.claims import Claim, check_claims, claims_markdown
+from driftbandits.experiments.engines import Engine
+from driftbandits.experiments.growth import SWEEPS, Sweep
+from driftbandits.experiments.progress import progress_bar
+from driftbandits.experiments.results import Results, as_markdown, collect
+from driftbandits.experiments.runner import run_cells
+from driftbandits.experiments.specs import Experiment, cells_of
+from driftbandits.experiments.store import Store
+
+try:
+    from driftbandits.report import write_report
+except ModuleNotFoundError:  # TEMPORARY: the report is being written
+    write_report = None
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a command has written and will print; `claims` are those that something was played for."""
+
+    results: Results
+    claims: tuple[Claim, ...]
+    files: dict[str, str]
+
+
+def play(experiments: Sequence[Experiment], *, title: str, out: Path, engine: Engine, resume: bool) -> Record:
+    """Play what is missing of the experiments into `out`; the record is there from the beginning."""
+    store = Store(out)
+    _refuse_to_overwrite(store, out, resume)
+    record = new_record(title, experiments, engine=engine.name)
+    _write_first(record, out)
+    cells = [cell for experiment in experiments for cell in cells_of(experiment)]
+    begun = time.perf_counter()
+    with progress_bar(len(cells), "runs") as advance:
+        run_cells(cells, store=store, engine=engine, progress=advance)
+    record.about["seconds"] = round(time.perf_counter() - begun, 1)
+    write_record(record, out)
+    return record
+
+
+def write_outputs(record: Record, out: Path) -> Written:
+    """Write tables, claims and the report of what `out` holds of the record's experiments."""
+    results = collect(record.experiments, _finished(record, out))
+    sweeps = sweeps_of(record.experiments)
+    claims = tuple(c for c in check_claims(results, sweeps=_without_guests(sweeps)) if c.verdict != "not run")
+    results.cells.to_parquet(out / "cells.parquet")
+    results.curves.to_parquet(out / "curves.parquet")
+    results.summary.to_csv(out / "summary.csv", index=False)
+    (out / "summary.md").write_text(as_markdown(results.summary), encoding="utf-8")
+    names = ["summary.md", "summary.csv", "cells.parquet", "curves.parquet", NAME]
+    if claims:
+        (out / "claims.md").write_text(claims_markdown(claims), encoding="utf-8")
+        names.append("claims.md")
+    else:
+        (out / "claims.md").unlink(missing_ok=True)  # of other experiments, played into this folder before
+    files = {name: str(out / name) for name in names}
+    if write_report is not None:
+        report = write_report(results, out=out, title=record.title, sweeps=sweeps, about=record.about)
+        files = {"report": str(report), **files}
+    return Written(results, claims, files)
+
+
+def print_outputs(written: Written, record: Record, *, as_json: bool) -> None:
+    """Print the summary and the claims, and where everything is."""
+    if as_json:
+        print_json(
+            {
+                "title": record.title,
+                "runs": len(written.results.cells),
+                "seconds": record.about.get("seconds"),
+                "summary": json.loads(written.results.summary.to_json(orient="records")),
+                "claims": [_plain({"verdict": c.verdict, **dataclasses.asdict(c)}) for c in written.claims],
+                "files": written.files,
+            }
+        )
+        return
+    typer.echo(as_markdown(written.results.summary))
+    if written.claims:
+        typer.echo(claims_markdown(written.claims))
+    say(f"{len(written.results.cells)} runs: {', '.join(written.files.values())}")
+
+
+def sweeps_of(experiments: Sequence[Experiment]) -> tuple[Sweep, ...]:
+    """The sweeps of Table 1 as far as these experiments hold at least two of their points."""
+    by_id = {experiment.id: experiment for experiment in experiments}
+    kept = []
+    for sweep in SWEEPS:
+        points = [(v, by_id[e.id]) for v, e in zip(sweep.values, sweep.experiments, strict=True) if e.id in by_id]
+        if len(points) > 1:
+            values, members = zip(*points, strict=True)
+            kept.append(dataclasses.replace(sweep, values=values, experiments=members))
+    return tuple(kept)
+
+
+def _without_guests(sweeps: Sequence[Sweep]) -> tuple[Sweep, ...]:
+    """The sweeps with the catalogue's policies alone: the paper claims nothing about those that joined."""
+    own = tuple(tuple(GROWTH[experiment.id] for experiment in sweep.experiments) for sweep in sweeps)
+    return tuple(dataclasses.replace(sweep, experiments=e) for sweep, e in zip(sweeps, own, strict=True))
+
+
+def _finished(record: Record, out: Path) -> list[CellResult]:
+    cells = [cell for experiment in record.experiments for cell in cells_of(experiment)]
+    finished = Store(out).read(cells)
+    if not finished:
+        raise InputError(f"{out} holds none of the {len(cells)} runs of {out / NAME}; play them with --resume")
+    if len(finished) < len(cells):
+        say(f"only {len(finished)} of {len(cells)} runs are finished: tables and report show those")
+    return finished
+
+
+def _refuse_to_overwrite(store: Store, out: Path, resume: bool) -> None:
+    finished = len(store.finished())
+    if not resume and (finished or (out / NAME).exists()):
+        raise InputError(
+            f"{out} already holds {finished} finished runs; add --resume to keep them and play only what is missing, "
+            f"or name another folder with --out"
+        )
+
+
+def _write_first(record: Record, out: Path) -> None:
+    """The record before the first run: a folder that cannot be written to is known at once."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        write_record(record, out)
+    except OSError as error:
+        raise InputError(f"cannot write to {out}: {error.strerror}; name another folder with --out") from None
+
+
+def _plain(value: Any) -> Any:
+    """As JSON has it: nothing in place of numbers that are none."""
+    if isinstance(value, dict):
+        return {key: _plain(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(entry) for entry in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,95 @@
+"""The record of a run, `run.json`: what was played, by which command, with which versions."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import platform
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from driftbandits import __version__
+from driftbandits.errors import InputError
+from driftbandits.experiments.config import plain_experiment, plain_to_experiment
+from driftbandits.experiments.specs import Experiment
+
+NAME = "run.json"
+PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "joblib", "torch", "ray", "distributed")
+
+
+@dataclass(frozen=True)
+class Record:
+    """A run: its title, its experiments, and what else `run.json` says."""
+
+    title: str
+    experiments: tuple[Experiment, ...]
+    about: dict[str, Any]
+
+
+def new_record(title: str, experiments: Sequence[Experiment], *, engine: str) -> Record:
+    """The record of a run that begins now."""
+    about = {
+        "command": ["driftbandits", *sys.argv[1:]],
+        "engine": engine,
+        "driftbandits": __version__,
+        "commit": _commit(),
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "packages": {name: version for name in PACKAGES if (version := _version(name))},
+        "seconds": None,
+    }
+    return Record(title, tuple(experiments), about)
+
+
+def write_record(record: Record, out: Path) -> Path:
+    """Write the record into the folder `out`."""
+    values = {
+        "title": record.title,
+        **record.about,
+        "experiments": [plain_experiment(experiment) for experiment in record.experiments],
+    }
+    path = out / NAME
+    path.write_text(json.dumps(values, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    return path
+
+
+def read_record(folder: Path) -> Record:
+    """The record in `folder`. Raises InputError if there is none, or none that can be read."""
+    path = folder / NAME
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+        plain = values.pop("experiments")
+        title = str(values.pop("title"))
+    except FileNotFoundError:
+        raise InputError(f"there is no {path}; name the folder that a reproduce or run has written") from None
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from None
+    except (ValueError, KeyError, AttributeError) as error:
+        raise InputError(f"{path} is not the record of a run: {error}") from None
+    return Record(title, tuple(plain_to_experiment(entry) for entry in plain), values)
+
+
+def _version(package: str) -> str | None:
+    with contextlib.suppress(metadata.PackageNotFoundError):
+        return metadata.version(package)
+    return None
+
+
+def _commit() -> str | None:
+    """Commit of the source this runs from, with a + if files differ from it; None outside a git repository."""
+    folder = Path(__file__).parent.parent
+
+    def git(*arguments: str) -> str:
+        done = subprocess.run(["git", "-C", folder, *arguments], capture_output=True, text=True, check=True, timeout=10)
+        return done.stdout.strip()
+
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        # an installed copy may lie inside somebody else's repository
+        if git("ls-files", "__init__.py"):
+            return git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain", "--", ".") else "")
+    return None

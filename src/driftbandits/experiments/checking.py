@@ -1,0 +1,111 @@
+"""Checks of an experiment before anything is played: its world and every policy are built once, on the first seed."""
+
+from __future__ import annotations
+
+import inspect
+import traceback
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from driftbandits.environments import Environment
+from driftbandits.errors import DriftbanditsError, InputError
+from driftbandits.experiments.build import PRESETS, build_policy, build_world
+from driftbandits.experiments.config import nearest
+from driftbandits.experiments.references import is_reference, load
+from driftbandits.experiments.specs import Cell, Experiment, PolicySpec, cells_of
+from driftbandits.policies import Policy
+
+Built = TypeVar("Built")
+
+WORLD_OWN = {"seed": "the seeds are those of the experiment"}
+POLICY_OWN = {
+    "arms": "a policy plays the arms of its world",
+    "horizon": "a policy plays as many rounds as its world has; set the horizon of the environment",
+    "seed": "the seeds are those of the experiment",
+}
+
+
+def check_experiment(experiment: Experiment, *, labels: Iterable[str] | None = None) -> None:
+    """Build the world and the policies (only those called `labels`, if given) on the first seed.
+
+    Raises InputError that says which of them cannot be built, and why.
+
+    >>> check_experiment(Experiment("one", "One", "switching/1", {"horizn": 100}, ()))
+    Traceback (most recent call last):
+    ...
+    driftbandits.errors.InputError: environment 'switching/1' has no setting 'horizn'; did you mean 'horizon'? ...
+    """
+    wanted = None if labels is None else set(labels)
+    first: dict[str, Cell] = {}
+    for cell in cells_of(experiment):
+        first.setdefault(cell.policy.label, cell)
+    world = _build_world(experiment)
+    for label, cell in first.items():
+        if wanted is None or label in wanted:
+            _build_policy(cell.policy, world, cell.seed)
+
+
+def _build_world(experiment: Experiment) -> Environment:
+    name, settings = experiment.environment, experiment.settings
+    what = f"environment {name!r}"
+    _refuse(what, settings, WORLD_OWN)
+    if is_reference(name):
+        maker = _loaded(what, name)
+        if isinstance(maker, type) and not issubclass(maker, Environment):
+            raise InputError(f"{name} is a class, but not one derived from driftbandits.environments.Environment")
+        _check_keywords(what, maker, {"seed", *settings})
+    return _building(what, lambda: build_world(name, settings, experiment.seeds[0]))
+
+
+def _build_policy(spec: PolicySpec, world: Environment, seed: int) -> Policy:
+    what = f"policy {spec.label!r}"
+    _refuse(what, spec.settings, POLICY_OWN)
+    _check_presets(spec.settings)
+    if is_reference(spec.name):
+        maker = _loaded(what, spec.name)
+        if isinstance(maker, type) and not issubclass(maker, Policy):
+            raise InputError(f"{spec.name} is a class, but not one derived from driftbandits.Policy")
+    return _building(what, lambda: build_policy(spec, world, seed))
+
+
+def _refuse(what: str, settings: Mapping[str, Any], own: Mapping[str, str]) -> None:
+    for key, reason in own.items():
+        if key in settings:
+            raise InputError(f"{what} cannot be given {key!r}: {reason}")
+
+
+def _check_presets(settings: Mapping[str, Any]) -> None:
+    for key, presets in PRESETS.items():
+        value = settings.get(key)
+        name = value.get("preset") if isinstance(value, Mapping) else value
+        if isinstance(name, str) and name not in presets:
+            raise InputError(f"{key} has no preset {name!r}; {nearest(name, presets)}known: {', '.join(presets)}")
+
+
+def _loaded(what: str, name: str) -> Any:
+    maker = _building(what, lambda: load(name))
+    if not callable(maker):
+        raise InputError(f"{name} is {maker!r}; name a class, or a function that makes one of it")
+    return maker
+
+
+def _check_keywords(what: str, maker: Any, given: Iterable[str]) -> None:
+    parameters = inspect.signature(maker).parameters
+    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        return
+    for key in given:
+        if key not in parameters:
+            raise InputError(f"{what} has no setting {key!r}; {nearest(key, parameters)}known: {', '.join(parameters)}")
+
+
+def _building(what: str, make: Callable[[], Built]) -> Built:
+    """One message of ours for whatever a user's own code, or a value of the wrong type, may raise."""
+    try:
+        return make()
+    except DriftbanditsError:
+        raise
+    except Exception as error:  # a user's file may raise anything
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{Path(place.filename).name}, line {place.lineno}"
+        raise InputError(f"{what} cannot be built: {type(error).__name__}: {error} ({where})") from error
