@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from driftbandits import environments
+from driftbandits import datasets, environments
 from driftbandits.arms import ArmSet
 from driftbandits.environments import Environment
 from driftbandits.errors import InputError
@@ -14,6 +14,8 @@ from driftbandits.experiments.references import is_reference, load
 from driftbandits.experiments.specs import PolicySpec
 from driftbandits.kernels import kernel_from_config
 from driftbandits.policies import Constants, Policy, Variant, create_policy
+
+REAL_PREFIX = "real/"  # worlds from real data, whose seed is the number of the start offset
 
 PRESETS: dict[str, dict[str, Any]] = {
     "constants": {
@@ -27,7 +29,9 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 
 def build_world(name: str, settings: Mapping[str, Any], seed: int) -> Environment:
-    """The world called `name`: a registered one, or what a user's `file.py:Class` gives for `seed` and `settings`."""
+    """The world called `name`: registered, `real/...`, or what a user's `file.py:Class` gives for seed and settings."""
+    if name.startswith(REAL_PREFIX):
+        return datasets.create(name.removeprefix(REAL_PREFIX), offset=seed, seed=seed, **settings)
     if not is_reference(name):
         return environments.create(name, seed=seed, **settings)
     world = load(name)(seed=seed, **settings)
