@@ -1,1 +1,1 @@
-"""Plots: `data` computes the small table behind a plot, `figures` draws it."""
+"""Plots: `data` computes the small table behind a plot, `palette` gives every policy its look, `figures` draws."""

@@ -2,126 +2,227 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import math
+from collections.abc import Mapping, Sequence
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import FixedLocator, LogLocator, NullFormatter, NullLocator
 
-from driftbandits.plots.data import RankedRegret, RegretCurve, change_spans
-
-# Okabe and Ito: told apart with any kind of colour vision; line styles repeat the distinction in grey.
-# The last three are for figures with more than seven policies.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#882255", "#999999", "#44AA99")
-STYLES = (
-    "-",
-    "--",
-    "-.",
-    ":",
-    (0, (5, 1)),
-    (0, (3, 1, 1, 1)),
-    (0, (1, 1)),
-    (0, (6, 2, 1, 2)),
-    (0, (2, 2)),
-    (0, (8, 2)),
+from driftbandits.plots.data import (
+    GrowthCurve,
+    GrowthPanel,
+    RankedRegret,
+    RegretCurve,
+    RegretPanel,
+    power_law,
+    tick_rounds,
 )
+from driftbandits.plots.frame import LABEL, SHORT, THOUSANDS, Frame, plain, tidy
+from driftbandits.plots.palette import SOLID, Look
+
+ROW = 0.115  # inches of a row of ticks
+GREY = "0.80"
+SYMBOLS = {"T": "rounds T", "L_T": "segments $L_T$", "V_T": "turns of the drift, to which $V_T$ is proportional"}
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 
-def draw_regret(
-    axes: Axes, curves: Sequence[RegretCurve], *, title: str, true_changes: Sequence[int], colours: dict[str, int]
-) -> None:
-    """Mean cumulative regret with bands of one standard error; jumps dotted, drifts shaded, ticks at changes found."""
-    for first, last in change_spans(true_changes):
-        if first == last:
-            axes.axvline(first, color="0.45", linestyle=":", linewidth=1.0, zorder=0)
-        else:
-            axes.axvspan(first, last, color="0.93", linewidth=0, zorder=0)
-    top = max(float((c.mean + c.standard_error).max()) for c in curves)
-    row = 0
-    for curve in curves:
-        number = colours[curve.policy] % len(COLOURS)
-        colour, style = COLOURS[number], STYLES[number]
-        label = f"{curve.policy}, {curve.seeds} seeds"
-        axes.plot(curve.rounds, curve.mean, color=colour, linestyle=style, label=label, linewidth=1.6)
-        axes.fill_between(
-            curve.rounds,
-            curve.mean - curve.standard_error,
-            curve.mean + curve.standard_error,
-            color=colour,
-            alpha=0.2,
-            linewidth=0,
-        )
-        if len(curve.changes):
-            row += 1
-            height = [-0.055 * top * row] * len(curve.changes)
-            axes.plot(curve.changes, height, "|", color=colour, markersize=6, markeredgewidth=0.9, clip_on=False)
-    # room above for the legend, one line a policy, so that it hides no curve
-    axes.set_ylim(-0.055 * top * (row + 0.8), (1.06 + 0.085 * len(curves)) * top)
-    axes.set_xlim(0, int(curves[0].rounds[-1]))
-    axes.set_title(title, fontsize=10)
-    axes.set_xlabel("round")
-    axes.set_ylabel("cumulative regret (reward units)")
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 0 else ""))
-    axes.grid(alpha=0.25, linewidth=0.5)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-
-
-def regret_figure(panels: Sequence[dict[str, Any]]) -> Figure:
-    """One panel an experiment, two a row; a panel holds `curves`, `title` and `true_changes` of `draw_regret`."""
-    labels: dict[str, int] = {}
-    for panel in panels:
-        for curve in panel["curves"]:
-            labels.setdefault(curve.policy, len(labels))
-    columns = min(len(panels), 2)
-    rows = -(-len(panels) // columns)
-    figure = Figure(figsize=(4.1 * columns, 3.3 * rows + 0.1), layout="constrained", dpi=200)
-    for number, panel in enumerate(panels):
-        axes = figure.add_subplot(rows, columns, number + 1)
-        draw_regret(axes, panel["curves"], title=panel["title"], true_changes=panel["true_changes"], colours=labels)
-        axes.legend(framealpha=0.8, edgecolor="none", fontsize=7, loc="upper left", borderaxespad=0.2)
-    figure.supxlabel(
-        f"mean over seeds, bands: one standard error;{chr(10) if columns == 1 else ' '}dotted lines: true jumps; "
-        "shaded: drift; ticks: changes found",
-        fontsize=7,
-        color="0.3",
+def regret_frame(panels: Sequence[RegretPanel]) -> Frame:
+    """Sizes that suit all panels of an experiment, drawn together or one by one."""
+    detecting = max(sum(len(c.changes) > 0 for c in panel.curves) for panel in panels)
+    return Frame(
+        width=3.9 if len(panels) > 1 else 5.2,
+        height=2.45 if len(panels) > 1 else 2.9,
+        strip=ROW * detecting + 0.16 if detecting else 0.0,
+        legend=max(len(panel.curves) + bool(panel.others) for panel in panels),
     )
+
+
+def regret_figure(panels: Sequence[RegretPanel], *, palette: Mapping[str, Look], frame: Frame | None = None) -> Figure:
+    """Mean cumulative regret in panels side by side, with bands of one standard error.
+
+    Dotted lines are true jumps, shades true drift, ticks on top the changes that each policy found on any seed; curves
+    in grey are those of the other panels. The legend gives the seeds and the final mean.
+    """
+    frame = regret_frame(panels) if frame is None else frame
+    figure = frame.figure(len(panels))
+    for number, panel in enumerate(panels):
+        axes = frame.axes(figure, number)
+        handles = _draw_panel(axes, panel, palette)
+        frame.draw_legend(figure, number, list(handles.values()), list(handles))
+        found = [c for c in _by_end(panel.curves) if len(c.changes)]
+        if found:
+            axes.set_title("", loc="left")  # the strip carries it
+            strip = frame.strip_axes(figure, number, ROW * len(found))
+            _draw_ticks(strip, found, panel, palette)
     return figure
+
+
+def _by_end(curves: Sequence[RegretCurve]) -> list[RegretCurve]:
+    """Highest end first, so that a legend has the order in which curves end."""
+    return sorted(curves, key=lambda c: -c.mean[-1])
+
+
+def _draw_panel(axes: Axes, panel: RegretPanel, palette: Mapping[str, Look]) -> dict[str, Line2D]:
+    for first, last in panel.spans:
+        if first == last:
+            axes.axvline(first, color="0.4", linestyle=":", linewidth=1.0, zorder=0.5)
+        else:
+            axes.axvspan(first, last, color="0.94", linewidth=0, zorder=0)
+    for curve in panel.others:
+        axes.plot(curve.rounds, curve.mean, color=GREY, linewidth=0.9, zorder=1)
+    handles = {}
+    for curve in _by_end(panel.curves):
+        look = palette[curve.policy]
+        (line,) = axes.plot(curve.rounds, curve.mean, color=look.colour, linestyle=look.style, linewidth=1.5, zorder=3)
+        low, high = curve.mean - curve.standard_error, curve.mean + curve.standard_error
+        if curve.seeds > 1:
+            axes.fill_between(curve.rounds, low, high, color=look.colour, alpha=0.18, linewidth=0, zorder=2)
+        seeds = "1 seed" if curve.seeds == 1 else f"{curve.seeds} seeds"
+        handles[f"{curve.policy}, {seeds}: {curve.mean[-1]:,.0f}"] = line
+    if panel.others:
+        handles["the others, for comparison"] = Line2D([], [], color=GREY, linewidth=0.9)
+    lowest = min(0.0, *(float(c.mean.min()) for c in (*panel.curves, *panel.others)))
+    axes.set_ylim(1.05 * lowest, 1.05 * panel.top)
+    axes.set_xlim(0, panel.horizon)
+    axes.xaxis.set_major_formatter(THOUSANDS)
+    axes.yaxis.set_major_formatter(THOUSANDS)
+    tidy(axes, title=panel.title, xlabel="round", ylabel="cumulative regret")
+    return handles
+
+
+def _draw_ticks(axes: Axes, curves: Sequence[RegretCurve], panel: RegretPanel, palette: Mapping[str, Look]) -> None:
+    """One row a policy that found changes, in the order of the legend; true jumps go through."""
+    for row, curve in enumerate(curves):
+        rounds = tick_rounds(curve, panel.horizon).astype(np.float64)
+        across = np.repeat(rounds, 3)
+        across[2::3] = np.nan  # one broken line, not a thousand marks
+        up = np.tile([row + 0.12, row + 0.88, np.nan], len(rounds))
+        look = palette[curve.policy]
+        axes.plot(across, up, color=look.colour, linewidth=0.8, solid_capstyle="butt")
+        sample = (-0.115 * panel.horizon, -0.02 * panel.horizon)  # in the margin: whose row it is, as in the legend
+        axes.plot(sample, (row + 0.5,) * 2, color=look.colour, linestyle=look.style, linewidth=1.5, clip_on=False)
+    for first, last in panel.spans:
+        if first == last:
+            axes.axvline(first, color="0.4", linestyle=":", linewidth=1.0)
+    axes.set_xlim(0, panel.horizon)
+    axes.set_ylim(len(curves), 0)
+    axes.set_title(plain(panel.title), fontsize=9, loc="left", pad=12 if panel.title else 4)
+    axes.text(0, 1.02, "changes found", transform=axes.transAxes, fontsize=6.5, color="0.35", ha="left", va="bottom")
+
+
+def growth_frame(panels: Sequence[GrowthPanel]) -> Frame:
+    """Sizes that suit all sweeps."""
+    return Frame(legend=max(2 * len(panel.curves) for panel in panels))
+
+
+def growth_figure(panels: Sequence[GrowthPanel], *, palette: Mapping[str, Look], frame: Frame | None = None) -> Figure:
+    """Mean final regret along sweeps, both axes logarithmic, with bars of one standard error.
+
+    Solid lines are the fitted slopes, dotted ones the slopes that the paper's rate allows, through the same middle; the
+    legend states both.
+    """
+    frame = growth_frame(panels) if frame is None else frame
+    figure = frame.figure(len(panels))
+    for number, panel in enumerate(panels):
+        axes = frame.axes(figure, number)
+        handles: list[Line2D] = []
+        labels: list[str] = []
+        for curve in panel.curves:
+            handles += _draw_growth(axes, curve, palette[curve.policy])
+            labels += _growth_labels(curve)
+        frame.draw_legend(figure, number, handles, labels)
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.xaxis.set_major_locator(FixedLocator(sorted({v for c in panel.curves for v in c.values.tolist()})))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_major_formatter(SHORT)
+        axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axes.yaxis.set_major_formatter(THOUSANDS)
+        axes.yaxis.set_minor_formatter(NullFormatter())
+        tidy(axes, title=panel.title[:1].upper() + panel.title[1:], xlabel=SYMBOLS.get(panel.symbol, panel.symbol))
+        axes.set_ylabel("final regret", fontsize=8)
+    return figure
+
+
+def _draw_growth(axes: Axes, curve: GrowthCurve, look: Look) -> list[Line2D]:
+    axes.errorbar(
+        curve.values,
+        curve.mean,
+        yerr=curve.standard_error if curve.seeds > 1 else None,
+        fmt="o",
+        color=look.colour,
+        markersize=3.5,
+        capsize=2,
+        linewidth=1,
+        markerfacecolor=look.colour if look.style == SOLID else "white",
+    )
+    fitted = Line2D([], [], color=look.colour, marker="o", markersize=3.5, linestyle="")
+    if curve.growth is not None:
+        for slope, style, width in ((curve.growth.slope.estimate, "-", 1.2), (curve.growth.allowed, ":", 1.0)):
+            axes.plot(curve.values, power_law(curve, slope), color=look.colour, linestyle=style, linewidth=width)
+        fitted.set_linestyle("-")
+    if look.style != SOLID:
+        fitted.set_markerfacecolor("white")
+    return [fitted, Line2D([], [], color=look.colour, linestyle=":", linewidth=1.0)][: 1 + (curve.growth is not None)]
+
+
+def _growth_labels(curve: GrowthCurve) -> list[str]:
+    seeds = "1 seed" if curve.seeds == 1 else f"{curve.seeds} seeds"
+    if curve.growth is None:
+        return [f"{curve.policy}, {seeds}: too few points for a slope"]
+    slope = curve.growth.slope
+    around = "" if math.isnan(slope.low) else f" ({slope.low:.2f} to {slope.high:.2f})"
+    return [f"{curve.policy}, {seeds}: slope {slope.estimate:.2f}{around}", f"allowed: {curve.growth.allowed:.2f}"]
+
+
+def ranking_frame(panels: Sequence[RankedRegret], families: Mapping[str, str]) -> Frame:
+    """Sizes that suit all rankings."""
+    policies = max(len(panel.policies) for panel in panels)
+    return Frame(left=1.35, height=0.17 * policies + 0.1, legend=len(_marks(families)))
 
 
 def ranking_figure(
-    panels: Sequence[RankedRegret], *, columns: int, families: dict[str, int], names: Sequence[str]
+    panels: Sequence[RankedRegret],
+    *,
+    families: Mapping[str, str],
+    palette: Mapping[str, Look],
+    columns: int = 3,
+    frame: Frame | None = None,
 ) -> Figure:
-    """Final regret of every policy, one panel an experiment, best on top; `families` gives each its colour."""
-    rows = -(-len(panels) // columns)
-    height = 0.155 * max(len(panel.policies) for panel in panels) + 0.75
-    figure = Figure(figsize=(3.5 * columns, height * rows + 0.3), layout="constrained", dpi=200)
+    """Final regret of every policy on a logarithmic axis, best on top; one panel an experiment.
+
+    `families` names the family of each label, which has its own mark.
+    """
+    frame = ranking_frame(panels, families) if frame is None else frame
+    figure = frame.figure(len(panels), columns=columns)
+    marks = _marks(families)
+    handles = [Line2D([], [], color="0.25", marker=mark, linestyle="", markersize=4.5) for mark in marks.values()]
     for number, panel in enumerate(panels):
-        axes = figure.add_subplot(rows, columns, number + 1)
-        for place, (policy, mean, error) in enumerate(
-            zip(panel.policies, panel.mean, panel.standard_error, strict=True)
-        ):
-            colour = COLOURS[families[policy] % len(COLOURS)]
-            axes.errorbar(mean, place, xerr=error, fmt="o", color=colour, markersize=3.5, capsize=2, linewidth=1.0)
-        axes.set_yticks(range(len(panel.policies)), panel.policies, fontsize=6.5)
-        axes.invert_yaxis()
-        axes.set_xscale("log")
-        axes.set_title(panel.title, fontsize=9)
-        axes.tick_params(axis="x", labelsize=7)
-        axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 3.0)))
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-        axes.xaxis.set_minor_formatter(NullFormatter())
-        axes.grid(alpha=0.25, linewidth=0.5)
-        for side in ("top", "right"):
-            axes.spines[side].set_visible(False)
-        if number >= len(panels) - columns:
-            axes.set_xlabel("final cumulative regret (log scale)", fontsize=8)
-    handles = [
-        Line2D([], [], color=COLOURS[k % len(COLOURS)], marker="o", linestyle="", markersize=4)
-        for k in range(len(names))
-    ]
-    figure.legend(handles, list(names), loc="outside lower center", ncols=len(names), frameon=False, fontsize=7)
+        axes = frame.axes(figure, number)
+        looks = [(palette[policy].colour, marks[families[policy]]) for policy in panel.policies]
+        _draw_ranking(axes, panel, looks)
+        frame.draw_legend(figure, number, handles, list(marks))
     return figure
+
+
+def _marks(families: Mapping[str, str]) -> dict[str, str]:
+    return {kind: MARKERS[number % len(MARKERS)] for number, kind in enumerate(dict.fromkeys(families.values()))}
+
+
+def _draw_ranking(axes: Axes, panel: RankedRegret, looks: Sequence[tuple[str, str]]) -> None:
+    for place, (colour, mark) in enumerate(looks):
+        error = panel.standard_error[place] or None
+        axes.errorbar(
+            panel.mean[place], place, xerr=error, fmt=mark, color=colour, markersize=4.5, capsize=2, linewidth=1
+        )
+    axes.set_yticks(range(len(panel.policies)), [plain(policy) for policy in panel.policies])
+    axes.set_ylim(len(panel.policies) - 0.4, -0.6)
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 3.0)))
+    axes.xaxis.set_major_formatter(THOUSANDS)
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    tidy(axes, title=panel.title, xlabel="final cumulative regret (log scale)")
+    axes.tick_params(axis="y", labelsize=LABEL - 0.5)

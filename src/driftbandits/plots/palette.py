@@ -1,0 +1,91 @@
+"""One look a policy, the same in every figure: the colour says which algorithm, the line style which variant of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+# Okabe and Ito's colours, with Tol's where those run out: told apart with any kind of colour vision.
+ALGORITHMS = {
+    "ADA-OPKB": "#0072B2",
+    "OPKB": "#56B4E9",
+    "ADA-OPNN": "#D55E00",
+    "OPNN": "#E69F00",
+    "OPNN0": "#8C510A",
+    "SW-GPUCB": "#009E73",
+    "WGPUCB": "#AA4499",
+    "GPUCB": "#222222",
+    "TV-GP-UCB": "#999933",
+    "GPUCB+MASTER": "#332288",
+    "ET-GP-UCB": "#CC6677",
+    "GLR-klUCB": "#882255",
+    "Uniform": "#888888",
+}
+SPARE = ("#44AA99", "#661100", "#6699CC", "#DDAA33", "#AA4466", "#117733", "#7F7FBF", "#BB5566")  # for all others
+
+Style = str | tuple[int, tuple[float, ...]]
+SOLID: Style = "-"
+STYLES: tuple[Style, ...] = (
+    SOLID,
+    (0, (4.5, 1.6)),
+    (0, (1.2, 1.2)),
+    (0, (6, 1.5, 1.2, 1.5)),
+    (0, (6, 1.5, 1.2, 1.5, 1.2, 1.5)),
+    (0, (9, 2)),
+)
+WISHES = {"": 0, "tuned": 0, "plain": 0, "published": 1, "published, length scale 1": 2, "window 1000": 3}
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a policy is drawn: its algorithm's colour, and the line style of the variant."""
+
+    colour: str
+    style: Style
+
+
+def algorithm(label: str) -> str:
+    """What comes before the first bracket or comma of a label.
+
+    >>> algorithm("ADA-OPKB (published, length scale 1)"), algorithm("OPNN, five matrices"), algorithm("(mine)")
+    ('ADA-OPKB', 'OPNN', '(mine)')
+    """
+    return label.partition(" (")[0].partition(",")[0].strip() or label
+
+
+def variant(label: str) -> str:
+    """The rest of a label, without brackets and commas around it.
+
+    >>> variant("SW-GPUCB (window 1000)"), variant("OPNN, five matrices"), variant("OPKB")
+    ('window 1000', 'five matrices', '')
+    """
+    return label.removeprefix(algorithm(label)).strip(" ,()")
+
+
+def looks(labels: Iterable[str]) -> dict[str, Look]:
+    """A look for each label. Solid is the plain or tuned variant, dashed the published one, where they are free.
+
+    Known algorithms always have the same colour; others take spare ones in their order, and share them again when
+    there are too many. Two variants of one algorithm never share a style while there are styles left.
+
+    >>> found = looks(["OPKB", "OPKB (published)", "mine"])
+    >>> found["OPKB"].colour == found["OPKB (published)"].colour, found["OPKB"].style, found["mine"].colour
+    (True, '-', '#44AA99')
+    """
+    distinct = list(dict.fromkeys(labels))
+    unknown = [a for a in dict.fromkeys(map(algorithm, distinct)) if a not in ALGORITHMS]
+    colours = {**ALGORITHMS, **{a: SPARE[number % len(SPARE)] for number, a in enumerate(unknown)}}
+    taken: dict[str, set[int]] = {}
+    result = {}
+    # known variants choose first, so that a published one is dashed whoever else is there
+    for label in sorted(distinct, key=lambda name: variant(name) not in WISHES):
+        used = taken.setdefault(algorithm(label), set())
+        number = _free_style(WISHES.get(variant(label), 2), used)
+        used.add(number)
+        result[label] = Look(colours[algorithm(label)], STYLES[number])
+    return {label: result[label] for label in distinct}
+
+
+def _free_style(wish: int, used: set[int]) -> int:
+    order = [wish, *range(2, len(STYLES)), 1, 0]
+    return next((number for number in order if number not in used), wish)

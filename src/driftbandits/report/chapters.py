@@ -1,0 +1,118 @@
+"""Which experiments belong to which chapter of the page, and in what order a reader wants them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from driftbandits.experiments.catalogue import FIVE, PAPER
+from driftbandits.experiments.growth import Sweep
+from driftbandits.experiments.specs import Experiment
+from driftbandits.report.desk import Block, Desk, Section
+from driftbandits.report.rankings import ranking_blocks
+from driftbandits.report.real import real_blocks
+from driftbandits.report.suite import STEPS, suite_blocks
+from driftbandits.report.sweeps import growth_blocks
+from driftbandits.report.worlds import experiment_block
+
+FIGURES = {"switching/1": "1a", "switching/2": "1b", "cosine/stationary": "2a", "cosine/slow": "2b"}
+DIMENSIONS = (3, 2)
+
+LEADS = {
+    "figures": (
+        "The worlds of the paper’s figures, as published (d = 10; the stationary bandit d = 8). Solid lines are the "
+        "algorithms as the paper’s text has them and rivals tuned by an equal search; dashed lines are the published "
+        "settings.",
+    ),
+    "lower": (
+        "At d = 10 the kernel matrix is nearly the identity: no arm tells much about another, so the paper’s worlds "
+        "hardly test a kernel. Here are the same worlds at d = {d}, where it matters. ADA-OPNN plays at infinite "
+        "width, where its features never move.",
+    ),
+    "growth": (
+        "The paper bounds the regret of ADA-OPKB by its rates in the rounds T, the segments L_T and the variation V_T "
+        "(Table 1). Along a sweep of one of them, with both axes logarithmic, a rate is a slope.",
+    ),
+    "comparison": (
+        "Every policy, each with settings found by the same search on environment 1 in the same dimension.",
+    ),
+    "suite": (
+        "A wider range of worlds, all but one new to the settings. Below each regret: how many times the best one of "
+        "its world it is. Darker is worse, in steps at × " + ", ".join(f"{step:g}" for step in STEPS) + "; the best is "
+        "bold. Means are over worlds that all policies have played.",
+    ),
+    "real": (
+        "Bandits made from real series. Replicates start at different rounds of the same series, so they overlap and "
+        "their standard errors are too small. Turnover is the share of rounds in which another arm was played than in "
+        "the round before.",
+    ),
+    "five": ("The neural policies with the five weight matrices of the authors’ code, where the text has three.",),
+    "own": (),
+}
+
+
+def make_chapters(desk: Desk, sweeps: Sequence[Sweep]) -> list[Section]:
+    """All chapters that hold anything."""
+    groups = sort_experiments(desk.results.experiments, sweeps)
+    known = {e.id for e in groups["growth"]}
+    chapters = [
+        Section("figures", "The paper’s figures", LEADS["figures"], _figures(desk, groups["figures"])),
+        *(_lower(desk, groups[f"d{d}"], d) for d in DIMENSIONS),
+        Section(
+            "growth",
+            "Table 1: how fast regret grows",
+            LEADS["growth"],
+            tuple(growth_blocks(desk, [s for s in sweeps if known & {e.id for e in s.experiments}])),
+        ),
+        Section(
+            "comparison",
+            "All policies, tuned alike",
+            LEADS["comparison"],
+            tuple(ranking_blocks(desk, groups["comparison"])),
+        ),
+        Section("suite", "A wider suite of worlds", LEADS["suite"], tuple(suite_blocks(desk, groups["suite"]))),
+        Section("real", "Real data", LEADS["real"], tuple(real_blocks(desk, groups["real"]))),
+        Section("five", "Five weight matrices", LEADS["five"], _plain(desk, groups["five"])),
+        Section("own", "Experiments of your own", LEADS["own"], _plain(desk, groups["own"])),
+    ]
+    return [chapter for chapter in chapters if chapter.blocks]
+
+
+def sort_experiments(experiments: Sequence[Experiment], sweeps: Sequence[Sweep]) -> dict[str, list[Experiment]]:
+    """Experiments by chapter; whatever belongs to none of ours is the user's own.
+
+    >>> sort_experiments([Experiment("mine", "Mine", "switching/1", {}, ())], ())["own"][0].id
+    'mine'
+    """
+    names = ("figures", *(f"d{d}" for d in DIMENSIONS), "growth", "comparison", "suite", "real", "five", "own")
+    groups: dict[str, list[Experiment]] = {name: [] for name in names}
+    swept = {e.id for sweep in sweeps for e in sweep.experiments}
+    for experiment in experiments:
+        groups[_chapter_of(experiment.id, swept)].append(experiment)
+    return groups
+
+
+def _chapter_of(name: str, swept: set[str]) -> str:
+    if name in FIGURES:
+        return "figures"
+    if name in PAPER:
+        return name.rpartition("/")[2]
+    if name in swept:
+        return "growth"
+    if name in FIVE:
+        return "five"
+    first = name.partition("/")[0]
+    return first if first in ("comparison", "suite", "real") else "own"
+
+
+def _figures(desk: Desk, experiments: Sequence[Experiment]) -> tuple[Block, ...]:
+    begun = sorted(desk.begun(experiments), key=lambda e: FIGURES[e.id])
+    return tuple(experiment_block(desk, e, title=f"Figure {FIGURES[e.id]}. {e.title}") for e in begun)
+
+
+def _lower(desk: Desk, experiments: Sequence[Experiment], dimension: int) -> Section:
+    lead = tuple(text.format(d=dimension) for text in LEADS["lower"])
+    return Section(f"d{dimension}", f"The same worlds at d = {dimension}", lead, _plain(desk, experiments))
+
+
+def _plain(desk: Desk, experiments: Sequence[Experiment]) -> tuple[Block, ...]:
+    return tuple(experiment_block(desk, experiment) for experiment in desk.begun(experiments))

@@ -1,0 +1,144 @@
+"""The report as one HTML page that needs nothing beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+import pandas as pd
+
+from driftbandits import __version__
+from driftbandits.errors import MissingExtraError
+from driftbandits.experiments.catalogue import PAPER
+from driftbandits.experiments.claims import Claim, check_claims
+from driftbandits.experiments.growth import SWEEPS, Sweep
+from driftbandits.experiments.results import Results
+from driftbandits.report.chapters import make_chapters
+from driftbandits.report.desk import Desk, Section
+from driftbandits.report.facts import commands, facts_table
+from driftbandits.report.formats import count, duration, listed
+from driftbandits.report.settings import settings_table
+from driftbandits.report.tables import Table
+from driftbandits.report.verdicts import ClaimRow, claim_rows, counted
+
+TITLE = "Non-stationary kernel bandits: the experiments again"
+NAMED = 6  # unfinished experiments named on the first screen
+
+
+@dataclass(frozen=True)
+class Page:
+    """All that the template shows."""
+
+    title: str
+    style: str
+    version: str
+    opening: tuple[str, ...]
+    unfinished: str
+    verdicts: str
+    claims: tuple[ClaimRow, ...]
+    chapters: tuple[Section, ...]
+    settings: Table
+    facts: Table
+    commands: tuple[str, ...]
+
+
+def write_report(
+    results: Results,
+    *,
+    out: Path,
+    title: str = TITLE,
+    sweeps: Sequence[Sweep] = SWEEPS,
+    about: Mapping[str, object] | None = None,
+    references: pd.DataFrame | None = None,
+) -> Path:
+    """Write `report.html` into `out`, and every figure as PNG and PDF into `out/figures`; gives the page's path.
+
+    Parameters
+    ----------
+    results : whatever was played; unfinished experiments say how many runs they lack
+    sweeps : those whose growth is measured
+    about : facts of the run, shown as they are: command (a string or a list of lines), mode, wall_seconds, jobs,
+        engine, version, date, or any other; names that end in `seconds` are durations
+    references : for real data, what references earned less than the best arm of every step: columns experiment, seed,
+        reference, shortfall
+
+    """
+    about = {} if about is None else about
+    desk = Desk(results, Path(out) / "figures", references)
+    page = _make_page(desk, title=title, sweeps=sweeps, about=about)
+    path = Path(out) / "report.html"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(render(page), encoding="utf-8")
+    return path
+
+
+def _make_page(desk: Desk, *, title: str, sweeps: Sequence[Sweep], about: Mapping[str, object]) -> Page:
+    claims = _claims(desk, sweeps)
+    begun = desk.begun(desk.results.experiments)
+    return Page(
+        title=title,
+        style=_read("style.css"),
+        version=str(about.get("version", __version__)),
+        opening=_opening(desk, about, paper=bool(claims)),
+        unfinished=_unfinished(desk),
+        verdicts=counted(claims),
+        claims=tuple(claim_rows(claims)),
+        chapters=tuple(make_chapters(desk, sweeps)),
+        settings=settings_table(begun),
+        facts=facts_table(about),
+        commands=tuple(commands(about)),
+    )
+
+
+def render(page: Page) -> str:
+    """The page as HTML; every text in it is escaped."""
+    try:
+        import jinja2
+    except ModuleNotFoundError:
+        raise MissingExtraError("jinja2", extra="experiments", purpose="a report") from None
+    environment = jinja2.Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
+    )
+    return environment.from_string(_read("template.html")).render(page=page)
+
+
+def _read(name: str) -> str:
+    return (resources.files("driftbandits.report") / name).read_text(encoding="utf-8")
+
+
+def _claims(desk: Desk, sweeps: Sequence[Sweep]) -> list[Claim]:
+    """The paper's claims, if anything they are about has been played."""
+    about = {*PAPER, *(e.id for sweep in sweeps for e in sweep.experiments)}
+    if not about & desk.played.keys():
+        return []
+    return check_claims(desk.results, sweeps=sweeps)
+
+
+def _opening(desk: Desk, about: Mapping[str, object], *, paper: bool) -> tuple[str, ...]:
+    begun = desk.begun(desk.results.experiments)
+    runs = sum(desk.played.values())
+    what = (
+        "The experiments of Hong, Li and Tewari, “An Optimization-based Algorithm for Non-stationary Kernel Bandits "
+        "without Prior Knowledge” (AISTATS 2023), played again with driftbandits"
+        if paper
+        else "Experiments played with driftbandits"
+    )
+    seconds = next((about[key] for key in ("wall_seconds", "seconds") if key in about), None)
+    took = f", in {duration(float(seconds))}" if isinstance(seconds, int | float) else ""
+    return (
+        f"{what}: {count(runs, 'run')} of {count(len(begun), 'experiment')}{took}.",
+        "Regret is the reward lost against always playing the best arm of the round, so less is better. A seed fixes "
+        "the world and its noise for all policies alike; numbers are means over seeds, ± one standard error of the "
+        "mean.",
+    )
+
+
+def _unfinished(desk: Desk) -> str:
+    lacking = desk.missing(desk.results.experiments)
+    if not lacking:
+        return ""
+    total = sum(desk.wanted.values())
+    where = listed([f"{name} ({runs:,})" for name, runs in lacking.items()], NAMED)
+    return f"{count(sum(lacking.values()), 'run')} of {total:,} are missing: {where}."

@@ -1,0 +1,81 @@
+"""Figures as files beside the page, and as images inside it."""
+
+from __future__ import annotations
+
+import base64
+import io
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import matplotlib
+from matplotlib.figure import Figure
+
+Panel = TypeVar("Panel")
+
+_METADATA = re.compile(r"\s*<metadata>.*?</metadata>", re.DOTALL)
+_PATH = re.compile(r'(?<= d=")[^"]*')
+_DIGITS = re.compile(r"(\.\d{2})\d+")
+
+
+@dataclass(frozen=True)
+class Image:
+    """An image inside the page: its address (which holds all of it), its size in CSS pixels, and what it shows."""
+
+    address: str
+    width: int
+    height: int
+    alt: str
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure of the page: images that stand side by side where there is room, a caption, and the files it is in."""
+
+    images: tuple[Image, ...]
+    caption: str
+    files: str
+
+
+def make_picture(
+    panels: Sequence[Panel],
+    draw: Callable[[Sequence[Panel]], Figure],
+    describe: Callable[[Panel], str],
+    *,
+    caption: str,
+    folder: Path,
+    name: str,
+) -> Picture:
+    """Draw the panels together into PNG and PDF files called `name`, and one by one into images of the page."""
+    folder.mkdir(parents=True, exist_ok=True)
+    together = draw(panels)
+    together.savefig(folder / f"{name}.png")
+    together.savefig(folder / f"{name}.pdf", metadata={"CreationDate": None})
+    images = tuple(_image(draw([panel]), describe(panel)) for panel in panels)
+    return Picture(images, caption, f"{folder.name}/{name}.png and .pdf")
+
+
+def file_name(experiment: str) -> str:
+    """An id as the name of a file or an anchor: letters, digits and hyphens.
+
+    >>> file_name("switching/1/d3"), file_name("Mine & <b>yours</b>")
+    ('switching-1-d3', 'mine-b-yours-b')
+    """
+    return re.sub(r"[^a-z0-9.]+", "-", experiment.lower()).strip("-.") or "experiment"
+
+
+def svg(figure: Figure) -> str:
+    """The figure as SVG: the same on every machine, letters as shapes, and hundredths of a point at most."""
+    buffer = io.StringIO()
+    with matplotlib.rc_context({"svg.fonttype": "path", "svg.hashsalt": "driftbandits"}):
+        figure.savefig(buffer, format="svg", metadata={"Date": None})
+    text = _METADATA.sub("", buffer.getvalue())
+    return _PATH.sub(lambda path: " ".join(_DIGITS.sub(r"\1", path.group()).split()), text)
+
+
+def _image(figure: Figure, alt: str) -> Image:
+    width, height = figure.get_size_inches()
+    coded = base64.b64encode(svg(figure).encode()).decode("ascii")
+    return Image(f"data:image/svg+xml;base64,{coded}", round(96 * width), round(96 * height), alt)

@@ -1,0 +1,112 @@
+"""The paper's claims and what became of them: verdicts at a glance, and the numbers behind them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from driftbandits.experiments.claims import Check, Claim
+from driftbandits.report.formats import NOTHING, interval
+
+ORDER = ("holds", "does not hold", "depends on the settings", "undecided", "not run")
+SYMBOLS = dict(zip(ORDER, ("✓", "✗", "◐", "?", "○"), strict=True))
+MARKS = dict(zip(ORDER, ("holds", "fails", "depends", "undecided", "not-run"), strict=True))
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A verdict as the page shows it: word, symbol and CSS class."""
+
+    word: str
+    symbol: str
+    mark: str
+
+
+@dataclass(frozen=True)
+class CheckRow:
+    """One check of a claim in words."""
+
+    variant: str
+    statement: str
+    estimate: str
+    interval: str
+    seeds: str
+    few: bool
+    verdict: Mark
+    note: str
+
+
+@dataclass(frozen=True)
+class ClaimRow:
+    """One claim: its verdict, the verdict under each of its settings, and its checks."""
+
+    id: str
+    anchor: str
+    figure: str
+    text: str
+    verdict: Mark
+    variants: tuple[tuple[str, Mark], ...]
+    checks: tuple[CheckRow, ...]
+    few: bool
+
+    @property
+    def grouped(self) -> list[tuple[str, list[CheckRow]]]:
+        """The checks by setting."""
+        return [(variant, [c for c in self.checks if c.variant == variant]) for variant, _ in self.variants]
+
+
+def claim_rows(claims: Sequence[Claim]) -> list[ClaimRow]:
+    """All claims as the page shows them."""
+    return [_claim_row(claim) for claim in claims]
+
+
+def counted(claims: Sequence[Claim]) -> str:
+    """How many claims have which verdict, in words.
+
+    >>> counted([Claim("F1", "1", "Something.", ())])
+    '1 not run'
+    """
+    verdicts = [claim.verdict for claim in claims]
+    words = {"holds": "hold", "does not hold": "do not hold", "depends on the settings": "depend on the settings"}
+    return ", ".join(
+        f"{verdicts.count(v)} {v if verdicts.count(v) == 1 else words.get(v, v)}" for v in ORDER if v in verdicts
+    )
+
+
+def _mark(verdict: str) -> Mark:
+    return Mark(verdict, SYMBOLS[verdict], MARKS[verdict])
+
+
+def _claim_row(claim: Claim) -> ClaimRow:
+    variants = dict.fromkeys(check.variant for check in claim.checks)
+    checks = tuple(_check_row(check) for check in claim.checks)
+    return ClaimRow(
+        id=claim.id,
+        anchor=f"claim-{claim.id.lower()}",
+        figure=f"Figure {claim.figure}" if claim.figure[:1].isdigit() else claim.figure,
+        text=claim.text,
+        verdict=_mark(claim.verdict),
+        variants=tuple((variant, _mark(_verdict_under(claim, variant))) for variant in variants),
+        checks=checks,
+        few=any(check.few for check in checks),
+    )
+
+
+def _verdict_under(claim: Claim, variant: str) -> str:
+    return dataclasses.replace(claim, checks=tuple(c for c in claim.checks if c.variant == variant)).verdict
+
+
+def _check_row(check: Check) -> CheckRow:
+    estimate, around = interval(check.estimate, check.low, check.high, check.unit)
+    seeds = f"{check.seeds:,}" if check.seeds else NOTHING
+    return CheckRow(
+        variant=check.variant,
+        statement=check.statement,
+        estimate=estimate,
+        interval=around,
+        seeds=f"{seeds} of {check.paper_seeds:,}" if check.paper_seeds else seeds,
+        few=0 < check.seeds < check.paper_seeds,
+        verdict=_mark(check.verdict),
+        note=check.note,
+    )

@@ -1,0 +1,151 @@
+"""One experiment: its regret curves, and a table of what every policy did in it."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from driftbandits.errors import DriftbanditsError
+from driftbandits.experiments.build import build_world
+from driftbandits.experiments.results import DRIFT
+from driftbandits.experiments.specs import Experiment
+from driftbandits.plots.data import RegretPanel, regret_curves, regret_panels
+from driftbandits.plots.figures import regret_figure, regret_frame
+from driftbandits.report.desk import Block, Desk
+from driftbandits.report.formats import NOTHING, count, duration, number, with_error
+from driftbandits.report.pictures import Picture, file_name, make_picture
+from driftbandits.report.tables import Entry, Table, columns
+
+OURS = frozenset({"OPKB", "AdaOPKB", "OPNN", "AdaOPNN"})  # the paper's algorithms
+Kind = Literal["jumps", "drift", "still"]
+
+
+def experiment_block(desk: Desk, experiment: Experiment, *, title: str = "", turnover: bool = False) -> Block:
+    """Figure and table of one experiment that has been begun."""
+    return Block(
+        id=file_name(experiment.id),
+        title=title or experiment.title,
+        notes=experiment_note(desk, experiment),
+        picture=regret_picture(desk, experiment),
+        tables=(policy_table(desk, experiment, turnover=turnover),),
+    )
+
+
+def experiment_note(desk: Desk, experiment: Experiment, *, named: bool = False) -> tuple[str, ...]:
+    """How many runs are missing; nothing where none is."""
+    lacking = desk.missing([experiment]).get(experiment.id, 0)
+    if not lacking:
+        return ()
+    which = f"{experiment.id}: " if named else ""
+    return (f"Unfinished: {which}{count(lacking, 'run')} of {desk.wanted[experiment.id]:,} missing.",)
+
+
+# --- the figure -----------------------------------------------------------------------------------------------------
+
+
+def regret_picture(desk: Desk, experiment: Experiment) -> Picture:
+    """Mean regret over time."""
+    curves = regret_curves(desk.results.curves, desk.results.cells, experiment.id)
+    changes = true_changes(experiment)
+    panels = regret_panels(
+        curves,
+        true_changes=changes or (),
+        ours={policy.label for policy in experiment.policies if policy.name in OURS},
+    )
+    frame = regret_frame(panels)
+    return make_picture(
+        panels,
+        lambda some: regret_figure(some, palette=desk.palette, frame=frame),
+        lambda panel: _describe(panel, experiment),
+        caption=_caption(panels, known=changes is not None),
+        folder=desk.figures,
+        name=file_name(experiment.id),
+    )
+
+
+def true_changes(experiment: Experiment) -> list[int] | None:
+    """Rounds in which the world changes; None where that differs from seed to seed, or it cannot be built here."""
+    ends = {experiment.seeds[0], experiment.seeds[-1]} if experiment.seeds else set()
+    try:
+        found = [build_world(experiment.environment, experiment.settings, seed).change_rounds for seed in sorted(ends)]
+    except DriftbanditsError:  # data or a user's file that is not on this machine: the results stand without it
+        return None
+    rounds = [[int(t) for t in one] for one in found]
+    return rounds[0] if rounds and all(one == rounds[0] for one in rounds) else None
+
+
+def _caption(panels: list[RegretPanel], *, known: bool) -> str:
+    spans = panels[0].spans
+    parts = ["Mean cumulative regret over seeds; bands of one standard error; the legend ends with the final mean."]
+    if any(first == last for first, last in spans):
+        parts.append("Dotted lines: true jumps.")
+    if any(first < last for first, last in spans):
+        parts.append("Shaded: the world drifts.")
+    if not known:
+        parts.append("True changes differ from seed to seed, or are not known here, and are not drawn.")
+    if any(len(curve.changes) for panel in panels for curve in panel.curves):
+        parts.append("Ticks on top: changes found on any seed, one row a policy, with its line in the margin.")
+    if len(panels) > 1:
+        parts.append("Panels share their scale; each shows the curves of the others in grey.")
+    return " ".join(parts)
+
+
+def _describe(panel: RegretPanel, experiment: Experiment) -> str:
+    ends = sorted(panel.curves, key=lambda curve: -curve.mean[-1])
+    final = "; ".join(f"{curve.policy} {number(float(curve.mean[-1]))}" for curve in ends)
+    which = f" ({panel.title})" if panel.title else ""
+    return (
+        f"Line chart: mean cumulative regret over {panel.horizon:,} rounds, {experiment.title}{which}. "
+        f"Final regret, highest first: {final}."
+    )
+
+
+# --- the table ------------------------------------------------------------------------------------------------------
+
+
+def policy_table(desk: Desk, experiment: Experiment, *, turnover: bool = False) -> Table:
+    """One row a policy: final regret, what became of the changes where there are any, time, turnover if wanted."""
+    rows = desk.summary(experiment).to_dict("records")
+    kind = _kind(rows)
+    detects = {p.label for p in experiment.policies if p.name in desk.detecting}
+    heads = ["policy", "seeds", "final regret ± s.e."]
+    if detects:
+        heads += {
+            "jumps": ["changes found", "median delay (rounds)", "false alarms a run"],
+            "drift": ["changes reported a run"],
+            "still": ["false alarms a run"],
+        }[kind]
+    heads += ["turnover"] if turnover else []
+    heads += ["time a run"]
+    best = min((row["regret"] for row in rows), default=0.0)
+    body = []
+    for row in rows:
+        entries = [
+            Entry(str(row["policy"])),
+            Entry(f"{row['seeds']:,}"),
+            Entry(with_error(row["regret"], row["standard_error"]), marks="best" if row["regret"] == best else ""),
+        ]
+        if detects:
+            entries += _detection(row, kind, reports=row["policy"] in detects)
+        entries += [Entry(f"{row['turnover']:.0%}")] if turnover else []
+        body.append((*entries, Entry(duration(row["seconds_a_run"]))))
+    return Table(f"What every policy did: {experiment.title}", columns(*heads), tuple(body))
+
+
+def _kind(rows: list[dict[Any, Any]]) -> Kind:
+    changes = max(((row["changes_found"] + row["changes_missed"]) / row["seeds"] for row in rows), default=0.0)
+    if changes == 0:
+        return "still"
+    return "drift" if changes > DRIFT else "jumps"
+
+
+def _detection(row: dict[Any, Any], kind: Kind, *, reports: bool) -> list[Entry]:
+    found, missed = int(row["changes_found"]), int(row["changes_missed"])
+    alarms = Entry(f"{row['false_alarms_a_run']:.2f}" if reports else NOTHING)
+    if kind == "still":
+        return [alarms]
+    if kind == "drift":
+        reported = found / row["seeds"] + row["false_alarms_a_run"]
+        return [Entry(f"{reported:.1f}" if reports else NOTHING)]
+    if not reports:
+        return [Entry(NOTHING)] * 3
+    return [Entry(f"{found:,} of {found + missed:,}"), Entry(number(float(row["median_delay"]))), alarms]
