@@ -21,9 +21,9 @@ def policies(incomplete: str) -> list[str]:
 
 def environments(incomplete: str) -> list[str]:
     """Names of registered worlds."""
-    from driftbandits import environments
+    from driftbandits import datasets, environments
 
-    return _beginning(incomplete, environments.names())
+    return _beginning(incomplete, [*environments.names(), *(f"real/{name}" for name in datasets.names())])
 
 
 def engines(incomplete: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import math
@@ -11,9 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import typer
 
-from driftbandits.cli.record import NAME, Record, new_record, write_record
+from driftbandits.cli.record import NAME, Record, new_record, read_record, write_record
 from driftbandits.cli.show import print_json, say
 from driftbandits.errors import InputError
 from driftbandits.experiments.catalogue import GROWTH
@@ -22,15 +24,14 @@ from driftbandits.experiments.claims import Claim, check_claims, claims_markdown
 from driftbandits.experiments.engines import Engine
 from driftbandits.experiments.growth import SWEEPS, Sweep
 from driftbandits.experiments.progress import progress_bar
+from driftbandits.experiments.real import REAL, reference_table
 from driftbandits.experiments.results import Results, as_markdown, collect
 from driftbandits.experiments.runner import run_cells
 from driftbandits.experiments.specs import Experiment, cells_of
 from driftbandits.experiments.store import Store
+from driftbandits.report import write_report
 
-try:
-    from driftbandits.report import write_report
-except ModuleNotFoundError:  # TEMPORARY: the report is being written
-    write_report = None
+SHOWN = ("command", "mode", "wall_seconds", "jobs", "engine", "version", "commit", "date")  # in the report
 
 
 @dataclass(frozen=True)
@@ -42,18 +43,24 @@ class Written:
     files: dict[str, str]
 
 
-def play(experiments: Sequence[Experiment], *, title: str, out: Path, engine: Engine, resume: bool) -> Record:
+def play(
+    experiments: Sequence[Experiment], *, title: str, mode: str, out: Path, engine: Engine, resume: bool
+) -> Record:
     """Play what is missing of the experiments into `out`; the record is there from the beginning."""
     store = Store(out)
     _refuse_to_overwrite(store, out, resume)
-    record = new_record(title, experiments, engine=engine.name)
+    before = _seconds_before(out)
+    record = new_record(title, experiments, mode=mode, engine=engine)
     _write_first(record, out)
     cells = [cell for experiment in experiments for cell in cells_of(experiment)]
-    begun = time.perf_counter()
-    with progress_bar(len(cells), "runs") as advance:
-        run_cells(cells, store=store, engine=engine, progress=advance)
-    record.about["seconds"] = round(time.perf_counter() - begun, 1)
-    write_record(record, out)
+    begun = time.perf_counter() - before
+    try:
+        with progress_bar(len(cells), "runs") as advance:
+            run_cells(cells, store=store, engine=engine, progress=advance)
+    finally:
+        record.about["wall_seconds"] = round(time.perf_counter() - begun, 1)
+        with contextlib.suppress(OSError):  # a full disk has been told of already
+            write_record(record, out)
     return record
 
 
@@ -62,21 +69,37 @@ def write_outputs(record: Record, out: Path) -> Written:
     results = collect(record.experiments, _finished(record, out))
     sweeps = sweeps_of(record.experiments)
     claims = tuple(c for c in check_claims(results, sweeps=_without_guests(sweeps)) if c.verdict != "not run")
+    real = [experiment for experiment in record.experiments if experiment.id in REAL]
+    references = reference_table(real) if real else None
+    about = {name: record.about[name] for name in SHOWN if record.about.get(name) is not None}
+    try:
+        names = _write_tables(results, claims, references, out)
+        report = write_report(results, out=out, title=record.title, sweeps=sweeps, about=about, references=references)
+    except OSError as error:
+        reason = error.strerror or error
+        raise InputError(
+            f"cannot write to {out}: {reason}; the finished runs are safe there: put that right, then run "
+            f"driftbandits report {out}"
+        ) from None
+    return Written(results, claims, {report.name: str(report), **{name: str(out / name) for name in names}})
+
+
+def _write_tables(results: Results, claims: Sequence[Claim], references: pd.DataFrame | None, out: Path) -> list[str]:
+    """Write every table, and give the names of the files."""
     results.cells.to_parquet(out / "cells.parquet")
     results.curves.to_parquet(out / "curves.parquet")
     results.summary.to_csv(out / "summary.csv", index=False)
     (out / "summary.md").write_text(as_markdown(results.summary), encoding="utf-8")
-    names = ["summary.md", "summary.csv", "cells.parquet", "curves.parquet", NAME]
-    if claims:
-        (out / "claims.md").write_text(claims_markdown(claims), encoding="utf-8")
-        names.append("claims.md")
-    else:
-        (out / "claims.md").unlink(missing_ok=True)  # of other experiments, played into this folder before
-    files = {name: str(out / name) for name in names}
-    if write_report is not None:
-        report = write_report(results, out=out, title=record.title, sweeps=sweeps, about=record.about)
-        files = {"report": str(report), **files}
-    return Written(results, claims, files)
+    texts = {
+        "claims.md": claims_markdown(claims) if claims else "",
+        "references.csv": "" if references is None else references.to_csv(index=False),
+    }
+    for name, text in texts.items():
+        if text:
+            (out / name).write_text(text, encoding="utf-8")
+        else:
+            (out / name).unlink(missing_ok=True)  # of other experiments, played into this folder before
+    return ["summary.md", "summary.csv", "cells.parquet", "curves.parquet", NAME, *(n for n in texts if texts[n])]
 
 
 def print_outputs(written: Written, record: Record, *, as_json: bool) -> None:
@@ -86,7 +109,7 @@ def print_outputs(written: Written, record: Record, *, as_json: bool) -> None:
             {
                 "title": record.title,
                 "runs": len(written.results.cells),
-                "seconds": record.about.get("seconds"),
+                "seconds": record.about.get("wall_seconds"),
                 "summary": json.loads(written.results.summary.to_json(orient="records")),
                 "claims": [_plain({"verdict": c.verdict, **dataclasses.asdict(c)}) for c in written.claims],
                 "files": written.files,
@@ -134,6 +157,14 @@ def _refuse_to_overwrite(store: Store, out: Path, resume: bool) -> None:
             f"{out} already holds {finished} finished runs; add --resume to keep them and play only what is missing, "
             f"or name another folder with --out"
         )
+
+
+def _seconds_before(out: Path) -> float:
+    """What the runs this one goes on from took."""
+    try:
+        return float(read_record(out).about.get("wall_seconds") or 0.0)
+    except InputError:
+        return 0.0
 
 
 def _write_first(record: Record, out: Path) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import json
 import platform
+import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from typing import Any
 from driftbandits import __version__
 from driftbandits.errors import InputError
 from driftbandits.experiments.config import plain_experiment, plain_to_experiment
+from driftbandits.experiments.engines import Engine
 from driftbandits.experiments.specs import Experiment
 
 NAME = "run.json"
@@ -31,17 +34,20 @@ class Record:
     about: dict[str, Any]
 
 
-def new_record(title: str, experiments: Sequence[Experiment], *, engine: str) -> Record:
+def new_record(title: str, experiments: Sequence[Experiment], *, mode: str, engine: Engine) -> Record:
     """The record of a run that begins now."""
     about = {
-        "command": ["driftbandits", *sys.argv[1:]],
-        "engine": engine,
-        "driftbandits": __version__,
+        "command": shlex.join(["driftbandits", *(word for word in sys.argv[1:] if word != "--resume")]),
+        "mode": mode,
+        "wall_seconds": None,
+        "jobs": engine.jobs,
+        "engine": engine.name,
+        "version": __version__,
         "commit": _commit(),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "python": platform.python_version(),
         "platform": platform.platform(),
         "packages": {name: version for name in PACKAGES if (version := _version(name))},
-        "seconds": None,
     }
     return Record(title, tuple(experiments), about)
 

@@ -53,7 +53,8 @@ def reproduce(
 
     chosen = choose(ids or [], quick=quick, full=full, seeds=seeds)
     chosen = [join(experiment, [read_policy(text) for text in policy]) for experiment in chosen]
-    record = play(chosen, title=_title(ids or []), out=out, engine=where, resume=resume)
+    mode = "quick" if quick else "full" if full else "standard"
+    record = play(chosen, title=_title(ids or []), mode=mode, out=out, engine=where, resume=resume)
     print_outputs(write_outputs(record, out), record, as_json=json)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from driftbandits.errors import InputError
@@ -32,6 +32,19 @@ def read_settings(items: Sequence[str]) -> dict[str, Any]:
                 raise InputError(f"{item!r}: {name!r} was given a value of its own before")
         inside[last] = read_value(text)
     return settings
+
+
+def merge(settings: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """`settings` with those of `over` in their place, mappings inside merged alike.
+
+    >>> merge({"size": 20, "noise": {"name": "gaussian", "sd": 0.1}}, {"noise": {"sd": 0.5}})
+    {'size': 20, 'noise': {'name': 'gaussian', 'sd': 0.5}}
+    """
+    merged = dict(settings)
+    for key, value in over.items():
+        both = isinstance(merged.get(key), Mapping) and isinstance(value, Mapping)
+        merged[key] = merge(merged[key], value) if both else value
+    return merged
 
 
 def read_policy(text: str) -> PolicySpec:

@@ -26,7 +26,7 @@ def print_table(rows: Sequence[Mapping[str, Any]]) -> None:
     names = list(rows[0])
     cells = [[_text(row[name]) for name in names] for row in rows]
     widths = [max(len(name), *(len(row[k]) for row in cells)) for k, name in enumerate(names)]
-    right = [all(isinstance(row[name], (int, float)) for row in rows) for name in names]
+    right = [all(type(row[name]) in (int, float) for row in rows) for name in names]
     for line in [names, ["-" * width for width in widths], *cells]:
         parts = [
             text.rjust(width) if to_right else text.ljust(width)

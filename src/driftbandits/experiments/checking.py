@@ -1,24 +1,30 @@
-"""Checks of an experiment before anything is played: its world and every policy are built once, on the first seed."""
+"""Checks of an experiment before anything is kept: every policy is built, and plays one round, on its first seed."""
 
 from __future__ import annotations
 
 import inspect
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from driftbandits import datasets
 from driftbandits.environments import Environment
 from driftbandits.errors import DriftbanditsError, InputError
-from driftbandits.experiments.build import PRESETS, build_policy, build_world
+from driftbandits.experiments.build import PRESETS, REAL_PREFIX, build_policy, build_world
 from driftbandits.experiments.config import nearest
 from driftbandits.experiments.references import is_reference, load
 from driftbandits.experiments.specs import Cell, Experiment, PolicySpec, cells_of
 from driftbandits.policies import Policy
+from driftbandits.simulation import simulate
 
 Built = TypeVar("Built")
 
-WORLD_OWN = {"seed": "the seeds are those of the experiment"}
+WORLD_OWN = {
+    "seed": "the seeds are those of the experiment",
+    "offset": "the seeds of the experiment are the start offsets",
+}
 POLICY_OWN = {
     "arms": "a policy plays the arms of its world",
     "horizon": "a policy plays as many rounds as its world has; set the horizon of the environment",
@@ -27,9 +33,9 @@ POLICY_OWN = {
 
 
 def check_experiment(experiment: Experiment, *, labels: Iterable[str] | None = None) -> None:
-    """Build the world and the policies (only those called `labels`, if given) on the first seed.
+    """Build the world and the policies (only those called `labels`, if given) on the first seed; play one round.
 
-    Raises InputError that says which of them cannot be built, and why.
+    Raises InputError that says which of them cannot be played, and why.
 
     >>> check_experiment(Experiment("one", "One", "switching/1", {"horizn": 100}, ()))
     Traceback (most recent call last):
@@ -43,19 +49,24 @@ def check_experiment(experiment: Experiment, *, labels: Iterable[str] | None = N
     world = _build_world(experiment)
     for label, cell in first.items():
         if wanted is None or label in wanted:
-            _build_policy(cell.policy, world, cell.seed)
+            policy = _build_policy(cell.policy, world, cell.seed)
+            _trying(f"policy {label!r} cannot play", partial(simulate, policy, world, seed=cell.seed, rounds=1))
 
 
 def _build_world(experiment: Experiment) -> Environment:
     name, settings = experiment.environment, experiment.settings
     what = f"environment {name!r}"
     _refuse(what, settings, WORLD_OWN)
+    if name.startswith(REAL_PREFIX):
+        _check_known(what, settings, ("copy",))
+        if max(experiment.seeds) >= datasets.OFFSETS:
+            raise InputError(f"{what} has {datasets.OFFSETS} start offsets: seeds 0 to {datasets.OFFSETS - 1}")
     if is_reference(name):
         maker = _loaded(what, name)
         if isinstance(maker, type) and not issubclass(maker, Environment):
             raise InputError(f"{name} is a class, but not one derived from driftbandits.environments.Environment")
-        _check_keywords(what, maker, {"seed", *settings})
-    return _building(what, lambda: build_world(name, settings, experiment.seeds[0]))
+        _check_known(what, ["seed", *settings], _keywords(maker))
+    return _trying(f"{what} cannot be built", lambda: build_world(name, settings, experiment.seeds[0]))
 
 
 def _build_policy(spec: PolicySpec, world: Environment, seed: int) -> Policy:
@@ -66,7 +77,7 @@ def _build_policy(spec: PolicySpec, world: Environment, seed: int) -> Policy:
         maker = _loaded(what, spec.name)
         if isinstance(maker, type) and not issubclass(maker, Policy):
             raise InputError(f"{spec.name} is a class, but not one derived from driftbandits.Policy")
-    return _building(what, lambda: build_policy(spec, world, seed))
+    return _trying(f"{what} cannot be built", lambda: build_policy(spec, world, seed))
 
 
 def _refuse(what: str, settings: Mapping[str, Any], own: Mapping[str, str]) -> None:
@@ -84,22 +95,25 @@ def _check_presets(settings: Mapping[str, Any]) -> None:
 
 
 def _loaded(what: str, name: str) -> Any:
-    maker = _building(what, lambda: load(name))
+    maker = _trying(f"{what} cannot be loaded", lambda: load(name))
     if not callable(maker):
         raise InputError(f"{name} is {maker!r}; name a class, or a function that makes one of it")
     return maker
 
 
-def _check_keywords(what: str, maker: Any, given: Iterable[str]) -> None:
+def _keywords(maker: Any) -> tuple[str, ...] | None:
+    """Names of the arguments, None if it takes any."""
     parameters = inspect.signature(maker).parameters
-    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
-        return
+    return None if any(p.kind is p.VAR_KEYWORD for p in parameters.values()) else tuple(parameters)
+
+
+def _check_known(what: str, given: Iterable[str], known: Sequence[str] | None) -> None:
     for key in given:
-        if key not in parameters:
-            raise InputError(f"{what} has no setting {key!r}; {nearest(key, parameters)}known: {', '.join(parameters)}")
+        if known is not None and key not in known:
+            raise InputError(f"{what} has no setting {key!r}; {nearest(key, known)}known: {', '.join(known)}")
 
 
-def _building(what: str, make: Callable[[], Built]) -> Built:
+def _trying(failure: str, make: Callable[[], Built]) -> Built:
     """One message of ours for whatever a user's own code, or a value of the wrong type, may raise."""
     try:
         return make()
@@ -108,4 +122,4 @@ def _building(what: str, make: Callable[[], Built]) -> Built:
     except Exception as error:  # a user's file may raise anything
         place = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{Path(place.filename).name}, line {place.lineno}"
-        raise InputError(f"{what} cannot be built: {type(error).__name__}: {error} ({where})") from error
+        raise InputError(f"{failure}: {type(error).__name__}: {error} ({where})") from error

@@ -19,7 +19,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
+from driftbandits.datasets import OFFSETS
 from driftbandits.errors import InputError, MissingExtraError
+from driftbandits.experiments.build import REAL_PREFIX
 from driftbandits.experiments.configfiles import ConfigFile, read_config_file
 from driftbandits.experiments.references import is_reference, resolve
 from driftbandits.experiments.specs import EVALUATION_SEEDS, Experiment, PolicySpec
@@ -75,8 +77,9 @@ class RunConfig(_Strict):
     policies: list[Annotated[PolicyConfig, BeforeValidator(_named, json_schema_input_type=str | PolicyConfig)]] = Field(
         min_length=1, description="Who plays, each by name alone or with settings."
     )
-    seeds: Annotated[int, Field(ge=1)] | Annotated[list[Seed], Field(min_length=1)] = Field(
-        default=len(EVALUATION_SEEDS), description="How many seeds, counted from 0, or a list of them."
+    seeds: Annotated[int, Field(ge=1)] | Annotated[list[Seed], Field(min_length=1)] | None = Field(
+        default=None,
+        description=f"How many seeds, counted from 0, or a list of them; {len(EVALUATION_SEEDS)} by default.",
     )
     common: Settings = Field(default={}, description="Settings of every policy, where its own do not say otherwise.")
 
@@ -94,13 +97,12 @@ def read_experiment(path: Path) -> Experiment:
 def experiment_of(config: RunConfig, *, default_id: str, folder: Path | None = None) -> Experiment:
     """The experiment a configuration means; files of classes are looked for in `folder` first, then here."""
     name = config.id or default_id
-    seeds = tuple(range(config.seeds)) if isinstance(config.seeds, int) else tuple(config.seeds)
-    if len(set(seeds)) < len(seeds):
-        raise InputError(f"seeds must differ from one another, got {list(seeds)}")
+    world = _resolved(config.environment.name, folder)
+    seeds = _seeds(config.seeds, world)
     return Experiment(
         id=name,
         title=config.title or name,
-        environment=_resolved(config.environment.name, folder),
+        environment=world,
         settings=config.environment.settings,
         policies=unlike([_policy_spec(policy, folder) for policy in config.policies]),
         seeds=seeds,
@@ -137,6 +139,11 @@ def default_label(name: str) -> str:
     return name.rpartition(":")[2]
 
 
+def default_seeds(environment: str) -> tuple[int, ...]:
+    """The seeds where nothing is said: of real data, whose seeds are start offsets, all there are."""
+    return tuple(range(OFFSETS)) if environment.startswith(REAL_PREFIX) else EVALUATION_SEEDS
+
+
 def unlike(policies: Sequence[PolicySpec]) -> tuple[PolicySpec, ...]:
     """The policies, if no two share a label: tables and stores tell runs apart by it."""
     labels = [policy.label for policy in policies]
@@ -150,6 +157,15 @@ def nearest(name: str, valid: Iterable[str]) -> str:
     """`did you mean 'x'? ` where something valid is near, else nothing."""
     near = difflib.get_close_matches(name, list(valid), n=1)
     return f"did you mean {near[0]!r}? " if near else ""
+
+
+def _seeds(given: int | list[int] | None, environment: str) -> tuple[int, ...]:
+    if given is None:
+        return default_seeds(environment)
+    seeds = tuple(range(given)) if isinstance(given, int) else tuple(given)
+    if len(set(seeds)) < len(seeds):
+        raise InputError(f"seeds must differ from one another, got {list(seeds)}")
+    return seeds
 
 
 def _policy_spec(config: PolicyConfig, folder: Path | None) -> PolicySpec:
@@ -177,7 +193,9 @@ def _validated(file: ConfigFile) -> RunConfig:
 
 def _explain(problem: Mapping[str, Any]) -> str:
     *parents, last = problem["loc"]
-    path = _dotted([step for step in problem["loc"] if not str(step).startswith(("constrained", "list["))])
+    if "seeds" in problem["loc"]:
+        return f"seeds must be a whole number from 1, or a list of seeds from 0, got {problem['input']!r}"
+    path = _dotted(problem["loc"])
     match problem["type"]:
         case "extra_forbidden":
             valid = list(_model_at(parents).model_fields)

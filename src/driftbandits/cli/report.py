@@ -1,0 +1,22 @@
+"""`driftbandits report`: tables, claims and report again, from the finished runs of a folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from driftbandits.cli.options import Json
+
+
+def report(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The --out of an earlier reproduce or run.")],
+    json: Json = False,
+) -> None:
+    """Write tables, claims and report of a folder again, from its finished runs; nothing is played."""
+    from driftbandits.cli.playing import print_outputs, write_outputs
+    from driftbandits.cli.record import read_record
+
+    record = read_record(folder)
+    print_outputs(write_outputs(record, folder), record, as_json=json)

@@ -1,0 +1,100 @@
+"""`driftbandits run`: any policies on any world, from a file or from options."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from driftbandits.cli import complete
+from driftbandits.cli.options import Address, EngineName, Jobs, Json, Policies, Resume, engine_of
+from driftbandits.cli.show import print_json
+
+if TYPE_CHECKING:
+    from driftbandits.experiments.specs import Experiment
+
+
+def run(
+    file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="What to play, as YAML or TOML.")] = None,
+    environment: Annotated[
+        str | None,
+        typer.Option(
+            "--environment",
+            metavar="NAME",
+            autocompletion=complete.environments,
+            help="Instead of a file: the world, a name or file.py:Class.",
+        ),
+    ] = None,
+    policy: Policies = [],  # noqa: B006  (Typer makes a new list)
+    settings: Annotated[
+        list[str],
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="A setting of the world, as in horizon=2000, noise.sd=0.5 or switches='[500, 900]'. May be given "
+            "several times, and goes over what the file says.",
+        ),
+    ] = [],  # noqa: B006
+    seeds: Annotated[
+        int | None, typer.Option("--seeds", min=1, help="How many seeds, counted from 0; by default 25.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder for everything that is written.  [default: results/ID]")
+    ] = None,
+    resume: Resume = False,
+    jobs: Jobs = -1,
+    engine: EngineName = "loky",
+    address: Address = None,
+    json: Json = False,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of the file and exit.")] = False,
+) -> None:
+    """Run any policies on any world; write tables, figures and a report.
+
+    driftbandits run experiment.yaml
+
+    driftbandits run --environment switching/1 --set horizon=2000 --policy AdaOPKB --policy my.py:Mine,rate=0.1
+    """
+    if schema:
+        from driftbandits.experiments.schema import run_schema
+
+        print_json(run_schema())
+        return
+    where = engine_of(engine, jobs, address)
+    experiment = read(file, environment, policy, settings, seeds)
+    from driftbandits.cli.playing import play, print_outputs, write_outputs
+    from driftbandits.experiments.checking import check_experiment
+
+    check_experiment(experiment)
+    folder = out or Path("results") / experiment.id.replace("/", "-")
+    record = play([experiment], title=experiment.title, mode="run", out=folder, engine=where, resume=resume)
+    print_outputs(write_outputs(record, folder), record, as_json=json)
+
+
+def read(
+    file: Path | None, environment: str | None, policies: Sequence[str], settings: Sequence[str], seeds: int | None
+) -> Experiment:
+    """The experiment that a file or options describe; options go over the file."""
+    from driftbandits.cli.settings import merge, read_policy, read_settings
+    from driftbandits.experiments.config import default_seeds, read_experiment, unlike
+    from driftbandits.experiments.references import resolve
+    from driftbandits.experiments.specs import Experiment
+
+    if (file is None) == (environment is None):
+        raise typer.BadParameter("give either a file or --environment, as in: driftbandits run experiment.yaml")
+    if file is None and not policies:
+        raise typer.BadParameter("name who plays, as in --policy AdaOPKB; all names: driftbandits list policies")
+    if file is not None:
+        base = read_experiment(file)
+    else:
+        name = resolve(str(environment))
+        short = name.rpartition(":")[2]
+        base = Experiment(short, short, name, {}, (), seeds=default_seeds(name))
+    return dataclasses.replace(
+        base,
+        settings=merge(base.settings, read_settings(settings)),
+        policies=unlike([*base.policies, *(read_policy(text) for text in policies)]),
+        seeds=base.seeds if seeds is None else tuple(range(seeds)),
+    )
