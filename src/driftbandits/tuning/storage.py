@@ -67,16 +67,21 @@ def _connected(url: str) -> RDBStorage:
 
 
 def _take_turns(engine: Any) -> None:
-    """Let every transaction of SQLite lock the file at its beginning.
+    """Let every transaction of SQLite lock the file at its beginning, and write to a log first.
 
-    Optuna claims a trial by reading its state under SELECT FOR UPDATE, which SQLite ignores: without this two processes
-    could both see a trial waiting, and both would take it.
+    Optuna claims a trial by reading its state under SELECT FOR UPDATE, which SQLite ignores: without the lock two
+    processes could both see a trial waiting, and both would take it. With the log (WAL) a write takes a fraction of a
+    millisecond instead of 20; after a power failure the last of them may be missing, but the file is whole. It does not
+    work over network file systems, which SQLite is not for: many machines need the URL of a database server.
     """
     from sqlalchemy import event
 
     @event.listens_for(engine, "connect")
-    def _no_hidden_begin(connection: sqlite3.Connection, _record: object) -> None:
+    def _prepare(connection: sqlite3.Connection, _record: object) -> None:
         connection.isolation_level = None
+        with contextlib.suppress(sqlite3.OperationalError):  # another process is just about to do the same
+            connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
 
     @event.listens_for(engine, "begin")
     def _lock(connection: Any) -> None:
