@@ -6,7 +6,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: test lint types contracts pytest test-core coverage reproduce compare bench tune clean
+.PHONY: test lint types contracts pytest test-core coverage reproduce compare suite bench tune clean
 
 test: lint types contracts pytest test-core
 
@@ -43,20 +43,24 @@ test-core: .venv-core/ready
 coverage: .venv/ready
 	$(BIN)/pytest -n auto --cov --cov-report=term:skip-covered
 
-# Most of its time goes into trained networks; QUICK=1 plays one seed of everything.
+# The paper: within the hour on two cores, most of it trained networks. QUICK=1: a taste in two minutes; FULL=1:
+# everything at the paper's seeds, for a night or more. Stopped, it goes on where it was.
 reproduce: .venv/ready
-	$(BIN)/python -m driftbandits.cli reproduce $(if $(QUICK),--seeds 1)
+	$(BIN)/driftbandits reproduce --resume $(if $(QUICK),--quick --out results/quick) $(if $(FULL),--full)
 
-# All policies, tuned alike, on switches and slow drift (about half an hour on two cores).
+# All policies, tuned alike, on switches and slow drift; then the wider suite and the real series.
 compare: .venv/ready
-	$(BIN)/python -m driftbandits.cli compare
+	$(BIN)/driftbandits reproduce comparison --resume --out results/compare
+
+suite: .venv/ready
+	$(BIN)/driftbandits reproduce suite real --resume --out results/suite
 
 bench: .venv/ready
 	$(BIN)/python -m benchmarks
 
 tune: .venv/ready
-	$(BIN)/python -m driftbandits.cli tune constants
-	$(BIN)/python -m driftbandits.cli tune neural
+	$(BIN)/driftbandits tune constants
+	$(BIN)/driftbandits tune neural
 
 clean:
 	rm -rf .venv .venv-core build results

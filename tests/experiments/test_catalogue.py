@@ -115,6 +115,8 @@ def test_quick_and_full_change_seeds_and_widths_only():
     short = quick_sweep(SWEEPS[0])
     assert short.values == (2_000, 4_000, 8_000, 16_000)
     assert all(len(e.seeds) == 2 for e in short.experiments)
+    assert quick_sweep(SWEEPS[2]).values == SEGMENTS
+    assert {e.settings["horizon"] for e in quick_sweep(SWEEPS[3]).experiments} == {16_000}
 
 
 def test_a_key_names_what_is_played():
