@@ -13,7 +13,7 @@ import optuna
 import pytest
 
 from driftbandits.experiments.cells import run_cell
-from driftbandits.experiments.runner import CellError
+from driftbandits.experiments.runner import CellError, RunInterruptedError
 from driftbandits.tuning import search as module
 from driftbandits.tuning.points import Space
 from driftbandits.tuning.storage import opened
@@ -208,9 +208,21 @@ def test_a_late_writer_changes_nothing(url):
 
 def test_a_failing_cell_stops_the_search_and_frees_its_claims(tmp_path, url):
     broken = Search("broken", Space("SlidingWindowUCB", {}, lambda _: {"window": -1}), SMALL.worlds, SMALL.rungs)
-    with pytest.raises(CellError, match="window"):
+    with pytest.raises(CellError, match=r"broken, point 0 on .* window .* -1; what was recorded before is kept"):
         play([broken], url)
     assert recorded(tmp_path / "tuning.db") == (0, 0)
+
+
+def test_interrupted_it_says_how_to_go_on(tmp_path, url, monkeypatch):
+    def interrupt(_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("driftbandits.experiments.runner.run_cell", interrupt)
+        with pytest.raises(RunInterruptedError, match="interrupted; what was recorded before is kept"):
+            play([SMALL], url)
+    assert recorded(tmp_path / "tuning.db") == (0, 0)
+    assert play([SMALL], url).played == SMALL.cells
 
 
 def test_optuna_says_nothing(url, capfd):

@@ -24,6 +24,7 @@ from driftbandits.tuning.records import Found, Tuned
 from driftbandits.tuning.rungs import Rungs, count_cells
 from driftbandits.tuning.search import run_searches
 from driftbandits.tuning.spaces import SPACES
+from driftbandits.tuning.storage import shown
 from driftbandits.tuning.study import Search
 
 RUNGS: Rungs = ((32, 1), (8, 4), (2, 16))  # (points kept, tuning seeds played so far)
@@ -108,7 +109,7 @@ def tune(
     cells = sum(search.cells for search in searches)
     with _progress(cells, shown=show) as advance:
         outcome = run_searches(searches, storage=url, engine=engine, progress=advance, keep=keep)
-    return Tuned(outcome.found, path, url, cells, outcome.played, time.monotonic() - begun)
+    return Tuned(outcome.found, path, shown(url), cells, outcome.played, time.monotonic() - begun)
 
 
 def as_entry(found: Found) -> dict[str, Any]:

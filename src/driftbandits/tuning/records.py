@@ -43,7 +43,8 @@ class Tuned:
     """A finished command: what was found, the file it was written to, and what it cost.
 
     `cells` is the budget of all searches together and `played` what this process played of it: less where an earlier
-    run or another machine had played the rest. `seconds` is the time this process took.
+    run or another machine had played the rest. `seconds` is the time this process took, `storage` the URL of the
+    studies without its password.
     """
 
     found: tuple[Found, ...]

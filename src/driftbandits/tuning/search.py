@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from driftbandits.experiments.engines import Engine
-from driftbandits.experiments.runner import run_cells
+from driftbandits.experiments.runner import RunError, run_cells
 from driftbandits.tuning.records import Found
 from driftbandits.tuning.rungs import Slot, Standing
 from driftbandits.tuning.storage import opened
@@ -142,7 +142,8 @@ class _Worker:
         cells = [(entry, slot) for entry, left in work for slot in left if slot not in held[entry.point].regrets]
         for start in range(0, len(cells), self._width):
             part = cells[start : start + self._width]
-            results = run_cells([ledger.search.cell(e.point, slot) for e, slot in part], engine=self._engine)
+            with _told_what_is_kept():
+                results = run_cells([ledger.search.cell(e.point, slot) for e, slot in part], engine=self._engine)
             for (entry, slot), result in zip(part, results, strict=True):
                 ledger.record(entry, slot, float(result.regret[-1]))
             self.played += len(part)
@@ -180,3 +181,14 @@ class _Worker:
     @property
     def _width(self) -> int:
         return CLUSTER_CELLS if self._engine.address is not None else CELLS_A_JOB * self._engine.local_jobs
+
+
+@contextlib.contextmanager
+def _told_what_is_kept() -> Iterator[None]:
+    """The runner ends its errors with what is safe in its store; here another one keeps it."""
+    try:
+        yield
+    except RunError as error:
+        what = str(error).rpartition("; ")[0] or str(error)
+        error.args = (f"{what}; what was recorded before is kept, and the same command goes on",)
+        raise

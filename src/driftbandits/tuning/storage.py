@@ -34,14 +34,14 @@ def opened(url: str) -> Iterator[RDBStorage]:
         storage = _connected(url)
     except (sqlalchemy.exc.SQLAlchemyError, ImportError, ValueError, RuntimeError) as error:
         raise StorageError(
-            f"cannot open the storage {_shown(url)}: {_cause(error)}; give a URL as Optuna takes it, such as "
+            f"cannot open the storage {shown(url)!r}: {_cause(error)}; give a URL as Optuna takes it, such as "
             "sqlite:///folder/tuning.db or postgresql://user:password@host/name, of a database that is up"
         ) from error
     try:
         yield storage
     except (sqlalchemy.exc.SQLAlchemyError, optuna.exceptions.StorageInternalError) as error:
         raise StorageError(
-            f"lost the storage {_shown(url)}: {_cause(error)}; what was recorded is kept, and the same command goes on"
+            f"lost the storage {shown(url)!r}: {_cause(error)}; what was recorded is kept, and the same command goes on"
         ) from error
     finally:
         storage.remove_session()
@@ -90,14 +90,18 @@ def _take_turns(engine: Any) -> None:
     engine.dispose()  # connections made before do not know of this
 
 
-def _shown(url: str) -> str:
-    """The URL without its password."""
-    import sqlalchemy
+def shown(url: str) -> str:
+    """The URL without its password.
+
+    >>> shown("postgresql://me:secret@host/name")
+    'postgresql://me:***@host/name'
+    """
+    import sqlalchemy.exc
 
     try:
-        return repr(sqlalchemy.make_url(url).render_as_string(hide_password=True))
+        return sqlalchemy.make_url(url).render_as_string(hide_password=True)
     except sqlalchemy.exc.ArgumentError:
-        return repr(url)
+        return url
 
 
 def _cause(error: BaseException) -> str:

@@ -59,7 +59,7 @@ class Search:
     def cell(self, point: int, slot: Slot) -> Cell:
         """The run of one point on one tuning seed in one world."""
         seed, world = slot
-        spec = PolicySpec(str(point), self.space.policy, self.settings(point))
+        spec = PolicySpec(f"{self.name}, point {point}", self.space.policy, self.settings(point))
         return Cell(self.worlds[world].environment, self.worlds[world].settings, spec, TUNING_SEEDS[seed])
 
     def settings(self, point: int) -> dict[str, object]:
