@@ -1,9 +1,4 @@
-"""A researcher's loop: a policy of your own, the conformance suite, and a comparison with ADA-OPKB.
-
-Run it with `python examples/own_policy.py`.
-"""
-
-from typing import Any
+"""Joins any experiment: driftbandits reproduce switching/1 --policy examples/own_policy.py:MyPolicy --quick"""
 
 import numpy as np
 
@@ -14,40 +9,30 @@ from driftbandits.testing import POLICY_CHECKS
 from driftbandits.types import Floats
 
 
-class EpsilonGreedy(db.Policy):
-    """Plays the arm with the best mean, and one arm in ten rounds at random."""
-
+class MyPolicy(db.Policy):  # plays the arm with the best mean, and in one round of ten any arm
     def _start(self, horizon: int | None) -> None:
-        self._sums = np.zeros((2, len(self.arms)))  # rewards, counts
+        self._sums = np.zeros((len(self.arms), 2))  # rewards, counts
 
     def _estimate(self) -> Floats:
-        return np.asarray(self._sums[0] / np.maximum(self._sums[1], 1.0))
+        return np.asarray(self._sums[:, 0] / np.maximum(self._sums[:, 1], 1.0))
 
     def _law(self) -> Floats:
         best = self._estimate() == self._estimate().max()
-        return np.asarray(0.9 * best / best.sum() + 0.1 / len(self.arms))
+        return np.asarray(0.9 * best / best.sum() + 0.1 / len(best))
 
     def _learn(self, feedback: Feedback) -> None:
-        np.add.at(self._sums[0], feedback.arms, feedback.rewards)
-        np.add.at(self._sums[1], feedback.arms, 1.0)
+        np.add.at(self._sums, feedback.arms, np.stack([feedback.rewards, np.ones(len(feedback.arms))], axis=1))
 
-    def _export(self) -> dict[str, Any]:
+    def _export(self) -> dict[str, object]:
         return {"sums": self._sums.copy()}
 
     def _import(self, state: Reader) -> None:
-        self._sums = state.array("sums", np.float64, (2, len(self.arms)))
-
-
-def main() -> None:
-    for check in POLICY_CHECKS:
-        check(EpsilonGreedy)
-    print(f"EpsilonGreedy passes all {len(POLICY_CHECKS)} checks")
-    world = db.environments.create("switching/1", seed=0)
-    for build in (EpsilonGreedy, db.AdaOPKB):
-        trace = db.simulate(build(world.arms, horizon=world.horizon, seed=0), world, seed=0)
-        found = [change.round for change in trace.changes]
-        print(f"{build.__name__:15} regret {trace.regret.sum():6.0f}, changes found at {found}")
+        self._sums = state.array("sums", np.float64, (len(self.arms), 2))
 
 
 if __name__ == "__main__":
-    main()
+    print(f"MyPolicy passes {len([check(MyPolicy) for check in POLICY_CHECKS])} checks")
+    world = db.environments.create("switching/1", seed=0)
+    for kind in (MyPolicy, db.AdaOPKB):
+        trace = db.simulate(kind(world.arms, horizon=world.horizon, seed=0), world, seed=0)
+        print(f"{kind.__name__:8} regret {trace.regret.sum():5.0f}, changes found: {[c.round for c in trace.changes]}")

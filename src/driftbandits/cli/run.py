@@ -12,6 +12,7 @@ import typer
 from driftbandits.cli import complete
 from driftbandits.cli.options import Address, EngineName, Jobs, Json, Policies, Resume, engine_of
 from driftbandits.cli.show import print_json
+from driftbandits.errors import InputError
 
 if TYPE_CHECKING:
     from driftbandits.experiments.specs import Experiment
@@ -67,7 +68,10 @@ def run(
     from driftbandits.cli.playing import play, print_outputs, write_outputs
     from driftbandits.experiments.checking import check_experiment
 
-    check_experiment(experiment)
+    try:
+        check_experiment(experiment)
+    except InputError as error:
+        raise (error if file is None else InputError(f"{file}: {error}")) from None
     folder = out or Path("results") / experiment.id.replace("/", "-")
     record = play([experiment], title=experiment.title, mode="run", out=folder, engine=where, resume=resume)
     print_outputs(write_outputs(record, folder), record, as_json=json)
