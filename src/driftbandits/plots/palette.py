@@ -33,7 +33,16 @@ STYLES: tuple[Style, ...] = (
     (0, (6, 1.5, 1.2, 1.5, 1.2, 1.5)),
     (0, (9, 2)),
 )
-WISHES = {"": 0, "tuned": 0, "plain": 0, "published": 1, "published, length scale 1": 2, "window 1000": 3}
+# In the order in which they choose.
+WISHES = {
+    "": 0,
+    "tuned": 0,
+    "plain": 0,
+    "published": 1,
+    "published, length scale 1": 2,
+    "window 1000": 3,
+    "infinite width": 0,
+}
 
 
 @dataclass(frozen=True)
@@ -78,7 +87,8 @@ def looks(labels: Iterable[str]) -> dict[str, Look]:
     taken: dict[str, set[int]] = {}
     result = {}
     # known variants choose first, so that a published one is dashed whoever else is there
-    for label in sorted(distinct, key=lambda name: variant(name) not in WISHES):
+    order = [*WISHES]
+    for label in sorted(distinct, key=lambda name: order.index(v) if (v := variant(name)) in WISHES else len(order)):
         used = taken.setdefault(algorithm(label), set())
         number = _free_style(WISHES.get(variant(label), 2), used)
         used.add(number)

@@ -12,7 +12,7 @@ import pandas as pd
 from driftbandits.experiments.results import Results
 from driftbandits.experiments.specs import Experiment, PolicySpec, cells_of
 from driftbandits.plots.palette import Look, looks
-from driftbandits.report.pictures import Picture
+from driftbandits.report.pictures import Picture, file_name
 from driftbandits.report.tables import Table
 
 # Policies that report changes; any other counts as one as soon as it has reported a change.
@@ -62,6 +62,21 @@ class Desk:
         )
         found = {p.name for e in self.results.experiments for p in e.policies if (e.id, p.label) in reported}
         return DETECTING | found
+
+    @cached_property
+    def names(self) -> Mapping[str, str]:
+        """A name for files and anchors, different for every experiment."""
+        taken = {"growth", "comparison"}
+        names = {}
+        for experiment in self.results.experiments:
+            wish = name = file_name(experiment.id)
+            number = 1
+            while name in taken:
+                number += 1
+                name = f"{wish}-{number}"
+            taken.add(name)
+            names[experiment.id] = name
+        return names
 
     @cached_property
     def played(self) -> Mapping[str, int]:

@@ -62,7 +62,7 @@ def duration(seconds: float) -> str:
     """A time in the units one would say.
 
     >>> [duration(x) for x in (0.0234, 5.21, 250, 4000, 90_000)]
-    ['0.023 s', '5.2 s', '4 min 10 s', '1 h 7 min', '25 h']
+    ['0.023 s', '5.2 s', '4 min 10 s', '1 h 6 min', '25 h']
     """
     if math.isnan(seconds):
         return NOTHING

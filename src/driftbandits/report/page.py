@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
@@ -13,7 +14,7 @@ from driftbandits import __version__
 from driftbandits.errors import MissingExtraError
 from driftbandits.experiments.catalogue import PAPER
 from driftbandits.experiments.claims import Claim, check_claims
-from driftbandits.experiments.growth import SWEEPS, Sweep
+from driftbandits.experiments.growth import POLICIES, SWEEPS, Sweep
 from driftbandits.experiments.results import Results
 from driftbandits.report.chapters import make_chapters
 from driftbandits.report.desk import Desk, Section
@@ -113,7 +114,14 @@ def _claims(desk: Desk, sweeps: Sequence[Sweep]) -> list[Claim]:
     about = {*PAPER, *(e.id for sweep in sweeps for e in sweep.experiments)}
     if not about & desk.played.keys():
         return []
-    return check_claims(desk.results, sweeps=sweeps)
+    return check_claims(desk.results, sweeps=[_without_guests(sweep) for sweep in sweeps])
+
+
+def _without_guests(sweep: Sweep) -> Sweep:
+    """The sweep with the policies that the paper claims something about."""
+    own = {policy.label for policy in POLICIES}
+    kept = [dataclasses.replace(e, policies=tuple(p for p in e.policies if p.label in own)) for e in sweep.experiments]
+    return dataclasses.replace(sweep, experiments=tuple(kept))
 
 
 def _opening(desk: Desk, about: Mapping[str, object], *, paper: bool) -> tuple[str, ...]:

@@ -14,8 +14,8 @@ from driftbandits.report.worlds import experiment_note, policy_table
 
 # Families by what a policy's registered name holds, the first that fits.
 FAMILIES = (
-    ("neural", ("OPNN", "Neural")),
     ("optimisation (OPKB)", ("OPKB",)),
+    ("neural", ("OPNN", "Neural")),
     ("Gaussian process", ("GPUCB",)),
     ("wrappers (MASTER, BOB)", ("Master", "BanditOverBandit")),
     ("linear", ("LinUCB", "LinearExp3")),

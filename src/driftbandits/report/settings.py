@@ -46,4 +46,6 @@ def _value(value: Any) -> str:
         return f"({in_words(value)})"
     if isinstance(value, str):
         return value
+    if isinstance(value, float):
+        return f"{value:.6g}"
     return json.dumps(value)

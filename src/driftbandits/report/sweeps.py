@@ -16,7 +16,7 @@ from driftbandits.report.tables import Column, Entry, Table, columns
 CAPTION = (
     "Mean final regret over seeds with bars of one standard error, both axes logarithmic. Solid lines have the fitted "
     "slope, dotted ones the slope that the paper’s bound allows, drawn through the same middle: a policy within the "
-    "bound rises no steeper than its dotted line. Hollow marks are published variants."
+    "bound rises no steeper than its dotted line. Hollow marks tell variants of an algorithm apart."
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal
 
 from driftbandits.errors import DriftbanditsError
@@ -12,7 +13,7 @@ from driftbandits.plots.data import RegretPanel, regret_curves, regret_panels
 from driftbandits.plots.figures import regret_figure, regret_frame
 from driftbandits.report.desk import Block, Desk
 from driftbandits.report.formats import NOTHING, count, duration, number, with_error
-from driftbandits.report.pictures import Picture, file_name, make_picture
+from driftbandits.report.pictures import Picture, make_picture
 from driftbandits.report.tables import Entry, Table, columns
 
 OURS = frozenset({"OPKB", "AdaOPKB", "OPNN", "AdaOPNN"})  # the paper's algorithms
@@ -22,7 +23,7 @@ Kind = Literal["jumps", "drift", "still"]
 def experiment_block(desk: Desk, experiment: Experiment, *, title: str = "", turnover: bool = False) -> Block:
     """Figure and table of one experiment that has been begun."""
     return Block(
-        id=file_name(experiment.id),
+        id=desk.names[experiment.id],
         title=title or experiment.title,
         notes=experiment_note(desk, experiment),
         picture=regret_picture(desk, experiment),
@@ -58,7 +59,7 @@ def regret_picture(desk: Desk, experiment: Experiment) -> Picture:
         lambda panel: _describe(panel, experiment),
         caption=_caption(panels, known=changes is not None),
         folder=desk.figures,
-        name=file_name(experiment.id),
+        name=desk.names[experiment.id],
     )
 
 
@@ -138,6 +139,10 @@ def _kind(rows: list[dict[Any, Any]]) -> Kind:
     return "drift" if changes > DRIFT else "jumps"
 
 
+def _delay(rounds: float) -> str:
+    return NOTHING if math.isnan(rounds) else f"{rounds:,.1f}".removesuffix(".0")
+
+
 def _detection(row: dict[Any, Any], kind: Kind, *, reports: bool) -> list[Entry]:
     found, missed = int(row["changes_found"]), int(row["changes_missed"])
     alarms = Entry(f"{row['false_alarms_a_run']:.2f}" if reports else NOTHING)
@@ -148,4 +153,4 @@ def _detection(row: dict[Any, Any], kind: Kind, *, reports: bool) -> list[Entry]
         return [Entry(f"{reported:.1f}" if reports else NOTHING)]
     if not reports:
         return [Entry(NOTHING)] * 3
-    return [Entry(f"{found:,} of {found + missed:,}"), Entry(number(float(row["median_delay"]))), alarms]
+    return [Entry(f"{found:,} of {found + missed:,}"), Entry(_delay(float(row["median_delay"]))), alarms]

@@ -1,0 +1,141 @@
+import dataclasses
+import re
+
+import pytest
+
+from driftbandits.experiments.claims import check_claims
+from driftbandits.experiments.growth import SWEEPS
+from driftbandits.experiments.results import collect
+from driftbandits.experiments.specs import PolicySpec
+from driftbandits.report import write_report
+from report.made_up import own_experiment, results_of, short_sweeps, small
+from report.walk import Walk
+
+
+def test_page_is_well_formed_and_every_anchor_has_a_target(everything):
+    walk = Walk(everything[0])
+    assert walk.faults == []
+    assert len(walk.ids) == len(set(walk.ids))
+    assert {link for link in walk.links if not link.startswith("#")} == set()
+    assert {link[1:] for link in walk.links} <= set(walk.ids)
+
+
+def test_page_needs_nothing_beside_it(everything):
+    page = everything[0]
+    walk = Walk(page)
+    assert walk.sources
+    assert all(source.startswith("data:image/svg+xml;base64,") for source in walk.sources)
+    assert not {"script", "link", "iframe"} & set(walk.tags)
+    assert "@import" not in page
+    assert "url(" not in page
+    assert len(page) < 6_000_000
+
+
+def test_every_image_says_what_it_shows(everything):
+    for image in Walk(everything[0]).images:
+        assert re.search(r"\d", image["alt"])
+        assert int(image["width"]) > 300
+
+
+def test_every_claim_stands_there_with_its_verdict_in_a_word(everything):
+    page, _, results = everything
+    text = Walk(page).text
+    for claim in check_claims(results, sweeps=short_sweeps()):
+        assert claim.text in text
+        heading = re.search(rf'<h3 id="claim-{claim.id.lower()}">(.*?)</h3>', page, re.DOTALL)
+        assert heading is not None
+        assert claim.verdict in heading.group(1)
+    assert "3 of 25 †" in text  # fewer seeds than the paper's
+    assert "fewer seeds than the paper" in text
+
+
+def test_chapters_come_in_a_readers_order(everything):
+    wanted = ["verdicts", "numbers", "figures", "d2", "growth", "comparison", "suite", "own", "settings", "about"]
+    assert [name for name in Walk(everything[0]).ids if name in wanted] == wanted
+
+
+def test_figures_are_files_too(everything):
+    _, out, _ = everything
+    for name in ("switching-1", "cosine-slow-d2", "growth", "comparison", "mine"):
+        assert (out / "figures" / f"{name}.png").read_bytes()[:4] == b"\x89PNG"
+        assert (out / "figures" / f"{name}.pdf").read_bytes()[:4] == b"%PDF"
+
+
+def test_run_facts_are_told(everything):
+    text = Walk(everything[0]).text
+    for fact in ("make reproduce", "quick", "75.0 s", "2024-05-06", "numpy", "scikit-learn", "cores"):
+        assert fact in text
+
+
+def test_odd_labels_and_titles_are_shown_as_they_are(tmp_path):
+    odd = PolicySpec("<b>bold</b> & $x$ _", "Uniform")
+    hidden = PolicySpec("_quiet", "GPUCB")
+    experiment = own_experiment("a <i>b</i>/c", policies=(), title="<script>alert(1)</script>")
+    experiment = dataclasses.replace(experiment, policies=(odd, hidden))
+    page = write_report(results_of([experiment]), out=tmp_path, title="A & B").read_text(encoding="utf-8")
+    walk = Walk(page)
+    assert walk.faults == []
+    assert "script" not in walk.tags
+    assert "b" not in walk.tags
+    for words in ("<b>bold</b> & $x$ _", "_quiet", "<script>alert(1)</script>", "A & B"):
+        assert words in walk.text
+    assert [file.name for file in sorted((tmp_path / "figures").iterdir())] == ["a-i-b-i-c.pdf", "a-i-b-i-c.png"]
+
+
+def test_ids_that_look_alike_have_files_and_anchors_of_their_own(tmp_path):
+    experiments = [
+        own_experiment("a/b"),
+        own_experiment("a b", policies=("Uniform", "LinUCB")),
+        own_experiment("growth"),
+    ]
+    walk = Walk(write_report(results_of(experiments), out=tmp_path).read_text(encoding="utf-8"))
+    assert len(walk.ids) == len(set(walk.ids))
+    assert {file.stem for file in (tmp_path / "figures").iterdir()} == {"a-b", "a-b-2", "growth-2"}
+
+
+def test_unfinished_experiments_say_what_is_missing(tmp_path):
+    experiments = [own_experiment(), own_experiment("other", policies=("LinUCB",), seeds=1)]
+    results = results_of(experiments, leave_out=1)
+    text = Walk(write_report(results, out=tmp_path).read_text(encoding="utf-8")).text
+    assert "2 runs of 5 are missing: mine (1) and other (1)." in text
+    assert "Unfinished: 1 run of 4 missing." in text
+
+
+def test_one_seed_has_no_standard_error(tmp_path):
+    text = Walk(write_report(results_of([own_experiment(seeds=1)]), out=tmp_path).read_text(encoding="utf-8")).text
+    assert "final regret ± s.e." in text
+    assert not re.search(r"\d ± ", text)
+
+
+def test_the_users_own_experiments_have_no_claims(tmp_path):
+    walk = Walk(write_report(results_of([own_experiment()]), out=tmp_path).read_text(encoding="utf-8"))
+    assert "verdicts" not in walk.ids
+    assert "own" in walk.ids
+    assert "Hong" not in walk.text
+
+
+def test_nothing_played_is_a_page_that_says_so(tmp_path):
+    results = collect([own_experiment()], [])
+    text = Walk(write_report(results, out=tmp_path).read_text(encoding="utf-8")).text
+    assert "4 runs of 4 are missing: mine (4)." in text
+
+
+def test_a_single_point_of_a_sweep_stands_for_itself(tmp_path):
+    point = small(SWEEPS[0].experiments[0], 1)
+    walk = Walk(write_report(results_of([point]), out=tmp_path, sweeps=()).read_text(encoding="utf-8"))
+    assert walk.faults == []
+    assert "growth" in walk.ids
+    assert "own" not in walk.ids
+
+
+@pytest.mark.parametrize("name", ["style.css", "template.html"])
+def test_what_the_page_is_made_of_is_in_the_package(name):
+    from importlib import resources
+
+    assert (resources.files("driftbandits.report") / name).is_file()
+
+
+def test_the_same_results_make_the_same_page(tmp_path):
+    results = results_of([own_experiment()])
+    one = write_report(results, out=tmp_path / "one").read_text(encoding="utf-8")
+    assert write_report(results, out=tmp_path / "two").read_text(encoding="utf-8") == one
