@@ -1,9 +1,9 @@
 """Where cells are played: processes of this machine (loky), a Ray cluster, or a Dask cluster, all behind joblib.
 
 Joblib's stock backends for the clusters are replaced by one small backend over futures, for reasons measured with
-joblib 1.6, Ray 2.60 and Dask 2026.8. Ray's (`register_ray`) deals tasks to its actors in turn, so short cells wait behind
-a long one while another actor idles (3 s + 28 x 0.1 s on two actors took 5.1 s instead of 3), and it gives results only
-when all are there. Dask's never calls back when a worker is killed, so joblib waits forever.
+joblib 1.6, Ray 2.60 and Dask 2026.8. Ray's (`register_ray`) deals tasks to its actors in turn, so short cells wait
+behind a long one while another actor idles (3 s + 28 x 0.1 s on two actors took 5.1 s instead of 3), and it gives
+results only when all are there. Dask's never calls back when a worker is killed, so joblib waits forever.
 """
 
 from __future__ import annotations
@@ -11,10 +11,14 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import difflib
+import functools
 import importlib
 import importlib.util
 import logging
 import os
+import threading
+import time
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -28,8 +32,11 @@ from driftbandits.errors import DriftbanditsError, InputError, MissingExtraError
 ENGINES = ("loky", "ray", "dask")
 PACKAGES = {"ray": "ray", "dask": "distributed"}
 CONNECT_SECONDS = 10
+WATCH_SECONDS = 0.5
 # A cell is a few hundred bytes and a result a few thousand; Ray would set aside a third of the memory for objects.
 RAY_OBJECT_STORE = 80 * 2**20
+# Ctrl-C reaches every process of a terminal; Dask's workers would each print a traceback, and are stopped anyway.
+DEAF_TO_CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
 
 Call = Callable[[], Any]
 Future = concurrent.futures.Future[Any]
@@ -176,6 +183,7 @@ def _start_ray(engine: Engine) -> Iterator[None]:
         with _reaching(engine):
             ray.init(**where, log_to_driver=False, logging_level=logging.CRITICAL)
     try:
+        _warn_if_empty(engine, int(ray.cluster_resources().get("CPU", 0)))
         with joblib.parallel_config(_ray_backend(ray)):
             yield
     finally:
@@ -207,6 +215,10 @@ def _start_dask(engine: Engine) -> Iterator[None]:
     _need(engine)
     distributed: Any = importlib.import_module("distributed")
     with contextlib.ExitStack() as stack:
+        # A nanny starts its worker anew; the cluster would dismiss nannies whose worker is down, and wait forever.
+        stack.enter_context(
+            importlib.import_module("dask").config.set({"distributed.deploy.lost-worker-timeout": "1000d"})
+        )
         with _reaching(engine):
             cluster: Any = engine.address
             if cluster is None:
@@ -217,10 +229,12 @@ def _start_dask(engine: Engine) -> Iterator[None]:
                         processes=True,
                         dashboard_address=None,
                         silence_logs=logging.CRITICAL,
+                        preload=DEAF_TO_CTRL_C,
                     )
                 )
             client = distributed.Client(cluster, timeout=CONNECT_SECONDS, set_as_default=False)
         stack.enter_context(client)
+        _warn_if_empty(engine, sum(client.ncores().values()))
         executor = client.get_executor(pure=False)
         stack.enter_context(joblib.parallel_config(FuturesBackend(executor.submit, lambda future: future.cancel())))
         yield
@@ -233,6 +247,23 @@ _START: dict[str, Callable[[Engine], contextlib.AbstractContextManager[None]]] =
 }
 
 
+@functools.cache
+def end_with(parent: int) -> None:
+    """Have this process, if it is a worker that `parent` started, end when `parent` is killed.
+
+    Workers of loky would finish what was sent to them, and then wait for more for five minutes, beside those of the run
+    that goes on.
+    """
+    if os.getppid() == parent:
+        threading.Thread(target=_watch, args=(parent,), daemon=True).start()
+
+
+def _watch(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(WATCH_SECONDS)
+    os._exit(1)
+
+
 def _call(call: Call) -> Any:
     return call()
 
@@ -241,6 +272,11 @@ def _need(engine: Engine) -> None:
     package = PACKAGES[engine.name]
     if importlib.util.find_spec(package) is None:
         raise MissingExtraError(package, extra=engine.name, purpose=f"the engine {engine.name!r}")
+
+
+def _warn_if_empty(engine: Engine, workers: int) -> None:
+    if workers == 0:
+        warnings.warn(f"{engine.name} at {engine.address!r} has no workers yet; cells wait for the first", stacklevel=2)
 
 
 @contextlib.contextmanager

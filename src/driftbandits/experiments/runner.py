@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import os
 import traceback
 import warnings
 from collections import Counter
@@ -23,7 +24,7 @@ import joblib
 
 from driftbandits.errors import DriftbanditsError, InputError
 from driftbandits.experiments.cells import CellResult, run_cell
-from driftbandits.experiments.engines import Engine
+from driftbandits.experiments.engines import Engine, end_with
 from driftbandits.experiments.specs import Cell
 from driftbandits.experiments.store import Store, distinct
 from driftbandits.policies import POLICIES, NeuralUCB
@@ -143,7 +144,7 @@ def _play(cells: Mapping[str, Cell], engine: Engine) -> Iterator[tuple[str, Cell
 def _tasks(cells: Mapping[str, Cell]) -> list[Any]:
     """Networks that train first: a run of a minute that begins last would keep one worker busy and all others idle."""
     ordered = sorted(cells.items(), key=lambda item: not _trains(item[1]))
-    return [joblib.delayed(_attempt)(key, cell) for key, cell in ordered]
+    return [joblib.delayed(_attempt)(key, cell, os.getpid()) for key, cell in ordered]
 
 
 def _trains(cell: Cell) -> bool:
@@ -211,7 +212,8 @@ class _Outcome:
     details: str = ""
 
 
-def _attempt(key: str, cell: Cell) -> _Outcome:
+def _attempt(key: str, cell: Cell, parent: int) -> _Outcome:
+    end_with(parent)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:

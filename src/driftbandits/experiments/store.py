@@ -79,7 +79,7 @@ class Store:
         return [cell for key, cell in distinct(cells).items() if key not in finished]
 
     def read(self, cells: Iterable[Cell]) -> list[CellResult]:
-        """Results of the finished ones among `cells`, in their order, each with the cell asked for, and so its label."""
+        """Results of the finished ones among `cells`, in their order, each with the asked cell, and so its label."""
         finished = self.finished()
         keyed = [(cell.key, cell) for cell in cells]
         parts = {key: self._read(key, cell) for key, cell in keyed if key in finished}
