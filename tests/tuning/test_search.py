@@ -11,6 +11,7 @@ from pathlib import Path
 
 import optuna
 import pytest
+from sqlalchemy import event
 
 from driftbandits.experiments.cells import run_cell
 from driftbandits.experiments.runner import CellError, RunInterruptedError
@@ -157,6 +158,33 @@ def test_only_one_of_two_can_claim(url):
         assert not two.claim(two.read()[0], "two")
         one.release([entry])
         assert two.claim(two.read()[0], "two")
+
+
+def test_no_point_is_claimed_twice_by_processes_that_hurry(url):
+    """SQLite has no SELECT FOR UPDATE; without a lock from the beginning of a transaction both would take a point."""
+    with opened(url) as storage:
+        entries = Ledger(SMALL, storage).read()
+    together = threading.Barrier(2)
+    claims = []
+
+    def linger(*_):
+        time.sleep(0.02)  # between reading that a point waits and taking it
+
+    def claim_all():
+        with opened(url) as storage:
+            ledger = Ledger(SMALL, storage)
+            event.listen(storage.engine, "after_cursor_execute", linger)
+            for entry in entries:
+                together.wait()
+                if ledger.claim(entry, "mine"):
+                    claims.append(entry.point)
+
+    threads = [threading.Thread(target=claim_all) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(claims) == [entry.point for entry in entries]
 
 
 def test_claims_of_the_dead_are_taken_over(url, monkeypatch):

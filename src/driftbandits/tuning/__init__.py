@@ -1,7 +1,8 @@
 """Tuning: searches on tuning seeds only, as Optuna studies that any number of processes and machines may share.
 
-`comparison` and `constants` are the two searches; `spaces` says what is searched, `rungs` who goes on, `study` and
-`storage` how it is kept, `search` who plays what. Nothing here needs Optuna until a search is begun.
+`comparison` and `constants` are what is searched for; `spaces` and `points` say where, `rungs` who goes on, `study` and
+`storage` how it is kept, `search` who plays what, `launch` puts them together. Nothing here
+needs Optuna until a search is begun.
 """
 
 from driftbandits.tuning.comparison import tune_comparison

@@ -6,25 +6,21 @@ then met with those settings. The result is the data file `experiments/tuned.jso
 
 from __future__ import annotations
 
-import contextlib
 import difflib
 import json
 import os
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from driftbandits.errors import InputError
 from driftbandits.experiments.engines import Engine
-from driftbandits.experiments.progress import progress_bar
 from driftbandits.experiments.specs import TUNING_SEEDS
+from driftbandits.tuning.launch import launch
 from driftbandits.tuning.points import World
 from driftbandits.tuning.records import Found, Tuned
 from driftbandits.tuning.rungs import Rungs, count_cells
-from driftbandits.tuning.search import run_searches
 from driftbandits.tuning.spaces import SPACES
-from driftbandits.tuning.storage import shown
 from driftbandits.tuning.study import Search
 
 RUNGS: Rungs = ((32, 1), (8, 4), (2, 16))  # (points kept, tuning seeds played so far)
@@ -71,7 +67,7 @@ def tune_comparison(
         written.setdefault(f"d={dimension}", {})[label] = as_entry(found)
         _write(path, written)
 
-    return tune(list(plan.values()), path=path, storage=storage, engine=engine, show=show, keep=keep)
+    return launch(list(plan.values()), path=path, storage=storage, engine=engine, show=show, keep=keep)
 
 
 def comparison_searches(
@@ -91,25 +87,6 @@ def comparison_searches(
         for dimension in dict.fromkeys(dimensions)
         for label in dict.fromkeys(labels or (SPACES if dimension in COMPARED else ELSEWHERE))
     }
-
-
-def tune(
-    searches: Sequence[Search],
-    *,
-    path: Path,
-    storage: str | None,
-    engine: Engine,
-    show: bool,
-    keep: Callable[[Found], None] | None = None,
-) -> Tuned:
-    """Run searches whose results go to `path`, with studies beside it unless `storage` says where."""
-    begun = time.monotonic()
-    _make_folder(path.parent)
-    url = storage or f"sqlite:///{path.parent / 'tuning.db'}"
-    cells = sum(search.cells for search in searches)
-    with _progress(cells, shown=show) as advance:
-        outcome = run_searches(searches, storage=url, engine=engine, progress=advance, keep=keep)
-    return Tuned(outcome.found, path, shown(url), cells, outcome.played, time.monotonic() - begun)
 
 
 def as_entry(found: Found) -> dict[str, Any]:
@@ -134,22 +111,6 @@ def how() -> str:
 
 def _world(dimension: int) -> World:
     return World("switching/1", {"dimension": dimension, "horizon": 10_000})
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"cannot make the folder {folder}: {error.strerror}") from error
-
-
-@contextlib.contextmanager
-def _progress(total: int, *, shown: bool) -> Iterator[Callable[[int], None] | None]:
-    if not shown:
-        yield None
-        return
-    with progress_bar(total, "cells") as advance:
-        yield advance
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from pathlib import Path
 from driftbandits.errors import InputError
 from driftbandits.experiments.engines import Engine
 from driftbandits.policies import Constants
-from driftbandits.tuning.comparison import tune
+from driftbandits.tuning.launch import launch
 from driftbandits.tuning.points import Space, World
 from driftbandits.tuning.records import Found, Tuned
 from driftbandits.tuning.rungs import Rungs
@@ -51,7 +51,7 @@ def tune_constants(
         hint = f"did you mean {near[0]!r}? " if near else ""
         raise InputError(f"no study is called {study!r}; {hint}known: {', '.join(SEARCHED)}")
     search = Search(study, SEARCHED[study], WORLDS, RUNGS, default=False)
-    tuned = tune([search], path=out / f"{study}.csv", storage=storage, engine=engine, show=show)
+    tuned = launch([search], path=out / f"{study}.csv", storage=storage, engine=engine, show=show)
     _write(tuned.path, tuned.found[0])
     return tuned
 

@@ -1,0 +1,51 @@
+"""What all searches have in common from beginning to end: the folder, the storage, progress, the time."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from driftbandits.errors import InputError
+from driftbandits.experiments.engines import Engine
+from driftbandits.experiments.progress import progress_bar
+from driftbandits.tuning.records import Found, Tuned
+from driftbandits.tuning.search import run_searches
+from driftbandits.tuning.storage import shown
+from driftbandits.tuning.study import Search
+
+
+def launch(
+    searches: Sequence[Search],
+    *,
+    path: Path,
+    storage: str | None,
+    engine: Engine,
+    show: bool,
+    keep: Callable[[Found], None] | None = None,
+) -> Tuned:
+    """Run searches whose results go to `path`, with studies beside it unless `storage` says where."""
+    begun = time.monotonic()
+    _make_folder(path.parent)
+    url = storage or f"sqlite:///{path.parent / 'tuning.db'}"
+    cells = sum(search.cells for search in searches)
+    with _progress(cells, show=show) as advance:
+        outcome = run_searches(searches, storage=url, engine=engine, progress=advance, keep=keep)
+    return Tuned(outcome.found, path, shown(url), cells, outcome.played, time.monotonic() - begun)
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot make the folder {folder}: {error.strerror}") from error
+
+
+@contextlib.contextmanager
+def _progress(total: int, *, show: bool) -> Iterator[Callable[[int], None] | None]:
+    if not show:
+        yield None
+        return
+    with progress_bar(total, "cells") as advance:
+        yield advance
