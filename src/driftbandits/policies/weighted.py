@@ -6,8 +6,15 @@ n, s       weights, sums of weight eta^k; n2 with weights eta^(2k)
 V          sum n f f' + lambda I
 V2         sum n2 f f' + lambda I
 g2         gain        1/2 log det(V2 / lambda), enters beta
+M          sum n f f' as it was at the anchor, a round of the recent past; U diag(H) U'
+H, U       levels, turn
+c          fade        eta^k, k rounds after the anchor
 
-All weights change every round, so there is no rank-one shortcut: a round costs two Cholesky factorisations.
+All weights fade every round and lambda does not, so no update of rank one leads from V to the next V. But what was
+known at the anchor only fades: in its own eigenvectors it is diag(c H + lambda), and each arm rewarded since adds one
+term of rank one. Those m arms are a regression on top with the faded past as its prior, O(N r m) instead of O(N r^2);
+when they are many, the anchor moves to the present. Nothing but the weights is carried from round to round, so rounding
+does not grow. In few dimensions, and where the width takes both matrices, V and V2 are factored every round instead.
 Weights are kept relative to the present round (never eta^-t), so no horizon overflows.
 """
 
@@ -29,10 +36,13 @@ from driftbandits.policies.checks import check_positive
 from driftbandits.policies.forgetting import Forgetting
 from driftbandits.policies.gpucb import confidence_factor
 from driftbandits.policies.optimistic import Optimism
-from driftbandits.types import Floats
+from driftbandits.types import Floats, Ints
 
 _solve_lower = scipy.linalg.blas.dtrsm
-_FEW = 32  # dimensions
+_product = scipy.linalg.blas.dgemm
+_FAINTEST = 1e-200  # a weight that has faded below counts as this: its inverse is still finite
+_AHEAD = 32  # rounds; the anchor alone then costs no calls in most of them
+_FEW = 32  # dimensions: below, factoring V takes less time than the calls it saves
 
 
 @dataclass(frozen=True)
@@ -40,6 +50,88 @@ class _Beliefs:
     mean: Floats
     sd: Floats
     gain: float
+
+
+class _Past:
+    """What the anchor's data alone say in the `_AHEAD` rounds from `start` on: a few products for all these rounds."""
+
+    def __init__(self, levels: Floats, sums: Floats, turned: Floats, *, start: int, eta: float, ridge: float) -> None:
+        self.start = start
+        fades = eta ** np.arange(start, start + _AHEAD, dtype=np.float64)[:, None]
+        # 1 / (c H + lambda) of V, and of V2 with its own H and c^2; (rounds, r)
+        self.first: Floats = 1.0 / (fades * levels[0] + ridge)
+        self.second: Floats = 1.0 / (np.square(fades) * levels[1] + ridge)
+        self.means: Floats = (fades * sums * self.first) @ turned.T
+        self.variances: Floats = self.first @ np.square(turned).T
+        self.gains: list[float] = (-0.5 * np.log(ridge * self.second).sum(axis=1)).tolist()
+
+
+class _Anchor:
+    """The regression of one round, from which that of a later one follows with the arms rewarded in between.
+
+    Everything comes twice, for V and for V2: levels H, turn U, and a row U' f for every arm since.
+    """
+
+    def __init__(self, features: Floats, weights: Floats, *, clock: int, eta: float, ridge: float) -> None:
+        rank = features.shape[1]
+        self._clock, self._eta, self._ridge = clock, eta, ridge
+        self._room = rank // 2  # near the best between more arms a round and eigenvectors more often
+        self._places: dict[int, int] = {}
+        self._since: Ints = np.empty(0, dtype=np.int64)  # its keys
+        self._rows: Floats = np.empty((2, self._room, rank))
+        (first, turn), (second, self._second_turn) = (_eigenvectors(features, some) for some in weights[:2])
+        self._levels: Floats = np.stack([first, second])
+        self._features: Floats = features
+        self._turned: Floats = np.asfortranarray(features @ turn)
+        self._sums: Floats = weights[2] @ self._turned
+        self._past = self._look_ahead(0)
+
+    def _look_ahead(self, start: int) -> _Past:
+        return _Past(self._levels, self._sums, self._turned, start=start, eta=self._eta, ridge=self._ridge)
+
+    def holds(self, arm: int) -> bool:
+        """Whether `arm` is among those rewarded since; it is put there if there is room."""
+        if arm in self._places:
+            return True
+        place = len(self._places)
+        if place == self._room:
+            return False
+        self._rows[0, place] = self._turned[arm]
+        self._rows[1, place] = self._features[arm] @ self._second_turn
+        self._places[arm] = place
+        self._since = np.array(list(self._places))
+        return True
+
+    def beliefs(self, added: Floats, clock: int) -> _Beliefs:
+        """In round `clock`, with the weights and sums `added` since, (3, N), as faded by then.
+
+        As a Gaussian process: the past gives the mean m and the covariance lambda E, E = F (c M + lambda I)^-1 F', and
+        each arm since is an observation s / n of noise lambda / n.
+        """
+        age = clock - self._clock
+        if not 0 <= age - self._past.start < _AHEAD:
+            self._past = self._look_ahead(age)
+        past, at = self._past, age - self._past.start
+        mean, variance, gain = past.means[at], past.variances[at], past.gains[at]
+        if self._places:
+            weights, squared, sums = added.take(self._since, axis=1)
+            noise = 1.0 / np.maximum(weights, _FAINTEST)
+            scaled = self._rows[0, : len(noise)] * past.first[at]
+            known = _product(1.0, self._turned, scaled.T)  # E, its columns of the arms since
+            factor = _noisy_factor(known[self._since].T, noise)
+            surprise = sums * noise - mean[self._since]
+            explained = _from_right(factor, known)
+            mean = mean + explained @ _solve_lower(1.0, factor, surprise[:, None], lower=1)[:, 0]
+            variance = variance - np.einsum("ij,ij->i", explained, explained)
+            gain += self._gain_since(squared, past.second[at])
+        return _Beliefs(mean=mean, sd=_root(self._ridge * variance), gain=gain)
+
+    def _gain_since(self, squared: Floats, within: Floats) -> float:
+        """1/2 log det(I + n2 E2) of the arms since: what they add, as det(A + R' n R) = det A det(I + n R A^-1 R')."""
+        weights = np.maximum(squared, _FAINTEST)
+        rows = self._rows[1, : len(weights)]
+        factor = _noisy_factor(_product(1.0, rows.T, (rows * within).T, trans_a=1), 1.0 / weights)
+        return 0.5 * float(np.log(weights * np.square(factor.diagonal())).sum())
 
 
 class WeightedGPUCB(Forgetting):
@@ -52,7 +144,8 @@ class WeightedGPUCB(Forgetting):
     width : "one_matrix" (sd from V) or "two_matrix" (sd from V^-1 V2 V^-1, tighter and dearer)
     others : see `GPUCB`; beta uses the gain of the squared weights
 
-    A late reward enters with the weight of its age since it was asked. Cost a round: O(N^3), or O(N r^2).
+    A late reward enters with the weight of its age since it was asked. Cost a round: O(N r m) with m <= r / 2 arms
+    played lately, and O(N r^2 + r^3) whenever they become too many; O(N r^2) with "two_matrix".
     """
 
     _size_name: ClassVar[str] = "discount"
@@ -91,19 +184,31 @@ class WeightedGPUCB(Forgetting):
     def _start(self, horizon: int | None) -> None:
         self._prepare()
         self._eta = self._resolve(horizon)
-        self._weights = np.zeros((3, len(self.arms)))  # n, n2, s
+        self._set_weights(np.zeros((3, len(self.arms))))
         self._first = self._clock = self.rounds
 
     def _prepare(self) -> None:
         features = self._basis()
-        low_rank = self.width == "two_matrix" or 2 * features.shape[1] < features.shape[0]
-        self._features: Floats | None = features if low_rank else None
-        self._kernel: Floats | None = None if low_rank else np.asfortranarray(features @ features.T)
-        # in few dimensions both weighted Gram matrices are one small product with all f f', flattened
+        if features.shape[1] > len(features):  # points in many dimensions: the same inner products in N of them
+            features = np.ascontiguousarray(np.linalg.qr(features.T).R.T)
         rank = features.shape[1]
-        few = low_rank and rank <= _FEW
-        self._outers: Floats | None = np.einsum("ij,ik->ijk", features, features).reshape(-1, rank**2) if few else None
+        self._features = features
+        self._anchored = self.width == "one_matrix" and rank > _FEW
+        # in few dimensions both weighted Gram matrices are one small product with all f f', flattened
+        self._outers: Floats | None = (
+            np.einsum("ij,ik->ijk", features, features).reshape(-1, rank**2) if rank <= _FEW else None
+        )
         self._log_ridge = math.log(self.ridge)
+
+    def _set_weights(self, weights: Floats) -> None:
+        """Begin with these n, n2, s and no anchor."""
+        self._all = np.stack([weights, np.zeros_like(weights)])
+        self._weights, self._added = self._all  # all there is, and what came since the anchor
+        self._fades = np.array([[self._eta], [self._eta**2], [self._eta]])  # of one round
+        self._drop_anchor()
+
+    def _drop_anchor(self) -> None:
+        self._anchor: _Anchor | None = None
         self._beliefs: _Beliefs | None = None
 
     # --- time and data ------------------------------------------------------------------------------------------
@@ -112,9 +217,8 @@ class WeightedGPUCB(Forgetting):
         return self._clock < self.rounds
 
     def _turn(self) -> None:
-        fade = self._eta ** (self.rounds - self._clock)
-        self._weights *= fade
-        self._weights[1] *= fade
+        passed = self.rounds - self._clock
+        self._all *= self._fades if passed == 1 else self._fades**passed
         self._clock = self.rounds
         self._beliefs = None
 
@@ -125,55 +229,40 @@ class WeightedGPUCB(Forgetting):
         # the clock stands at `ident` while a round's own reward is awaited, further on for a late one; a batch asked
         # ahead of the clock is weighted from where the clock stands
         weight = self._eta ** (self._clock - ident)
-        weights, squared, sums = self._weights
-        weights[arm] += weight
-        squared[arm] += weight * weight
-        sums[arm] += weight * reward
+        news = (weight, weight * weight, weight * reward)
+        self._all[:, :, arm] += news
+        if self._anchor is not None and not self._anchor.holds(arm):
+            self._anchor = None
         self._beliefs = None
 
     # --- beliefs ------------------------------------------------------------------------------------------------
 
     def _believe(self) -> _Beliefs:
         if self._beliefs is None:
-            weights, squared, sums = self._weights
-            if self._features is not None:
-                self._beliefs = self._in_features(self._features, sums)
-            elif self._kernel is not None:
-                self._beliefs = self._in_arms(self._kernel, weights, squared, sums)
-        return self._beliefs  # type: ignore[return-value]
+            self._beliefs = self._from_anchor() if self._anchored else self._factored()
+        return self._beliefs
 
-    def _in_arms(self, kernel: Floats, weights: Floats, squared: Floats, sums: Floats) -> _Beliefs:
-        """All arms at once: one of weight 0 has a row of the identity and explains nothing."""
-        root = np.sqrt(weights)
-        factor = self._arm_factor(kernel, root)
-        # K diag(root) L^-T, solved from the right: a third faster in BLAS than L^-1 diag(root) K
-        explained = _solve_lower(1.0, factor, kernel * root, side=1, lower=1, trans_a=1, overwrite_b=1)
-        right = np.divide(sums, root, out=np.zeros_like(sums), where=root > 0.0)
-        weighted = _solve_lower(1.0, factor, right[:, None], lower=1)[:, 0]
-        variance = kernel.diagonal() - np.einsum("ij,ij->i", explained, explained)
-        second = self._arm_factor(kernel, np.sqrt(squared))
-        gain = float(np.log(second.diagonal()).sum()) - 0.5 * len(kernel) * self._log_ridge
-        return _Beliefs(mean=explained @ weighted, sd=np.sqrt(np.maximum(variance, 0.0)), gain=gain)
+    def _from_anchor(self) -> _Beliefs:
+        if self._anchor is None:
+            self._anchor = _Anchor(self._features, self._weights, clock=self._clock, eta=self._eta, ridge=self.ridge)
+            self._added[:] = 0.0
+        return self._anchor.beliefs(self._added, self._clock)
 
-    def _arm_factor(self, kernel: Floats, root: Floats) -> Floats:
-        small = kernel * root
-        small *= root[:, None]
-        small.T.ravel()[:: len(small) + 1] += self.ridge
-        return _cholesky(small)
-
-    def _in_features(self, features: Floats, sums: Floats) -> _Beliefs:
+    def _factored(self) -> _Beliefs:
+        """With V = L L' and V2 = L2 L2': F V^-1 F' is the square of F L^-T, F V^-1 V2 V^-1 F' that of F V^-1 L2."""
+        features = self._features
         first, second = self._grams(features)
-        factor = _cholesky(first)
-        spread = self.ridge * (
-            _solve(factor, _solve(factor, second).T)
-            if self.width == "two_matrix"
-            else _solve(factor, np.eye(len(first)))
-        )
-        variance = np.einsum("ij,ij->i", features @ spread, features)
-        doubled = _cholesky(second)
+        factor, doubled = _cholesky(first), _cholesky(second)
+        right = features.T @ self._weights[2]
+        if self.width == "two_matrix":
+            solved = _solve(factor, np.column_stack([doubled, right]))
+            spread, mean = features @ solved[:, :-1], features @ solved[:, -1]
+        else:
+            spread = _from_right(factor, np.array(features, order="F"))
+            mean = spread @ _solve_lower(1.0, factor, right[:, None], lower=1)[:, 0]
         return _Beliefs(
-            mean=features @ _solve(factor, features.T @ sums),
-            sd=np.sqrt(np.maximum(variance, 0.0)),
+            mean=mean,
+            sd=_root(self.ridge * np.einsum("ij,ij->i", spread, spread)),
             gain=float(np.log(doubled.diagonal()).sum()) - 0.5 * len(first) * self._log_ridge,
         )
 
@@ -222,12 +311,14 @@ class WeightedGPUCB(Forgetting):
         return {**super()._settings(), "width": self.width}
 
     def _export(self) -> dict[str, Any]:
+        # the anchor is no part of the state: dropped here, so that who goes on and who is restored do the same sums
+        self._drop_anchor()
         return {"weights": self._weights.copy(), "eta": self._eta, "first": self._first, "clock": self._clock}
 
     def _import(self, state: states.Reader) -> None:
         self._prepare()
-        self._weights = state.array("weights", np.float64, (3, len(self.arms)))
         self._eta = state.number("eta")
+        self._set_weights(state.array("weights", np.float64, (3, len(self.arms))))
         self._first = state.integer("first", high=self.rounds)
         self._clock = state.integer("clock", high=self.rounds)
 
@@ -247,6 +338,34 @@ class DiscountedLinUCB(WeightedGPUCB):
         super().__init__(arms, width=width, **settings)
 
 
+def _eigenvectors(features: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """Eigenvalues (r,) and eigenvectors (r, r) of sum n f f'."""
+    if not weights.any():
+        return np.zeros(features.shape[1]), np.eye(features.shape[1])
+    rooted = features * np.sqrt(weights)[:, None]
+    values, vectors, info = scipy.linalg.lapack.dsyevd(
+        scipy.linalg.blas.dsyrk(1.0, rooted.T, lower=1), lower=1, overwrite_a=1
+    )
+    if info != 0:
+        raise KernelError(f"the weighted regression has no eigenvectors (LAPACK info {info}); raise the ridge")
+    return np.maximum(values, 0.0), np.asarray(vectors)
+
+
+def _root(variance: Floats) -> Floats:
+    return np.sqrt(np.maximum(variance, 0.0))
+
+
+def _noisy_factor(covariance: Floats, noise: Floats) -> Floats:
+    """Cholesky factor of E + diag(noise), in the place of E, which is in Fortran order."""
+    covariance.T.reshape(-1)[:: len(noise) + 1] += noise
+    return _cholesky(covariance)
+
+
+def _from_right(factor: Floats, right: Floats) -> Floats:
+    """B L^-T in the place of B, which is in Fortran order: a third faster in BLAS than L^-1 B'."""
+    return np.asarray(_solve_lower(1.0, factor, right, side=1, lower=1, trans_a=1, overwrite_b=1))
+
+
 def _solve(factor: Floats, right: Floats) -> Floats:
     solution, info = scipy.linalg.lapack.dpotrs(factor, right, lower=1)
     if info != 0:
@@ -255,7 +374,7 @@ def _solve(factor: Floats, right: Floats) -> Floats:
 
 
 def _cholesky(matrix: Floats) -> Floats:
-    factor, info = scipy.linalg.lapack.dpotrf(matrix, lower=1, clean=0, overwrite_a=1)
+    factor, info = scipy.linalg.lapack.dpotrf(matrix, lower=1, overwrite_a=1)
     if info != 0:
         raise KernelError(f"the weighted regression could not be factored (LAPACK info {info}); raise the ridge")
     return np.asarray(factor)
