@@ -26,6 +26,14 @@ def test_an_unreachable_storage_is_one_clear_error(url):
     assert "\n" not in str(error.value)
 
 
+def test_a_missing_driver_is_to_be_installed():
+    with (
+        pytest.raises(StorageError, match=r"oracledb.*install the database.s driver"),
+        opened("oracle://me:secret@host/name"),
+    ):
+        pass
+
+
 def test_a_file_that_is_no_database(tmp_path):
     (tmp_path / "tuning.db").write_text("something else entirely, and long enough to be read as a header" * 10)
     with pytest.raises(StorageError, match="not a database"), opened(f"sqlite:///{tmp_path / 'tuning.db'}"):

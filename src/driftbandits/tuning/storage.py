@@ -32,7 +32,11 @@ def opened(url: str) -> Iterator[RDBStorage]:
     optuna.logging.set_verbosity(optuna.logging.WARNING)  # it announces every study and trial
     try:
         storage = _connected(url)
-    except (sqlalchemy.exc.SQLAlchemyError, ImportError, ValueError, RuntimeError) as error:
+    except ImportError as error:
+        raise StorageError(
+            f"cannot open the storage {shown(url)!r}: {_cause(error)}; install the database's driver with pip"
+        ) from error
+    except (sqlalchemy.exc.SQLAlchemyError, ValueError, RuntimeError) as error:
         raise StorageError(
             f"cannot open the storage {shown(url)!r}: {_cause(error)}; give a URL as Optuna takes it, such as "
             "sqlite:///folder/tuning.db or postgresql://user:password@host/name, of a database that is up"
