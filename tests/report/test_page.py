@@ -1,5 +1,7 @@
 import dataclasses
 import re
+from urllib.parse import unquote
+from xml.etree import ElementTree
 
 import pytest
 
@@ -24,11 +26,20 @@ def test_page_needs_nothing_beside_it(everything):
     page = everything[0]
     walk = Walk(page)
     assert walk.sources
-    assert all(source.startswith("data:image/svg+xml;base64,") for source in walk.sources)
+    assert all(source.startswith("data:image/svg+xml;charset=utf-8,") for source in walk.sources)
     assert not {"script", "link", "iframe"} & set(walk.tags)
-    assert "@import" not in page
-    assert "url(" not in page
+    assert not re.search(r"@import|url\(", page[page.index("<style>") : page.index("</style>")])
     assert len(page) < 6_000_000
+
+
+def test_images_are_whole_svg_that_refers_to_itself_alone(everything):
+    for source in Walk(everything[0]).sources:
+        text = unquote(source.partition(",")[2])
+        root = ElementTree.fromstring(text)
+        assert root.tag == "{http://www.w3.org/2000/svg}svg"
+        links = [v for node in root.iter() for key, v in node.attrib.items() if key.endswith("href")]
+        assert all(link.startswith("#") for link in [*links, *re.findall(r"url\((.*?)\)", text)])
+        assert "<!DOCTYPE" not in text
 
 
 def test_every_image_says_what_it_shows(everything):

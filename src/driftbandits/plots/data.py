@@ -13,7 +13,7 @@ from driftbandits.experiments.slopes import Growth, measure_growth, regret_by_se
 from driftbandits.types import Floats, Ints
 
 TOGETHER = 5  # policies that one panel shows well
-CROWDED = 7  # policies that a panel shows at most
+CROWDED = 8  # policies that a panel shows at most
 GRID = 500  # places for ticks at changes found; more cannot be told apart
 
 

@@ -71,29 +71,29 @@ def variant(label: str) -> str:
     return label.removeprefix(algorithm(label)).strip(" ,()")
 
 
-def looks(labels: Iterable[str]) -> dict[str, Look]:
-    """A look for each label. Solid is the plain or tuned variant, dashed the published one, where they are free.
+def looks(*figures: Iterable[str]) -> dict[str, Look]:
+    """A look for each label; every argument holds the labels that stand in one figure.
 
-    Known algorithms always have the same colour; others take spare ones in their order, and share them again when
-    there are too many. Two variants of one algorithm never share a style while there are styles left.
+    Solid is the plain or tuned variant, dashed the published one. Known algorithms always have the same colour; others
+    take spare ones in their order, and share them again when there are too many. Two variants of one algorithm never
+    share a style in a figure while there are styles left.
 
     >>> found = looks(["OPKB", "OPKB (published)", "mine"])
     >>> found["OPKB"].colour == found["OPKB (published)"].colour, found["OPKB"].style, found["mine"].colour
     (True, '-', '#44AA99')
     """
-    distinct = list(dict.fromkeys(labels))
+    together = [dict.fromkeys(labels) for labels in figures]
+    distinct = list(dict.fromkeys(label for labels in together for label in labels))
     unknown = [a for a in dict.fromkeys(map(algorithm, distinct)) if a not in ALGORITHMS]
     colours = {**ALGORITHMS, **{a: SPARE[number % len(SPARE)] for number, a in enumerate(unknown)}}
-    taken: dict[str, set[int]] = {}
-    result = {}
-    # known variants choose first, so that a published one is dashed whoever else is there
     order = [*WISHES]
+    styles: dict[str, int] = {}
+    # known variants choose first, so that a published one is dashed whoever else is there
     for label in sorted(distinct, key=lambda name: order.index(v) if (v := variant(name)) in WISHES else len(order)):
-        used = taken.setdefault(algorithm(label), set())
-        number = _free_style(WISHES.get(variant(label), 2), used)
-        used.add(number)
-        result[label] = Look(colours[algorithm(label)], STYLES[number])
-    return {label: result[label] for label in distinct}
+        near = {other for labels in together if label in labels for other in labels}
+        used = {styles[other] for other in near & styles.keys() if algorithm(other) == algorithm(label)}
+        styles[label] = _free_style(WISHES.get(variant(label), 2), used)
+    return {label: Look(colours[algorithm(label)], STYLES[styles[label]]) for label in distinct}
 
 
 def _free_style(wish: int, used: set[int]) -> int:

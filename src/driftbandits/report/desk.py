@@ -51,7 +51,7 @@ class Desk:
     @cached_property
     def palette(self) -> Mapping[str, Look]:
         """The look of every policy."""
-        return looks(policy.label for experiment in self.results.experiments for policy in experiment.policies)
+        return looks(*([policy.label for policy in e.policies] for e in self.results.experiments))
 
     @cached_property
     def detecting(self) -> frozenset[str]:

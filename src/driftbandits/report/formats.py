@@ -32,7 +32,7 @@ def with_error(mean: float, error: float) -> str:
         return NOTHING
     if math.isnan(error):
         return number(mean)
-    places = decimals(error)
+    places = min(decimals(error), most_decimals(mean))
     return f"{mean:,.{places}f} ± {error:,.{places}f}".replace("-", "−")
 
 
@@ -41,6 +41,16 @@ def decimals(error: float) -> int:
     if not error > 0 or math.isinf(error):
         return 0
     return min(4, max(0, 1 - math.floor(math.log10(error))))
+
+
+def most_decimals(mean: float) -> int:
+    """Decimal places beyond which nobody reads a number of this size.
+
+    >>> [most_decimals(x) for x in (12_345.0, -260.3, 26.0, 0.26)]
+    [0, 1, 2, 4]
+    """
+    size = abs(mean)
+    return 0 if size >= 1000 else 1 if size >= 100 else 2 if size >= 1 else 4
 
 
 def interval(estimate: float, low: float, high: float, unit: str) -> tuple[str, str]:

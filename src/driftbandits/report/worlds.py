@@ -82,7 +82,7 @@ def _caption(panels: list[RegretPanel], *, known: bool) -> str:
     if any(first < last for first, last in spans):
         parts.append("Shaded: the world drifts.")
     if not known:
-        parts.append("True changes differ from seed to seed, or are not known here, and are not drawn.")
+        parts.append("No true changes are drawn: they are not known, or differ from seed to seed.")
     if any(len(curve.changes) for panel in panels for curve in panel.curves):
         parts.append("Ticks on top: changes found on any seed, one row a policy, with its line in the margin.")
     if len(panels) > 1:
