@@ -35,6 +35,14 @@ CONNECT_SECONDS = 10
 WATCH_SECONDS = 0.5
 # A cell is a few hundred bytes and a result a few thousand; Ray would set aside a third of the memory for objects.
 RAY_OBJECT_STORE = 80 * 2**20
+# On a cluster a machine may be lost, and its cells are played elsewhere; three times is Dask's own rule. What kills a
+# worker on this machine, mostly want of memory, would kill the next.
+RETRIES = 3
+DASK_LOCAL = {
+    "distributed.scheduler.allowed-failures": 0,
+    # A nanny starts its worker anew; the cluster would dismiss nannies whose worker is down for long, and wait forever.
+    "distributed.deploy.lost-worker-timeout": "1000d",
+}
 # Ctrl-C reaches every process of a terminal; Dask's workers would each print a traceback, and are stopped anyway.
 DEAF_TO_CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
 
@@ -52,7 +60,8 @@ class Engine:
 
     `address` is that of a running Ray or Dask cluster ("auto", "ray://host:10001", "tcp://host:8786"); without it a
     cluster is started on this machine and shut down afterwards. On a running cluster `jobs` is how many cells may be
-    under way at a time, -1 as many as it has room for. Results do not depend on any of this.
+    under way at a time, -1 as many as it has room for, and a cell whose worker is lost is played again elsewhere, three
+    times at most. Results do not depend on any of this.
 
     >>> Engine("loky", jobs=2)
     Engine(name='loky', jobs=2, address=None)
@@ -184,16 +193,16 @@ def _start_ray(engine: Engine) -> Iterator[None]:
             ray.init(**where, log_to_driver=False, logging_level=logging.CRITICAL)
     try:
         _warn_if_empty(engine, int(ray.cluster_resources().get("CPU", 0)))
-        with joblib.parallel_config(_ray_backend(ray)):
+        with joblib.parallel_config(_ray_backend(ray, retries=0 if engine.address is None else RETRIES)):
             yield
     finally:
         if ours:
             ray.shutdown()
 
 
-def _ray_backend(ray: Any) -> FuturesBackend:
-    """One Ray task a cell; a cell whose worker or node dies is played again, three times at most, as Dask does."""
-    task = ray.remote(_call).options(num_cpus=1, max_retries=3)
+def _ray_backend(ray: Any, *, retries: int) -> FuturesBackend:
+    """One Ray task a cell, on one core."""
+    task = ray.remote(_call).options(num_cpus=1, max_retries=retries)
     references: dict[Future, Any] = {}
 
     def submit(call: Call) -> Future:
@@ -215,10 +224,7 @@ def _start_dask(engine: Engine) -> Iterator[None]:
     _need(engine)
     distributed: Any = importlib.import_module("distributed")
     with contextlib.ExitStack() as stack:
-        # A nanny starts its worker anew; the cluster would dismiss nannies whose worker is down, and wait forever.
-        stack.enter_context(
-            importlib.import_module("dask").config.set({"distributed.deploy.lost-worker-timeout": "1000d"})
-        )
+        stack.enter_context(importlib.import_module("dask").config.set(DASK_LOCAL))
         with _reaching(engine):
             cluster: Any = engine.address
             if cluster is None:

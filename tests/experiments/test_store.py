@@ -1,0 +1,193 @@
+import dataclasses
+import errno
+import json
+import os
+import resource
+import time
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from driftbandits.errors import InputError
+from driftbandits.experiments import store as store_module
+from driftbandits.experiments.cells import CellResult
+from driftbandits.experiments.specs import Cell, PolicySpec
+from driftbandits.experiments.store import LEFTOVER_SECONDS, Store, StoreError
+from driftbandits.simulation import Detection
+
+
+def a_cell(seed=0, label="a label"):
+    return Cell("switching/1", {"horizon": 500, "switches": (250,)}, PolicySpec(label, "OPKB", {"ridge": 0.1}), seed)
+
+
+def a_result(cell):
+    return CellResult(
+        cell=cell,
+        rounds=np.array([1, 250, 500]),
+        regret=np.array([0.1, 1 / 3, 7e-300]),
+        changes=(260, 400),
+        detection=Detection(delays=(10,), missed=0, false_alarms=1),
+        turnover=0.25,
+        seconds=1.5,
+    )
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path / "not" / "there yet")
+
+
+def test_a_result_comes_back_bit_for_bit(store):
+    result = a_result(a_cell())
+    store.write(result)
+    (again,) = store.read([a_cell()])
+    assert again.cell == result.cell
+    assert again.rounds.dtype == np.int64
+    assert again.rounds.tolist() == result.rounds.tolist()
+    assert again.regret.tolist() == result.regret.tolist()
+    assert (again.changes, again.detection) == (result.changes, result.detection)
+    assert (again.turnover, again.seconds) == (0.25, 1.5)
+    assert not again.regret.flags.writeable
+
+
+def test_a_run_without_changes_comes_back_too(store):
+    nothing = dataclasses.replace(a_result(a_cell()), changes=(), detection=Detection((), 1, 0))
+    store.write(nothing)
+    (again,) = store.read([a_cell()])
+    assert again.changes == again.detection.delays == ()
+
+
+def test_a_part_explains_itself(store):
+    store.write(a_result(a_cell(seed=7)))
+    metadata = pq.read_schema(store.path(a_cell(seed=7).key)).metadata
+    cell = json.loads(metadata[b"driftbandits.cell"])
+    assert cell["environment"] == "switching/1"
+    assert cell["settings"] == {"horizon": 500, "switches": [250]}
+    assert cell["policy"]["settings"] == {"ridge": 0.1}
+    assert cell["seed"] == 7
+    assert metadata[b"driftbandits.schema"] == b"1"
+
+
+def test_finished_cells_are_read_in_the_asked_order_under_the_asked_label(store):
+    for seed in (0, 1, 2):
+        store.write(a_result(a_cell(seed)))
+    asked = [a_cell(2, "other"), a_cell(9), a_cell(0), a_cell(0, "twice")]
+    assert [(r.cell.seed, r.cell.policy.label) for r in store.read(asked)] == [
+        (2, "other"),
+        (0, "a label"),
+        (0, "twice"),
+    ]
+    assert store.missing([*asked, a_cell(9, "again")]) == [a_cell(9)]
+    assert store.finished() == {a_cell(seed).key for seed in (0, 1, 2)}
+
+
+def test_an_empty_store_has_nothing(store):
+    assert store.finished() == set()
+    assert store.read([a_cell()]) == []
+    assert store.missing([a_cell()]) == [a_cell()]
+    store.clean()
+
+
+def test_leftovers_of_killed_writers_are_ignored_and_old_ones_deleted(store):
+    store.write(a_result(a_cell()))
+    old, new = store.parts / ".0123.99.aa", store.parts / ".4567.99.bb"
+    for leftover in (old, new):
+        leftover.write_bytes(b"PAR1")
+    os.utime(old, (time.time() - 2 * LEFTOVER_SECONDS,) * 2)
+    assert store.finished() == {a_cell().key}
+    store.clean()
+    assert not old.exists()
+    assert new.exists()  # its writer may be at work
+    assert store.finished() == {a_cell().key}
+
+
+def _truncate(path):
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def _another_table(path):
+    pq.write_table(pa.table({"regret": [1.0]}), path)
+
+
+def _another_schema(path):
+    table = pq.read_table(path)
+    pq.write_table(table.replace_schema_metadata({**table.schema.metadata, b"driftbandits.schema": b"99"}), path)
+
+
+def _another_cell(path):
+    other = Store(path.parent / "other")
+    other.write(a_result(a_cell(seed=1)))
+    path.write_bytes(other.path(a_cell(seed=1).key).read_bytes())
+
+
+def _a_column_less(path):
+    table = pq.read_table(path)
+    pq.write_table(table.drop_columns(["turnover"]), path)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        _truncate,
+        _another_table,
+        _another_schema,
+        _another_cell,
+        _a_column_less,
+        lambda path: path.write_bytes(b""),
+        lambda path: path.write_text("not Parquet, but long enough to be taken for it"),
+    ],
+)
+def test_a_damaged_part_is_named_with_the_cure(store, damage):
+    store.write(a_result(a_cell()))
+    path = store.path(a_cell().key)
+    damage(path)
+    with pytest.raises(StoreError) as caught:
+        store.read([a_cell()])
+    assert str(path) in str(caught.value)
+    assert "delete it" in str(caught.value)
+    path.unlink()
+    assert store.missing([a_cell()]) == [a_cell()]
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_a_full_disk_is_one_clear_message(store, monkeypatch, number):
+    store.write(a_result(a_cell(0)))
+
+    def full(path, content):
+        path.write_bytes(content[:100])
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(store_module, "_write_through", full)
+    with pytest.raises(InputError, match=r"1 cells are finished and safe there: make room, then go on with --resume"):
+        store.write(a_result(a_cell(1)))
+    assert [path.name for path in store.parts.iterdir()] == [store.path(a_cell(0).key).name]
+
+
+def test_a_file_size_limit_of_the_system_leaves_the_store_whole(store):
+    store.write(a_result(a_cell(0)))
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
+    try:
+        with pytest.raises(StoreError, match="File too large"):
+            store.write(a_result(a_cell(1)))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert len(store.read([a_cell(0), a_cell(1)])) == 1
+    assert len(list(store.parts.iterdir())) == 1
+
+
+def test_a_folder_that_is_a_file_is_refused(tmp_path):
+    (tmp_path / "cells").write_text("in the way")
+    with pytest.raises(StoreError, match="put that right"):
+        Store(tmp_path).write(a_result(a_cell()))
+    with pytest.raises(StoreError, match="cannot list"):
+        Store(tmp_path).finished()
+
+
+def test_writing_again_replaces_the_part_whole(store):
+    store.write(a_result(a_cell()))
+    store.write(dataclasses.replace(a_result(a_cell()), seconds=9.0))
+    assert store.read([a_cell()])[0].seconds == 9.0
+    assert len(list(store.parts.iterdir())) == 1
