@@ -8,12 +8,14 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import optuna
 import pytest
 from sqlalchemy import event
 
 from driftbandits.experiments.cells import run_cell
+from driftbandits.experiments.engines import Engine
 from driftbandits.experiments.runner import CellError, RunInterruptedError
 from driftbandits.tuning import search as module
 from driftbandits.tuning.points import Space
@@ -196,26 +198,54 @@ def test_claims_of_the_dead_are_taken_over(url, monkeypatch):
     assert play([SMALL], url).played == SMALL.cells
 
 
+def test_a_claim_lives_as_long_as_its_mark_changes(url, monkeypatch):
+    clock = SimpleNamespace(now=100.0)
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    watcher = module._Worker(Engine(jobs=1), None)
+    with opened(url) as storage:
+        ledger = Ledger(SMALL, storage)
+        assert ledger.claim(ledger.read()[1], "a mark")
+        for mark in range(3):
+            ledger.mark(ledger.read()[1], f"mark {mark}")
+            assert not watcher._is_dead(ledger, ledger.read()[1])
+            clock.now += module.GRACE_SECONDS - 1
+            assert not watcher._is_dead(ledger, ledger.read()[1])
+        clock.now += 2
+        assert watcher._is_dead(ledger, ledger.read()[1])
+
+
+def test_claims_are_marked_while_cells_are_played(url, monkeypatch):
+    monkeypatch.setattr(module, "MARK_SECONDS", 0.01)
+    marks = []
+    monkeypatch.setattr(Ledger, "mark", lambda _, entry, mark: marks.append((entry.point, mark)))
+    play([SMALL], url)
+    assert len(marks) > 4 + 2  # one at each claim, and more in between
+    assert len({mark for _, mark in marks}) == len(marks)
+
+
 def test_claims_of_the_living_are_left_alone_and_another_search_is_played_meanwhile(url, monkeypatch):
-    monkeypatch.setattr(module, "GRACE_SECONDS", 0.5)
+    monkeypatch.setattr(module, "GRACE_SECONDS", 600.0)
     monkeypatch.setattr(module, "POLL_SECONDS", 0.05)
     other = Search("other", SMALL.space, SMALL.worlds, ((2, 1),))
     order = []
+    found_other = threading.Event()
     with opened(url) as storage:
         ledger = Ledger(SMALL, storage)
         entry = ledger.read()[1]
-        assert ledger.claim(entry, "alive 0")
+        assert ledger.claim(entry, "alive")
 
         def play_slowly():
-            for count in range(15):
-                time.sleep(0.1)
-                ledger.mark(entry, f"alive {count + 1}")
+            found_other.wait()
             ledger.record(entry, (0, 0), float(run_cell(SMALL.cell(1, (0, 0))).regret[-1]))
             ledger.release([entry])
 
-        thread = threading.Thread(target=play_slowly)
+        def keep(found):
+            order.append(found.name)
+            found_other.set()
+
+        thread = threading.Thread(target=play_slowly, daemon=True)
         thread.start()
-        outcome = play([SMALL, other], url, keep=lambda found: order.append(found.name))
+        outcome = play([SMALL, other], url, keep=keep)
         thread.join()
     assert order == ["other", "small"]
     assert [found.name for found in outcome.found] == ["small", "other"]
