@@ -75,7 +75,7 @@ def read_record(folder: Path) -> Record:
         raise InputError(f"there is no {path}; name the folder that a reproduce or run has written") from None
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from None
-    except (ValueError, KeyError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path} is not the record of a run: {error}") from None
     return Record(title, tuple(plain_to_experiment(entry) for entry in plain), values)
 

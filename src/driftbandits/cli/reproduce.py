@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Ids = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[ID]...",
+        metavar="ID",
         autocompletion=complete.experiments,
         help="Ids, groups (paper, growth, comparison, suite, real, five) or beginnings of ids; default: paper growth.",
     ),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def run(
-    file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="What to play, as YAML or TOML.")] = None,
+    file: Annotated[Path | None, typer.Argument(metavar="FILE", help="What to play, as YAML or TOML.")] = None,
     environment: Annotated[
         str | None,
         typer.Option(

@@ -62,6 +62,21 @@ def read_policy(text: str) -> PolicySpec:
 
 
 def _split(text: str) -> list[str]:
-    """The parts between commas that are not inside brackets or quotes."""
-    parts = re.findall(r"""(?:"[^"]*"|'[^']*'|\[.*\]|\{.*?\}|[^,])+""", text)
+    """The parts between commas that are not inside brackets or quotes.
+
+    >>> _split("X,a=[1, 2],b='x, y'")
+    ['X', 'a=[1, 2]', "b='x, y'"]
+    """
+    parts, depth, quote = [""], 0, ""
+    for character in text:
+        if quote:
+            quote = "" if character == quote else quote
+        elif character in "'\"":
+            quote = character
+        else:
+            depth += (character in "[{") - (character in "]}")
+        if character == "," and not quote and depth <= 0:
+            parts.append("")
+        else:
+            parts[-1] += character
     return [part.strip() for part in parts]

@@ -29,7 +29,7 @@ def tune(
     study: Annotated[Study, typer.Argument(help="Constants of ADA-OPKB, of ADA-OPNN, or all policies alike.")],
     labels: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[LABEL]...", autocompletion=complete.labels, help="comparison: only these policies."),
+        typer.Argument(metavar="LABEL", autocompletion=complete.labels, help="comparison: only these policies."),
     ] = None,
     out: Out = Path("results/tune"),
     storage: Annotated[

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,10 +22,7 @@ from driftbandits.simulation import simulate
 
 Built = TypeVar("Built")
 
-WORLD_OWN = {
-    "seed": "the seeds are those of the experiment",
-    "offset": "the seeds of the experiment are the start offsets",
-}
+WORLD_OWN = {"seed": "the seeds are those of the experiment"}
 POLICY_OWN = {
     "arms": "a policy plays the arms of its world",
     "horizon": "a policy plays as many rounds as its world has; set the horizon of the environment",
@@ -87,11 +85,17 @@ def _refuse(what: str, settings: Mapping[str, Any], own: Mapping[str, str]) -> N
 
 
 def _check_presets(settings: Mapping[str, Any]) -> None:
-    for key, presets in PRESETS.items():
-        value = settings.get(key)
-        name = value.get("preset") if isinstance(value, Mapping) else value
-        if isinstance(name, str) and name not in presets:
+    for key in PRESETS.keys() & settings.keys():
+        presets, value = PRESETS[key], settings[key]
+        changed = value if isinstance(value, Mapping) else {"preset": value}
+        name = changed.get("preset", next(iter(presets)))
+        if not isinstance(name, str):
+            continue  # not a preset at all: what reads the settings says so
+        if name not in presets:
             raise InputError(f"{key} has no preset {name!r}; {nearest(name, presets)}known: {', '.join(presets)}")
+        _check_known(key, changed, ["preset", *(field.name for field in dataclasses.fields(presets[name]()))])
+    if isinstance(inner := settings.get("base_settings"), Mapping):
+        _check_presets(inner)
 
 
 def _loaded(what: str, name: str) -> Any:
@@ -120,6 +124,11 @@ def _trying(failure: str, make: Callable[[], Built]) -> Built:
     except DriftbanditsError:
         raise
     except Exception as error:  # a user's file may raise anything
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        where = f"{Path(place.filename).name}, line {place.lineno}"
-        raise InputError(f"{failure}: {type(error).__name__}: {error} ({where})") from error
+        raise InputError(f"{failure}: {type(error).__name__}: {error}{_place(error)}") from error
+
+
+def _place(error: Exception) -> str:
+    """Where in a user's file it happened; a SyntaxError says so itself."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    ours = last.filename.startswith(("<", str(Path(__file__).parent.parent)))
+    return "" if ours else f" ({Path(last.filename).name}, line {last.lineno})"

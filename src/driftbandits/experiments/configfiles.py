@@ -106,9 +106,11 @@ def _read_toml(path: Path, text: str) -> ConfigFile:
     try:
         return ConfigFile(path, tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
-        found = re.fullmatch(r"(.*) \(at line (\d+), column (\d+)\)", str(error))
-        message = f"{path}:{found[2]}:{found[3]}: {found[1]}" if found else f"{path}: {error}"
-        raise InputError(message) from None
+        reason, _, place = str(error).rpartition(" (at ")
+        found = re.match(r"line (\d+), column (\d+)", place)
+        last = text.splitlines() or [""]
+        line, column = (found[1], found[2]) if found else (len(last), len(last[-1]) + 1)  # "at end of document"
+        raise InputError(f"{path}:{line}:{column}: {reason}") from None
 
 
 def _problem(error: yaml.YAMLError) -> str:

@@ -1,0 +1,185 @@
+import errno
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from driftbandits.cli import playing
+from driftbandits.cli.reproduce import choose
+from driftbandits.errors import InputError
+from driftbandits.experiments.catalogue import FIVE, GROWTH, PAPER
+from driftbandits.experiments.growth import SWEEPS
+from driftbandits.experiments.specs import Experiment, cells_of
+
+ROOT = Path(__file__).parents[2]
+FILES = {"report.html", "summary.md", "summary.csv", "cells.parquet", "curves.parquet", "run.json"}
+
+
+def parts(folder):
+    return {path.name: path.stat().st_mtime_ns for path in (folder / "cells").iterdir()}
+
+
+def test_it_writes_tables_figures_and_report_and_prints_the_summary(finished):
+    folder, result = finished
+    assert result.exit_code == 0, result.stderr
+    assert {path.name for path in folder.iterdir()} == {*FILES, "cells", "figures"}
+    assert len(parts(folder)) == 4
+    assert "| small | ADA-OPKB | 2 |" in result.stdout
+    assert result.stdout == (folder / "summary.md").read_text() + "\n"  # progress and messages are beside it
+    assert "runs: 4/4" in result.stderr
+    assert str(folder / "report.html") in result.stderr
+    assert len(pd.read_parquet(folder / "cells.parquet")) == 4
+
+
+def test_the_record_says_what_was_played_and_with_what(finished):
+    record = json.loads((finished[0] / "run.json").read_text())
+    assert record["experiments"][0]["environment"]["settings"]["horizon"] == 300
+    assert record["experiments"][0]["seeds"] == [0, 1]
+    assert record["command"].startswith("driftbandits ")
+    assert record["wall_seconds"] > 0
+    assert set(record) >= {"version", "commit", "python", "platform", "packages", "date", "jobs", "engine", "mode"}
+
+
+def test_a_finished_folder_is_never_overwritten(cli, played):
+    before = {path: path.stat().st_mtime_ns for path in played.rglob("*")}
+    result = cli("reproduce", "small", "--seeds", 2, "--out", played)
+    assert result.exit_code == 1
+    assert "4 finished runs; add --resume" in result.stderr
+    assert "--out" in result.stderr
+    assert {path: path.stat().st_mtime_ns for path in played.rglob("*")} == before
+
+
+def test_resume_with_everything_finished_writes_the_report_again(cli, played):
+    before = parts(played)
+    (played / "report.html").unlink()
+    result = cli("reproduce", "small", "--seeds", 2, "--jobs", 1, "--out", played, "--resume")
+    assert result.exit_code == 0, result.stderr
+    assert parts(played) == before
+    assert (played / "report.html").exists()
+
+
+def test_resume_plays_what_is_missing_and_gives_the_same_table(cli, played):
+    kept = sorted(parts(played))[1:]
+    table = pd.read_parquet(played / "cells.parquet")
+    next((played / "cells").glob(f"{sorted(parts(played))[0]}")).unlink()
+    times = {name: parts(played)[name] for name in kept}
+    result = cli("reproduce", "small", "--seeds", 2, "--jobs", 1, "--out", played, "--resume", "--json")
+    assert result.exit_code == 0, result.stderr
+    assert {name: parts(played)[name] for name in kept} == times
+    again = pd.read_parquet(played / "cells.parquet")
+    assert again.drop(columns="seconds").equals(table.drop(columns="seconds"))
+    printed = json.loads(result.stdout)
+    assert printed["runs"] == 4
+    assert [row["policy"] for row in printed["summary"]] == ["ADA-OPKB", "chance"]
+    assert printed["summary"][1]["median_delay"] is None
+    assert set(printed["files"]) == FILES
+    assert "--resume" not in json.loads((played / "run.json").read_text())["command"]
+
+
+def test_a_policy_of_ones_own_joins(cli, tmp_path):
+    own = ROOT / "examples" / "own_policy.py"
+    assert len(own.read_text().splitlines()) < 40
+    arguments = ("--policy", f"{own}:MyPolicy", "--policy", "SlidingWindowUCB,label=short,window=50")
+    result = cli("reproduce", "small", "--quick", *arguments, "--jobs", 1, "--out", tmp_path / "out", "--json")
+    assert result.exit_code == 0, result.stderr
+    rows = {row["policy"]: row["seeds"] for row in json.loads(result.stdout)["summary"]}
+    assert rows == {"ADA-OPKB": 2, "chance": 2, "MyPolicy": 2, "short": 2}
+
+
+def test_nothing_named_is_the_paper_and_its_growth():
+    plain = choose([], quick=False, full=False, seeds=None)
+    assert plain == [*PAPER.values(), *GROWTH.values()]
+    taste = choose([], quick=True, full=False, seeds=None)
+    assert {len(experiment.seeds) for experiment in taste} == {2}
+    assert {experiment.id for experiment in taste} <= {experiment.id for experiment in plain}
+    whole = choose([], quick=False, full=True, seeds=None)
+    assert {experiment.id for experiment in whole} == {*PAPER, *GROWTH, *FIVE}
+    assert all(policy.seeds is None for experiment in whole for policy in experiment.policies)
+
+
+def test_seeds_are_the_first_so_many():
+    (experiment,) = choose(["switching/1"], quick=False, full=False, seeds=3)
+    assert experiment.seeds == (0, 1, 2)
+    assert len(cells_of(experiment)) == 3 * len(experiment.policies)
+
+
+def test_sweeps_are_those_with_two_points_or_more_and_claims_leave_guests_out():
+    sweep = SWEEPS[0]
+    first, second = sweep.experiments[:2]
+    guest = Experiment(second.id, second.title, second.environment, second.settings, second.policies[:1])
+    (found,) = playing.sweeps_of([first, guest])
+    assert found.values == sweep.values[:2]
+    assert found.experiments == (first, guest)
+    assert playing._without_guests([found])[0].experiments == (first, second)
+    assert playing.sweeps_of([first]) == ()
+
+
+def test_claims_are_written_and_printed_where_there_are_any(cli, tmp_path, monkeypatch):
+    from driftbandits.experiments.claims import Check, Claim
+
+    check = Check("X", "plain", "a < b", -1.0, float("nan"), 1.0, "regret", 2, 50, "undecided", "few")
+    monkeypatch.setattr(playing, "check_claims", lambda results, sweeps: [Claim("X", "1", "a is less", (check,))])
+    result = cli("reproduce", "small", "--seeds", 1, "--jobs", 1, "--out", tmp_path, "--json")
+    assert result.exit_code == 0, result.stderr
+    (claim,) = json.loads(result.stdout)["claims"]
+    assert claim["verdict"] == "undecided"
+    assert claim["checks"][0]["low"] is None
+    assert "a is less" in (tmp_path / "claims.md").read_text()
+
+
+def test_a_disk_that_fills_while_the_report_is_written_costs_no_run(cli, tmp_path, monkeypatch):
+    def full(*arguments, **settings):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(playing, "write_report", full)
+    result = cli("reproduce", "small", "--seeds", 1, "--jobs", 1, "--out", tmp_path)
+    assert result.exit_code == 1
+    last = result.stderr.splitlines()[-1]
+    assert last.startswith("driftbandits: cannot write to")
+    assert "No space left on device" in last
+    assert f"driftbandits report {tmp_path}" in last
+    monkeypatch.undo()
+    assert cli("report", tmp_path).exit_code == 0
+
+
+def test_report_needs_nothing_played(cli, played, tmp_path):
+    for name in ("report.html", "summary.md", "cells.parquet"):
+        (played / name).unlink()
+    before = parts(played)
+    result = cli("report", played)
+    assert result.exit_code == 0, result.stderr
+    assert "| small | chance | 2 |" in result.stdout
+    assert (played / "report.html").exists()
+    assert parts(played) == before
+
+
+def test_report_of_an_unfinished_run_says_so(cli, played):
+    for part in sorted((played / "cells").iterdir())[1:]:
+        part.unlink()
+    result = cli("report", played, "--json")
+    assert result.exit_code == 0, result.stderr
+    assert json.loads(result.stdout)["runs"] == 1
+    assert "only 1 of 4 runs are finished" in result.stderr
+    next((played / "cells").iterdir()).unlink()
+    result = cli("report", played)
+    assert result.exit_code == 1
+    assert "holds none of the 4 runs" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [(None, "there is no"), ("{", "is not the record"), ('{"title": "x"}', "is not the record"), ("[]", "is not the")],
+)
+def test_a_folder_without_a_record(cli, tmp_path, text, said):
+    if text is not None:
+        (tmp_path / "run.json").write_text(text)
+    result = cli("report", tmp_path)
+    assert result.exit_code == 1
+    assert said in result.stderr
+
+
+def test_quick_sweeps_that_leave_nothing_are_refused(monkeypatch):
+    monkeypatch.setattr("driftbandits.experiments.growth.quick_sweep", lambda sweep: SWEEPS[0])
+    with pytest.raises(InputError, match="short enough"):
+        choose(["growth/variation"], quick=True, full=False, seeds=None)
