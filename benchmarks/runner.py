@@ -89,13 +89,18 @@ def _compare(horizon: int, cells: list[Cell], repeats: int) -> None:
     )
 
 
+def _write(store: Store, results: list[CellResult]) -> None:
+    for result in results:
+        store.write(result)
+
+
 def _store() -> None:
     result = run_cell(_cells(1_000, 1)[0])
     results = [dataclasses.replace(result, cell=cell) for cell in _cells(1_000, PARTS)]
     cells = [result.cell for result in results]
     with tempfile.TemporaryDirectory() as folder:
         store = Store(folder)
-        write = _spent(lambda: [store.write(result) for result in results])
+        write = _spent(lambda: _write(store, results))
         read = _spent(lambda: store.read(cells))
         missing = _spent(lambda: store.missing(cells))
         size = np.mean([path.stat().st_size for path in store.parts.iterdir()])
