@@ -14,6 +14,7 @@ from driftbandits.experiments.progress import progress_bar
 from driftbandits.experiments.runner import CellError, run_cells
 from driftbandits.experiments.specs import Cell, PolicySpec
 from driftbandits.experiments.store import Store, StoreError
+from driftbandits.experiments.work import work_of
 
 ONE = Engine(jobs=1)
 SMALL = [
@@ -40,7 +41,7 @@ def test_every_engine_gives_the_same(engine, bare, tmp_path):
 def test_resuming_plays_only_what_is_missing(tmp_path):
     cells, store, counts = odd_cells(tmp_path), Store(tmp_path), []
     first = run_cells(cells[2:5], store=store, engine=ONE)
-    results = run_cells(cells, store=store, engine=ONE, progress=counts.append)
+    results = run_cells(cells, store=store, engine=ONE, progress=lambda cells: counts.append(len(cells)))
     assert plays(tmp_path) == dict.fromkeys(range(8), 1)
     assert counts == [3, 1, 1, 1, 1, 1]
     assert same(results[2:5], first)
@@ -60,7 +61,7 @@ def test_equal_cells_are_played_once_and_named_apart(tmp_path):
     cell = odd_cells(tmp_path)[0]
     other = dataclasses.replace(cell, policy=dataclasses.replace(cell.policy, label="other"))
     counts = []
-    results = run_cells([cell, other, cell], engine=ONE, progress=counts.append)
+    results = run_cells([cell, other, cell], engine=ONE, progress=lambda cells: counts.append(len(cells)))
     assert [result.cell.policy.label for result in results] == ["odd", "other", "odd"]
     assert plays(tmp_path) == {0: 1}
     assert counts == [3]
@@ -167,6 +168,29 @@ def test_a_log_gets_a_line_now_and_then(capsys, monkeypatch):
     assert lines[1] == "cells: 50/100, 0:00:11 elapsed, about 0:00:50 left"  # the first 40 took no time
     assert lines[-1] == "cells: 100/100, 0:01:01 elapsed, about 0:00:00 left"
     assert len(lines) == 7
+
+
+def test_time_left_goes_by_the_work_where_cells_differ(capsys, monkeypatch):
+    clock = iter([0, 10, 110, 111])
+    monkeypatch.setattr(progress_module.time, "monotonic", lambda: float(next(clock)))
+    with progress_bar(4, "cells", work=300.0) as advance:
+        advance(1, 100.0)
+        advance(1, 100.0)
+        advance(2, 100.0)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[1] == "cells: 2/4, 0:01:50 elapsed, about 0:01:40 left"
+    assert lines[2] == "cells: 4/4, 0:01:51 elapsed, about 0:00:00 left"
+
+
+def test_work_is_most_for_networks_that_train():
+    def work(name, **settings):
+        return work_of(Cell("switching/1", {"horizon": 10_000}, PolicySpec(name, name, settings), 0))
+
+    assert work("AdaOPNN") > work("OPNN") > work("NeuralUCB") > work("AdaOPKB")
+    assert work("AdaOPNN", width="infinite", train=False) == work("AdaOPNN", train=False) == work("AdaOPKB")
+    assert work("AdaOPNN", depth=5) == 3 * work("AdaOPNN")
+    assert work("AdaOPNN", width=256) < work("AdaOPNN") / 10
+    assert work_of(Cell("switching/1", {"horizon": 20_000}, PolicySpec("a", "OPKB"), 0)) == 2 * work("OPKB")
 
 
 def test_a_log_hears_of_slow_cells_too(capsys, monkeypatch):

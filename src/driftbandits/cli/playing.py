@@ -27,8 +27,9 @@ from driftbandits.experiments.progress import progress_bar
 from driftbandits.experiments.real import REAL, reference_table
 from driftbandits.experiments.results import Results, as_markdown, collect
 from driftbandits.experiments.runner import run_cells
-from driftbandits.experiments.specs import Experiment, cells_of
+from driftbandits.experiments.specs import Cell, Experiment, cells_of
 from driftbandits.experiments.store import Store
+from driftbandits.experiments.work import work_of
 from driftbandits.report import write_report
 
 SHOWN = ("command", "mode", "wall_seconds", "jobs", "engine", "version", "commit", "date")  # in the report
@@ -55,8 +56,12 @@ def play(
     cells = [cell for experiment in experiments for cell in cells_of(experiment)]
     begun = time.perf_counter() - before
     try:
-        with progress_bar(len(cells), "runs") as advance:
-            run_cells(cells, store=store, engine=engine, progress=advance)
+        with progress_bar(len(cells), "runs", work=sum(map(work_of, cells))) as advance:
+
+            def tell(finished: list[Cell]) -> None:
+                advance(len(finished), sum(map(work_of, finished)))
+
+            run_cells(cells, store=store, engine=engine, progress=tell)
     finally:
         record.about["wall_seconds"] = round(time.perf_counter() - begun, 1)
         with contextlib.suppress(OSError):  # a full disk has been told of already

@@ -6,67 +6,104 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Protocol
 
 LINE_SHARE = 0.1  # a line each tenth of the way,
 LINE_SECONDS = 30.0  # and no longer apart than this while cells finish
 
 
+class Advance(Protocol):
+    """What tells the bar."""
+
+    def __call__(self, n: int = 1, work: float | None = None) -> None:
+        """`n` more are done, which were `work` of its work."""
+
+
+class _Pace:
+    """Time left, by the work done since the first report: what was finished before the run took no time."""
+
+    def __init__(self, total: int, work: float | None) -> None:
+        self.total = total
+        self.done = 0
+        self.begun = time.monotonic()
+        self.now = self.begun
+        self.work = float(total if work is None else work)
+        self.finished = 0.0
+        self._first: tuple[float, float] | None = None
+
+    def add(self, n: int, work: float | None) -> None:
+        self.done += n
+        self.finished += n if work is None else work
+        self.now = time.monotonic()
+        self._first = self._first or (self.now, self.finished)
+
+    @property
+    def share(self) -> float:
+        return 1.0 if self.done >= self.total else min(self.finished / self.work, 1.0)
+
+    @property
+    def left(self) -> str:
+        """Words for the time left, empty while nothing is known."""
+        if self._first is None or self.finished <= self._first[1]:
+            return ""
+        pace = (self.now - self._first[0]) / (self.finished - self._first[1])
+        return f"about {_clock(pace * max(self.work - self.finished, 0.0))} left"
+
+
 @contextmanager
-def progress_bar(total: int, label: str) -> Iterator[Callable[..., None]]:
-    """Shows how much of `total` is done; what it gives is called with how much more is, by default 1.
+def progress_bar(total: int, label: str, *, work: float | None = None) -> Iterator[Advance]:
+    """Shows how many of `total` are done; what it gives is called with how many more are, by default 1.
+
+    Where things take different times, `work` is the sum of what `advance` will be told of each.
 
     >>> with progress_bar(3, "cells") as advance:
     ...     advance(2)
     ...     advance()
     """
-    show = _bar if sys.stderr.isatty() else _lines
-    with show(total, label) as advance:
+    pace = _Pace(total, work)
+    with (_bar if sys.stderr.isatty() else _lines)(pace, label) as show:
+
+        def advance(n: int = 1, work: float | None = None) -> None:
+            pace.add(n, work)
+            show()
+
         yield advance
 
 
 @contextmanager
-def _bar(total: int, label: str) -> Iterator[Callable[..., None]]:
+def _bar(pace: _Pace, label: str) -> Iterator[Callable[[], None]]:
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
-        MofNCompleteColumn(),
+        TextColumn("{task.fields[count]}"),
         TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
+        TextColumn("{task.fields[left]}"),
     )
     with Progress(*columns, console=Console(file=sys.stderr)) as bar:
-        task = bar.add_task(label, total=total)
-        yield lambda n=1: bar.advance(task, n)
+        task = bar.add_task(label, total=1.0, count=f"0/{pace.total}", left="")
+
+        def show() -> None:
+            bar.update(task, completed=pace.share, count=f"{pace.done}/{pace.total}", left=pace.left)
+
+        yield show
 
 
 @contextmanager
-def _lines(total: int, label: str) -> Iterator[Callable[..., None]]:
-    begun = said = time.monotonic()
-    done = done_then = 0
-    first: tuple[float, int] | None = None  # the pace counts from here: what was finished before the run took no time
+def _lines(pace: _Pace, label: str) -> Iterator[Callable[[], None]]:
+    said, finished = pace.begun, 0.0
 
-    def advance(n: int = 1) -> None:
-        nonlocal done, done_then, said, first
-        done += n
-        now = time.monotonic()
-        first = first or (now, done)
-        if done >= total or done - done_then >= LINE_SHARE * total or now - said >= LINE_SECONDS:
-            done_then, said = done, now
-            pace = (now - first[0]) / (done - first[1]) if done > first[1] else None
-            left = "" if pace is None else f", about {_clock(pace * (total - done))} left"
-            print(f"{label}: {done}/{total}, {_clock(now - begun)} elapsed{left}", file=sys.stderr, flush=True)
+    def show() -> None:
+        nonlocal said, finished
+        far = pace.finished - finished >= LINE_SHARE * pace.work
+        if pace.done >= pace.total or far or pace.now - said >= LINE_SECONDS:
+            said, finished = pace.now, pace.finished
+            parts = (f"{pace.done}/{pace.total}", f"{_clock(pace.now - pace.begun)} elapsed", pace.left)
+            print(f"{label}: {', '.join(part for part in parts if part)}", file=sys.stderr, flush=True)
 
-    yield advance
+    yield show
 
 
 def _clock(seconds: float) -> str:

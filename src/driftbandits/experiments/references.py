@@ -38,7 +38,7 @@ def resolve(name: str) -> str:
 def load(name: str) -> Any:
     """The class or function that a resolved reference names."""
     module, _, attribute = name.rpartition(":")
-    loaded = _load_module(module)
+    loaded = _load_module(module, source_of(name))
     if not hasattr(loaded, attribute):
         public = [key for key in vars(loaded) if not key.startswith("_")]
         raise InputError(f"{module} has no {attribute!r}; it has: {', '.join(public)}")
@@ -50,7 +50,7 @@ def source_of(name: str) -> str | None:
     if not is_reference(name):
         return None
     file = _file_of(name.rpartition(":")[0])
-    return None if file is None else hashlib.sha256(file.read_bytes()).hexdigest()
+    return hashlib.sha256(file.read_bytes()).hexdigest() if file is not None and file.is_file() else None
 
 
 def _file_of(module: str) -> Path | None:
@@ -68,7 +68,7 @@ def _find(module: str) -> Any:
 
 
 @lru_cache
-def _load_module(module: str) -> ModuleType:
+def _load_module(module: str, digest: str | None) -> ModuleType:  # noqa: ARG001  # an edited file is loaded again
     if not module.endswith(".py"):
         if _find(module) is None:
             raise InputError(f"there is no module {module!r} here; name its file instead, as in my_policy.py:MyPolicy")

@@ -14,7 +14,6 @@ import dataclasses
 import os
 import traceback
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,11 +26,8 @@ from driftbandits.experiments.cells import CellResult, run_cell
 from driftbandits.experiments.engines import Engine, end_with
 from driftbandits.experiments.specs import Cell
 from driftbandits.experiments.store import Store, distinct
-from driftbandits.policies import POLICIES, NeuralUCB
-from driftbandits.policies.opnn import NeuralBlockPolicy
+from driftbandits.experiments.work import trains
 
-NETWORKS = (NeuralBlockPolicy, NeuralUCB)
-INFINITE = "infinite"  # a network of this width has fixed features
 # joblib's, Ray's and Dask's names for a worker that is gone; by name, for none of the three need be installed
 LOST_WORKER = (
     "TerminatedWorkerError",
@@ -62,12 +58,12 @@ def run_cells(
     *,
     store: Store | None = None,
     engine: Engine = Engine(),  # noqa: B008  # frozen
-    progress: Callable[[int], None] | None = None,
+    progress: Callable[[list[Cell]], None] | None = None,
 ) -> list[CellResult]:
     """Play the cells that `store` does not hold, and give the results of all in their order.
 
     Each result is in the store before the next is looked at; cells with equal keys are played once. `progress` is
-    called with the number of cells finished since its last call, the first time with those the store held. Results are
+    called with the cells finished since its last call, the first time with those the store held. Results are
     the same on every engine and any number of jobs. Warnings of the cells are issued here, once for each place.
 
     Raises RunError if a cell fails, a worker is killed or the user interrupts, and StoreError if a part cannot be
@@ -81,7 +77,7 @@ def run_cells(
     """
     keys = [cell.key for cell in cells]
     first = distinct(cells)
-    advance = _counter(keys, progress)
+    advance = _teller(keys, cells, progress)
     results: dict[str, CellResult] = {}
     try:
         results = _held(first, store)
@@ -109,14 +105,18 @@ def _held(cells: Mapping[str, Cell], store: Store | None) -> dict[str, CellResul
     return dict(zip(held, store.read(held.values()), strict=True))
 
 
-def _counter(keys: Sequence[str], progress: Callable[[int], None] | None) -> Callable[[Iterable[str]], None]:
-    """Tells `progress` of finished keys, each as often as it was asked for."""
-    asked = Counter(keys)
+def _teller(
+    keys: Sequence[str], cells: Sequence[Cell], progress: Callable[[list[Cell]], None] | None
+) -> Callable[[Iterable[str]], None]:
+    """Tells `progress` of the cells with finished keys, each as often as it was asked for."""
+    asked: dict[str, list[Cell]] = {}
+    for key, cell in zip(keys, cells, strict=True):
+        asked.setdefault(key, []).append(cell)
 
     def advance(finished: Iterable[str]) -> None:
-        number = sum(asked[key] for key in finished)
-        if progress is not None and number:
-            progress(number)
+        done = [cell for key in finished for cell in asked[key]]
+        if progress is not None and done:
+            progress(done)
 
     return advance
 
@@ -143,19 +143,8 @@ def _play(cells: Mapping[str, Cell], engine: Engine) -> Iterator[tuple[str, Cell
 
 def _tasks(cells: Mapping[str, Cell]) -> list[Any]:
     """Networks that train first: a run of a minute that begins last would keep one worker busy and all others idle."""
-    ordered = sorted(cells.items(), key=lambda item: not _trains(item[1]))
+    ordered = sorted(cells.items(), key=lambda item: not trains(item[1]))
     return [joblib.delayed(_attempt)(key, cell, os.getpid()) for key, cell in ordered]
-
-
-def _trains(cell: Cell) -> bool:
-    kind = POLICIES.get(cell.policy.name)
-    settings = cell.policy.settings
-    return (
-        kind is not None
-        and issubclass(kind, NETWORKS)
-        and settings.get("train", True) is True
-        and settings.get("width") != INFINITE
-    )
 
 
 @contextlib.contextmanager
