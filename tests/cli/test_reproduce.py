@@ -143,6 +143,18 @@ def test_a_disk_that_fills_while_the_report_is_written_costs_no_run(cli, tmp_pat
     assert cli("report", tmp_path).exit_code == 0
 
 
+def test_a_record_is_written_whole_or_not_at_all(cli, tmp_path, monkeypatch):
+    def full(self, text, encoding):
+        self.write_bytes(text.encode()[:10])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    result = cli("reproduce", "small", "--jobs", 1, "--out", tmp_path)
+    assert result.exit_code == 1
+    assert "No space left on device; name another folder" in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_report_needs_nothing_played(cli, played, tmp_path):
     for name in ("report.html", "summary.md", "cells.parquet"):
         (played / name).unlink()

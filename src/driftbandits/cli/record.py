@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import platform
 import shlex
 import subprocess
@@ -59,8 +60,12 @@ def write_record(record: Record, out: Path) -> Path:
         **record.about,
         "experiments": [plain_experiment(experiment) for experiment in record.experiments],
     }
-    path = out / NAME
-    path.write_text(json.dumps(values, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    path, part = out / NAME, out / f".{NAME}.{os.getpid()}"
+    try:  # whole or not at all: a full disk must not leave half a record
+        part.write_text(json.dumps(values, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
     return path
 
 
