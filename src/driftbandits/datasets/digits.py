@@ -1,7 +1,7 @@
 """Which learning rate now? Forty-two online classifiers of digit images whose world changes, all run at once.
 
 Source: the digits bundled with scikit-learn (1,797 images of 8 x 8 pixels, the test set of UCI's "Optical Recognition
-of Handwritten Digits"; scikit-learn is BSD-3-Clause and states no other terms for them). Nothing has to be installed.
+of Handwritten Digits"). Nothing has to be installed.
 
 - Arm: a learning rate (seven, 0.003 to 10) and a decay of the weights (six, 0.0001 to 0.3) of softmax regression
   trained by gradient steps.

