@@ -16,7 +16,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
-from scipy.stats import qmc
 from sklearn.gaussian_process.kernels import RBF
 
 from driftbandits import kernels
@@ -317,5 +316,7 @@ def _unit_points(dimension: int, count: int, method: str) -> Floats:
         axis = np.linspace(0.0, 1.0, steps) if steps > 1 else np.array([0.5])
         return np.stack(np.meshgrid(*[axis] * dimension, indexing="ij"), axis=-1).reshape(-1, dimension)
     if method == "sobol":
+        from scipy.stats import qmc  # half a second to import, and only boxes need it
+
         return np.asarray(qmc.Sobol(dimension, scramble=False).random_base2(math.ceil(math.log2(count)))[:count])
     raise InputError(f"method must be 'grid' or 'sobol', got {method!r}")

@@ -17,7 +17,7 @@ from typing import Any
 from driftbandits.errors import InputError
 from driftbandits.experiments.growth import SWEEPS
 from driftbandits.experiments.real import REAL
-from driftbandits.experiments.specs import Experiment, PolicySpec
+from driftbandits.experiments.specs import EVALUATION_SEEDS, Experiment, PolicySpec
 from driftbandits.experiments.suite import SUITE
 from driftbandits.experiments.tuned import tuned_spec, tuned_specs
 
@@ -55,17 +55,20 @@ def _rivals(dimension: int) -> tuple[PolicySpec, ...]:
 
 
 def _at(experiment: Experiment, dimension: int) -> Experiment:
-    """The same experiment in another dimension, with the neural policies at infinite width."""
-    kept = [p for p in experiment.policies if p.seeds is None and not p.label.endswith("(tuned)")]
-    tuned = [
-        tuned_spec(p.label.removesuffix(" (tuned)"), dimension) for p in experiment.policies if "(tuned)" in p.label
-    ]
+    """The same in another dimension: neural policies at infinite width, WGPUCB with settings found there alone."""
+    tuned = [p.label.removesuffix(" (tuned)") for p in experiment.policies if p.label.endswith(" (tuned)")]
+    others = [p for p in experiment.policies if p.seeds is None and not p.label.endswith(" (tuned)")]
     return dataclasses.replace(
         experiment,
         id=f"{experiment.id}/d{dimension}",
         title=f"{experiment.title}, d = {dimension}",
         settings={**experiment.settings, "dimension": dimension},
-        policies=(*kept, *tuned, ADA_OPNN_INFINITE),
+        seeds=EVALUATION_SEEDS,
+        policies=(
+            *(p for p in others if p is not WGPUCB_PUBLISHED),  # its settings are for d = 10, and its runs take longest
+            *(tuned_spec(label, dimension) for label in tuned),
+            ADA_OPNN_INFINITE,
+        ),
     )
 
 

@@ -18,11 +18,10 @@ SEEDS = tuple(range(20))
 ROUNDS = (2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000)
 SEGMENTS = (1, 2, 4, 8, 16)
 TURNS = (0.25, 0.5, 1.0, 2.0, 4.0)  # of the cosine's phase over the whole run; the variation is proportional to it
-LONG = 64_000  # rounds of the sweeps over L_T and V_T: blocks must fit between changes
+LONG = 32_000  # rounds of the sweeps over L_T and V_T: blocks must fit between changes
 POLICIES = (
     PolicySpec("ADA-OPKB", "AdaOPKB"),
     PolicySpec("ADA-OPKB (published)", "AdaOPKB", {"constants": "published", "variant": "published"}),
-    PolicySpec("ADA-OPNN (infinite width)", "AdaOPNN", {"width": "infinite", "train": False}),
 )
 
 

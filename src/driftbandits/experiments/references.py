@@ -68,7 +68,7 @@ def _find(module: str) -> Any:
 
 
 @lru_cache
-def _load_module(module: str, digest: str | None) -> ModuleType:  # noqa: ARG001  # an edited file is loaded again
+def _load_module(module: str, digest: str | None) -> ModuleType:
     if not module.endswith(".py"):
         if _find(module) is None:
             raise InputError(f"there is no module {module!r} here; name its file instead, as in my_policy.py:MyPolicy")
@@ -76,7 +76,7 @@ def _load_module(module: str, digest: str | None) -> ModuleType:  # noqa: ARG001
     file = Path(module)
     if not file.is_file():
         raise InputError(f"there is no file {module!r} on this machine; workers read it at the same path")
-    name = f"driftbandits_user_{file.stem}"
+    name = f"driftbandits_user_{file.stem}_{(digest or '')[:8]}"  # two files may have the same stem
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
         raise InputError(f"{module!r} is not a Python file")
