@@ -115,7 +115,7 @@ def _draw_ticks(axes: Axes, curves: Sequence[RegretCurve], panel: RegretPanel, p
 
 def growth_frame(panels: Sequence[GrowthPanel]) -> Frame:
     """Sizes that suit all sweeps."""
-    return Frame(legend=max(2 * len(panel.curves) for panel in panels))
+    return Frame(left=0.72, legend=max(2 * len(panel.curves) for panel in panels))
 
 
 def growth_figure(panels: Sequence[GrowthPanel], *, palette: Mapping[str, Look], frame: Frame | None = None) -> Figure:
