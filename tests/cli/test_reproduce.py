@@ -195,3 +195,16 @@ def test_quick_sweeps_that_leave_nothing_are_refused(monkeypatch):
     monkeypatch.setattr("driftbandits.experiments.growth.quick_sweep", lambda sweep: SWEEPS[0])
     with pytest.raises(InputError, match="short enough"):
         choose(["growth/variation"], quick=True, full=False, seeds=None)
+
+
+def test_the_time_of_a_killed_run_is_not_made_up(tmp_path):
+    class Held:
+        def __init__(self, *keys):
+            self.finished = lambda: set(keys)
+
+    assert playing._seconds_before(tmp_path, Held()) == 0.0
+    assert playing._seconds_before(tmp_path, Held("a cell")) is None
+    (tmp_path / "run.json").write_text('{"title": "t", "experiments": [], "wall_seconds": null}')
+    assert playing._seconds_before(tmp_path, Held("a cell")) is None
+    (tmp_path / "run.json").write_text('{"title": "t", "experiments": [], "wall_seconds": 12.5}')
+    assert playing._seconds_before(tmp_path, Held("a cell")) == 12.5

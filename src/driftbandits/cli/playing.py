@@ -50,11 +50,11 @@ def play(
     """Play what is missing of the experiments into `out`; the record is there from the beginning."""
     store = Store(out)
     _refuse_to_overwrite(store, out, resume)
-    before = _seconds_before(out)
+    before = _seconds_before(out, store)
     record = new_record(title, experiments, mode=mode, engine=engine)
     _write_first(record, out)
     cells = [cell for experiment in experiments for cell in cells_of(experiment)]
-    begun = time.perf_counter() - before
+    begun = time.perf_counter()
     try:
         with progress_bar(len(cells), "runs", work=sum(map(work_of, cells))) as advance:
 
@@ -63,7 +63,8 @@ def play(
 
             run_cells(cells, store=store, engine=engine, progress=tell)
     finally:
-        record.about["wall_seconds"] = round(time.perf_counter() - begun, 1)
+        if before is not None:
+            record.about["wall_seconds"] = round(before + time.perf_counter() - begun, 1)
         with contextlib.suppress(OSError):  # a full disk has been told of already
             write_record(record, out)
     return record
@@ -164,12 +165,15 @@ def _refuse_to_overwrite(store: Store, out: Path, resume: bool) -> None:
         )
 
 
-def _seconds_before(out: Path) -> float:
-    """What the runs this one goes on from took."""
-    try:
-        return float(read_record(out).about.get("wall_seconds") or 0.0)
-    except InputError:
+def _seconds_before(out: Path, store: Store) -> float | None:
+    """What the runs this one goes on from took; None if that is not known, as of a run that was killed."""
+    if not store.finished():
         return 0.0
+    try:
+        seconds = read_record(out).about.get("wall_seconds")
+    except InputError:
+        return None
+    return None if seconds is None else float(seconds)
 
 
 def _write_first(record: Record, out: Path) -> None:

@@ -82,7 +82,7 @@ def _make_page(desk: Desk, *, title: str, sweeps: Sequence[Sweep], about: Mappin
         title=title,
         style=_read("style.css"),
         version=str(about.get("version", __version__)),
-        opening=_opening(desk, about, paper=bool(claims)),
+        opening=_opening(desk, paper=bool(claims)),
         unfinished=_unfinished(desk),
         verdicts=counted(claims),
         claims=tuple(claim_rows(claims)),
@@ -124,7 +124,7 @@ def _without_guests(sweep: Sweep) -> Sweep:
     return dataclasses.replace(sweep, experiments=tuple(kept))
 
 
-def _opening(desk: Desk, about: Mapping[str, object], *, paper: bool) -> tuple[str, ...]:
+def _opening(desk: Desk, *, paper: bool) -> tuple[str, ...]:
     begun = desk.begun(desk.results.experiments)
     runs = sum(desk.played.values())
     what = (
@@ -133,10 +133,9 @@ def _opening(desk: Desk, about: Mapping[str, object], *, paper: bool) -> tuple[s
         if paper
         else "Experiments played with driftbandits"
     )
-    seconds = next((about[key] for key in ("wall_seconds", "seconds") if key in about), None)
-    took = f", in {duration(float(seconds))}" if isinstance(seconds, int | float) else ""
+    work = duration(float(desk.results.cells["seconds"].sum()))
     return (
-        f"{what}: {count(runs, 'run')} of {count(len(begun), 'experiment')}{took}.",
+        f"{what}: {count(runs, 'run')} of {count(len(begun), 'experiment')}, {work} of computing.",
         "Regret is the reward lost against always playing the best arm of the round, so less is better. A seed fixes "
         "the world and its noise for all policies alike; numbers are means over seeds, ± one standard error of the "
         "mean.",
