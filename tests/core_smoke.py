@@ -1,9 +1,13 @@
 """Run by `make test-core` in a virtual environment with the core alone: no extra is needed, and none is there."""
 
 import importlib.util
+import subprocess
 import sys
 
-EXTRAS = ("pandas", "pyarrow", "matplotlib", "rich", "pytest", "hypothesis", "cvxpy", "optuna", "torch")
+EXTRAS = (
+    *("pandas", "pyarrow", "matplotlib", "rich", "typer", "pydantic", "optuna", "ray", "distributed", "torch"),
+    *("pytest", "hypothesis", "cvxpy"),
+)
 
 
 def main() -> None:
@@ -44,6 +48,15 @@ def main() -> None:
             sys.exit(f"a missing extra must name its cure, got: {error}")
     else:
         sys.exit("a trace was written without pyarrow")
+    command = subprocess.run(
+        [sys.executable, "-m", "driftbandits", "list"], capture_output=True, text=True, check=False
+    )
+    if command.returncode != 1 or "driftbandits[experiments]" not in command.stderr or "Traceback" in command.stderr:
+        sys.exit(f"a command line without its extra must name the cure, got: {command.stderr}")
+    from driftbandits import datasets
+
+    if datasets.create("digits").horizon < 1500:
+        sys.exit("the digits did not load from scikit-learn alone")
     print(f"1 core run and {len(POLICY_CHECKS)} policy checks without any extra: fine")
 
 
