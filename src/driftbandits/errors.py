@@ -16,6 +16,8 @@ ConvergenceWarning (a UserWarning) says that a policy went on with a law short o
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from typing import Any
 
 
@@ -88,3 +90,13 @@ def _rebuild_missing_extra(package: str, extra: str, purpose: str) -> MissingExt
 
 class MissingDataError(DriftbanditsError, ImportError):
     """The package that brings a data set is not installed."""
+
+
+def did_you_mean(name: object, valid: Iterable[str], *, cutoff: float = 0.6) -> str:
+    """The nearest valid name as part of a message, or nothing where none is near.
+
+    >>> did_you_mean("horizn", ["seed", "horizon"])
+    "did you mean 'horizon'? "
+    """
+    near = difflib.get_close_matches(str(name), list(valid), n=1, cutoff=cutoff)
+    return f"did you mean {near[0]!r}? " if near else ""

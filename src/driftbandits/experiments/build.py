@@ -9,7 +9,7 @@ from typing import Any
 from driftbandits import datasets, environments
 from driftbandits.arms import ArmSet
 from driftbandits.environments import Environment
-from driftbandits.errors import InputError
+from driftbandits.errors import InputError, did_you_mean
 from driftbandits.experiments.references import is_reference, load
 from driftbandits.experiments.specs import PolicySpec
 from driftbandits.kernels import kernel_from_config
@@ -93,10 +93,11 @@ def _preset(key: str, presets: Mapping[str, Any], value: Any) -> Any:
     changed = dict(value)
     name = changed.pop("preset", next(iter(presets)))
     if name not in presets:
-        raise InputError(f"{key} has no preset {name!r}; known: {', '.join(presets)}")
+        raise InputError(f"{key} has no preset {name!r}; {did_you_mean(name, presets)}known: {', '.join(presets)}")
     base = presets[name]()
-    known = [field.name for field in dataclasses.fields(base)]
+    known = ["preset", *(field.name for field in dataclasses.fields(base))]
     for field_name in changed:
         if field_name not in known:
-            raise InputError(f"{key} has no {field_name!r}; known: preset, {', '.join(known)}")
+            hint = did_you_mean(field_name, known)
+            raise InputError(f"{key} has no setting {field_name!r}; {hint}known: {', '.join(known)}")
     return dataclasses.replace(base, **changed)

@@ -10,11 +10,10 @@ Evaluation seeds count from 0. Tuning seeds count from 1,000,000 and are never u
 from __future__ import annotations
 
 import dataclasses
-import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from driftbandits.errors import InputError
+from driftbandits.errors import InputError, did_you_mean
 from driftbandits.experiments.growth import SWEEPS
 from driftbandits.experiments.real import REAL
 from driftbandits.experiments.specs import EVALUATION_SEEDS, Experiment, PolicySpec
@@ -189,8 +188,7 @@ def find_experiments(names: Sequence[str]) -> list[Experiment]:
     for name in names:
         matches = _matches(name)
         if not matches:
-            near = difflib.get_close_matches(name, [*EXPERIMENTS, *GROUPS], n=1)
-            hint = f"did you mean {near[0]!r}? " if near else ""
+            hint = did_you_mean(name, [*EXPERIMENTS, *GROUPS])
             raise InputError(
                 f"no experiment is called {name!r}; {hint}groups: {', '.join(GROUPS)}; "
                 f"all ids: driftbandits list experiments"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,9 +11,8 @@ from typing import Any, TypeVar
 
 from driftbandits import datasets
 from driftbandits.environments import Environment
-from driftbandits.errors import DriftbanditsError, InputError
-from driftbandits.experiments.build import PRESETS, REAL_PREFIX, build_policy, build_world
-from driftbandits.experiments.config import nearest
+from driftbandits.errors import DriftbanditsError, InputError, did_you_mean
+from driftbandits.experiments.build import REAL_PREFIX, build_policy, build_world
 from driftbandits.experiments.references import is_reference, load
 from driftbandits.experiments.specs import Cell, Experiment, PolicySpec, cells_of
 from driftbandits.policies import Policy
@@ -70,7 +68,6 @@ def _build_world(experiment: Experiment) -> Environment:
 def _build_policy(spec: PolicySpec, world: Environment, seed: int) -> Policy:
     what = f"policy {spec.label!r}"
     _refuse(what, spec.settings, POLICY_OWN)
-    _check_presets(spec.settings)
     if is_reference(spec.name):
         maker = _loaded(what, spec.name)
         if isinstance(maker, type) and not issubclass(maker, Policy):
@@ -82,20 +79,6 @@ def _refuse(what: str, settings: Mapping[str, Any], own: Mapping[str, str]) -> N
     for key, reason in own.items():
         if key in settings:
             raise InputError(f"{what} cannot be given {key!r}: {reason}")
-
-
-def _check_presets(settings: Mapping[str, Any]) -> None:
-    for key in PRESETS.keys() & settings.keys():
-        presets, value = PRESETS[key], settings[key]
-        changed = value if isinstance(value, Mapping) else {"preset": value}
-        name = changed.get("preset", next(iter(presets)))
-        if not isinstance(name, str):
-            continue  # not a preset at all: what reads the settings says so
-        if name not in presets:
-            raise InputError(f"{key} has no preset {name!r}; {nearest(name, presets)}known: {', '.join(presets)}")
-        _check_known(key, changed, ["preset", *(field.name for field in dataclasses.fields(presets[name]()))])
-    if isinstance(inner := settings.get("base_settings"), Mapping):
-        _check_presets(inner)
 
 
 def _loaded(what: str, name: str) -> Any:
@@ -114,7 +97,7 @@ def _keywords(maker: Any) -> tuple[str, ...] | None:
 def _check_known(what: str, given: Iterable[str], known: Sequence[str] | None) -> None:
     for key in given:
         if known is not None and key not in known:
-            raise InputError(f"{what} has no setting {key!r}; {nearest(key, known)}known: {', '.join(known)}")
+            raise InputError(f"{what} has no setting {key!r}; {did_you_mean(key, known)}known: {', '.join(known)}")
 
 
 def _trying(failure: str, make: Callable[[], Built]) -> Built:

@@ -14,13 +14,12 @@ A file says what is played; where, and on how many cores, is said on the command
 from __future__ import annotations
 
 import dataclasses
-import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 from driftbandits.datasets import OFFSETS
-from driftbandits.errors import InputError, MissingExtraError
+from driftbandits.errors import InputError, MissingExtraError, did_you_mean
 from driftbandits.experiments.build import REAL_PREFIX
 from driftbandits.experiments.configfiles import ConfigFile, read_config_file
 from driftbandits.experiments.references import is_reference, resolve
@@ -153,12 +152,6 @@ def unlike(policies: Sequence[PolicySpec]) -> tuple[PolicySpec, ...]:
     return tuple(policies)
 
 
-def nearest(name: str, valid: Iterable[str]) -> str:
-    """`did you mean 'x'? ` where something valid is near, else nothing."""
-    near = difflib.get_close_matches(name, list(valid), n=1)
-    return f"did you mean {near[0]!r}? " if near else ""
-
-
 def _seeds(given: int | list[int] | None, environment: str) -> tuple[int, ...]:
     if given is None:
         return default_seeds(environment)
@@ -200,7 +193,7 @@ def _explain(problem: Mapping[str, Any]) -> str:
         case "extra_forbidden":
             valid = list(_model_at(parents).model_fields)
             inside = f" in {_dotted(parents)}" if parents else ""
-            return f"there is no key {last!r}{inside}; {nearest(str(last), valid)}valid: {', '.join(valid)}"
+            return f"there is no key {last!r}{inside}; {did_you_mean(last, valid)}valid: {', '.join(valid)}"
         case "missing":
             return f"{path} is missing"
         case "model_type":

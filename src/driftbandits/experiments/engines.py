@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextlib
-import difflib
 import functools
 import importlib
 import importlib.util
@@ -27,7 +26,7 @@ import joblib
 from joblib._parallel_backends import SequentialBackend
 from joblib.parallel import ParallelBackendBase
 
-from driftbandits.errors import DriftbanditsError, InputError, MissingExtraError
+from driftbandits.errors import DriftbanditsError, InputError, MissingExtraError, did_you_mean
 
 ENGINES = ("loky", "ray", "dask")
 PACKAGES = {"ray": "ray", "dask": "distributed"}
@@ -77,9 +76,8 @@ class Engine:
 
     def __post_init__(self) -> None:
         if self.name not in ENGINES:
-            near = difflib.get_close_matches(str(self.name), ENGINES, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ";"
-            raise InputError(f"there is no engine {self.name!r}{hint} known: {', '.join(ENGINES)}")
+            hint = did_you_mean(self.name, ENGINES)
+            raise InputError(f"there is no engine {self.name!r}; {hint}known: {', '.join(ENGINES)}")
         if not isinstance(self.jobs, int) or isinstance(self.jobs, bool) or self.jobs == 0:
             raise InputError(f"jobs must be a whole number other than 0, got {self.jobs!r}; use -1 for one a core")
         if self.name == "loky" and self.address is not None:

@@ -19,7 +19,7 @@ from driftbandits.experiments.checking import POLICY_OWN, WORLD_OWN
 from driftbandits.experiments.config import RunConfig
 from driftbandits.kernels import COMBINED, NAMED
 from driftbandits.policies import POLICIES
-from driftbandits.policies.checks import _known_settings
+from driftbandits.policies.checks import known_settings
 
 Schema = dict[str, Any]
 
@@ -78,7 +78,7 @@ def _world_settings(name: str) -> Schema:
 
 
 def _policy_settings(name: str) -> Schema:
-    names = sorted(_known_settings(POLICIES[name]) - set(POLICY_OWN))
+    names = sorted(known_settings(POLICIES[name]) - set(POLICY_OWN))
     return _closed(names, **{key: {"$ref": f"#/$defs/Preset of {key}"} for key in PRESETS})
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import functools
 import inspect
 import math
@@ -14,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from driftbandits.arms import ArmSet
-from driftbandits.errors import InputError, RewardError, StateError
+from driftbandits.errors import InputError, RewardError, StateError, did_you_mean
 from driftbandits.policies import state as states
 from driftbandits.types import Bools, Change, Floats, Ints
 
@@ -35,16 +34,15 @@ def check_count(name: str, value: Any, *, cure: str = "") -> int:
 
 def check_settings(policy: type, settings: Mapping[str, Any]) -> None:
     """Refuse a setting that no constructor of `policy` knows, with the nearest one that exists."""
-    known = _known_settings(policy)
+    known = known_settings(policy)
     for name in settings:
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]!r}? " if near else ""
+            hint = did_you_mean(name, known)
             raise InputError(f"{policy.__name__} has no setting {name!r}; {hint}known: {', '.join(sorted(known))}")
 
 
 @functools.cache
-def _known_settings(policy: type) -> frozenset[str]:
+def known_settings(policy: type) -> frozenset[str]:
     """Keyword arguments of the class's constructor and, where it passes others on, of those it inherits from."""
     names: set[str] = set()
     for kind in policy.__mro__:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import Any
 
 from driftbandits.arms import ArmSet
-from driftbandits.errors import InputError
+from driftbandits.errors import InputError, did_you_mean
 from driftbandits.policies.base import Policy
 from driftbandits.policies.bob import BanditOverBandit
 from driftbandits.policies.exp3 import LinearExp3
@@ -61,7 +60,6 @@ def create_policy(name: str, arms: ArmSet, **settings: Any) -> Policy:
     if not isinstance(name, str):
         raise InputError(f"a policy is created by its name, got {name!r}; call a class itself instead")
     if name not in POLICIES:
-        near = difflib.get_close_matches(name, POLICIES, n=1, cutoff=0.4)
-        hint = f"did you mean {near[0]!r}? " if near else ""
+        hint = did_you_mean(name, POLICIES, cutoff=0.4)
         raise InputError(f"no policy is called {name!r}; {hint}known: {', '.join(POLICIES)}")
     return POLICIES[name](arms, **settings)

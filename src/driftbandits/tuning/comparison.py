@@ -6,14 +6,13 @@ then met with those settings. The result is the data file `experiments/tuned.jso
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from driftbandits.errors import InputError
+from driftbandits.errors import InputError, did_you_mean
 from driftbandits.experiments.engines import Engine
 from driftbandits.experiments.specs import TUNING_SEEDS
 from driftbandits.tuning.launch import launch
@@ -76,8 +75,7 @@ def comparison_searches(
     """The searches of the comparison by label and dimension."""
     for label in labels:
         if label not in SPACES:
-            near = difflib.get_close_matches(label, SPACES, n=1, cutoff=0.4)
-            hint = f"did you mean {near[0]!r}? " if near else ""
+            hint = did_you_mean(label, SPACES, cutoff=0.4)
             raise InputError(f"no policy of the comparison is called {label!r}; {hint}known: {', '.join(SPACES)}")
     for dimension in dimensions:
         if not isinstance(dimension, int) or dimension < 1:

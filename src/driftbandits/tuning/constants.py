@@ -11,10 +11,9 @@ Budget of each: 512 points and 2,464 cells of 10,000 rounds.
 from __future__ import annotations
 
 import csv
-import difflib
 from pathlib import Path
 
-from driftbandits.errors import InputError
+from driftbandits.errors import InputError, did_you_mean
 from driftbandits.experiments.engines import Engine
 from driftbandits.policies import Constants
 from driftbandits.tuning.launch import launch
@@ -47,8 +46,7 @@ def tune_constants(
     What was found is one, and its `values` are the constants. Storage, engine and `show` are as in `tune_comparison`.
     """
     if study not in SEARCHED:
-        near = difflib.get_close_matches(study, SEARCHED, n=1, cutoff=0.4)
-        hint = f"did you mean {near[0]!r}? " if near else ""
+        hint = did_you_mean(study, SEARCHED, cutoff=0.4)
         raise InputError(f"no study is called {study!r}; {hint}known: {', '.join(SEARCHED)}")
     search = Search(study, SEARCHED[study], WORLDS, RUNGS, default=False)
     tuned = launch([search], path=out / f"{study}.csv", storage=storage, engine=engine, show=show)
