@@ -108,7 +108,7 @@ def test_settings_go_there_and_back():
     ("settings", "said"),
     [
         ({"constants": "nothing"}, "constants has no preset 'nothing'"),
-        ({"constants": {"preset": "tuned", "c9": 1}}, "constants has no 'c9'"),
+        ({"constants": {"preset": "tuned", "c9": 1}}, "constants has no setting 'c9'"),
         ({"variant": 3}, "variant must be one of paper, published"),
     ],
 )

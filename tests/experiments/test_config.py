@@ -6,11 +6,11 @@ import jsonschema
 import pytest
 import yaml
 
-from driftbandits.errors import InputError
+from driftbandits.errors import InputError, did_you_mean
 from driftbandits.experiments import config
 from driftbandits.experiments.catalogue import EXPERIMENTS
 from driftbandits.experiments.checking import check_experiment
-from driftbandits.experiments.config import nearest, plain_experiment, plain_to_experiment, read_experiment
+from driftbandits.experiments.config import plain_experiment, plain_to_experiment, read_experiment
 from driftbandits.experiments.configfiles import read_config_file, read_value
 from driftbandits.experiments.schema import run_schema
 from driftbandits.experiments.specs import EVALUATION_SEEDS, cells_of
@@ -174,5 +174,5 @@ def test_a_place_inside_is_found_as_far_as_it_exists(tmp_path):
 
 
 def test_nothing_near_is_no_hint():
-    assert nearest("zzz", ["abc"]) == ""
-    assert nearest("abd", ["abc"]) == "did you mean 'abc'? "
+    assert did_you_mean("zzz", ["abc"]) == ""
+    assert did_you_mean("abd", ["abc"]) == "did you mean 'abc'? "

@@ -241,6 +241,12 @@ class Mine(GPUCB):
     """A base of one's own, in no registry."""
 
 
+class Elsewhere:
+    """Where another class of the same name lives, which is no base of MASTER."""
+
+    Mine = type("Mine", (db.Uniform,), {})
+
+
 def test_a_base_of_your_own_is_restored_by_its_name(arms):
     policy = Master(arms, horizon=100, base=Mine)
     play(policy, lambda t, a: 0.1, 20)

@@ -26,22 +26,22 @@ _OUTER = ("horizon", "seed", "reward_range", "out_of_range", "pending_limit")  #
 def find_base(base: Any, kind: type[Inner]) -> type[Inner]:
     """The class called `base`, or `base` itself: a usable policy class of this `kind`.
 
-    A name is looked up in the registry first, then among all classes defined so far, so that a state can be restored
-    with a base of your own once its class is defined.
+    A name is looked up in the registry first, then among all classes of this kind defined so far, so that a state can
+    be restored with a base of your own once its class is defined.
     """
-    found = _by_name(base) if isinstance(base, str) else base
+    found = _by_name(base, kind) if isinstance(base, str) else base
     if not (isinstance(found, type) and issubclass(found, kind)) or inspect.isabstract(found):
         wanted = "a policy class or its name" if kind is Policy else f"a class of {kind.__name__} or its name"
         raise InputError(f"base must be {wanted}, got {base!r}")
     return found
 
 
-def _by_name(name: str) -> type[Policy] | None:
+def _by_name(name: str, kind: type[Policy]) -> type[Policy] | None:
     from driftbandits.policies.registry import POLICIES  # the registry lists the policies that import this file
 
     if name in POLICIES:
         return POLICIES[name]
-    found = [kind for kind in _subclasses(Policy) if kind.__name__ == name]  # type: ignore[type-abstract]
+    found = [below for below in _subclasses(kind) if below.__name__ == name]
     return found[-1] if found else None
 
 
