@@ -23,10 +23,13 @@ class Study(StrEnum):
     constants = "constants"
     neural = "neural"
     comparison = "comparison"
+    oracles = "oracles"
 
 
 def tune(
-    study: Annotated[Study, typer.Argument(help="Constants of ADA-OPKB, of ADA-OPNN, or all policies alike.")],
+    study: Annotated[
+        Study, typer.Argument(help="Constants of ADA-OPKB, of ADA-OPNN, all policies alike, or in every world.")
+    ],
     labels: Annotated[
         list[str] | None,
         typer.Argument(metavar="LABEL", autocompletion=complete.labels, help="comparison: only these policies."),
@@ -43,12 +46,18 @@ def tune(
 ) -> None:
     """Search settings again, on tuning seeds that no figure uses. The same command goes on where it was stopped."""
     if labels and study is not Study.comparison:
-        raise typer.BadParameter(f"{study} searches one policy; labels are for comparison")
+        raise typer.BadParameter(f"{study} takes no policies; labels are for comparison")
+    if storage and study is Study.oracles:
+        raise typer.BadParameter("oracles keeps its runs in --out, not in a storage")
     where = engine_of(engine, jobs, address)
     if study is Study.comparison:
         from driftbandits.tuning.comparison import tune_comparison
 
         tuned = tune_comparison(out=out, labels=labels or (), storage=storage, engine=where, show=True)
+    elif study is Study.oracles:
+        from driftbandits.tuning.oracles import tune_oracles
+
+        tuned = tune_oracles(out=out, engine=where, show=True)
     else:
         from driftbandits.tuning.constants import tune_constants
 

@@ -1,0 +1,67 @@
+"""The grids of the yardstick: few points a baseline, on the natural scale of the suite's worlds.
+
+Rewards have a variance of about 0.1 where a kernel has diagonal 1, so a width of two standard deviations is a beta of
+about 0.6: below 0.4 a policy is greedy and stays with what it found first, above 1.2 it hardly stops exploring.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from driftbandits.tuning.rungs import Rungs
+
+MEMORIES = (100, 200, 400, 800, 1_600, 3_200, 10_000)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Points of one policy. `single` are the rungs of the search for one setting over all worlds, `tuned` those of the
+    search in every world apart, None where there is none such."""
+
+    policy: str
+    points: tuple[Mapping[str, Any], ...]
+    single: Rungs
+    tuned: Rungs | None = None
+
+
+def _product(**values: tuple[Any, ...]) -> tuple[dict[str, Any], ...]:
+    return tuple(dict(zip(values, point, strict=True)) for point in itertools.product(*values.values()))
+
+
+def _weighted() -> tuple[dict[str, Any], ...]:
+    """A memory of w rounds is a discount of 1 - 1 / w."""
+    return tuple(
+        {"discount": round(1.0 - 1.0 / point["memory"], 8), "beta": point["beta"]}
+        for point in _product(memory=MEMORIES, beta=(0.6, 0.9))
+    )
+
+
+def _master() -> tuple[dict[str, Any], ...]:
+    lengths = ((250, 0.3, 1.0), (250, 0.13, 0.92), (426, 0.13, 0.92), (426, 0.13, 1.07), (992, 0.13, 0.92))
+    return tuple(
+        {"length": length, "replay_scale": scale, "base": "GPUCB", "base_settings": {"beta": beta}}
+        for length, scale, beta in (*lengths, (992, 0.325, 1.07))
+    )
+
+
+ONE_MORE: Rungs = ((99, 1), (2, 2))  # all points on one seed, the best two on one more
+GRIDS: dict[str, Grid] = {
+    "SW-GPUCB": Grid(
+        "SlidingWindowGPUCB",
+        _product(window=MEMORIES, beta=(0.6, 0.85, 1.2)),
+        single=((99, 1), (3, 3)),
+        tuned=((99, 1), (7, 3), (3, 6)),
+    ),
+    "WGPUCB": Grid("WeightedGPUCB", _weighted(), single=ONE_MORE, tuned=((99, 1), (4, 3))),
+    "TV-GP-UCB": Grid(
+        "TimeVaryingGPUCB", _product(rate=(1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2), beta=(0.6, 0.9)), single=ONE_MORE
+    ),
+    "ET-GP-UCB": Grid("EventTriggeredGPUCB", _product(confidence=(0.001, 0.05), beta=(0.6, 0.9)), single=ONE_MORE),
+    "GPUCB+MASTER": Grid("Master", _master(), single=ONE_MORE),
+    "GLR-klUCB (plain)": Grid("GLRklUCB", _product(scale=(0.25, 0.45, 0.8), exploration=(0.02, 0.08)), single=ONE_MORE),
+    "GPUCB": Grid("GPUCB", _product(beta=(0.6, 0.9, 1.2, 2.0)), single=ONE_MORE),
+    "R-GPUCB": Grid("RestartGPUCB", _product(period=(400, 1_000, 2_500), beta=(0.6, 0.9)), single=ONE_MORE),
+}
