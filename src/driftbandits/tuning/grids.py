@@ -62,6 +62,6 @@ GRIDS: dict[str, Grid] = {
     "ET-GP-UCB": Grid("EventTriggeredGPUCB", _product(confidence=(0.001, 0.05), beta=(0.6, 0.9)), single=ONE_MORE),
     "GPUCB+MASTER": Grid("Master", _master(), single=ONE_MORE),
     "GLR-klUCB (plain)": Grid("GLRklUCB", _product(scale=(0.25, 0.45, 0.8), exploration=(0.02, 0.08)), single=ONE_MORE),
-    "GPUCB": Grid("GPUCB", _product(beta=(0.6, 0.9, 1.2, 2.0)), single=ONE_MORE),
+    "GPUCB": Grid("GPUCB", _product(beta=(0.6, 0.9, 1.2, 2.0)), single=ONE_MORE, tuned=((99, 1), (2, 3))),
     "R-GPUCB": Grid("RestartGPUCB", _product(period=(400, 1_000, 2_500), beta=(0.6, 0.9)), single=ONE_MORE),
 }
