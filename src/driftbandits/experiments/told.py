@@ -1,4 +1,4 @@
-"""What a baseline is told of a suite world beyond what AutoBandit is told: the kernel, and how large the noise is."""
+"""What a baseline of the yardstick is told beyond its settings: in a suite world the kernel and how large noise is."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from driftbandits.environments.registry import noise_from_config
 from driftbandits.experiments.specs import Experiment, PolicySpec
 from driftbandits.experiments.suite import TOLD
 
-SIGNAL = (
-    0.1  # variance of the rewards over a suite world's arms; a kernel has diagonal 1, so the ridge is relative to it
-)
-PLAIN = ("GLRklUCB",)  # know the noise, but regress on nothing
+SIGNAL = 0.1  # variance of rewards over a suite world's arms: the ridge is relative to it, for a kernel has diagonal 1
+USUAL = 0.1  # noise that policies take for granted where nobody knows it, in half reward ranges
+PLAIN = ("GLRklUCB",)  # regress on nothing, so they have no ridge
 
 
 def noise_of(world: Experiment) -> float:
@@ -43,10 +42,26 @@ def told_spec(label: str, policy: str, settings: Mapping[str, Any], world: Exper
     {'noise': 0.5, 'ridge': 2.5, 'window': 400, 'beta': 0.6}
     """
     noise = noise_of(world)
-    told: dict[str, Any] = {"noise": noise, "ridge": round(noise**2 / SIGNAL, 6)}
-    if policy in PLAIN:
-        told.pop("ridge")
+    return PolicySpec(label, policy, _joined(policy, settings, {"noise": noise}, _ridge(noise)), kernel_of(world))
+
+
+def untold_spec(label: str, policy: str, settings: Mapping[str, Any]) -> PolicySpec:
+    """The policy with these settings where nobody knows the noise: the usual one.
+
+    >>> untold_spec("a window", "SlidingWindowGPUCB", {"window": 400, "beta": 0.6}).settings
+    {'ridge': 0.1, 'window': 400, 'beta': 0.6}
+    """
+    return PolicySpec(label, policy, _joined(policy, settings, {}, _ridge(USUAL)))
+
+
+def _ridge(noise: float) -> dict[str, Any]:
+    return {"ridge": round(noise**2 / SIGNAL, 6)}
+
+
+def _joined(
+    policy: str, settings: Mapping[str, Any], noise: Mapping[str, Any], ridge: Mapping[str, Any]
+) -> dict[str, Any]:
+    """A wrapper knows the noise; the ridge is for its base."""
     if "base" in settings:
-        base = {**told, **settings.get("base_settings", {})}
-        return PolicySpec(label, policy, {"noise": noise, **settings, "base_settings": base}, kernel_of(world))
-    return PolicySpec(label, policy, {**told, **settings}, kernel_of(world))
+        return {**noise, **settings, "base_settings": {**noise, **ridge, **settings.get("base_settings", {})}}
+    return {**noise, **({} if policy in PLAIN else ridge), **settings}

@@ -1,7 +1,9 @@
 """The grids of the yardstick: few points a baseline, on the natural scale of the suite's worlds.
 
 Rewards have a variance of about 0.1 where a kernel has diagonal 1, so a width of two standard deviations is a beta of
-about 0.6: below 0.4 a policy is greedy and stays with what it found first, above 1.2 it hardly stops exploring.
+about 0.6. An arm not yet seen promises beta: below 0.5 a policy stays with the first good arm it finds; above 0.8, the
+largest mean of the suite, one with a short memory never stops exploring. In between it knows what is good enough, as a
+policy tuned for these worlds may.
 """
 
 from __future__ import annotations
@@ -18,8 +20,11 @@ MEMORIES = (100, 200, 400, 800, 1_600, 3_200, 10_000)
 
 @dataclass(frozen=True)
 class Grid:
-    """Points of one policy. `single` are the rungs of the search for one setting over all worlds, `tuned` those of the
-    search in every world apart, None where there is none such."""
+    """Points of one policy.
+
+    `single` are the rungs of the search for one setting over all worlds, `tuned` those of the search in every world
+    apart, None where there is none such.
+    """
 
     policy: str
     points: tuple[Mapping[str, Any], ...]
@@ -32,11 +37,9 @@ def _product(**values: tuple[Any, ...]) -> tuple[dict[str, Any], ...]:
 
 
 def _weighted() -> tuple[dict[str, Any], ...]:
-    """A memory of w rounds is a discount of 1 - 1 / w."""
-    return tuple(
-        {"discount": round(1.0 - 1.0 / point["memory"], 8), "beta": point["beta"]}
-        for point in _product(memory=MEMORIES, beta=(0.6, 0.9))
-    )
+    """A memory of w rounds is a discount of 1 - 1 / w. A run takes long: only long memories are tried more widely."""
+    points = (*_product(memory=MEMORIES, beta=(0.6, 0.7)), *_product(memory=(800, 1_600, 3_200), beta=(0.9,)))
+    return tuple({"discount": round(1.0 - 1.0 / p["memory"], 8), "beta": p["beta"]} for p in points)
 
 
 def _master() -> tuple[dict[str, Any], ...]:
@@ -48,20 +51,21 @@ def _master() -> tuple[dict[str, Any], ...]:
 
 
 ONE_MORE: Rungs = ((99, 1), (2, 2))  # all points on one seed, the best two on one more
+TWO_MORE: Rungs = ((99, 1), (3, 3))
 GRIDS: dict[str, Grid] = {
     "SW-GPUCB": Grid(
         "SlidingWindowGPUCB",
-        _product(window=MEMORIES, beta=(0.6, 0.85, 1.2)),
-        single=((99, 1), (3, 3)),
+        _product(window=MEMORIES, beta=(0.6, 0.7, 0.85, 1.2)),
+        single=((99, 1), (5, 3)),
         tuned=((99, 1), (7, 3), (3, 6)),
     ),
     "WGPUCB": Grid("WeightedGPUCB", _weighted(), single=ONE_MORE, tuned=((99, 1), (4, 3))),
     "TV-GP-UCB": Grid(
-        "TimeVaryingGPUCB", _product(rate=(1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2), beta=(0.6, 0.9)), single=ONE_MORE
+        "TimeVaryingGPUCB", _product(rate=(1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2), beta=(0.6, 0.75)), single=TWO_MORE
     ),
-    "ET-GP-UCB": Grid("EventTriggeredGPUCB", _product(confidence=(0.001, 0.05), beta=(0.6, 0.9)), single=ONE_MORE),
+    "ET-GP-UCB": Grid("EventTriggeredGPUCB", _product(confidence=(0.001, 0.05), beta=(0.6, 0.75)), single=TWO_MORE),
     "GPUCB+MASTER": Grid("Master", _master(), single=ONE_MORE),
-    "GLR-klUCB (plain)": Grid("GLRklUCB", _product(scale=(0.25, 0.45, 0.8), exploration=(0.02, 0.08)), single=ONE_MORE),
-    "GPUCB": Grid("GPUCB", _product(beta=(0.6, 0.9, 1.2, 2.0)), single=ONE_MORE, tuned=((99, 1), (2, 3))),
-    "R-GPUCB": Grid("RestartGPUCB", _product(period=(400, 1_000, 2_500), beta=(0.6, 0.9)), single=ONE_MORE),
+    "GLR-klUCB": Grid("GLRklUCB", _product(scale=(0.25, 0.45, 0.8), exploration=(0.02, 0.08)), single=ONE_MORE),
+    "GPUCB": Grid("GPUCB", _product(beta=(0.6, 0.7, 0.85, 1.2)), single=ONE_MORE, tuned=((99, 1), (2, 3))),
+    "R-GPUCB": Grid("RestartGPUCB", _product(period=(400, 1_000, 2_500), beta=(0.6, 0.75)), single=ONE_MORE),
 }
