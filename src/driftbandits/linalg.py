@@ -65,7 +65,7 @@ def pivoted_cholesky(diagonal: Floats, entries: Callable[[Ints | slice, Ints], F
         known = features.take(candidates)
         small = entries(candidates, candidates) - known @ known.T
         _check_entries(small, candidates, rest, slack)
-        order, factor = _small_pivoted(small, tolerance)
+        order, factor = small_pivoted(small, tolerance)
         if len(order) == 0:  # rounding: the largest rest is no longer above the tolerance when computed afresh
             break
         chosen = candidates[order]
@@ -164,7 +164,7 @@ def _check_entries(small: Floats, candidates: Ints, rest: Floats, slack: float) 
         )
 
 
-def _small_pivoted(gram: Floats, tolerance: float) -> tuple[Ints, Floats]:
+def small_pivoted(gram: Floats, tolerance: float) -> tuple[Ints, Floats]:
     """LAPACK's pivoted Cholesky: the pivots above `tolerance`, and the factor of the kept ones in that order."""
     factor, pivots, rank, _ = scipy.linalg.lapack.dpstrf(gram, lower=1, tol=tolerance)
     if gram.diagonal().max() <= tolerance:  # LAPACK takes the first pivot whatever its size

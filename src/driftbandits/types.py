@@ -92,7 +92,8 @@ class Change:
     had learned before (in the OPKB family with blocks 0 to `compared_with`; policies without blocks leave `block` and
     `compared_with` at 0); `round` is the first round of the new epoch.
     `statistic` and `threshold` are on the policy's internal scale, where the declared reward range is [-1, 1];
-    `before` and `after` are estimated rewards of `arms`, in the user's units.
+    `before` and `after` are estimated rewards of `arms`, in the user's units. `forgot` says what the policy no longer
+    believes, where that is not simply everything before.
     """
 
     round: int
@@ -106,6 +107,7 @@ class Change:
     before: tuple[float, ...]
     after: tuple[float, ...]
     names: tuple[str, ...] = ()
+    forgot: str = ""
 
     def __str__(self) -> str:
         labels = self.names or tuple(str(arm) for arm in self.arms)
@@ -116,6 +118,7 @@ class Change:
         return (
             f"change found at round {self.round}: rounds {self.interval[0]} to {self.interval[1] - 1} disagree with "
             f"what epoch {self.epoch} had learned before (statistic {self.statistic:.3g} > {self.threshold:.3g}){arms}"
+            + (f"; forgot {self.forgot}" if self.forgot else "")
         )
 
     @classmethod

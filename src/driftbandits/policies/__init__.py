@@ -1,5 +1,6 @@
 """Policies: one family a file; `registry` is the only list of names."""
 
+from driftbandits.policies.autobandit import AutoBandit
 from driftbandits.policies.base import Policy
 from driftbandits.policies.bob import BanditOverBandit
 from driftbandits.policies.constants import Constants, Variant, subgaussian_range
@@ -21,6 +22,7 @@ from driftbandits.policies.weighted import DiscountedLinUCB, WeightedGPUCB
 __all__ = [
     "AdaOPKB",
     "AdaOPNN",
+    "AutoBandit",
     "BanditOverBandit",
     "Constants",
     "DiscountedLinUCB",

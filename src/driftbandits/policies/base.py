@@ -250,9 +250,9 @@ class Policy(ABC):
     def _pick(self, law: Floats, count: int) -> Ints:
         """Arms drawn from `law`, one uniform each; an arm of probability 0 is never drawn."""
         if self._cdf is None or self._cdf[0] is not law:
-            self._cdf = (law, np.cumsum(law), int(np.flatnonzero(law)[-1]))
+            self._cdf = (law, law.cumsum(), int(law.nonzero()[0][-1]))
         _, cdf, last = self._cdf
-        arms = np.searchsorted(cdf, self._draws.random(count) * cdf[-1], side="right")
+        arms = cdf.searchsorted(self._draws.random(count) * cdf[-1], side="right")
         return np.asarray(np.minimum(arms, last), dtype=np.int64)
 
     def law(self) -> Floats:

@@ -145,6 +145,7 @@ def read_change(reader: states.Reader) -> Change:
         reader.integer(name)
     for name in ("statistic", "threshold"):
         reader.number(name)
+    reader.text("forgot")
     change = Change.from_dict({field.name: reader.raw(field.name) for field in dataclasses.fields(Change)})
     numbers = {"interval": int, "arms": int, "before": float, "after": float, "names": str}
     for name, kind in numbers.items():

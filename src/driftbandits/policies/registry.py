@@ -6,6 +6,7 @@ from typing import Any
 
 from driftbandits.arms import ArmSet
 from driftbandits.errors import InputError, did_you_mean
+from driftbandits.policies.autobandit import AutoBandit
 from driftbandits.policies.base import Policy
 from driftbandits.policies.bob import BanditOverBandit
 from driftbandits.policies.exp3 import LinearExp3
@@ -46,6 +47,7 @@ _ALL: tuple[type[Policy], ...] = (
     DiscountedUCB,
     GLRklUCB,
     Exp3S,
+    AutoBandit,
     Uniform,
 )
 POLICIES: dict[str, type[Policy]] = {policy.__name__: policy for policy in _ALL}

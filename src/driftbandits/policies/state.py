@@ -156,3 +156,9 @@ def _restore(value: Any, archive: zipfile.ZipFile) -> Any:
     if isinstance(value, list):
         return [_restore(item, archive) for item in value]
     return value
+
+
+def check(fine: bool, what: str) -> None:
+    """Refuse a state whose `what` cannot be."""
+    if not fine:
+        raise StateError(f"the {what} in the state cannot be: it was damaged, or is that of another policy")

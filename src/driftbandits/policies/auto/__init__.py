@@ -1,0 +1,8 @@
+"""The parts of `AutoBandit`: hypotheses, their weights, how it acts, how it watches.
+
+priors       what the reward function may look like: one prior a length scale
+beliefs      the hypotheses: Gaussian posteriors in a stack, each with its own start and rate of forgetting
+mixture      their weights, births, merging
+samples      posterior samples of the weightiest hypotheses, and how often each arm is their best
+vigilance    how often to look at arms that look worse, in case they are not any more
+"""

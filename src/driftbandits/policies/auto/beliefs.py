@@ -1,0 +1,272 @@
+"""The hypotheses: Gaussian posteriors of the reward function in one stack, one row each.
+
+symbol  name      shape          meaning
+x, m    mean      (n, R)         expected coordinates, see `priors`
+S                 (n, R, R)      their covariance: breadth P + level J - fade (learned + recent' recent)
+P, J              (R, R)         prior of the row's kind, and of the level all arms share
+D       learned   (n, R, R)      what the rewards have explained, up to `fade`
+C       recent    (n, k, R)      the rank-one terms of the last k rewards, not yet multiplied out
+e       rate      (n,)           of forgetting: a round makes m into sqrt(1-e) m and S into (1-e) S + e P; 0: none
+b       noise     (n,)           estimated variance of the noise, from `told` rewards
+
+Forgetting only scales D, and a wider belief only adds to `breadth` or `level`, so every hypothesis, whether it drifts,
+restarted or was widened, costs one rank-one term a reward. Terms are gathered and multiplied out together, as a matrix
+product is several times faster than as many outer products.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg.blas
+
+from driftbandits.policies import state as states
+from driftbandits.policies.auto.priors import LEVEL, Priors
+from driftbandits.types import Bools, Floats, Ints
+
+GATHERED = 16  # rank-one terms gathered before they are multiplied out
+FIRST_NOISE = 0.01  # variance of the noise before any reward, a guess worth one reward
+MEMORY = 400.0  # rewards the estimate of the noise remembers
+SHRUNK = 3.0  # residuals beyond so many standard deviations are shrunk to them: one wild reward is not a new world
+_FAINTEST = 1e-6  # below this `fade` is multiplied out
+_LEAST = 1e-12
+
+_ROWS = ("mean", "learned", "recent", "breadth", "level", "fade", "rate", "noise", "birth", "kind", "origin")
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What every hypothesis expects of an arm's next reward, one row each."""
+
+    arm: int
+    column: Floats  # (n, R), covariance of the coordinates with the arm's reward
+    mean: Floats  # (n,)
+    variance: Floats  # (n,), without the noise
+
+    def surprise(self, row: int, reward: float, noise: float) -> float:
+        """Standard deviations by which `reward` exceeds what hypothesis `row` expects."""
+        return (reward - float(self.mean[row])) / math.sqrt(float(self.variance[row]) + noise)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a reward did to every hypothesis: log likelihood, gain, residual after shrinking, all one row each."""
+
+    likelihood: Floats  # (n,)
+    gain: Floats  # (n, R)
+    residual: Floats  # (n,)
+    noise: Floats  # (n,), variance used
+
+
+class Beliefs:
+    """A stack of at most `capacity` Gaussian posteriors; rows 0 to `count` - 1 are in use.
+
+    `known_noise` fixes the variance of the noise, `shrunk` where residuals are shrunk (infinity: never).
+    """
+
+    def __init__(
+        self, priors: Priors, capacity: int, *, known_noise: float | None = None, shrunk: float = SHRUNK
+    ) -> None:
+        width = priors.width
+        self.priors = priors
+        self.known_noise = known_noise
+        self.shrunk = shrunk
+        self.count = 0
+        self.told = 2.0  # rewards behind the estimate of the noise, the guess among them
+        self.gathered = 0
+        self.mean = np.zeros((capacity, width))
+        self.learned = np.zeros((capacity, width, width))
+        self.recent = np.zeros((capacity, GATHERED, width))
+        self._scales = np.array([np.ones(capacity), np.zeros(capacity), np.ones(capacity)])
+        self.breadth, self.level, self.fade = self._scales
+        self.rate = np.zeros(capacity)
+        self._keep = np.ones(capacity)  # 1 - rate
+        self.noise = np.full(capacity, FIRST_NOISE if known_noise is None else known_noise)
+        self.birth = np.zeros(capacity, dtype=np.int64)
+        self.kind = np.zeros(capacity, dtype=np.int64)
+        self.origin = np.zeros(capacity, dtype=np.int64)
+
+    # --- rows ---------------------------------------------------------------------------------------------------
+
+    def write(self, row: int, *, kind: int, birth: int, rate: float = 0.0, noise: float, origin: int = 0) -> None:
+        """Make `row` a hypothesis that knows nothing yet."""
+        self.count = max(self.count, row + 1)
+        self.mean[row] = self.learned[row] = self.recent[row] = self.level[row] = 0.0
+        self.breadth[row] = self.fade[row] = 1.0
+        self.rate[row], self._keep[row], self.noise[row] = rate, 1.0 - rate, noise
+        self.birth[row], self.kind[row], self.origin[row] = birth, kind, origin
+
+    def copy(self, source: int, row: int, *, birth: int, breadth: float, level: float, origin: int) -> None:
+        """Make `row` what `source` believes, less surely: by `breadth` of its prior and by `level` of the level's."""
+        for name in _ROWS:
+            values = getattr(self, name)
+            values[row] = values[source]
+        self.count = max(self.count, row + 1)
+        self.rate[row], self._keep[row] = 0.0, 1.0
+        self.breadth[row] += breadth
+        self.level[row] += level
+        self.birth[row], self.origin[row] = birth, origin
+
+    def doubt(self, row: int, arm: int) -> None:
+        """Make `row` less sure of `arm` and of arms like it, as if they had been drawn anew."""
+        bump = self.priors.bump(int(self.kind[row]), arm)
+        self.learned[row] -= np.multiply.outer(bump, bump / self.fade[row])
+
+    def keep(self, rows: Ints) -> None:
+        """Drop all rows but these."""
+        for name in _ROWS:
+            values = getattr(self, name)
+            values[: len(rows)] = values[rows]
+        self._keep[: len(rows)] = self._keep[rows]
+        self.count = len(rows)
+
+    # --- reading ------------------------------------------------------------------------------------------------
+
+    def column(self, arm: int) -> Floats:
+        """Covariance of every hypothesis's coordinates with the reward of `arm`, shape (n, R)."""
+        n, k, kind = self.count, self.gathered, self.kind[: self.count]
+        rows = self.priors.rows
+        if rows is None:
+            column = self.priors.prior[kind, arm]
+            column *= self.breadth[:n, None]
+            column += (LEVEL * self.level[:n])[:, None]
+            explained = self.learned[:n, arm]
+            if k:
+                recent = self.recent[:n, :k]
+                explained = explained + np.matmul(recent[:, None, :, arm], recent)[:, 0]
+        else:
+            read = rows[kind, arm]
+            column = self.breadth[:n, None] * read
+            column[:, -1] += self.level[:n] * read[:, -1]
+            explained = np.matmul(self.learned[:n], read[:, :, None])[:, :, 0]
+            if k:
+                recent = self.recent[:n, :k]
+                explained += np.matmul((np.matmul(recent, read[:, :, None]))[:, None, :, 0], recent)[:, 0]
+        column -= self.fade[:n, None] * explained
+        return column
+
+    def at(self, coordinates: Floats, arm: int) -> Floats:
+        """What (n, R) coordinates say of `arm`, shape (n,)."""
+        rows = self.priors.rows
+        if rows is None:
+            return np.asarray(coordinates[:, arm])
+        return np.asarray(np.einsum("nr,nr->n", coordinates, rows[self.kind[: len(coordinates)], arm]))
+
+    def covariance(self, row: int) -> Floats:
+        """S of one hypothesis, shape (R, R)."""
+        learned = self.learned[row]
+        if self.gathered:
+            recent = self.recent[row, : self.gathered]
+            learned = learned + recent.T @ recent
+        covariance = self.breadth[row] * self.priors.prior[self.kind[row]] - self.fade[row] * learned
+        if self.priors.rows is None:
+            covariance += LEVEL * self.level[row]
+        else:
+            covariance[-1, -1] += self.level[row]
+        return np.asarray(covariance)
+
+    # --- learning -----------------------------------------------------------------------------------------------
+
+    def pass_time(self, rounds: int) -> None:
+        """Let `rounds` rounds pass: the drifting hypotheses forget a little."""
+        n = self.count
+        keep = self._keep[:n] if rounds == 1 else self._keep[:n] ** rounds
+        self.mean[:n] *= np.sqrt(keep)[:, None]
+        self._scales[:, :n] *= keep
+        self.breadth[:n] += 1.0 - keep
+        if rounds > 1:
+            self._multiply_out_fade()
+
+    def _multiply_out_fade(self) -> None:
+        """Before `fade` becomes so small that what comes after it is lost in rounding."""
+        for row in np.flatnonzero(self.fade[: self.count] < _FAINTEST):
+            self.learned[row] *= self.fade[row]
+            self.recent[row] *= math.sqrt(self.fade[row])
+            self.fade[row] = 1.0
+
+    def forecast(self, arm: int) -> Forecast:
+        """What is expected of `arm`."""
+        column = self.column(arm)
+        variance = np.maximum(self.at(column, arm), _LEAST)
+        return Forecast(arm, column, self.at(self.mean[: self.count], arm).copy(), variance)
+
+    def observe(self, forecast: Forecast, reward: float, able: Bools | None = None) -> Step:
+        """Take in a reward of the arm forecast. Hypotheses not `able` (born after its round) learn nothing of it."""
+        n = self.count
+        column, variance = forecast.column, forecast.variance
+        noise = self.noise[:n].copy()
+        total = variance + noise
+        residual = reward - forecast.mean
+        square = residual * residual / total
+        likelihood = self._likelihood(square, total)
+        if square.item(square.argmax()) > self.shrunk**2:
+            residual *= np.minimum(1.0, self.shrunk / np.sqrt(np.maximum(square, _LEAST)))
+        if able is not None:
+            column *= able[:, None]
+        gain = column / total[:, None]
+        self.mean[:n] += gain * residual[:, None]
+        np.multiply(gain, np.sqrt(total / self.fade[:n])[:, None], out=self.recent[:n, self.gathered])
+        self.gathered += 1
+        if self.known_noise is None:
+            self._learn_noise(variance, total, residual, able)
+        return Step(likelihood, gain, residual, noise)
+
+    def _likelihood(self, square: Floats, total: Floats) -> Floats:
+        """Log density of the reward, up to what is common to all: normal, or Student's t while the noise is unsure."""
+        if self.known_noise is not None:
+            return -0.5 * (np.log(total) + square)
+        freedom = self.told
+        return -0.5 * (np.log(total) + (freedom + 1.0) * np.log1p(square / freedom))
+
+    def _learn_noise(self, variance: Floats, total: Floats, residual: Floats, able: Bools | None) -> None:
+        """Expected square of the noise given the reward, averaged over the last `MEMORY` rewards."""
+        n = self.count
+        noise = self.noise[:n]
+        share = noise / total
+        expected = share * (variance + share * residual * residual)
+        change = (expected - noise) / (self.told + 1.0)
+        noise += change if able is None else change * able
+        self.told = min(self.told + 1.0, MEMORY)
+
+    def flush(self) -> None:
+        """Multiply out the gathered terms."""
+        k = self.gathered
+        for row in range(self.count if k else 0):
+            recent = self.recent[row, :k].T  # Fortran order, so BLAS takes it as it is
+            scipy.linalg.blas.dgemm(1.0, recent, recent, 1.0, self.learned[row].T, trans_b=1, overwrite_c=1)
+        self.gathered = 0
+        self._multiply_out_fade()
+
+    # --- state --------------------------------------------------------------------------------------------------
+
+    def export(self) -> dict[str, Any]:
+        """Everything but the priors."""
+        rows = {name: getattr(self, name)[: self.count].copy() for name in _ROWS}
+        return {**rows, "count": self.count, "told": self.told, "gathered": self.gathered}
+
+    def load(self, state: states.Reader, *, rounds: int) -> None:
+        """Inverse of `export`."""
+        self.count = state.integer("count", low=1, high=len(self.mean))
+        self.gathered = state.integer("gathered", high=GATHERED - 1)
+        self.told = state.number("told")
+        for name in _ROWS:
+            values = getattr(self, name)
+            values[: self.count] = state.array(name, values.dtype, (self.count, *values.shape[1:]))
+        n = self.count
+        states.check(bool((self.kind[:n] >= 0).all() and (self.kind[:n] < self.priors.count).all()), "kind")
+        states.check(bool((self.birth[:n] >= 0).all() and (self.birth[:n] <= rounds).all()), "birth")
+        states.check(bool((self.noise[:n] > 0).all()), "noise")
+        states.check(bool(((self.rate[:n] >= 0) & (self.rate[:n] < 1)).all()), "rate")
+        self._keep[:n] = 1.0 - self.rate[:n]
+
+
+def memory_of(rate: float) -> float:
+    """Rounds a hypothesis that forgets at `rate` remembers, about.
+
+    >>> memory_of(0.001)
+    2000.0
+    """
+    return math.inf if rate == 0 else 2.0 / rate

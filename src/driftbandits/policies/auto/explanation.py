@@ -1,0 +1,128 @@
+"""What the mixture believes, for people."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from driftbandits.policies.auto.beliefs import Beliefs, memory_of
+from driftbandits.policies.auto.mixture import Mixture
+from driftbandits.policies.auto.watch import reading
+from driftbandits.types import Floats
+
+_BEST = 3  # arms shown
+_WEIGHTY = 1e-3  # weight from which a hypothesis is counted
+_SMALL = 0.005  # weight below which a time scale is not named
+
+
+@dataclass(frozen=True, slots=True)
+class ArmBelief:
+    """Expected reward of an arm, with an interval of two standard deviations; in the user's units."""
+
+    arm: int
+    name: str
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Beliefs of an `AutoBandit`.
+
+    memory : weight of every time scale, by the number of rounds remembered; infinity is a world that does not drift
+    since : the round the present world began, under the likeliest hypothesis that does not drift
+    noise : standard deviation of a reward about its mean, in the user's units
+    length_scales : weight of every length scale, in standard deviations of the points' columns; 0 is independent arms,
+        None the kernel the arms came with
+    best : the arms with the highest expected rewards
+    probing : probability that the next round is a look at an arm that seems worse
+    """
+
+    rounds: int
+    memory: dict[float, float]
+    since: int
+    noise: float
+    length_scales: dict[float | None, float]
+    best: tuple[ArmBelief, ...]
+    probing: float
+    changes: int
+
+    def __str__(self) -> str:
+        steady = self.memory.get(math.inf, 0.0)
+        drifts = [
+            f"drifts, memory {memory:,.0f} rounds ({weight:.2f})"
+            for memory, weight in sorted(self.memory.items())
+            if math.isfinite(memory) and weight >= _SMALL
+        ]
+        moves = [f"as it is since round {self.since} ({steady:.2f})"] if steady >= _SMALL else []
+        arms = ", ".join(f"{b.name} {b.mean:.3g} [{b.low:.3g}, {b.high:.3g}]" for b in self.best)
+        scales = ", ".join(f"{_scale(s)} ({w:.2f})" for s, w in self.length_scales.items() if w >= _SMALL)
+        return "\n".join(
+            (
+                f"after {self.rounds} rounds and {self.changes} changes found",
+                f"world         {'; '.join(moves + drifts)}",
+                f"noise         standard deviation {self.noise:.3g}",
+                f"length scale  {scales}",
+                f"best arms     {arms}",
+                f"probing       {100 * self.probing:.2g} % of rounds",
+            )
+        )
+
+
+def _scale(scale: float | None) -> str:
+    if scale is None:
+        return "as given"
+    return f"{scale:.2g}" if scale else "none, arms are independent"
+
+
+def explain(
+    mixture: Mixture,
+    *,
+    rounds: int,
+    looks: float,
+    changes: int,
+    names: Sequence[str] | None,
+    outward: Callable[[Floats], Floats],
+    half_range: float,
+) -> Explanation:
+    """The beliefs of `mixture`, in the user's units."""
+    beliefs, weights = mixture.beliefs, mixture.weights()
+    memory: dict[float, float] = {}
+    for rate, weight in zip(beliefs.rate[: beliefs.count].tolist(), weights.tolist(), strict=True):
+        memory[memory_of(rate)] = memory.get(memory_of(rate), 0.0) + weight
+    length_scales: dict[float | None, float] = {}
+    for scale, weight in zip(beliefs.priors.length_scales, mixture.kinds().tolist(), strict=True):
+        length_scales[scale] = length_scales.get(scale, 0.0) + weight
+    steady = np.where(beliefs.rate[: beliefs.count] == 0, weights, -1.0)
+    noise = math.sqrt(float(weights @ beliefs.noise[: beliefs.count])) * half_range
+    mean, deviation = _moments(beliefs, weights)
+    best = np.argsort(-mean)[:_BEST]
+    low, middle, high = (outward(values[best]) for values in (mean - 2 * deviation, mean, mean + 2 * deviation))
+    return Explanation(
+        rounds=rounds,
+        memory=memory,
+        since=int(beliefs.birth[int(steady.argmax())]),
+        noise=noise,
+        length_scales=length_scales,
+        best=tuple(
+            ArmBelief(int(arm), str(arm) if names is None else names[arm], float(m), float(a), float(b))
+            for arm, m, a, b in zip(best, middle, low, high, strict=True)
+        ),
+        probing=looks,
+        changes=changes,
+    )
+
+
+def _moments(beliefs: Beliefs, weights: Floats) -> tuple[Floats, Floats]:
+    """Mean and standard deviation of every arm's reward under the mixture, each (N,)."""
+    rows = np.flatnonzero(weights >= _WEIGHTY)
+    share = weights[rows] / weights[rows].sum()
+    readings = [reading(beliefs, int(row)) for row in rows]
+    means = np.array([mean for mean, _ in readings])
+    variances = np.array([variance for _, variance in readings])
+    mean = share @ means
+    return mean, np.sqrt(share @ (variances + np.square(means - mean)))

@@ -1,0 +1,208 @@
+"""The weights of the hypotheses: when did the present world begin, does it drift, how smooth is it?
+
+Every prior starts with one hypothesis that never forgets and one for each rate of drift. Every few rewards the world
+may have changed: with probability 1 / t a round, a share of the weight moves to hypotheses born now (all is new; much
+is new; only the common level is new) and back to the drifting ones. What predicts badly loses weight. Where no row is
+free, the hypothesis that is missed least is merged into a neighbour: the older, the wider apart.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from driftbandits.policies import state as states
+from driftbandits.policies.auto.beliefs import Beliefs
+from driftbandits.types import Bools, Floats, Ints
+
+RATES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)  # of drift
+SLOTS = 16  # hypotheses that do not drift
+WORST = 4.0  # a reward counts against a hypothesis by at most so many nats more than against the best
+START, RESET, PARTIAL, LEVEL_SHIFT, LOCAL = range(5)  # where a hypothesis comes from
+SHARES = {RESET: 0.4, PARTIAL: 0.3, LEVEL_SHIFT: 0.1}  # of the weight that moves; the rest goes to the drifting
+WIDENING = 0.3  # of the prior, where much is new
+UNLIKELY = 1e-4  # a prior with less weight is given up
+_BREEDING = 0.05  # a prior with less weight has no births
+_SMALLEST = 1e-200  # weight
+
+
+class Mixture:
+    """Weights of the rows of `beliefs`, as logarithms with the largest at 0."""
+
+    def __init__(self, beliefs: Beliefs, *, rates: tuple[float, ...] = RATES, slots: int = SLOTS) -> None:
+        self.beliefs = beliefs
+        self.rates = rates
+        self.slots = slots
+        self.log_weight: Floats = np.full(len(beliefs.mean), -np.inf)
+        self._due = 0.0  # hazard of the rounds since the last births
+        self._weights: Floats | None = None  # of `log_weight`
+
+    @staticmethod
+    def capacity(kinds: int, *, rates: tuple[float, ...] = RATES, slots: int = SLOTS) -> int:
+        """Rows needed."""
+        return kinds * len(rates) + max(slots, kinds)
+
+    def start(self, birth: int) -> None:
+        """One hypothesis that never forgets and one a rate, for every prior."""
+        beliefs = self.beliefs
+        beliefs.count = 0
+        drifting = 0.5 / len(self.rates) if self.rates else 0.0
+        for kind in range(beliefs.priors.count):
+            if self.slots:
+                self._write(kind, birth, 0.0, 0.5 if self.rates else 1.0)
+            for rate in self.rates:
+                self._write(kind, birth, rate, drifting if self.slots else 2 * drifting)
+
+    def _write(self, kind: int, birth: int, rate: float, weight: float) -> None:
+        beliefs = self.beliefs
+        row = beliefs.count
+        beliefs.write(row, kind=kind, birth=birth, rate=rate, noise=float(beliefs.noise[row]))
+        self.log_weight[row] = math.log(weight / beliefs.priors.count)
+        self._weights = None
+
+    # --- weights ------------------------------------------------------------------------------------------------
+
+    def weights(self) -> Floats:
+        """Weights of the rows in use, adding up to 1, shape (n,)."""
+        if self._weights is None:
+            self._weights = np.exp(self.log_weight[: self.beliefs.count])
+            self._weights /= self._weights.sum()
+        return self._weights
+
+    def leader(self) -> int:
+        """The weightiest row."""
+        return int(self.log_weight[: self.beliefs.count].argmax())
+
+    def pass_time(self, rounds: int, now: int) -> None:
+        """Let `rounds` rounds pass, up to round `now`: the world may have changed in each."""
+        self._due = min(self._due + rounds / (now + 1.0), 1.0)
+
+    def update(self, likelihood: Floats, able: Bools | None = None) -> None:
+        """Weigh by the log likelihoods of a reward; hypotheses not `able` keep their share."""
+        log_weight = self.log_weight[: self.beliefs.count]
+        if able is not None:
+            if not able.any():
+                return
+            inside = np.where(able, log_weight, -np.inf)
+            before = np.logaddexp.reduce(inside)
+            likelihood = np.where(able, likelihood, np.logaddexp.reduce(inside + likelihood) - before)
+        log_weight += np.maximum(likelihood, likelihood.item(likelihood.argmax()) - WORST)
+        log_weight -= log_weight.item(log_weight.argmax())
+        self._weights = None
+
+    def kinds(self) -> Floats:
+        """Weight of every prior, shape (kinds,)."""
+        beliefs = self.beliefs
+        kinds = np.bincount(beliefs.kind[: beliefs.count], weights=self.weights(), minlength=beliefs.priors.count)
+        return kinds.astype(np.float64, copy=False)
+
+    # --- births -------------------------------------------------------------------------------------------------
+
+    def prune(self) -> bool:
+        """Give up priors with next to no weight; True if rows have moved."""
+        by_kind = self.kinds()
+        unlikely = (by_kind < UNLIKELY) & (by_kind > 0)
+        if unlikely.any():
+            self._give_up(unlikely)
+        return bool(unlikely.any())
+
+    def renew(self, now: int) -> list[int]:
+        """Let weight move to hypotheses born at round `now`, as much as has become due; gives the rows written over."""
+        hazard = -math.expm1(-self._due)
+        self._due = 0.0
+        if not self.slots or hazard == 0.0:
+            return []
+        by_kind = self.kinds()
+        self._move(hazard, by_kind)
+        rows: list[int] = []
+        for kind in np.argsort(-by_kind)[:2]:
+            if by_kind[kind] >= _BREEDING:
+                rows += self._births(int(kind), hazard * float(by_kind[kind]), now)
+        return rows
+
+    def _give_up(self, unlikely: Bools) -> None:
+        beliefs = self.beliefs
+        rows = np.flatnonzero(~unlikely[beliefs.kind[: beliefs.count]])
+        beliefs.keep(rows)
+        self.log_weight[: len(rows)] = self.log_weight[rows]
+        self.log_weight[len(rows) :] = -np.inf
+        self._weights = None
+
+    def _move(self, hazard: float, by_kind: Floats) -> None:
+        """Take the share `hazard` from all, and give the drifting hypotheses what is theirs of it."""
+        n = self.beliefs.count
+        weights = (1.0 - hazard) * self.weights()  # a new array
+        drifting = self.beliefs.rate[:n] > 0
+        back = hazard * (1.0 - sum(SHARES.values())) / max(len(self.rates), 1)
+        weights[drifting] += back * by_kind[self.beliefs.kind[:n][drifting]]
+        self.log_weight[:n] = np.log(np.maximum(weights, _SMALLEST))
+        self._weights = None
+
+    def _births(self, kind: int, weight: float, now: int) -> list[int]:
+        beliefs, rows = self.beliefs, []
+        for origin, share in SHARES.items():
+            row = self._room(kind)
+            mine = np.where(beliefs.kind[: beliefs.count] == kind, self.log_weight[: beliefs.count], -np.inf)
+            leader = int(mine.argmax())
+            if origin == RESET:
+                beliefs.write(row, kind=kind, birth=now, noise=float(beliefs.noise[leader]), origin=origin)
+            else:
+                wider, shift = (WIDENING, 0.0) if origin == PARTIAL else (0.0, 1.0)
+                beliefs.copy(leader, row, birth=now, breadth=wider, level=shift, origin=origin)
+            self.log_weight[row] = math.log(share * weight)
+            self._weights = None
+            rows.append(row)
+        return rows
+
+    def suspect(self, arm: int, chance: float, now: int) -> int:
+        """A hypothesis born of a surprise: all is as the leader thinks but `arm` and its like; gives the row."""
+        beliefs = self.beliefs
+        row = self._room(int(beliefs.kind[self.leader()]))
+        leader = self.leader()  # never the row freed, which is the least missed
+        beliefs.copy(leader, row, birth=now, breadth=0.0, level=0.0, origin=LOCAL)
+        beliefs.doubt(row, arm)
+        self.log_weight[row] = self.log_weight[leader] + math.log(chance)
+        self._weights = None
+        return row
+
+    def _room(self, kind: int) -> int:
+        """A row to write, freed by merging if need be."""
+        beliefs = self.beliefs
+        n = beliefs.count
+        steady = np.flatnonzero(beliefs.rate[:n] == 0)
+        if len(steady) < max(self.slots, beliefs.priors.count) and n < len(beliefs.mean):
+            return n
+        return self._merge(steady, kind)
+
+    def _merge(self, steady: Ints, kind: int) -> int:
+        """Free the row that is missed least; its weight goes to the heavier neighbour in age, of the same prior."""
+        beliefs = self.beliefs
+        own = steady[beliefs.kind[steady] == kind]
+        order = own[np.argsort(beliefs.birth[own], kind="stable")]
+        if len(order) < 3:
+            others = steady[beliefs.kind[steady] != kind]
+            order = others[np.lexsort((beliefs.birth[others], beliefs.kind[others]))]
+        births, weights = beliefs.birth[order].astype(np.float64), self.weights()[order]
+        width = births[2:] - births[:-2]
+        age = births[-1] - births[1:-1] + 1.0
+        place = int((width / age * (1e-4 + weights[1:-1])).argmin()) + 1
+        heavier = order[place - 1] if weights[place - 1] >= weights[place + 1] else order[place + 1]
+        row = int(order[place])
+        self.log_weight[heavier] = np.logaddexp(self.log_weight[heavier], self.log_weight[row])
+        self._weights = None
+        return row
+
+    # --- state --------------------------------------------------------------------------------------------------
+
+    def export(self) -> dict[str, Any]:
+        """Weights and clock."""
+        return {"log_weight": self.log_weight[: self.beliefs.count].copy(), "due": self._due}
+
+    def load(self, state: states.Reader) -> None:
+        """Inverse of `export`; the beliefs are loaded before."""
+        n = self.beliefs.count
+        self.log_weight[:n] = state.array("log_weight", np.float64, (n,))
+        self.log_weight[n:] = -np.inf
+        self._due = state.number("due")

@@ -1,0 +1,110 @@
+"""How often to look at arms that look worse, in case one of them has become better unseen.
+
+An arm that is played shows its changes by itself. One that is not costs its gap at every look, and a change for the
+better that goes unseen costs its gain in every round. Looking every D rounds costs gap / D + hazard gain D / 2 a round,
+least at D = sqrt(2 gap / (hazard gain)): the rarer hidden changes are, the rarer the looks, and a world that never had
+one is hardly looked at.
+
+symbol  name      meaning
+h       hazard    probability a round of a hidden change: (FIRST + WORTH hidden changes found) / rounds
+G       gain      expected gain if an arm is drawn anew from the prior, E (f - best)+
+D_a     gap       by how much arm a is thought worse than the best
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from driftbandits.policies import state as states
+from driftbandits.policies.auto.priors import SIGNAL, Priors
+from driftbandits.types import Bools, Floats
+
+WORTH = 0.5  # of a hidden change found
+FIRST = 0.02  # hidden changes taken as found before any was
+MOST = 0.2  # of the rounds spent looking
+SURPRISE = 2.5  # standard deviations of the noise above what was expected, for a second look
+AGAIN = 4  # looks in a row
+SECOND = 0.9  # probability of the second look
+_DEVIATION = math.sqrt(SIGNAL)
+
+
+class Vigilance:
+    """When every arm was last looked at, and the probability of looking at it now."""
+
+    def __init__(self, priors: Priors, arms: int) -> None:
+        self.hidden = 0.0  # hidden changes found
+        self.seen: Floats = np.zeros(arms)  # rounds at which the arms, or arms like them, were last told of
+        self._priors = priors
+        self._kind = -1
+        self.doubted = -1  # arm to look at again
+        self._again = 0
+        self._reference = 0.0
+
+    def look(self, arm: int, kind: int, now: int) -> None:
+        """A reward of `arm` was told; arms alike under the likeliest prior count as seen."""
+        if kind != self._kind:
+            self._kind = kind
+            self._crowds = self._priors.crowds(kind)
+        self.seen[self._priors.alike(kind, arm)] = now
+
+    def chance(self, arm: int, now: int) -> float:
+        """Probability that `arm` has changed unseen since it was last looked at."""
+        return min(max((FIRST + WORTH * self.hidden) / (now + 1.0) * (now - float(self.seen[arm])), 1e-4), 0.1)
+
+    def verify(self, arm: int, reward: float, expected: float, best: float, deviation: float) -> None:
+        """Look again at an arm that was surprisingly good: one reward never convinces, four in a row do."""
+        if arm != self.doubted:
+            self._reference, self._again = expected, 0
+        surprising = reward - self._reference > SURPRISE * deviation and reward > best - deviation
+        self._again += 1
+        self.doubted = arm if surprising and self._again < AGAIN else -1
+
+    def law(self, mean: Floats, now: int, mask: Bools | None = None) -> Floats:
+        """Probability of a look at every arm, adding up to at most `MOST`, shape (N,)."""
+        if self._kind < 0:
+            return np.zeros(len(mean))
+        best = float(mean.max() if mask is None else mean[mask].max())
+        hazard = (FIRST + WORTH * self.hidden) / (now + 1.0)
+        gaps = np.maximum(best - mean, 0.1 * _DEVIATION)
+        rate = hazard * _expected_gain(best) / gaps * (now - self.seen) / self._crowds
+        if mask is not None:
+            rate = rate * mask
+        total = float(rate.sum())
+        if total > MOST:
+            rate *= MOST / total
+        if self.doubted >= 0 and (mask is None or mask[self.doubted]):
+            rate *= 1.0 - SECOND
+            rate[self.doubted] += SECOND
+        return np.asarray(rate)
+
+    def export(self) -> dict[str, Any]:
+        """Rounds and count."""
+        return {
+            "hidden": self.hidden,
+            "seen": self.seen.copy(),
+            "kind": self._kind,
+            "doubted": self.doubted,
+            "again": self._again,
+            "reference": self._reference,
+        }
+
+    def load(self, state: states.Reader) -> None:
+        """Inverse of `export`."""
+        self.hidden = state.number("hidden")
+        self.seen = state.array("seen", np.float64, self.seen.shape)
+        self._kind = state.integer("kind", low=-1, high=self._priors.count - 1)
+        self.doubted = state.integer("doubted", low=-1, high=len(self.seen) - 1)
+        self._again = state.integer("again")
+        self._reference = state.number("reference")
+        if self._kind >= 0:
+            self._crowds = self._priors.crowds(self._kind)
+
+
+def _expected_gain(best: float) -> float:
+    """E (f - best)+ for f normal with mean 0 and the prior's variance."""
+    z = best / _DEVIATION
+    tail = 0.5 * math.erfc(z / math.sqrt(2.0))
+    return max(_DEVIATION * (math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi) - z * tail), 0.0)

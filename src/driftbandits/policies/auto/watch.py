@@ -1,0 +1,116 @@
+"""Says when the world has changed: the weight has left the hypotheses born before the last change.
+
+A reward seldom decides it alone, and a wild one never does: it counts by at most `mixture.WORST` nats.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from driftbandits.policies import state as states
+from driftbandits.policies.auto.beliefs import Beliefs
+from driftbandits.policies.auto.mixture import LEVEL_SHIFT, LOCAL, PARTIAL, RESET
+from driftbandits.policies.auto.priors import SIGNAL
+from driftbandits.types import Bools, Floats, Ints
+
+ODDS = 1e4  # of a change, against none since the last one
+SETTLED = 0.9  # weight of all but the fresh hypotheses while what is believed is kept for comparison
+_KNOWN = 0.25 * SIGNAL  # variance below which a hypothesis knows an arm
+_SURE = 2.0  # standard deviations by which an arm must differ to have moved
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A change: the hypothesis that explains it, and what it says. Rewards are on the internal scale."""
+
+    birth: int
+    odds: float
+    moved: Ints
+    before: Floats
+    after: Floats
+    hidden: bool  # the arm thought best has not moved
+    forgot: str
+
+
+class Watch:
+    """Compares the weight of hypotheses born after round `regime` with that of the steady ones born before."""
+
+    def __init__(self, beliefs: Beliefs, arms: int) -> None:
+        self.regime = 0
+        self.epoch = 0
+        self.before: Floats = np.zeros(arms)
+        self._beliefs = beliefs
+
+    def settle(self, weights: Floats, mean: Floats) -> None:
+        """Keep what is believed now, unless it is hypotheses of a change not yet found that believe it."""
+        if float(weights[self._fresh(len(weights))].sum()) < 1.0 - SETTLED:
+            self.before = mean
+
+    def _fresh(self, count: int) -> Bools:
+        return np.asarray(self._beliefs.birth[:count] > self.regime)
+
+    def look(self, weights: Floats, now: int) -> Found | None:
+        """The change that the weights show, if they do; everything born until `now` is then old.
+
+        Drifting hypotheses say nothing about it: they are neither before a change nor after. But they must not lead.
+        """
+        beliefs = self._beliefs
+        leader = int(weights.argmax())
+        if beliefs.birth[leader] <= self.regime:
+            return None
+        fresh = self._fresh(len(weights))
+        new = float(weights[fresh].sum())
+        old = float(weights[~fresh & (beliefs.rate[: len(weights)] == 0)].sum())
+        if new < 0.5 or new < ODDS * old:
+            return None
+        found = self._describe(leader, new / max(old, 1e-300))
+        self.regime = now
+        self.epoch += 1
+        return found
+
+    def _describe(self, row: int, odds: float) -> Found:
+        beliefs = self._beliefs
+        mean, variance = reading(beliefs, row)
+        difference = np.abs(mean - self.before)
+        known = variance < _KNOWN
+        moved = known & (difference > _SURE * np.sqrt(variance) + 0.1 * math.sqrt(SIGNAL))
+        best = int(self.before.argmax())
+        arms = np.flatnonzero(moved)
+        origin, birth = int(beliefs.origin[row]), int(beliefs.birth[row])
+        forgot = {
+            RESET: f"all rewards before round {birth}",
+            LEVEL_SHIFT: f"the level of all rewards before round {birth}, not their differences",
+            LOCAL: "what it knew of the arms that moved",
+        }.get(origin, f"part of what rewards before round {birth} said")
+        return Found(
+            birth=birth,
+            odds=odds,
+            moved=arms,
+            before=self.before[arms],
+            after=mean[arms],
+            hidden=bool(known[best] and not moved[best] and origin in (PARTIAL, LOCAL)),
+            forgot=forgot,
+        )
+
+    def export(self) -> dict[str, Any]:
+        """Rounds and beliefs compared with."""
+        return {"regime": self.regime, "epoch": self.epoch, "before": self.before.copy()}
+
+    def load(self, state: states.Reader, *, rounds: int) -> None:
+        """Inverse of `export`."""
+        self.regime = state.integer("regime", high=rounds)
+        self.epoch = state.integer("epoch")
+        self.before = state.array("before", np.float64, self.before.shape)
+
+
+def reading(beliefs: Beliefs, row: int) -> tuple[Floats, Floats]:
+    """Mean and variance of every arm's reward under one hypothesis, each (N,)."""
+    covariance, rows = beliefs.covariance(row), beliefs.priors.rows
+    if rows is None:
+        return beliefs.mean[row].copy(), np.maximum(np.diagonal(covariance), 0.0)
+    read = rows[beliefs.kind[row]]
+    return read @ beliefs.mean[row], np.maximum(np.einsum("ar,rs,as->a", read, covariance, read, optimize=True), 0.0)
