@@ -146,7 +146,7 @@ class Beliefs:
                 recent = self.recent[:n, :k]
                 explained += np.matmul((np.matmul(recent, read[:, :, None]))[:, None, :, 0], recent)[:, 0]
         column -= self.fade[:n, None] * explained
-        return column
+        return np.asarray(column)
 
     def at(self, coordinates: Floats, arm: int) -> Floats:
         """What (n, R) coordinates say of `arm`, shape (n,)."""

@@ -186,7 +186,7 @@ class Mixture:
             order = others[np.lexsort((beliefs.birth[others], beliefs.kind[others]))]
         births, weights = beliefs.birth[order].astype(np.float64), self.weights()[order]
         width = births[2:] - births[:-2]
-        age = births[-1] - births[1:-1] + 1.0
+        age = births.max() - births[1:-1] + 1.0
         place = int((width / age * (1e-4 + weights[1:-1])).argmin()) + 1
         heavier = order[place - 1] if weights[place - 1] >= weights[place + 1] else order[place + 1]
         row = int(order[place])

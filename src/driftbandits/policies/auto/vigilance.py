@@ -6,7 +6,7 @@ least at D = sqrt(2 gap / (hazard gain)): the rarer hidden changes are, the rare
 one is hardly looked at.
 
 symbol  name      meaning
-h       hazard    probability a round of a hidden change: (FIRST + WORTH hidden changes found) / rounds
+h       hazard    probability a round of a hidden change: (FIRST + WORTH hidden changes found, at most 1) / rounds
 G       gain      expected gain if an arm is drawn anew from the prior, E (f - best)+
 D_a     gap       by how much arm a is thought worse than the best
 """
@@ -19,16 +19,16 @@ from typing import Any
 import numpy as np
 
 from driftbandits.policies import state as states
-from driftbandits.policies.auto.priors import SIGNAL, Priors
+from driftbandits.policies.auto.priors import LEVEL, SIGNAL, Priors
 from driftbandits.types import Bools, Floats
 
 WORTH = 0.5  # of a hidden change found
-FIRST = 0.02  # hidden changes taken as found before any was
+FIRST = 0.01  # hidden changes taken as found before any was
 MOST = 0.2  # of the rounds spent looking
 SURPRISE = 2.5  # standard deviations of the noise above what was expected, for a second look
 AGAIN = 4  # looks in a row
 SECOND = 0.9  # probability of the second look
-_DEVIATION = math.sqrt(SIGNAL)
+_DEVIATION = math.sqrt(SIGNAL + LEVEL)
 
 
 class Vigilance:
@@ -50,9 +50,12 @@ class Vigilance:
             self._crowds = self._priors.crowds(kind)
         self.seen[self._priors.alike(kind, arm)] = now
 
+    def _hazard(self, now: int) -> float:
+        return (FIRST + min(WORTH * self.hidden, 1.0)) / (now + 1.0)
+
     def chance(self, arm: int, now: int) -> float:
         """Probability that `arm` has changed unseen since it was last looked at."""
-        return min(max((FIRST + WORTH * self.hidden) / (now + 1.0) * (now - float(self.seen[arm])), 1e-4), 0.1)
+        return min(max(self._hazard(now) * (now - float(self.seen[arm])), 1e-4), 0.1)
 
     def verify(self, arm: int, reward: float, expected: float, best: float, deviation: float) -> None:
         """Look again at an arm that was surprisingly good: one reward never convinces, four in a row do."""
@@ -67,7 +70,7 @@ class Vigilance:
         if self._kind < 0:
             return np.zeros(len(mean))
         best = float(mean.max() if mask is None else mean[mask].max())
-        hazard = (FIRST + WORTH * self.hidden) / (now + 1.0)
+        hazard = self._hazard(now)
         gaps = np.maximum(best - mean, 0.1 * _DEVIATION)
         rate = hazard * _expected_gain(best) / gaps * (now - self.seen) / self._crowds
         if mask is not None:
