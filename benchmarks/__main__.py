@@ -10,7 +10,7 @@ import importlib
 
 from threadpoolctl import threadpool_limits
 
-NAMES = ("design", "features", "simulation", "policies", "neural", "runner")
+NAMES = ("design", "features", "simulation", "policies", "autobandit", "neural", "runner")
 
 
 def main() -> None:

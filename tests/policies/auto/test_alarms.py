@@ -1,0 +1,49 @@
+"""How often AutoBandit finds changes that are none, and that it finds those that are. All seeds are fixed."""
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process.kernels import RBF
+
+from driftbandits import ArmSet, AutoBandit
+
+pytestmark = pytest.mark.statistical
+
+
+def smooth_world(seed, size=20):
+    """Arms of the unit square and a reward function that their kernel may have, largest 0.8."""
+    rng = np.random.default_rng(seed)
+    arms = ArmSet(rng.random((size, 2)), RBF(0.3))
+    means = arms.features @ rng.standard_normal(arms.rank)
+    return arms, means * 0.8 / np.abs(means).max(), rng
+
+
+def play(policy, means, rng, rounds):
+    for _ in range(rounds):
+        choice = policy.ask()
+        policy.tell(choice.id, float(np.clip(means[choice.arm] + 0.1 * rng.standard_normal(), -1, 1)))
+
+
+def test_few_false_alarms():
+    """At most one record in 12 stationary runs of 1,500 rounds.
+
+    Measured on other seeds: none in 24 runs, so below 0.12 a run with 95 % confidence; at 0.02 a run a correct program
+    would fail with probability 0.02 on seeds drawn anew.
+    """
+    records = 0
+    for seed in range(12):
+        arms, means, rng = smooth_world(seed)
+        policy = AutoBandit(arms, seed=seed)
+        play(policy, means, rng, 1500)
+        records += len(policy.changes)
+    assert records <= 1
+
+
+def test_a_flip_is_found_soon():
+    """Within 60 rounds, in each of 10 runs; measured on other seeds: all of 24 within 39, half of them within 8."""
+    for seed in range(10):
+        arms, means, rng = smooth_world(100 + seed)
+        policy = AutoBandit(arms, seed=seed)
+        play(policy, means, rng, 300)
+        early = len(policy.changes)
+        play(policy, -means, rng, 60)
+        assert len(policy.changes) > early
