@@ -39,11 +39,18 @@ def test_few_false_alarms():
 
 
 def test_a_flip_is_found_soon():
-    """Within 60 rounds, in each of 10 runs; measured on other seeds: all of 24 within 39, half of them within 8."""
+    """In all of 10 runs within 150 rounds, in at least 9 within 60.
+
+    Measured on other seeds: all of 24 within 39, half of them within 8; so a later one has a rate below 0.12 with 95 %
+    confidence, and at 0.02 a run a correct program would fail with probability 0.02 on seeds drawn anew.
+    """
+    delays = []
     for seed in range(10):
         arms, means, rng = smooth_world(100 + seed)
         policy = AutoBandit(arms, seed=seed)
         play(policy, means, rng, 300)
-        early = len(policy.changes)
-        play(policy, -means, rng, 60)
-        assert len(policy.changes) > early
+        while not policy.changes or policy.changes[-1].round <= 300:
+            play(policy, -means, rng, 1)
+            assert policy.rounds <= 450
+        delays.append(policy.rounds - 300)
+    assert sum(delay <= 60 for delay in delays) >= 9

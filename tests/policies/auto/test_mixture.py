@@ -225,7 +225,8 @@ def test_making_room_for_one_prior_from_another_divides_by_no_zero():
     mixture._room(0)
 
 
-def test_giving_up_a_prior_leaves_the_rest_in_proportion():
+def test_giving_up_a_prior_leaves_the_rest_in_proportion(monkeypatch):
+    monkeypatch.setattr(module, "UNLIKELY", 1e-12)
     priors = Priors(line(), auto=True, rank=100)
     beliefs, mixture = exact(priors, RATES, noise=NOISE)
     weigh(beliefs, mixture, some_rewards(10, 10))

@@ -100,6 +100,17 @@ def test_beliefs_of_a_change_not_yet_found_are_not_kept_for_comparison():
     assert (watch.before == 0).all()
 
 
+@pytest.mark.xfail(
+    strict=True, reason="`before` begins as zeros, and stays so while early births have a tenth of the weight"
+)
+def test_rewards_never_settled_are_not_said_to_have_been_zero():
+    """With kernel="given", 6 of 12 stationary runs have settled nothing after 250 rounds."""
+    watch = after_a_change(-BASE)
+    fresh = Watch(watch._beliefs, SIZE)
+    found = fresh.look(np.array([1e-9, 1.0]), 130)
+    np.testing.assert_allclose(found.before, BASE[found.moved], atol=0.05)
+
+
 def test_reading_in_features_is_reading_in_arms():
     points = np.tile([[0.0], [0.3], [1.0]], (3, 1))
     priors = given(ArmSet(points, {"name": "rbf", "length_scale": 0.3}))
