@@ -6,7 +6,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: test lint types contracts pytest test-core coverage reproduce compare suite bench tune clean
+.PHONY: test lint types contracts pytest test-core coverage reproduce compare suite autobandit bench tune clean
 
 test: lint types contracts pytest test-core
 
@@ -54,6 +54,10 @@ compare: .venv/ready
 
 suite: .venv/ready
 	$(BIN)/driftbandits reproduce suite real --resume --out results/suite
+
+# AutoBandit and what it is judged by: baselines tuned for every world and told kernel and noise; table and figure.
+autobandit: .venv/ready
+	$(BIN)/driftbandits reproduce yardstick real --resume --out results/autobandit
 
 bench: .venv/ready
 	$(BIN)/python -m benchmarks

@@ -149,6 +149,7 @@ def test_a_mistake_ends_in_one_message_that_names_the_cure(cli, folder, argument
         (("tune",), "study"),
         (("tune", "constant"), "constants"),
         (("tune", "constants", "OPKB"), "labels are for comparison"),
+        (("tune", "oracles", "--storage", "sqlite://"), "not in a storage"),
         (("list", "polices"), "policies"),
         (("bench", "--rounds", "0"), "--rounds"),
     ],

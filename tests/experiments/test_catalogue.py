@@ -16,11 +16,12 @@ from driftbandits.experiments.catalogue import (
     quick,
 )
 from driftbandits.experiments.growth import LONG, ROUNDS, SEGMENTS, SWEEPS, quick_sweep
+from driftbandits.experiments.real import is_real
 from driftbandits.experiments.specs import EVALUATION_SEEDS, TUNING_SEEDS, Cell, PolicySpec, cells_of
 from driftbandits.experiments.suite import DIMENSIONS, JUDGED, WORLDS
 from driftbandits.experiments.tuned import tuned_spec
 
-SYNTHETIC = {name: e for name, e in EXPERIMENTS.items() if not name.startswith("real/")}
+SYNTHETIC = {name: e for name, e in EXPERIMENTS.items() if not is_real(e)}
 NEURAL = {"AdaOPNN", "OPNN", "NeuralUCB", "SlidingWindowNeuralUCB"}
 
 

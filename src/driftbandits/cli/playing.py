@@ -23,8 +23,9 @@ from driftbandits.experiments.cells import CellResult
 from driftbandits.experiments.claims import Claim, check_claims, claims_markdown
 from driftbandits.experiments.engines import Engine
 from driftbandits.experiments.growth import SWEEPS, Sweep
+from driftbandits.experiments.judging import Judgement, Verdict, judge, judgement_markdown
 from driftbandits.experiments.progress import progress_bar
-from driftbandits.experiments.real import REAL, reference_table
+from driftbandits.experiments.real import is_real, reference_table
 from driftbandits.experiments.results import Results, as_markdown, collect
 from driftbandits.experiments.runner import run_cells
 from driftbandits.experiments.specs import Cell, Experiment, cells_of
@@ -37,10 +38,14 @@ SHOWN = ("command", "mode", "wall_seconds", "jobs", "engine", "version", "commit
 
 @dataclass(frozen=True)
 class Written:
-    """What a command has written and will print; `claims` are those that something was played for."""
+    """What a command has written and will print; `claims` are those that something was played for.
+
+    `judgement` is that of AutoBandit, None where it has played no world of its yardstick.
+    """
 
     results: Results
     claims: tuple[Claim, ...]
+    judgement: Judgement | None
     files: dict[str, str]
 
 
@@ -75,11 +80,13 @@ def write_outputs(record: Record, out: Path) -> Written:
     results = collect(record.experiments, _finished(record, out))
     sweeps = sweeps_of(record.experiments)
     claims = tuple(c for c in check_claims(results, sweeps=_without_guests(sweeps)) if c.verdict != "not run")
-    real = [experiment for experiment in record.experiments if experiment.id in REAL]
+    real = [experiment for experiment in record.experiments if is_real(experiment)]
     references = reference_table(real) if real else None
+    judged = judge(results.cells, references=references)
+    judgement = judged if len(judged.worlds) else None
     about = {name: record.about[name] for name in SHOWN if record.about.get(name) is not None}
     try:
-        names = _write_tables(results, claims, references, out)
+        names = _write_tables(results, claims, references, judgement, out)
         report = write_report(results, out=out, title=record.title, sweeps=sweeps, about=about, references=references)
     except OSError as error:
         reason = error.strerror or error
@@ -87,10 +94,16 @@ def write_outputs(record: Record, out: Path) -> Written:
             f"cannot write to {out}: {reason}; the finished runs are safe there: put that right, then run "
             f"driftbandits report {out}"
         ) from None
-    return Written(results, claims, {report.name: str(report), **{name: str(out / name) for name in names}})
+    return Written(results, claims, judgement, {report.name: str(report), **{name: str(out / name) for name in names}})
 
 
-def _write_tables(results: Results, claims: Sequence[Claim], references: pd.DataFrame | None, out: Path) -> list[str]:
+def _write_tables(
+    results: Results,
+    claims: Sequence[Claim],
+    references: pd.DataFrame | None,
+    judgement: Judgement | None,
+    out: Path,
+) -> list[str]:
     """Write every table, and give the names of the files."""
     results.cells.to_parquet(out / "cells.parquet")
     results.curves.to_parquet(out / "curves.parquet")
@@ -99,6 +112,8 @@ def _write_tables(results: Results, claims: Sequence[Claim], references: pd.Data
     texts = {
         "claims.md": claims_markdown(claims) if claims else "",
         "references.csv": "" if references is None else references.to_csv(index=False),
+        "yardstick.md": "" if judgement is None else judgement_markdown(judgement),
+        "yardstick.csv": "" if judgement is None else judgement.worlds.to_csv(index=False),
     }
     for name, text in texts.items():
         if text:
@@ -118,6 +133,7 @@ def print_outputs(written: Written, record: Record, *, as_json: bool) -> None:
                 "seconds": record.about.get("wall_seconds"),
                 "summary": json.loads(written.results.summary.to_json(orient="records")),
                 "claims": [_plain({"verdict": c.verdict, **dataclasses.asdict(c)}) for c in written.claims],
+                "targets": [_plain({"status": v.status, **dataclasses.asdict(v)}) for v in _verdicts(written)],
                 "files": written.files,
             }
         )
@@ -125,7 +141,13 @@ def print_outputs(written: Written, record: Record, *, as_json: bool) -> None:
     typer.echo(as_markdown(written.results.summary))
     if written.claims:
         typer.echo(claims_markdown(written.claims))
+    if written.judgement is not None:
+        typer.echo(judgement_markdown(written.judgement))
     say(f"{len(written.results.cells)} runs: {', '.join(written.files.values())}")
+
+
+def _verdicts(written: Written) -> tuple[Verdict, ...]:
+    return () if written.judgement is None else written.judgement.verdicts
 
 
 def sweeps_of(experiments: Sequence[Experiment]) -> tuple[Sweep, ...]:

@@ -19,6 +19,7 @@ from driftbandits.experiments.real import REAL
 from driftbandits.experiments.specs import EVALUATION_SEEDS, Experiment, PolicySpec
 from driftbandits.experiments.suite import SUITE
 from driftbandits.experiments.tuned import tuned_spec, tuned_specs
+from driftbandits.experiments.yardstick import YARDSTICK
 
 HORIZON = 10_000
 FIFTY = tuple(range(50))  # the paper's seeds for the stationary bandit
@@ -172,6 +173,7 @@ GROUPS: dict[str, dict[str, Experiment]] = {
     "comparison": COMPARISON,
     "suite": SUITE,
     "real": REAL,
+    "yardstick": YARDSTICK,
     "five": FIVE,
 }
 EXPERIMENTS: dict[str, Experiment] = {name: e for group in GROUPS.values() for name, e in group.items()}

@@ -10,12 +10,14 @@ import pandas as pd
 
 from driftbandits import datasets
 from driftbandits.errors import InputError
+from driftbandits.experiments.auto import AUTO
 from driftbandits.experiments.build import REAL_PREFIX, build_world
 from driftbandits.experiments.specs import Experiment, PolicySpec
 from driftbandits.experiments.tuned import tuned_spec
 
 JUDGED = ("GPUCB", "SW-GPUCB", "WGPUCB", "TV-GP-UCB", "GPUCB+MASTER", "D-UCB (plain)", "GLR-klUCB (plain)", "Uniform")
 POLICIES = (
+    *AUTO,
     PolicySpec("ADA-OPKB", "AdaOPKB"),
     PolicySpec("ADA-OPKB (published)", "AdaOPKB", {"constants": "published", "variant": "published"}),
     *(PolicySpec(label, (found := tuned_spec(label, 2)).name, found.settings) for label in JUDGED),
@@ -49,6 +51,11 @@ REAL: dict[str, Experiment] = {
 }
 
 
+def is_real(experiment: Experiment) -> bool:
+    """Whether it is one of these, or one of the yardstick on the same series."""
+    return experiment.id.removeprefix("yardstick/") in REAL
+
+
 def reference_table(experiments: list[Experiment]) -> pd.DataFrame:
     """By how much less than the best of every round each reference earns, one row a replicate and reference.
 
@@ -56,7 +63,7 @@ def reference_table(experiments: list[Experiment]) -> pd.DataFrame:
     """
     rows = []
     for experiment in experiments:
-        if experiment.id not in REAL:
+        if not is_real(experiment):
             raise InputError(f"{experiment.id!r} is not made from real data; known: {', '.join(REAL)}")
         for seed in experiment.seeds:
             world = build_world(experiment.environment, experiment.settings, seed)

@@ -13,6 +13,7 @@ from driftbandits.report.real import real_blocks
 from driftbandits.report.suite import STEPS, suite_blocks
 from driftbandits.report.sweeps import growth_blocks
 from driftbandits.report.worlds import experiment_block
+from driftbandits.report.yardstick import yardstick_blocks
 
 FIGURES = {"switching/1": "1a", "switching/2": "1b", "cosine/stationary": "2a", "cosine/slow": "2b"}
 DIMENSIONS = (3, 2)
@@ -47,6 +48,11 @@ LEADS = {
         "their standard errors are too small. Turnover is the share of rounds in which another arm was played than in "
         "the round before.",
     ),
+    "yardstick": (
+        "What AutoBandit, with one setting and told nothing, is judged by. “Tuned here” are settings found for that "
+        "very world on tuning seeds, “one setting” those found over all worlds; both are told kernel and noise. "
+        "On real series nobody knows the noise, and all baselines take it for a tenth of half the reward range.",
+    ),
     "five": ("The neural policies with the five weight matrices of the authors’ code, where the text has three.",),
     "own": (),
 }
@@ -72,6 +78,7 @@ def make_chapters(desk: Desk, sweeps: Sequence[Sweep]) -> list[Section]:
         ),
         Section("suite", "A wider suite of worlds", LEADS["suite"], tuple(suite_blocks(desk, groups["suite"]))),
         Section("real", "Real data", LEADS["real"], tuple(real_blocks(desk, groups["real"]))),
+        Section("yardstick", "AutoBandit and its yardstick", LEADS["yardstick"], _yardstick(desk, groups["yardstick"])),
         Section("five", "Five weight matrices", LEADS["five"], _plain(desk, groups["five"])),
         Section("own", "Experiments of your own", LEADS["own"], _plain(desk, groups["own"])),
     ]
@@ -84,7 +91,17 @@ def sort_experiments(experiments: Sequence[Experiment], sweeps: Sequence[Sweep])
     >>> sort_experiments([Experiment("mine", "Mine", "switching/1", {}, ())], ())["own"][0].id
     'mine'
     """
-    names = ("figures", *(f"d{d}" for d in DIMENSIONS), "growth", "comparison", "suite", "real", "five", "own")
+    names = (
+        "figures",
+        *(f"d{d}" for d in DIMENSIONS),
+        "growth",
+        "comparison",
+        "suite",
+        "real",
+        "yardstick",
+        "five",
+        "own",
+    )
     groups: dict[str, list[Experiment]] = {name: [] for name in names}
     swept = {e.id for sweep in sweeps for e in sweep.experiments}
     for experiment in experiments:
@@ -102,12 +119,16 @@ def _chapter_of(name: str, swept: set[str]) -> str:
     if name in FIVE:
         return "five"
     first = name.partition("/")[0]
-    return first if first in ("comparison", "suite", "real") else "own"
+    return first if first in ("comparison", "suite", "real", "yardstick") else "own"
 
 
 def _figures(desk: Desk, experiments: Sequence[Experiment]) -> tuple[Block, ...]:
     begun = sorted(desk.begun(experiments), key=lambda e: FIGURES[e.id])
     return tuple(experiment_block(desk, e, title=f"Figure {FIGURES[e.id]}. {e.title}") for e in begun)
+
+
+def _yardstick(desk: Desk, experiments: Sequence[Experiment]) -> tuple[Block, ...]:
+    return tuple(yardstick_blocks(desk, experiments)) if experiments else ()
 
 
 def _growth(desk: Desk, experiments: Sequence[Experiment], sweeps: Sequence[Sweep]) -> tuple[Block, ...]:

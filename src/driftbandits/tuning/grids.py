@@ -50,22 +50,24 @@ def _master() -> tuple[dict[str, Any], ...]:
     )
 
 
-ONE_MORE: Rungs = ((99, 1), (2, 2))  # all points on one seed, the best two on one more
-TWO_MORE: Rungs = ((99, 1), (3, 3))
+# All points play one seed; the best of baselines that came near the best baseline play more.
+ONE: Rungs = ((99, 1),)
+ONE_MORE: Rungs = ((99, 1), (2, 2))
+TWO_MORE: Rungs = ((99, 1), (2, 3))
 GRIDS: dict[str, Grid] = {
     "SW-GPUCB": Grid(
         "SlidingWindowGPUCB",
         _product(window=MEMORIES, beta=(0.6, 0.7, 0.85, 1.2)),
-        single=((99, 1), (5, 3)),
-        tuned=((99, 1), (7, 3), (3, 6)),
+        single=((99, 1), (4, 3)),
+        tuned=((99, 1), (6, 3), (2, 6)),
     ),
-    "WGPUCB": Grid("WeightedGPUCB", _weighted(), single=ONE_MORE, tuned=((99, 1), (4, 3))),
+    "WGPUCB": Grid("WeightedGPUCB", _weighted(), single=ONE_MORE, tuned=((99, 1), (3, 3))),
     "TV-GP-UCB": Grid(
         "TimeVaryingGPUCB", _product(rate=(1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2), beta=(0.6, 0.75)), single=TWO_MORE
     ),
     "ET-GP-UCB": Grid("EventTriggeredGPUCB", _product(confidence=(0.001, 0.05), beta=(0.6, 0.75)), single=TWO_MORE),
-    "GPUCB+MASTER": Grid("Master", _master(), single=ONE_MORE),
-    "GLR-klUCB": Grid("GLRklUCB", _product(scale=(0.25, 0.45, 0.8), exploration=(0.02, 0.08)), single=ONE_MORE),
-    "GPUCB": Grid("GPUCB", _product(beta=(0.6, 0.7, 0.85, 1.2)), single=ONE_MORE, tuned=((99, 1), (2, 3))),
-    "R-GPUCB": Grid("RestartGPUCB", _product(period=(400, 1_000, 2_500), beta=(0.6, 0.75)), single=ONE_MORE),
+    "GPUCB+MASTER": Grid("Master", _master(), single=ONE),
+    "GLR-klUCB": Grid("GLRklUCB", _product(scale=(0.25, 0.45, 0.8), exploration=(0.02, 0.08)), single=ONE),
+    "GPUCB": Grid("GPUCB", _product(beta=(0.6, 0.7, 0.85, 1.2)), single=ONE_MORE, tuned=((99, 3),)),
+    "R-GPUCB": Grid("RestartGPUCB", _product(period=(400, 1_000, 2_500), beta=(0.6, 0.75)), single=TWO_MORE),
 }

@@ -1,0 +1,246 @@
+"""AutoBandit against its yardstick: one row a world, losses first, and a verdict on every target set beforehand.
+
+Policies are compared in a world by their mean final regret over the seeds that all of them have played there; world and
+noise are the same for all. Worlds without such a seed are left out, and every verdict says how many worlds it is of.
+Ratios over worlds are geometric means. The best single setting is the baseline with the least geometric mean over the
+same worlds, so it is chosen on the seeds it is judged on, in its favour.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from driftbandits.experiments.auto import LABEL
+from driftbandits.experiments.oracles import HERE, ONE
+from driftbandits.experiments.yardstick import PAPER, PREFIX, SERIES
+
+WINDOW, DISCOUNT, GPUCB = f"SW-GPUCB{HERE}", f"WGPUCB{HERE}", f"GPUCB{HERE}"
+ADA_OPKB = "ADA-OPKB"
+STILL = "stationary/"
+FIXED = "fixed"  # the reference table's name for the best fixed arm
+# Set before anything was played.
+MOST_OF_WINDOW = 0.70
+MOST_OF_DISCOUNT = 0.75
+MOST_OF_SINGLE = 0.5
+MOST_LOST = 1.5
+MOST_STILL = 2.5
+MOST_OF_ADA_OPKB = 0.2
+MOST_FALSE_ALARMS = 0.1
+COLUMNS = (
+    "world",
+    "seeds",
+    "regret",
+    "standard_error",
+    "window",
+    "discount",
+    "single",
+    "gpucb",
+    "over_window",
+    "over_discount",
+    "over_single",
+    "over_gpucb",
+)
+Status = Literal["met", "not met", "not played", "reported"]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One target: what was measured, the most it may be (NaN where it is only reported), and what it is taken over."""
+
+    target: str
+    value: float
+    limit: float
+    note: str
+
+    @property
+    def status(self) -> Status:
+        """Whether it is met."""
+        if math.isnan(self.value):
+            return "not played"
+        if math.isnan(self.limit):
+            return "reported"
+        return "met" if self.value <= self.limit else "not met"
+
+
+@dataclass(frozen=True, eq=False)  # tables have no single truth value to compare by
+class Judgement:
+    """What became of the targets.
+
+    `worlds` has the COLUMNS, the world with the largest regret over the tuned window first; `single` names the best
+    single setting, empty where none was played.
+    """
+
+    worlds: pd.DataFrame
+    single: str
+    verdicts: tuple[Verdict, ...]
+
+
+def judge(cells: pd.DataFrame, *, references: pd.DataFrame | None = None, subject: str = LABEL) -> Judgement:
+    """Judge the policy called `subject` by the cells of results; `references` is that of `real.reference_table`."""
+    regrets = _shared(cells, subject)
+    suite = regrets[regrets["experiment"].map(_in_suite).astype(bool)]
+    means = suite.pivot_table(index="experiment", columns="policy", values="regret", sort=False)
+    single = best_single(means)
+    worlds = world_table(suite, means, single=single, subject=subject)
+    verdicts = (
+        *_over_worlds(worlds, single),
+        *_on_paper(regrets, subject),
+        _false_alarms(cells, subject),
+        *_on_series(regrets, references, subject),
+    )
+    return Judgement(worlds, single, verdicts)
+
+
+def _in_suite(experiment: str) -> bool:
+    return experiment.startswith(PREFIX) and not experiment.startswith((PAPER, SERIES))
+
+
+def _shared(cells: pd.DataFrame, subject: str) -> pd.DataFrame:
+    """Runs of the yardstick on seeds that every policy of the experiment has played, the subject among them."""
+    here = cells[cells["experiment"].str.startswith(PREFIX)]
+    kept = []
+    for _, group in here.groupby("experiment", sort=False):
+        policies = group["policy"].nunique()
+        whole = group.groupby("seed")["policy"].transform("nunique") == policies
+        if subject in set(group["policy"]):
+            kept.append(group[whole])
+    return pd.concat(kept) if kept else here.iloc[:0]
+
+
+def best_single(means: pd.DataFrame) -> str:
+    """The baseline whose one setting has the least geometric mean regret over these worlds.
+
+    >>> best_single(pd.DataFrame({"A (one setting)": [1.0, 9.0], "B (one setting)": [4.0, 4.0], "C": [1.0, 1.0]}))
+    'A (one setting)'
+    """
+    singles = means[[name for name in means.columns if str(name).endswith(ONE)]].dropna(axis=1)
+    return "" if singles.empty else str(np.log(singles).mean().idxmin())
+
+
+def world_table(cells: pd.DataFrame, means: pd.DataFrame, *, single: str, subject: str) -> pd.DataFrame:
+    """One row a world, the worst against the tuned window first."""
+    rows = []
+    for name, world in means.iterrows():
+        own = cells.loc[(cells["experiment"] == name) & (cells["policy"] == subject), "regret"]
+        rivals = {
+            "window": world.get(WINDOW, math.nan),
+            "discount": world.get(DISCOUNT, math.nan),
+            "single": world.get(single, math.nan),
+            "gpucb": world.get(GPUCB, math.nan),
+        }
+        rows.append(
+            {
+                "world": str(name).removeprefix(PREFIX),
+                "seeds": len(own),
+                "regret": own.mean(),
+                "standard_error": own.sem(),
+                **rivals,
+                **{f"over_{rival}": own.mean() / regret for rival, regret in rivals.items()},
+            }
+        )
+    table = pd.DataFrame(rows, columns=list(COLUMNS)).astype(dict.fromkeys(COLUMNS[2:], float))
+    return table.sort_values("over_window", ascending=False, kind="stable", ignore_index=True)
+
+
+def _over_worlds(worlds: pd.DataFrame, single: str) -> list[Verdict]:
+    still = worlds["world"].str.startswith(STILL)
+    every = f"geometric mean over {len(worlds)} worlds"
+    return [
+        Verdict("over the window tuned in each world", _typical(worlds["over_window"]), MOST_OF_WINDOW, every),
+        Verdict("over the discount tuned in each world", _typical(worlds["over_discount"]), MOST_OF_DISCOUNT, every),
+        Verdict(
+            "over the best single setting of any baseline",
+            _typical(worlds["over_single"]),
+            MOST_OF_SINGLE,
+            f"{every}; {single or 'none'}",
+        ),
+        _worst("worst world with changes, over the tuned window", worlds[~still], "over_window", MOST_LOST),
+        _worst("worst stationary world, over GP-UCB tuned there", worlds[still], "over_gpucb", MOST_STILL),
+    ]
+
+
+def _typical(ratios: pd.Series[float]) -> float:
+    return float(np.exp(np.log(ratios).mean())) if len(ratios) else math.nan
+
+
+def _worst(target: str, table: pd.DataFrame, column: str, limit: float) -> Verdict:
+    largest = table.dropna(subset=[column]).nlargest(1, column).to_dict("records")
+    if not largest:
+        return Verdict(target, math.nan, limit, "no such world")
+    return Verdict(target, float(largest[0][column]), limit, f"{largest[0]['world']}, of {len(table)}")
+
+
+def _on_paper(cells: pd.DataFrame, subject: str) -> list[Verdict]:
+    """The worst of the paper's environments, over ADA-OPKB; over its published form it is only reported."""
+    paper = cells[cells["experiment"].str.startswith(PAPER)]
+    means = paper.pivot_table(index="experiment", columns="policy", values="regret", sort=False)
+    verdicts = []
+    for rival, limit in ((ADA_OPKB, MOST_OF_ADA_OPKB), (f"{ADA_OPKB} (published)", math.nan)):
+        ratios = pd.Series(dtype=float) if rival not in means.columns else means[subject] / means[rival]
+        table = pd.DataFrame({"world": [str(n).removeprefix(PAPER) for n in ratios.index], "ratio": ratios.to_numpy()})
+        verdicts.append(_worst(f"worst environment of the paper, over {rival}", table, "ratio", limit))
+    return verdicts
+
+
+def _false_alarms(cells: pd.DataFrame, subject: str) -> Verdict:
+    """A mean over the runs in stationary worlds, which have 10,000 rounds each."""
+    still = cells["experiment"].str.startswith(PREFIX + STILL) & (cells["policy"] == subject)
+    alarms = cells.loc[still, "false_alarms"]
+    value = float(alarms.mean()) if len(alarms) else math.nan
+    return Verdict("false alarms in 10,000 stationary rounds", value, MOST_FALSE_ALARMS, f"{len(alarms)} runs")
+
+
+def _on_series(cells: pd.DataFrame, references: pd.DataFrame | None, subject: str) -> list[Verdict]:
+    """In every real series: regret over that of the best baseline, and what is earned less than the best fixed arm."""
+    verdicts = []
+    for experiment, group in cells[cells["experiment"].str.startswith(SERIES)].groupby("experiment", sort=False):
+        means = group.groupby("policy", sort=False)["regret"].mean()
+        others = means.drop(subject)
+        name = str(experiment).removeprefix(SERIES)
+        if len(others):
+            best = str(others.idxmin())
+            verdicts.append(Verdict(f"{name}: regret over the best baseline", means[subject] / others[best], 1.0, best))
+        own = group[group["policy"] == subject]
+        verdicts += _against_fixed(name, own, references)
+    return verdicts
+
+
+def _against_fixed(name: str, runs: pd.DataFrame, references: pd.DataFrame | None) -> list[Verdict]:
+    if references is None:
+        return []
+    fixed = references[references["reference"] == FIXED]
+    both = runs.merge(fixed, on=["experiment", "seed"])
+    if both.empty:
+        return []
+    value = float((both["regret"] - both["shortfall"]).mean())
+    earned = "negative: earns more"
+    return [Verdict(f"{name}: regret against the best fixed arm", value, math.nan, earned)]
+
+
+def judgement_markdown(judgement: Judgement, *, subject: str = LABEL) -> str:
+    """Verdicts, then every world, as tables to read."""
+    lines = ["| target | measured | at most | verdict | of |", "|---|---:|---:|---|---|"]
+    for verdict in judgement.verdicts:
+        value, limit = _number(verdict.value), _number(verdict.limit)
+        lines.append(f"| {verdict.target} | {value} | {limit} | **{verdict.status}** | {verdict.note} |")
+    lines += [
+        "",
+        f"| world | {subject} ± s.e. | tuned window | tuned discount | {judgement.single or 'best single'} "
+        "| tuned GPUCB | over window | over discount | over single | over GPUCB |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    for row in judgement.worlds.to_dict("records"):
+        error = "" if math.isnan(row["standard_error"]) else f" ± {row['standard_error']:.0f}"
+        regrets = " | ".join(f"{row[name]:,.0f}" for name in ("window", "discount", "single", "gpucb"))
+        ratios = " | ".join(f"{row[f'over_{name}']:.2f}" for name in ("window", "discount", "single", "gpucb"))
+        lines.append(f"| {row['world']} | {row['regret']:,.0f}{error} | {regrets} | {ratios} |")
+    return "\n".join(lines) + "\n"
+
+
+def _number(value: float) -> str:
+    return "–" if math.isnan(value) else f"{value:,.0f}" if abs(value) >= 100 else f"{value:.2f}"

@@ -1,0 +1,79 @@
+"""One policy's regret over another's in every world of the suite: `ratio_rows` computes, `ratio_figure` draws."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
+
+from driftbandits.plots.frame import Frame, plain, tidy
+
+# A dimension's colour and mark: Okabe and Ito's, and told apart without colour too.
+LOOKS = {"d10": ("#0072B2", "o"), "d3": ("#D55E00", "s"), "d2": ("#009E73", "^")}
+OTHER = ("#555555", "D")
+STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
+EDGE = 1.25  # room beyond the outermost dot
+
+
+@dataclass(frozen=True)
+class RatioRow:
+    """One world: its name, and the ratio in every dimension it was played in."""
+
+    world: str
+    ratios: Mapping[str, float]
+
+
+def ratio_rows(worlds: pd.DataFrame) -> list[RatioRow]:
+    """The rows of a table with columns world ("flip-3/d2") and over_window; the world with the largest ratio first.
+
+    >>> table = pd.DataFrame({"world": ["slow/d2", "flip-1/d3", "slow/d3"], "over_window": [0.8, 1.1, 1.4]})
+    >>> [(row.world, dict(row.ratios)) for row in ratio_rows(table)]
+    [('slow', {'d2': 0.8, 'd3': 1.4}), ('flip-1', {'d3': 1.1})]
+    """
+    found: dict[str, dict[str, float]] = {}
+    played = worlds.dropna(subset=["over_window"])
+    for name, ratio in zip(played["world"], played["over_window"], strict=True):
+        world, _, dimension = str(name).rpartition("/")
+        found.setdefault(world, {})[dimension] = float(ratio)
+    rows = [RatioRow(world, ratios) for world, ratios in found.items()]
+    return sorted(rows, key=lambda row: -max(row.ratios.values()))
+
+
+def ratio_figure(rows: Sequence[RatioRow], *, limit: float, subject: str, rival: str) -> Figure:
+    """A dot a world and dimension on a logarithmic axis, losses on top; lines at 1 and at the most allowed, `limit`."""
+    dimensions = [d for d in LOOKS if any(d in row.ratios for row in rows)]
+    dimensions += sorted({d for row in rows for d in row.ratios} - set(dimensions))
+    frame = Frame(left=0.95, right=0.15, height=0.19 * len(rows) + 0.12, legend=len(dimensions) + 1)
+    figure = frame.figure(1)
+    axes = frame.axes(figure, 0)
+    handles = [_draw_dots(axes, rows, dimension) for dimension in dimensions]
+    axes.axvline(1.0, color="0.35", linewidth=1.0, zorder=1)
+    handles.append(axes.axvline(limit, color="0.35", linewidth=1.0, linestyle=":", zorder=1))
+    _scale(axes, [*(ratio for row in rows for ratio in row.ratios.values()), 1.0, limit])
+    axes.set_yticks(range(len(rows)), [plain(row.world) for row in rows])
+    axes.set_ylim(len(rows) - 0.4, -0.6)
+    tidy(axes, title=f"{subject} over {rival}, worst on top", xlabel="ratio of mean final regret (log scale)")
+    labels = [f"d = {dimension.removeprefix('d')}" for dimension in dimensions]
+    frame.draw_legend(figure, 0, handles, [*labels, f"most allowed where the world changes, {limit:g}"])
+    return figure
+
+
+def _draw_dots(axes: Axes, rows: Sequence[RatioRow], dimension: str) -> Line2D:
+    colour, mark = LOOKS.get(dimension, OTHER)
+    places = [(row.ratios[dimension], place) for place, row in enumerate(rows) if dimension in row.ratios]
+    across, up = zip(*places, strict=True)
+    (dots,) = axes.plot(across, up, linestyle="", marker=mark, color=colour, markersize=4.2, alpha=0.9, zorder=3)
+    return dots
+
+
+def _scale(axes: Axes, ratios: Sequence[float]) -> None:
+    axes.set_xscale("log")
+    axes.set_xlim(min(ratios) / EDGE, max(ratios) * EDGE)
+    axes.xaxis.set_major_locator(FixedLocator(STEPS))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
