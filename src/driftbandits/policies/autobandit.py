@@ -110,6 +110,7 @@ class AutoBandit(Policy):
         self._vigilance = Vigilance(priors, size)
         self._watch = Watch(self._beliefs, size)
         self._known_law: Floats | None = None
+        self._known_mean: Floats | None = None
 
     # --- acting -------------------------------------------------------------------------------------------------
 
@@ -123,9 +124,8 @@ class AutoBandit(Policy):
         return self._compose(mask), not bool(mask.all())
 
     def _compose(self, mask: Bools | None) -> Floats:
-        weights = self._mixture.weights()
-        looks = self._vigilance.law(self._samples.mean(weights), self._clock, mask)
-        law = self._samples.frequencies(weights, mask)
+        looks = self._vigilance.law(self._estimate(), self._clock, mask)
+        law = self._samples.frequencies(self._mixture.weights(), mask)
         law *= 1.0 - float(looks.sum())
         law += looks
         law *= (1.0 - self.floor) / float(law.sum())
@@ -140,16 +140,16 @@ class AutoBandit(Policy):
 
     def _learn_one(self, row: Row, reward: float) -> None:
         beliefs, mixture, samples = self._beliefs, self._mixture, self._samples
+        expected = self._estimate()
         on_time = self._pass_time(row.id)
-        expected = samples.mean(mixture.weights())
-        forecast = self._forecast(row, reward)
+        forecast = self._forecast(row, reward) if on_time else beliefs.forecast(row.arm)
         able = None if on_time else beliefs.birth[: beliefs.count] <= row.id
         step = beliefs.observe(forecast, reward, able)
         samples.follow(row.arm, step)
         mixture.update(step.likelihood, able)
         self._tidy()
         self._look_back(row.arm, reward, expected)
-        self._known_law = None
+        self._known_law = self._known_mean = None
 
     def _pass_time(self, ident: int) -> bool:
         """Move the clock behind round `ident`; False if it is there already, the reward late."""
@@ -171,7 +171,7 @@ class AutoBandit(Policy):
         if surprise <= ALERT:
             return forecast
         written = mixture.renew(row.id)
-        if surprise > SURPRISE:
+        if surprise > SURPRISE and self._vigilance.told[row.arm]:  # unlike what the arm itself has shown before
             written.append(mixture.suspect(row.arm, self._vigilance.chance(row.arm, self._clock), row.id))
         self._samples.forget(written)
         return beliefs.forecast(row.arm)
@@ -199,7 +199,9 @@ class AutoBandit(Policy):
         if found is not None:
             self._vigilance.hidden += found.hidden
             self._report(found)
-        if arm != best:
+        if arm == best:
+            self._vigilance.trust()
+        else:
             deviation = math.sqrt(float(beliefs.noise[leader]))
             self._vigilance.verify(arm, reward, float(expected[arm]), float(expected[best]), deviation)
         self._vigilance.look(arm, int(beliefs.kind[leader]), self._clock)
@@ -226,7 +228,9 @@ class AutoBandit(Policy):
     # --- beliefs ------------------------------------------------------------------------------------------------
 
     def _estimate(self) -> Floats:
-        return self._samples.mean(self._mixture.weights())
+        if self._known_mean is None:
+            self._known_mean = self._samples.mean(self._mixture.weights())
+        return self._known_mean
 
     def explain(self) -> Explanation:
         """What it believes now, in a few lines: print it, or read its fields."""

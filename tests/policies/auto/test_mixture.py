@@ -190,39 +190,36 @@ def test_no_births_while_no_time_passes():
 def test_a_merged_hypothesis_leaves_its_weight_to_a_neighbour():
     beliefs, mixture = stack([0, 10, 20, 1000, 1010], [0.3, 0.2, 0.1, 0.1, 0.3])
     before = mixture.weights().copy()
-    row = mixture._room(0)
+    row = mixture._room()
     gained = np.exp(mixture.log_weight) - before
-    assert gained.sum() == pytest.approx(before[row])
+    assert np.delete(gained, row).sum() == pytest.approx(before[row])
     assert abs(int(np.flatnonzero(gained > 1e-9)[0]) - row) == 1
     assert beliefs.birth[row] not in (0, 1010)
 
 
-@pytest.mark.xfail(strict=True, reason="_merge: no width between three births of one round, so weight counts nothing")
 @pytest.mark.usefixtures("one_prior")
 def test_the_leader_is_not_merged_because_others_were_born_with_it():
     """Three hypotheses are born in the same round; here the one in the middle has explained all since."""
     _, mixture = stack([0, 50, 50, 50, 60, 60, 60], [0.002, 0.002, 0.988, 0.002, 0.002, 0.002, 0.002])
     leader = mixture.leader()
-    assert mixture._room(0) != leader
+    assert mixture._room() != leader
 
 
-@pytest.mark.xfail(strict=True, reason="_merge: across priors the first hypothesis of one is between two others")
 def test_making_room_for_one_prior_leaves_every_other_its_first_hypothesis():
     """Prior 0 has one hypothesis, so another has to give one up, and prior 3 has some to spare."""
     beliefs, mixture = stack([0, 0, 0, 0, 500, 500, 600], [1 / 7] * 7, kinds=[0, 1, 2, 3, 3, 3, 3], auto=True)
-    assert beliefs.birth[mixture._room(0)] > 0
+    assert beliefs.birth[mixture._room()] > 0
 
 
-@pytest.mark.xfail(strict=True, reason="_merge: across priors a width is negative, and most so where the weight is")
 def test_making_room_for_one_prior_leaves_the_leader_of_another():
     _, mixture = stack([0, 0, 500, 600, 0, 0], [0.02, 0.02, 0.02, 0.9, 0.02, 0.02], kinds=[0, 1, 1, 1, 2, 2], auto=True)
     leader = mixture.leader()
-    assert mixture._room(0) != leader
+    assert mixture._room() != leader
 
 
 def test_making_room_for_one_prior_from_another_divides_by_no_zero():
     _, mixture = stack([0, 0, 501, 0, 500], [0.2] * 5, kinds=[0, 1, 1, 2, 2], auto=True)
-    mixture._room(0)
+    mixture._room()
 
 
 def test_giving_up_a_prior_leaves_the_rest_in_proportion(monkeypatch):

@@ -159,9 +159,6 @@ def drift_bias(kind, rate, rounds):
     return np.mean(total, axis=0) / np.sqrt(samples._beliefs.priors.prior[kind].diagonal())
 
 
-@pytest.mark.xfail(
-    strict=True, reason="the pool of drifts has a mean of its own, the same in every round and for all seeds"
-)
 def test_drift_has_no_direction():
     """The error of 200 x 32 samples is 0.02 deviations; of a pool whose mean is not taken out it is 0.1 to 0.3."""
     assert np.abs(drift_bias(0, 0.1, GATHERED)).max() < 0.1

@@ -148,7 +148,6 @@ def test_arms_alike_share_their_looks():
     assert law[0] + law[1] == pytest.approx(law[2])
 
 
-@pytest.mark.xfail(strict=True, reason="Priors.alike takes k(x, x) = 1: an arm with less is not like itself")
 @pytest.mark.parametrize(
     "arms",
     [ArmSet([[1.0], [0.5]], {"name": "linear"}), ArmSet(np.random.default_rng(0).standard_normal((60, 8)), RBF(0.5))],

@@ -100,9 +100,6 @@ def test_beliefs_of_a_change_not_yet_found_are_not_kept_for_comparison():
     assert (watch.before == 0).all()
 
 
-@pytest.mark.xfail(
-    strict=True, reason="`before` begins as zeros, and stays so while early births have a tenth of the weight"
-)
 def test_rewards_never_settled_are_not_said_to_have_been_zero():
     """With kernel="given", 6 of 12 stationary runs have settled nothing after 250 rounds."""
     watch = after_a_change(-BASE)

@@ -229,6 +229,7 @@ class Beliefs:
         expected = share * (variance + share * residual * residual)
         change = (expected - noise) / (self.told + 1.0)
         noise += change if able is None else change * able
+        np.maximum(noise, _LEAST, out=noise)
         self.told = min(self.told + 1.0, MEMORY)
 
     def flush(self) -> None:

@@ -1,9 +1,10 @@
 """The weights of the hypotheses: when did the present world begin, does it drift, how smooth is it?
 
-Every prior starts with one hypothesis that never forgets and one for each rate of drift. Every few rewards the world
-may have changed: with probability 1 / t a round, a share of the weight moves to hypotheses born now (all is new; much
-is new; only the common level is new) and back to the drifting ones. What predicts badly loses weight. Where no row is
-free, the hypothesis that is missed least is merged into a neighbour: the older, the wider apart.
+Every prior starts with one hypothesis that never forgets and one for each rate of drift. The world may change at any
+time, with probability 1 / (t + 30) a round. Every few rewards, and before a surprising one is weighed, that share of
+the weight moves to hypotheses born now (all is new; much is new; only the common level is new) and back to the drifting
+ones. What predicts badly loses weight. Where no row is free, the hypothesis that is missed least is merged into a
+neighbour in age.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ from driftbandits.types import Bools, Floats, Ints
 
 RATES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)  # of drift
 SLOTS = 16  # hypotheses that do not drift
+FIRST_ROUNDS = 30.0  # the world is taken to have stood for so long before the first round
 WORST = 4.0  # a reward counts against a hypothesis by at most so many nats more than against the best
 START, RESET, PARTIAL, LEVEL_SHIFT, LOCAL = range(5)  # where a hypothesis comes from
-SHARES = {RESET: 0.4, PARTIAL: 0.3, LEVEL_SHIFT: 0.1}  # of the weight that moves; the rest goes to the drifting
+SHARES = {RESET: 0.4, PARTIAL: 0.38, LEVEL_SHIFT: 0.02}  # of the weight that moves; the rest goes to the drifting
 WIDENING = 0.3  # of the prior, where much is new
 UNLIKELY = 1e-4  # a prior with less weight is given up
 _BREEDING = 0.05  # a prior with less weight has no births
@@ -77,18 +79,21 @@ class Mixture:
 
     def pass_time(self, rounds: int, now: int) -> None:
         """Let `rounds` rounds pass, up to round `now`: the world may have changed in each."""
-        self._due = min(self._due + rounds / (now + 1.0), 1.0)
+        self._due = min(self._due + rounds / (now + FIRST_ROUNDS), 1.0)
 
     def update(self, likelihood: Floats, able: Bools | None = None) -> None:
         """Weigh by the log likelihoods of a reward; hypotheses not `able` keep their share."""
         log_weight = self.log_weight[: self.beliefs.count]
-        if able is not None:
-            if not able.any():
-                return
+        if able is None:
+            likelihood = np.maximum(likelihood, likelihood.item(likelihood.argmax()) - WORST)
+        elif able.any():
+            likelihood = np.maximum(likelihood, likelihood[able].max() - WORST)
             inside = np.where(able, log_weight, -np.inf)
-            before = np.logaddexp.reduce(inside)
-            likelihood = np.where(able, likelihood, np.logaddexp.reduce(inside + likelihood) - before)
-        log_weight += np.maximum(likelihood, likelihood.item(likelihood.argmax()) - WORST)
+            of_the_able = np.logaddexp.reduce(inside + likelihood) - np.logaddexp.reduce(inside)
+            likelihood = np.where(able, likelihood, of_the_able)
+        else:
+            return
+        log_weight += likelihood
         log_weight -= log_weight.item(log_weight.argmax())
         self._weights = None
 
@@ -143,7 +148,7 @@ class Mixture:
     def _births(self, kind: int, weight: float, now: int) -> list[int]:
         beliefs, rows = self.beliefs, []
         for origin, share in SHARES.items():
-            row = self._room(kind)
+            row = self._room()
             mine = np.where(beliefs.kind[: beliefs.count] == kind, self.log_weight[: beliefs.count], -np.inf)
             leader = int(mine.argmax())
             if origin == RESET:
@@ -159,40 +164,53 @@ class Mixture:
     def suspect(self, arm: int, chance: float, now: int) -> int:
         """A hypothesis born of a surprise: all is as the leader thinks but `arm` and its like; gives the row."""
         beliefs = self.beliefs
-        row = self._room(int(beliefs.kind[self.leader()]))
-        leader = self.leader()  # never the row freed, which is the least missed
+        row, leader = self._room(), self.leader()
         beliefs.copy(leader, row, birth=now, breadth=0.0, level=0.0, origin=LOCAL)
         beliefs.doubt(row, arm)
         self.log_weight[row] = self.log_weight[leader] + math.log(chance)
         self._weights = None
         return row
 
-    def _room(self, kind: int) -> int:
-        """A row to write, freed by merging if need be."""
+    def _room(self) -> int:
+        """A row to write, freed by merging if need be; it has no weight."""
         beliefs = self.beliefs
         n = beliefs.count
         steady = np.flatnonzero(beliefs.rate[:n] == 0)
-        if len(steady) < max(self.slots, beliefs.priors.count) and n < len(beliefs.mean):
-            return n
-        return self._merge(steady, kind)
-
-    def _merge(self, steady: Ints, kind: int) -> int:
-        """Free the row that is missed least; its weight goes to the heavier neighbour in age, of the same prior."""
-        beliefs = self.beliefs
-        own = steady[beliefs.kind[steady] == kind]
-        order = own[np.argsort(beliefs.birth[own], kind="stable")]
-        if len(order) < 3:
-            others = steady[beliefs.kind[steady] != kind]
-            order = others[np.lexsort((beliefs.birth[others], beliefs.kind[others]))]
-        births, weights = beliefs.birth[order].astype(np.float64), self.weights()[order]
-        width = births[2:] - births[:-2]
-        age = births.max() - births[1:-1] + 1.0
-        place = int((width / age * (1e-4 + weights[1:-1])).argmin()) + 1
-        heavier = order[place - 1] if weights[place - 1] >= weights[place + 1] else order[place + 1]
-        row = int(order[place])
-        self.log_weight[heavier] = np.logaddexp(self.log_weight[heavier], self.log_weight[row])
+        row = (
+            n if len(steady) < max(self.slots, beliefs.priors.count) and n < len(beliefs.mean) else self._merge(steady)
+        )
+        self.log_weight[row] = -np.inf
         self._weights = None
         return row
+
+    def _merge(self, steady: Ints) -> int:
+        """Free the row that is missed least; its weight goes to the heavier neighbour in age, of the same prior.
+
+        Missed least is what has little weight and near neighbours, near for its age. Never freed: the leader, and the
+        oldest and the youngest of a prior, unless there is nothing else.
+        """
+        beliefs, weights = self.beliefs, self.weights()
+        order = steady[np.lexsort((beliefs.birth[steady], beliefs.kind[steady]))]
+        births, kinds = beliefs.birth[order].astype(np.float64), beliefs.kind[order]
+        width = births[2:] - births[:-2] + 1.0
+        missed = width / (births.max() - births[1:-1] + 1.0) * (1e-4 + weights[order[1:-1]])
+        missed[(kinds[2:] != kinds[:-2]) | (order[1:-1] == self.leader())] = np.inf
+        if len(missed) and np.isfinite(missed).any():
+            place = int(missed.argmin()) + 1
+            older, row, younger = (int(r) for r in order[place - 1 : place + 2])
+            heir = older if weights[older] >= weights[younger] else younger
+        else:
+            row, heir = self._lightest(steady)
+        self.log_weight[heir] = np.logaddexp(self.log_weight[heir], self.log_weight[row])
+        return row
+
+    def _lightest(self, steady: Ints) -> tuple[int, int]:
+        """The lightest steady row but the leader, and its heir: the heaviest other row of its prior, or the leader."""
+        n, leader = self.beliefs.count, self.leader()
+        others = steady[steady != leader]
+        row = int(others[self.log_weight[others].argmin()])
+        same = np.flatnonzero((self.beliefs.kind[:n] == self.beliefs.kind[row]) & (np.arange(n) != row))
+        return row, int(same[self.log_weight[same].argmax()]) if len(same) else leader
 
     # --- state --------------------------------------------------------------------------------------------------
 

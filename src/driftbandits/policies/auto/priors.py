@@ -24,7 +24,7 @@ from driftbandits.linalg import small_pivoted
 from driftbandits.types import Bools, Floats
 
 SIGNAL = 0.1  # prior variance of an arm's reward about the level, on the scale where rewards span [-1, 1]
-SIGNALS = (0.1, 0.02)  # those tried
+SIGNALS = (0.2, 0.05)  # those tried
 LEVEL = 0.1  # prior variance of the level that all arms share
 OCTAVES = (0.5, 0.25, 0.125, 0.0625)  # length scales tried by "auto", of the median distance between arms
 _FAINT = 0.1  # a length scale at which neighbours correlate less says that arms are independent
@@ -44,7 +44,8 @@ class Priors:
         candidates = _candidates(arms, rank) if auto else [(None, _cut(arms.features, rank))]
         self.length_scales = tuple(scale for scale, _ in candidates) * len(SIGNALS)
         self._features = [features for _, features in candidates] * len(SIGNALS)
-        self._alike: dict[int, Bools] = {}
+        self._directions: dict[int, Floats] = {}
+        self._crowds: dict[int, Floats] = {}
         self.count = len(self._features)
         signals = np.repeat(SIGNALS, len(candidates))
         widest = max(features.shape[1] for features in self._features)
@@ -72,24 +73,26 @@ class Priors:
 
     def alike(self, kind: int, arm: int) -> Bools:
         """Arms of which a reward of `arm` says much, itself among them."""
-        if self.direct:
-            near: Bools = self._near(kind)[arm]
-            return near
-        phi = self._features[kind]
-        return np.asarray(np.square(phi @ phi[arm]) > _ALIKE)
-
-    def _near(self, kind: int) -> Bools:
-        if kind not in self._alike:
-            phi = self._features[kind]
-            self._alike[kind] = np.square(phi @ phi.T) > _ALIKE
-        return self._alike[kind]
+        unit = self._units(kind)
+        near: Bools = np.square(unit @ unit[arm]) > _ALIKE
+        near[arm] = True
+        return near
 
     def crowds(self, kind: int) -> Floats:
-        """How many arms each arm is alike with, shape (N,)."""
-        phi = self._features[kind]
-        every = max(1, len(phi) // (2 * _SAMPLED))
-        alike = np.square(phi @ phi[::every].T) > _ALIKE
-        return np.asarray(np.maximum(every * np.count_nonzero(alike, axis=1), 1.0))
+        """How many arms each arm is alike with, shape (N,); counted on some of them where there are many."""
+        if kind not in self._crowds:
+            unit = self._units(kind)
+            every = max(1, len(unit) // (2 * _SAMPLED))
+            alike = np.square(unit @ unit[::every].T) > _ALIKE
+            self._crowds[kind] = np.maximum(every * np.count_nonzero(alike, axis=1), 1.0)
+        return self._crowds[kind]
+
+    def _units(self, kind: int) -> Floats:
+        """Features of length 1, whose products are correlations."""
+        if kind not in self._directions:
+            phi = self._features[kind]
+            self._directions[kind] = phi / np.sqrt(np.maximum(np.square(phi).sum(axis=1), _LEAST))[:, None]
+        return self._directions[kind]
 
 
 def _standardised(points: Floats) -> Floats:

@@ -22,8 +22,8 @@ from driftbandits.policies.auto.beliefs import Beliefs, Step
 from driftbandits.seeding import generator_from_state, generator_state, stream
 from driftbandits.types import Bools, Floats, Ints
 
-MOST = 6  # hypotheses sampled
-MISSED = 0.05  # weight that may be without samples before they are chosen anew
+MOST = 4  # hypotheses sampled
+MISSED = 0.1  # weight that may be without samples before they are chosen anew
 _POOL = 256  # draws from each prior, from which the drift of a sample is taken
 _FAST = 3e-3  # rates above this move the samples every round; below, only when they are drawn anew
 _JITTER = 1e-8
@@ -81,44 +81,48 @@ class Samples:
             priors = self._beliefs.priors
             normal = stream(kind, "drift").standard_normal((_POOL, priors.width))
             root = _root(priors.prior[kind]) if priors.rows is None else priors.rows[kind]
-            self._pools[kind] = normal @ root.T
+            self._pools[kind] = (normal - normal.mean(axis=0)) @ root.T
         return self._pools[kind]
 
     def follow(self, arm: int, step: Step) -> None:
         """Move the samples by a reward of `arm`."""
         rows, priors = self.rows, self._beliefs.priors
+        values = self.values[: len(rows)]
+        shifts = (values[:, 0, arm] + step.residual[rows])[:, None] - values[:, :, arm]
         noise = self._generator.standard_normal((len(rows), self._number))
-        for slot, row in enumerate(rows):
+        shifts[:, 1:] += np.sqrt(step.noise[rows])[:, None] * noise
+        for slot, row in enumerate(rows.tolist()):
             gain = step.gain[row]
             if priors.rows is not None:
                 gain = priors.rows[self._beliefs.kind[row]] @ gain
-            values = self.values[slot]
-            told = values[0, arm] + step.residual[row]
-            shift = told - values[:, arm]
-            shift[1:] += math.sqrt(step.noise[row]) * noise[slot]
-            scipy.linalg.blas.dger(1.0, gain, shift, a=values.T, overwrite_a=1)
+            scipy.linalg.blas.dger(1.0, gain, shifts[slot], a=values[slot].T, overwrite_a=1)
 
     def choose(self, weights: Floats, *, anew: bool) -> None:
         """Sample the weightiest hypotheses, those that have samples already only if `anew`."""
         order = np.argsort(-weights)[:MOST]
         enough = int(np.searchsorted(np.cumsum(weights[order]), 1.0 - MISSED / 4.0)) + 1
         chosen = order[:enough]
-        had = {} if anew else {int(row): slot for slot, row in enumerate(self.rows)}
-        kept = {int(row): self.values[had[int(row)]].copy() for row in chosen if int(row) in had}
-        for slot, row in enumerate(chosen):
-            self.values[slot] = kept[int(row)] if int(row) in kept else self._drawn(int(row))
-        self.rows = chosen
+        self._keep(np.isin(self.rows, chosen) & (not anew))
+        for row in chosen[~np.isin(chosen, self.rows)].tolist():
+            self.values[len(self.rows)] = self._drawn(row)
+            self.rows = np.append(self.rows, row)
 
     def lacking(self, weights: Floats) -> bool:
-        """Whether too much weight is without samples."""
-        return float(weights[self.rows].sum()) < 1.0 - MISSED
+        """Whether too much weight is without samples, and others would have more."""
+        sampled = float(weights[self.rows].sum())
+        if sampled >= 1.0 - MISSED:
+            return False
+        return sampled < (1.0 - MISSED) * float(np.sort(weights)[-MOST:].sum())
 
     def forget(self, rows: list[int]) -> None:
         """These hypotheses are others now."""
-        keep = ~np.isin(self.rows, rows)
-        if not keep.all():
-            self.values[: int(keep.sum())] = self.values[: len(self.rows)][keep]
-            self.rows = self.rows[keep]
+        if rows:
+            self._keep(~np.isin(self.rows, rows))
+
+    def _keep(self, kept: Bools) -> None:
+        if not kept.all():
+            self.values[: int(kept.sum())] = self.values[: len(self.rows)][kept]
+            self.rows = self.rows[kept]
 
     def _drawn(self, row: int) -> Floats:
         beliefs = self._beliefs

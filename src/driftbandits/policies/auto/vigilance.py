@@ -6,7 +6,7 @@ least at D = sqrt(2 gap / (hazard gain)): the rarer hidden changes are, the rare
 one is hardly looked at.
 
 symbol  name      meaning
-h       hazard    probability a round of a hidden change: (FIRST + WORTH hidden changes found, at most 1) / rounds
+h       hazard    probability a round of a hidden change: (FIRST + WORTH hidden changes found) / rounds
 G       gain      expected gain if an arm is drawn anew from the prior, E (f - best)+
 D_a     gap       by how much arm a is thought worse than the best
 """
@@ -20,10 +20,11 @@ import numpy as np
 
 from driftbandits.policies import state as states
 from driftbandits.policies.auto.priors import LEVEL, SIGNAL, Priors
-from driftbandits.types import Bools, Floats
+from driftbandits.types import Bools, Floats, Ints
 
-WORTH = 0.5  # of a hidden change found
-FIRST = 0.01  # hidden changes taken as found before any was
+WORTH = 0.02  # of a hidden change found
+WORTH_MOST = 0.1  # of all of them
+FIRST = 0.004  # hidden changes taken as found before any was
 MOST = 0.2  # of the rounds spent looking
 SURPRISE = 2.5  # standard deviations of the noise above what was expected, for a second look
 AGAIN = 4  # looks in a row
@@ -37,6 +38,7 @@ class Vigilance:
     def __init__(self, priors: Priors, arms: int) -> None:
         self.hidden = 0.0  # hidden changes found
         self.seen: Floats = np.zeros(arms)  # rounds at which the arms, or arms like them, were last told of
+        self.told: Ints = np.zeros(arms, dtype=np.int64)  # rewards of every arm itself
         self._priors = priors
         self._kind = -1
         self.doubted = -1  # arm to look at again
@@ -45,17 +47,20 @@ class Vigilance:
 
     def look(self, arm: int, kind: int, now: int) -> None:
         """A reward of `arm` was told; arms alike under the likeliest prior count as seen."""
-        if kind != self._kind:
-            self._kind = kind
-            self._crowds = self._priors.crowds(kind)
+        self._kind = kind
         self.seen[self._priors.alike(kind, arm)] = now
+        self.told[arm] += 1
 
     def _hazard(self, now: int) -> float:
-        return (FIRST + min(WORTH * self.hidden, 1.0)) / (now + 1.0)
+        return (FIRST + min(WORTH * self.hidden, WORTH_MOST)) / (now + 1.0)
 
     def chance(self, arm: int, now: int) -> float:
         """Probability that `arm` has changed unseen since it was last looked at."""
         return min(max(self._hazard(now) * (now - float(self.seen[arm])), 1e-4), 0.1)
+
+    def trust(self) -> None:
+        """No arm needs a second look."""
+        self.doubted = -1
 
     def verify(self, arm: int, reward: float, expected: float, best: float, deviation: float) -> None:
         """Look again at an arm that was surprisingly good: one reward never convinces, four in a row do."""
@@ -72,7 +77,7 @@ class Vigilance:
         best = float(mean.max() if mask is None else mean[mask].max())
         hazard = self._hazard(now)
         gaps = np.maximum(best - mean, 0.1 * _DEVIATION)
-        rate = hazard * _expected_gain(best) / gaps * (now - self.seen) / self._crowds
+        rate = hazard * _expected_gain(best) / gaps * (now - self.seen) / self._priors.crowds(self._kind)
         if mask is not None:
             rate = rate * mask
         total = float(rate.sum())
@@ -88,6 +93,7 @@ class Vigilance:
         return {
             "hidden": self.hidden,
             "seen": self.seen.copy(),
+            "told": self.told.copy(),
             "kind": self._kind,
             "doubted": self.doubted,
             "again": self._again,
@@ -98,12 +104,11 @@ class Vigilance:
         """Inverse of `export`."""
         self.hidden = state.number("hidden")
         self.seen = state.array("seen", np.float64, self.seen.shape)
+        self.told = state.array("told", np.int64, self.told.shape)
         self._kind = state.integer("kind", low=-1, high=self._priors.count - 1)
         self.doubted = state.integer("doubted", low=-1, high=len(self.seen) - 1)
         self._again = state.integer("again")
         self._reference = state.number("reference")
-        if self._kind >= 0:
-            self._crowds = self._priors.crowds(self._kind)
 
 
 def _expected_gain(best: float) -> float:

@@ -18,7 +18,7 @@ from driftbandits.policies.auto.priors import SIGNAL
 from driftbandits.types import Bools, Floats, Ints
 
 ODDS = 1e4  # of a change, against none since the last one
-SETTLED = 0.9  # weight of all but the fresh hypotheses while what is believed is kept for comparison
+SETTLED = 0.5  # weight of all but the fresh hypotheses while what is believed is kept for comparison
 _KNOWN = 0.25 * SIGNAL  # variance below which a hypothesis knows an arm
 _SURE = 2.0  # standard deviations by which an arm must differ to have moved
 
@@ -42,13 +42,14 @@ class Watch:
     def __init__(self, beliefs: Beliefs, arms: int) -> None:
         self.regime = 0
         self.epoch = 0
-        self.before: Floats = np.zeros(arms)
+        self.before: Floats = np.zeros(arms)  # what was believed before the hypotheses of a change had much weight
+        self._settled = False
         self._beliefs = beliefs
 
     def settle(self, weights: Floats, mean: Floats) -> None:
         """Keep what is believed now, unless it is hypotheses of a change not yet found that believe it."""
         if float(weights[self._fresh(len(weights))].sum()) < 1.0 - SETTLED:
-            self.before = mean
+            self.before, self._settled = mean, True
 
     def _fresh(self, count: int) -> Bools:
         return np.asarray(self._beliefs.birth[:count] > self.regime)
@@ -64,9 +65,12 @@ class Watch:
             return None
         fresh = self._fresh(len(weights))
         new = float(weights[fresh].sum())
-        old = float(weights[~fresh & (beliefs.rate[: len(weights)] == 0)].sum())
+        before = np.where(~fresh & (beliefs.rate[: len(weights)] == 0), weights, 0.0)
+        old = float(before.sum())
         if new < 0.5 or new < ODDS * old:
             return None
+        if not self._settled:
+            self.before, self._settled = reading(beliefs, int(before.argmax()))[0], True
         found = self._describe(leader, new / max(old, 1e-300))
         self.regime = now
         self.epoch += 1
@@ -98,13 +102,14 @@ class Watch:
 
     def export(self) -> dict[str, Any]:
         """Rounds and beliefs compared with."""
-        return {"regime": self.regime, "epoch": self.epoch, "before": self.before.copy()}
+        return {"regime": self.regime, "epoch": self.epoch, "before": self.before.copy(), "settled": self._settled}
 
     def load(self, state: states.Reader, *, rounds: int) -> None:
         """Inverse of `export`."""
         self.regime = state.integer("regime", high=rounds)
         self.epoch = state.integer("epoch")
         self.before = state.array("before", np.float64, self.before.shape)
+        self._settled = state.flag("settled")
 
 
 def reading(beliefs: Beliefs, row: int) -> tuple[Floats, Floats]:
