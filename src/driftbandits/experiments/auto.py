@@ -5,5 +5,4 @@ from __future__ import annotations
 from driftbandits.experiments.specs import PolicySpec
 
 LABEL = "AutoBandit"
-# When the policy is registered: (PolicySpec(LABEL, "AutoBandit", {"kernel": "auto"}),)
-AUTO: tuple[PolicySpec, ...] = ()
+AUTO: tuple[PolicySpec, ...] = (PolicySpec(LABEL, "AutoBandit", {"kernel": "auto"}),)

@@ -58,8 +58,8 @@ GRIDS: dict[str, Grid] = {
     "SW-GPUCB": Grid(
         "SlidingWindowGPUCB",
         _product(window=MEMORIES, beta=(0.6, 0.7, 0.85, 1.2)),
-        single=((99, 1), (4, 3)),
-        tuned=((99, 1), (6, 3), (2, 6)),
+        single=((99, 2), (4, 3)),
+        tuned=((99, 2), (6, 4), (3, 6)),
     ),
     "WGPUCB": Grid("WeightedGPUCB", _weighted(), single=ONE_MORE, tuned=((99, 1), (3, 3))),
     "TV-GP-UCB": Grid(

@@ -27,7 +27,7 @@ from driftbandits.policies import state as states
 from driftbandits.policies.auto.priors import LEVEL, Priors
 from driftbandits.types import Bools, Floats, Ints
 
-GATHERED = 16  # rank-one terms gathered before they are multiplied out
+GATHERED = 32  # rank-one terms gathered before they are multiplied out
 FIRST_NOISE = 0.01  # variance of the noise before any reward, a guess worth one reward
 MEMORY = 400.0  # rewards the estimate of the noise remembers
 SHRUNK = 3.0  # residuals beyond so many standard deviations are shrunk to them: one wild reward is not a new world

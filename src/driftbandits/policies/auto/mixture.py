@@ -19,7 +19,7 @@ from driftbandits.policies.auto.beliefs import Beliefs
 from driftbandits.types import Bools, Floats, Ints
 
 RATES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)  # of drift
-SLOTS = 16  # hypotheses that do not drift
+SLOTS = 12  # hypotheses that do not drift
 FIRST_ROUNDS = 30.0  # the world is taken to have stood for so long before the first round
 WORST = 4.0  # a reward counts against a hypothesis by at most so many nats more than against the best
 START, RESET, PARTIAL, LEVEL_SHIFT, LOCAL = range(5)  # where a hypothesis comes from
@@ -33,18 +33,18 @@ _SMALLEST = 1e-200  # weight
 class Mixture:
     """Weights of the rows of `beliefs`, as logarithms with the largest at 0."""
 
-    def __init__(self, beliefs: Beliefs, *, rates: tuple[float, ...] = RATES, slots: int = SLOTS) -> None:
+    def __init__(self, beliefs: Beliefs, *, rates: tuple[float, ...] | None = None, slots: int | None = None) -> None:
         self.beliefs = beliefs
-        self.rates = rates
-        self.slots = slots
+        self.rates = RATES if rates is None else rates
+        self.slots = SLOTS if slots is None else slots
         self.log_weight: Floats = np.full(len(beliefs.mean), -np.inf)
         self._due = 0.0  # hazard of the rounds since the last births
         self._weights: Floats | None = None  # of `log_weight`
 
     @staticmethod
-    def capacity(kinds: int, *, rates: tuple[float, ...] = RATES, slots: int = SLOTS) -> int:
+    def capacity(kinds: int) -> int:
         """Rows needed."""
-        return kinds * len(rates) + max(slots, kinds)
+        return kinds * len(RATES) + max(SLOTS, kinds)
 
     def start(self, birth: int) -> None:
         """One hypothesis that never forgets and one a rate, for every prior."""

@@ -21,7 +21,7 @@ from sklearn.gaussian_process.kernels import RBF
 
 from driftbandits.arms import ArmSet
 from driftbandits.linalg import small_pivoted
-from driftbandits.types import Bools, Floats
+from driftbandits.types import Bools, Floats, Ints
 
 SIGNAL = 0.1  # prior variance of an arm's reward about the level, on the scale where rewards span [-1, 1]
 SIGNALS = (0.2, 0.05)  # those tried
@@ -46,6 +46,7 @@ class Priors:
         self._features = [features for _, features in candidates] * len(SIGNALS)
         self._directions: dict[int, Floats] = {}
         self._crowds: dict[int, Floats] = {}
+        self._alike: dict[int, Bools] = {}
         self.count = len(self._features)
         signals = np.repeat(SIGNALS, len(candidates))
         widest = max(features.shape[1] for features in self._features)
@@ -74,9 +75,11 @@ class Priors:
     def alike(self, kind: int, arm: int) -> Bools:
         """Arms of which a reward of `arm` says much, itself among them."""
         unit = self._units(kind)
-        near: Bools = np.square(unit @ unit[arm]) > _ALIKE
-        near[arm] = True
-        return near
+        if not self.direct:
+            return _near(unit, unit[arm : arm + 1], arm)[:, 0]
+        if kind not in self._alike:
+            self._alike[kind] = _near(unit, unit, np.arange(len(unit)))
+        return np.asarray(self._alike[kind][arm])
 
     def crowds(self, kind: int) -> Floats:
         """How many arms each arm is alike with, shape (N,); counted on some of them where there are many."""
@@ -93,6 +96,13 @@ class Priors:
             phi = self._features[kind]
             self._directions[kind] = phi / np.sqrt(np.maximum(np.square(phi).sum(axis=1), _LEAST))[:, None]
         return self._directions[kind]
+
+
+def _near(unit: Floats, others: Floats, own: int | Ints) -> Bools:
+    """Which of `unit` each of the `others` says much of; these are rows `own` of `unit`."""
+    near: Bools = np.square(unit @ others.T) > _ALIKE
+    near[own, np.arange(len(others))] = True
+    return near
 
 
 def _standardised(points: Floats) -> Floats:
