@@ -19,6 +19,7 @@ ALGORITHMS = {
     "GPUCB+MASTER": "#332288",
     "ET-GP-UCB": "#CC6677",
     "GLR-klUCB": "#882255",
+    "AutoBandit": "#EE3377",
     "Uniform": "#888888",
 }
 SPARE = ("#44AA99", "#661100", "#6699CC", "#DDAA33", "#AA4466", "#117733", "#7F7FBF", "#BB5566")  # for all others

@@ -26,7 +26,7 @@ def play(policy, means, rng, rounds):
 def test_few_false_alarms():
     """At most one record in 12 stationary runs of 1,500 rounds.
 
-    Measured on other seeds: none in 24 runs, so below 0.12 a run with 95 % confidence; at 0.02 a run a correct program
+    Measured on other seeds: none in 30 runs, so below 0.1 a run with 95 % confidence; at 0.02 a run a correct program
     would fail with probability 0.02 on seeds drawn anew.
     """
     records = 0
@@ -39,10 +39,10 @@ def test_few_false_alarms():
 
 
 def test_a_flip_is_found_soon():
-    """In all of 10 runs within 150 rounds, in at least 9 within 60.
+    """In all of 10 runs within 150 rounds, in at least 8 within 80.
 
-    Measured on other seeds: all of 24 within 39, half of them within 8; so a later one has a rate below 0.12 with 95 %
-    confidence, and at 0.02 a run a correct program would fail with probability 0.02 on seeds drawn anew.
+    Measured on other seeds: all of 30 within 78, half of them within 13; so a later one has a rate below 0.1 with 95 %
+    confidence, at which a correct program would fail with probability 0.07 on seeds drawn anew.
     """
     delays = []
     for seed in range(10):
@@ -53,4 +53,4 @@ def test_a_flip_is_found_soon():
             play(policy, -means, rng, 1)
             assert policy.rounds <= 450
         delays.append(policy.rounds - 300)
-    assert sum(delay <= 60 for delay in delays) >= 9
+    assert sum(delay <= 80 for delay in delays) >= 8

@@ -423,4 +423,4 @@ def test_explained_changes_are_those_recorded():
     play(policy, 100, means=-MEANS, noise=0.05)
     explained = policy.explain()
     assert explained.changes == len(policy.changes) >= 1
-    assert f"{len(policy.changes)} changes found" in str(explained)
+    assert f"changes found: {len(policy.changes)}" in str(explained)

@@ -63,7 +63,7 @@ class Explanation:
         scales = ", ".join(f"{_scale(s)} ({w:.2f})" for s, w in self.length_scales.items() if w >= _SMALL)
         return "\n".join(
             (
-                f"after {self.rounds} rounds and {self.changes} changes found",
+                f"after {self.rounds} rounds, changes found: {self.changes}",
                 f"world         {'; '.join(moves + drifts)}",
                 f"noise         standard deviation {self.noise:.3g}",
                 f"length scale  {scales}",
