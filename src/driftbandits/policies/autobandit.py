@@ -43,15 +43,15 @@ class AutoBandit(Policy):
 
     Parameters
     ----------
-    kernel : "auto" tries length scales an octave apart on the arms' points, and independent arms; "given" believes the
-        kernel of the arms. Arms made from a kernel matrix or from features have no points to try: "auto" then tries
-        that kernel and independent arms
+    kernel : "auto" tries length scales an octave apart on the arms' points, and independent arms, whatever kernel the
+        arms came with; "given" believes that kernel. Arms made from a kernel matrix or from features have no points to
+        try: "auto" then tries that kernel and independent arms
     floor : share of probability spread evenly over the allowed arms, so that each has at least floor / N
-    rank : beyond twice as many arms, the kernel is cut to this many features; what they leave out is not learned, and
-        "auto" has no independent arms
+    rank : beyond twice as many arms, the kernel is cut to this many features; what they leave out is not learned (half
+        the variance at most, or InputError), and "auto" has no independent arms
     others : see `Policy`; `horizon` is not needed
 
-    Rewards that come late count only for hypotheses that were born before their round; drifting ones take them as new.
+    Rewards that come late count only for hypotheses not born after their round; drifting ones take them as new.
     Cost a round: about 20 products of an (R, R) matrix with a vector, R the number of arms or features.
 
     >>> policy = AutoBandit(ArmSet([[0.0], [0.5], [1.0]], names=["low", "mid", "high"]), seed=0)
@@ -85,7 +85,7 @@ class AutoBandit(Policy):
             out_of_range=out_of_range,
             pending_limit=pending_limit,
         )
-        if kernel not in ("auto", "given"):
+        if not isinstance(kernel, str) or kernel not in ("auto", "given"):
             raise InputError(
                 f"kernel must be 'auto' or 'given', got {kernel!r}; a kernel of your own goes into the ArmSet"
             )
@@ -139,6 +139,7 @@ class AutoBandit(Policy):
             self._learn_one(row, reward)
 
     def _learn_one(self, row: Row, reward: float) -> None:
+        """What was expected is read before time passes, and hypotheses are born before the reward is weighed."""
         beliefs, mixture, samples = self._beliefs, self._mixture, self._samples
         expected = self._estimate()
         on_time = self._pass_time(row.id)
@@ -148,7 +149,7 @@ class AutoBandit(Policy):
         samples.follow(row.arm, step)
         mixture.update(step.likelihood, able)
         self._tidy()
-        self._look_back(row.arm, reward, expected)
+        self._look_back(row, reward, expected, on_time=on_time)
         self._known_law = self._known_mean = None
 
     def _pass_time(self, ident: int) -> bool:
@@ -191,7 +192,7 @@ class AutoBandit(Policy):
         if full:
             self._watch.settle(weights, samples.mean(weights))
 
-    def _look_back(self, arm: int, reward: float, expected: Floats) -> None:
+    def _look_back(self, row: Row, reward: float, expected: Floats, *, on_time: bool) -> None:
         """Was that a change, was the arm surprisingly good, and which arms count as seen by it?"""
         beliefs, weights = self._beliefs, self._mixture.weights()
         leader, best = self._mixture.leader(), int(expected.argmax())
@@ -199,12 +200,12 @@ class AutoBandit(Policy):
         if found is not None:
             self._vigilance.hidden += found.hidden
             self._report(found)
-        if arm == best:
+        if row.arm == best:
             self._vigilance.trust()
-        else:
+        elif on_time:
             deviation = math.sqrt(float(beliefs.noise[leader]))
-            self._vigilance.verify(arm, reward, float(expected[arm]), float(expected[best]), deviation)
-        self._vigilance.look(arm, int(beliefs.kind[leader]), self._clock)
+            self._vigilance.verify(row.arm, reward, float(expected[row.arm]), float(expected[best]), deviation)
+        self._vigilance.look(row.arm, int(beliefs.kind[leader]), row.id + 1)
 
     def _report(self, found: Found) -> None:
         arms = tuple(int(arm) for arm in found.moved)
@@ -261,5 +262,5 @@ class AutoBandit(Policy):
         self._beliefs.load(state.reader("beliefs"), rounds=self.rounds)
         self._mixture.load(state.reader("mixture"))
         self._samples.load(state.reader("samples"))
-        self._vigilance.load(state.reader("vigilance"))
+        self._vigilance.load(state.reader("vigilance"), rounds=self.rounds)
         self._watch.load(state.reader("watch"), rounds=self.rounds)

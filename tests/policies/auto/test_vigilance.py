@@ -150,7 +150,7 @@ def test_arms_alike_share_their_looks():
 
 @pytest.mark.parametrize(
     "arms",
-    [ArmSet([[1.0], [0.5]], {"name": "linear"}), ArmSet(np.random.default_rng(0).standard_normal((60, 8)), RBF(0.5))],
+    [ArmSet([[1.0], [0.5]], {"name": "linear"}), ArmSet(np.random.default_rng(0).standard_normal((60, 8)), RBF(4.0))],
     ids=["linear", "cut"],
 )
 def test_an_arm_told_of_counts_as_seen(arms):

@@ -5,4 +5,6 @@ beliefs      the hypotheses: Gaussian posteriors in a stack, each with its own s
 mixture      their weights, births, merging
 samples      posterior samples of the weightiest hypotheses, and how often each arm is their best
 vigilance    how often to look at arms that look worse, in case they are not any more
+watch        when to say that the world has changed
+explanation  what it believes, for people
 """

@@ -28,10 +28,11 @@ from driftbandits.policies.auto.priors import LEVEL, Priors
 from driftbandits.types import Bools, Floats, Ints
 
 GATHERED = 32  # rank-one terms gathered before they are multiplied out
-FIRST_NOISE = 0.01  # variance of the noise before any reward, a guess worth one reward
-MEMORY = 400.0  # rewards the estimate of the noise remembers
+FIRST_NOISE = 0.01  # variance of the noise before any reward, a guess worth two rewards
+MEMORY = 400.0  # rewards the estimate of the noise remembers, about
 SHRUNK = 3.0  # residuals beyond so many standard deviations are shrunk to them: one wild reward is not a new world
 _FAINTEST = 1e-6  # below this `fade` is multiplied out
+LEAST_NOISE = 1e-6  # a quiet spell must not make the next reward a wonder
 _LEAST = 1e-12
 
 _ROWS = ("mean", "learned", "recent", "breadth", "level", "fade", "rate", "noise", "birth", "kind", "origin")
@@ -77,17 +78,33 @@ class Beliefs:
         self.count = 0
         self.told = 2.0  # rewards behind the estimate of the noise, the guess among them
         self.gathered = 0
+        self.two_valued = True  # all rewards so far were an end of their range: a rare success is then nothing wild
         self.mean = np.zeros((capacity, width))
         self.learned = np.zeros((capacity, width, width))
         self.recent = np.zeros((capacity, GATHERED, width))
-        self._scales = np.array([np.ones(capacity), np.zeros(capacity), np.ones(capacity)])
-        self.breadth, self.level, self.fade = self._scales
+        self._scales = np.array([np.ones(capacity), np.zeros(capacity), np.ones(capacity)])  # breadth, level, fade
         self.rate = np.zeros(capacity)
         self._keep = np.ones(capacity)  # 1 - rate
-        self.noise = np.full(capacity, FIRST_NOISE if known_noise is None else known_noise)
+        self.first_noise = FIRST_NOISE if known_noise is None else known_noise
+        self.noise = np.full(capacity, self.first_noise)
         self.birth = np.zeros(capacity, dtype=np.int64)
         self.kind = np.zeros(capacity, dtype=np.int64)
         self.origin = np.zeros(capacity, dtype=np.int64)
+
+    @property
+    def breadth(self) -> Floats:
+        """Multiples of the prior, shape (capacity,)."""
+        return np.asarray(self._scales[0])  # a view, made anew each time so that copies of the object have their own
+
+    @property
+    def level(self) -> Floats:
+        """Multiples of the level's prior, beyond what `breadth` has of it."""
+        return np.asarray(self._scales[1])
+
+    @property
+    def fade(self) -> Floats:
+        """The factor all that was learned has faded by."""
+        return np.asarray(self._scales[2])
 
     # --- rows ---------------------------------------------------------------------------------------------------
 
@@ -202,8 +219,10 @@ class Beliefs:
         residual = reward - forecast.mean
         square = residual * residual / total
         likelihood = self._likelihood(square, total)
-        if square.item(square.argmax()) > self.shrunk**2:
-            residual *= np.minimum(1.0, self.shrunk / np.sqrt(np.maximum(square, _LEAST)))
+        self.two_valued = self.two_valued and abs(reward) == 1.0
+        shrunk = math.inf if self.two_valued else self.shrunk
+        if square.item(square.argmax()) > shrunk**2:
+            residual *= np.minimum(1.0, shrunk / np.sqrt(np.maximum(square, _LEAST)))
         if able is not None:
             column *= able[:, None]
         gain = column / total[:, None]
@@ -222,14 +241,14 @@ class Beliefs:
         return -0.5 * (np.log(total) + (freedom + 1.0) * np.log1p(square / freedom))
 
     def _learn_noise(self, variance: Floats, total: Floats, residual: Floats, able: Bools | None) -> None:
-        """Expected square of the noise given the reward, averaged over the last `MEMORY` rewards."""
+        """Expected square of the noise given the residual, averaged over about the last `MEMORY` rewards."""
         n = self.count
         noise = self.noise[:n]
         share = noise / total
         expected = share * (variance + share * residual * residual)
         change = (expected - noise) / (self.told + 1.0)
         noise += change if able is None else change * able
-        np.maximum(noise, _LEAST, out=noise)
+        np.maximum(noise, LEAST_NOISE, out=noise)
         self.told = min(self.told + 1.0, MEMORY)
 
     def flush(self) -> None:
@@ -246,21 +265,36 @@ class Beliefs:
     def export(self) -> dict[str, Any]:
         """Everything but the priors."""
         rows = {name: getattr(self, name)[: self.count].copy() for name in _ROWS}
-        return {**rows, "count": self.count, "told": self.told, "gathered": self.gathered}
+        return {
+            **rows,
+            "count": self.count,
+            "told": self.told,
+            "gathered": self.gathered,
+            "two_valued": self.two_valued,
+        }
 
     def load(self, state: states.Reader, *, rounds: int) -> None:
         """Inverse of `export`."""
         self.count = state.integer("count", low=1, high=len(self.mean))
         self.gathered = state.integer("gathered", high=GATHERED - 1)
         self.told = state.number("told")
+        self.two_valued = state.flag("two_valued")
         for name in _ROWS:
             values = getattr(self, name)
             values[: self.count] = state.array(name, values.dtype, (self.count, *values.shape[1:]))
         n = self.count
-        states.check(bool((self.kind[:n] >= 0).all() and (self.kind[:n] < self.priors.count).all()), "kind")
-        states.check(bool((self.birth[:n] >= 0).all() and (self.birth[:n] <= rounds).all()), "birth")
-        states.check(bool((self.noise[:n] > 0).all()), "noise")
-        states.check(bool(((self.rate[:n] >= 0) & (self.rate[:n] < 1)).all()), "rate")
+        checks = {
+            "told": 2.0 <= self.told <= MEMORY,
+            "kind": ((self.kind[:n] >= 0) & (self.kind[:n] < self.priors.count)).all(),
+            "birth": ((self.birth[:n] >= 0) & (self.birth[:n] <= rounds)).all(),
+            "noise": (self.noise[:n] > 0).all(),
+            "rate": ((self.rate[:n] >= 0) & (self.rate[:n] < 1)).all(),
+            "breadth": (self.breadth[:n] > 0).all(),
+            "level": (self.level[:n] >= 0).all(),
+            "fade": ((self.fade[:n] > 0) & (self.fade[:n] <= 1)).all(),
+        }
+        for name, fine in checks.items():
+            states.check(bool(fine), name)
         self._keep[:n] = 1.0 - self.rate[:n]
 
 

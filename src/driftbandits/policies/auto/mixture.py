@@ -31,20 +31,20 @@ _SMALLEST = 1e-200  # weight
 
 
 class Mixture:
-    """Weights of the rows of `beliefs`, as logarithms with the largest at 0."""
+    """Weights of the rows of `beliefs`, as logarithms."""
 
-    def __init__(self, beliefs: Beliefs, *, rates: tuple[float, ...] | None = None, slots: int | None = None) -> None:
+    def __init__(self, beliefs: Beliefs, *, rates: tuple[float, ...] = RATES, slots: int = SLOTS) -> None:
         self.beliefs = beliefs
-        self.rates = RATES if rates is None else rates
-        self.slots = SLOTS if slots is None else slots
+        self.rates = rates
+        self.slots = slots
         self.log_weight: Floats = np.full(len(beliefs.mean), -np.inf)
         self._due = 0.0  # hazard of the rounds since the last births
         self._weights: Floats | None = None  # of `log_weight`
 
     @staticmethod
-    def capacity(kinds: int) -> int:
+    def capacity(kinds: int, *, rates: tuple[float, ...] = RATES, slots: int = SLOTS) -> int:
         """Rows needed."""
-        return kinds * len(RATES) + max(SLOTS, kinds)
+        return kinds * len(rates) + max(slots, kinds)
 
     def start(self, birth: int) -> None:
         """One hypothesis that never forgets and one a rate, for every prior."""
@@ -60,7 +60,7 @@ class Mixture:
     def _write(self, kind: int, birth: int, rate: float, weight: float) -> None:
         beliefs = self.beliefs
         row = beliefs.count
-        beliefs.write(row, kind=kind, birth=birth, rate=rate, noise=float(beliefs.noise[row]))
+        beliefs.write(row, kind=kind, birth=birth, rate=rate, noise=beliefs.first_noise)
         self.log_weight[row] = math.log(weight / beliefs.priors.count)
         self._weights = None
 
@@ -224,3 +224,5 @@ class Mixture:
         self.log_weight[:n] = state.array("log_weight", np.float64, (n,))
         self.log_weight[n:] = -np.inf
         self._due = state.number("due")
+        states.check(0.0 <= self._due <= 1.0, "due")
+        states.check(bool((self.beliefs.rate[:n] == 0).any()), "rate")

@@ -20,6 +20,7 @@ import scipy.spatial
 from sklearn.gaussian_process.kernels import RBF
 
 from driftbandits.arms import ArmSet
+from driftbandits.errors import InputError
 from driftbandits.linalg import small_pivoted
 from driftbandits.types import Bools, Floats, Ints
 
@@ -30,6 +31,7 @@ OCTAVES = (0.5, 0.25, 0.125, 0.0625)  # length scales tried by "auto", of the me
 _FAINT = 0.1  # a length scale at which neighbours correlate less says that arms are independent
 _ALIKE = 0.5  # squared correlation above which a look at one arm is a look at the other
 _LEAST = 1e-12
+_TOO_LITTLE = 0.5  # share of the variance that features must hold
 _LEFT_OUT = 1e-4  # of the variance, by the features of a kernel
 _SAMPLED = 400  # arms by which distances are judged
 
@@ -85,9 +87,9 @@ class Priors:
         """How many arms each arm is alike with, shape (N,); counted on some of them where there are many."""
         if kind not in self._crowds:
             unit = self._units(kind)
-            every = max(1, len(unit) // (2 * _SAMPLED))
-            alike = np.square(unit @ unit[::every].T) > _ALIKE
-            self._crowds[kind] = np.maximum(every * np.count_nonzero(alike, axis=1), 1.0)
+            some = _some(unit, 2 * _SAMPLED)
+            alike = np.square(unit @ some.T) > _ALIKE
+            self._crowds[kind] = np.maximum(np.count_nonzero(alike, axis=1) * (len(unit) / len(some)), 1.0)
         return self._crowds[kind]
 
     def _units(self, kind: int) -> Floats:
@@ -108,7 +110,7 @@ def _near(unit: Floats, others: Floats, own: int | Ints) -> Bools:
 def _standardised(points: Floats) -> Floats:
     """Columns with standard deviation 1; one that never changes says nothing."""
     spread = points.std(axis=0)
-    kept = spread > 0
+    kept = spread > 1e-12 * np.abs(points).max(axis=0)
     scaled: Floats = points[:, kept] / spread[kept]
     return scaled
 
@@ -122,12 +124,15 @@ def _candidates(arms: ArmSet, rank: int) -> list[tuple[float | None, Floats]]:
     scales = _length_scales(points) if points.shape[1] else []
     if not scales and not independent:
         return [(None, _cut(arms.features, rank))]
-    return [*((scale, _features(points, scale, rank)) for scale in scales), *independent]
+    tried = [(scale, _features(points, scale, rank)) for scale in scales]
+    # the coarsest is always kept; a finer one only if the features can show it
+    held = [(s, phi) for n, (s, phi) in enumerate(tried) if n == 0 or np.square(phi).sum(axis=1).mean() > _TOO_LITTLE]
+    return [*held, *independent]
 
 
 def _length_scales(points: Floats) -> list[float]:
     """Octaves of the median distance between arms, down to where neighbours no longer correlate."""
-    some = points[:: max(1, len(points) // _SAMPLED)]
+    some = _some(points, _SAMPLED)
     distances = scipy.spatial.distance.pdist(some)
     typical = float(np.median(distances[distances > 0])) if (distances > 0).any() else 1.0
     nearest = float(np.median(scipy.spatial.cKDTree(points).query(some, k=min(2, len(points)))[0].max(axis=-1)))
@@ -140,13 +145,27 @@ def _features(points: Floats, scale: float, rank: int) -> Floats:
     kernel = RBF(scale)
     if len(points) <= 2 * rank:
         return ArmSet(points, kernel, tolerance=_LEFT_OUT).features
-    some = points[:: max(1, len(points) // (10 * rank))]
+    some = _some(points, 10 * rank)
     order, factor = small_pivoted(kernel(some), _LEFT_OUT)
     kept = min(rank, len(order))
     columns = kernel(some[order[:kept]], points)
     return np.asarray(scipy.linalg.solve_triangular(factor[:kept, :kept], columns, lower=True).T)
 
 
+def _some(rows: Floats, most: int) -> Floats:
+    """At most so many of the rows, spread at random: every tenth of a grid would all lie in a few columns."""
+    return rows if len(rows) <= most else rows[np.random.default_rng(0).permutation(len(rows))[:most]]
+
+
 def _cut(features: Floats, rank: int) -> Floats:
-    """At most `rank` features where there are many arms; a pivoted Cholesky has the weightiest first."""
-    return features if len(features) <= 2 * rank else features[:, :rank]
+    """At most `rank` features where there are many arms: those that explain most of all arms together."""
+    if len(features) <= 2 * rank or features.shape[1] <= rank:
+        return features
+    values, vectors = np.linalg.eigh(features.T @ features)
+    kept = float(values[-rank:].sum() / values.sum())
+    if kept < _TOO_LITTLE:
+        raise InputError(
+            f"the {rank} best features of the kernel hold only {100 * kept:.0f} % of its variance over {len(features)} "
+            f"arms; give rank={features.shape[1]}, or a smoother kernel"
+        )
+    return np.asarray(features @ vectors[:, -rank:])

@@ -24,8 +24,8 @@ from driftbandits.types import Bools, Floats, Ints
 
 MOST = 4  # hypotheses sampled
 MISSED = 0.1  # weight that may be without samples before they are chosen anew
-_POOL = 256  # draws from each prior, from which the drift of a sample is taken
-_FAST = 3e-3  # rates above this move the samples every round; below, only when they are drawn anew
+_POOL = 8  # times as many draws as samples from each prior, from which the drift of a sample is taken, the same for all seeds
+_FAST = 3e-3  # drift beyond this moves the samples at once; less of it, only when they are drawn anew
 _JITTER = 1e-8
 
 
@@ -67,11 +67,11 @@ class Samples:
         beliefs = self._beliefs
         for slot, row in enumerate(self.rows):
             rate = beliefs.rate[row]
-            if rate <= _FAST:
+            if rate * rounds <= _FAST:
                 continue
             keep = (1.0 - rate) ** rounds
             pool = self._pool(int(beliefs.kind[row]))
-            first = int(self._generator.integers(0, _POOL - self._number))
+            first = int(self._generator.integers(0, (_POOL - 1) * self._number))
             values = self.values[slot]
             values *= math.sqrt(keep)
             values[1:] += math.sqrt(1.0 - keep) * pool[first : first + self._number]
@@ -79,7 +79,7 @@ class Samples:
     def _pool(self, kind: int) -> Floats:
         if kind not in self._pools:
             priors = self._beliefs.priors
-            normal = stream(kind, "drift").standard_normal((_POOL, priors.width))
+            normal = stream(kind, "drift").standard_normal((_POOL * self._number, priors.width))
             root = _root(priors.prior[kind]) if priors.rows is None else priors.rows[kind]
             self._pools[kind] = (normal - normal.mean(axis=0)) @ root.T
         return self._pools[kind]
@@ -148,7 +148,8 @@ class Samples:
         """Inverse of `export`."""
         self.rows = state.array("rows", np.int64, (None,))
         k = len(self.rows)
-        states.check(0 < k <= MOST and bool(((self.rows >= 0) & (self.rows < self._beliefs.count)).all()), "rows")
+        known = (self.rows >= 0) & (self.rows < self._beliefs.count)
+        states.check(0 < k <= MOST and bool(known.all()) and len(np.unique(self.rows)) == k, "rows")
         self.values[:k] = state.array("values", np.float64, (k, *self.values.shape[1:]))
         self._generator = generator_from_state(state.raw("generator"))
 

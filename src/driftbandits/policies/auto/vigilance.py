@@ -46,9 +46,10 @@ class Vigilance:
         self._reference = 0.0
 
     def look(self, arm: int, kind: int, now: int) -> None:
-        """A reward of `arm` was told; arms alike under the likeliest prior count as seen."""
+        """A reward of round `now` - 1 of `arm` was told; arms alike under the likeliest prior count as seen then."""
         self._kind = kind
-        self.seen[self._priors.alike(kind, arm)] = now
+        alike = self._priors.alike(kind, arm)
+        self.seen[alike] = np.maximum(self.seen[alike], now)
         self.told[arm] += 1
 
     def _hazard(self, now: int) -> float:
@@ -71,7 +72,7 @@ class Vigilance:
         self.doubted = arm if surprising and self._again < AGAIN else -1
 
     def law(self, mean: Floats, now: int, mask: Bools | None = None) -> Floats:
-        """Probability of a look at every arm, adding up to at most `MOST`, shape (N,)."""
+        """Probability of a look at every arm, shape (N,), adding up to at most `MOST` unless an arm is doubted."""
         if self._kind < 0:
             return np.zeros(len(mean))
         best = float(mean.max() if mask is None else mean[mask].max())
@@ -100,10 +101,12 @@ class Vigilance:
             "reference": self._reference,
         }
 
-    def load(self, state: states.Reader) -> None:
+    def load(self, state: states.Reader, *, rounds: int) -> None:
         """Inverse of `export`."""
         self.hidden = state.number("hidden")
         self.seen = state.array("seen", np.float64, self.seen.shape)
+        states.check(self.hidden >= 0, "hidden")
+        states.check(bool(((self.seen >= 0) & (self.seen <= rounds)).all()), "seen")
         self.told = state.array("told", np.int64, self.told.shape)
         self._kind = state.integer("kind", low=-1, high=self._priors.count - 1)
         self.doubted = state.integer("doubted", low=-1, high=len(self.seen) - 1)

@@ -61,7 +61,7 @@ class Watch:
         """
         beliefs = self._beliefs
         leader = int(weights.argmax())
-        if beliefs.birth[leader] <= self.regime:
+        if not self.regime < beliefs.birth[leader] < now:  # born just now, it has not explained a reward yet
             return None
         fresh = self._fresh(len(weights))
         new = float(weights[fresh].sum())
@@ -69,7 +69,7 @@ class Watch:
         old = float(before.sum())
         if new < 0.5 or new < ODDS * old:
             return None
-        if not self._settled:
+        if not self._settled and old > 0:
             self.before, self._settled = reading(beliefs, int(before.argmax()))[0], True
         found = self._describe(leader, new / max(old, 1e-300))
         self.regime = now
