@@ -46,7 +46,7 @@ def few_points():
 @pytest.mark.parametrize("priors", [given(line(4)), given(few_points())], ids=["arms", "features"])
 def test_moved_samples_have_the_moments_of_the_posterior(priors, rate, monkeypatch):
     """A large pool of drifts: 20,000 samples shall differ from each other."""
-    monkeypatch.setattr(module, "_POOL", 1_000_000)
+    monkeypatch.setattr(module, "_POOL", 50)
     beliefs, _, samples = sampled(priors, (rate,), number=MANY)
     follow(beliefs, samples, some_rewards(samples.values.shape[2], 14))
     read = np.eye(beliefs.priors.width) if priors.rows is None else priors.rows[0]

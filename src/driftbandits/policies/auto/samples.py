@@ -24,7 +24,7 @@ from driftbandits.types import Bools, Floats, Ints
 
 MOST = 4  # hypotheses sampled
 MISSED = 0.1  # weight that may be without samples before they are chosen anew
-_POOL = 8  # times as many draws as samples from each prior, from which the drift of a sample is taken, the same for all seeds
+_POOL = 8  # times as many draws from each prior as samples, of which the drift is taken; the same for all seeds
 _FAST = 3e-3  # drift beyond this moves the samples at once; less of it, only when they are drawn anew
 _JITTER = 1e-8
 
