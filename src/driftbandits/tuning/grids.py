@@ -50,7 +50,7 @@ def _master() -> tuple[dict[str, Any], ...]:
     )
 
 
-# All points play one seed; the best of baselines that came near the best baseline play more.
+# All points play one seed, the window's two, lest a lucky seed drop the best; the best then play more.
 ONE: Rungs = ((99, 1),)
 ONE_MORE: Rungs = ((99, 1), (2, 2))
 TWO_MORE: Rungs = ((99, 1), (2, 3))

@@ -176,9 +176,8 @@ class Mixture:
         beliefs = self.beliefs
         n = beliefs.count
         steady = np.flatnonzero(beliefs.rate[:n] == 0)
-        row = (
-            n if len(steady) < max(self.slots, beliefs.priors.count) and n < len(beliefs.mean) else self._merge(steady)
-        )
+        free = len(steady) < max(self.slots, beliefs.priors.count) and n < len(beliefs.mean)
+        row = n if free else self._merge(steady)
         self.log_weight[row] = -np.inf
         self._weights = None
         return row

@@ -24,8 +24,8 @@ from driftbandits.errors import InputError
 from driftbandits.linalg import small_pivoted
 from driftbandits.types import Bools, Floats, Ints
 
-SIGNAL = 0.1  # prior variance of an arm's reward about the level, on the scale where rewards span [-1, 1]
-SIGNALS = (0.2, 0.05)  # those tried
+SIGNALS = (0.2, 0.05)  # prior variances of an arm's reward about the level, where rewards span [-1, 1]
+SIGNAL = 0.1  # between them, where one number must do
 LEVEL = 0.1  # prior variance of the level that all arms share
 OCTAVES = (0.5, 0.25, 0.125, 0.0625)  # length scales tried by "auto", of the median distance between arms
 _FAINT = 0.1  # a length scale at which neighbours correlate less says that arms are independent
