@@ -1,8 +1,8 @@
 """The yardstick of AutoBandit: baselines tuned for every suite world apart, and the best single setting of each.
 
 `driftbandits tune oracles` plays plain grids (`grids`) on tuning seeds, told kernel and noise, by halving: all points
-on one seed or two, the best on more. A point's score is the geometric mean over the search's worlds of its mean regret over
-seeds, so in one world the mean regret. What is found is committed as `experiments/oracles.json`.
+on one seed or two, the best on more. A point's score is the geometric mean over the search's worlds of its mean regret
+over seeds, so in one world the mean regret. What is found is committed as `experiments/oracles.json`.
 
 All searches go up together, a rung at a time: whole rungs are one call of the runner, and a search for one setting
 over all worlds shares its cells with those in every world.
