@@ -54,8 +54,8 @@ def replay_probability(index: int, block: int) -> float:
     return float(2.0 ** ((index - block) / 2))
 
 
-def draw_schedule(block: int, generator: np.random.Generator, *, lowest: int = 0) -> Schedule:
-    """Draw the replays of indices `lowest` to `block` - 1 and add the whole block.
+def draw_schedule(block: int, generator: np.random.Generator, *, lowest: int = 0, scale: float = 1.0) -> Schedule:
+    """Draw the replays of indices `lowest` to `block` - 1, each with `scale` times its chance, and add the whole block.
 
     >>> len(draw_schedule(0, np.random.default_rng(0)))
     1
@@ -63,7 +63,7 @@ def draw_schedule(block: int, generator: np.random.Generator, *, lowest: int = 0
     replays = [Replay(start=0, stop=2**block, index=block)]
     for index in range(lowest, block):
         coins = generator.random(2 ** (block - index))
-        starts = np.flatnonzero(coins < replay_probability(index, block)) * 2**index
+        starts = np.flatnonzero(coins < scale * replay_probability(index, block)) * 2**index
         replays.extend(Replay(start=int(s), stop=int(s) + 2**index, index=index) for s in starts)
     return build_schedule(block, replays)
 

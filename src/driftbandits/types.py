@@ -93,7 +93,7 @@ class Change:
     `compared_with` at 0); `round` is the first round of the new epoch.
     `statistic` and `threshold` are on the policy's internal scale, where the declared reward range is [-1, 1];
     `before` and `after` are estimated rewards of `arms`, in the user's units. `forgot` says what the policy no longer
-    believes, where that is not simply everything before.
+    believes, where that is not simply everything before; `stream` which of many tests fired.
     """
 
     round: int
@@ -108,6 +108,7 @@ class Change:
     after: tuple[float, ...]
     names: tuple[str, ...] = ()
     forgot: str = ""
+    stream: str = ""
 
     def __str__(self) -> str:
         labels = self.names or tuple(str(arm) for arm in self.arms)
@@ -117,7 +118,9 @@ class Change:
         arms = f"; arms that moved: {moved}{rest}" if rows else ""
         return (
             f"change found at round {self.round}: rounds {self.interval[0]} to {self.interval[1] - 1} disagree with "
-            f"what epoch {self.epoch} had learned before (statistic {self.statistic:.3g} > {self.threshold:.3g}){arms}"
+            f"what epoch {self.epoch} had learned before (statistic {self.statistic:.3g} > {self.threshold:.3g}"
+            + (f", {self.stream}" if self.stream else "")
+            + f"){arms}"
             + (f"; forgot {self.forgot}" if self.forgot else "")
         )
 

@@ -61,9 +61,10 @@ def estimate_of(arms, law, regulariser, played, rewards):
 class Spy(AdaOPKB):
     """Keeps, for every law it makes, the estimate it was made from."""
 
-    def _next_law(self, block):
-        law = super()._next_law(block)
-        self.__dict__.setdefault("made", []).append((block, np.array(self._estimate()), law))
+    def _next_law(self, block, design):
+        law = super()._next_law(block, design)
+        if block:
+            self.__dict__.setdefault("made", []).append((block, np.array(self._estimate()), law))
         return law
 
 

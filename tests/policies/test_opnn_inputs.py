@@ -229,7 +229,7 @@ def test_a_network_of_nan_never_reaches_a_law(monkeypatch):
     monkeypatch.setattr(NetworkModel, "train", nan_network)
     with pytest.raises(KernelError, match="network"):
         policy.tell(last, 0.3)
-    assert all(np.isfinite(law).all() for law in policy.state_dict()["engine"]["laws"])
+    assert all(np.isfinite(law).all() for law in policy.state_dict()["engine"]["epoch"]["laws"])
 
 
 def test_steps_that_are_too_large_are_halved_until_the_loss_falls(monkeypatch):

@@ -23,8 +23,8 @@ from driftbandits.experiments.growth import Sweep
 from driftbandits.experiments.intervals import Interval, t_interval
 from driftbandits.experiments.specs import Experiment, PolicySpec
 from driftbandits.neural.inputs import on_sphere
-from driftbandits.policies.blocks import BlockPolicy
 from driftbandits.policies.opnn import NeuralBlockPolicy
+from driftbandits.policies.paper import PaperBlockPolicy
 from driftbandits.tangent_kernel import NeuralTangentKernel
 from driftbandits.types import Floats
 
@@ -126,7 +126,7 @@ def information_gain_of(experiment: Experiment, spec: PolicySpec) -> float | Non
     seed = experiment.seeds[0]
     world = build_world(experiment.environment, experiment.settings, seed)
     policy = build_policy(spec, world, seed)
-    if not isinstance(policy, BlockPolicy):
+    if not isinstance(policy, PaperBlockPolicy):
         return None
     features = _tangent_features(policy.arms, spec) if isinstance(policy, NeuralBlockPolicy) else policy.arms.features
     return information_gain(features, horizon=world.horizon, sigma=policy.constants.sigma)

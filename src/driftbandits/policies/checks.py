@@ -146,6 +146,7 @@ def read_change(reader: states.Reader) -> Change:
     for name in ("statistic", "threshold"):
         reader.number(name)
     reader.text("forgot")
+    reader.text("stream")
     change = Change.from_dict({field.name: reader.raw(field.name) for field in dataclasses.fields(Change)})
     numbers = {"interval": int, "arms": int, "before": float, "after": float, "names": str}
     for name, kind in numbers.items():

@@ -22,13 +22,13 @@ class FeatureSource(Protocol):
     def begin(self) -> None:
         """Find phi^(0)."""
 
-    def forget(self) -> None:
-        """A new epoch begins: back to phi^(0), with nothing seen."""
+    def forget(self, since: int | None) -> None:
+        """A new epoch begins: back to phi^(0); a source may keep what it saw of rounds from `since` on."""
 
-    def observe(self, arms: Ints, rewards: Floats) -> None:
+    def observe(self, arms: Ints, rewards: Floats, rounds: Ints) -> None:
         """Rewards of the present epoch, in the order of their rounds."""
 
-    def observe_one(self, arm: int, reward: float) -> None:
+    def observe_one(self, arm: int, reward: float, round_: int) -> None:
         """One reward of the present epoch."""
 
     def advance(self) -> bool:
@@ -50,13 +50,13 @@ class FixedFeatures:
     def begin(self) -> None:
         """They are there."""
 
-    def forget(self) -> None:
+    def forget(self, since: int | None) -> None:
         """Nothing was kept."""
 
-    def observe(self, arms: Ints, rewards: Floats) -> None:
+    def observe(self, arms: Ints, rewards: Floats, rounds: Ints) -> None:
         """Rewards do not matter."""
 
-    def observe_one(self, arm: int, reward: float) -> None:
+    def observe_one(self, arm: int, reward: float, round_: int) -> None:
         """Rewards do not matter."""
 
     def advance(self) -> bool:
@@ -92,17 +92,17 @@ class NetworkFeatures:
         """Draw W^(0), or take it from an earlier start."""
         self.first = self.present = self.model.initial.features
 
-    def forget(self) -> None:
+    def forget(self, since: int | None) -> None:
         """Back to W^(0)."""
         self.present = self.first
         self.trained = None
         self.seen = ArmsSeen.none(len(self.model.points))
 
-    def observe(self, arms: Ints, rewards: Floats) -> None:
+    def observe(self, arms: Ints, rewards: Floats, rounds: Ints) -> None:
         """Add to the sums that training needs."""
         self.seen.add_many(arms, rewards)
 
-    def observe_one(self, arm: int, reward: float) -> None:
+    def observe_one(self, arm: int, reward: float, round_: int) -> None:
         """Add one."""
         self.seen.add(arm, reward)
 

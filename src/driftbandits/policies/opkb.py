@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 from driftbandits.arms import ArmSet
-from driftbandits.policies.blocks import BlockPolicy
 from driftbandits.policies.constants import Constants, Variant
+from driftbandits.policies.paper import PaperBlockPolicy
 
 
-class OPKB(BlockPolicy):
+class OPKB(PaperBlockPolicy):
     """Optimisation-based kernel bandit for a world that stays as it is.
 
     Plays the optimal design for E rounds, then in blocks of doubling size a law that minimises
@@ -37,7 +37,7 @@ class OPKB(BlockPolicy):
     watches: ClassVar[bool] = False
 
 
-class AdaOPKB(BlockPolicy):
+class AdaOPKB(PaperBlockPolicy):
     """OPKB that replays its earlier laws to notice a change, and starts anew when it finds one.
 
     Inside block j, intervals of 2^m E rounds replay law m < j with probability 2^((m - j) / 2) each. When a replay (or

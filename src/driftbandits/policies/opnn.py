@@ -8,10 +8,10 @@ from typing import Any, ClassVar, Self
 from driftbandits.arms import ArmSet
 from driftbandits.neural.model import INFINITE, Rate, Width
 from driftbandits.neural.network import Network
-from driftbandits.policies.blocks import BlockPolicy
 from driftbandits.policies.constants import Constants, Variant
 from driftbandits.policies.features import NetworkFeatures
 from driftbandits.policies.network import check_flag, check_rate, network_model
+from driftbandits.policies.paper import PaperBlockPolicy
 
 _OF_THE_NETWORK = (
     "width",
@@ -25,7 +25,7 @@ _OF_THE_NETWORK = (
 )
 
 
-class NeuralBlockPolicy(BlockPolicy):
+class NeuralBlockPolicy(PaperBlockPolicy):
     """What OPNN and ADA-OPNN share: the settings of the network, and features that come from it."""
 
     _source: NetworkFeatures

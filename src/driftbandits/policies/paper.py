@@ -1,0 +1,114 @@
+"""The parts of the block engine as the paper has them: its constants, IPS, and its change test on gaps."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from driftbandits.arms import ArmSet
+from driftbandits.errors import InputError, StateError
+from driftbandits.policies import state as states
+from driftbandits.policies.blocks import BlockPolicy
+from driftbandits.policies.constants import Constants, Levels, Variant
+from driftbandits.policies.detectors import Detector, GapTest
+from driftbandits.policies.features import FeatureSource, FixedFeatures
+from driftbandits.types import Floats
+
+
+class PaperBlockPolicy(BlockPolicy):
+    """Without (`watches = False`) or with change detection; see `OPKB`, `AdaOPKB`, `OPNN` and `AdaOPNN`."""
+
+    needs_horizon = True
+    watches: ClassVar[bool] = False
+
+    _levels: Levels
+
+    def __init__(
+        self,
+        arms: ArmSet,
+        *,
+        horizon: int | None = None,
+        seed: int | None = 0,
+        constants: Constants | None = None,
+        variant: Variant | None = None,
+        reward_range: tuple[float, float] = (-1.0, 1.0),
+        out_of_range: Literal["error", "clip"] = "error",
+        pending_limit: int = 1_000_000,
+    ) -> None:
+        super().__init__(
+            arms,
+            horizon=horizon,
+            seed=seed,
+            reward_range=reward_range,
+            out_of_range=out_of_range,
+            pending_limit=pending_limit,
+        )
+        self.constants = Constants.tuned() if constants is None else constants
+        self.variant = Variant.paper() if variant is None else variant
+        if not isinstance(self.constants, Constants) or not isinstance(self.variant, Variant):
+            raise InputError(
+                f"constants must be a Constants and variant a Variant, such as Constants.published() and "
+                f"Variant.paper(), got {constants!r} and {variant!r}"
+            )
+        self.share = self.variant.share
+        self.lowest_index = self.variant.lowest_index
+        half = (self.reward_range[1] - self.reward_range[0]) / 2.0
+        self._scale = 1.0 if self.constants.scale is None else self.constants.scale / half
+
+    def _feature_source(self) -> FeatureSource:
+        """Where features come from; a subclass may have others than the arms'."""
+        return FixedFeatures(self.arms.features)
+
+    def _assemble(self, horizon: int | None) -> None:
+        if horizon is None:
+            raise StateError("the constants of the paper need a horizon")
+        self._source = self._feature_source()
+        self._source.begin()
+        regulariser = self.constants.sigma / horizon
+        design = self._solve(regulariser)
+        gamma = design.log_det - self._source.first.shape[1] * np.log(regulariser)
+        levels = self.constants.levels(gamma=float(gamma), horizon=horizon, arms=len(self.arms))
+        self._settle_constants(levels, design.probabilities)
+
+    def _settle_constants(self, levels: Levels, design: Floats) -> None:
+        """Keep what stays the same through all epochs of a horizon."""
+        self._levels = levels
+        self._design = design
+        self._detector: Detector | None = GapTest(self.variant, levels) if self.watches else None
+
+    def _levels_for(self, block: int) -> Levels:
+        return self._levels
+
+    def _optimal_design(self, moved: bool) -> Floats:
+        return self._solve(self._levels.regulariser).probabilities if moved else self._design
+
+    def _rewards(self) -> Floats:
+        return self._epoch.so_far()
+
+    def _mixing(self, block: int, law: Floats, design: Floats, estimated: Floats) -> float:
+        return self._levels.mixing(block)
+
+    # --- state --------------------------------------------------------------------------------------------------
+
+    def _settings(self) -> dict[str, Any]:
+        return {"constants": dataclasses.asdict(self.constants), "variant": dataclasses.asdict(self.variant)}
+
+    def _shown(self) -> dict[str, Any]:
+        return {"constants": self.constants, "variant": self.variant}
+
+    @classmethod
+    def _read_settings(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
+        return {"constants": Constants(**settings["constants"]), "variant": Variant(**settings["variant"])}
+
+    def _export_levels(self) -> dict[str, Any]:
+        return {**dataclasses.asdict(self._levels), "design": self._design.copy()}
+
+    def _reassemble(self, source: states.Reader, levels: states.Reader) -> None:
+        self._source = self._feature_source()
+        self._source.load(source)
+        numbers = {field.name: levels.number(field.name) for field in dataclasses.fields(Levels)}
+        resolved = Levels(**{**numbers, "block_size": levels.integer("block_size", low=1)})  # type: ignore[arg-type]
+        self._settle_constants(resolved, levels.law("design", len(self.arms)))
