@@ -1,0 +1,98 @@
+"""The constants of `CalibratedOPKB`, which follow from noise, signal and kernel; nothing is left to tune.
+
+symbol     name             formula
+n          told             rewards behind the estimated gaps
+n_j                         E 2^j, rounds of block j
+lambda_j   regulariser      s^2 / (kappa n_j): S(P, lambda_j) n_j / s^2 is then the precision of the posterior
+g_j        dimension        trace S^-1 (S - lambda_j I) of the optimal design: directions told apart
+E          block_size       least E with E >= 2 g(s^2 / (kappa E)): two rounds a direction
+w_j        width            s sqrt(g_j / n), one standard error of the worst arm; theory: times sqrt(2 log 2N)
+beta_j     beta             g_j / w_j: what the law then loses is what the gaps are uncertain by
+           good_gap         2 w_j
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from driftbandits.design.measure import Information
+from driftbandits.types import Floats
+
+BUDGET = 0.3  # share of a block's planned regret that replays may cost, and as much the mixing with the optimal design
+_STEPS = 12  # of a bisection
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The constants of one block."""
+
+    block_size: int
+    regulariser: float
+    dimension: float
+    width: float
+
+    def beta(self, block: int) -> float:
+        """Weight of exploitation."""
+        return self.dimension / self.width
+
+    def good_gap(self, block: int) -> float:
+        """Largest estimated gap of a good arm."""
+        return 2.0 * self.width
+
+
+def ridge(noise: float, signal: float, rounds: float) -> float:
+    """lambda_j, to the nearest power of sqrt(2): close ones can then share their designs.
+
+    >>> ridge(0.01, 0.1, 100) == 2**-10
+    True
+    """
+    return float(2.0 ** (round(2.0 * math.log2(noise / (signal * rounds))) / 2.0))
+
+
+def block_size(dimension: Callable[[float], float], noise: float, signal: float) -> int:
+    """E: the least whole number of at least 2 g(lambda(E)), found from below (g grows with E).
+
+    >>> block_size(lambda regulariser: 10 / (1 + regulariser), 0.01, 0.1)
+    20
+    """
+    length = 1
+    while True:
+        needed = math.ceil(2.0 * dimension(ridge(noise, signal, length)) - 1e-6)
+        if needed <= length:
+            return length
+        length = needed
+
+
+def least_mixing(features: Floats, law: Floats, design: Floats, regulariser: float, largest: float) -> float:
+    """The least share of the optimal design with which no importance weight of the law exceeds `largest`.
+
+    Weights |phi(x)' S^-1 phi(a)| are largest on the diagonal (Cauchy and Schwarz): the leverages.
+    """
+    squares = np.einsum("ij,ij->i", features, features)
+
+    def too_large(share: float) -> bool:
+        mixed = (1.0 - share) * law + share * design
+        return float(Information(features, mixed, regulariser).leverage(features, squares).max()) > largest
+
+    if not too_large(0.0):
+        return 0.0
+    low, high = 0.0, 1.0
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if too_large(middle) else (low, middle)
+    return high
+
+
+def replay_scale(laws: list[Floats], estimated: Floats) -> float:
+    """nu_j: what the chances of replays in the last block are multiplied by, so that they cost BUDGET of its own regret.
+
+    Replays of index m fill E 2^((j + m) / 2) rounds of block j on average, each of regret sum P^(m) gap.
+    """
+    block = len(laws) - 1
+    planned = 2.0**block * float(laws[-1] @ estimated)
+    replays = sum(2.0 ** ((block + m) / 2) * float(law @ estimated) for m, law in enumerate(laws[:-1]))
+    return 1.0 if replays <= BUDGET * planned else BUDGET * planned / replays

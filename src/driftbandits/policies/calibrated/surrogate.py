@@ -1,0 +1,179 @@
+"""The Gaussian process that `CalibratedOPKB` believes in: which kernel, how large a signal, how much noise.
+
+Reward function and changes are new in every epoch; kernel, signal and noise are not, so their evidence is added up over
+epochs. Everything is chosen anew when a block begins, and stays while it lasts.
+
+symbol     name              meaning
+m0         prior_mean        (N,) what is expected before any reward of the epoch: 0, or the mean of the last epoch
+kappa      signal            prior variance of an arm's reward about the level
+s^2        noise             variance of the noise
+           closed            log evidence of earlier epochs, (kernels, signals, noises)
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+
+from driftbandits.arms import ArmSet
+from driftbandits.errors import StateError
+from driftbandits.policies import state as states
+from driftbandits.policies.calibrated.evidence import LEVEL, NOISES, SIGNALS, Totals, log_evidence
+from driftbandits.policies.lengthscales import candidates, cut_features
+from driftbandits.types import Floats, Ints
+
+RANK = 100  # features a kernel has at most, where there are more than twice as many arms
+
+
+class Surrogate:
+    """Features of the likeliest kernel (a `FeatureSource`), and the rounds of the epoch.
+
+    `auto` tries length scales beside the kernel of the arms.
+    """
+
+    def __init__(self, arms: ArmSet, *, auto: bool) -> None:
+        own = cut_features(arms.features, RANK)
+        tried = [(s, phi) for s, phi in candidates(arms, RANK) if s is not None] if auto else []
+        self.length_scales: tuple[float | None, ...] = (None, *(scale for scale, _ in tried))
+        self.kernels = [own, *(features for _, features in tried)]
+        self._size = len(arms)
+
+    @property
+    def first(self) -> Floats:
+        """Features of the finest kernel: what nothing is known of is explored by its design."""
+        return self.kernels[-1]
+
+    @property
+    def present(self) -> Floats:
+        """Features of the kernel believed."""
+        return self.kernels[self.kernel]
+
+    @property
+    def told(self) -> int:
+        """Rewards of the epoch."""
+        return len(self._rewards)
+
+    def begin(self) -> None:
+        """Nothing is known."""
+        self.closed: Floats = np.zeros((len(self.kernels), len(SIGNALS), len(NOISES)))
+        self.prior_mean: Floats = np.zeros(self._size)
+        self._arms: list[int] = []
+        self._rewards: list[float] = []
+        self._rounds: list[int] = []
+        self._known_mean: tuple[int, Floats] | None = None
+        self._believe(self.closed)
+
+    def observe(self, arms: Ints, rewards: Floats, rounds: Ints) -> None:
+        """Keep rewards of the epoch."""
+        self._arms.extend(arms.tolist())
+        self._rewards.extend(rewards.tolist())
+        self._rounds.extend(rounds.tolist())
+
+    def observe_one(self, arm: int, reward: float, round_: int) -> None:
+        """Keep one reward."""
+        self._arms.append(arm)
+        self._rewards.append(reward)
+        self._rounds.append(round_)
+
+    # --- belief -------------------------------------------------------------------------------------------------
+
+    def advance(self) -> bool:
+        """A block begins: choose kernel, signal and noise; whether the kernel is another than before."""
+        before = self.kernel
+        self._known_mean = None
+        self._believe(self.closed + self._evidence(*self._log()))
+        return self.kernel != before
+
+    def _believe(self, evidence: Floats) -> None:
+        """The likeliest kernel, and the geometric means of signal and noise under it (every pair as likely before)."""
+        weights = np.exp(evidence - evidence.max())
+        self.kernel = int(weights.sum(axis=(1, 2)).argmax())
+        here = weights[self.kernel] / weights[self.kernel].sum()
+        self.signal = math.exp(float(here.sum(axis=1) @ np.log(SIGNALS)))
+        self.noise = math.exp(float(here.sum(axis=0) @ np.log(NOISES)))
+
+    def _evidence(self, arms: Ints, rewards: Floats) -> Floats:
+        totals = Totals.of(arms, rewards, self._size)
+        return np.array([log_evidence(features, totals) for features in self.kernels])
+
+    def mean(self) -> Floats:
+        """Posterior mean of every arm's reward, shape (N,)."""
+        if self._known_mean is None or self._known_mean[0] != self.told:
+            self._known_mean = (self.told, self._posterior_mean(*self._log(), self.prior_mean))
+        return self._known_mean[1]
+
+    def _posterior_mean(self, arms: Ints, rewards: Floats, prior_mean: Floats) -> Floats:
+        features = self.present
+        totals = Totals.of(arms, rewards, self._size)
+        F = np.empty((self._size, features.shape[1] + 1))
+        F[:, :-1] = math.sqrt(self.signal) * features
+        F[:, -1] = math.sqrt(LEVEL)
+        seen = np.flatnonzero(totals.counts)
+        A = (F[seen].T * totals.counts[seen]) @ F[seen] / self.noise
+        A[np.diag_indices_from(A)] += 1.0
+        surprise = totals.sums[seen] - totals.counts[seen] * prior_mean[seen]
+        weights = scipy.linalg.solve(A, F[seen].T @ surprise / self.noise, assume_a="pos", check_finite=False)
+        return np.asarray(prior_mean + F @ weights)
+
+    def _log(self) -> tuple[Ints, Floats]:
+        return np.array(self._arms, dtype=np.int64), np.array(self._rewards, dtype=np.float64)
+
+    # --- epochs -------------------------------------------------------------------------------------------------
+
+    def forget(self, since: int | None) -> None:
+        """Keep the rounds from `since` on, and of those before what they say of kernel, signal and noise.
+
+        The old mean becomes the prior mean if it fits the rounds kept better than 0 does.
+        """
+        if since is None:
+            return
+        arms, rewards = self._log()
+        rounds = np.array(self._rounds, dtype=np.int64)
+        new = rounds >= since
+        old_mean = self._posterior_mean(arms[~new], rewards[~new], self.prior_mean)
+        self.closed += self._evidence(arms[~new], rewards[~new])
+        arms, rewards = arms[new], rewards[new]
+        fits = np.square(rewards - old_mean[arms]).sum() < np.square(rewards).sum()
+        self.prior_mean = old_mean if fits else np.zeros(self._size)
+        self._arms, self._rewards, self._rounds = arms.tolist(), rewards.tolist(), rounds[new].tolist()
+        self._known_mean = None
+
+    def since(self, first_round: int) -> Totals:
+        """Rewards of the rounds from `first_round` on."""
+        arms, rewards = self._log()
+        new = np.array(self._rounds, dtype=np.int64) >= first_round
+        return Totals.of(arms[new], rewards[new], self._size)
+
+    # --- state --------------------------------------------------------------------------------------------------
+
+    def export(self) -> dict[str, Any]:
+        """What `load` needs, as JSON values and arrays."""
+        arms, rewards = self._log()
+        return {
+            "arms": arms,
+            "rewards": rewards,
+            "rounds": np.array(self._rounds, dtype=np.int64),
+            "closed": self.closed.copy(),
+            "prior_mean": self.prior_mean.copy(),
+            "kernel": self.kernel,
+            "signal": self.signal,
+            "noise": self.noise,
+        }
+
+    def load(self, state: states.Reader) -> None:
+        """Inverse of `export`."""
+        self.begin()
+        arms = state.array("arms", np.int64, (None,))
+        rewards = state.array("rewards", np.float64, (len(arms),))
+        rounds = state.array("rounds", np.int64, (len(arms),))
+        if ((arms < 0) | (arms >= self._size)).any() or (rounds < 0).any():
+            raise StateError("state.engine.source has rounds of unknown arms, or of before the first")
+        self.observe(arms, rewards, rounds)
+        self.closed = state.array("closed", np.float64, self.closed.shape)
+        self.prior_mean = state.array("prior_mean", np.float64, (self._size,))
+        self.kernel = state.integer("kernel", high=len(self.kernels) - 1)
+        self.signal, self.noise = state.number("signal"), state.number("noise")
+        states.check(self.signal > 0 and self.noise > 0, "signal and noise")

@@ -1,0 +1,85 @@
+"""Kernels to choose from where the length scale is not known: octaves of the median distance between arms."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import scipy.linalg
+import scipy.spatial
+from sklearn.gaussian_process.kernels import RBF
+
+from driftbandits.arms import ArmSet
+from driftbandits.errors import InputError
+from driftbandits.linalg import small_pivoted
+from driftbandits.types import Floats
+
+OCTAVES = (0.5, 0.25, 0.125, 0.0625)  # length scales tried, of the median distance between arms
+_FAINT = 0.1  # a length scale at which neighbours correlate less says that arms are independent
+_TOO_LITTLE = 0.5  # share of the variance that features must hold
+_LEFT_OUT = 1e-4  # of the variance, by the features of a kernel
+_SAMPLED = 400  # arms by which distances are judged
+
+
+def _standardised(points: Floats) -> Floats:
+    """Columns with standard deviation 1; one that never changes says nothing."""
+    spread = points.std(axis=0)
+    kept = spread > 1e-12 * np.abs(points).max(axis=0)
+    scaled: Floats = points[:, kept] / spread[kept]
+    return scaled
+
+
+def candidates(arms: ArmSet, rank: int) -> list[tuple[float | None, Floats]]:
+    """Length scales with the features of their kernels; independent arms where as many features can be held."""
+    independent: list[tuple[float | None, Floats]] = [(0.0, np.eye(len(arms)))] if len(arms) <= 2 * rank else []
+    if arms.kernel is None:
+        return [(None, cut_features(arms.features, rank)), *independent]
+    points = _standardised(arms.points)
+    scales = _length_scales(points) if points.shape[1] else []
+    if not scales and not independent:
+        return [(None, cut_features(arms.features, rank))]
+    tried = [(scale, _features(points, scale, rank)) for scale in scales]
+    # the coarsest is always kept; a finer one only if the features can show it
+    held = [(s, phi) for n, (s, phi) in enumerate(tried) if n == 0 or np.square(phi).sum(axis=1).mean() > _TOO_LITTLE]
+    return [*held, *independent]
+
+
+def _length_scales(points: Floats) -> list[float]:
+    """Octaves of the median distance between arms, down to where neighbours no longer correlate."""
+    some = some_rows(points, _SAMPLED)
+    distances = scipy.spatial.distance.pdist(some)
+    typical = float(np.median(distances[distances > 0])) if (distances > 0).any() else 1.0
+    nearest = float(np.median(scipy.spatial.cKDTree(points).query(some, k=min(2, len(points)))[0].max(axis=-1)))
+    scales = [typical * octave for octave in OCTAVES]
+    return [scale for scale in scales if math.exp(-0.5 * (nearest / scale) ** 2) > _FAINT]
+
+
+def _features(points: Floats, scale: float, rank: int) -> Floats:
+    """Features of the kernel with this length scale, at most `rank` of them where there are many arms."""
+    kernel = RBF(scale)
+    if len(points) <= 2 * rank:
+        return ArmSet(points, kernel, tolerance=_LEFT_OUT).features
+    some = some_rows(points, 10 * rank)
+    order, factor = small_pivoted(kernel(some), _LEFT_OUT)
+    kept = min(rank, len(order))
+    columns = kernel(some[order[:kept]], points)
+    return np.asarray(scipy.linalg.solve_triangular(factor[:kept, :kept], columns, lower=True).T)
+
+
+def some_rows(rows: Floats, most: int) -> Floats:
+    """At most so many of the rows, spread at random: every tenth of a grid would all lie in a few columns."""
+    return rows if len(rows) <= most else rows[np.random.default_rng(0).permutation(len(rows))[:most]]
+
+
+def cut_features(features: Floats, rank: int) -> Floats:
+    """At most `rank` features where there are many arms: those that explain most of all arms together."""
+    if len(features) <= 2 * rank or features.shape[1] <= rank:
+        return features
+    values, vectors = np.linalg.eigh(features.T @ features)
+    kept = float(values[-rank:].sum() / values.sum())
+    if kept < _TOO_LITTLE:
+        raise InputError(
+            f"the {rank} best features of the kernel hold only {100 * kept:.0f} % of its variance over {len(features)} "
+            f"arms; give rank={features.shape[1]}, or a smoother kernel"
+        )
+    return np.asarray(features @ vectors[:, -rank:])
