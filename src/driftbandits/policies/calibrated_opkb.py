@@ -99,7 +99,9 @@ class CalibratedOPKB(BlockPolicy):
             size = self._levels.block_size
         regulariser = ridge(noise, signal, size * 2.0**block)
         dimension = self._design_at(regulariser)[1]
-        width = math.sqrt(noise * dimension / max(told, size))
+        behind = max(told, size)  # rounds behind the gaps
+        known = self._design_at(ridge(noise, signal, behind))[1]
+        width = math.sqrt(noise * known / behind + (self._source.shift if block == 0 else 0.0))
         if self.mode == "theory":
             width *= math.sqrt(2.0 * math.log(2.0 * len(self.arms)))
         self._detector.cells = part_arms(self._source.present, dimension)
@@ -108,8 +110,23 @@ class CalibratedOPKB(BlockPolicy):
     def _optimal_design(self, moved: bool) -> Floats:
         return self._design_at(self._levels.regulariser)[0]
 
+    def _solve(self, regulariser, *, costs=None, candidates=None):
+        import os
+        if not int(os.environ.get('POST','1')) or (costs is None and candidates is None) or self.mode == "theory":
+            return super()._solve(regulariser, costs=costs, candidates=candidates)
+        from driftbandits.design import solve_design
+        phi = self._source.present
+        n_j = self._levels.block_size * 2.0 ** len(self._epoch.laws)
+        counts = self._source.since(0).counts
+        M = (phi.T * (counts / n_j)) @ phi
+        M[np.diag_indices_from(M)] += regulariser
+        import scipy.linalg
+        R = np.linalg.cholesky(M)
+        psi = np.ascontiguousarray(scipy.linalg.solve_triangular(R, phi.T, lower=True).T)
+        return solve_design(psi, costs=costs, candidates=candidates, regulariser=1.0)
+
     def _begins_informed(self) -> bool:
-        return self._source.told >= self._levels.block_size
+        return self._source.follows or self._source.told >= self._levels.block_size
 
     def _rewards(self) -> Floats:
         return self._source.mean()

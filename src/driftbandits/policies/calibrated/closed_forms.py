@@ -22,7 +22,9 @@ import numpy as np
 from driftbandits.design.measure import Information
 from driftbandits.types import Floats
 
-BUDGET = 0.3  # share of a block's planned regret that replays may cost, and as much the mixing with the optimal design
+import os
+PER=float(os.environ.get('PER','1'))
+BUDGET = float(os.environ.get('BUD','0.3'))  # share of a block's planned regret that replays may cost, and as much the mixing with the optimal design
 _STEPS = 12  # of a bisection
 
 
@@ -59,9 +61,9 @@ def block_size(dimension: Callable[[float], float], noise: float, signal: float)
     >>> block_size(lambda regulariser: 10 / (1 + regulariser), 0.01, 0.1)
     20
     """
-    length = 1
+    length = int(os.environ.get('MINE','16'))
     while True:
-        needed = math.ceil(2.0 * dimension(ridge(noise, signal, length)) - 1e-6)
+        needed = math.ceil(PER * dimension(ridge(noise, signal, length)) - 1e-6)
         if needed <= length:
             return length
         length = needed

@@ -21,7 +21,7 @@ import numpy as np
 from driftbandits.types import Floats, Ints
 
 SIGNALS: Floats = 0.25 ** np.arange(5.0)  # 1 to 1/256, where rewards span [-1, 1]
-NOISES: Floats = 1e-4 * 2.0 ** np.arange(15)  # standard deviations of 0.01 to 1.3
+NOISES: Floats = 1e-4 * 2.0 ** (np.arange(28) / 2)  # standard deviations of 0.01 to 1.1
 LEVEL = 1.0
 
 

@@ -64,6 +64,7 @@ class Surrogate:
         self._rewards: list[float] = []
         self._rounds: list[int] = []
         self._known_mean: tuple[int, Floats] | None = None
+        self.follows, self.shift = False, 0.0
         self._believe(self.closed)
 
     def observe(self, arms: Ints, rewards: Floats, rounds: Ints) -> None:
@@ -136,8 +137,10 @@ class Surrogate:
         old_mean = self._posterior_mean(arms[~new], rewards[~new], self.prior_mean)
         self.closed += self._evidence(arms[~new], rewards[~new])
         arms, rewards = arms[new], rewards[new]
-        fits = np.square(rewards - old_mean[arms]).sum() < np.square(rewards).sum()
-        self.prior_mean = old_mean if fits else np.zeros(self._size)
+        off = np.square(rewards - old_mean[arms]).sum()
+        self.follows = bool(len(rewards) and off < np.square(rewards).sum())
+        self.prior_mean = old_mean if self.follows else np.zeros(self._size)
+        self.shift = max(float(off) / max(len(rewards), 1) - self.noise, 0.0) if self.follows else 0.0
         self._arms, self._rewards, self._rounds = arms.tolist(), rewards.tolist(), rounds[new].tolist()
         self._known_mean = None
 
