@@ -1,19 +1,22 @@
 """Conformal test martingales: evidence that a stream of numbers has changed, whatever their distribution.
 
 If the numbers are exchangeable (independent draws from one law are), the smoothed rank of each among those before it is
-uniform on (0, 1), and ranks are independent of each other. Betting on small ranks (and on large ones) then multiplies
-wealth by a factor of mean 1: wealth is a martingale, and by Ville's inequality it ever reaches 1 / a with probability a
-at most. Nothing is assumed of the numbers, so nothing can be wrong with the assumption.
+uniform on (0, 1), and ranks are independent of each other. A bet on ranks whose factor is 1 on average over (0, 1) then
+multiplies wealth without gain: wealth is a martingale, and by Ville's inequality it ever reaches 1 / a with probability
+a at most. Nothing is assumed of the numbers, so nothing can be wrong with the assumption.
 
-symbol    name        meaning
-p_i       ranks[i]    (numbers before that are larger + u (ties + 1)) / i, u uniform: small for a large number
-b_k(p)                k p^(k - 1): the factor of the bet k, 1 on average
-t_i       _cash       1 / (1 + log(1 + i)): wealth not yet bet after i numbers; t_{i-1} - t_i is bet at i and left in
-M_i^k     wealth      (M_{i-1}^k + t_{i-1} - t_i) b_k(p_i)
-M_i       evidence    mean over the bets of M_i^k, and t_i: a martingale from 1
+symbol     name         meaning
+p_t        Ranked.see   (numbers before that are larger + u (ties + 1)) / t, u uniform: small for a large number
+c_t        _cash        1 / (1 + log(1 + t)): wealth not yet bet after t numbers; v_t = c_{t-1} - c_t is bet at t
+b_k(p)     PowerBets    k p^(k - 1), for a change to numbers beyond most before: M_t^k = (M_{t-1}^k + v_t) b_k(p_t)
+b_l(p)     OrderBets    (1 - e) 1[p <= q] / q + e with q = (t - l + 1) / t, e = 1/10, for a change at number l to
+                        numbers beyond all before, of which there were few: W_l(t) = v_l prod_{i = l..t} b_l(p_i)
+M_t        see          mean of M_t^k (sum of W_l) and c_t: a martingale from 1
 
-Starting a bet at every number lets it win from a change at any time; the cash spent slowly makes a change after n
-numbers cost log n + 2 log log n of evidence, about the least that leaves something for every n.
+Both begin a bet at every number, so that a change may come at any time; cash spent slowly makes one after n numbers
+cost log n + 2 log log n of evidence, about the least that leaves something for every n. Powers gain about
+(1 - k) log n from one number beyond n others. Orders gain log (n + m choose n) from m numbers beyond n others: a seldom
+played arm, where powers gain next to nothing.
 """
 
 from __future__ import annotations
@@ -26,11 +29,25 @@ import numpy as np
 
 from driftbandits.types import Floats
 
-BETS = (0.1, 0.3, 0.5, 0.7)
+POWERS = (0.1, 0.3, 0.5, 0.7)
+STARTS = 64  # numbers at which order bets begin
+ORDERED = 128  # numbers on which they bet: with many before, powers do as well
+_KEPT = 0.1  # e: what a bet on order keeps if it loses
+
+
+def _cash(numbers: float) -> float:
+    return 1.0 / (1.0 + math.log1p(numbers))
+
+
+_STAKES: Floats = -np.diff([_cash(t) for t in range(STARTS + 1)])
+_NUMBER, _START = np.ogrid[1 : ORDERED + 1, 1 : STARTS + 1]
+_WON: Floats = (1.0 - _KEPT) * _NUMBER / np.maximum(_NUMBER - _START + 1.0, 1.0) + _KEPT  # (numbers, starts)
 
 
 class ConformalMartingale:
-    """Evidence against exchangeability of a stream, in which large numbers (or, if `two_sided`, small ones too) betray.
+    """A stream with the evidence that it has changed, to larger numbers or, if `two_sided`, to smaller ones.
+
+    `ordered` adds bets on order, with half of the wealth.
 
     >>> from random import Random
     >>> draw = Random(0)
@@ -45,66 +62,143 @@ class ConformalMartingale:
     (True, 200)
     """
 
-    def __init__(self, *, two_sided: bool = False) -> None:
-        self.two_sided = two_sided
+    def __init__(self, *, two_sided: bool = False, ordered: bool = False) -> None:
+        self.numbers = Ranked()
+        self.powers = PowerBets(two_sided=two_sided)
+        self.orders = OrderBets() if ordered else None
+
+    def see(self, score: float, u: float, round_: int) -> float:
+        """Take in the number of round `round_`, with `u` drawn from (0, 1); the evidence there is now."""
+        before = len(self.numbers.scores)
+        rank = self.numbers.see(score, u, round_)
+        evidence = self.powers.see(rank, before)
+        return evidence if self.orders is None else 0.5 * (evidence + self.orders.see(rank, before))
+
+    def _parts(self) -> tuple[float, float]:
+        numbers = len(self.numbers.scores)
+        return self.powers.evidence(numbers), 0.0 if self.orders is None else self.orders.evidence(numbers)
+
+    @property
+    def evidence(self) -> float:
+        """1 on average as long as nothing changes."""
+        return sum(self._parts()) * (1.0 if self.orders is None else 0.5)
+
+    def start(self) -> int:
+        """Round at which the change seems to have come."""
+        powers, orders = self._parts()
+        if self.orders is not None and orders > powers:
+            return self.numbers.rounds[self.orders.begun()]
+        return self.powers.start(self.numbers)
+
+
+class Ranked:
+    """Numbers in the order they came, each with its smoothed rank among those before.
+
+    >>> numbers = Ranked()
+    >>> [numbers.see(x, 0.5, t) for t, x in enumerate([3.0, 5.0, 1.0, 3.0])]
+    [0.5, 0.25, 0.8333333333333334, 0.5]
+    """
+
+    def __init__(self) -> None:
         self.scores: list[float] = []  # sorted
         self.ranks: list[float] = []  # in the order of the stream, as are
         self.rounds: list[int] = []
-        self._wealth = [0.0] * (len(BETS) * (2 if two_sided else 1))
-        self._cash = 1.0
 
     def see(self, score: float, u: float, round_: int) -> float:
-        """Rank a number of `round_` among those before, with `u` drawn from (0, 1); the evidence there is now."""
+        """Rank of the next number, that of round `round_`, with `u` drawn from (0, 1)."""
         past = self.scores
         before = len(past)
         left = bisect_left(past, score)
         right = bisect_right(past, score, left)
-        ties = u * (right - left + 1)
-        rank = (before - right + ties) / (before + 1)
+        rank = (before - right + u * (right - left + 1)) / (before + 1)
         past.insert(right, score)
         self.ranks.append(rank)
         self.rounds.append(round_)
-        cash = 1.0 / (1.0 + math.log(before + 2))
-        stake, self._cash = self._cash - cash, cash
-        wealth = self._wealth
-        for k, bet in enumerate(BETS):
-            wealth[k] = (wealth[k] + stake) * bet * rank ** (bet - 1.0)
-        if self.two_sided:
-            rank = (right + 1 - ties) / (before + 1)  # 1 - rank, without its rounding
-            for k, bet in enumerate(BETS, len(BETS)):
-                wealth[k] = (wealth[k] + stake) * bet * rank ** (bet - 1.0)
-        return sum(wealth) / len(wealth) + cash
-
-    @property
-    def evidence(self) -> float:
-        """M_i: 1 on average as long as nothing changes."""
-        return sum(self._wealth) / len(self._wealth) + self._cash
-
-    def start(self) -> int:
-        """Round at which the bet that would have won most by now should have begun: the estimated change."""
-        ranks: Floats = np.array(self.ranks)
-        sides = (ranks, 1.0 - ranks) if self.two_sided else (ranks,)
-        won = [_winnings(np.maximum(side, 1e-300), bet) for side in sides for bet in BETS]
-        best = max(won, key=lambda path: float(path.max()))
-        return self.rounds[int(best.argmax())]
+        return rank
 
     def export(self) -> dict[str, Any]:
-        """What `load` needs, as arrays."""
+        """Scores, ranks and rounds as arrays."""
         return {
             "scores": np.array(self.scores),
             "ranks": np.array(self.ranks),
             "rounds": np.array(self.rounds, dtype=np.int64),
-            "wealth": np.array(self._wealth),
         }
 
-    def load(self, scores: Floats, ranks: Floats, rounds: list[int], wealth: Floats) -> None:
-        """Inverse of `export`."""
-        self.scores, self.ranks, self.rounds = scores.tolist(), ranks.tolist(), rounds
-        self._wealth = wealth.tolist()
-        self._cash = 1.0 / (1.0 + math.log(len(self.scores) + 1))
+
+class PowerBets:
+    """Bets on small ranks, and if `two_sided` on large ones too.
+
+    >>> bets = PowerBets()
+    >>> [round(bets.see(p, t), 3) for t, p in enumerate([0.5, 0.01, 0.01, 0.01])]
+    [0.82, 2.198, 10.507, 63.088]
+    """
+
+    def __init__(self, *, two_sided: bool = False) -> None:
+        self.two_sided = two_sided
+        self.wealth = [0.0] * (len(POWERS) * (2 if two_sided else 1))
+
+    def see(self, rank: float, before: int) -> float:
+        """Bet on the rank of a number that came after `before` others; the evidence there is now."""
+        wealth, cash = self.wealth, _cash(before + 1)
+        stake = _cash(before) - cash
+        for k, power in enumerate(POWERS):
+            wealth[k] = (wealth[k] + stake) * power * rank ** (power - 1.0)
+        if self.two_sided:
+            rank = max(1.0 - rank, 1e-16)
+            for k, power in enumerate(POWERS, len(POWERS)):
+                wealth[k] = (wealth[k] + stake) * power * rank ** (power - 1.0)
+        return sum(wealth) / len(wealth) + cash
+
+    def evidence(self, numbers: int) -> float:
+        """M_t after so many numbers: 1 on average as long as nothing changes."""
+        return sum(self.wealth) / len(self.wealth) + _cash(numbers)
+
+    def start(self, numbers: Ranked) -> int:
+        """Round at which the bet that would have won most by now should have begun: the estimated change."""
+        ranks: Floats = np.array(numbers.ranks)
+        sides = (ranks, np.maximum(1.0 - ranks, 1e-16)) if self.two_sided else (ranks,)
+        won = [_winnings(side, power) for side in sides for power in POWERS]
+        best = max(won, key=lambda path: float(path.max()))
+        return numbers.rounds[int(best.argmax())]
 
 
-def _winnings(ranks: Floats, bet: float) -> Floats:
+class OrderBets:
+    """Bets that all numbers from some one on lie above all before, or all below.
+
+    >>> numbers, bets = Ranked(), OrderBets()
+    >>> for t, x in enumerate([0.3, 0.8, 0.5, 0.6, 0.4, 5.2, 5.4, 5.1, 5.5, 5.3] * 3):
+    ...     evidence = bets.see(numbers.see(x + t // 10, 0.5, t), t)
+    ...     if t == 9:
+    ...         print(round(evidence, 1), bets.begun())
+    1.7 5
+    """
+
+    def __init__(self) -> None:
+        self.wealth: Floats = np.zeros((2, STARTS))  # of bets on large numbers, and on small ones
+
+    def see(self, rank: float, before: int) -> float:
+        """Bet on the rank of a number that came after `before` others; the evidence there is now."""
+        if before < ORDERED:
+            if before < STARTS:
+                self.wealth[:, before] = 0.5 * _STAKES[before]
+            number = before + 1
+            begun = min(number, STARTS)
+            for wealth, small in zip(self.wealth, (rank, 1.0 - rank), strict=True):
+                won = min(int(number + 1 - small * number), begun)  # bets on q >= p: shares fall with the start
+                wealth[:won] *= _WON[before, :won]
+                wealth[won:begun] *= _KEPT
+        return self.evidence(before + 1)
+
+    def evidence(self, numbers: int) -> float:
+        """M_t after so many numbers: 1 on average as long as nothing changes."""
+        return float(self.wealth.sum()) + _cash(min(numbers, STARTS))
+
+    def begun(self) -> int:
+        """Place in the stream, from 0, of the number at which the bet that has won most began."""
+        return int((self.wealth.max(axis=0) / _STAKES).argmax())
+
+
+def _winnings(ranks: Floats, power: float) -> Floats:
     """Logarithm of what a bet begun at each number has become by the last."""
-    logs = math.log(bet) + (bet - 1.0) * np.log(ranks)
+    logs = math.log(power) + (power - 1.0) * np.log(ranks)
     return np.asarray(np.cumsum(logs[::-1])[::-1])

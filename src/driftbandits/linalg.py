@@ -186,6 +186,13 @@ class Cholesky:
             raise KernelError(f"LAPACK potrs refused its argument {-info}")
         return np.asarray(solution)
 
+    def half_solve(self, right: Floats) -> Floats:
+        """Solve L x = right with the factor L, so that x'x = right' (A + jitter I)^-1 right."""
+        solution, info = scipy.linalg.lapack.dtrtrs(self.factor, right, lower=1)
+        if info != 0:
+            raise KernelError(f"LAPACK trtrs refused its argument {-info}")
+        return np.asarray(solution)
+
     @property
     def log_det(self) -> float:
         """Logarithm of the determinant of A + jitter I."""

@@ -194,13 +194,8 @@ class BlockPolicy(Policy):
         return np.asarray(law / law.sum())
 
     def _solve(self, regulariser: float, *, costs: Floats | None = None, candidates: Ints | None = None) -> Design:
-        """The law that `solve_design` finds; where it stops short, its best one, which is still a valid law."""
-        try:
-            return solve_design(self._source.present, costs=costs, candidates=candidates, regulariser=regulariser)
-        except ConvergenceError as error:
-            best: Design = error.best
-            warnings.warn(f"playing a law with a gap of {best.gap:.2g}: {error}", ConvergenceWarning, stacklevel=2)
-            return best
+        """The law that costs least for what it teaches, by the present features."""
+        return best_design(self._source.present, regulariser, costs, candidates)
 
     # --- the hooks of Policy ------------------------------------------------------------------------------------
 
@@ -266,9 +261,9 @@ class BlockPolicy(Policy):
             there = blocks == block
             epoch.tell_earlier(int(block)).add(laws[there], arms[there], values[there])
         if self._detector is not None and self._detector.prompt:
-            columns = (laws.tolist(), arms.tolist(), values.tolist(), rounds.tolist())
-            for law, arm, value, round_ in zip(*columns, strict=True):
-                self._detector.see(law, arm, value, round_)
+            columns = (laws, arms, rewards, values, rounds)
+            for row in zip(*(column.tolist() for column in columns), strict=True):
+                self._detector.see(*row)
 
     def _less_baseline(self, laws: Ints, arms: Ints, rewards: Floats) -> Floats:
         values = rewards
@@ -282,17 +277,16 @@ class BlockPolicy(Policy):
         if row.tag < epoch.tags[-1]:  # an earlier block, a closed epoch or a masked round
             super()._learn_one(row, reward)
             return
-        law, arm, value = row.law - epoch.law_base, row.arm, reward / self._scale
-        self._source.observe_one(arm, value, row.id)
+        law, arm, scaled = row.law - epoch.law_base, row.arm, reward / self._scale
+        self._source.observe_one(arm, scaled, row.id)
         baseline = epoch.baselines[law]
-        if baseline is not None:
-            value -= float(baseline[arm])
+        value = scaled if baseline is None else scaled - float(baseline[arm])
         for item in self._open:
             if row.tag >= item.first_tag:
                 item.sums.sums[law, arm] += value
                 item.sums.counts[law] += 1
         if self._detector is not None and self._detector.prompt:
-            self._detector.see(law, arm, value, row.id)
+            self._detector.see(law, arm, scaled, value, row.id)
 
     def _estimate(self) -> Floats:
         return self._rewards() * self._scale
@@ -377,3 +371,13 @@ class BlockPolicy(Policy):
             self._open.append(OpenReplay(replay, first_tag, item.integer("first_round", high=self.rounds), sums))
         if not any(item.replay.index == block for item in self._open):
             raise StateError("state.engine.open lacks the whole block")
+
+
+def best_design(features: Floats, regulariser: float, costs: Floats | None, candidates: Ints | None) -> Design:
+    """What `solve_design` finds; where it stops short, its best law, which is still a valid one."""
+    try:
+        return solve_design(features, costs=costs, candidates=candidates, regulariser=regulariser)
+    except ConvergenceError as error:
+        best: Design = error.best
+        warnings.warn(f"playing a law with a gap of {best.gap:.2g}: {error}", ConvergenceWarning, stacklevel=3)
+        return best

@@ -9,11 +9,12 @@ from typing import Any, Literal
 import numpy as np
 
 from driftbandits.arms import ArmSet
-from driftbandits.design import effective_dimension
+from driftbandits.design import Design, effective_dimension
 from driftbandits.detection import gaps
 from driftbandits.errors import InputError
+from driftbandits.estimation import law_factor
 from driftbandits.policies import state as states
-from driftbandits.policies.blocks import BlockPolicy
+from driftbandits.policies.blocks import BlockPolicy, best_design
 from driftbandits.policies.calibrated.closed_forms import (
     BUDGET,
     Calibration,
@@ -22,12 +23,15 @@ from driftbandits.policies.calibrated.closed_forms import (
     replay_scale,
     ridge,
 )
+from driftbandits.policies.calibrated.detector import StreamsAndGaps
+from driftbandits.policies.calibrated.looks import LOOKS, Look, promises
 from driftbandits.policies.calibrated.streams import Streams, part_arms
 from driftbandits.policies.calibrated.surrogate import Surrogate
 from driftbandits.policies.checks import check_positive
 from driftbandits.policies.detectors import Found
+from driftbandits.policies.pending import Feedback, Row
 from driftbandits.seeding import stream
-from driftbandits.types import Change, Floats, Verdict
+from driftbandits.types import Bools, Change, Decisions, Floats, Ints
 
 
 class CalibratedOPKB(BlockPolicy):
@@ -61,15 +65,14 @@ class CalibratedOPKB(BlockPolicy):
         self.false_alarm = check_positive("false_alarm", false_alarm)
         if self.false_alarm >= 1:
             raise InputError(f"false_alarm is a probability and must lie in (0, 1), got {false_alarm!r}")
-        if mode not in ("practice", "theory"):
+        if not isinstance(mode, str) or mode not in ("practice", "theory"):
             raise InputError(f"mode must be 'practice' or 'theory', got {mode!r}")
-        if kernel not in ("auto", "given"):
+        if not isinstance(kernel, str) or kernel not in ("auto", "given"):
             raise InputError(
                 f"kernel must be 'auto' or 'given', got {kernel!r}; a kernel of your own goes into the ArmSet"
             )
         self.mode: Literal["practice", "theory"] = mode
         self.kernel: Literal["auto", "given"] = kernel
-        self._designs: dict[tuple[int, float], tuple[Floats, float]] = {}
 
     # --- the parts ----------------------------------------------------------------------------------------------
 
@@ -78,57 +81,66 @@ class CalibratedOPKB(BlockPolicy):
         self._source.begin()
 
     def _make_parts(self) -> None:
-        self._source = Surrogate(self.arms, auto=self.kernel == "auto")
-        self._detector = Streams(self.false_alarm, stream(self.seed, "ranks"))
-        self._designs = {}
+        practice = self.mode == "practice"
+        self._source = Surrogate(self.arms, auto=self.kernel == "auto", keeps=practice)
+        detector = Streams if practice else StreamsAndGaps
+        self._detector = detector(self.false_alarm, len(self.arms), stream(self.seed, "ranks"))
+        self._designs: dict[tuple[int, float], tuple[Floats, float]] = {}
+        self._look: Look | None = None
 
     def _design_at(self, regulariser: float) -> tuple[Floats, float]:
         """Optimal design of the kernel believed, and its effective dimension."""
         key = (self._source.kernel, regulariser)
         if key not in self._designs:
-            law = self._solve(regulariser).probabilities
+            law = super()._solve(regulariser).probabilities
             dimension = effective_dimension(self._source.present, regulariser=regulariser, probabilities=law)
             self._designs[key] = (law, dimension)
         return self._designs[key]
 
     def _levels_for(self, block: int) -> Calibration:
-        noise, signal, told = self._source.noise, self._source.signal, self._source.told
+        source = self._source
+        noise, signal = source.noise, source.signal
         if block == 0:
             size = block_size(lambda regulariser: self._design_at(regulariser)[1], noise, signal)
         else:
             size = self._levels.block_size
         regulariser = ridge(noise, signal, size * 2.0**block)
         dimension = self._design_at(regulariser)[1]
-        behind = max(told, size)  # rounds behind the gaps
-        known = self._design_at(ridge(noise, signal, behind))[1]
-        width = math.sqrt(noise * known / behind + (self._source.shift if block == 0 else 0.0))
+        behind = max(source.told, size)  # rounds behind the gaps
+        width = math.sqrt(noise * self._design_at(ridge(noise, signal, behind))[1] / behind)
         if self.mode == "theory":
             width *= math.sqrt(2.0 * math.log(2.0 * len(self.arms)))
-        self._detector.cells = part_arms(self._source.present, dimension)
+        elif block == 0:
+            width = math.hypot(width, math.sqrt(source.shift))
+        self._inform_detector(size, dimension)
         return Calibration(size, regulariser, dimension, width)
 
+    def _inform_detector(self, size: int, dimension: float) -> None:
+        self._detector.cells = part_arms(self._source.present, dimension)
+        if isinstance(self._detector, StreamsAndGaps):
+            self._detector.gaps.block_size, self._detector.gaps.noise = size, self._source.noise
+
     def _optimal_design(self, moved: bool) -> Floats:
+        if self._epoch.number == 0 and not self._epoch.laws:  # nothing is known: as if arms were hardly alike
+            return best_design(self._source.first, self._levels.regulariser, None, None).probabilities
         return self._design_at(self._levels.regulariser)[0]
 
-    def _solve(self, regulariser, *, costs=None, candidates=None):
-        import os
-        if not int(os.environ.get('POST','1')) or (costs is None and candidates is None) or self.mode == "theory":
-            return super()._solve(regulariser, costs=costs, candidates=candidates)
-        from driftbandits.design import solve_design
-        phi = self._source.present
-        n_j = self._levels.block_size * 2.0 ** len(self._epoch.laws)
-        counts = self._source.since(0).counts
-        M = (phi.T * (counts / n_j)) @ phi
-        M[np.diag_indices_from(M)] += regulariser
-        import scipy.linalg
-        R = np.linalg.cholesky(M)
-        psi = np.ascontiguousarray(scipy.linalg.solve_triangular(R, phi.T, lower=True).T)
-        return solve_design(psi, costs=costs, candidates=candidates, regulariser=1.0)
-
     def _begins_informed(self) -> bool:
-        return self._source.follows or self._source.told >= self._levels.block_size
+        source = self._source
+        return self.mode == "practice" and (source.follows or source.told >= self._levels.block_size)
+
+    def _solve(self, regulariser: float, *, costs: Floats | None = None, candidates: Ints | None = None) -> Design:
+        """In practice mode a law is chosen for what it adds to what the epoch knows, in theory mode for itself."""
+        if self.mode == "theory":
+            return super()._solve(regulariser, costs=costs, candidates=candidates)
+        features = self._source.present
+        known = self._source.since(0).counts / (self._levels.block_size * 2.0 ** len(self._epoch.laws))
+        whitened = law_factor(features, known, regulariser).half_solve(features.T).T
+        return best_design(np.ascontiguousarray(whitened), 1.0, costs, candidates)
 
     def _rewards(self) -> Floats:
+        if self.mode == "theory" and self._epoch.blocks:
+            return self._epoch.so_far()
         return self._source.mean()
 
     def _baseline(self) -> Floats:
@@ -145,14 +157,97 @@ class CalibratedOPKB(BlockPolicy):
         return replay_scale(self._epoch.laws, gaps(self._rewards()))
 
     def _describe(self, found: Found) -> Change:
-        source = self._source
-        arms = np.array(found.verdict.arms)
-        recent = source.since(found.first_round)
+        """Of the arms that were watched, those played since; before is what the epoch believed, after their mean."""
+        arms: Ints = np.array(found.verdict.arms)
+        recent = self._source.since(found.first_round)
         arms = arms[recent.counts[arms] > 0]
-        before = source.mean()[arms]
-        after = recent.sums[arms] / recent.counts[arms]
-        verdict = Verdict(found.verdict.statistic, found.verdict.threshold, tuple(arms.tolist()))
+        verdict = dataclasses.replace(found.verdict, arms=tuple(arms.tolist()))
+        before, after = self._source.mean()[arms], recent.sums[arms] / recent.counts[arms]
         return super()._describe(dataclasses.replace(found, verdict=verdict, before=before, after=after))
+
+    # --- second looks -------------------------------------------------------------------------------------------
+
+    def _new_block(self) -> None:
+        self._look = None
+        super()._new_block()
+
+    def _looking(self) -> Look | None:
+        """The look whose arm is to be played now."""
+        return self._look if self._look is not None and self._look.left > 0 else None
+
+    def _law(self) -> Floats:
+        look = self._looking()
+        if look is None:
+            return super()._law()
+        law = np.zeros(len(self.arms))
+        law[look.arm] = 1.0
+        return law
+
+    def _stamp(self) -> tuple[int, int]:
+        look = self._looking()
+        return super()._stamp() if look is None else (-1 - look.arm, self._tag)  # every arm's own law has a number
+
+    def _steady(self) -> int:
+        look = self._looking()
+        return super()._steady() if look is None else look.left
+
+    def _advance(self, count: int) -> None:
+        look = self._looking()
+        if look is None:
+            super()._advance(count)
+        else:
+            look.asked += count
+
+    def _draw(self, wanted: int, mask: Bools | None) -> Decisions:
+        if self._look is not None and mask is not None and not mask[self._look.arm]:
+            self._look = None
+        return super()._draw(wanted, mask)
+
+    def _kept_promise(self) -> bool:
+        return self._look is not None and self._look.told == LOOKS
+
+    def _due(self) -> bool:
+        return super()._due() or (self._kept_promise() and not self._finished)
+
+    def _turn(self) -> None:
+        if self._kept_promise() and not self._detector.fired and self._phase_left() > 0:
+            self._new_block()
+        else:
+            super()._turn()
+
+    def _learn(self, feedback: Feedback) -> None:
+        for row, reward in feedback.rows():
+            self._learn_one(row, reward)
+
+    def _learn_one(self, row: Row, reward: float) -> None:
+        epoch = self._epoch
+        if row.law < 0:
+            self._learn_look(row, reward)
+            return
+        if row.tag < epoch.tags[-1]:
+            super()._learn(Feedback.single(row, reward))
+            return
+        super()._learn_one(row, reward)
+        if self.mode == "practice" and len(epoch.laws) > 1 and self._looking() is None:
+            expected = self._expected()
+            if promises(reward, float(expected[row.arm]), float(expected.max()), self._source.noise):
+                self._look = Look(row.arm)
+
+    def _learn_look(self, row: Row, reward: float) -> None:
+        if row.tag < self._epoch.tags[0]:  # a closed epoch, or a masked round
+            self.late += row.tag >= 0
+            return
+        self._source.observe_one(row.arm, reward, row.id)
+        self._detector.see_apart(row.arm, reward, row.id)
+        look = self._look
+        if look is None or look.arm != row.arm or look.told == look.asked:  # not a round of this look
+            return
+        if look.disappoints(reward, float(self._expected().max()), self._source.noise):
+            self._look = None
+
+    def _expected(self) -> Floats:
+        """What the present block expects of every arm."""
+        return np.asarray(self._epoch.baselines[-1])
 
     # --- state --------------------------------------------------------------------------------------------------
 
@@ -162,12 +257,16 @@ class CalibratedOPKB(BlockPolicy):
     def _export_levels(self) -> dict[str, Any]:
         return dataclasses.asdict(self._levels)
 
+    def _export(self) -> dict[str, Any]:
+        return {**super()._export(), "look": None if self._look is None else self._look.export()}
+
     def _reassemble(self, source: states.Reader, levels: states.Reader) -> None:
         self._make_parts()
         self._source.load(source)
-        self._levels = Calibration(
-            levels.integer("block_size", low=1),
-            levels.number("regulariser"),
-            levels.number("dimension"),
-            levels.number("width"),
-        )
+        numbers = [levels.number(name) for name in ("regulariser", "dimension", "width")]
+        states.check(all(number > 0 for number in numbers), "constants")
+        self._levels = Calibration(levels.integer("block_size", low=1), *numbers)
+
+    def _import(self, state: states.Reader) -> None:
+        super()._import(state)
+        self._look = None if state.raw("look") is None else Look.load(state.reader("look"), len(self.arms))

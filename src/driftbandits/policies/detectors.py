@@ -52,8 +52,8 @@ class Detector(Protocol):
     def open(self, epoch: Epoch) -> None:
         """The last law of the epoch begins."""
 
-    def see(self, law: int, arm: int, value: float, round_: int) -> None:
-        """A reward of the epoch, less the baseline of its law; only if `prompt`."""
+    def see(self, law: int, arm: int, reward: float, value: float, round_: int) -> None:
+        """A reward of the epoch, and `value`, the same less the baseline of its law; only if `prompt`."""
 
     def verdict(self, epoch: Epoch, ended: Sequence[OpenReplay]) -> Found | None:
         """Whether something has changed, now that these replays have ended (or it has fired)."""
@@ -81,7 +81,7 @@ class GapTest:
     def open(self, epoch: Epoch) -> None:
         """Everything it needs is in the epoch."""
 
-    def see(self, law: int, arm: int, value: float, round_: int) -> None:
+    def see(self, law: int, arm: int, reward: float, value: float, round_: int) -> None:
         """Single rewards do not matter."""
 
     def verdict(self, epoch: Epoch, ended: Sequence[OpenReplay]) -> Found | None:

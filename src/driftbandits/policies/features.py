@@ -16,8 +16,13 @@ from driftbandits.types import Floats, Ints
 class FeatureSource(Protocol):
     """The part of the block engine that gives phi^(j)."""
 
-    first: Floats  # phi^(0), (N, r)
-    present: Floats  # phi^(j) of the present block, (N, r')
+    @property
+    def first(self) -> Floats:
+        """phi^(0), (N, r)."""
+
+    @property
+    def present(self) -> Floats:
+        """phi^(j) of the present block, (N, r')."""
 
     def begin(self) -> None:
         """Find phi^(0)."""

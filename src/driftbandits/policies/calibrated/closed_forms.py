@@ -5,10 +5,13 @@ n          told             rewards behind the estimated gaps
 n_j                         E 2^j, rounds of block j
 lambda_j   regulariser      s^2 / (kappa n_j): S(P, lambda_j) n_j / s^2 is then the precision of the posterior
 g_j        dimension        trace S^-1 (S - lambda_j I) of the optimal design: directions told apart
-E          block_size       least E with E >= 2 g(s^2 / (kappa E)): two rounds a direction
-w_j        width            s sqrt(g_j / n), one standard error of the worst arm; theory: times sqrt(2 log 2N)
+E          block_size       least E >= 16 with E >= g(s^2 / (kappa E)): a round a direction
+w_j        width            s sqrt(g(s^2 / (kappa n)) / n), one standard error of the worst arm
 beta_j     beta             g_j / w_j: what the law then loses is what the gaps are uncertain by
            good_gap         2 w_j
+
+Theory mode has its width times sqrt(2 log 2N), for all arms at once. The first law of an epoch that goes on with the
+old mean adds to w^2 what that mean was seen to be off by.
 """
 
 from __future__ import annotations
@@ -22,9 +25,9 @@ import numpy as np
 from driftbandits.design.measure import Information
 from driftbandits.types import Floats
 
-import os
-PER=float(os.environ.get('PER','1'))
-BUDGET = float(os.environ.get('BUD','0.3'))  # share of a block's planned regret that replays may cost, and as much the mixing with the optimal design
+BUDGET = 0.3  # share of a block's planned regret that replays may cost, and as much the mixing with the optimal design
+SHORTEST = 16  # rounds of a first block: finding a law costs as much as hundreds of rounds
+_LEAST_RIDGE = 2.0**-23  # beyond some million rounds leverages would leave no digits to the designs
 _STEPS = 12  # of a bisection
 
 
@@ -52,18 +55,18 @@ def ridge(noise: float, signal: float, rounds: float) -> float:
     >>> ridge(0.01, 0.1, 100) == 2**-10
     True
     """
-    return float(2.0 ** (round(2.0 * math.log2(noise / (signal * rounds))) / 2.0))
+    return max(float(2.0 ** (round(2.0 * math.log2(noise / (signal * rounds))) / 2.0)), _LEAST_RIDGE)
 
 
 def block_size(dimension: Callable[[float], float], noise: float, signal: float) -> int:
-    """E: the least whole number of at least 2 g(lambda(E)), found from below (g grows with E).
+    """E: the least whole number of at least g(lambda(E)) and SHORTEST, found from below (g grows with E).
 
-    >>> block_size(lambda regulariser: 10 / (1 + regulariser), 0.01, 0.1)
-    20
+    >>> block_size(lambda regulariser: 40 / (1 + regulariser), 0.01, 0.1)
+    40
     """
-    length = int(os.environ.get('MINE','16'))
+    length = SHORTEST
     while True:
-        needed = math.ceil(PER * dimension(ridge(noise, signal, length)) - 1e-6)
+        needed = math.ceil(dimension(ridge(noise, signal, length)) - 1e-6)
         if needed <= length:
             return length
         length = needed
@@ -90,7 +93,7 @@ def least_mixing(features: Floats, law: Floats, design: Floats, regulariser: flo
 
 
 def replay_scale(laws: list[Floats], estimated: Floats) -> float:
-    """nu_j: what the chances of replays in the last block are multiplied by, so that they cost BUDGET of its own regret.
+    """nu_j: what the chances of replays in the last block are multiplied by, so that they cost BUDGET of its regret.
 
     Replays of index m fill E 2^((j + m) / 2) rounds of block j on average, each of regret sum P^(m) gap.
     """

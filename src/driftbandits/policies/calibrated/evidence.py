@@ -38,8 +38,8 @@ class Totals:
         """Totals of single rewards."""
         return cls(
             counts=np.bincount(arms, minlength=size).astype(np.float64),
-            sums=np.bincount(arms, weights=rewards, minlength=size),
-            squares=np.bincount(arms, weights=np.square(rewards), minlength=size),
+            sums=np.asarray(np.bincount(arms, weights=rewards, minlength=size), dtype=np.float64),
+            squares=np.asarray(np.bincount(arms, weights=np.square(rewards), minlength=size), dtype=np.float64),
         )
 
 

@@ -1,29 +1,32 @@
-"""The change detector of `CalibratedOPKB`: what is left of rewards when their law's baseline is taken off.
+"""The change detector of `CalibratedOPKB`: conformal martingales of laws, of cells of neighbouring arms, and of arms.
 
 Every law of the epoch has a stream: the residuals e = y - b(x) of the rounds that followed it, in its own block and in
 replays, in the order told. Baseline and law are fixed before the first of them, x is drawn afresh, and which rounds
 follow the law is decided before they are played: as long as nothing changes, a stream is a sequence of independent
-draws of one distribution, whatever noise, kernel and policy. So its ranks are a test (see `driftbandits.conformal`):
+draws of one distribution, whatever noise, kernel and policy. So is the part of it that fell on a cell, a fixed set of
+arms; and so are the rewards of a single arm, whichever law drew it: the policy only decides when its next one comes.
+So their ranks are a test (see `driftbandits.conformal`):
 
-score       which rounds            sees
-|e|         all                     a function that is another
-e           all                     a level that moved
-|e|, e      those of a cell         a change of few arms, and of arms that are seldom played
+numbers   of                            sees
+|e|       a law, a law in a cell        a function that is another, there
+e         a law, a law in a cell        rewards that moved up or down, there
+y         an arm                        a single arm that changed, however seldom it is played
 
-Cells part the arms into groups of neighbours. Every martingale has its own share of `false_alarm` and fires alone when
-its evidence reaches 1 / share, so that the probability that any ever fires is at most the sum of the shares. (Their
-average would not do: each is a martingale in the filtration of its own ranks only.)
+Every martingale has its own share of `false_alarm` and fires alone when its evidence reaches 1 / share, so that the
+probability that any ever fires is at most the sum of the shares. (Their average would not do: each is a martingale in
+the filtration of its own ranks only.)
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from driftbandits.conformal import BETS, ConformalMartingale
+from driftbandits.conformal import ConformalMartingale
 from driftbandits.policies import state as states
 from driftbandits.policies.detectors import Found
 from driftbandits.policies.epoch import Epoch, OpenReplay
@@ -31,61 +34,70 @@ from driftbandits.seeding import generator_from_state, generator_state
 from driftbandits.types import Floats, Ints, Verdict
 
 _CELL = 4.0  # directions of the kernel a cell
+ABSOLUTE, SIGNED, REWARDS = "absolute residuals", "signed residuals", "rewards"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a martingale is: at a law, at a cell of a law, or (`law` -1) at an arm."""
+
+    law: int
+    cell: int = -1
+    arm: int = -1
+    score: str = REWARDS
+
+    def __str__(self) -> str:
+        if self.law < 0:
+            return f"{self.score} of arm {self.arm}"
+        where = "all arms" if self.cell < 0 else f"cell {self.cell}"
+        return f"{self.score} of law {self.law}, {where}"
 
 
 class Stream:
-    """The martingales of one law: `everywhere` and one pair a cell, each of |e| and of e."""
+    """The martingales of one law: over all arms and cell by cell, each of |e| and of e."""
 
-    def __init__(self, cells: Ints, false_alarm: float) -> None:
+    def __init__(self, cells: Ints, share: float) -> None:
         self.cells = cells
         number = int(cells.max()) + 1
-        self.pairs = [_Pair() for _ in range(number + 1)]  # everywhere, then cell by cell
-        self._of = (cells + 1).tolist()
-        # half of the law's share for everywhere, half for the cells, and half of each for either score
-        self._enough = [4.0 / false_alarm, *([4.0 * number / false_alarm] * number)]
+        self.pairs = [(ConformalMartingale(), ConformalMartingale(two_sided=True)) for _ in range(number + 1)]
+        self._cell_of = cells.tolist()
+        # half of the share for all arms together, half for the cells, and half of each for either score
+        self.enough = [4.0 / share, *([4.0 * number / share] * number)]
 
-    def see(self, arm: int, value: float, u: float, round_: int) -> tuple[int, bool] | None:
-        """Rank a residual; the place and the score (signed or not) of a martingale that fires."""
-        for place in (0, self._of[arm]):
-            pair, enough = self.pairs[place], self._enough[place]
-            if pair.size.see(abs(value), u, round_) >= enough:
-                return place, False
-            if pair.signed.see(value, u, round_) >= enough:
-                return place, True
+    def see(self, arm: int, value: float, u: float, round_: int) -> tuple[int, str] | None:
+        """Rank a residual; cell (-1: all arms) and score of a martingale that fires."""
+        for cell in (-1, self._cell_of[arm]):
+            absolute, signed = self.pairs[cell + 1]
+            enough = self.enough[cell + 1]
+            if absolute.see(abs(value), u, round_) >= enough:
+                return cell, ABSOLUTE
+            if signed.see(value, u, round_) >= enough:
+                return cell, SIGNED
         return None
-
-    def threshold(self, place: int) -> float:
-        """Evidence at which the martingales of a place fire."""
-        return self._enough[place]
-
-
-class _Pair:
-    def __init__(self) -> None:
-        self.size = ConformalMartingale()
-        self.signed = ConformalMartingale(two_sided=True)
 
 
 class Streams:
-    """The detector: a stream a law, law m with false_alarm / ((m + 1) (m + 2)) of the probability."""
+    """The detector: half of `false_alarm` for the laws, of which law m has 1 / ((m + 1) (m + 2)), half for the arms."""
 
     prompt = True
 
-    def __init__(self, false_alarm: float, generator: np.random.Generator) -> None:
-        self.cells: Ints = np.zeros(1, dtype=np.int64)  # of the laws to come
-        self._false_alarm = false_alarm
+    def __init__(self, false_alarm: float, arms: int, generator: np.random.Generator) -> None:
+        self.cells: Ints = np.zeros(arms, dtype=np.int64)  # of the laws to come
+        self._laws_share = 0.5 * false_alarm
+        self._arm_enough = arms / (0.5 * false_alarm)
         self._generator = generator
+        self.begin()
+
+    def begin(self) -> None:
+        """A new epoch begins: nothing is known of its laws and arms."""
         self._streams: list[Stream] = []
-        self._fired: tuple[int, int, bool] | None = None
+        self._arms: dict[int, ConformalMartingale] = {}
+        self._fired: Place | None = None
 
     @property
     def fired(self) -> bool:
         """Whether a martingale has enough evidence."""
         return self._fired is not None
-
-    def begin(self) -> None:
-        """A new epoch begins, with no stream."""
-        self._streams = []
-        self._fired = None
 
     def open(self, epoch: Epoch) -> None:
         """A law begins."""
@@ -93,48 +105,71 @@ class Streams:
 
     def _stream(self, cells: Ints) -> Stream:
         m = len(self._streams)
-        return Stream(cells, self._false_alarm / ((m + 1) * (m + 2)))
+        return Stream(cells, self._laws_share / ((m + 1) * (m + 2)))
 
-    def see(self, law: int, arm: int, value: float, round_: int) -> None:
-        """A residual of the epoch; once something has fired, the rest belongs to the next."""
+    def see(self, law: int, arm: int, reward: float, value: float, round_: int) -> None:
+        """A reward of the epoch and its residual; once something has fired, the rest belongs to the next."""
         if self._fired is None:
-            u = float(self._generator.random()) or 0.5  # 0 is not inside (0, 1)
+            u = self._uniform()
             firing = self._streams[law].see(arm, value, u, round_)
             if firing is not None:
-                self._fired = (law, *firing)
+                self._fired = Place(law, firing[0], score=firing[1])
+            else:
+                self._see_arm(arm, reward, u, round_)
+
+    def see_apart(self, arm: int, reward: float, round_: int) -> None:
+        """A reward of an arm that no law of the epoch has drawn."""
+        if self._fired is None:
+            self._see_arm(arm, reward, self._uniform(), round_)
+
+    def _see_arm(self, arm: int, reward: float, u: float, round_: int) -> None:
+        if arm not in self._arms:
+            self._arms[arm] = _of_arm()
+        if self._arms[arm].see(reward, u, round_) >= self._arm_enough:
+            self._fired = Place(-1, arm=arm)
+
+    def _uniform(self) -> float:
+        return float(self._generator.random()) or 0.5  # 0 is not inside (0, 1)
 
     def verdict(self, epoch: Epoch, ended: Sequence[OpenReplay]) -> Found | None:
         """What fired, with its evidence and the round at which the change seems to have been."""
-        if self._fired is None:
+        place = self._fired
+        if place is None:
             return None
-        law, place, signed = self._fired
-        stream = self._streams[law]
-        pair = stream.pairs[place]
-        martingale = pair.signed if signed else pair.size
-        arms = np.arange(len(stream.cells)) if place == 0 else np.flatnonzero(stream.cells == place - 1)
-        where = "all arms" if place == 0 else f"cell {place - 1} ({len(arms)} arms)"
+        martingale = self._at(place)
+        if place.law < 0:
+            arms, enough = np.array([place.arm]), self._arm_enough
+        else:
+            stream = self._streams[place.law]
+            arms = np.arange(len(stream.cells)) if place.cell < 0 else np.flatnonzero(stream.cells == place.cell)
+            enough = stream.enough[place.cell + 1]
         return Found(
             first_round=martingale.start(),
-            compared_with=law,
-            verdict=Verdict(martingale.evidence, stream.threshold(place), tuple(arms.tolist())),
+            compared_with=max(place.law, 0),
+            verdict=Verdict(martingale.evidence, enough, tuple(arms.tolist())),
             before=np.zeros(len(arms)),
             after=np.zeros(len(arms)),
-            stream=f"{'signed' if signed else 'absolute'} residuals of law {law}, {where}",
+            stream=str(place),
         )
+
+    def _at(self, place: Place) -> ConformalMartingale:
+        if place.law < 0:
+            return self._arms[place.arm]
+        absolute, signed = self._streams[place.law].pairs[place.cell + 1]
+        return signed if place.score == SIGNED else absolute
 
     # --- state --------------------------------------------------------------------------------------------------
 
     def export(self) -> dict[str, Any]:
         """What `load` needs, as JSON values and arrays."""
+        place = self._fired
         return {
             "cells": self.cells.copy(),
             "generator": generator_state(self._generator),
-            "fired": [] if self._fired is None else [*map(int, self._fired)],
+            "fired": [] if place is None else [place.law, place.cell, place.arm, place.score],
+            "arms": [{"arm": arm, **_export(martingale)} for arm, martingale in self._arms.items()],
             "streams": [
-                {
-                    "cells": stream.cells.copy(),
-                    "pairs": [{"size": p.size.export(), "signed": p.signed.export()} for p in stream.pairs],
-                }
+                {"cells": stream.cells.copy(), "pairs": [[_export(one), _export(two)] for one, two in stream.pairs]}
                 for stream in self._streams
             ],
         }
@@ -145,26 +180,41 @@ class Streams:
         self.cells = _read_cells(state, size)
         self._generator = generator_from_state(state.raw("generator"))
         self.begin()
+        for item in state.readers("arms"):
+            self._arms[item.integer("arm", high=size - 1)] = _load(_of_arm(), item)
         for item in state.readers("streams"):
             stream = self._stream(_read_cells(item, size))
-            kept = list(item.readers("pairs"))
-            states.check(len(kept) == len(stream.pairs), "number of cells")
-            for pair, saved in zip(stream.pairs, kept, strict=True):
-                _load(pair.size, saved.reader("size"))
-                _load(pair.signed, saved.reader("signed"))
+            pairs = item.raw("pairs")
+            states.check(isinstance(pairs, list) and len(pairs) == len(stream.pairs), "number of cells")
+            for pair, saved in zip(stream.pairs, pairs, strict=True):
+                states.check(isinstance(saved, list) and len(saved) == 2, "martingales of a cell")
+                for martingale, values in zip(pair, saved, strict=True):
+                    _load(martingale, states.Reader(values, "state.engine.detector.streams.pairs"))
             self._streams.append(stream)
         states.check(len(self._streams) == len(epoch.laws), "number of streams")
-        fired = state.raw("fired")
-        if fired:
-            law, place, signed = fired
-            states.check(0 <= law < len(self._streams) and 0 <= place < len(self._streams[law].pairs), "stream fired")
-            self._fired = (law, place, bool(signed))
+        self._fired = self._read_place(state.raw("fired"))
+
+    def _read_place(self, saved: Any) -> Place | None:
+        states.check(isinstance(saved, list) and len(saved) in (0, 4), "stream that fired")
+        if not saved:
+            return None
+        law, cell, arm, score = saved
+        states.check(score in (ABSOLUTE, SIGNED, REWARDS), "score that fired")
+        if law == -1:
+            states.check(arm in self._arms, "arm that fired")
+        else:
+            states.check(law in range(len(self._streams)), "law that fired")
+            states.check(cell + 1 in range(len(self._streams[law].pairs)), "cell that fired")
+        return Place(law, cell, arm, score)
 
 
 def part_arms(features: Floats, dimension: float) -> Ints:
     """Cells of neighbours, about `dimension` / 4 of them, as the number of its cell for every arm, shape (N,).
 
     Centres are taken one by one, each the arm farthest from all before; an arm belongs to the nearest.
+
+    >>> part_arms(np.array([[0.0], [0.1], [1.0], [0.9]]), 8.0).tolist()
+    [0, 0, 1, 1]
     """
     number = min(max(1, math.ceil(dimension / _CELL)), len(features))
     cells: Ints = np.zeros(len(features), dtype=np.int64)
@@ -180,17 +230,36 @@ def part_arms(features: Floats, dimension: float) -> Ints:
     return cells
 
 
+def _of_arm() -> ConformalMartingale:
+    return ConformalMartingale(two_sided=True, ordered=True)
+
+
 def _read_cells(state: states.Reader, size: int) -> Ints:
     cells: Ints = state.array("cells", np.int64, (size,))
     states.check(bool((cells >= 0).all() and (cells < size).all()), "cells")
     return cells
 
 
-def _load(martingale: ConformalMartingale, state: states.Reader) -> None:
+def _export(martingale: ConformalMartingale) -> dict[str, Any]:
+    orders = martingale.orders
+    return {
+        **martingale.numbers.export(),
+        "powers": np.array(martingale.powers.wealth),
+        "orders": np.zeros((0, 0)) if orders is None else orders.wealth.copy(),
+    }
+
+
+def _load(martingale: ConformalMartingale, state: states.Reader) -> ConformalMartingale:
+    numbers = martingale.numbers
     scores = state.array("scores", np.float64, (None,))
     ranks = state.array("ranks", np.float64, (len(scores),))
-    rounds = state.array("rounds", np.int64, (len(scores),))
-    wealth = state.array("wealth", np.float64, (len(BETS) * (2 if martingale.two_sided else 1),))
-    states.check(bool((np.diff(scores) >= 0).all()), "residuals")
-    states.check(bool((ranks > 0).all() and (ranks < 1).all() and (wealth >= 0).all()), "ranks and their evidence")
-    martingale.load(scores, ranks, rounds.tolist(), wealth)
+    powers = state.array("powers", np.float64, (len(martingale.powers.wealth),))
+    states.check(bool((np.diff(scores) >= 0).all()), "order of residuals")
+    states.check(bool((ranks > 0).all() and (ranks < 1).all() and (powers >= 0).all()), "ranks and their evidence")
+    numbers.scores, numbers.ranks = scores.tolist(), ranks.tolist()
+    numbers.rounds = state.array("rounds", np.int64, (len(scores),)).tolist()
+    martingale.powers.wealth = powers.tolist()
+    if martingale.orders is not None:
+        martingale.orders.wealth = state.array("orders", np.float64, martingale.orders.wealth.shape)
+        states.check(bool((martingale.orders.wealth >= 0).all()), "evidence of order")
+    return martingale

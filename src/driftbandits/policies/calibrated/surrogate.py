@@ -31,10 +31,12 @@ RANK = 100  # features a kernel has at most, where there are more than twice as 
 class Surrogate:
     """Features of the likeliest kernel (a `FeatureSource`), and the rounds of the epoch.
 
-    `auto` tries length scales beside the kernel of the arms.
+    `auto` tries length scales beside the kernel of the arms; `keeps`: whether a new epoch goes on with the rounds of
+    the old one that belong to it, else only with what they say of its mean.
     """
 
-    def __init__(self, arms: ArmSet, *, auto: bool) -> None:
+    def __init__(self, arms: ArmSet, *, auto: bool, keeps: bool) -> None:
+        self._keeps = keeps
         own = cut_features(arms.features, RANK)
         tried = [(s, phi) for s, phi in candidates(arms, RANK) if s is not None] if auto else []
         self.length_scales: tuple[float | None, ...] = (None, *(scale for scale, _ in tried))
@@ -43,7 +45,7 @@ class Surrogate:
 
     @property
     def first(self) -> Floats:
-        """Features of the finest kernel: what nothing is known of is explored by its design."""
+        """Features of the finest kernel: where nothing is known, its design explores."""
         return self.kernels[-1]
 
     @property
@@ -127,21 +129,23 @@ class Surrogate:
     def forget(self, since: int | None) -> None:
         """Keep the rounds from `since` on, and of those before what they say of kernel, signal and noise.
 
-        The old mean becomes the prior mean if it fits the rounds kept better than 0 does.
+        The old mean becomes the prior mean if it fits the rounds from `since` on better than 0 does; `shift` is then by
+        how much it is off, squared.
         """
         if since is None:
             return
         arms, rewards = self._log()
-        rounds = np.array(self._rounds, dtype=np.int64)
-        new = rounds >= since
+        new = np.array(self._rounds, dtype=np.int64) >= since
         old_mean = self._posterior_mean(arms[~new], rewards[~new], self.prior_mean)
         self.closed += self._evidence(arms[~new], rewards[~new])
-        arms, rewards = arms[new], rewards[new]
-        off = np.square(rewards - old_mean[arms]).sum()
-        self.follows = bool(len(rewards) and off < np.square(rewards).sum())
+        off = float(np.square(rewards[new] - old_mean[arms[new]]).sum())
+        self.follows = off < float(np.square(rewards[new]).sum())
         self.prior_mean = old_mean if self.follows else np.zeros(self._size)
-        self.shift = max(float(off) / max(len(rewards), 1) - self.noise, 0.0) if self.follows else 0.0
-        self._arms, self._rewards, self._rounds = arms.tolist(), rewards.tolist(), rounds[new].tolist()
+        self.shift = max(off / np.count_nonzero(new) - self.noise, 0.0) if self.follows else 0.0
+        kept = np.flatnonzero(new) if self._keeps else np.zeros(0, dtype=np.int64)
+        self._arms = [self._arms[k] for k in kept]
+        self._rewards = [self._rewards[k] for k in kept]
+        self._rounds = [self._rounds[k] for k in kept]
         self._known_mean = None
 
     def since(self, first_round: int) -> Totals:

@@ -1,0 +1,59 @@
+"""A second look at an arm that surprised: playing it alone for a while, as long as it keeps its promise.
+
+The law of a block plays bad arms seldom and stays until the block ends. A bad arm that has become the best would be
+seen once and then again long after. So a reward that is far beyond what was expected of its arm, and beyond the best
+arm's, is followed up at once: the arm is played until its mean falls short of the best, or its own martingale fires, or
+it was played LOOKS times; then a new block begins that knows. This is a matter of regret alone: rounds of a look follow
+no law of the epoch, so no stream ranks them, and an arm's martingale holds however its rounds are chosen.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from driftbandits.policies import state as states
+
+LOOKS = 32
+_SURPRISE = 3.0  # standard deviations of the noise
+
+
+@dataclass
+class Look:
+    """A look at `arm`: rounds asked for it, and the rewards told of them."""
+
+    arm: int
+    asked: int = 0
+    told: int = 0
+    total: float = 0.0
+
+    @property
+    def left(self) -> int:
+        """Rounds still to be asked."""
+        return LOOKS - self.asked
+
+    def disappoints(self, reward: float, best: float, noise: float) -> bool:
+        """Take in a reward; whether the arm's mean is by now a standard error below the best arm's."""
+        self.told += 1
+        self.total += reward
+        return self.total / self.told + math.sqrt(noise / self.told) < best
+
+    def export(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {"arm": self.arm, "asked": self.asked, "told": self.told, "total": self.total}
+
+    @classmethod
+    def load(cls, state: states.Reader, arms: int) -> Look:
+        """Inverse of `export`."""
+        asked = state.integer("asked", high=LOOKS)
+        return cls(state.integer("arm", high=arms - 1), asked, state.integer("told", high=asked), state.number("total"))
+
+
+def promises(reward: float, expected: float, best: float, noise: float) -> bool:
+    """Whether a reward of an arm of which `expected` was expected deserves a look.
+
+    >>> promises(0.9, 0.1, 0.8, 0.01), promises(0.7, 0.1, 0.8, 0.01), promises(0.9, 0.75, 0.8, 0.01)
+    (True, False, False)
+    """
+    return reward > best and reward - expected > _SURPRISE * math.sqrt(noise)
