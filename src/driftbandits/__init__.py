@@ -14,6 +14,7 @@ from driftbandits.policies import (
     AdaOPNN,
     AutoBandit,
     BanditOverBandit,
+    CalibratedOPKB,
     Constants,
     DiscountedLinUCB,
     DiscountedUCB,
@@ -36,6 +37,7 @@ from driftbandits.policies import (
     Variant,
     WeightedGPUCB,
     create_policy,
+    first_detectable_horizon,
     subgaussian_range,
 )
 from driftbandits.simulation import Trace, simulate
@@ -50,6 +52,7 @@ __all__ = [
     "ArmSet",
     "AutoBandit",
     "BanditOverBandit",
+    "CalibratedOPKB",
     "Change",
     "Constants",
     "Decision",
@@ -87,6 +90,7 @@ __all__ = [
     "effective_dimension",
     "environments",
     "errors",
+    "first_detectable_horizon",
     "information_gain",
     "kernel_from_config",
     "simulate",

@@ -20,9 +20,10 @@ ALGORITHMS = {
     "ET-GP-UCB": "#CC6677",
     "GLR-klUCB": "#882255",
     "AutoBandit": "#EE3377",
+    "CalibratedOPKB": "#117733",
     "Uniform": "#888888",
 }
-SPARE = ("#44AA99", "#661100", "#6699CC", "#DDAA33", "#AA4466", "#117733", "#7F7FBF", "#BB5566")  # for all others
+SPARE = ("#44AA99", "#661100", "#6699CC", "#DDAA33", "#AA4466", "#4477AA", "#7F7FBF", "#BB5566")  # for all others
 
 Style = str | tuple[int, tuple[float, ...]]
 SOLID: Style = "-"

@@ -3,7 +3,9 @@
 from driftbandits.policies.autobandit import AutoBandit
 from driftbandits.policies.base import Policy
 from driftbandits.policies.bob import BanditOverBandit
+from driftbandits.policies.calibrated_opkb import CalibratedOPKB
 from driftbandits.policies.constants import Constants, Variant, subgaussian_range
+from driftbandits.policies.detectable import first_detectable_horizon
 from driftbandits.policies.exp3 import LinearExp3
 from driftbandits.policies.exp3s import Exp3S
 from driftbandits.policies.forgetting import RestartGPUCB, RestartLinUCB, SlidingWindowGPUCB, SlidingWindowLinUCB
@@ -24,6 +26,7 @@ __all__ = [
     "AdaOPNN",
     "AutoBandit",
     "BanditOverBandit",
+    "CalibratedOPKB",
     "Constants",
     "DiscountedLinUCB",
     "DiscountedUCB",
@@ -50,5 +53,6 @@ __all__ = [
     "Variant",
     "WeightedGPUCB",
     "create_policy",
+    "first_detectable_horizon",
     "subgaussian_range",
 ]

@@ -24,7 +24,7 @@ from driftbandits.policies.calibrated.closed_forms import (
     ridge,
 )
 from driftbandits.policies.calibrated.detector import StreamsAndGaps
-from driftbandits.policies.calibrated.looks import LOOKS, Look, promises
+from driftbandits.policies.calibrated.looks import AGE, LOOKS, Look, promises
 from driftbandits.policies.calibrated.streams import Streams, part_arms
 from driftbandits.policies.calibrated.surrogate import Surrogate
 from driftbandits.policies.checks import check_positive
@@ -73,6 +73,8 @@ class CalibratedOPKB(BlockPolicy):
             )
         self.mode: Literal["practice", "theory"] = mode
         self.kernel: Literal["auto", "given"] = kernel
+        self._look: Look | None = None
+        self._block_start = 0  # round
 
     # --- the parts ----------------------------------------------------------------------------------------------
 
@@ -86,7 +88,6 @@ class CalibratedOPKB(BlockPolicy):
         detector = Streams if practice else StreamsAndGaps
         self._detector = detector(self.false_alarm, len(self.arms), stream(self.seed, "ranks"))
         self._designs: dict[tuple[int, float], tuple[Floats, float]] = {}
-        self._look: Look | None = None
 
     def _design_at(self, regulariser: float) -> tuple[Floats, float]:
         """Optimal design of the kernel believed, and its effective dimension."""
@@ -119,6 +120,18 @@ class CalibratedOPKB(BlockPolicy):
         self._detector.cells = part_arms(self._source.present, dimension)
         if isinstance(self._detector, StreamsAndGaps):
             self._detector.gaps.block_size, self._detector.gaps.noise = size, self._source.noise
+
+    @property
+    def noise_variance(self) -> float:
+        """Variance of the noise as estimated when the present block began, where rewards span [-1, 1]."""
+        self._begin_once()
+        return self._source.noise
+
+    def nats_to_fire(self, rounds: int) -> float:
+        """Evidence, in nats, that one bet on a law of so many rounds needs until its martingale fires."""
+        self._begin_once()
+        law = int(math.log2(rounds / self._levels.block_size + 1.0))
+        return self._detector.nats_to_fire(law, rounds)
 
     def _optimal_design(self, moved: bool) -> Floats:
         if self._epoch.number == 0 and not self._epoch.laws:  # nothing is known: as if arms were hardly alike
@@ -169,6 +182,7 @@ class CalibratedOPKB(BlockPolicy):
 
     def _new_block(self) -> None:
         self._look = None
+        self._block_start = self.rounds
         super()._new_block()
 
     def _looking(self) -> Look | None:
@@ -203,14 +217,13 @@ class CalibratedOPKB(BlockPolicy):
             self._look = None
         return super()._draw(wanted, mask)
 
-    def _kept_promise(self) -> bool:
-        return self._look is not None and self._look.told == LOOKS
-
     def _due(self) -> bool:
-        return super()._due() or (self._kept_promise() and not self._finished)
+        kept = self._look is not None and self._look.kept
+        return super()._due() or (kept and not self._finished)
 
     def _turn(self) -> None:
-        if self._kept_promise() and not self._detector.fired and self._phase_left() > 0:
+        kept = self._look is not None and self._look.kept
+        if kept and not self._detector.fired and self._phase_left() > 0:
             self._new_block()
         else:
             super()._turn()
@@ -231,7 +244,9 @@ class CalibratedOPKB(BlockPolicy):
         if self.mode == "practice" and len(epoch.laws) > 1 and self._looking() is None:
             expected = self._expected()
             if promises(reward, float(expected[row.arm]), float(expected.max()), self._source.noise):
-                self._look = Look(row.arm)
+                age = row.id - self._block_start
+                length = self._levels.block_size * 2 ** (len(epoch.laws) - 1)
+                self._look = Look(row.arm, wanted=max(LOOKS, length // AGE - age))
 
     def _learn_look(self, row: Row, reward: float) -> None:
         if row.tag < self._epoch.tags[0]:  # a closed epoch, or a masked round
@@ -258,7 +273,8 @@ class CalibratedOPKB(BlockPolicy):
         return dataclasses.asdict(self._levels)
 
     def _export(self) -> dict[str, Any]:
-        return {**super()._export(), "look": None if self._look is None else self._look.export()}
+        look = None if self._look is None else self._look.export()
+        return {**super()._export(), "block_start": self._block_start, "look": look}
 
     def _reassemble(self, source: states.Reader, levels: states.Reader) -> None:
         self._make_parts()
@@ -269,4 +285,5 @@ class CalibratedOPKB(BlockPolicy):
 
     def _import(self, state: states.Reader) -> None:
         super()._import(state)
+        self._block_start = state.integer("block_start", high=self.rounds)
         self._look = None if state.raw("look") is None else Look.load(state.reader("look"), len(self.arms))

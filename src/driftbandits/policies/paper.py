@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from driftbandits.arms import ArmSet
-from driftbandits.errors import InputError, StateError
+from driftbandits.errors import ConvergenceWarning, InputError, StateError
 from driftbandits.policies import state as states
-from driftbandits.policies.blocks import BlockPolicy
+from driftbandits.policies.blocks import BlockPolicy, best_design
 from driftbandits.policies.constants import Constants, Levels, Variant
 from driftbandits.policies.detectors import Detector, GapTest
 from driftbandits.policies.features import FeatureSource, FixedFeatures
@@ -67,11 +68,28 @@ class PaperBlockPolicy(BlockPolicy):
             raise StateError("the constants of the paper need a horizon")
         self._source = self._feature_source()
         self._source.begin()
+        self._settle_constants(*self._resolve(self._source.first, horizon))
+
+    def _resolve(self, features: Floats, horizon: int) -> tuple[Levels, Floats]:
+        """The constants for a horizon, and the optimal design that they follow from."""
         regulariser = self.constants.sigma / horizon
-        design = self._solve(regulariser)
-        gamma = design.log_det - self._source.first.shape[1] * np.log(regulariser)
+        design = best_design(features, regulariser, None, None)
+        gamma = design.log_det - features.shape[1] * np.log(regulariser)
         levels = self.constants.levels(gamma=float(gamma), horizon=horizon, arms=len(self.arms))
-        self._settle_constants(levels, design.probabilities)
+        return levels, design.probabilities
+
+    def levels_at(self, horizon: int) -> Levels:
+        """The constants that a run of `horizon` rounds would have."""
+        source = self._feature_source()
+        source.begin()
+        with warnings.catch_warnings():  # gamma to five digits will do, at horizons where designs have no more
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return self._resolve(source.first, horizon)[0]
+
+    @property
+    def internal_scale(self) -> float:
+        """What rewards, on [-1, 1], are divided by before they are estimated from and tested."""
+        return self._scale
 
     def _settle_constants(self, levels: Levels, design: Floats) -> None:
         """Keep what stays the same through all epochs of a horizon."""

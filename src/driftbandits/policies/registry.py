@@ -9,6 +9,7 @@ from driftbandits.errors import InputError, did_you_mean
 from driftbandits.policies.autobandit import AutoBandit
 from driftbandits.policies.base import Policy
 from driftbandits.policies.bob import BanditOverBandit
+from driftbandits.policies.calibrated_opkb import CalibratedOPKB
 from driftbandits.policies.exp3 import LinearExp3
 from driftbandits.policies.exp3s import Exp3S
 from driftbandits.policies.forgetting import RestartGPUCB, RestartLinUCB, SlidingWindowGPUCB, SlidingWindowLinUCB
@@ -47,6 +48,7 @@ _ALL: tuple[type[Policy], ...] = (
     DiscountedUCB,
     GLRklUCB,
     Exp3S,
+    CalibratedOPKB,
     AutoBandit,
     Uniform,
 )

@@ -14,7 +14,7 @@ from driftbandits.report.worlds import experiment_note, policy_table
 
 # Families by what a policy's registered name holds, the first that fits.
 FAMILIES = (
-    ("nothing to set", ("AutoBandit",)),
+    ("nothing to set", ("AutoBandit", "CalibratedOPKB")),
     ("optimisation (OPKB)", ("OPKB",)),
     ("neural", ("OPNN", "Neural")),
     ("Gaussian process", ("GPUCB",)),

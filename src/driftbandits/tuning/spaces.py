@@ -97,11 +97,12 @@ SPACES: dict[str, Space] = {
     "GLR-klUCB (plain)": Space("GLRklUCB", {"scale": (0.2, 3.0), "exploration": (0.01, 1.0)}, _plain),
     "Exp3.S (plain)": Space("Exp3S", {"exploration": (0.01, 1.0), "share": (1e-6, 1e-2)}, _plain),
     "AutoBandit": Space("AutoBandit", {}, _plain),
+    "CalibratedOPKB": Space("CalibratedOPKB", {}, _plain),
     "Uniform": Space("Uniform", {}, _plain),
 }
 
 FAMILIES = {
-    "nothing to set": ("AutoBandit",),
+    "nothing to set": ("AutoBandit", "CalibratedOPKB"),
     "optimisation (OPKB)": ("ADA-OPKB", "OPKB"),
     "neural": ("ADA-OPNN (m=256)", "OPNN (m=256)", "NeuralUCB", "SW-NeuralUCB"),
     "Gaussian process": ("GPUCB", "R-GPUCB", "SW-GPUCB", "WGPUCB", "TV-GP-UCB", "ET-GP-UCB"),

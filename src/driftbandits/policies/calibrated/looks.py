@@ -3,27 +3,30 @@
 The law of a block plays bad arms seldom and stays until the block ends. A bad arm that has become the best would be
 seen once and then again long after. So a reward that is far beyond what was expected of its arm, and beyond the best
 arm's, is followed up at once: the arm is played until its mean falls short of the best, or its own martingale fires, or
-it was played LOOKS times; then a new block begins that knows. This is a matter of regret alone: rounds of a look follow
-no law of the epoch, so no stream ranks them, and an arm's martingale holds however its rounds are chosen.
+it was played `wanted` times; then a new block begins that knows. This is a matter of regret alone: rounds of a look
+follow no law of the epoch, so no stream ranks them, and an arm's martingale holds however its rounds are chosen.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from dataclasses import dataclass
 from typing import Any
 
 from driftbandits.policies import state as states
 
-LOOKS = 32
+LOOKS = 32  # rounds of a look at least
+AGE = 8  # a block that ends with a look has lasted at least 1 / AGE of its length: blocks double, so they stay few
 _SURPRISE = 3.0  # standard deviations of the noise
 
 
 @dataclass
 class Look:
-    """A look at `arm`: rounds asked for it, and the rewards told of them."""
+    """A look at `arm` of at most `wanted` rounds: those asked for it, and the rewards told of them."""
 
     arm: int
+    wanted: int
     asked: int = 0
     told: int = 0
     total: float = 0.0
@@ -31,7 +34,12 @@ class Look:
     @property
     def left(self) -> int:
         """Rounds still to be asked."""
-        return LOOKS - self.asked
+        return self.wanted - self.asked
+
+    @property
+    def kept(self) -> bool:
+        """Whether the arm has kept its promise to the end."""
+        return self.told == self.wanted
 
     def disappoints(self, reward: float, best: float, noise: float) -> bool:
         """Take in a reward; whether the arm's mean is by now a standard error below the best arm's."""
@@ -41,13 +49,14 @@ class Look:
 
     def export(self) -> dict[str, Any]:
         """As JSON values."""
-        return {"arm": self.arm, "asked": self.asked, "told": self.told, "total": self.total}
+        return dataclasses.asdict(self)
 
     @classmethod
     def load(cls, state: states.Reader, arms: int) -> Look:
         """Inverse of `export`."""
-        asked = state.integer("asked", high=LOOKS)
-        return cls(state.integer("arm", high=arms - 1), asked, state.integer("told", high=asked), state.number("total"))
+        arm, wanted = state.integer("arm", high=arms - 1), state.integer("wanted", low=LOOKS)
+        asked = state.integer("asked", high=wanted)
+        return cls(arm, wanted, asked, state.integer("told", high=asked), state.number("total"))
 
 
 def promises(reward: float, expected: float, best: float, noise: float) -> bool:

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from driftbandits.conformal import ConformalMartingale
+from driftbandits.conformal import POWERS, ConformalMartingale, stake_after
 from driftbandits.policies import state as states
 from driftbandits.policies.detectors import Found
 from driftbandits.policies.epoch import Epoch, OpenReplay
@@ -106,6 +106,11 @@ class Streams:
     def _stream(self, cells: Ints) -> Stream:
         m = len(self._streams)
         return Stream(cells, self._laws_share / ((m + 1) * (m + 2)))
+
+    def nats_to_fire(self, law: int, rounds: int) -> float:
+        """What one bet of |e| over all arms, begun after so many rounds of a law, must win."""
+        enough = 4.0 * (law + 1) * (law + 2) / self._laws_share
+        return math.log(enough * len(POWERS) / stake_after(rounds))
 
     def see(self, law: int, arm: int, reward: float, value: float, round_: int) -> None:
         """A reward of the epoch and its residual; once something has fired, the rest belongs to the next."""
