@@ -30,6 +30,8 @@ import numpy as np
 from driftbandits.types import Floats
 
 POWERS = (0.1, 0.3, 0.5, 0.7)
+_ABOVE = [(k, power, power - 1.0) for k, power in enumerate(POWERS)]  # place of the wealth, factor, exponent
+_BELOW = [(k + len(POWERS), power, exponent) for k, power, exponent in _ABOVE]
 STARTS = 64  # numbers at which order bets begin
 ORDERED = 128  # numbers on which they bet: with many before, powers do as well
 _KEPT = 0.1  # e: what a bet on order keeps if it loses
@@ -85,7 +87,7 @@ class ConformalMartingale:
 
     def _parts(self) -> tuple[float, float]:
         numbers = len(self.numbers.scores)
-        return self.powers.evidence(numbers), 0.0 if self.orders is None else self.orders.evidence(numbers)
+        return self.powers.evidence, 0.0 if self.orders is None else self.orders.evidence(numbers)
 
     @property
     def evidence(self) -> float:
@@ -117,8 +119,9 @@ class Ranked:
         """Rank of the next number, that of round `round_`, with `u` drawn from (0, 1)."""
         past = self.scores
         before = len(past)
-        left = bisect_left(past, score)
-        right = bisect_right(past, score, left)
+        left = right = bisect_left(past, score)
+        if left < before and past[left] == score:
+            right = bisect_right(past, score, left)
         rank = (before - right + u * (right - left + 1)) / (before + 1)
         past.insert(right, score)
         self.ranks.append(rank)
@@ -145,22 +148,29 @@ class PowerBets:
     def __init__(self, *, two_sided: bool = False) -> None:
         self.two_sided = two_sided
         self.wealth = [0.0] * (len(POWERS) * (2 if two_sided else 1))
+        self._cash = 1.0
+
+    def load(self, wealth: list[float], numbers: int) -> None:
+        """Go on from saved wealth, after so many numbers."""
+        self.wealth = wealth
+        self._cash = _cash(numbers)
 
     def see(self, rank: float, before: int) -> float:
         """Bet on the rank of a number that came after `before` others; the evidence there is now."""
         wealth, cash = self.wealth, _cash(before + 1)
-        stake = _cash(before) - cash
-        for k, power in enumerate(POWERS):
-            wealth[k] = (wealth[k] + stake) * power * rank ** (power - 1.0)
+        stake, self._cash = self._cash - cash, cash
+        for k, power, exponent in _ABOVE:
+            wealth[k] = (wealth[k] + stake) * power * rank**exponent
         if self.two_sided:
             rank = max(1.0 - rank, 1e-16)
-            for k, power in enumerate(POWERS, len(POWERS)):
-                wealth[k] = (wealth[k] + stake) * power * rank ** (power - 1.0)
+            for k, power, exponent in _BELOW:
+                wealth[k] = (wealth[k] + stake) * power * rank**exponent
         return sum(wealth) / len(wealth) + cash
 
-    def evidence(self, numbers: int) -> float:
-        """M_t after so many numbers: 1 on average as long as nothing changes."""
-        return sum(self.wealth) / len(self.wealth) + _cash(numbers)
+    @property
+    def evidence(self) -> float:
+        """M_t: 1 on average as long as nothing changes."""
+        return sum(self.wealth) / len(self.wealth) + self._cash
 
     def start(self, numbers: Ranked) -> int:
         """Round at which the bet that would have won most by now should have begun: the estimated change."""
@@ -183,6 +193,12 @@ class OrderBets:
 
     def __init__(self) -> None:
         self.wealth: Floats = np.zeros((2, STARTS))  # of bets on large numbers, and on small ones
+        self._won = 0.0  # all of it
+
+    def load(self, wealth: Floats) -> None:
+        """Go on from saved wealth."""
+        self.wealth = wealth
+        self._won = float(wealth.sum())
 
     def see(self, rank: float, before: int) -> float:
         """Bet on the rank of a number that came after `before` others; the evidence there is now."""
@@ -195,11 +211,12 @@ class OrderBets:
                 won = min(int(number + 1 - small * number), begun)  # bets on q >= p: shares fall with the start
                 wealth[:won] *= _WON[before, :won]
                 wealth[won:begun] *= _KEPT
+            self._won = float(self.wealth.sum())
         return self.evidence(before + 1)
 
     def evidence(self, numbers: int) -> float:
         """M_t after so many numbers: 1 on average as long as nothing changes."""
-        return float(self.wealth.sum()) + _cash(min(numbers, STARTS))
+        return self._won + _cash(min(numbers, STARTS))
 
     def begun(self) -> int:
         """Place in the stream, from 0, of the number at which the bet that has won most began."""

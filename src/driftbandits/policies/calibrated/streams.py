@@ -263,8 +263,8 @@ def _load(martingale: ConformalMartingale, state: states.Reader) -> ConformalMar
     states.check(bool((ranks > 0).all() and (ranks < 1).all() and (powers >= 0).all()), "ranks and their evidence")
     numbers.scores, numbers.ranks = scores.tolist(), ranks.tolist()
     numbers.rounds = state.array("rounds", np.int64, (len(scores),)).tolist()
-    martingale.powers.wealth = powers.tolist()
+    martingale.powers.load(powers.tolist(), len(scores))
     if martingale.orders is not None:
-        martingale.orders.wealth = state.array("orders", np.float64, martingale.orders.wealth.shape)
+        martingale.orders.load(state.array("orders", np.float64, martingale.orders.wealth.shape))
         states.check(bool((martingale.orders.wealth >= 0).all()), "evidence of order")
     return martingale
