@@ -3,7 +3,8 @@ import math
 import pandas as pd
 import pytest
 
-from driftbandits.experiments.judging import COLUMNS, Verdict, judge, judgement_markdown
+from driftbandits.experiments.judging import COLUMNS, judge, judgement_markdown
+from driftbandits.experiments.targets import Verdict
 
 BASE = {"SW-GPUCB (tuned here)": 100.0, "WGPUCB (tuned here)": 80.0, "GPUCB (tuned here)": 50.0}
 SINGLES = {"TV-GP-UCB (one setting)": 200.0, "R-GPUCB (one setting)": 400.0}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from driftbandits import datasets, environments
@@ -23,6 +24,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "published": Constants.published,
         "neural": Constants.neural,
         "published_neural": Constants.published_neural,
+        "theory": partial(Constants.theory, bound=3.0, noise=0.3),  # about what the paper's worlds have
     },
     "variant": {"paper": Variant.paper, "published": Variant.published},
 }

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from driftbandits.errors import InputError, did_you_mean
+from driftbandits.experiments.calibrated import CALIBRATED_GROUP
 from driftbandits.experiments.growth import SWEEPS
 from driftbandits.experiments.real import REAL
 from driftbandits.experiments.specs import EVALUATION_SEEDS, Experiment, PolicySpec
@@ -174,6 +175,7 @@ GROUPS: dict[str, dict[str, Experiment]] = {
     "suite": SUITE,
     "real": REAL,
     "yardstick": YARDSTICK,
+    "calibrated": CALIBRATED_GROUP,
     "five": FIVE,
 }
 EXPERIMENTS: dict[str, Experiment] = {name: e for group in GROUPS.values() for name, e in group.items()}

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import pandas as pd
 
 from driftbandits.experiments.auto import LABEL
 from driftbandits.experiments.oracles import HERE, ONE
+from driftbandits.experiments.targets import Verdict, shared_runs, typical, verdict_lines, worst
 from driftbandits.experiments.yardstick import PAPER, PREFIX, SERIES
 
 WINDOW, DISCOUNT, GPUCB = f"SW-GPUCB{HERE}", f"WGPUCB{HERE}", f"GPUCB{HERE}"
@@ -45,26 +45,6 @@ COLUMNS = (
     "over_single",
     "over_gpucb",
 )
-Status = Literal["met", "not met", "not played", "reported"]
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """One target: what was measured, the most it may be (NaN where it is only reported), and what it is taken over."""
-
-    target: str
-    value: float
-    limit: float
-    note: str
-
-    @property
-    def status(self) -> Status:
-        """Whether it is met."""
-        if math.isnan(self.value):
-            return "not played"
-        if math.isnan(self.limit):
-            return "reported"
-        return "met" if self.value <= self.limit else "not met"
 
 
 @dataclass(frozen=True, eq=False)  # tables have no single truth value to compare by
@@ -82,7 +62,7 @@ class Judgement:
 
 def judge(cells: pd.DataFrame, *, references: pd.DataFrame | None = None, subject: str = LABEL) -> Judgement:
     """Judge the policy called `subject` by the cells of results; `references` is that of `real.reference_table`."""
-    regrets = _shared(cells, subject)
+    regrets = shared_runs(cells, PREFIX, subject)
     suite = regrets[regrets["experiment"].map(_in_suite).astype(bool)]
     means = suite.pivot_table(index="experiment", columns="policy", values="regret", sort=False)
     single = best_single(means)
@@ -98,18 +78,6 @@ def judge(cells: pd.DataFrame, *, references: pd.DataFrame | None = None, subjec
 
 def _in_suite(experiment: str) -> bool:
     return experiment.startswith(PREFIX) and not experiment.startswith((PAPER, SERIES))
-
-
-def _shared(cells: pd.DataFrame, subject: str) -> pd.DataFrame:
-    """Runs of the yardstick on seeds that every policy of the experiment has played, the subject among them."""
-    here = cells[cells["experiment"].str.startswith(PREFIX)]
-    kept = []
-    for _, group in here.groupby("experiment", sort=False):
-        policies = group["policy"].nunique()
-        whole = group.groupby("seed")["policy"].transform("nunique") == policies
-        if subject in set(group["policy"]):
-            kept.append(group[whole])
-    return pd.concat(kept) if kept else here.iloc[:0]
 
 
 def best_single(means: pd.DataFrame) -> str:
@@ -151,28 +119,17 @@ def _over_worlds(worlds: pd.DataFrame, single: str) -> list[Verdict]:
     still = worlds["world"].str.startswith(STILL)
     every = f"geometric mean over {len(worlds)} worlds"
     return [
-        Verdict("over the window tuned in each world", _typical(worlds["over_window"]), MOST_OF_WINDOW, every),
-        Verdict("over the discount tuned in each world", _typical(worlds["over_discount"]), MOST_OF_DISCOUNT, every),
+        Verdict("over the window tuned in each world", typical(worlds["over_window"]), MOST_OF_WINDOW, every),
+        Verdict("over the discount tuned in each world", typical(worlds["over_discount"]), MOST_OF_DISCOUNT, every),
         Verdict(
             "over the best single setting of any baseline",
-            _typical(worlds["over_single"]),
+            typical(worlds["over_single"]),
             MOST_OF_SINGLE,
             f"{every}; {single or 'none'}",
         ),
-        _worst("worst world with changes, over the tuned window", worlds[~still], "over_window", MOST_LOST),
-        _worst("worst stationary world, over GP-UCB tuned there", worlds[still], "over_gpucb", MOST_STILL),
+        worst("worst world with changes, over the tuned window", worlds[~still], "over_window", MOST_LOST),
+        worst("worst stationary world, over GP-UCB tuned there", worlds[still], "over_gpucb", MOST_STILL),
     ]
-
-
-def _typical(ratios: pd.Series[float]) -> float:
-    return float(np.exp(np.log(ratios).mean())) if len(ratios) else math.nan
-
-
-def _worst(target: str, table: pd.DataFrame, column: str, limit: float) -> Verdict:
-    largest = table.dropna(subset=[column]).nlargest(1, column).to_dict("records")
-    if not largest:
-        return Verdict(target, math.nan, limit, "no such world")
-    return Verdict(target, float(largest[0][column]), limit, f"{largest[0]['world']}, of {len(table)}")
 
 
 def _on_paper(cells: pd.DataFrame, subject: str) -> list[Verdict]:
@@ -183,7 +140,7 @@ def _on_paper(cells: pd.DataFrame, subject: str) -> list[Verdict]:
     for rival, limit in ((ADA_OPKB, MOST_OF_ADA_OPKB), (f"{ADA_OPKB} (published)", math.nan)):
         ratios = pd.Series(dtype=float) if rival not in means.columns else means[subject] / means[rival]
         table = pd.DataFrame({"world": [str(n).removeprefix(PAPER) for n in ratios.index], "ratio": ratios.to_numpy()})
-        verdicts.append(_worst(f"worst environment of the paper, over {rival}", table, "ratio", limit))
+        verdicts.append(worst(f"worst environment of the paper, over {rival}", table, "ratio", limit))
     return verdicts
 
 
@@ -224,11 +181,8 @@ def _against_fixed(name: str, runs: pd.DataFrame, references: pd.DataFrame | Non
 
 def judgement_markdown(judgement: Judgement, *, subject: str = LABEL) -> str:
     """Verdicts, then every world, as tables to read."""
-    lines = ["| target | measured | at most | verdict | of |", "|---|---:|---:|---|---|"]
-    for verdict in judgement.verdicts:
-        value, limit = _number(verdict.value), _number(verdict.limit)
-        lines.append(f"| {verdict.target} | {value} | {limit} | **{verdict.status}** | {verdict.note} |")
-    lines += [
+    lines = [
+        *verdict_lines(judgement.verdicts),
         "",
         f"| world | {subject} ± s.e. | tuned window | tuned discount | {judgement.single or 'best single'} "
         "| tuned GPUCB | over window | over discount | over single | over GPUCB |",
@@ -240,7 +194,3 @@ def judgement_markdown(judgement: Judgement, *, subject: str = LABEL) -> str:
         ratios = " | ".join(f"{row[f'over_{name}']:.2f}" for name in ("window", "discount", "single", "gpucb"))
         lines.append(f"| {row['world']} | {row['regret']:,.0f}{error} | {regrets} | {ratios} |")
     return "\n".join(lines) + "\n"
-
-
-def _number(value: float) -> str:
-    return "–" if math.isnan(value) else f"{value:,.0f}" if abs(value) >= 100 else f"{value:.2f}"
