@@ -16,7 +16,15 @@ import pandas as pd
 
 from driftbandits.experiments.auto import LABEL
 from driftbandits.experiments.oracles import HERE, ONE
-from driftbandits.experiments.targets import Verdict, shared_runs, typical, verdict_lines, worst
+from driftbandits.experiments.targets import (
+    Verdict,
+    ratio_table,
+    shared_runs,
+    table_columns,
+    typical,
+    verdict_lines,
+    worst,
+)
 from driftbandits.experiments.yardstick import PAPER, PREFIX, SERIES
 
 WINDOW, DISCOUNT, GPUCB = f"SW-GPUCB{HERE}", f"WGPUCB{HERE}", f"GPUCB{HERE}"
@@ -31,20 +39,7 @@ MOST_LOST = 1.5
 MOST_STILL = 2.5
 MOST_OF_ADA_OPKB = 0.2
 MOST_FALSE_ALARMS = 0.1
-COLUMNS = (
-    "world",
-    "seeds",
-    "regret",
-    "standard_error",
-    "window",
-    "discount",
-    "single",
-    "gpucb",
-    "over_window",
-    "over_discount",
-    "over_single",
-    "over_gpucb",
-)
+COLUMNS = table_columns(("window", "discount", "single", "gpucb"))
 
 
 @dataclass(frozen=True, eq=False)  # tables have no single truth value to compare by
@@ -66,7 +61,8 @@ def judge(cells: pd.DataFrame, *, references: pd.DataFrame | None = None, subjec
     suite = regrets[regrets["experiment"].map(_in_suite).astype(bool)]
     means = suite.pivot_table(index="experiment", columns="policy", values="regret", sort=False)
     single = best_single(means)
-    worlds = world_table(suite, means, single=single, subject=subject)
+    rivals = {"window": WINDOW, "discount": DISCOUNT, "single": single, "gpucb": GPUCB}
+    worlds = ratio_table(suite, rivals, prefix=PREFIX, subject=subject)
     verdicts = (
         *_over_worlds(worlds, single),
         *_on_paper(regrets, subject),
@@ -88,31 +84,6 @@ def best_single(means: pd.DataFrame) -> str:
     """
     singles = means[[name for name in means.columns if str(name).endswith(ONE)]].dropna(axis=1)
     return "" if singles.empty else str(np.log(singles).mean().idxmin())
-
-
-def world_table(cells: pd.DataFrame, means: pd.DataFrame, *, single: str, subject: str) -> pd.DataFrame:
-    """One row a world, the worst against the tuned window first."""
-    rows = []
-    for name, world in means.iterrows():
-        own = cells.loc[(cells["experiment"] == name) & (cells["policy"] == subject), "regret"]
-        rivals = {
-            "window": world.get(WINDOW, math.nan),
-            "discount": world.get(DISCOUNT, math.nan),
-            "single": world.get(single, math.nan),
-            "gpucb": world.get(GPUCB, math.nan),
-        }
-        rows.append(
-            {
-                "world": str(name).removeprefix(PREFIX),
-                "seeds": len(own),
-                "regret": own.mean(),
-                "standard_error": own.sem(),
-                **rivals,
-                **{f"over_{rival}": own.mean() / regret for rival, regret in rivals.items()},
-            }
-        )
-    table = pd.DataFrame(rows, columns=list(COLUMNS)).astype(dict.fromkeys(COLUMNS[2:], float))
-    return table.sort_values("over_window", ascending=False, kind="stable", ignore_index=True)
 
 
 def _over_worlds(worlds: pd.DataFrame, single: str) -> list[Verdict]:

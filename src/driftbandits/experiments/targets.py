@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -42,6 +42,41 @@ def shared_runs(cells: pd.DataFrame, prefix: str, subject: str) -> pd.DataFrame:
         if subject in set(group["policy"]):
             kept.append(group[whole])
     return pd.concat(kept) if kept else here.iloc[:0]
+
+
+def table_columns(rivals: Sequence[str]) -> tuple[str, ...]:
+    """Columns of a `ratio_table`.
+
+    >>> table_columns(["window"])
+    ('world', 'seeds', 'regret', 'standard_error', 'window', 'over_window')
+    """
+    return ("world", "seeds", "regret", "standard_error", *rivals, *(f"over_{rival}" for rival in rivals))
+
+
+def ratio_table(cells: pd.DataFrame, rivals: Mapping[str, str], *, prefix: str, subject: str) -> pd.DataFrame:
+    """One row a world: the subject's mean final regret, that of each rival, its own over it; the worst loss first.
+
+    `rivals` names the columns by the rivals' labels. Losses are over the first of them; one that has not played in a
+    world has NaN there.
+    """
+    rows = []
+    for name, group in cells.groupby("experiment", sort=False):
+        means = group.groupby("policy")["regret"].mean()
+        own = group.loc[group["policy"] == subject, "regret"]
+        regrets = {rival: means.get(label, math.nan) for rival, label in rivals.items()}
+        rows.append(
+            {
+                "world": str(name).removeprefix(prefix),
+                "seeds": len(own),
+                "regret": own.mean(),
+                "standard_error": own.sem(),
+                **regrets,
+                **{f"over_{rival}": own.mean() / regret for rival, regret in regrets.items()},
+            }
+        )
+    columns = table_columns(list(rivals))
+    table = pd.DataFrame(rows, columns=list(columns)).astype(dict.fromkeys(columns[2:], float))
+    return table.sort_values(f"over_{next(iter(rivals))}", ascending=False, kind="stable", ignore_index=True)
 
 
 def typical(ratios: pd.Series[float]) -> float:

@@ -35,7 +35,54 @@ from driftbandits.types import Bools, Change, Decisions, Floats, Ints
 
 
 class CalibratedOPKB(BlockPolicy):
-    """ADA-OPKB."""
+    """ADA-OPKB without constants: one number to set, the probability of ever restarting without a change.
+
+    Epochs, blocks, laws and replays are those of `AdaOPKB`. What that takes as constants follows here from the noise,
+    the size of the signal and the length scale, all estimated (`policies/calibrated`), and no horizon is needed.
+    Changes are found by ranks: every law, every cell of neighbouring arms and every arm has a conformal martingale of
+    its residuals or rewards, which is looked at after every reward, and a restart keeps the rounds that belong to the
+    new epoch. The record of a change says which one fired (`Change.stream`), with which evidence (`statistic`, at least
+    `threshold`), and since when (`interval`).
+
+    What is proved, in both modes: as long as an arm's rewards are independent draws of one distribution and rewards are
+    told whatever they are (late ones too), the probability that a martingale ever fires is at most `false_alarm`, for
+    every noise, kernel, number of rounds and policy. What is not: that every change is found. One is missed as long as
+    it leaves ranks as they were, or falls on arms that are not played.
+
+    - Practice mode (default): gaps come from the posterior mean, widths are one standard error, a law is chosen for
+      what it adds to what the epoch knows, an arm that surprises is looked at again (`policies/calibrated/looks.py`),
+      and a new epoch goes on with the old mean where that fits. No bound on its regret is proved.
+    - Theory mode: gaps come from residual IPS, widths hold for all arms at once, mixing bounds all importance weights
+      and nothing is looked at twice. With `kernel="given"` the paper's analysis of OPKB applies with residuals for
+      rewards and the effective dimension for the information gain. The paper's test of gaps runs beside the
+      martingales, with half of `false_alarm` and empirical Bernstein widths, whose bound holds for noise and a kernel
+      as believed.
+
+    Parameters
+    ----------
+    false_alarm : probability of ever restarting as long as nothing changes, in (0, 1)
+    mode : "practice" or "theory", see above
+    kernel : "auto" chooses among the kernel of the arms, length scales an octave apart and independent arms; "given"
+        believes the arms' kernel. Arms made from a kernel matrix or from features have no points, hence no length
+        scales
+    others : see `Policy`; `horizon` is not needed
+
+    Rounds with a mask that took mass away count neither for blocks nor for streams, as in the whole OPKB family: under
+    a standing mask nothing is learned. Build the policy on the arms that can be played. Memory and saved state grow
+    with the rounds of the epoch, since ranks need all of them.
+
+    >>> import numpy as np
+    >>> arms = ArmSet(np.linspace(0, 1, 20)[:, None])
+    >>> policy = CalibratedOPKB(arms, false_alarm=0.05, seed=0)
+    >>> for t in range(1000):
+    ...     choice = policy.ask()
+    ...     best = 4 if t < 600 else 15
+    ...     policy.tell(choice.id, 0.5 - 0.04 * abs(choice.arm - best))
+    >>> [(change.interval[0], change.round) for change in policy.changes]
+    [(600, 606)]
+    >>> int(policy.estimate().argmax())
+    15
+    """
 
     _source: Surrogate
     _levels: Calibration
@@ -109,12 +156,13 @@ class CalibratedOPKB(BlockPolicy):
         dimension = self._design_at(regulariser)[1]
         behind = max(source.told, size)  # rounds behind the gaps
         width = math.sqrt(noise * self._design_at(ridge(noise, signal, behind))[1] / behind)
+        self._inform_detector(size, dimension)
         if self.mode == "theory":
             width *= math.sqrt(2.0 * math.log(2.0 * len(self.arms)))
-        elif block == 0:
+            return Calibration(size, regulariser, dimension, width, good=2.0 * width)
+        if block == 0:
             width = math.hypot(width, math.sqrt(source.shift))
-        self._inform_detector(size, dimension)
-        return Calibration(size, regulariser, dimension, width)
+        return Calibration(size, regulariser, dimension, width, good=width)
 
     def _inform_detector(self, size: int, dimension: float) -> None:
         self._detector.cells = part_arms(self._source.present, dimension)
@@ -279,7 +327,7 @@ class CalibratedOPKB(BlockPolicy):
     def _reassemble(self, source: states.Reader, levels: states.Reader) -> None:
         self._make_parts()
         self._source.load(source)
-        numbers = [levels.number(name) for name in ("regulariser", "dimension", "width")]
+        numbers = [levels.number(name) for name in ("regulariser", "dimension", "width", "good")]
         states.check(all(number > 0 for number in numbers), "constants")
         self._levels = Calibration(levels.integer("block_size", low=1), *numbers)
 

@@ -8,9 +8,9 @@ g_j        dimension        trace S^-1 (S - lambda_j I) of the optimal design: d
 E          block_size       least E >= 16 with E >= g(s^2 / (kappa E)): a round a direction
 w_j        width            s sqrt(g(s^2 / (kappa n)) / n), one standard error of the worst arm
 beta_j     beta             g_j / w_j: what the law then loses is what the gaps are uncertain by
-           good_gap         2 w_j
+           good_gap         w_j
 
-Theory mode has its width times sqrt(2 log 2N), for all arms at once. The first law of an epoch that goes on with the
+Theory mode has its width times sqrt(2 log 2N), for all arms at once, and takes arms within 2 w_j as good. The first law of an epoch that goes on with the
 old mean adds to w^2 what that mean was seen to be off by.
 """
 
@@ -39,6 +39,7 @@ class Calibration:
     regulariser: float
     dimension: float
     width: float
+    good: float
 
     def beta(self, block: int) -> float:
         """Weight of exploitation."""
@@ -46,7 +47,7 @@ class Calibration:
 
     def good_gap(self, block: int) -> float:
         """Largest estimated gap of a good arm."""
-        return 2.0 * self.width
+        return self.good
 
 
 def ridge(noise: float, signal: float, rounds: float) -> float:
