@@ -53,7 +53,7 @@ DELAY_COLUMNS = ("kind", "size", "policy", "runs", "found", "share_found", "lowe
 
 
 @dataclass(frozen=True, eq=False)  # tables have no single truth value to compare by
-class Calibration:
+class CalibrationJudgement:
     """What became of the targets.
 
     `worlds` has the WORLD_COLUMNS, the largest regret over ADA-OPKB first; `alarms` the ALARM_COLUMNS, one row a
@@ -71,12 +71,12 @@ class Calibration:
         return self.worlds.empty and self.alarms.empty and self.delays.empty
 
 
-def judge_calibration(cells: pd.DataFrame, *, subject: str = LABEL) -> Calibration:
+def judge_calibration(cells: pd.DataFrame, *, subject: str = LABEL) -> CalibrationJudgement:
     """Judge the policy called `subject` by the cells of results."""
     played = shared_runs(cells[~cells["experiment"].str.startswith((ALARMS, DELAYS))], PREFIX, subject)
     worlds = ratio_table(played, RIVALS, prefix=PREFIX, subject=subject)
     alarms = alarm_table(cells)
-    return Calibration(worlds, alarms, delay_table(cells), (*_over_worlds(worlds), *_false_alarms(alarms)))
+    return CalibrationJudgement(worlds, alarms, delay_table(cells), (*_over_worlds(worlds), *_false_alarms(alarms)))
 
 
 def alarm_table(cells: pd.DataFrame) -> pd.DataFrame:
@@ -154,15 +154,15 @@ def change_name(kind: str, size: float) -> str:
     return kind if math.isnan(size) else f"{kind} by {size:g}"
 
 
-def calibration_markdown(calibration: Calibration, *, subject: str = LABEL) -> str:
+def calibration_markdown(judgement: CalibrationJudgement, *, subject: str = LABEL) -> str:
     """Verdicts, then delays, then every world, as tables to read."""
     lines = [
-        *verdict_lines(calibration.verdicts),
+        *verdict_lines(judgement.verdicts),
         "",
         "| change | policy | found | median delay of those, rounds | quartiles |",
         "|---|---|---:|---:|---:|",
     ]
-    for row in calibration.delays.to_dict("records"):
+    for row in judgement.delays.to_dict("records"):
         found = f"{row['found']} of {row['runs']}"
         middle = f"{row['median']:,.0f} | {row['lower_quartile']:,.0f} to {row['upper_quartile']:,.0f}"
         delay = middle if row["found"] else "– | –"
@@ -174,7 +174,7 @@ def calibration_markdown(calibration: Calibration, *, subject: str = LABEL) -> s
         f"| world | {subject} ± s.e. | {' | '.join(RIVALS.values())} |",
         f"|---|---:|{'---:|' * len(RIVALS)}",
     ]
-    for row in calibration.worlds.to_dict("records"):
+    for row in judgement.worlds.to_dict("records"):
         error = "" if math.isnan(row["standard_error"]) else f" ± {row['standard_error']:.0f}"
         rivals = " | ".join(_beside(row[rival], row[f"over_{rival}"]) for rival in RIVALS)
         lines.append(f"| {row['world']} | {row['regret']:,.0f}{error} | {rivals} |")
