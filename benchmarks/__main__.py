@@ -10,7 +10,7 @@ import importlib
 
 from threadpoolctl import threadpool_limits
 
-NAMES = ("design", "features", "simulation", "policies", "autobandit", "neural", "runner")
+NAMES = ("design", "features", "simulation", "policies", "autobandit", "calibrated", "neural", "runner")
 
 
 def main() -> None:
@@ -21,8 +21,9 @@ def main() -> None:
     for name in options.names:
         if name not in NAMES:
             parser.error(f"no benchmark is called {name!r}; known: {', '.join(NAMES)}")
-        with threadpool_limits(limits=1):
-            importlib.import_module(f"benchmarks.{name}").run(quick=options.quick)
+        benchmark = importlib.import_module(f"benchmarks.{name}")
+        with threadpool_limits(limits=1):  # of libraries loaded by now
+            benchmark.run(quick=options.quick)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,115 @@
+"""What a round of several policies on the same arms costs: ratios of processor time, and of wall time.
+
+All play in turns, a tenth of their rounds at a time, so that what else the machine does meets them alike; rewards
+change their sign halfway. Processor time does not mind the rest of the machine much; wall time is what a user waits.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from sklearn.gaussian_process.kernels import RBF
+
+import driftbandits as db
+from driftbandits.policies import Policy
+from driftbandits.types import Floats
+
+TURNS = 10
+Makers = dict[str, Callable[[], Policy]]
+
+
+@dataclass
+class Player:
+    """A policy with the time it has taken: to be built and to give its first law, and for its rounds."""
+
+    name: str
+    policy: Policy
+    begun: float
+    rounds: int = 0
+    wall: float = 0.0
+    processor: list[float] = field(default_factory=list)  # seconds a round, one entry a turn
+
+    @classmethod
+    def build(cls, name: str, make: Callable[[], Policy]) -> Player:
+        start = time.process_time()
+        policy = make()
+        policy.law()
+        return cls(name, policy, time.process_time() - start)
+
+    def play(self, means: Floats, noise: Floats) -> None:
+        """As many rounds as there is noise."""
+        policy = self.policy
+        wall, processor = time.perf_counter(), time.process_time()
+        for error in noise.tolist():
+            choice = policy.ask()
+            policy.tell(choice.id, min(max(float(means[choice.arm]) + error, -1.0), 1.0))
+        self.processor.append((time.process_time() - processor) / len(noise))
+        self.wall += time.perf_counter() - wall
+        self.rounds += len(noise)
+
+    @property
+    def round_seconds(self) -> float:
+        """Processor seconds a round."""
+        return float(np.mean(self.processor))
+
+
+def product_seconds(repeats: int = 200) -> float:
+    """Processor seconds of one product of 100 x 100 matrices."""
+    matrix = np.random.default_rng(0).standard_normal((100, 100))
+    out = np.empty_like(matrix)
+    start = time.process_time()
+    for _ in range(repeats):
+        np.matmul(matrix, matrix, out=out)
+    return (time.process_time() - start) / repeats
+
+
+def sphere(size: int, dimension: int) -> db.ArmSet:
+    points = np.random.default_rng(0).standard_normal((size, dimension))
+    return db.ArmSet(points / np.linalg.norm(points, axis=1, keepdims=True), RBF(0.2))
+
+
+def square(size: int) -> db.ArmSet:
+    return db.ArmSet(np.random.default_rng(0).random((size, 2)), RBF(0.2))
+
+
+def reward_function(arms: db.ArmSet) -> Floats:
+    """Means that the kernel may have, largest 0.8."""
+    means = arms.features @ np.random.default_rng(1).standard_normal(arms.rank)
+    return np.asarray(means * (0.8 / np.abs(means).max()))
+
+
+def measure(label: str, arms: db.ArmSet, makers: Makers, rounds: int) -> None:
+    """Print a row for every policy; the first is what the others are compared with."""
+    players = [Player.build(name, make) for name, make in makers.items()]
+    means, rng = reward_function(arms), np.random.default_rng(2)
+    products = []
+    for turn in range(TURNS):
+        noise = 0.1 * rng.standard_normal(rounds // TURNS)
+        for player in players:
+            products.append(product_seconds())
+            player.play(means if turn < TURNS // 2 else -means, noise)
+    product, first = float(np.median(products)), players[0]
+    for player in players:
+        ratios = [mine / other for mine, other in zip(player.processor, first.processor, strict=True)]
+        print(
+            f"| {label} | {player.name} | {player.rounds:,} | {player.begun:.2f} s "
+            f"| {1e6 * player.wall / player.rounds:,.0f} | {1e6 * player.round_seconds:,.0f} "
+            f"| {player.round_seconds / first.round_seconds:.1f} | {min(ratios):.1f} to {max(ratios):.1f} "
+            f"| {player.round_seconds / product:.1f} |",
+            flush=True,
+        )
+
+
+def heading(title: str) -> None:
+    """Print the reference and the head of the table that `measure` fills."""
+    products = [product_seconds() for _ in range(20)]
+    print(f"\n## {title}\n")
+    print(
+        f"Reference: one 100 x 100 matrix product, {1e6 * float(np.median(products)):.0f} us "
+        f"({1e6 * min(products):.0f} to {1e6 * max(products):.0f}); anew for each case. Ratios are of processor time.\n"
+    )
+    print("| arms | policy | rounds | start | us a round, wall | processor | GPUCB rounds | in ten turns | products |")
+    print("|---|---|---:|---:|---:|---:|---:|---:|---:|")
