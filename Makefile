@@ -6,7 +6,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: test lint types contracts pytest test-core coverage reproduce compare suite autobandit bench tune clean
+.PHONY: test lint types contracts pytest test-core coverage reproduce compare suite autobandit calibrated bench tune clean
 
 test: lint types contracts pytest test-core
 
@@ -58,6 +58,10 @@ suite: .venv/ready
 # AutoBandit and what it is judged by: baselines tuned for every world and told kernel and noise; table and figure.
 autobandit: .venv/ready
 	$(BIN)/driftbandits reproduce yardstick real --resume --out results/autobandit
+
+# CalibratedOPKB against ADA-OPKB in all these worlds, false alarms where nothing changes, delays; tables and figures.
+calibrated: .venv/ready
+	$(BIN)/driftbandits reproduce calibrated --resume --out results/calibrated
 
 bench: .venv/ready
 	$(BIN)/python -m benchmarks

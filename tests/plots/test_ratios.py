@@ -10,11 +10,11 @@ TABLE = pd.DataFrame(
 
 
 def draw(table=TABLE):
-    return ratio_figure(ratio_rows(table), limit=1.5, subject="mine", rival="tuned window")
+    return ratio_figure(ratio_rows(table, "over_window"), limit=1.5, subject="mine", rival="tuned window")
 
 
 def test_rows_have_the_worst_world_first_and_leave_out_what_was_not_played():
-    rows = ratio_rows(TABLE)
+    rows = ratio_rows(TABLE, "over_window")
     assert [(row.world, dict(row.ratios)) for row in rows] == [
         ("flip-1", {"d2": 1.6}),
         ("slow", {"d2": 0.5, "d10": 0.8}),

@@ -7,29 +7,30 @@ import dataclasses
 import json
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import typer
 
 from driftbandits.cli.record import NAME, Record, new_record, read_record, write_record
 from driftbandits.cli.show import print_json, say
 from driftbandits.errors import InputError
+from driftbandits.experiments.calibration import CalibrationJudgement, calibration_markdown, judge_calibration
 from driftbandits.experiments.catalogue import GROWTH
 from driftbandits.experiments.cells import CellResult
 from driftbandits.experiments.claims import Claim, check_claims, claims_markdown
 from driftbandits.experiments.engines import Engine
 from driftbandits.experiments.growth import SWEEPS, Sweep
-from driftbandits.experiments.judging import Judgement, Verdict, judge, judgement_markdown
+from driftbandits.experiments.judging import Judgement, judge, judgement_markdown
 from driftbandits.experiments.progress import progress_bar
 from driftbandits.experiments.real import is_real, reference_table
 from driftbandits.experiments.results import Results, as_markdown, collect
 from driftbandits.experiments.runner import run_cells
 from driftbandits.experiments.specs import Cell, Experiment, cells_of
 from driftbandits.experiments.store import Store
+from driftbandits.experiments.targets import Verdict
 from driftbandits.experiments.work import work_of
 from driftbandits.report import write_report
 
@@ -40,12 +41,14 @@ SHOWN = ("command", "mode", "wall_seconds", "jobs", "engine", "version", "commit
 class Written:
     """What a command has written and will print; `claims` are those that something was played for.
 
-    `judgement` is that of AutoBandit, None where it has played no world of its yardstick.
+    `judgement` is that of AutoBandit, None where it has played no world of its yardstick; `calibration` is that of
+    CalibratedOPKB, None where nothing of its group was played.
     """
 
     results: Results
     claims: tuple[Claim, ...]
     judgement: Judgement | None
+    calibration: CalibrationJudgement | None
     files: dict[str, str]
 
 
@@ -84,9 +87,16 @@ def write_outputs(record: Record, out: Path) -> Written:
     references = reference_table(real) if real else None
     judged = judge(results.cells, references=references)
     judgement = judged if len(judged.worlds) else None
+    calibrated = judge_calibration(results.cells)
+    texts = {
+        "claims.md": claims_markdown(claims) if claims else "",
+        "references.csv": "" if references is None else references.to_csv(index=False),
+        **_yardstick_texts(judgement),
+        **_calibrated_texts(calibrated),
+    }
     about = {name: record.about[name] for name in SHOWN if record.about.get(name) is not None}
     try:
-        names = _write_tables(results, claims, references, judgement, out)
+        names = _write_tables(results, texts, out)
         report = write_report(results, out=out, title=record.title, sweeps=sweeps, about=about, references=references)
     except OSError as error:
         reason = error.strerror or error
@@ -94,27 +104,35 @@ def write_outputs(record: Record, out: Path) -> Written:
             f"cannot write to {out}: {reason}; the finished runs are safe there: put that right, then run "
             f"driftbandits report {out}"
         ) from None
-    return Written(results, claims, judgement, {report.name: str(report), **{name: str(out / name) for name in names}})
+    files = {report.name: str(report), **{name: str(out / name) for name in names}}
+    return Written(results, claims, judgement, None if calibrated.empty else calibrated, files)
 
 
-def _write_tables(
-    results: Results,
-    claims: Sequence[Claim],
-    references: pd.DataFrame | None,
-    judgement: Judgement | None,
-    out: Path,
-) -> list[str]:
-    """Write every table, and give the names of the files."""
+def _yardstick_texts(judgement: Judgement | None) -> dict[str, str]:
+    return {
+        "yardstick.md": "" if judgement is None else judgement_markdown(judgement),
+        "yardstick.csv": "" if judgement is None else judgement.worlds.to_csv(index=False),
+    }
+
+
+def _calibrated_texts(judgement: CalibrationJudgement) -> dict[str, str]:
+    tables = {
+        "calibrated.csv": judgement.worlds,
+        "calibrated-alarms.csv": judgement.alarms,
+        "calibrated-delays.csv": judgement.delays,
+    }
+    return {
+        "calibrated.md": "" if judgement.empty else calibration_markdown(judgement),
+        **{name: "" if table.empty else table.to_csv(index=False) for name, table in tables.items()},
+    }
+
+
+def _write_tables(results: Results, texts: Mapping[str, str], out: Path) -> list[str]:
+    """Write every table, those that are empty texts excepted, and give the names of the files."""
     results.cells.to_parquet(out / "cells.parquet")
     results.curves.to_parquet(out / "curves.parquet")
     results.summary.to_csv(out / "summary.csv", index=False)
     (out / "summary.md").write_text(as_markdown(results.summary), encoding="utf-8")
-    texts = {
-        "claims.md": claims_markdown(claims) if claims else "",
-        "references.csv": "" if references is None else references.to_csv(index=False),
-        "yardstick.md": "" if judgement is None else judgement_markdown(judgement),
-        "yardstick.csv": "" if judgement is None else judgement.worlds.to_csv(index=False),
-    }
     for name, text in texts.items():
         if text:
             (out / name).write_text(text, encoding="utf-8")
@@ -143,11 +161,14 @@ def print_outputs(written: Written, record: Record, *, as_json: bool) -> None:
         typer.echo(claims_markdown(written.claims))
     if written.judgement is not None:
         typer.echo(judgement_markdown(written.judgement))
+    if written.calibration is not None:
+        typer.echo(calibration_markdown(written.calibration))
     say(f"{len(written.results.cells)} runs: {', '.join(written.files.values())}")
 
 
 def _verdicts(written: Written) -> tuple[Verdict, ...]:
-    return () if written.judgement is None else written.judgement.verdicts
+    judged = (written.judgement, written.calibration)
+    return tuple(verdict for one in judged if one is not None for verdict in one.verdicts)
 
 
 def sweeps_of(experiments: Sequence[Experiment]) -> tuple[Sweep, ...]:

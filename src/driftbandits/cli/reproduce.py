@@ -21,8 +21,8 @@ Ids = Annotated[
     typer.Argument(
         metavar="ID",
         autocompletion=complete.experiments,
-        help="Ids, groups (paper, growth, comparison, suite, real, yardstick, five) or beginnings of ids; by "
-        "default paper growth.",
+        help="Ids, groups (paper, growth, comparison, suite, real, yardstick, calibrated, five) or beginnings of ids; "
+        "by default paper growth.",
     ),
 ]
 

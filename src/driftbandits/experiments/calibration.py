@@ -49,7 +49,18 @@ RIVALS = {
 }
 WORLD_COLUMNS = table_columns(tuple(RIVALS))
 ALARM_COLUMNS = ("condition", "policy", "runs", "with_alarm", "share", "low", "high")
-DELAY_COLUMNS = ("kind", "size", "policy", "runs", "found", "share_found", "lower_quartile", "median", "upper_quartile")
+DELAY_COLUMNS = (
+    "change",
+    "kind",
+    "size",
+    "policy",
+    "runs",
+    "found",
+    "share_found",
+    "lower_quartile",
+    "median",
+    "upper_quartile",
+)
 
 
 @dataclass(frozen=True, eq=False)  # tables have no single truth value to compare by
@@ -107,10 +118,11 @@ def delay_table(cells: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for (name, policy), group in changing.groupby(["experiment", "policy"], sort=False):
         kind, _, size = str(name).removeprefix(DELAYS).partition("-")
-        delays = [delay for found in group["delays"] for delay in found]
+        delays = [delay for run in group["delays"] for delay in run]
         quartiles = np.quantile(delays, (0.25, 0.5, 0.75)) if delays else (math.nan,) * 3
-        share = len(delays) / len(group)
-        rows.append((kind, float(size or "nan"), policy, len(group), len(delays), share, *map(float, quartiles)))
+        change = f"{kind} by {size}" if size else kind
+        found = (len(group), len(delays), len(delays) / len(group))
+        rows.append((change, kind, float(size or "nan"), policy, *found, *map(float, quartiles)))
     return pd.DataFrame(rows, columns=list(DELAY_COLUMNS))
 
 
@@ -136,7 +148,7 @@ def _over_worlds(worlds: pd.DataFrame) -> list[Verdict]:
 def _false_alarms(alarms: pd.DataFrame) -> list[Verdict]:
     return [
         Verdict(
-            f"{row['policy']}: share of stationary runs with an alarm, {row['condition']}",
+            f"share of runs with a false alarm, {row['condition']}, {row['policy']}",
             row["share"],
             MOST_FALSE_ALARMS,
             f"{row['with_alarm']} of {row['runs']} runs; 95 % interval {row['low']:.3f} to {row['high']:.3f}",
@@ -145,40 +157,37 @@ def _false_alarms(alarms: pd.DataFrame) -> list[Verdict]:
     ]
 
 
-def change_name(kind: str, size: float) -> str:
-    """A change as tables and figures call it.
-
-    >>> change_name("flip", 0.4), change_name("hidden", math.nan)
-    ('flip by 0.4', 'hidden')
-    """
-    return kind if math.isnan(size) else f"{kind} by {size:g}"
-
-
 def calibration_markdown(judgement: CalibrationJudgement, *, subject: str = LABEL) -> str:
-    """Verdicts, then delays, then every world, as tables to read."""
+    """Verdicts, then delays, then every world, as tables to read; those with nothing in them are left out."""
+    lines = verdict_lines(judgement.verdicts)
+    if not judgement.delays.empty:
+        lines += ["", *_delay_lines(judgement.delays)]
+    if not judgement.worlds.empty:
+        lines += ["", *_world_lines(judgement.worlds, subject)]
+    return "\n".join(lines) + "\n"
+
+
+def _delay_lines(delays: pd.DataFrame) -> list[str]:
+    lines = ["| change | policy | found | median delay of those, rounds | quartiles |", "|---|---|---:|---:|---:|"]
+    for row in delays.to_dict("records"):
+        quartiles = f"{row['median']:,.0f} | {row['lower_quartile']:,.0f} to {row['upper_quartile']:,.0f}"
+        delay = quartiles if row["found"] else "– | –"
+        lines.append(f"| {row['change']} | {row['policy']} | {row['found']} of {row['runs']} | {delay} |")
+    return lines
+
+
+def _world_lines(worlds: pd.DataFrame, subject: str) -> list[str]:
     lines = [
-        *verdict_lines(judgement.verdicts),
-        "",
-        "| change | policy | found | median delay of those, rounds | quartiles |",
-        "|---|---|---:|---:|---:|",
-    ]
-    for row in judgement.delays.to_dict("records"):
-        found = f"{row['found']} of {row['runs']}"
-        middle = f"{row['median']:,.0f} | {row['lower_quartile']:,.0f} to {row['upper_quartile']:,.0f}"
-        delay = middle if row["found"] else "– | –"
-        lines.append(f"| {change_name(row['kind'], row['size'])} | {row['policy']} | {found} | {delay} |")
-    lines += [
-        "",
         f"Mean final regret, and in brackets that of {subject} over it.",
         "",
         f"| world | {subject} ± s.e. | {' | '.join(RIVALS.values())} |",
         f"|---|---:|{'---:|' * len(RIVALS)}",
     ]
-    for row in judgement.worlds.to_dict("records"):
+    for row in worlds.to_dict("records"):
         error = "" if math.isnan(row["standard_error"]) else f" ± {row['standard_error']:.0f}"
         rivals = " | ".join(_beside(row[rival], row[f"over_{rival}"]) for rival in RIVALS)
         lines.append(f"| {row['world']} | {row['regret']:,.0f}{error} | {rivals} |")
-    return "\n".join(lines) + "\n"
+    return lines
 
 
 def _beside(regret: float, ratio: float) -> str:

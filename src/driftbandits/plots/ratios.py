@@ -28,16 +28,16 @@ class RatioRow:
     ratios: Mapping[str, float]
 
 
-def ratio_rows(worlds: pd.DataFrame) -> list[RatioRow]:
-    """The rows of a table with columns world ("flip-3/d2") and over_window; the world with the largest ratio first.
+def ratio_rows(worlds: pd.DataFrame, column: str) -> list[RatioRow]:
+    """The rows of a table with columns world ("flip-3/d2") and `column`; the world with the largest ratio first.
 
     >>> table = pd.DataFrame({"world": ["slow/d2", "flip-1/d3", "slow/d3"], "over_window": [0.8, 1.1, 1.4]})
-    >>> [(row.world, dict(row.ratios)) for row in ratio_rows(table)]
+    >>> [(row.world, dict(row.ratios)) for row in ratio_rows(table, "over_window")]
     [('slow', {'d2': 0.8, 'd3': 1.4}), ('flip-1', {'d3': 1.1})]
     """
     found: dict[str, dict[str, float]] = {}
-    played = worlds.dropna(subset=["over_window"])
-    for name, ratio in zip(played["world"], played["over_window"], strict=True):
+    played = worlds.dropna(subset=[column])
+    for name, ratio in zip(played["world"], played[column], strict=True):
         world, _, dimension = str(name).rpartition("/")
         found.setdefault(world, {})[dimension] = float(ratio)
     rows = [RatioRow(world, ratios) for world, ratios in found.items()]

@@ -16,7 +16,7 @@ from driftbandits.report.pictures import Picture, file_name
 from driftbandits.report.tables import Table
 
 # Policies that report changes; any other counts as one as soon as it has reported a change.
-DETECTING = frozenset({"AdaOPKB", "AdaOPNN", "EventTriggeredGPUCB", "GLRklUCB", "Master"})
+DETECTING = frozenset({"AdaOPKB", "AdaOPNN", "CalibratedOPKB", "EventTriggeredGPUCB", "GLRklUCB", "Master"})
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Desk:
     @cached_property
     def names(self) -> Mapping[str, str]:
         """A name for files and anchors, different for every experiment."""
-        taken = {"growth", "comparison"}
+        taken = {"growth", "comparison", "yardstick", "calibrated"}
         names = {}
         for experiment in self.results.experiments:
             wish = name = file_name(experiment.id)
