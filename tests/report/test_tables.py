@@ -122,11 +122,22 @@ def test_facts_show_what_is_said_and_what_is_installed():
 def test_experiments_find_their_chapters():
     names = (
         *("switching/1", "switching/2/d3", "growth/rounds/2000", "suite/x/d2", "real/y", "yardstick/x/d2"),
+        "calibrated/alarms/x/d2",
         *("switching/1/five", "z/d2"),
     )
     groups = sort_experiments([own_experiment(name) for name in names], SWEEPS)
     where = {e.id: chapter for chapter, experiments in groups.items() for e in experiments}
-    assert list(where.values()) == ["figures", "d3", "growth", "suite", "real", "yardstick", "five", "own"]
+    assert list(where.values()) == [
+        "figures",
+        "d3",
+        "growth",
+        "suite",
+        "real",
+        "yardstick",
+        "calibrated",
+        "five",
+        "own",
+    ]
 
 
 def test_the_paper_claims_nothing_about_policies_that_joined():

@@ -31,7 +31,7 @@ DELAYS = "calibrated/delays/"
 LABEL = "CalibratedOPKB"
 CALIBRATED = PolicySpec(LABEL, "CalibratedOPKB")
 THEORY_MODE = PolicySpec(f"{LABEL} (theory mode)", "CalibratedOPKB", {"mode": "theory"})
-# The first block is longer than any horizon here, so it plays the optimal design for ever.
+# The optimal design for 4,000 to 8,000 of 10,000 rounds, by dimension, then one law to the end.
 ADA_OPKB_THEORY = PolicySpec("ADA-OPKB (theory constants)", "AdaOPKB", {"constants": "theory"})
 KERNEL_POLICIES = (CALIBRATED, THEORY_MODE, ADA_OPKB, ADA_OPKB_PUBLISHED, ADA_OPKB_THEORY)
 
