@@ -13,7 +13,6 @@ from driftbandits.design import effective_dimension
 from driftbandits.policies.calibrated.closed_forms import (
     BUDGET,
     SHORTEST,
-    Calibration,
     block_size,
     least_mixing,
     replay_scale,
@@ -92,13 +91,6 @@ def test_the_effective_dimension_is_the_trace(regulariser):
     )
 
 
-def test_beta_and_good_gap_follow_from_the_width():
-    levels = Calibration(block_size=20, regulariser=0.01, dimension=8.0, width=0.1)
-    for block in (0, 3):
-        assert levels.beta(block) == 80.0
-        assert levels.good_gap(block) == 0.2
-
-
 @pytest.mark.parametrize("mode", ["practice", "theory"])
 def test_the_constants_a_policy_has_are_those_of_the_table(mode):
     """Noise, signal and kernel as believed when the block began; E of block 0 stays for the epoch."""
@@ -122,6 +114,8 @@ def test_the_constants_a_policy_has_are_those_of_the_table(mode):
     error = math.sqrt(noise * dimension(ridge(noise, signal, told)) / told)
     factor = math.sqrt(2 * math.log(2 * 12)) if mode == "theory" else 1.0
     assert levels.width == pytest.approx(factor * error, rel=1e-5)
+    assert levels.beta(2) == pytest.approx(levels.dimension / levels.width)
+    assert levels.good_gap(2) == pytest.approx((2.0 if mode == "theory" else 1.0) * levels.width)
 
 
 # --- mixing -----------------------------------------------------------------------------------------------------
