@@ -30,14 +30,6 @@ MEANS = 0.5 * np.sin(np.linspace(0, 5, SIZE))
 MODES = ("practice", "theory")
 
 
-TOLD_LATE = pytest.mark.xfail(
-    strict=True,
-    raises=IndexError,
-    reason="GapWidths compares with the rows told before block k + 1 began; with none told in time it indexes an empty "
-    "array of one dimension",
-)
-
-
 def hidden_best(arm):
     means = MEANS.copy()
     means[arm] = 0.9
@@ -281,7 +273,10 @@ def test_baselines_are_weighted_by_the_rewards_of_their_laws():
 
 @pytest.mark.statistical
 def test_a_baseline_from_earlier_rounds_makes_ips_3_times_as_exact():
-    """Two dimensions, 100 arms, 2,000 rounds of the design after 500: worst arm, mean over 10 functions."""
+    """Two dimensions, 100 arms, 2,000 rounds of the design after 500: worst arm, mean over 10 functions.
+
+    On 6 other sets of 10 functions it was 3.2 to 4.3 times, so a correct program may fail for 1 in 10 sets of seeds.
+    """
     points = np.random.default_rng(0).random((100, 2))
     arms = ArmSet(points, RBF(0.2))
     regulariser = ridge(0.01, 0.1, 2000)
@@ -314,7 +309,11 @@ CHANGES = {"flip": -MEANS, "level": MEANS + 0.4}
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("kind", ["flip", "level"])
 def test_a_change_is_found_and_recorded(kind, mode):
-    """5 runs, change in round 500: all found within 60 rounds, with the beginning within 40."""
+    """5 runs, change in round 500: all found within 60 rounds, with the beginning within 40.
+
+    On 40 other seeds a case: found within 30 rounds, but one alarm before the change (10 % are allowed) and one
+    beginning 107 rounds off, so with fresh seeds a correct program fails for about 1 in 7 sets of 5 runs at most.
+    """
     for seed in range(5):
         policy = CalibratedOPKB(line(names=[f"a{k}" for k in range(SIZE)]), mode=mode, seed=seed)
         play(policy, 500, seed=seed)
@@ -386,7 +385,6 @@ def test_rewards_a_block_late_are_taken_in(mode):
     assert policy.changes == ()
 
 
-@TOLD_LATE
 def test_theory_mode_survives_a_first_block_told_late():
     policy = CalibratedOPKB(line(), mode="theory", kernel="given")
     first = policy.ask(size=16)
@@ -567,7 +565,7 @@ def test_blocks_stay_few_under_heavy_tails():
     """Student-t noise with 2.5 degrees of freedom, 10,000 rounds: many looks, but a block lasts E 2^j / 8 at least.
 
     So after J blocks E (2^J - 1) / 8 rounds have passed: cannot fail by chance. That there are looks at all can, but
-    there are hundreds of rounds of them.
+    there are thousands of rounds of them.
     """
     policy = CalibratedOPKB(line(), reward_range=(-5.0, 5.0), out_of_range="clip", seed=3)
     rng, looked = np.random.default_rng(0), 0
