@@ -167,7 +167,8 @@ class CalibratedOPKB(BlockPolicy):
     def _inform_detector(self, size: int, dimension: float) -> None:
         self._detector.cells = part_arms(self._source.present, dimension)
         if isinstance(self._detector, StreamsAndGaps):
-            self._detector.gaps.block_size, self._detector.gaps.noise = size, self._source.noise
+            test = self._detector.gaps
+            test.block_size, test.noise, test.first_round = size, self._source.noise, self.rounds
 
     @property
     def noise_variance(self) -> float:

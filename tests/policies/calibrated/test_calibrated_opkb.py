@@ -60,9 +60,7 @@ def play(policy, rounds, *, means=MEANS, noise=0.1, seed=0):
 def conformance():
     for settings in ({"mode": "theory"}, {"kernel": "given"}):
         for check in POLICY_CHECKS:
-            broken = "mode" in settings and check.__name__ == "restored_with_pending_goes_on"
-            marks = [TOLD_LATE] if broken else []
-            yield pytest.param(check, settings, id=f"{check.__name__}-{settings}", marks=marks)
+            yield pytest.param(check, settings, id=f"{check.__name__}-{settings}")
 
 
 @pytest.mark.parametrize(("check", "settings"), list(conformance()))

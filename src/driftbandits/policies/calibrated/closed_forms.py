@@ -10,8 +10,8 @@ w_j        width            s sqrt(g(s^2 / (kappa n)) / n), one standard error o
 beta_j     beta             g_j / w_j: what the law then loses is what the gaps are uncertain by
            good_gap         w_j
 
-Theory mode has its width times sqrt(2 log 2N), for all arms at once, and takes arms within 2 w_j as good. The first law of an epoch that goes on with the
-old mean adds to w^2 what that mean was seen to be off by.
+Theory mode has its width times sqrt(2 log 2N), for all arms at once, and takes arms within 2 w_j as good. The first law
+of an epoch that goes on with the old mean adds to w^2 what that mean was seen to be off by.
 """
 
 from __future__ import annotations

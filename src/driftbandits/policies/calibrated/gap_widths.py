@@ -23,7 +23,6 @@ from typing import Any
 import numpy as np
 
 from driftbandits.detection import gaps
-from driftbandits.estimation import merge
 from driftbandits.policies import state as states
 from driftbandits.policies.detectors import TOLD_SHARE, Found
 from driftbandits.policies.epoch import Epoch, OpenReplay
@@ -48,19 +47,20 @@ class GapWidths:
 
     def __init__(self, false_alarm: float) -> None:
         self._false_alarm = false_alarm
-        self.block_size = 0  # E and s^2 of the present epoch, from the policy
+        self.block_size = 0  # E, s^2 and first round of the block that begins, from the policy
         self.noise = 0.0
+        self.first_round = 0
         self.begin()
 
     def begin(self) -> None:
         """A new epoch begins."""
         self._rows: list[tuple[int, int, int, float]] = []  # round, law, arm, residual
-        self._firsts: list[int] = []  # length of the rows when each block began
+        self._firsts: list[int] = []  # first round of every block
         self._tests = 0
 
     def open(self) -> None:
         """A block begins."""
-        self._firsts.append(len(self._rows))
+        self._firsts.append(self.first_round)
 
     def see(self, law: int, arm: int, value: float, round_: int) -> None:
         """A residual of the epoch."""
@@ -78,21 +78,21 @@ class GapWidths:
             d = self._false_alarm * 6.0 / (math.pi * self._tests) ** 2 / (2.0 * len(epoch.laws[0]) * block)
             recent = self._side(epoch, epoch.estimate(item.sums), self._since(item.first_round), d)
             for compared in range(block):
-                told = merge(epoch.blocks[: compared + 1])
-                if told.told < 2:
+                reference = epoch.reference(compared)
+                if reference is None:
                     continue
-                rows = np.array(self._rows[: self._firsts[compared + 1]])
-                verdict = _compare(recent, self._side(epoch, epoch.estimate(told), rows, d))
+                verdict = _compare(recent, self._side(epoch, reference, self._before(self._firsts[compared + 1]), d))
                 if verdict.changed and (found is None or verdict.excess > found.verdict.excess):
                     arms = list(verdict.arms)
-                    before = epoch.estimate(told)[arms]
                     stream = f"gaps of a replay of law {item.replay.index}"
-                    found = Found(item.first_round, compared, verdict, before, recent.estimate[arms], stream)
+                    found = Found(item.first_round, compared, verdict, reference[arms], recent.estimate[arms], stream)
         return found
 
     def _since(self, first_round: int) -> Floats:
-        rows = np.array(self._rows)
-        return np.asarray(rows[rows[:, 0] >= first_round])
+        return np.array([row for row in self._rows if row[0] >= first_round])
+
+    def _before(self, first_round: int) -> Floats:
+        return np.array([row for row in self._rows if row[0] < first_round])
 
     def _side(self, epoch: Epoch, estimate: Floats, rows: Floats, d: float) -> _Side:
         """Widths of an estimate from these rows."""
@@ -119,6 +119,7 @@ class GapWidths:
             "tests": self._tests,
             "block_size": self.block_size,
             "noise": self.noise,
+            "first_round": self.first_round,
         }
 
     def load(self, state: states.Reader, epoch: Epoch) -> None:
@@ -132,6 +133,7 @@ class GapWidths:
         self._tests = state.integer("tests")
         self.block_size = state.integer("block_size", low=1)
         self.noise = state.number("noise")
+        self.first_round = state.integer("first_round")
 
 
 def _weights(epoch: Epoch, law: int, arms: Ints) -> tuple[Ints, Floats]:
