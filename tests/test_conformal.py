@@ -255,7 +255,10 @@ def jump(size, *, before=200, after=30, seed=0, **kind):
 
 @pytest.mark.parametrize("kind", [{}, {"two_sided": True}, {"two_sided": True, "ordered": True}], ids=str)
 def test_a_jump_is_seen_and_its_round_found(kind):
-    """Of 15 jumps by 4 standard deviations after 200 numbers (600 rounds): half within 2 numbers, all within 20."""
+    """Of 15 jumps by 4 standard deviations after 200 numbers (600 rounds): half within 2 numbers, all within 20.
+
+    On 120 other seeds a kind half are exact and none is off by more than 11.
+    """
     off = []
     for seed in range(15):
         evidence, martingale = jump(4.0, seed=seed, **kind)
