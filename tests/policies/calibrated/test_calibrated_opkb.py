@@ -21,7 +21,7 @@ from driftbandits import (
 from driftbandits.errors import InputError
 from driftbandits.estimation import Sums, expected_estimate, ips_estimate, law_factor
 from driftbandits.policies.calibrated.closed_forms import ridge
-from driftbandits.policies.calibrated.looks import AGE, LOOKS
+from driftbandits.policies.calibrated.looks import AGE, LOOKS, promises
 from driftbandits.policies.calibrated.surrogate import Surrogate
 from driftbandits.testing import POLICY_CHECKS
 
@@ -550,6 +550,13 @@ def test_a_mask_without_the_arm_ends_the_look():
     assert policy.ask().law >= 0
     policy.tell(within.id, 0.9)
     policy.tell(choice.id, 0.1)
+
+
+def test_a_look_needs_a_reward_beyond_the_best_and_beyond_the_noise():
+    """Noise of 0.1: three standard deviations are 0.3."""
+    assert promises(0.85, 0.5, 0.8, 0.01)
+    assert not promises(0.75, 0.1, 0.8, 0.01)  # a surprise, but no better than the best
+    assert not promises(0.85, 0.6, 0.8, 0.01)  # better, but no surprise
 
 
 def test_theory_mode_never_looks():
