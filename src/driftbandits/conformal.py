@@ -34,6 +34,7 @@ _ABOVE = [(k, power, power - 1.0) for k, power in enumerate(POWERS)]  # place of
 _BELOW = [(k + len(POWERS), power, exponent) for k, power, exponent in _ABOVE]
 STARTS = 64  # numbers at which order bets begin
 ORDERED = 128  # numbers on which they bet: with many before, powers do as well
+_LARGEST = 1.0 - 2.0**-53  # rank below 1
 _KEPT = 0.1  # e: what a bet on order keeps if it loses
 
 
@@ -122,7 +123,7 @@ class Ranked:
         left = right = bisect_left(past, score)
         if left < before and past[left] == score:
             right = bisect_right(past, score, left)
-        rank = (before - right + u * (right - left + 1)) / (before + 1)
+        rank = min((before - right + u * (right - left + 1)) / (before + 1), _LARGEST)
         past.insert(right, score)
         self.ranks.append(rank)
         self.rounds.append(round_)
@@ -162,7 +163,7 @@ class PowerBets:
         for k, power, exponent in _ABOVE:
             wealth[k] = (wealth[k] + stake) * power * rank**exponent
         if self.two_sided:
-            rank = max(1.0 - rank, 1e-16)
+            rank = 1.0 - rank
             for k, power, exponent in _BELOW:
                 wealth[k] = (wealth[k] + stake) * power * rank**exponent
         return sum(wealth) / len(wealth) + cash
@@ -175,7 +176,7 @@ class PowerBets:
     def start(self, numbers: Ranked) -> int:
         """Round at which the bet that would have won most by now should have begun: the estimated change."""
         ranks: Floats = np.array(numbers.ranks)
-        sides = (ranks, np.maximum(1.0 - ranks, 1e-16)) if self.two_sided else (ranks,)
+        sides = (ranks, 1.0 - ranks) if self.two_sided else (ranks,)
         won = [_winnings(side, power) for side in sides for power in POWERS]
         best = max(won, key=lambda path: float(path.max()))
         return numbers.rounds[int(best.argmax())]

@@ -219,12 +219,12 @@ class CalibratedOPKB(BlockPolicy):
         return replay_scale(self._epoch.laws, gaps(self._rewards()))
 
     def _describe(self, found: Found) -> Change:
-        """Of the arms that were watched, those played since; before is what the epoch believed, after their mean."""
+        """Of the arms that were watched, those played since; before is what the block expected, after their mean."""
         arms: Ints = np.array(found.verdict.arms)
         recent = self._source.since(found.first_round)
         arms = arms[recent.counts[arms] > 0]
         verdict = dataclasses.replace(found.verdict, arms=tuple(arms.tolist()))
-        before, after = self._source.mean()[arms], recent.sums[arms] / recent.counts[arms]
+        before, after = self._expected()[arms], recent.sums[arms] / recent.counts[arms]
         return super()._describe(dataclasses.replace(found, verdict=verdict, before=before, after=after))
 
     # --- second looks -------------------------------------------------------------------------------------------

@@ -60,9 +60,9 @@ class Look:
 
 
 def promises(reward: float, expected: float, best: float, noise: float) -> bool:
-    """Whether a reward of an arm of which `expected` was expected deserves a look.
+    """Whether a reward of an arm of which `expected` was expected deserves a look; the best arm is played anyway.
 
     >>> promises(0.9, 0.1, 0.8, 0.01), promises(0.7, 0.1, 0.8, 0.01), promises(0.9, 0.75, 0.8, 0.01)
     (True, False, False)
     """
-    return reward > best and reward - expected > _SURPRISE * math.sqrt(noise)
+    return expected < best < reward and reward - expected > _SURPRISE * math.sqrt(noise)

@@ -204,6 +204,7 @@ class Streams:
         if not saved:
             return None
         law, cell, arm, score = saved
+        states.check(all(isinstance(number, int) for number in (law, cell, arm)), "stream that fired")
         states.check(score in (ABSOLUTE, SIGNED, REWARDS), "score that fired")
         if law == -1:
             states.check(arm in self._arms, "arm that fired")

@@ -99,6 +99,7 @@ class Surrogate:
         self.noise = math.exp(float(here.sum(axis=0) @ np.log(NOISES)))
 
     def _evidence(self, arms: Ints, rewards: Floats) -> Floats:
+        """Of the rewards themselves, whatever the prior mean: it is the size of functions, not of changes."""
         totals = Totals.of(arms, rewards, self._size)
         return np.array([log_evidence(features, totals) for features in self.kernels])
 
