@@ -81,7 +81,7 @@ def build_schedule(block: int, replays: list[Replay]) -> Schedule:
 
 def read_replay(row: Sequence[int], block: int) -> Replay:
     """A replay from its saved (start, stop, index), checked to lie where block `block` can have one."""
-    if len(row) != 3 or not all(isinstance(value, int) for value in row):
+    if not isinstance(row, Sequence) or len(row) != 3 or not all(isinstance(value, int) for value in row):
         raise StateError(f"a replay must be three whole numbers, got {row!r}")
     start, stop, index = row
     if not (0 <= index <= block and start >= 0 and stop == start + 2**index <= 2**block and start % 2**index == 0):

@@ -89,8 +89,8 @@ class Change:
     """A change that a policy found: when, by which comparison, which arms moved and from where to where.
 
     Rounds count from 0. `interval` is the half-open range of rounds `(start, stop)` that disagreed with what the epoch
-    had learned before (in the OPKB family with blocks 0 to `compared_with`; policies without blocks leave `block` and
-    `compared_with` at 0); `round` is the first round of the new epoch.
+    had learned before (in the OPKB family with blocks 0 to `compared_with`, in CalibratedOPKB with the law of that
+    number; policies without blocks leave `block` and `compared_with` at 0). `round` is the first of the new epoch.
     `statistic` and `threshold` are on the policy's internal scale, where the declared reward range is [-1, 1];
     `before` and `after` are estimated rewards of `arms`, in the user's units. `forgot` says what the policy no longer
     believes, where that is not simply everything before; `stream` which of many tests fired.

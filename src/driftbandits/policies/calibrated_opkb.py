@@ -7,6 +7,7 @@ import math
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from driftbandits.arms import ArmSet
 from driftbandits.design import Design, effective_dimension
@@ -27,11 +28,13 @@ from driftbandits.policies.calibrated.detector import StreamsAndGaps
 from driftbandits.policies.calibrated.looks import AGE, LOOKS, Look, promises
 from driftbandits.policies.calibrated.streams import Streams, part_arms
 from driftbandits.policies.calibrated.surrogate import Surrogate
-from driftbandits.policies.checks import check_positive
+from driftbandits.policies.checks import check_count, check_positive
 from driftbandits.policies.detectors import Found
 from driftbandits.policies.pending import Feedback, Row
 from driftbandits.seeding import stream
 from driftbandits.types import Bools, Change, Decisions, Floats, Ints
+
+_LEAST_FALSE_ALARM = 1e-300  # below it thresholds would overflow
 
 
 class CalibratedOPKB(BlockPolicy):
@@ -110,8 +113,11 @@ class CalibratedOPKB(BlockPolicy):
             pending_limit=pending_limit,
         )
         self.false_alarm = check_positive("false_alarm", false_alarm)
-        if self.false_alarm >= 1:
-            raise InputError(f"false_alarm is a probability and must lie in (0, 1), got {false_alarm!r}")
+        if not _LEAST_FALSE_ALARM <= self.false_alarm < 1:
+            raise InputError(
+                f"false_alarm is a probability and must lie in (0, 1) and not below {_LEAST_FALSE_ALARM:g}, "
+                f"got {false_alarm!r}"
+            )
         if not isinstance(mode, str) or mode not in ("practice", "theory"):
             raise InputError(f"mode must be 'practice' or 'theory', got {mode!r}")
         if not isinstance(kernel, str) or kernel not in ("auto", "given"):
@@ -177,9 +183,9 @@ class CalibratedOPKB(BlockPolicy):
         return self._source.noise
 
     def nats_to_fire(self, rounds: int) -> float:
-        """Evidence, in nats, that one bet on a law of so many rounds needs until its martingale fires."""
+        """Evidence, in nats, that one bet on |e| begun after so many rounds of a law needs to fire."""
         self._begin_once()
-        law = int(math.log2(rounds / self._levels.block_size + 1.0))
+        law = int(math.log2(check_count("rounds", rounds) / self._levels.block_size + 1.0))
         return self._detector.nats_to_fire(law, rounds)
 
     def _optimal_design(self, moved: bool) -> Floats:
@@ -219,12 +225,13 @@ class CalibratedOPKB(BlockPolicy):
         return replay_scale(self._epoch.laws, gaps(self._rewards()))
 
     def _describe(self, found: Found) -> Change:
-        """Of the arms that were watched, those played since; before is what the block expected, after their mean."""
+        """Of the arms that were watched, those played since; before is what was believed then, after their mean."""
         arms: Ints = np.array(found.verdict.arms)
         recent = self._source.since(found.first_round)
         arms = arms[recent.counts[arms] > 0]
         verdict = dataclasses.replace(found.verdict, arms=tuple(arms.tolist()))
-        before, after = self._expected()[arms], recent.sums[arms] / recent.counts[arms]
+        before = self._source.mean_before(found.first_round)[arms]
+        after = recent.sums[arms] / recent.counts[arms]
         return super()._describe(dataclasses.replace(found, verdict=verdict, before=before, after=after))
 
     # --- second looks -------------------------------------------------------------------------------------------
@@ -262,6 +269,7 @@ class CalibratedOPKB(BlockPolicy):
             look.asked += count
 
     def _draw(self, wanted: int, mask: Bools | None) -> Decisions:
+        self._move()
         if self._look is not None and mask is not None and not mask[self._look.arm]:
             self._look = None
         return super()._draw(wanted, mask)
@@ -296,6 +304,11 @@ class CalibratedOPKB(BlockPolicy):
                 age = row.id - self._block_start
                 length = self._levels.block_size * 2 ** (len(epoch.laws) - 1)
                 self._look = Look(row.arm, wanted=max(LOOKS, length // AGE - age))
+
+    def _lose(self, rows: npt.NDArray[np.void]) -> None:
+        """A look does without rounds whose rewards will never come."""
+        if self._look is not None and self._look.lose(int(np.count_nonzero(rows["law"] == -1 - self._look.arm))):
+            self._look = None
 
     def _learn_look(self, row: Row, reward: float) -> None:
         if row.tag < self._epoch.tags[0]:  # a closed epoch, or a masked round

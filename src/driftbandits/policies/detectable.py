@@ -16,7 +16,6 @@ from driftbandits.policies.base import Policy
 from driftbandits.policies.calibrated_opkb import CalibratedOPKB
 from driftbandits.policies.checks import check_positive
 from driftbandits.policies.paper import PaperBlockPolicy
-from driftbandits.types import Floats
 
 _LONGEST = 10**15  # what is later than this is never
 _NODES = 64  # of the quadrature over the noise
@@ -27,8 +26,8 @@ def first_detectable_horizon(policy: Policy, size: float | None = None) -> int:
 
     For ADA-OPKB and ADA-OPNN: the smallest horizon with a test that an arm can fail whose gap grew from 0 to `size`,
     estimated without any error. For CalibratedOPKB: rounds before the change and after it, at the best time for it,
-    until a residual that moved by `size` in every round has gathered the evidence on average, for Gaussian noise of the
-    size estimated so far.
+    until residuals of a law that moved by `size` in every round have gathered the evidence on average, for Gaussian
+    noise of the size estimated so far (the rewards of a single arm, or luck, may do it sooner).
 
     Parameters
     ----------
@@ -90,21 +89,18 @@ def _rounds_to_a_test(policy: PaperBlockPolicy, size: float, horizon: int) -> in
 def _by_ranks(policy: CalibratedOPKB, size: float) -> int:
     """Least rounds before and after, over when the change comes and what is bet."""
     moved = size / math.sqrt(policy.noise_variance)
+    draws, likely = np.polynomial.hermite_e.hermegauss(_NODES)  # of the noise, and how likely each is
+    likely /= likely.sum()
+    sides = 2.0 * scipy.stats.norm.sf(np.abs(draws + moved)), scipy.stats.norm.sf(draws + moved)
     needed = _LONGEST + 1
-    for before in np.unique(np.geomspace(8, 10**6, 200).astype(np.int64)).tolist():
+    for before in np.unique(np.geomspace(8, 10**9, 300).astype(np.int64)).tolist():
         if before >= needed:
             break
-        rank = _mean_ranks(moved, before)
-        nodes, weights = rank
-        for power in POWERS:
-            gain = math.log(power) + (power - 1.0) * float(weights @ np.log(nodes))
-            if gain > 0:
-                needed = min(needed, before + math.ceil(policy.nats_to_fire(before) / gain))
+        nats = policy.nats_to_fire(before)
+        for tails, more in zip(sides, (0.0, math.log(2.0)), strict=True):  # of e, large and small ones are bet on
+            log_ranks = float(likely @ np.log((before * tails + 0.5) / (before + 1)))
+            for power in POWERS:
+                gain = math.log(power) + (power - 1.0) * log_ranks
+                if gain > 0:
+                    needed = min(needed, before + math.ceil((nats + more) / gain))
     return needed
-
-
-def _mean_ranks(moved: float, before: int) -> tuple[Floats, Floats]:
-    """Ranks of |z + moved| among `before` values of |z|, z standard normal, and how likely each is."""
-    nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
-    tail = 2.0 * scipy.stats.norm.sf(np.abs(nodes + moved))
-    return (before * tail + 0.5) / (before + 1), weights / weights.sum()

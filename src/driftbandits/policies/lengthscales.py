@@ -30,14 +30,20 @@ def _standardised(points: Floats) -> Floats:
 
 
 def candidates(arms: ArmSet, rank: int) -> list[tuple[float | None, Floats]]:
-    """Length scales with the features of their kernels; independent arms where as many features can be held."""
-    independent: list[tuple[float | None, Floats]] = [(0.0, np.eye(len(arms)))] if len(arms) <= 2 * rank else []
+    """Length scales with the features of their kernels; None is the arms' own kernel, where there is no other."""
+    others: list[tuple[float | None, Floats]] = [*other_kernels(arms, rank)]
+    if arms.kernel is None or not others:
+        return [(None, cut_features(arms.features, rank)), *others]
+    return others
+
+
+def other_kernels(arms: ArmSet, rank: int) -> list[tuple[float, Floats]]:
+    """Length scales beside the arms' own kernel, none without points; independent arms where these can be held."""
+    independent = [(0.0, np.eye(len(arms)))] if len(arms) <= 2 * rank else []
     if arms.kernel is None:
-        return [(None, cut_features(arms.features, rank)), *independent]
+        return independent
     points = _standardised(arms.points)
     scales = _length_scales(points) if points.shape[1] else []
-    if not scales and not independent:
-        return [(None, cut_features(arms.features, rank))]
     tried = [(scale, _features(points, scale, rank)) for scale in scales]
     # the coarsest is always kept; a finer one only if the features can show it
     held = [(s, phi) for n, (s, phi) in enumerate(tried) if n == 0 or np.square(phi).sum(axis=1).mean() > _TOO_LITTLE]
@@ -73,13 +79,24 @@ def some_rows(rows: Floats, most: int) -> Floats:
 
 def cut_features(features: Floats, rank: int) -> Floats:
     """At most `rank` features where there are many arms: those that explain most of all arms together."""
-    if len(features) <= 2 * rank or features.shape[1] <= rank:
-        return features
-    values, vectors = np.linalg.eigh(features.T @ features)
-    kept = float(values[-rank:].sum() / values.sum())
-    if kept < _TOO_LITTLE:
+    cut, held = _leading(features, rank)
+    if held < _TOO_LITTLE:
         raise InputError(
-            f"the {rank} best features of the kernel hold only {100 * kept:.0f} % of its variance over {len(features)} "
+            f"the {rank} best features of the kernel hold only {100 * held:.0f} % of its variance over {len(features)} "
             f"arms; give rank={features.shape[1]}, or a smoother kernel"
         )
-    return np.asarray(features @ vectors[:, -rank:])
+    return cut
+
+
+def leading_features(features: Floats, rank: int) -> Floats | None:
+    """As `cut_features`, but None where these hold too little of the variance."""
+    cut, held = _leading(features, rank)
+    return cut if held >= _TOO_LITTLE else None
+
+
+def _leading(features: Floats, rank: int) -> tuple[Floats, float]:
+    """Features cut to at most `rank` where there are many arms, and the share of the variance they hold."""
+    if len(features) <= 2 * rank or features.shape[1] <= rank:
+        return features, 1.0
+    values, vectors = np.linalg.eigh(features.T @ features)
+    return np.asarray(features @ vectors[:, -rank:]), float(values[-rank:].sum() / values.sum())

@@ -71,7 +71,7 @@ def test_widths_are_empirical_bernstein_of_the_single_rounds_and_the_bias_of_the
     log_term = math.log(3 / d)
     width = (
         np.sqrt(2 * direct.var(axis=0) * log_term / 300)
-        + 3 * (2 * leverage) * log_term / 300
+        + 3 * (4 * leverage) * log_term / 300  # residuals lie in [-2, 2]
         + math.sqrt(NOISE * leverage / 300)
     )
     np.testing.assert_allclose(gaps._side(epoch, MEANS, rows, d).width, width, rtol=1e-10)

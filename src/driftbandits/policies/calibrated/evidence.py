@@ -60,7 +60,7 @@ def log_evidence(features: Floats, totals: Totals) -> Floats:
     shrink = signal / (noise + signal * values)  # (SIGNALS, NOISES, r)
 
     def product(one: Floats, other: Floats, inner: float) -> Floats:
-        """z' (kappa G G' + s^2 I)^-1 z' for two vectors, given them by the eigenvectors and their inner product."""
+        """one' (kappa G G' + s^2 I)^-1 other, given both by the eigenvectors, and their inner product."""
         return np.asarray((inner - shrink @ (one * other)) / NOISES)
 
     level = 1.0 + LEVEL * product(ones_, ones_, float(ones @ ones))

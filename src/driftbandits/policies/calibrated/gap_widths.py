@@ -5,7 +5,7 @@ either may be wrong by: Delta_I - 4 Delta_C > H_I + 4 H_C, or the same with I an
 
 symbol   formula
 h        sqrt(2 V log(3 / d) / n) + 3 b log(3 / d) / n + sqrt(s^2 lev / n): empirical Bernstein, and the ridge's bias
-V, b     variance and bound of one round's residual IPS value of the arm; lev its largest leverage, b = 2 lev
+V, b     variance and range of one round's residual IPS value of the arm; lev its largest leverage, b = 4 lev
 H(x)     h(x) + max h(x') over the arms x' that may be best
 d        share of `false_alarm`: 6 / (pi k)^2 for the k-th test of the epoch, over both sides and all arms
 
@@ -108,7 +108,7 @@ class GapWidths:
             leverage = np.maximum(leverage, epoch.leverage(int(law)))
         variance = np.maximum(squares / number - np.square(total / number), 0.0)
         log_term = math.log(3.0 / d)
-        width = np.sqrt(2.0 * variance * log_term / number) + 6.0 * leverage * log_term / number
+        width = np.sqrt(2.0 * variance * log_term / number) + 12.0 * leverage * log_term / number
         return _Side(estimate, width + np.sqrt(self.noise * leverage / number))
 
     def export(self) -> dict[str, Any]:

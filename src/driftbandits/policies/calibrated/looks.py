@@ -2,7 +2,7 @@
 
 The law of a block plays bad arms seldom and stays until the block ends. A bad arm that has become the best would be
 seen once and then again long after. So a reward that is far beyond what was expected of its arm, and beyond the best
-arm's, is followed up at once: the arm is played until its mean falls short of the best, or its own martingale fires, or
+arm's, is followed up at once: the arm is played until its mean falls short of the best, or a martingale fires, or
 it was played `wanted` times; then a new block begins that knows. This is a matter of regret alone: rounds of a look
 follow no law of the epoch, so no stream ranks them, and an arm's martingale holds however its rounds are chosen.
 """
@@ -41,6 +41,13 @@ class Look:
         """Whether the arm has kept its promise to the end."""
         return self.told == self.wanted
 
+    def lose(self, rounds: int) -> bool:
+        """Do without so many of the rounds asked; whether nothing is left of the look."""
+        lost = min(rounds, self.asked - self.told)
+        self.wanted -= lost
+        self.asked -= lost
+        return self.wanted <= 0
+
     def disappoints(self, reward: float, best: float, noise: float) -> bool:
         """Take in a reward; whether the arm's mean is by now a standard error below the best arm's."""
         self.told += 1
@@ -54,15 +61,18 @@ class Look:
     @classmethod
     def load(cls, state: states.Reader, arms: int) -> Look:
         """Inverse of `export`."""
-        arm, wanted = state.integer("arm", high=arms - 1), state.integer("wanted", low=LOOKS)
+        arm, wanted = state.integer("arm", high=arms - 1), state.integer("wanted", low=1)
         asked = state.integer("asked", high=wanted)
         return cls(arm, wanted, asked, state.integer("told", high=asked), state.number("total"))
 
 
 def promises(reward: float, expected: float, best: float, noise: float) -> bool:
-    """Whether a reward of an arm of which `expected` was expected deserves a look; the best arm is played anyway.
+    """Whether a reward of an arm of which `expected` was expected deserves a look.
+
+    The best arm is played anyway, and so are those that LOOKS rounds could not tell from it.
 
     >>> promises(0.9, 0.1, 0.8, 0.01), promises(0.7, 0.1, 0.8, 0.01), promises(0.9, 0.75, 0.8, 0.01)
     (True, False, False)
     """
-    return expected < best < reward and reward - expected > _SURPRISE * math.sqrt(noise)
+    told_apart = best - expected > math.sqrt(noise / LOOKS)
+    return told_apart and reward > best and reward - expected > _SURPRISE * math.sqrt(noise)

@@ -22,7 +22,7 @@ from driftbandits.arms import ArmSet
 from driftbandits.errors import StateError
 from driftbandits.policies import state as states
 from driftbandits.policies.calibrated.evidence import LEVEL, NOISES, SIGNALS, Totals, log_evidence
-from driftbandits.policies.lengthscales import candidates, cut_features
+from driftbandits.policies.lengthscales import leading_features, other_kernels
 from driftbandits.types import Floats, Ints
 
 RANK = 100  # features a kernel has at most, where there are more than twice as many arms
@@ -37,10 +37,11 @@ class Surrogate:
 
     def __init__(self, arms: ArmSet, *, auto: bool, keeps: bool) -> None:
         self._keeps = keeps
-        own = cut_features(arms.features, RANK)
-        tried = [(s, phi) for s, phi in candidates(arms, RANK) if s is not None] if auto else []
-        self.length_scales: tuple[float | None, ...] = (None, *(scale for scale, _ in tried))
-        self.kernels = [own, *(features for _, features in tried)]
+        others = other_kernels(arms, RANK) if auto else []
+        own = leading_features(arms.features, RANK) if others else arms.features
+        tried: list[tuple[float | None, Floats]] = [*([] if own is None else [(None, own)]), *others]
+        self.length_scales = tuple(scale for scale, _ in tried)  # None: the arms' own kernel; 0: independent arms
+        self.kernels = [features for _, features in tried]
         self._size = len(arms)
 
     @property
@@ -130,17 +131,17 @@ class Surrogate:
     def forget(self, since: int | None) -> None:
         """Keep the rounds from `since` on, and of those before what they say of kernel, signal and noise.
 
-        The old mean becomes the prior mean if it fits the rounds from `since` on better than 0 does; `shift` is then by
-        how much it is off, squared.
+        The old mean becomes the prior mean if it fits the rounds from `since` on better than its level does; `shift` is
+        then by how much it is off, squared.
         """
         if since is None:
             return
         arms, rewards = self._log()
         new = np.array(self._rounds, dtype=np.int64) >= since
-        old_mean = self._posterior_mean(arms[~new], rewards[~new], self.prior_mean)
+        old_mean = self.mean_before(since)
         self.closed += self._evidence(arms[~new], rewards[~new])
         off = float(np.square(rewards[new] - old_mean[arms[new]]).sum())
-        self.follows = off < float(np.square(rewards[new]).sum())
+        self.follows = off < float(np.square(rewards[new] - old_mean.mean()).sum())
         self.prior_mean = old_mean if self.follows else np.zeros(self._size)
         self.shift = max(off / np.count_nonzero(new) - self.noise, 0.0) if self.follows else 0.0
         kept = np.flatnonzero(new) if self._keeps else np.zeros(0, dtype=np.int64)
@@ -148,6 +149,12 @@ class Surrogate:
         self._rewards = [self._rewards[k] for k in kept]
         self._rounds = [self._rounds[k] for k in kept]
         self._known_mean = None
+
+    def mean_before(self, first_round: int) -> Floats:
+        """Posterior mean of every arm's reward by the rounds before `first_round` alone, shape (N,)."""
+        arms, rewards = self._log()
+        old = np.array(self._rounds, dtype=np.int64) < first_round
+        return self._posterior_mean(arms[old], rewards[old], self.prior_mean)
 
     def since(self, first_round: int) -> Totals:
         """Rewards of the rounds from `first_round` on."""
