@@ -47,10 +47,11 @@ class CalibratedOPKB(BlockPolicy):
     new epoch. The record of a change says which one fired (`Change.stream`), with which evidence (`statistic`, at least
     `threshold`), and since when (`interval`).
 
-    What is proved, in both modes: as long as an arm's rewards are independent draws of one distribution and rewards are
-    told whatever they are (late ones too), the probability that a martingale ever fires is at most `false_alarm`, for
-    every noise, kernel, number of rounds and policy. What is not: that every change is found. One is missed as long as
-    it leaves ranks as they were, or falls on arms that are not played.
+    What is proved, in both modes: as long as an arm's rewards are independent draws of one distribution, the
+    probability that a martingale ever fires is at most `false_alarm`, for every noise, kernel, number of rounds and
+    policy. Rewards may come late, and be lost, if how late and how often depends neither on the arm nor on the reward;
+    if it does (failures told after a timeout), `order="asked"` keeps the guarantee. What is not proved: that every
+    change is found. One is missed as long as it leaves ranks as they were, or falls on arms that are not played.
 
     - Practice mode (default): gaps come from the posterior mean, widths are one standard error, a law is chosen for
       what it adds to what the epoch knows, an arm that surprises is looked at again (`policies/calibrated/looks.py`),
@@ -68,6 +69,8 @@ class CalibratedOPKB(BlockPolicy):
     kernel : "auto" chooses among the kernel of the arms, length scales an octave apart and independent arms; "given"
         believes the arms' kernel. Arms made from a kernel matrix or from features have no points, hence no length
         scales
+    order : in which rewards that come late are ranked: as they are "told", at once, or as they were "asked", once all
+        earlier rounds are told or forgotten. Take "asked" where how late depends on the arm or on the reward
     others : see `Policy`; `horizon` is not needed
 
     Rounds with a mask that took mass away count neither for blocks nor for streams, as in the whole OPKB family: under
@@ -100,6 +103,7 @@ class CalibratedOPKB(BlockPolicy):
         false_alarm: float = 0.1,
         mode: Literal["practice", "theory"] = "practice",
         kernel: Literal["auto", "given"] = "auto",
+        order: Literal["told", "asked"] = "told",
         reward_range: tuple[float, float] = (-1.0, 1.0),
         out_of_range: Literal["error", "clip"] = "error",
         pending_limit: int = 1_000_000,
@@ -124,6 +128,9 @@ class CalibratedOPKB(BlockPolicy):
             raise InputError(
                 f"kernel must be 'auto' or 'given', got {kernel!r}; a kernel of your own goes into the ArmSet"
             )
+        if not isinstance(order, str) or order not in ("told", "asked"):
+            raise InputError(f"order must be 'told' or 'asked', got {order!r}")
+        self.order: Literal["told", "asked"] = order
         self.mode: Literal["practice", "theory"] = mode
         self.kernel: Literal["auto", "given"] = kernel
         self._look: Look | None = None
@@ -139,7 +146,8 @@ class CalibratedOPKB(BlockPolicy):
         practice = self.mode == "practice"
         self._source = Surrogate(self.arms, auto=self.kernel == "auto", keeps=practice)
         detector = Streams if practice else StreamsAndGaps
-        self._detector = detector(self.false_alarm, len(self.arms), stream(self.seed, "ranks"))
+        generator, holds = stream(self.seed, "ranks"), self.order == "asked"
+        self._detector = detector(self.false_alarm, len(self.arms), generator, holds=holds)
         self._designs: dict[tuple[int, float], tuple[Floats, float]] = {}
 
     def _design_at(self, regulariser: float) -> tuple[Floats, float]:
@@ -287,9 +295,20 @@ class CalibratedOPKB(BlockPolicy):
 
     def _learn(self, feedback: Feedback) -> None:
         for row, reward in feedback.rows():
-            self._learn_one(row, reward)
+            self._take_in(row, reward)
+        self._release()
 
     def _learn_one(self, row: Row, reward: float) -> None:
+        self._take_in(row, reward)
+        self._release()
+
+    def _release(self) -> None:
+        """Let ranks that wait for earlier rounds be taken, where these are told by now."""
+        if self.order == "asked":
+            oldest = self._pending.oldest()
+            self._detector.release(math.inf if oldest is None else oldest)
+
+    def _take_in(self, row: Row, reward: float) -> None:
         epoch = self._epoch
         if row.law < 0:
             self._learn_look(row, reward)
@@ -309,6 +328,7 @@ class CalibratedOPKB(BlockPolicy):
         """A look does without rounds whose rewards will never come."""
         if self._look is not None and self._look.lose(int(np.count_nonzero(rows["law"] == -1 - self._look.arm))):
             self._look = None
+        self._release()
 
     def _learn_look(self, row: Row, reward: float) -> None:
         if row.tag < self._epoch.tags[0]:  # a closed epoch, or a masked round
@@ -329,7 +349,7 @@ class CalibratedOPKB(BlockPolicy):
     # --- state --------------------------------------------------------------------------------------------------
 
     def _settings(self) -> dict[str, Any]:
-        return {"false_alarm": self.false_alarm, "mode": self.mode, "kernel": self.kernel}
+        return {"false_alarm": self.false_alarm, "mode": self.mode, "kernel": self.kernel, "order": self.order}
 
     def _export_levels(self) -> dict[str, Any]:
         return dataclasses.asdict(self._levels)

@@ -81,6 +81,12 @@ class Pending:
     def __len__(self) -> int:
         return self._count + (self._last is not None)
 
+    def oldest(self) -> int | None:
+        """Id of the oldest open decision."""
+        if self._count:
+            return int(self._rows["id"][: self._size][int(self._open[: self._size].argmax())])
+        return None if self._last is None else self._last.id
+
     def push(self, row: Row) -> None:
         """Append one decision."""
         if self._last is not None:

@@ -17,9 +17,9 @@ from driftbandits.policies.epoch import Epoch, OpenReplay
 class StreamsAndGaps(Streams):
     """Streams with half of `false_alarm`, gaps with the other half."""
 
-    def __init__(self, false_alarm: float, arms: int, generator: np.random.Generator) -> None:
+    def __init__(self, false_alarm: float, arms: int, generator: np.random.Generator, *, holds: bool = False) -> None:
         self.gaps = GapWidths(0.5 * false_alarm)
-        super().__init__(0.5 * false_alarm, arms, generator)
+        super().__init__(0.5 * false_alarm, arms, generator, holds=holds)
 
     def begin(self) -> None:
         """A new epoch begins."""

@@ -15,10 +15,14 @@ y         an arm                        a single arm that changed, however seldo
 Every martingale has its own share of `false_alarm` and fires alone when its evidence reaches 1 / share, so that the
 probability that any ever fires is at most the sum of the shares. (Their average would not do: each is a martingale in
 the filtration of its own ranks only.)
+
+Ranks are taken in the order told. If how late a reward comes depends on itself or on its arm, that is not an order of
+independent draws; with `holds`, ranks wait until all earlier rounds are told, and are taken in the order asked.
 """
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -81,7 +85,8 @@ class Streams:
 
     prompt = True
 
-    def __init__(self, false_alarm: float, arms: int, generator: np.random.Generator) -> None:
+    def __init__(self, false_alarm: float, arms: int, generator: np.random.Generator, *, holds: bool = False) -> None:
+        self._holds = holds
         self.cells: Ints = np.zeros(arms, dtype=np.int64)  # of the laws to come
         self._laws_share = 0.5 * false_alarm
         self._arm_enough = arms / (0.5 * false_alarm)
@@ -93,6 +98,7 @@ class Streams:
         self._streams: list[Stream] = []
         self._arms: dict[int, ConformalMartingale] = {}
         self._fired: Place | None = None
+        self._waiting: list[tuple[int, int, int, float, float]] = []  # round, law (-1: none), arm, reward, residual
 
     @property
     def fired(self) -> bool:
@@ -114,6 +120,28 @@ class Streams:
 
     def see(self, law: int, arm: int, reward: float, value: float, round_: int) -> None:
         """A reward of the epoch and its residual; once something has fired, the rest belongs to the next."""
+        if self._holds:
+            heapq.heappush(self._waiting, (round_, law, arm, reward, value))
+        else:
+            self._rank(law, arm, reward, value, round_)
+
+    def see_apart(self, arm: int, reward: float, round_: int) -> None:
+        """A reward of an arm that no law of the epoch has drawn."""
+        if self._holds:
+            heapq.heappush(self._waiting, (round_, -1, arm, reward, 0.0))
+        else:
+            self._rank_arm(arm, reward, round_)
+
+    def release(self, before: float) -> None:
+        """Take the ranks that waited, of rounds before this one."""
+        while self._waiting and self._waiting[0][0] < before:
+            round_, law, arm, reward, value = heapq.heappop(self._waiting)
+            if law < 0:
+                self._rank_arm(arm, reward, round_)
+            else:
+                self._rank(law, arm, reward, value, round_)
+
+    def _rank(self, law: int, arm: int, reward: float, value: float, round_: int) -> None:
         if self._fired is None:
             u = self._uniform()
             firing = self._streams[law].see(arm, value, u, round_)
@@ -122,8 +150,7 @@ class Streams:
             else:
                 self._see_arm(arm, reward, u, round_)
 
-    def see_apart(self, arm: int, reward: float, round_: int) -> None:
-        """A reward of an arm that no law of the epoch has drawn."""
+    def _rank_arm(self, arm: int, reward: float, round_: int) -> None:
         if self._fired is None:
             self._see_arm(arm, reward, self._uniform(), round_)
 
@@ -170,6 +197,7 @@ class Streams:
         place = self._fired
         return {
             "cells": self.cells.copy(),
+            "waiting": np.array(self._waiting, dtype=np.float64).reshape(-1, 5),
             "generator": generator_state(self._generator),
             "fired": [] if place is None else [place.law, place.cell, place.arm, place.score],
             "arms": [{"arm": arm, **_export(martingale)} for arm, martingale in self._arms.items()],
@@ -198,6 +226,13 @@ class Streams:
             self._streams.append(stream)
         states.check(len(self._streams) == len(epoch.laws), "number of streams")
         self._fired = self._read_place(state.raw("fired"))
+        self._waiting = self._read_waiting(state.array("waiting", np.float64, (None, 5)), size)
+
+    def _read_waiting(self, rows: Floats, size: int) -> list[tuple[int, int, int, float, float]]:
+        laws, arms = rows[:, 1], rows[:, 2]
+        states.check(bool(((laws >= -1) & (laws < len(self._streams))).all()), "laws of ranks that wait")
+        states.check(bool(((arms >= 0) & (arms < size)).all()), "arms of ranks that wait")
+        return [(int(row[0]), int(row[1]), int(row[2]), row[3], row[4]) for row in rows.tolist()]
 
     def _read_place(self, saved: Any) -> Place | None:
         states.check(isinstance(saved, list) and len(saved) in (0, 4), "stream that fired")
