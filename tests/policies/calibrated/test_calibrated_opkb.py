@@ -672,7 +672,7 @@ def test_a_change_below_every_threshold_is_never_found():
 
 @pytest.mark.parametrize("size", [0.4, 0.8])
 def test_calibrated_finds_changes_within_the_rounds_it_says(size):
-    """All arms move by 2 and 4 standard deviations; in 8 runs of 8 and of 7.
+    """All arms move by 2 and 4 standard deviations; found in at least 7 of 8 runs.
 
     A second look plays one arm alone, and a level that rises may look like its promise: in one run it is found later.
     """
