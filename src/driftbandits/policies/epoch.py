@@ -70,10 +70,6 @@ class Epoch:
             self._factors[law] = law_factor(self.features, self.laws[law], self.regulariser)
         return self._factors[law]
 
-    def leverage(self, law: int) -> Floats:
-        """phi(x)' S(P^(m))^-1 phi(x) of every arm, shape (N,)."""
-        return np.asarray(np.square(self.factor(law).half_solve(self.features.T)).sum(axis=0))
-
     def estimate(self, told: Sums) -> Floats:
         """(Residual) IPS estimate of every arm's reward, shape (N,)."""
         factors = [self.factor(m) for m in range(len(told.sums))] if told.told else []

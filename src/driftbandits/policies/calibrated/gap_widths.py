@@ -105,7 +105,7 @@ class GapWidths:
             place = np.searchsorted(played, arms[laws == law])
             total += weights @ np.bincount(place, weights=here, minlength=len(played))
             squares += np.square(weights) @ np.bincount(place, weights=np.square(here), minlength=len(played))
-            leverage = np.maximum(leverage, epoch.leverage(int(law)))
+            leverage = np.maximum(leverage, _leverage(epoch, int(law)))
         variance = np.maximum(squares / number - np.square(total / number), 0.0)
         log_term = math.log(3.0 / d)
         width = np.sqrt(2.0 * variance * log_term / number) + 12.0 * leverage * log_term / number
@@ -140,6 +140,11 @@ def _weights(epoch: Epoch, law: int, arms: Ints) -> tuple[Ints, Floats]:
     """Arms played, and phi(x)' S^-1 phi(a) of every arm x and each of them, shape (N, played)."""
     played = np.unique(arms)
     return played, np.asarray(epoch.features @ epoch.factor(law).solve(epoch.features[played].T))
+
+
+def _leverage(epoch: Epoch, law: int) -> Floats:
+    """phi(x)' S^-1 phi(x) of every arm, shape (N,)."""
+    return np.asarray(np.square(epoch.factor(law).half_solve(epoch.features.T)).sum(axis=0))
 
 
 def _compare(recent: _Side, reference: _Side) -> Verdict:
