@@ -23,7 +23,7 @@ from __future__ import annotations
 import dataclasses
 import warnings
 from abc import abstractmethod
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -72,24 +72,8 @@ class BlockPolicy(Policy):
     _levels: BlockLevels
     _detector: Detector | None
 
-    def __init__(
-        self,
-        arms: ArmSet,
-        *,
-        horizon: int | None = None,
-        seed: int | None = 0,
-        reward_range: tuple[float, float] = (-1.0, 1.0),
-        out_of_range: Literal["error", "clip"] = "error",
-        pending_limit: int = 1_000_000,
-    ) -> None:
-        super().__init__(
-            arms,
-            horizon=horizon,
-            seed=seed,
-            reward_range=reward_range,
-            out_of_range=out_of_range,
-            pending_limit=pending_limit,
-        )
+    def __init__(self, arms: ArmSet, **settings: Any) -> None:
+        super().__init__(arms, **settings)
         self._scale = 1.0  # what rewards on [-1, 1] are divided by
         self._coins = stream(self.seed, "schedule")
         self._tag = 0
