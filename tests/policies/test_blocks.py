@@ -51,7 +51,7 @@ def leverage(arms, law, regulariser):
 def estimate_of(arms, law, regulariser, played, rewards):
     """The definition's mean over rounds drawn from one law, by kernel matrices."""
     kernel = arms.features @ arms.features.T
-    columns = kernel @ np.linalg.inv(law[:, None] * kernel + regulariser * np.eye(len(arms)))
+    columns = np.linalg.solve(kernel * law + regulariser * np.eye(len(arms)), kernel).T  # K (D K + lambda I)^-1
     return columns[:, played] @ np.asarray(rewards) / len(rewards)
 
 

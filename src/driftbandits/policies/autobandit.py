@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from driftbandits.policies.auto.priors import Priors
 from driftbandits.policies.auto.samples import Samples
 from driftbandits.policies.auto.vigilance import Vigilance
 from driftbandits.policies.auto.watch import ODDS, Found, Watch
-from driftbandits.policies.base import Policy
+from driftbandits.policies.base import CommonSettings, Policy
 from driftbandits.policies.checks import check_count, check_positive
 from driftbandits.policies.pending import Feedback, Row
 from driftbandits.seeding import stream
@@ -68,23 +68,12 @@ class AutoBandit(Policy):
         self,
         arms: ArmSet,
         *,
-        horizon: int | None = None,
-        seed: int | None = 0,
         kernel: Literal["auto", "given"] = "auto",
         floor: float = 0.001,
         rank: int = RANK,
-        reward_range: tuple[float, float] = (-1.0, 1.0),
-        out_of_range: Literal["error", "clip"] = "error",
-        pending_limit: int = 1_000_000,
+        **common: Unpack[CommonSettings],
     ) -> None:
-        super().__init__(
-            arms,
-            horizon=horizon,
-            seed=seed,
-            reward_range=reward_range,
-            out_of_range=out_of_range,
-            pending_limit=pending_limit,
-        )
+        super().__init__(arms, **common)
         if not isinstance(kernel, str) or kernel not in ("auto", "given"):
             raise InputError(
                 f"kernel must be 'auto' or 'given', got {kernel!r}; a kernel of your own goes into the ArmSet"

@@ -11,7 +11,7 @@ import dataclasses
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Self, overload
+from typing import Any, Literal, Self, TypedDict, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +34,16 @@ from driftbandits.seeding import check_seed, generator_from_state, generator_sta
 from driftbandits.types import Bools, Change, Decision, Decisions, Floats, Ints, read_only
 
 FIRST_HORIZON = 1024  # horizon=None: policies that need one start with this and double it
+
+
+class CommonSettings(TypedDict, total=False):
+    """Settings that every policy takes; those with settings of their own hand them on to `Policy`."""
+
+    horizon: int | None
+    seed: int | None
+    reward_range: tuple[float, float]
+    out_of_range: Literal["error", "clip"]
+    pending_limit: int
 
 
 class Policy(ABC):

@@ -23,7 +23,7 @@ from __future__ import annotations
 import dataclasses
 import warnings
 from abc import abstractmethod
-from typing import Any, Protocol
+from typing import Any, Protocol, Unpack
 
 import numpy as np
 
@@ -33,7 +33,7 @@ from driftbandits.detection import gaps
 from driftbandits.errors import ConvergenceError, ConvergenceWarning, StateError
 from driftbandits.estimation import Sums
 from driftbandits.policies import state as states
-from driftbandits.policies.base import Policy
+from driftbandits.policies.base import CommonSettings, Policy
 from driftbandits.policies.detectors import Detector, Found
 from driftbandits.policies.epoch import Epoch, OpenReplay, export_sums, read_sums
 from driftbandits.policies.features import FeatureSource
@@ -72,8 +72,8 @@ class BlockPolicy(Policy):
     _levels: BlockLevels
     _detector: Detector | None
 
-    def __init__(self, arms: ArmSet, **settings: Any) -> None:
-        super().__init__(arms, **settings)
+    def __init__(self, arms: ArmSet, **common: Unpack[CommonSettings]) -> None:
+        super().__init__(arms, **common)
         self._scale = 1.0  # what rewards on [-1, 1] are divided by
         self._coins = stream(self.seed, "schedule")
         self._tag = 0

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,7 @@ from driftbandits.design import information_gain
 from driftbandits.errors import InputError, StateError
 from driftbandits.policies import nested
 from driftbandits.policies import state as states
-from driftbandits.policies.base import Policy
+from driftbandits.policies.base import CommonSettings, Policy
 from driftbandits.policies.checks import check_count
 from driftbandits.policies.exp3 import LinearExp3
 from driftbandits.policies.forgetting import SlidingWindowLinUCB
@@ -142,26 +142,15 @@ class BanditOverBandit(Policy):
         self,
         arms: ArmSet,
         *,
-        horizon: int | None = None,
-        seed: int | None = 0,
         base: type[Policy] | str = SlidingWindowLinUCB,
         candidates: Sequence[float] | None = None,
         learner: Literal["exp3", "exp3p"] = "exp3",
         block: int | None = None,
         base_settings: Mapping[str, Any] | None = None,
         confidence: float = 0.01,
-        reward_range: tuple[float, float] = (-1.0, 1.0),
-        out_of_range: Literal["error", "clip"] = "error",
-        pending_limit: int = 1_000_000,
+        **common: Unpack[CommonSettings],
     ) -> None:
-        super().__init__(
-            arms,
-            horizon=horizon,
-            seed=seed,
-            reward_range=reward_range,
-            out_of_range=out_of_range,
-            pending_limit=pending_limit,
-        )
+        super().__init__(arms, **common)
         self.base = nested.find_base(base, Policy)  # type: ignore[type-abstract]
         self.setting = _varied(self.base)
         self.base_settings = nested.read_settings(base_settings)

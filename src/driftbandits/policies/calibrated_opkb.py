@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,7 @@ from driftbandits.detection import gaps
 from driftbandits.errors import InputError
 from driftbandits.estimation import law_factor
 from driftbandits.policies import state as states
+from driftbandits.policies.base import CommonSettings
 from driftbandits.policies.blocks import BlockPolicy, best_design
 from driftbandits.policies.calibrated.closed_forms import (
     BUDGET,
@@ -98,24 +99,13 @@ class CalibratedOPKB(BlockPolicy):
         self,
         arms: ArmSet,
         *,
-        horizon: int | None = None,
-        seed: int | None = 0,
         false_alarm: float = 0.1,
         mode: Literal["practice", "theory"] = "practice",
         kernel: Literal["auto", "given"] = "auto",
         order: Literal["told", "asked"] = "told",
-        reward_range: tuple[float, float] = (-1.0, 1.0),
-        out_of_range: Literal["error", "clip"] = "error",
-        pending_limit: int = 1_000_000,
+        **common: Unpack[CommonSettings],
     ) -> None:
-        super().__init__(
-            arms,
-            horizon=horizon,
-            seed=seed,
-            reward_range=reward_range,
-            out_of_range=out_of_range,
-            pending_limit=pending_limit,
-        )
+        super().__init__(arms, **common)
         self.false_alarm = check_positive("false_alarm", false_alarm)
         if not _LEAST_FALSE_ALARM <= self.false_alarm < 1:
             raise InputError(

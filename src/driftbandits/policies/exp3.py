@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +29,7 @@ from driftbandits.errors import ConvergenceError, ConvergenceWarning, InputError
 from driftbandits.estimation import law_factor
 from driftbandits.linalg import Cholesky
 from driftbandits.policies import state as states
-from driftbandits.policies.base import Policy
+from driftbandits.policies.base import CommonSettings, Policy
 from driftbandits.policies.checks import check_count, check_positive
 from driftbandits.policies.pending import Feedback, Row
 from driftbandits.types import Floats
@@ -96,24 +96,13 @@ class LinearExp3(Policy):
         self,
         arms: ArmSet,
         *,
-        horizon: int | None = None,
-        seed: int | None = 0,
         restart: int | None = None,
         variation: float = 1.0,
         kernel: bool = False,
         ridge: float = 0.05,
-        reward_range: tuple[float, float] = (-1.0, 1.0),
-        out_of_range: Literal["error", "clip"] = "error",
-        pending_limit: int = 1_000_000,
+        **common: Unpack[CommonSettings],
     ) -> None:
-        super().__init__(
-            arms,
-            horizon=horizon,
-            seed=seed,
-            reward_range=reward_range,
-            out_of_range=out_of_range,
-            pending_limit=pending_limit,
-        )
+        super().__init__(arms, **common)
         self._restart = None if restart is None else check_count("restart", restart)
         self.variation = check_positive("variation", variation, zero=True)
         if not isinstance(kernel, bool):

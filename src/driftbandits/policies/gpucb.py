@@ -7,7 +7,7 @@ radius divided by sqrt(lambda). So the linear family is the kernel family with o
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from driftbandits.arms import ArmSet
 from driftbandits.design import information_gain
 from driftbandits.errors import InputError
 from driftbandits.policies import state as states
+from driftbandits.policies.base import CommonSettings
 from driftbandits.policies.checks import check_positive
 from driftbandits.policies.optimistic import Optimism, OptimisticPolicy
 from driftbandits.policies.pending import Row
@@ -69,26 +70,15 @@ class GPUCB(OptimisticPolicy):
         self,
         arms: ArmSet,
         *,
-        horizon: int | None = None,
-        seed: int | None = 0,
         ridge: float = 0.05,
         scale: float = 1.0,
         noise: float | None = None,
         bound: float | None = None,
         confidence: float = 0.01,
         beta: str | float = "ridge",
-        reward_range: tuple[float, float] = (-1.0, 1.0),
-        out_of_range: Literal["error", "clip"] = "error",
-        pending_limit: int = 1_000_000,
+        **common: Unpack[CommonSettings],
     ) -> None:
-        super().__init__(
-            arms,
-            horizon=horizon,
-            seed=seed,
-            reward_range=reward_range,
-            out_of_range=out_of_range,
-            pending_limit=pending_limit,
-        )
+        super().__init__(arms, **common)
         self.ridge = check_positive("ridge", ridge)
         self.scale = check_positive("scale", scale, zero=True)
         self.noise = None if noise is None else check_positive("noise", noise, zero=True)

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,7 @@ from driftbandits.arms import ArmSet
 from driftbandits.errors import InputError, StateError
 from driftbandits.policies import nested
 from driftbandits.policies import state as states
-from driftbandits.policies.base import Policy
+from driftbandits.policies.base import CommonSettings, Policy
 from driftbandits.policies.checks import check_count, check_positive
 from driftbandits.policies.gpucb import GPUCB, confidence_factor
 from driftbandits.policies.optimistic import OptimisticPolicy
@@ -124,8 +124,6 @@ class Master(Policy):
         self,
         arms: ArmSet,
         *,
-        horizon: int | None = None,
-        seed: int | None = 0,
         base: type[OptimisticPolicy] | str = GPUCB,
         base_settings: Mapping[str, Any] | None = None,
         mode: Literal["practical", "theory"] = "practical",
@@ -137,18 +135,9 @@ class Master(Policy):
         c2: float = 1.0,
         noise: float | None = None,
         confidence: float = 0.01,
-        reward_range: tuple[float, float] = (-1.0, 1.0),
-        out_of_range: Literal["error", "clip"] = "error",
-        pending_limit: int = 1_000_000,
+        **common: Unpack[CommonSettings],
     ) -> None:
-        super().__init__(
-            arms,
-            horizon=horizon,
-            seed=seed,
-            reward_range=reward_range,
-            out_of_range=out_of_range,
-            pending_limit=pending_limit,
-        )
+        super().__init__(arms, **common)
         if mode not in ("practical", "theory"):
             raise InputError(f"mode must be 'practical' or 'theory', got {mode!r}")
         if tests not in (None, "calibrated", "theory"):

@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 import warnings
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
 from driftbandits.arms import ArmSet
 from driftbandits.errors import ConvergenceWarning, InputError, StateError
 from driftbandits.policies import state as states
+from driftbandits.policies.base import CommonSettings
 from driftbandits.policies.blocks import BlockPolicy, best_design
 from driftbandits.policies.constants import Constants, Levels, Variant
 from driftbandits.policies.detectors import Detector, GapTest
@@ -31,22 +32,11 @@ class PaperBlockPolicy(BlockPolicy):
         self,
         arms: ArmSet,
         *,
-        horizon: int | None = None,
-        seed: int | None = 0,
         constants: Constants | None = None,
         variant: Variant | None = None,
-        reward_range: tuple[float, float] = (-1.0, 1.0),
-        out_of_range: Literal["error", "clip"] = "error",
-        pending_limit: int = 1_000_000,
+        **common: Unpack[CommonSettings],
     ) -> None:
-        super().__init__(
-            arms,
-            horizon=horizon,
-            seed=seed,
-            reward_range=reward_range,
-            out_of_range=out_of_range,
-            pending_limit=pending_limit,
-        )
+        super().__init__(arms, **common)
         self.constants = Constants.tuned() if constants is None else constants
         self.variant = Variant.paper() if variant is None else variant
         if not isinstance(self.constants, Constants) or not isinstance(self.variant, Variant):

@@ -15,7 +15,7 @@ scales D. So m, D and its diagonal are kept up to powers of one scalar c, and a 
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Any, Unpack
 
 import numpy as np
 import scipy.linalg.blas
@@ -23,6 +23,7 @@ import scipy.linalg.blas
 from driftbandits.arms import ArmSet
 from driftbandits.errors import InputError
 from driftbandits.policies import state as states
+from driftbandits.policies.base import CommonSettings
 from driftbandits.policies.checks import check_positive
 from driftbandits.policies.optimistic import Optimism, OptimisticPolicy
 from driftbandits.policies.pending import Row
@@ -161,26 +162,15 @@ class TimeVaryingGPUCB(OptimisticPolicy):
         self,
         arms: ArmSet,
         *,
-        horizon: int | None = None,
-        seed: int | None = 0,
         rate: float = 3e-4,
         ridge: float | None = None,
         scale: float = 1.0,
         noise: float | None = None,
         confidence: float = 0.01,
         beta: str | float = 1.0,
-        reward_range: tuple[float, float] = (-1.0, 1.0),
-        out_of_range: Literal["error", "clip"] = "error",
-        pending_limit: int = 1_000_000,
+        **common: Unpack[CommonSettings],
     ) -> None:
-        super().__init__(
-            arms,
-            horizon=horizon,
-            seed=seed,
-            reward_range=reward_range,
-            out_of_range=out_of_range,
-            pending_limit=pending_limit,
-        )
+        super().__init__(arms, **common)
         self.rate = check_positive("rate", rate, zero=True)
         if self.rate >= 1:
             raise InputError(f"rate must lie in [0, 1), got {rate!r}")

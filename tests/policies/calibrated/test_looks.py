@@ -1,0 +1,103 @@
+"""Second looks at arms that surprised."""
+
+import math
+
+import numpy as np
+import pytest
+
+from driftbandits import (
+    CalibratedOPKB,
+)
+from driftbandits.policies.calibrated.looks import AGE, LOOKS, promises
+from policies.calibrated.playing import MEANS, SIZE, hidden_best, line, play, to_look
+
+
+def test_an_arm_that_becomes_best_is_played_alone_for_a_while():
+    policy = CalibratedOPKB(line(), seed=2)
+    arm = to_look(policy)
+    choices = play(policy, 20, means=hidden_best(arm), seed=1)
+    assert {choice.arm for choice in choices} == {arm}
+    assert {choice.probability for choice in choices} == {1.0} or policy.changes
+    looked = [choice for choice in choices if choice.law < 0]
+    assert looked
+    assert all(choice.probability == 1.0 and choice.law == -1 - arm for choice in looked)
+
+
+def test_a_look_that_keeps_its_promise_ends_its_block():
+    """Without alarms (false_alarm next to 0): `wanted` rounds of the arm alone, then a new block that plays it."""
+    policy = CalibratedOPKB(line(), seed=2, false_alarm=1e-200)
+    arm = to_look(policy)
+    blocks, wanted = len(policy._epoch.laws), policy._look.wanted
+    assert wanted >= LOOKS
+    choices = play(policy, wanted - 1, means=hidden_best(arm), seed=1)
+    assert all(choice.law == -1 - arm for choice in choices)
+    choice = play(policy, 1, means=hidden_best(arm), seed=1)[0]
+    assert choice.law >= 0
+    assert len(policy._epoch.laws) == blocks + 1
+    assert policy.law()[arm] > 0.3
+    assert policy.changes == ()
+
+
+def test_a_disappointing_look_ends_early():
+    policy = CalibratedOPKB(line(), seed=2)
+    to_look(policy)
+    blocks = len(policy._epoch.laws)
+    choices = play(policy, 15)  # as bad as ever
+    looked = [choice for choice in choices if choice.law < 0]
+    assert len(looked) < 10
+    assert all(choice.law >= 0 for choice in choices[len(looked) :])
+    assert len(policy._epoch.laws) == blocks
+
+
+def test_a_mask_without_the_arm_ends_the_look():
+    policy = CalibratedOPKB(line(), seed=2)
+    arm = to_look(policy)
+    assert policy.law()[arm] == 1.0
+    others = np.arange(SIZE) != arm
+    within = policy.ask(allowed=~others)
+    assert (within.arm, within.probability) == (arm, 1.0)
+    assert policy.law()[arm] == 1.0
+    choice = policy.ask(allowed=others)
+    assert choice.arm != arm
+    assert policy.law()[arm] < 1.0
+    assert policy.ask().law >= 0
+    policy.tell(within.id, 0.9)
+    policy.tell(choice.id, 0.1)
+
+
+def test_a_look_needs_a_reward_beyond_the_best_and_beyond_the_noise():
+    """Noise of 0.1: three standard deviations are 0.3."""
+    assert promises(0.85, 0.5, 0.8, 0.01)
+    assert not promises(0.75, 0.1, 0.8, 0.01)  # a surprise, but no better than the best
+    assert not promises(0.85, 0.6, 0.8, 0.01)  # better, but no surprise
+
+
+def test_theory_mode_never_looks():
+    policy = CalibratedOPKB(line(), mode="theory", seed=2)
+    play(policy, 400)
+    choices = play(policy, 300, means=hidden_best(int(MEANS.argmin())), seed=1)
+    assert all(choice.law >= 0 for choice in choices)
+
+
+@pytest.mark.statistical
+def test_blocks_stay_few_under_heavy_tails():
+    """Student-t noise with 2.5 degrees of freedom, 10,000 rounds: many looks, but a block lasts E 2^j / 8 at least.
+
+    So after J blocks E (2^J - 1) / 8 rounds have passed: cannot fail by chance. That there are looks at all can, but
+    there are thousands of rounds of them.
+    """
+    policy = CalibratedOPKB(line(), reward_range=(-5.0, 5.0), out_of_range="clip", seed=3)
+    rng, looked = np.random.default_rng(0), 0
+    blocks, begun = 0, 0
+    for t in range(10_000):
+        choice = policy.ask()
+        looked += choice.law < 0
+        if (policy._epoch.number, len(policy._epoch.laws)) != blocks:
+            blocks, begun = (policy._epoch.number, len(policy._epoch.laws)), t
+        policy.tell(choice.id, float(MEANS[choice.arm] + 0.15 * rng.standard_t(2.5)))
+        if len(policy._epoch.laws) == blocks[1] + 1 and policy._epoch.number == blocks[0]:
+            assert t + 1 - begun >= policy._levels.block_size * 2 ** (blocks[1] - 1) // AGE
+    assert looked > 0
+    size = policy._levels.block_size
+    assert size * (2 ** (len(policy._epoch.laws) - 1) - 1) / AGE <= 10_000
+    assert len(policy._epoch.laws) <= math.log2(10_000 * AGE / size) + 2
