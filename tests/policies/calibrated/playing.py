@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
 
-from driftbandits import (
-    ArmSet,
-)
+from driftbandits import ArmSet
 
 SIZE = 12
 MEANS = 0.5 * np.sin(np.linspace(0, 5, SIZE))

@@ -7,11 +7,7 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
 
-from driftbandits import (
-    ArmSet,
-    CalibratedOPKB,
-    solve_design,
-)
+from driftbandits import ArmSet, CalibratedOPKB, solve_design
 from driftbandits.errors import InputError
 from driftbandits.testing import POLICY_CHECKS
 from policies.calibrated.playing import MEANS, MODES, SIZE, line, play, reward_of

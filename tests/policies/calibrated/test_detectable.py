@@ -6,15 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from driftbandits import (
-    OPKB,
-    AdaOPKB,
-    ArmSet,
-    AutoBandit,
-    CalibratedOPKB,
-    Constants,
-    first_detectable_horizon,
-)
+from driftbandits import OPKB, AdaOPKB, ArmSet, AutoBandit, CalibratedOPKB, Constants, first_detectable_horizon
 from driftbandits.errors import InputError
 from policies.calibrated.playing import MEANS, MODES, as_text, line, play
 

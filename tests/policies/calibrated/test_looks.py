@@ -5,9 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from driftbandits import (
-    CalibratedOPKB,
-)
+from driftbandits import CalibratedOPKB
 from driftbandits.policies.calibrated.looks import AGE, LOOKS, promises
 from policies.calibrated.playing import MEANS, SIZE, hidden_best, line, play, to_look
 

@@ -6,10 +6,7 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
 
-from driftbandits import (
-    ArmSet,
-    solve_design,
-)
+from driftbandits import ArmSet, solve_design
 from driftbandits.estimation import Sums, expected_estimate, ips_estimate, law_factor
 from driftbandits.policies.calibrated.closed_forms import ridge
 from driftbandits.policies.calibrated.surrogate import Surrogate

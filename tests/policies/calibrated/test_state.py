@@ -5,9 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from driftbandits import (
-    CalibratedOPKB,
-)
+from driftbandits import CalibratedOPKB
 from policies.calibrated.playing import MEANS, MODES, as_text, line, play, reward_of, to_look
 
 
