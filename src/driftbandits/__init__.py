@@ -43,8 +43,7 @@ from driftbandits.policies import (
 from driftbandits.simulation import Trace, simulate
 from driftbandits.tangent_kernel import NeuralTangentKernel
 from driftbandits.types import Change, Decision, Decisions
-
-__version__ = "0.1.0"
+from driftbandits.version import __version__ as __version__
 
 __all__ = [
     "AdaOPKB",

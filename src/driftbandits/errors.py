@@ -7,11 +7,15 @@ DriftbanditsError
 |   `-- StateError        a saved state does not fit the policy or the arms
 |-- UnknownDecisionError  an id that was never given out, or is already told or forgotten
 |-- HorizonError          more rounds asked for than the policy was built for
+|-- LawError              a policy declared a law that is no probability vector
+|-- InterruptedPolicyError  an exception left the policy half changed; a saved state is to be loaded
+|-- ReentryError          a policy called from inside one of its own calls, by a signal handler say
 |-- ConvergenceError      a solver stopped short; carries the best iterate as `best`
 |-- MissingExtraError     an optional dependency is not installed (also an ImportError)
 `-- MissingDataError      the package that brings a data set is not installed (also an ImportError)
 
-ConvergenceWarning (a UserWarning) says that a policy went on with a law short of its tolerance.
+ConvergenceWarning (a UserWarning) says that a policy went on with a law short of its tolerance, RewardRangeWarning that
+the rewards told fill next to nothing of the declared range.
 """
 
 from __future__ import annotations
@@ -52,6 +56,18 @@ class HorizonError(DriftbanditsError):
     """More rounds were asked for than the policy was built for."""
 
 
+class LawError(DriftbanditsError):
+    """A policy declared a law that is no probability vector over its arms."""
+
+
+class InterruptedPolicyError(DriftbanditsError):
+    """An exception in the middle of a change left the policy half changed; it refuses to go on or to be saved."""
+
+
+class ReentryError(DriftbanditsError):
+    """A policy was called from inside one of its own calls, which only a signal handler or one of its hooks can do."""
+
+
 class ConvergenceError(DriftbanditsError):
     """A solver stopped before its tolerance; `best` is the best feasible result it had."""
 
@@ -71,6 +87,10 @@ def _rebuild_convergence_error(message: str, best: Any) -> ConvergenceError:
 
 class ConvergenceWarning(UserWarning):
     """A policy went on with a law whose certified gap is above the tolerance."""
+
+
+class RewardRangeWarning(UserWarning):
+    """The rewards told fill so little of the declared range that a policy can hardly tell them apart."""
 
 
 class MissingExtraError(DriftbanditsError, ImportError):

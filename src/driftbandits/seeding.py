@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from driftbandits.errors import InputError, StateError
+from driftbandits.showing import shown
 
 _SEPARATOR = "\x1f"
+_MOST_DIGITS = 39  # of a number of 128 bits
 
 
 def check_seed(seed: int | None) -> int:
@@ -86,13 +88,7 @@ def generator_from_state(state: Mapping[str, Any]) -> np.random.Generator:
     True
     """
     limits = {"state": 2**128, "inc": 2**128, "has_uint32": 2, "uinteger": 2**32}
-    try:
-        number = {key: int(state[key]) for key in limits}
-    except (KeyError, TypeError, ValueError, OverflowError) as error:
-        raise StateError(f"not the state of a random generator: {error!r}") from error
-    for key, limit in limits.items():
-        if not 0 <= number[key] < limit:
-            raise StateError(f"not the state of a random generator: {key} is {number[key]}")
+    number = {key: _whole(state, key, limit=limit) for key, limit in limits.items()}
     if number["inc"] % 2 == 0:
         raise StateError(f"not the state of a random generator: inc is {number['inc']}, and must be odd")
     bits = np.random.PCG64(0)
@@ -103,3 +99,16 @@ def generator_from_state(state: Mapping[str, Any]) -> np.random.Generator:
         "uinteger": number["uinteger"],
     }
     return np.random.Generator(bits)
+
+
+def _whole(state: Any, key: str, *, limit: int) -> int:
+    """Whole number in [0, limit), also as a text of digits."""
+    if not isinstance(state, Mapping) or key not in state:
+        raise StateError(f"not the state of a random generator: {key} is missing")
+    value = state[key]
+    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= _MOST_DIGITS:
+        value = int(value)
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not whole or not 0 <= value < limit:
+        raise StateError(f"not the state of a random generator: {key} is {shown(value)}")
+    return int(value)

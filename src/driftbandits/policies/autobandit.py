@@ -9,16 +9,19 @@ import numpy as np
 
 from driftbandits.arms import ArmSet
 from driftbandits.errors import InputError
+from driftbandits.memory import FLOAT, check_memory
 from driftbandits.policies import state as states
 from driftbandits.policies.auto.beliefs import GATHERED, Beliefs, Forecast
 from driftbandits.policies.auto.explanation import Explanation, explain
 from driftbandits.policies.auto.mixture import Mixture
-from driftbandits.policies.auto.priors import Priors
+from driftbandits.policies.auto.priors import SIGNALS, Priors
 from driftbandits.policies.auto.samples import Samples
 from driftbandits.policies.auto.vigilance import Vigilance
 from driftbandits.policies.auto.watch import ODDS, Found, Watch
 from driftbandits.policies.base import CommonSettings, Policy
 from driftbandits.policies.checks import check_count, check_positive
+from driftbandits.policies.guard import guarded
+from driftbandits.policies.lengthscales import TRIED
 from driftbandits.policies.pending import Feedback, Row
 from driftbandits.seeding import stream
 from driftbandits.types import Bools, Change, Floats
@@ -27,6 +30,7 @@ SAMPLES = 32  # of every hypothesis that is sampled
 RANK = 100  # features a kernel has at most, where there are more than twice as many arms
 ALERT = 2.0  # standard deviations off what the leader expects, for hypotheses of a change to be born
 SURPRISE = 2.5  # for one that only this arm has changed
+_LEAST_SAMPLED = 1e-3  # weight of the hypotheses sampled: they are chosen anew long before
 
 
 class AutoBandit(Policy):
@@ -83,6 +87,18 @@ class AutoBandit(Policy):
         if self.floor >= 1:
             raise InputError(f"floor must lie in [0, 1), got {floor!r}")
         self.rank = check_count("rank", rank)
+        self._check_room()
+
+    def _check_room(self) -> None:
+        """Refuse a rank that cannot be held, before the kernels are tried."""
+        size = len(self.arms)
+        if self.kernel == "given":
+            return  # what its features need is known when they are cut
+        if size <= 2 * self.rank:  # independent arms are among the kernels: each hypothesis has an (N, N) matrix
+            numbers = Mixture.capacity(len(SIGNALS)) * size**2
+        else:
+            numbers = min(size, TRIED * self.rank) ** 2 if self.arms.kernel is not None else 0
+        check_memory(FLOAT * numbers, f"rank={self.rank} with {size:,} arms", cure="take a smaller rank or fewer arms")
 
     def _start(self, horizon: int | None) -> None:
         self._build()
@@ -222,6 +238,7 @@ class AutoBandit(Policy):
             self._known_mean = self._samples.mean(self._mixture.weights())
         return self._known_mean
 
+    @guarded
     def explain(self) -> Explanation:
         """What it believes now, in a few lines: print it, or read its fields."""
         self._begin_once()
@@ -230,7 +247,7 @@ class AutoBandit(Policy):
             self._mixture,
             rounds=self.rounds,
             looks=float(looks.sum()),
-            changes=len(self.changes),
+            changes=self.changes_found,
             names=self.arms.names,
             outward=self._outward,
             half_range=(self.reward_range[1] - self.reward_range[0]) / 2.0,
@@ -251,5 +268,7 @@ class AutoBandit(Policy):
         self._beliefs.load(state.reader("beliefs"), rounds=self.rounds)
         self._mixture.load(state.reader("mixture"))
         self._samples.load(state.reader("samples"))
-        self._vigilance.load(state.reader("vigilance"), rounds=self.rounds)
+        sampled = self._mixture.weights()[self._samples.rows]
+        states.check(float(sampled.sum()) >= _LEAST_SAMPLED, "hypotheses sampled")
+        self._vigilance.load(state.reader("vigilance"), rounds=self._clock)
         self._watch.load(state.reader("watch"), rounds=self.rounds)

@@ -1,23 +1,38 @@
 """What every policy shares: drawing from declared laws, late rewards, masks, horizons and saved state.
 
 A policy is a class with `_start`, `_law`, `_learn`, `_estimate`, `_export` and `_import`. The law is a pure function
-of the state, and `ask` draws from it with exactly one uniform a round, so the recorded probability cannot differ from
+of the state, and `ask` draws from it with exactly one uniform per round, so the recorded probability cannot differ from
 the law used.
+
+Public methods are `guarded`: one at a time, whatever thread they come from. Inside them, whatever changes the state
+stands between `changing = True` and `changing = False` of the guard, and nothing that only computes does: an exception
+that ends a call there leaves the policy marked as half changed, and anywhere else as it was. Hooks and private methods
+are called from inside, so they call one another and never the public ones.
 """
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import os
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Literal, Self, TypedDict, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from driftbandits.arms import ArmSet
-from driftbandits.errors import HorizonError, InputError, RewardError, StateError
+from driftbandits.errors import (
+    HorizonError,
+    InputError,
+    RewardError,
+    RewardRangeWarning,
+    StateError,
+    UnknownDecisionError,
+)
 from driftbandits.policies import state as states
 from driftbandits.policies.checks import (
     check_count,
@@ -29,11 +44,19 @@ from driftbandits.policies.checks import (
     read_rewards,
     restrict,
 )
-from driftbandits.policies.pending import ROW, Feedback, Pending, Row
+from driftbandits.policies.guard import Guard, guarded
+from driftbandits.policies.laws import check_law
+from driftbandits.policies.pending import OTHER_DECISION, ROW, Feedback, Pending, Row, read_decisions
+from driftbandits.policies.spread import Spread
 from driftbandits.seeding import check_seed, generator_from_state, generator_state, stream
 from driftbandits.types import Bools, Change, Decision, Decisions, Floats, Ints, read_only
+from driftbandits.version import __version__
 
 FIRST_HORIZON = 1024  # horizon=None: policies that need one start with this and double it
+CHANGES_KEPT = 10_000  # change records; a policy that finds one in every sixty rounds would fill the memory
+
+
+Asked = int | npt.ArrayLike | Decision | Decisions | Sequence[Decision]  # decisions that `ask` gave, or their ids
 
 
 class CommonSettings(TypedDict, total=False):
@@ -65,7 +88,12 @@ class Policy(ABC):
     pending : decisions asked and neither told nor forgotten
     clipped, dropped, forgotten, late : counts of rewards moved into the range, decisions dropped by `pending_limit`,
         decisions forgotten, and rewards that came after what they belong to was closed (they change nothing)
-    changes : the changes found, oldest first
+    changes : the changes found, oldest first, the latest 10,000 of them; changes_found : the number of all
+
+    One policy may be used from any number of threads: a call waits until the one under way is over. A call that an
+    exception (Ctrl-C, a time-out, MemoryError) ends in the middle of a change leaves the policy refusing to go on and
+    to be saved; load the last saved state then. Copies (`copy`, `pickle`) are made through the state and go on by
+    themselves, bit for bit; so do forked processes, which therefore decide alike.
     """
 
     needs_horizon: bool = False  # whether horizon=None means doubling
@@ -103,12 +131,16 @@ class Policy(ABC):
         self.forgotten = 0
         self.late = 0
         self._pending = Pending(check_count("pending_limit", pending_limit))
-        self._changes: list[Change] = []
+        self._changes: collections.deque[Change] = collections.deque(maxlen=CHANGES_KEPT)
+        self.changes_found = 0
         self._draws = stream(self.seed, "draws")
         self._version = 0
         self._phase_start = 0
         self._phase_length = 0  # 0: not started
         self._cdf: tuple[Floats, Floats, int] | None = None
+        self._checked: Floats | None = None  # the latest law found to be one
+        self._spread = Spread()
+        self._guard = Guard()
 
     # --- what a policy writes -----------------------------------------------------------------------------------
 
@@ -142,7 +174,7 @@ class Policy(ABC):
 
     def _law_within(self, mask: Bools) -> tuple[Floats, bool]:
         """Law over the allowed arms, and whether the mask took any mass away."""
-        return restrict(self._law(), mask)
+        return restrict(self._fit(self._law()), mask)
 
     def _steady(self) -> int:
         """For how many asked rounds the law is certain to stay, at least 1."""
@@ -185,6 +217,7 @@ class Policy(ABC):
     def ask(self, size: None = None, allowed: Any = None) -> Decision: ...
     @overload
     def ask(self, size: int, allowed: Any = None) -> Decisions: ...
+    @guarded
     def ask(self, size: int | None = None, allowed: Any = None) -> Decision | Decisions:
         """Decide the next round, or the next `size` rounds.
 
@@ -229,32 +262,48 @@ class Policy(ABC):
         self._check_left(1)
         self._move()
         number, tag = self._stamp()
-        arm, probability = self._choose_one()
+        weighed = self._weigh()
+        self._guard.changing = True
+        arm, probability = self._choose_one(weighed)
         decision = Decision(id=self.rounds, arm=arm, probability=probability, law=number)
         self._pending.push(Row(decision.id, arm, number, tag, probability))
         self.rounds += 1
         self._drawn([arm], True)
+        self._guard.changing = False
         return decision
 
-    def _choose_one(self) -> tuple[int, float]:
-        """One arm drawn from the law, and its probability."""
-        law = self._law()
-        arm = int(self._pick(law, 1)[0])
-        return arm, float(law[arm])
+    def _weigh(self) -> npt.NDArray[Any]:
+        """What a single round is drawn from: the law."""
+        return self._fit(self._law())
+
+    def _choose_one(self, weighed: npt.NDArray[Any]) -> tuple[int, float]:
+        """One arm drawn from what `_weigh` gave, and its probability."""
+        arm = int(self._pick(weighed, 1)[0])
+        return arm, float(weighed[arm])
+
+    def _fit(self, law: Floats) -> Floats:
+        """The law, found to be one; looked at once, as laws are often kept from round to round."""
+        if self._checked is not law:
+            check_law(law, arms=len(self.arms), policy=type(self).__name__, now=self.rounds)
+            self._checked = law
+        return law
 
     def _draw(self, wanted: int, mask: Bools | None) -> Decisions:
         """Decide at most `wanted` rounds, all under one law."""
         self._move()
         law, removed = (self._law(), False) if mask is None else self._law_within(mask)
+        self._fit(law)
         counted = self.counts_masked or not removed
         count = min(wanted, self._phase_left(), self._steady() if counted else wanted)
         number, tag = self._stamp()
+        self._guard.changing = True
         arms = self._pick(law, count)
         ids = np.arange(self.rounds, self.rounds + count)
         probabilities = law[arms]
         self._pending.add(ids, arms, probabilities, number, tag if counted else -1)
         self.rounds += count
         self._drawn(arms.tolist(), counted)
+        self._guard.changing = False
         return Decisions(ids=ids, arms=arms, probabilities=probabilities, laws=np.full(count, number))
 
     def _pick(self, law: Floats, count: int) -> Ints:
@@ -265,22 +314,28 @@ class Policy(ABC):
         arms = cdf.searchsorted(self._draws.random(count) * cdf[-1], side="right")
         return np.asarray(np.minimum(arms, last), dtype=np.int64)
 
+    @guarded
     def law(self) -> Floats:
         """Probabilities over all arms that the next `ask` will draw from, shape (N,). Asking for it changes nothing."""
-        return read_only(self._ahead()._law())  # type: ignore[no-any-return]
+        return read_only(self._fit(self._ahead()._law()))  # type: ignore[no-any-return]
 
+    @guarded
     def steady_rounds(self) -> int:
-        """For how many rounds from now the law is certain to stay as it is."""
+        """For how many rounds from now the law is certain to stay as it is, whatever rewards are told meanwhile."""
+        return self._steady_rounds()
+
+    def _steady_rounds(self) -> int:
         ahead = self._ahead()
         return min(ahead._steady(), max(ahead._phase_left(), 1))
 
+    @guarded
     def estimate(self) -> Floats:
         """Estimated reward of every arm, shape (N,), in the user's units; mid-range where nothing is told."""
         return self._outward(self._ahead()._estimate())
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """The changes found, oldest first."""
+        """The changes found, oldest first; of more than 10,000 the latest, `changes_found` is the number of all."""
         return tuple(self._changes)
 
     @property
@@ -295,22 +350,31 @@ class Policy(ABC):
 
     # --- telling ------------------------------------------------------------------------------------------------
 
-    def tell(self, ids: int | npt.ArrayLike, rewards: float | npt.ArrayLike) -> None:
+    @guarded
+    def tell(self, ids: Asked, rewards: float | npt.ArrayLike) -> None:
         """Tell the rewards of decisions, late, in any order, never twice.
 
         An unknown id, a reward that is not finite or one outside `reward_range` is an error that changes nothing,
         for the whole call.
+
+        Parameters
+        ----------
+        ids : a Decision or Decisions that `ask` gave, or their ids. Decisions are checked: one that this policy did not
+            make is refused. An id alone is trusted: after an older state was restored the same ids are given out
+            anew, and a reward meant for a decision that is lost would be credited to another arm
+        rewards : one reward, or one per decision, in the user's units
         """
-        if type(ids) is int and isinstance(rewards, float) and self._tell_last(ids, rewards):
+        if isinstance(rewards, float) and self._tell_last(ids, rewards):
             return
-        numbers, values = read_ids(ids), read_rewards(rewards)
+        where, numbers = self._locate(ids)
+        values = read_rewards(rewards)
         if len(values) != len(numbers):
             raise InputError(f"got {len(values)} rewards for {len(numbers)} decisions; give one each")
         if not len(numbers):
             return
         scaled, clipped = self._inward(values)
-        where = self._pending.find(numbers, asked=self.rounds)
         order = np.argsort(numbers, kind="stable")
+        self._guard.changing = True
         rows = self._pending.take(where[order])
         self.clipped += clipped
         self._learn(
@@ -324,28 +388,70 @@ class Policy(ABC):
             )
         )
         self._version += 1
+        narrow = self._spread.see(float(scaled.min()), float(scaled.max()), len(scaled))
+        self._guard.changing = False
         self._settle()
+        if narrow:
+            self._warn_of_range()
 
-    def _tell_last(self, ident: int, reward: float) -> bool:
+    def _tell_last(self, given: Asked, reward: float) -> bool:
         """Learn from the latest decision, if this is its reward and in range; False leaves it to the general path."""
         low, high = self.reward_range
-        if not low <= reward <= high:
+        row = self._pending.last
+        if row is None or not low <= reward <= high:
             return False
-        row = self._pending.pop_last(ident)
-        if row is None:
+        if type(given) is Decision:
+            if given.id != row.id:
+                return False
+            if (given.arm, given.law, given.probability) != (row.arm, row.law, row.probability):
+                raise UnknownDecisionError(OTHER_DECISION.format(id=given.id))
+        elif type(given) is not int or given != row.id:
             return False
-        self._learn_one(row, (reward - (low + high) / 2) / ((high - low) / 2))
+        scaled = (reward - (low + high) / 2) / ((high - low) / 2)
+        self._guard.changing = True
+        self._pending.pop_last()
+        self._learn_one(row, scaled)
         self._version += 1
+        narrow = self._spread.see(scaled, scaled, 1)
+        self._guard.changing = False
         self._settle()
+        if narrow:
+            self._warn_of_range()
         return True
 
-    def forget(self, ids: int | npt.ArrayLike) -> None:
-        """Say that the rewards of these decisions will never come."""
-        numbers = read_ids(ids)
+    def _locate(self, given: Asked) -> tuple[Ints, Ints]:
+        """Where the decisions stand in the table of open ones, and their ids; refused unless all are open."""
+        decisions = read_decisions(given)
+        numbers = read_ids(given) if decisions is None else decisions.ids
+        self._guard.changing = True
+        self._pending.gather()
+        self._guard.changing = False
+        where = self._pending.find(numbers, asked=self.rounds)
+        if decisions is not None:
+            self._pending.compare(where, decisions)
+        return where, numbers
+
+    def _warn_of_range(self) -> None:
+        low, high = self.reward_range
+        least, most = self._outward(np.array([self._spread.least, self._spread.most])).tolist()
+        warnings.warn(
+            f"rewards so far lie between {least:.6g} and {most:.6g}, which is less than a hundredth of "
+            f"reward_range=({low:g}, {high:g}): differences between arms look like nothing in so wide a range; declare "
+            f"one that the rewards fill",
+            RewardRangeWarning,
+            stacklevel=4,
+        )
+
+    @guarded
+    def forget(self, ids: Asked) -> None:
+        """Say that the rewards of these decisions, given as in `tell`, will never come."""
+        where, numbers = self._locate(ids)
         if not len(numbers):
             return
-        self._lose(self._pending.take(self._pending.find(numbers, asked=self.rounds)))
+        self._guard.changing = True
+        self._lose(self._pending.take(where))
         self.forgotten += len(numbers)
+        self._guard.changing = False
         self._settle()
 
     def _inward(self, values: Floats) -> tuple[Floats, int]:
@@ -381,6 +487,7 @@ class Policy(ABC):
             self._begin(FIRST_HORIZON if self.horizon is None else self.horizon)
 
     def _begin(self, length: int) -> None:
+        self._guard.changing = True
         self._phase_start = self.rounds
         self._version += 1
         if self.horizon is None and not self.needs_horizon:
@@ -389,6 +496,7 @@ class Policy(ABC):
         else:
             self._phase_length = length
             self._start(length)
+        self._guard.changing = False
 
     def _unsettled(self) -> bool:
         return self._due() or (self._phase_left() == 0 and self.horizon is None)
@@ -397,7 +505,9 @@ class Policy(ABC):
         """Get ready for the next ask: start, turn to the next law, or double the horizon."""
         self._begin_once()
         if self._due():
+            self._guard.changing = True
             self._turn()
+            self._guard.changing = False
         if self._phase_left() == 0 and self.horizon is None:
             self._begin(2 * self._phase_length)
 
@@ -411,19 +521,25 @@ class Policy(ABC):
         self._begin_once()
         if not self._unsettled():
             return self
-        copy = type(self).restore(self.arms, self.state_dict())
+        copy = type(self).restore(self.arms, self._state())
         copy._move()
         return copy
 
     def _record(self, change: Change) -> None:
         self._changes.append(change)
+        self.changes_found += 1
 
     # --- state --------------------------------------------------------------------------------------------------
 
+    @guarded
     def state_dict(self) -> dict[str, Any]:
         """Everything needed to go on bit for bit: JSON values and arrays, no pickle."""
+        return self._state()
+
+    def _state(self) -> dict[str, Any]:
         return {
             "format": states.FORMAT,
+            "library": __version__,
             "policy": type(self).__name__,
             "arms": self.arms.fingerprint(),
             "horizon": self.horizon,
@@ -442,7 +558,9 @@ class Policy(ABC):
             "phase_length": self._phase_length,
             "draws": generator_state(self._draws),
             "pending": self._pending.rows(),
+            "spread": self._spread.export(),
             "changes": [dataclasses.asdict(change) for change in self._changes],
+            "changes_found": self.changes_found,
             "engine": self._export() if self._phase_length else None,
         }
 
@@ -453,8 +571,7 @@ class Policy(ABC):
         The state is checked whole first; StateError says what does not fit.
         """
         reader = states.Reader(state)
-        if reader.integer("format") != states.FORMAT:
-            raise StateError(f"state has format {reader.raw('format')}, this version reads {states.FORMAT}")
+        states.check_format(reader)
         if reader.text("policy") != cls.__name__:
             raise StateError(f"state is that of a {reader.text('policy')}, not of a {cls.__name__}")
         if not isinstance(arms, ArmSet):
@@ -491,7 +608,9 @@ class Policy(ABC):
         rows = reader.array("pending", ROW, (None,))
         self._check_rows(rows)
         self._pending.load(rows, reader.integer("dropped"))
-        self._changes = [read_change(item) for item in reader.readers("changes")]
+        self._spread = Spread.load(reader.reader("spread"))
+        self._changes.extend(read_change(item) for item in reader.readers("changes"))
+        self.changes_found = reader.integer("changes_found", low=len(self._changes))
         if self._phase_length:
             self._import(reader.reader("engine"))
 
@@ -502,9 +621,10 @@ class Policy(ABC):
         if ((arms < 0) | (arms >= len(self.arms))).any() or not ((p > 0) & (p <= 1 + 1e-9)).all():
             raise StateError("state.pending has unknown arms or probabilities outside (0, 1]")
 
+    @guarded
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the state to one file, to the side first and then renamed."""
-        states.write(path, self.state_dict())
+        """Write the state to one file: to the side, read back and restored from, and only then put in its place."""
+        states.write(path, self._state(), check=partial(type(self).restore, self.arms))
 
     @classmethod
     def load(cls, arms: ArmSet, path: str | os.PathLike[str]) -> Self:
@@ -513,6 +633,17 @@ class Policy(ABC):
             raise InputError(f"load wants the arms and then a path, got {type(path).__name__} as the path")
         return cls.restore(arms, states.read(path))
 
+    def __copy__(self) -> Self:
+        """A policy of its own that goes on from here, made through the state; the arms are shared."""
+        return type(self).restore(self.arms, self.state_dict())
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """As `copy`: arms never change."""
+        return self.__copy__()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (type(self), self.arms, self.state_dict())
+
     def __repr__(self) -> str:
         settings = "".join(f", {name}={value!r}" for name, value in self._shown().items())
         return f"{type(self).__name__}({len(self.arms)} arms, horizon={self.horizon}, seed={self.seed}{settings})"
@@ -520,3 +651,7 @@ class Policy(ABC):
     def _shown(self) -> dict[str, Any]:
         """Settings to show in the repr."""
         return self._settings()
+
+
+def _restore(kind: type[Policy], arms: ArmSet, state: Mapping[str, Any]) -> Policy:
+    return kind.restore(arms, state)

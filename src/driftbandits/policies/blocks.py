@@ -26,6 +26,7 @@ from abc import abstractmethod
 from typing import Any, Protocol, Unpack
 
 import numpy as np
+import numpy.typing as npt
 
 from driftbandits.arms import ArmSet
 from driftbandits.design import Design, solve_design
@@ -38,6 +39,7 @@ from driftbandits.policies.detectors import Detector, Found
 from driftbandits.policies.epoch import Epoch, OpenReplay, export_sums, read_sums
 from driftbandits.policies.features import FeatureSource
 from driftbandits.policies.pending import Feedback, Row
+from driftbandits.policies.plausible import FARTHEST
 from driftbandits.schedule import Replay, Schedule, build_schedule, draw_schedule, read_replay
 from driftbandits.seeding import generator_from_state, generator_state, stream
 from driftbandits.types import Change, Floats, Ints
@@ -196,10 +198,9 @@ class BlockPolicy(Policy):
     def _steady(self) -> int:
         return max(self._length - self._position, 1)
 
-    def steady_rounds(self) -> int:
-        """For how many rounds from now the law is certain to stay as it is, whatever rewards are told meanwhile."""
+    def _steady_rounds(self) -> int:
         self._begin_once()
-        return 1 if self._detector is not None and self._detector.prompt else super().steady_rounds()
+        return 1 if self._detector is not None and self._detector.prompt else super()._steady_rounds()
 
     def _advance(self, count: int) -> None:
         self._position += count
@@ -328,22 +329,27 @@ class BlockPolicy(Policy):
     def _import(self, state: states.Reader) -> None:
         self._reassemble(state.reader("source"), state.reader("levels"))
         self._coins = generator_from_state(state.raw("coins"))
-        self._tag = state.integer("tag", low=1)
+        self._tag = state.integer("tag", low=1, high=FARTHEST)
         self._finished = state.flag("finished")
+        states.check(not self._finished or self._phase_left() == 0, "end of the last block")
         self._epoch = Epoch.load(state.reader("epoch"), arms=len(self.arms), last_tag=self._tag)
         self._epoch.view(self._source.present, self._levels.regulariser)
         watched = state.reader("detector")
         if self._detector is not None:
             self._detector.load(watched, self._epoch)
         self._import_schedule(state)
+        self._check_told()
+        self._check_pending(self._pending.rows())
 
     def _import_schedule(self, state: states.Reader) -> None:
         epoch, block = self._epoch, len(self._epoch.laws) - 1
         replays = [read_replay(row.tolist(), block) for row in state.array("replays", np.int64, (None, 3))]
         if Replay(start=0, stop=2**block, index=block) not in replays:
             raise StateError("state.engine.replays lacks the whole block")
+        states.check(len(set(replays)) == len(replays), "replays, of which one is there twice,")
         self._schedule = build_schedule(block, replays)
         self._stretch = state.integer("stretch", high=len(self._schedule) - 1)
+        states.check(self._tag == epoch.tags[-1] + self._stretch, "tag")  # a tag a stretch
         self._length = self._stretch_length()
         self._position = state.integer("position", high=self._length)
         self._open = []
@@ -351,10 +357,40 @@ class BlockPolicy(Policy):
             replay = read_replay(item.raw("replay"), block)
             whole = replay.index == block
             sums = epoch.blocks[-1] if whole else read_sums(item, laws=replay.index + 1, arms=len(self.arms))
-            first_tag = item.integer("first_tag", low=epoch.tags[-1], high=self._tag)
-            self._open.append(OpenReplay(replay, first_tag, item.integer("first_round", high=self.rounds), sums))
+            tag = epoch.tags[-1] + int(np.searchsorted(self._schedule.edges, replay.start))
+            first_tag = item.integer("first_tag", low=tag, high=tag)
+            first_round = item.integer("first_round", low=self._phase_start, high=self.rounds)
+            self._open.append(OpenReplay(replay, first_tag, first_round, sums))
         if not any(item.replay.index == block for item in self._open):
             raise StateError("state.engine.open lacks the whole block")
+        slot = int(self._schedule.edges[self._stretch])
+        meant = [replay for replay in self._schedule.replays if replay.start <= slot < replay.stop]
+        states.check(sorted(item.replay for item in self._open) == meant, "replays under way")
+
+    def _check_told(self) -> None:
+        """Refuse more rewards than rounds, and larger sums than such rewards have."""
+        epoch, played = self._epoch, self.rounds - self._phase_start
+        slot, largest = int(self._schedule.edges[self._stretch]), 1.0 / self._scale
+        for part in epoch.blocks:
+            epoch.check_sums(part, most=played, largest=largest)
+        states.check(sum(part.told for part in epoch.blocks) <= played, "number of rewards told")
+        for item in self._open:
+            since = self.rounds - item.first_round
+            epoch.check_sums(item.sums, most=since, largest=largest)
+            asked = (slot - item.replay.start) * self._levels.block_size + self._position
+            states.check(asked <= since, "rounds of a replay")  # those with a mask do not count
+
+    def _check_pending(self, rows: npt.NDArray[np.void]) -> None:
+        """Refuse open decisions of laws that were not played in their stretch."""
+        epoch = self._epoch
+        live = rows[rows["tag"] >= epoch.tags[0]]
+        tags, laws = live["tag"], live["law"] - epoch.law_base
+        blocks = np.searchsorted(epoch.tags, tags, side="right") - 1
+        inside = (tags <= self._tag) & (laws >= 0) & (laws <= blocks)
+        for item in self._open:
+            covered = tags >= item.first_tag
+            inside &= (covered == (live["id"] >= item.first_round)) & (~covered | (laws <= item.replay.index))
+        states.check(bool(inside.all()), "law or stretch of a pending decision")
 
 
 def best_design(features: Floats, regulariser: float, costs: Floats | None, candidates: Ints | None) -> Design:

@@ -26,7 +26,9 @@ from driftbandits.policies.base import CommonSettings, Policy
 from driftbandits.policies.checks import check_count
 from driftbandits.policies.exp3 import LinearExp3
 from driftbandits.policies.forgetting import SlidingWindowLinUCB
+from driftbandits.policies.guard import guarded
 from driftbandits.policies.pending import Feedback, Row
+from driftbandits.policies.plausible import FARTHEST, ROUNDING
 from driftbandits.seeding import generator_from_state, generator_state, stream
 from driftbandits.types import Bools, Floats, Ints, read_only
 
@@ -169,24 +171,28 @@ class BanditOverBandit(Policy):
         self._law_base = 0
 
     @property
+    @guarded
     def block(self) -> int:
         """Rounds of a block."""
         self._begin_once()
         return self._block
 
     @property
+    @guarded
     def candidates(self) -> tuple[float, ...]:
         """Values of the base's setting, ascending unless given."""
         self._begin_once()
         return self._candidates
 
     @property
+    @guarded
     def probabilities(self) -> Floats:
         """Chances of the candidates in the present block, shape (M,)."""
         self._begin_once()
         return read_only(self._exp3.probabilities)  # type: ignore[no-any-return]
 
     @property
+    @guarded
     def candidate(self) -> float:
         """Value of the base's setting in the present block."""
         self._begin_once()
@@ -338,15 +344,20 @@ class BanditOverBandit(Policy):
         self._prepare(self._phase_length, state.integer("block", low=1, high=self._phase_length))
         count = len(self._candidates)
         self._exp3.log_weights = state.array("log_weights", np.float64, (count,))
+        states.check(abs(float(self._exp3.log_weights.max())) <= ROUNDING, "weights of the candidates")
         self._coins = generator_from_state(state.raw("coins"))
         self._chosen = state.integer("chosen", high=count - 1)
-        self._block_start = state.integer("block_start", high=self.rounds)
-        self._length = state.integer("length", low=1, high=self._block)
-        self._position = state.integer("position", high=self._length)
+        self._block_start = state.integer("block_start", low=self._phase_start, high=self.rounds)
+        length = min(self._block, self._reach())
+        self._length = state.integer("length", low=length, high=length)
+        played = self.rounds - self._block_start
+        self._position = state.integer("position", high=min(self._length, played))
         self._total = state.number("total")
-        self._law_base = state.integer("law_base")
+        states.check(abs(self._total) <= (1.0 + ROUNDING) * played, "rewards of the block")
+        self._law_base = state.integer("law_base", high=FARTHEST)
         self._inner = self._build(self._candidates[self._chosen], self._reach())
         nested.load(self._inner, state.reader("base"))
+        states.check(self._inner.rounds == played, "rounds of the base")
 
 
 def _varied(base: type[Policy]) -> str:

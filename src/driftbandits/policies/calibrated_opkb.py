@@ -19,6 +19,7 @@ from driftbandits.policies.base import CommonSettings
 from driftbandits.policies.blocks import BlockPolicy, best_design
 from driftbandits.policies.calibrated.closed_forms import (
     BUDGET,
+    SHORTEST,
     Calibration,
     block_size,
     least_mixing,
@@ -31,7 +32,9 @@ from driftbandits.policies.calibrated.streams import Streams, part_arms
 from driftbandits.policies.calibrated.surrogate import Surrogate
 from driftbandits.policies.checks import check_count, check_positive
 from driftbandits.policies.detectors import Found
+from driftbandits.policies.guard import guarded
 from driftbandits.policies.pending import Feedback, Row
+from driftbandits.policies.plausible import ROUNDING
 from driftbandits.seeding import stream
 from driftbandits.types import Bools, Change, Decisions, Floats, Ints
 
@@ -175,11 +178,13 @@ class CalibratedOPKB(BlockPolicy):
             test.block_size, test.noise, test.first_round = size, self._source.noise, self.rounds
 
     @property
+    @guarded
     def noise_variance(self) -> float:
         """Variance of the noise as estimated when the present block began, where rewards span [-1, 1]."""
         self._begin_once()
         return self._source.noise
 
+    @guarded
     def nats_to_fire(self, rounds: int) -> float:
         """Evidence, in nats, that one bet on |e| begun after so many rounds of a law needs to fire."""
         self._begin_once()
@@ -353,9 +358,34 @@ class CalibratedOPKB(BlockPolicy):
         self._source.load(source)
         numbers = [levels.number(name) for name in ("regulariser", "dimension", "width", "good")]
         states.check(all(number > 0 for number in numbers), "constants")
-        self._levels = Calibration(levels.integer("block_size", low=1), *numbers)
+        size = levels.integer("block_size", low=SHORTEST, high=max(SHORTEST, len(self.arms)))
+        self._levels = Calibration(size, *numbers)
 
     def _import(self, state: states.Reader) -> None:
         super()._import(state)
-        self._block_start = state.integer("block_start", high=self.rounds)
+        self._check_constants()
+        self._detector.check_rounds(self._epoch, self.rounds)
+        states.check(all(round_ < self.rounds for round_ in self._source._rounds), "rounds of the epoch")
+        states.check(all(baseline is not None for baseline in self._epoch.baselines), "baselines")
+        if isinstance(self._detector, StreamsAndGaps):
+            self._detector.gaps.check_open(self._open, self._levels.block_size, self._source.noise)
+        first = next(item.first_round for item in self._open if item.replay.index == self._schedule.block)
+        self._block_start = state.integer("block_start", low=first, high=first)
         self._look = None if state.raw("look") is None else Look.load(state.reader("look"), len(self.arms))
+        states.check(self._look is None or self.mode == "practice", "look")
+
+    def _check_constants(self) -> None:
+        """Refuse constants far from those that noise, signal and the length of the block lead to."""
+        levels, source = self._levels, self._source
+        meant = ridge(source.noise, source.signal, levels.block_size * 2.0 ** (len(self._epoch.laws) - 1))
+        states.check(0.6 < levels.regulariser / meant < 1.6, "regulariser")  # a rounding to powers of sqrt(2)
+        states.check(levels.dimension <= (1.0 + ROUNDING) * len(self.arms), "dimension")
+        states.check(1e-100 < levels.width < 1e3, "width")
+        good = 2.0 * levels.width if self.mode == "theory" else levels.width
+        states.check(math.isclose(levels.good, good, rel_tol=ROUNDING), "good gap")
+
+    def _check_pending(self, rows: npt.NDArray[np.void]) -> None:
+        """Rounds of a look have the number of an arm in the place of a law."""
+        looks = rows[rows["law"] < 0]
+        states.check(bool((looks["law"] == -1 - looks["arm"]).all()), "arm of a pending look")
+        super()._check_pending(rows[rows["law"] >= 0])

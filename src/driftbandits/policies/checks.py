@@ -7,29 +7,53 @@ import functools
 import inspect
 import math
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
 
 from driftbandits.arms import ArmSet
-from driftbandits.errors import InputError, RewardError, StateError, did_you_mean
+from driftbandits.errors import InputError, RewardError, StateError, UnknownDecisionError, did_you_mean
+from driftbandits.memory import FLOAT, check_memory
+from driftbandits.numeric import TEXT, as_float, as_floats
 from driftbandits.policies import state as states
+from driftbandits.showing import shown
 from driftbandits.types import Bools, Change, Floats, Ints
+
+_EXTREME = 1e150  # squares of rewards, and of one part in it, are still ordinary floats
+_DISTINCT = 1000  # rewards a range must be able to tell apart
+_MOST = 2**62  # of anything counted: rounds and ids are whole numbers of 64 bits
+_DECISION = 128  # bytes of a decision while many are made: its row, its columns, its arm as a Python number
 
 
 def check_count(name: str, value: Any, *, cure: str = "") -> int:
-    """Give `value` as an int of at least 1."""
+    """Give `value` as an int of at least 1 and at most 2^62."""
     hint = f"; {cure}" if cure else ""
     try:
         number = operator.index(value)
     except TypeError:
         whole = isinstance(value, float) and value.is_integer()
-        hint = f"; write {name}={int(value)}" if whole else hint
-        raise InputError(f"{name} must be a whole number, got {value!r}{hint}") from None
+        hint = f"; write {name}={shown(int(value))}" if whole else hint
+        raise InputError(f"{name} must be a whole number, got {shown(value)}{hint}") from None
     if isinstance(value, bool) or number < 1:
-        raise InputError(f"{name} must be at least 1, got {value!r}{hint}")
+        raise InputError(f"{name} must be at least 1, got {shown(value)}{hint}")
+    if number > _MOST:
+        raise InputError(f"{name} must be at most 2^62, about {_MOST:.1e}, got {shown(value)}{hint}")
     return number
+
+
+def check_size(size: Any) -> int:
+    """How many decisions one call asks for: a count whose decisions fit into memory."""
+    count = check_count("size", size)
+    check_memory(_DECISION * count, f"ask(size={count})", cure="ask for them in smaller batches")
+    return count
+
+
+def check_posterior(features: Floats) -> None:
+    """Refuse arms whose joint posterior cannot be held: two matrices as large as the features are many."""
+    arms, rank = features.shape
+    cure = "take fewer arms, or a kernel with a longer length scale or a larger tolerance"
+    check_memory(2 * FLOAT * min(arms, rank) ** 2, f"a posterior over {arms:,} arms and {rank:,} features", cure=cure)
 
 
 def check_settings(policy: type, settings: Mapping[str, Any]) -> None:
@@ -58,11 +82,11 @@ def known_settings(policy: type) -> frozenset[str]:
 def check_positive(name: str, value: Any, *, zero: bool = False) -> float:
     """Give `value` as a finite float above 0 (or at least 0)."""
     try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} must be a number, got {value!r}") from None
-    if isinstance(value, (bool, str)) or not math.isfinite(number) or number < 0 or (number == 0 and not zero):
-        raise InputError(f"{name} must be a {'non-negative' if zero else 'positive'} number, got {value!r}")
+        number = as_float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"{name} must be a number, got {shown(value)}") from None
+    if isinstance(value, bool) or not math.isfinite(number) or number < 0 or (number == 0 and not zero):
+        raise InputError(f"{name} must be a {'non-negative' if zero else 'positive'} number, got {shown(value)}")
     return number
 
 
@@ -83,18 +107,22 @@ def read_allowed(arms: ArmSet, allowed: Any) -> Bools:
     """Mask from a mask, from indices or from names."""
     size = len(arms)
     if isinstance(allowed, (str, bytes)) or not hasattr(allowed, "__len__") or np.ndim(allowed) == 0:
-        raise InputError(f"allowed must list arms, got {allowed!r}; use [{allowed!r}] for a single one")
+        raise InputError(f"allowed must list arms, got {shown(allowed)}; use [{shown(allowed)}] for a single one")
+    _refuse_masked("allowed", allowed, InputError, "use a boolean mask, arm indices or arm names without gaps")
     given: Sequence[Any] = list(allowed)
     if given and all(isinstance(item, str) for item in given):
         given = [arms.index(name) for name in given]
-    array = np.asarray(given)
+    try:
+        array = np.asarray(given)
+    except ValueError:  # rows of unequal length
+        array = np.empty((0, 0))
     if array.dtype == np.bool_:
         if array.shape != (size,):
             raise InputError(f"a mask must have one entry an arm, shape ({size},), got {array.shape}")
         mask = array
     else:
         if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-            raise InputError(f"allowed must be a boolean mask, arm indices or arm names, got {allowed!r}")
+            raise InputError(f"allowed must be a boolean mask, arm indices or arm names, got {shown(allowed)}")
         wrong = array[(array < 0) | (array >= size)]
         if len(wrong):
             raise InputError(f"no arm has the index {wrong[0]}; indices run from 0 to {size - 1}")
@@ -106,37 +134,108 @@ def read_allowed(arms: ArmSet, allowed: Any) -> Bools:
 
 
 def check_range(reward_range: Any) -> tuple[float, float]:
-    """Give a reward range as two finite floats, low < high."""
+    """Give a reward range as two floats, low < high, between which rewards can be mapped to [-1, 1] and back.
+
+    Ends beyond 1e150 or less than 1e-150 apart are refused, so that neither the width nor a square of a reward leaves
+    what floats can hold. So are ends that leave fewer than 1,000 floats between them, such as (1e16, 1e16 + 2):
+    rounding would then move a reward by more than a thousandth of the range.
+    """
     try:
-        low, high = (float(value) for value in (() if isinstance(reward_range, str) else reward_range))
-    except (TypeError, ValueError):
-        raise InputError(f"reward_range must be a pair (low, high), got {reward_range!r}") from None
-    if not (np.isfinite(low) and np.isfinite(high) and low < high):
+        pair = () if isinstance(reward_range, (*TEXT, Set, Mapping)) else reward_range
+        low, high = (as_float(value) for value in pair)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"reward_range must be a pair (low, high) of numbers, got {shown(reward_range)}") from None
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise InputError(f"reward_range must be finite with low < high, got ({low:g}, {high:g})")
+    largest = max(abs(low), abs(high))
+    if largest > _EXTREME or high - low < 1.0 / _EXTREME:
+        raise InputError(
+            f"reward_range must lie within {_EXTREME:g} of 0 and be at least {1 / _EXTREME:g} wide, got ({low!r}, "
+            f"{high!r}); express rewards in another unit"
+        )
+    if high - low < _DISTINCT * math.ulp(largest):
+        raise InputError(
+            f"reward_range=({low!r}, {high!r}) is too narrow to tell rewards apart: floats of that size are "
+            f"{math.ulp(largest):g} apart; subtract {low!r} from the rewards and from the range"
+        )
     return low, high
 
 
 def read_ids(ids: Any) -> Ints:
-    """Decision ids as an array."""
-    array = np.asarray(ids)
+    """Decision ids as an array. What is no whole number is an InputError; one beyond int64 was never given out."""
+    if type(ids) is np.ndarray and ids.dtype == np.int64:  # as ask gave them
+        return ids.flatten()
+    _refuse_masked("ids", ids, InputError, "leave out the decisions that are masked")
+    try:
+        array = np.asarray(ids)
+    except (TypeError, ValueError, OverflowError):
+        raise _no_ids(ids) from None
     if array.size == 0:
         return np.empty(0, dtype=np.int64)
-    if array.dtype.kind not in "iu":
-        raise InputError(f"ids must be the whole numbers that ask gave, got {ids!r}")
-    return array.ravel().astype(np.int64)
+    if array.dtype.kind == "i":
+        return array.ravel().astype(np.int64)
+    if array.dtype.kind in "uO":
+        return _exact_ids(array.ravel().tolist(), ids)
+    if array.dtype.kind == "f" and isinstance(ids, (list, tuple)):  # [0, 2**63] becomes floats
+        return _exact_ids(ids, ids)
+    raise _no_ids(ids)
+
+
+def _exact_ids(values: Sequence[Any], ids: Any) -> Ints:
+    """Ids one by one, for numbers that an array of int64 may not hold."""
+    limits = np.iinfo(np.int64)
+    for value in values:
+        if isinstance(value, (bool, np.bool_, np.timedelta64)) or not isinstance(value, (int, np.integer)):
+            raise _no_ids(ids)
+        if not limits.min <= value <= limits.max:
+            raise UnknownDecisionError(f"no decision has the id {shown(int(value))}; pass the ids that ask gave")
+    return np.array([int(value) for value in values], dtype=np.int64)
+
+
+def _no_ids(ids: Any) -> InputError:
+    return InputError(f"ids must be the whole numbers that ask gave, got {shown(ids)}")
 
 
 def read_rewards(rewards: Any) -> Floats:
-    """Rewards as an array of floats; text is refused, None becomes NaN and is refused with the other NaNs."""
+    """Rewards as an array of floats, in their order.
+
+    Numbers of any kind and in any container are fine, True and False among them as 1 and 0. Text, dates, durations and
+    complex numbers are refused even where NumPy would convert them. None and NaN are missing: refused further on.
+    """
+    _refuse_masked("rewards", rewards, RewardError, "forget() the decisions whose reward is missing")
     try:
-        array = np.asarray(rewards, dtype=None if isinstance(rewards, (str, bytes)) else np.float64)
-        if array.dtype.kind != "f":
-            raise ValueError("text")
-        if isinstance(rewards, (list, tuple)) and any(isinstance(value, (str, bytes)) for value in rewards):
-            raise ValueError("text")
-    except (TypeError, ValueError):
-        raise RewardError(f"rewards must be numbers, got {rewards!r}") from None
-    return array.ravel()
+        if isinstance(rewards, (float, int)):  # of a live request; the general way costs twice as much
+            return np.array([float(rewards)])
+        return as_floats(rewards).ravel()
+    except (TypeError, ValueError, OverflowError):
+        raise RewardError(
+            f"rewards must be numbers that fit a float, one per decision, got {_first_wrong(rewards)}; convert them "
+            f"first, or forget() decisions whose reward is missing"
+        ) from None
+
+
+def _first_wrong(rewards: Any) -> str:
+    """The first entry that is no reward, or all that was given where it has no entries to speak of."""
+    listed = isinstance(rewards, (list, tuple)) or (isinstance(rewards, np.ndarray) and rewards.ndim > 0)
+    for place, value in enumerate(rewards if listed else ()):
+        try:
+            as_float(math.nan if value is None else value)
+        except (TypeError, ValueError, OverflowError):
+            return f"{shown(value)} at place {place}"
+    return shown(rewards)
+
+
+def _refuse_masked(name: str, values: Any, kind: type[InputError], cure: str) -> None:
+    """Refuse a masked array, or a list, with an entry that is masked: NumPy would take what lies under the mask."""
+    if isinstance(values, np.ma.MaskedArray):
+        hidden = np.flatnonzero(np.ma.getmaskarray(values)).tolist()
+    elif isinstance(values, (list, tuple)):
+        masked = np.ma.masked
+        hidden = [place for place, value in enumerate(values) if value is masked]
+    else:
+        return
+    if hidden:
+        raise kind(f"{name} has no value at place {hidden[0]}, which is masked; {cure}")
 
 
 def read_change(reader: states.Reader) -> Change:

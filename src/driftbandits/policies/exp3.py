@@ -31,7 +31,9 @@ from driftbandits.linalg import Cholesky
 from driftbandits.policies import state as states
 from driftbandits.policies.base import CommonSettings, Policy
 from driftbandits.policies.checks import check_count, check_positive
+from driftbandits.policies.guard import guarded
 from driftbandits.policies.pending import Feedback, Row
+from driftbandits.policies.plausible import FARTHEST, ROUNDING, check_whole
 from driftbandits.types import Floats
 
 _DESIGN_REGULARISER = 1e-9  # beside points of mean square r: only there to keep the solver's matrix regular
@@ -117,24 +119,28 @@ class LinearExp3(Policy):
         return self._period if self._phase_length else self._restart
 
     @property
+    @guarded
     def design(self) -> Floats:
         """The law of exploration pi, shape (N,)."""
         self._begin_once()
         return self._design.copy()
 
     @property
+    @guarded
     def design_leverage(self) -> float:
         """g, the largest leverage of an arm under the design: the dimension at the optimum."""
         self._begin_once()
         return self._leverage
 
     @property
+    @guarded
     def rate(self) -> float:
         """Learning rate eta."""
         self._begin_once()
         return self._rate
 
     @property
+    @guarded
     def exploration(self) -> float:
         """Share gamma of the design in every law."""
         self._begin_once()
@@ -304,19 +310,39 @@ class LinearExp3(Policy):
         size = len(self.arms)
         self._prepare(state.integer("horizon", low=self._phase_length, high=self._phase_length))
         self._explore(state.law("design", size), state.number("leverage"), state.number("dimension"))
+        self._check_design()
         self._tune(state.integer("period", low=1))
+        states.check(self._restart is None or self._restart == self._period, "period")
         self._new_block()
-        self._number = state.integer("number")
-        self._block_start = state.integer("block_start", high=self.rounds)
-        self._position = state.integer("position", high=self._period)
+        self._number = state.integer("number", high=FARTHEST)
+        self._block_start = state.integer("block_start", low=self._phase_start, high=self.rounds)
+        self._position = state.integer("position", high=min(self._period, self.rounds - self._block_start))
         self._losses = state.array("losses", np.float64, (size,))
-        self._told = state.integer("told")
+        self._told = state.integer("told", high=self._position)
+        self._import_open(state)
+        # no estimate of a round is larger than 1 / eta, see above
+        largest = max(1.0 / self._rate if self._rate > 0.0 else 0.0, self._leverage)
+        states.check(bool((np.abs(self._losses) <= 2.0 * self._told * largest).all()), "losses")
+
+    def _check_design(self) -> None:
+        """Refuse measures that no design has; the mean leverage is the rank, less what a regulariser takes of it."""
+        rank = self._basis.shape[1]
+        slack = ROUNDING * max(rank, 1)
+        fine = self._leverage >= self._dimension - slack and self._dimension <= rank + slack
+        states.check(fine and (self._dimension > 0.0 if rank else self._leverage == 0.0), "leverages of the design")
+
+    def _import_open(self, state: states.Reader) -> None:
+        size = len(self.arms)
         open_laws = state.reader("open")
         numbers = open_laws.array("numbers", np.int64, (None,))
         counts = open_laws.array("counts", np.int64, numbers.shape)
         laws = open_laws.array("laws", np.float64, (len(numbers), size))
         if (counts < 1).any() or (laws < 0).any() or (np.abs(laws.sum(axis=1) - 1.0) > 1e-9).any():
             raise StateError("state.engine.open has counts below 1 or laws that are not probabilities")
+        check_whole(counts, self._position - self._told, "decisions without a reward")
+        states.check(bool((np.diff(numbers) > 0).all() and (numbers <= self._number).all()), "numbers of open laws")
+        explored = (1.0 - ROUNDING) * self._exploration * self._design
+        states.check(bool((laws >= explored - 1e-12).all()), "exploration of open laws")
         self._open = {
             int(number): _OpenLaw(law, int(count)) for number, count, law in zip(numbers, counts, laws, strict=True)
         }

@@ -16,9 +16,11 @@ from driftbandits.design import information_gain
 from driftbandits.errors import InputError
 from driftbandits.policies import state as states
 from driftbandits.policies.base import CommonSettings
-from driftbandits.policies.checks import check_positive
+from driftbandits.policies.checks import check_positive, check_posterior
+from driftbandits.policies.guard import guarded
 from driftbandits.policies.optimistic import Optimism, OptimisticPolicy
 from driftbandits.policies.pending import Row
+from driftbandits.policies.plausible import check_whole
 from driftbandits.policies.posterior import ArmPosterior
 from driftbandits.types import Floats
 
@@ -79,6 +81,7 @@ class GPUCB(OptimisticPolicy):
         **common: Unpack[CommonSettings],
     ) -> None:
         super().__init__(arms, **common)
+        check_posterior(arms.points if self._linear else arms.features)
         self.ridge = check_positive("ridge", ridge)
         self.scale = check_positive("scale", scale, zero=True)
         self.noise = None if noise is None else check_positive("noise", noise, zero=True)
@@ -123,6 +126,7 @@ class GPUCB(OptimisticPolicy):
         return Optimism(value=float(self._posterior.mean[arm]) + width, width=width)
 
     @property
+    @guarded
     def information_gain(self) -> float:
         """Realised information gain of the data now in use, 1/2 log det(I + K n / lambda) (half convention)."""
         self._begin_once()
@@ -148,6 +152,7 @@ class GPUCB(OptimisticPolicy):
     def _import(self, state: states.Reader) -> None:
         self._posterior = self._new_posterior()
         self._posterior.load(state.reader("posterior"))
+        check_whole(self._posterior.weights, self.rounds, "number of rewards")
 
     def _gain_at(self, horizon: int) -> float:
         """Largest information gain of `horizon` rounds (half convention), for the sizes."""

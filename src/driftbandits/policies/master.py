@@ -29,12 +29,15 @@ from driftbandits.policies import state as states
 from driftbandits.policies.base import CommonSettings, Policy
 from driftbandits.policies.checks import check_count, check_positive
 from driftbandits.policies.gpucb import GPUCB, confidence_factor
+from driftbandits.policies.guard import guarded
 from driftbandits.policies.optimistic import OptimisticPolicy
 from driftbandits.policies.pending import Feedback, Row
+from driftbandits.policies.plausible import FARTHEST, ROUNDING
 from driftbandits.schedule import Replay, build_schedule, read_replay, replay_probability
 from driftbandits.seeding import generator_from_state, generator_state, stream
 from driftbandits.types import Bools, Change, Floats, Ints
 
+_ENORMOUS = 1e150  # beyond all beliefs; squares are still finite
 PRACTICAL_BASE: dict[str, Any] = {"beta": 1.0, "ridge": 0.05}  # optimism about unseen arms reaches the largest reward
 
 
@@ -171,12 +174,14 @@ class Master(Policy):
         self._alarms = [0, 0]
 
     @property
+    @guarded
     def order(self) -> int:
         """Order n of the present block, which has length * 2^n rounds."""
         self._begin_once()
         return self._schedule.block
 
     @property
+    @guarded
     def alarms(self) -> tuple[int, int]:
         """How often Test 1 and Test 2 have fired."""
         return self._alarms[0], self._alarms[1]
@@ -290,9 +295,8 @@ class Master(Policy):
             # Test 1 needs a bound on the best of all arms; under a mask the arm played need not be it
             self._lowest = min(self._lowest, max(float(policy._index().max()), -1.0))
             waiting[first + position] = (policy.rounds + position, value, belief.width)
-        if len(waiting) > self._pending.limit:
-            for ident in list(waiting)[: len(waiting) - self._pending.limit]:
-                del waiting[ident]
+        while len(waiting) > self._pending.limit:
+            del waiting[next(iter(waiting))]
         nested.follow(policy, arms, counted)
         self._position += len(arms)
 
@@ -456,37 +460,58 @@ class Master(Policy):
     def _import(self, state: states.Reader) -> None:
         self._prepare(state.integer("horizon", low=self._phase_length, high=self._phase_length), state.number("g1"))
         self._coins = generator_from_state(state.raw("coins"))
-        self._epoch = state.integer("epoch")
-        self._serial = state.integer("serial")
+        states.check(self._g1 >= 1.0 if self.tests == "theory" else self._g1 == 0.0, "g1")
+        self._epoch = state.integer("epoch", high=FARTHEST)
+        self._serial = state.integer("serial", high=FARTHEST)
         alarms = state.raw("alarms")
         if not (isinstance(alarms, (list, tuple)) and len(alarms) == 2 and all(isinstance(n, int) for n in alarms)):
             raise StateError(f"state.engine.alarms must be two whole numbers, got {alarms!r}")
+        states.check(all(0 <= number <= FARTHEST for number in alarms), "number of alarms")
         self._alarms = [int(number) for number in alarms]
-        order = state.integer("order", high=62)
-        rows = state.array("replays", np.int64, (None, 3)).tolist()
-        self._schedule = build_schedule(order, [read_replay(row, order) for row in rows])
-        if not any(item.index == order for item in self._schedule.replays):
-            raise StateError("state.engine.replays lacks the whole block")
-        self._block_start = state.integer("block_start", high=self.rounds)
-        self._stretch = state.integer("stretch", high=len(self._schedule) - 1)
-        self._measure()
-        self._position = state.integer("position", high=self._stretch_length)
+        order = self._import_schedule(state)
         self._lowest = state.number("lowest")
+        states.check(abs(self._lowest) <= 1.0, "lowest value")
+        self._told = state.integer("told", high=self.rounds - self._block_start)
         self._gap = state.number("gap")
-        self._told = state.integer("told")
+        states.check(-_ENORMOUS <= self._gap <= 2.0 * self._told + ROUNDING * (1.0 + self._told), "gap")
         self._open = [self._read_interval(item, order) for item in state.readers("open")]
+        slot = int(self._schedule.edges[self._stretch])
+        meant = [replay for replay in self._schedule.replays if replay.start <= slot < replay.stop]
+        states.check(sorted(item.replay for item in self._open) == meant, "intervals that have not ended")
         instances = [self._read_instance(item, order) for item in state.readers("instances")]
         self._instances = {item.order: item for item in instances}
+        states.check(len({item.serial for item in instances}) == len(self._instances) == len(instances), "instances")
         active = int(self._schedule.indices[self._stretch])
         if active not in self._instances:
             raise StateError(f"state.engine.instances lacks the active one, of order {active}")
         self._active = self._instances[active]
 
+    def _import_schedule(self, state: states.Reader) -> int:
+        """The schedule and the place in it, which follows from the rounds; gives the order of the block."""
+        order = state.integer("order", high=62)
+        rows = state.array("replays", np.int64, (None, 3)).tolist()
+        replays = [read_replay(row, order) for row in rows]
+        if not any(replay.index == order for replay in replays):
+            raise StateError("state.engine.replays lacks the whole block")
+        states.check(len(set(replays)) == len(replays), "replays, of which one is there twice,")
+        self._schedule = build_schedule(order, replays)
+        shorter = self.length * (2**order - 1)  # the blocks before
+        self._block_start = state.integer("block_start", low=self._phase_start + shorter, high=self.rounds)
+        self._stretch = state.integer("stretch", high=len(self._schedule) - 1)
+        self._measure()
+        self._position = state.integer("position", high=self._stretch_length)
+        played = int(self._schedule.edges[self._stretch]) * self.length + self._position
+        states.check(played == self.rounds - self._block_start, "place in the block")
+        return order
+
     def _read_interval(self, state: states.Reader, highest: int) -> _Interval:
-        order, start = state.integer("order", high=highest), state.integer("start")
+        order, start = state.integer("order", high=highest), state.integer("start", high=2**highest)
         replay = read_replay([start, start + 2**order, order], highest)
-        first_round = state.integer("first_round", low=self._block_start, high=self.rounds)
-        return _Interval(replay, first_round, state.number("total"), state.integer("told"))
+        first = self._block_start + start * self.length
+        first_round = state.integer("first_round", low=first, high=min(first, self.rounds))
+        told, total = state.integer("told", high=self.rounds - first_round), state.number("total")
+        states.check(abs(total) <= (1.0 + ROUNDING) * told, "rewards of an interval")
+        return _Interval(replay, first_round, total, told)
 
     def _read_instance(self, state: states.Reader, highest: int) -> _Instance:
         order = state.integer("order", high=highest)
@@ -495,8 +520,19 @@ class Master(Policy):
         ids = state.array("ids", np.int64, (None,))
         own_rounds = state.array("own_rounds", np.int64, ids.shape).tolist()
         beliefs = state.array("beliefs", np.float64, (len(ids), 2)).tolist()
+        first = next((item.first_round for item in self._open if item.replay.index == order), self.rounds)
+        states.check(policy.rounds <= self.rounds - first, "rounds of an instance")
+        _check_waiting(ids, first, self.rounds)
+        _check_waiting(np.array(own_rounds, dtype=np.int64), 0, policy.rounds)
+        states.check(all(abs(value) <= 1.0 and 0.0 <= width <= _ENORMOUS for value, width in beliefs), "beliefs")
         waiting = {
             ident: (own, value, width)
             for ident, own, (value, width) in zip(ids.tolist(), own_rounds, beliefs, strict=True)
         }
         return _Instance(state.integer("serial", high=self._serial), order, policy, waiting)
+
+
+def _check_waiting(rounds: Ints, first: int, now: int) -> None:
+    """Refuse rounds of rewards to come that are not in their order, or not from `first` to before `now`."""
+    inside = (np.diff(rounds) > 0).all() and ((rounds >= first) & (rounds < now)).all()
+    states.check(bool(inside), "rounds of rewards to come")

@@ -8,10 +8,13 @@ from typing import Any, ClassVar, Self
 from driftbandits.arms import ArmSet
 from driftbandits.neural.model import INFINITE, Rate, Width
 from driftbandits.neural.network import Network
+from driftbandits.policies import state as states
 from driftbandits.policies.constants import Constants, Variant
 from driftbandits.policies.features import NetworkFeatures
+from driftbandits.policies.guard import guarded
 from driftbandits.policies.network import check_flag, check_rate, network_model
 from driftbandits.policies.paper import PaperBlockPolicy
+from driftbandits.policies.plausible import check_sums, check_whole
 
 _OF_THE_NETWORK = (
     "width",
@@ -67,12 +70,14 @@ class NeuralBlockPolicy(PaperBlockPolicy):
         return NetworkFeatures(self._model, trains=self.train and self._model.width != INFINITE)
 
     @property
+    @guarded
     def network(self) -> Network:
         """The network whose features are in use: trained when the present block began, or as it was drawn."""
         self._begin_once()
         return self._model.start if self._source.trained is None else self._source.trained
 
     @property
+    @guarded
     def trainings(self) -> int:
         """How often the network was trained since the last start (a horizon that doubles is a new start)."""
         self._begin_once()
@@ -90,6 +95,12 @@ class NeuralBlockPolicy(PaperBlockPolicy):
     @classmethod
     def _read_settings(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
         return {**settings, **super()._read_settings(settings)}
+
+    def _reassemble(self, source: states.Reader, levels: states.Reader) -> None:
+        super()._reassemble(source, levels)
+        seen = self._source.seen
+        check_whole(seen.counts, self.rounds, "number of rewards")
+        check_sums(seen.counts, seen.sums, "sums of rewards", largest=1.0 / self._scale)
 
 
 class OPNN(NeuralBlockPolicy):

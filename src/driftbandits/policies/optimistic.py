@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from driftbandits.errors import LawError
 from driftbandits.policies.base import Policy
 from driftbandits.policies.pending import Feedback, Row
 from driftbandits.types import Bools, Floats, Ints
@@ -39,7 +42,7 @@ class OptimisticPolicy(Policy):
         """Optimistic value and width of `arm` now; MASTER's tests are built on it."""
 
     def _law(self) -> Floats:
-        return _uniform_over(self._index())
+        return self._uniform_over(self._index())
 
     @abstractmethod
     def _learn_one(self, row: Row, reward: float) -> None:
@@ -55,7 +58,7 @@ class OptimisticPolicy(Policy):
     def _law_within(self, mask: Bools) -> tuple[Floats, bool]:
         """The best allowed arm, not a renormalised law: the best of all may be forbidden."""
         index = self._index()
-        return _uniform_over(np.where(mask, index, -np.inf)), not mask[_best(index)].all()
+        return self._uniform_over(np.where(mask, index, -np.inf)), not mask[self._best(index)].all()
 
     def _pick(self, law: Floats, count: int) -> Ints:
         """As the base draws, without the cumulative sums: a law that is uniform over a few arms."""
@@ -63,26 +66,34 @@ class OptimisticPolicy(Policy):
         uniforms = self._draws.random(count)
         return np.asarray(best[np.minimum((uniforms * len(best)).astype(np.int64), len(best) - 1)])
 
-    def _choose_one(self) -> tuple[int, float]:
-        """The same draw without building the law, for a single round."""
-        if type(self)._law is not OptimisticPolicy._law:  # a subclass has a law of its own, forced exploration say
-            return super()._choose_one()
-        best = _best(self._index())
+    def _weigh(self) -> npt.NDArray[Any]:
+        """The best arms are all there is to draw from; a law is built only where a subclass has one of its own."""
+        if type(self)._law is not OptimisticPolicy._law:  # forced exploration, say
+            return super()._weigh()
+        return self._best(self._index())
+
+    def _choose_one(self, weighed: npt.NDArray[Any]) -> tuple[int, float]:
+        """The same draw as from the law."""
+        if weighed.dtype != np.bool_:
+            return super()._choose_one(weighed)
         uniform = self._draws.random()
-        ties = int(np.count_nonzero(best))
+        ties = int(np.count_nonzero(weighed))
         if ties == 1:
-            return int(best.argmax()), 1.0
-        return int(np.flatnonzero(best)[min(int(uniform * ties), ties - 1)]), 1.0 / ties
+            return int(weighed.argmax()), 1.0
+        return int(np.flatnonzero(weighed)[min(int(uniform * ties), ties - 1)]), 1.0 / ties
 
+    def _uniform_over(self, index: Floats) -> Floats:
+        best = self._best(index)
+        return np.asarray(best / np.count_nonzero(best))
 
-def _best(index: Floats) -> Bools:
-    """The maximisers; what differs by rounding only is a tie."""
-    top = index.item(index.argmax())
-    if not math.isfinite(top):
+    def _best(self, index: Floats) -> Bools:
+        """The maximisers; what differs by rounding only is a tie."""
+        top = index.item(index.argmax())  # NaN, if there is one
+        if math.isfinite(top):
+            return np.asarray(index >= top - _TIE * max(1.0, abs(top)))
+        if math.isnan(top):
+            raise LawError(
+                f"{type(self).__name__} expects nan of arm {int(index.argmax())} in round {self.rounds}, so it has no "
+                f"law; nothing was decided"
+            )
         return np.asarray(index == top)
-    return np.asarray(index >= top - _TIE * max(1.0, abs(top)))
-
-
-def _uniform_over(index: Floats) -> Floats:
-    best = _best(index)
-    return np.asarray(best / np.count_nonzero(best))

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from driftbandits.errors import UnknownDecisionError
-from driftbandits.types import Floats, Ints
+from driftbandits.errors import InputError, UnknownDecisionError
+from driftbandits.types import Decision, Decisions, Floats, Ints
 
+_PIECE = 64  # rows looked at together for one that is open
+OTHER_DECISION = (
+    "decision {id} was not made with this arm, probability and law: this id now belongs to another decision; was the "
+    "policy restored from an older state? drop what was decided after that state was saved"
+)
 ROW = np.dtype([("id", "<i8"), ("arm", "<i8"), ("law", "<i8"), ("tag", "<i8"), ("probability", "<f8")])
 
 
@@ -61,12 +66,36 @@ class Feedback:
         )
 
 
+def read_decisions(given: Any) -> Decisions | None:
+    """Decisions that `ask` gave, one or several, as columns; None for anything else, which may be ids."""
+    if isinstance(given, Decisions):
+        return given
+    several = [given] if isinstance(given, Decision) else given
+    if not isinstance(several, (list, tuple)) or not several or not isinstance(several[0], Decision):
+        return None
+    wrong = [item for item in several if not isinstance(item, Decision)]
+    if wrong:
+        raise InputError(f"give decisions or ids, not both: {wrong[0]!r} is not a Decision")
+    return Decisions(
+        ids=np.array([decision.id for decision in several], dtype=np.int64),
+        arms=np.array([decision.arm for decision in several], dtype=np.int64),
+        probabilities=np.array([decision.probability for decision in several], dtype=np.float64),
+        laws=np.array([decision.law for decision in several], dtype=np.int64),
+    )
+
+
 class Pending:
     """A table of open decisions, sorted by id, that costs memory only for what is open.
 
     Rows are appended at the end (ids only grow), found by bisection and struck out by marking; the table is packed
     when half of it is struck out. Beyond `limit` open decisions the oldest are dropped. The latest single decision
     waits outside the table: in a plain loop of ask and tell, the table is never touched.
+
+    >>> pending = Pending(limit=2)
+    >>> for number in range(3):
+    ...     pending.push(Row(id=number, arm=7, law=0, tag=0, probability=1.0))
+    >>> pending.oldest(), len(pending), pending.dropped
+    (1, 2, 1)
     """
 
     def __init__(self, limit: int) -> None:
@@ -75,6 +104,7 @@ class Pending:
         self._rows: npt.NDArray[np.void] = np.empty(64, dtype=ROW)
         self._open = np.zeros(64, dtype=np.bool_)
         self._size = 0
+        self._head = 0  # every row before this one is struck out, so that the oldest is found without a search
         self._count = 0
         self._last: Row | None = None
 
@@ -84,33 +114,36 @@ class Pending:
     def oldest(self) -> int | None:
         """Id of the oldest open decision."""
         if self._count:
-            return int(self._rows["id"][: self._size][int(self._open[: self._size].argmax())])
+            self._head += int(self._open[self._head : self._size].argmax())
+            return int(self._rows["id"][self._head])
         return None if self._last is None else self._last.id
 
     def push(self, row: Row) -> None:
         """Append one decision."""
         if self._last is not None:
-            self._flush()
+            self.gather()
         self._last = row
         if self._count >= self.limit:
-            self._flush()
+            self.gather()
 
-    def pop_last(self, ident: int) -> Row | None:
-        """Strike out the latest decision and give it, if it is the one with this id and came by `push`."""
-        row = self._last
-        if row is None or row.id != ident:
-            return None
+    @property
+    def last(self) -> Row | None:
+        """The latest decision, if it came by `push` and is open."""
+        return self._last
+
+    def pop_last(self) -> None:
+        """Strike out the latest decision, which came by `push`."""
         self._last = None
-        return row
 
-    def _flush(self) -> None:
+    def gather(self) -> None:
+        """Put the latest decision into the table with the others; needed before `find`."""
         if self._last is not None:
             row, self._last = self._last, None
             self.add(np.array([row.id]), np.array([row.arm]), np.array([row.probability]), row.law, row.tag)
 
     def add(self, ids: Ints, arms: Ints, probabilities: Floats, law: int, tag: int) -> None:
         """Append decisions drawn from one law in one stretch."""
-        self._flush()
+        self.gather()
         start, stop = self._room(len(ids))
         rows = self._rows[start:stop]
         rows["id"], rows["arm"], rows["probability"] = ids, arms, probabilities
@@ -118,13 +151,23 @@ class Pending:
         self._open[start:stop] = True
         self._count += len(ids)
         if self._count > self.limit:
-            oldest = np.flatnonzero(self._open[: self._size])[: self._count - self.limit]
-            self.dropped += len(oldest)
-            self._strike(oldest)
+            self._drop(self._count - self.limit)
+
+    def _drop(self, count: int) -> None:
+        """Strike out the `count` oldest: looked for from the head, in pieces, so that the whole table is not read."""
+        found: list[Ints] = []
+        at, left = self._head, count
+        while left:
+            piece = np.flatnonzero(self._open[at : at + max(left, _PIECE)])[:left] + at
+            found.append(piece)
+            at, left = at + max(left, _PIECE), left - len(piece)
+        oldest = np.concatenate(found)
+        self.dropped += count
+        self._head = int(oldest[-1]) + 1
+        self._strike(oldest)
 
     def find(self, ids: Ints, *, asked: int) -> Ints:
-        """Positions of `ids` in the table; an error naming the first id that is not open."""
-        self._flush()
+        """Positions of `ids` in the table; an error naming the first id that is not open. `gather` before."""
         known = self._rows["id"][: self._size]
         where = np.searchsorted(known, ids)
         inside = np.minimum(where, max(self._size - 1, 0))
@@ -144,6 +187,14 @@ class Pending:
         note = f" (or dropped by pending_limit={self.limit})" if self.dropped else ""
         return f"decision {wrong} is already told or forgotten{note}; each reward can be told once"
 
+    def compare(self, where: Ints, given: Decisions) -> None:
+        """Refuse decisions that are not those open under their ids."""
+        rows = self._rows[where]
+        same = (rows["arm"] == given.arms) & (rows["law"] == given.laws) & (rows["probability"] == given.probabilities)
+        if not same.all():
+            wrong = int(np.argmin(same))
+            raise UnknownDecisionError(OTHER_DECISION.format(id=given.ids[wrong]))
+
     def take(self, where: Ints) -> npt.NDArray[np.void]:
         """Strike out the rows at `where` and give them."""
         rows = self._rows[where]
@@ -152,8 +203,8 @@ class Pending:
 
     def rows(self) -> npt.NDArray[np.void]:
         """Copy of the open rows, oldest first."""
-        self._flush()
-        return self._rows[: self._size][self._open[: self._size]].copy()
+        table = self._rows[: self._size][self._open[: self._size]]
+        return table if self._last is None else np.append(table, np.array([self._last], dtype=ROW))
 
     def load(self, rows: npt.NDArray[np.void], dropped: int) -> None:
         """Replace the table."""
@@ -168,7 +219,7 @@ class Pending:
         self._open[where] = False
         self._count -= len(where)
         if self._count == 0:
-            self._size = 0
+            self._size = self._head = 0
         elif self._count < self._size // 2:
             self._pack()
 
@@ -176,7 +227,7 @@ class Pending:
         kept = self._rows[: self._size][self._open[: self._size]].copy()
         self._rows[: len(kept)] = kept
         self._open[: len(kept)] = True
-        self._size = len(kept)
+        self._size, self._head = len(kept), 0
 
     def _room(self, count: int) -> tuple[int, int]:
         start, stop = self._size, self._size + count

@@ -1,22 +1,26 @@
-"""Saved state: JSON values and arrays, nothing else. Read with checks, written to the side and renamed."""
+"""Saved state: JSON values and arrays, nothing else. Read with checks, written whole or not at all."""
 
 from __future__ import annotations
 
-import io
-import json
+import math
 import os
-import zipfile
-from collections.abc import Iterator, Mapping
+import stat
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from driftbandits import files
 from driftbandits.errors import StateError
+from driftbandits.policies import archive
+from driftbandits.showing import label, shown
+from driftbandits.version import __version__
 
-FORMAT = 1
-_MARK = "@array"
+FORMAT = 2
+LIMIT = 2**30  # bytes of memory that a state read from a file may take
+_LARGEST = 2**63 - 1
 
 
 class Reader:
@@ -31,6 +35,10 @@ class Reader:
         self._values = values
         self._place = place
 
+    def has(self, name: str) -> bool:
+        """Whether there is a value called `name`."""
+        return name in self._values
+
     def raw(self, name: str) -> Any:
         """Value as it stands."""
         if name not in self._values:
@@ -38,14 +46,13 @@ class Reader:
         return self._values[name]
 
     def _wrong(self, name: str, wanted: str) -> StateError:
-        text = repr(self._values[name])
-        return StateError(f"{self._place}.{name} must be {wanted}, got {text if len(text) < 60 else text[:57] + '...'}")
+        return StateError(f"{self._place}.{name} must be {wanted}, got {shown(self._values[name])}")
 
     def integer(self, name: str, *, low: int = 0, high: int | None = None) -> int:
-        """Whole number in [low, high]."""
+        """Whole number in [low, high], and of 64 bits at most."""
         value = self.raw(name)
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-            raise self._wrong(name, "a whole number")
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not -_LARGEST <= value <= _LARGEST:
+            raise self._wrong(name, "a whole number of 64 bits")
         if value < low or (high is not None and value > high):
             raise self._wrong(name, f"at least {low}" + ("" if high is None else f" and at most {high}"))
         return int(value)
@@ -53,9 +60,15 @@ class Reader:
     def number(self, name: str) -> float:
         """Finite number."""
         value = self.raw(name)
-        if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not np.isfinite(value):
+        if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
             raise self._wrong(name, "a finite number")
-        return float(value)
+        try:
+            number = float(value)
+        except OverflowError:  # a whole number beyond all floats
+            number = math.inf
+        if not math.isfinite(number):
+            raise self._wrong(name, "a finite number")
+        return number
 
     def flag(self, name: str) -> bool:
         """True or False."""
@@ -86,7 +99,7 @@ class Reader:
     def array(self, name: str, dtype: Any, shape: tuple[int | None, ...]) -> npt.NDArray[Any]:
         """Array of this type and shape (None: any length), finite if of floats; a copy."""
         value = self.raw(name)
-        if not isinstance(value, np.ndarray) or value.dtype != np.dtype(dtype):
+        if type(value) is not np.ndarray or value.dtype != np.dtype(dtype):  # nor a masked array, or a matrix
             raise self._wrong(name, f"an array of {np.dtype(dtype)}")
         if value.ndim != len(shape) or any(s is not None and s != v for s, v in zip(shape, value.shape, strict=True)):
             raise StateError(f"{self._place}.{name} must have shape {shape}, got {value.shape}")
@@ -102,60 +115,72 @@ class Reader:
         return value
 
 
-def write(path: str | os.PathLike[str], state: Mapping[str, Any]) -> None:
-    """Write a state to one file (a zip of state.json and .npy arrays), whole or not at all."""
-    target = Path(path)
-    arrays: list[npt.NDArray[Any]] = []
-    text = json.dumps(_strip(state, arrays))
-    beside = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        with beside.open("wb") as raw:
-            with zipfile.ZipFile(raw, "w", compression=zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-                archive.writestr("state.json", text)
-                for number, array in enumerate(arrays):
-                    buffer = io.BytesIO()
-                    np.lib.format.write_array(buffer, np.ascontiguousarray(array), allow_pickle=False)
-                    archive.writestr(f"{number}.npy", buffer.getvalue())
-            raw.flush()
-            os.fsync(raw.fileno())
-        beside.replace(target)
-    finally:
-        beside.unlink(missing_ok=True)
+def check_format(reader: Reader) -> None:
+    """Refuse a state of another format, naming both formats and both versions of the library."""
+    number = reader.integer("format")
+    if number == FORMAT:
+        reader.text("library")
+        return
+    writer = f"driftbandits {label(reader.text('library'))}" if reader.has("library") else "an unknown driftbandits"
+    raise StateError(
+        f"state has format {number}, written by {writer}; this is driftbandits {__version__}, which reads format "
+        f"{FORMAT}; load it with the version that wrote it"
+    )
 
 
-def read(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read a state written by `write`; a damaged file is a StateError."""
+def write(
+    path: str | os.PathLike[str],
+    state: Mapping[str, Any],
+    *,
+    check: Callable[[dict[str, Any]], object] | None = None,
+) -> None:
+    """Write a state to one file (a zip of state.json and .npy arrays), whole or not at all.
+
+    The file is read back before it takes the name. `check` is given what was read and may refuse it by a StateError;
+    then, as after any other error, the file that was there stays.
+    """
+
+    def verify(side: Path) -> None:
+        try:
+            found = read(side, limit=None)
+            if check is not None:
+                check(found)
+        except StateError as error:
+            raise StateError(f"{os.fspath(path)} was not written, for the state does not load: {error}") from error
+
+    files.write_whole(path, archive.pack(state), check=verify)
+
+
+def read(path: str | os.PathLike[str], *, limit: int | None = LIMIT) -> dict[str, Any]:
+    """Read a state written by `write`; a file that is damaged, or was never a state, is a StateError.
+
+    A small file can claim to hold gigabytes: one whose state would take more than `limit` bytes of memory is refused
+    before that much is read (None: no limit). A file that is missing or may not be read is the usual OSError.
+    """
+    name = os.fspath(path)
+    bound = math.inf if limit is None else limit
     try:
-        with zipfile.ZipFile(path) as archive:
-            text = json.loads(archive.read("state.json"))
-            state = _restore(text, archive)
-    except (zipfile.BadZipFile, KeyError, ValueError, EOFError) as error:
-        raise StateError(f"{os.fspath(path)} is not a saved policy, or is damaged: {error}") from error
+        state = archive.unpack(_content(Path(path), bound), limit=bound, look=_check_text)
+    except StateError as error:
+        raise StateError(f"{name}: {error}") from error
     if not isinstance(state, dict):
-        raise StateError(f"{os.fspath(path)} is not a saved policy")
+        raise StateError(f"{name} is not a saved policy")
     return state
 
 
-def _strip(value: Any, arrays: list[npt.NDArray[Any]]) -> Any:
-    """Replace arrays by references, so that the rest is JSON."""
-    if isinstance(value, np.ndarray):
-        arrays.append(value)
-        return {_MARK: len(arrays) - 1}
-    if isinstance(value, Mapping):
-        return {str(key): _strip(item, arrays) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_strip(item, arrays) for item in value]
-    return value
+def _content(path: Path, limit: float) -> bytes:
+    status = path.stat()
+    if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):  # reading a pipe may never end
+        raise StateError("this is not a file")
+    if stat.S_ISREG(status.st_mode):
+        archive.check_size(status.st_size, limit)
+    return path.read_bytes()
 
 
-def _restore(value: Any, archive: zipfile.ZipFile) -> Any:
-    if isinstance(value, dict) and set(value) == {_MARK}:
-        return np.lib.format.read_array(io.BytesIO(archive.read(f"{value[_MARK]}.npy")), allow_pickle=False)
-    if isinstance(value, dict):
-        return {key: _restore(item, archive) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_restore(item, archive) for item in value]
-    return value
+def _check_text(values: Any) -> None:
+    """Refuse a file of another format before its arrays are looked at, which may be laid out in another way."""
+    if isinstance(values, dict) and values.get("format", FORMAT) != FORMAT:
+        check_format(Reader(values))
 
 
 def check(fine: bool, what: str) -> None:

@@ -35,7 +35,9 @@ from driftbandits.policies import state as states
 from driftbandits.policies.checks import check_positive
 from driftbandits.policies.forgetting import Forgetting
 from driftbandits.policies.gpucb import confidence_factor
+from driftbandits.policies.guard import guarded
 from driftbandits.policies.optimistic import Optimism
+from driftbandits.policies.plausible import ROUNDING, check_sums
 from driftbandits.types import Floats, Ints
 
 _solve_lower = scipy.linalg.blas.dtrsm
@@ -244,8 +246,9 @@ class WeightedGPUCB(Forgetting):
 
     def _from_anchor(self) -> _Beliefs:
         if self._anchor is None:
-            self._anchor = _Anchor(self._features, self._weights, clock=self._clock, eta=self._eta, ridge=self.ridge)
-            self._added[:] = 0.0
+            anchor = _Anchor(self._features, self._weights, clock=self._clock, eta=self._eta, ridge=self.ridge)
+            self._added[:] = 0.0  # before there is an anchor: without one nobody reads it
+            self._anchor = anchor
         return self._anchor.beliefs(self._added, self._clock)
 
     def _factored(self) -> _Beliefs:
@@ -300,6 +303,7 @@ class WeightedGPUCB(Forgetting):
         return self._believe().mean
 
     @property
+    @guarded
     def information_gain(self) -> float:
         """Information gain of the squared weights (half convention)."""
         self._begin_once()
@@ -318,9 +322,16 @@ class WeightedGPUCB(Forgetting):
     def _import(self, state: states.Reader) -> None:
         self._prepare()
         self._eta = state.number("eta")
+        given = self._size
+        states.check(0.0 < self._eta <= 1.0 and (given is None or self._eta == given), "discount")
         self._set_weights(state.array("weights", np.float64, (3, len(self.arms))))
-        self._first = state.integer("first", high=self.rounds)
-        self._clock = state.integer("clock", high=self.rounds)
+        self._first = state.integer("first", low=self._phase_start, high=self.rounds)
+        self._clock = state.integer("clock", low=max(self._first, self.rounds - 1), high=self.rounds)
+        weights, squared, sums = self._weights
+        check_sums(weights, squared, "squared weights")
+        check_sums(weights, sums, "sums of rewards")
+        most = (1.0 + ROUNDING) * (self.rounds - self._first)
+        states.check(bool((squared >= 0.0).all()) and float(weights.sum()) <= most, "weights")
 
 
 class DiscountedLinUCB(WeightedGPUCB):

@@ -54,7 +54,7 @@ def simulate(
     start = policy.rounds
     stop = world.horizon if rounds is None else start + check_count("rounds", rounds)
     _check_match(policy, world, start, stop)
-    changes_before = len(policy.changes)
+    changes_before = policy.changes_found
     begun = time.perf_counter()
     batches: list[Decisions] = []
     rewards: list[Floats] = []
@@ -75,6 +75,7 @@ def simulate(
         if progress is not None:
             progress(len(batch))
     arms = np.concatenate([batch.arms for batch in batches])
+    found = policy.changes_found - changes_before
     return Trace(
         start=start,
         arm=arms.astype(np.int32),
@@ -82,7 +83,7 @@ def simulate(
         regret=world.best(start, len(arms)) - world.means_of(start, arms),
         probability=np.concatenate([batch.probabilities for batch in batches]),
         law=np.concatenate([batch.laws for batch in batches]),
-        changes=policy.changes[changes_before:],
+        changes=policy.changes[-found:] if found else (),
         seconds=time.perf_counter() - begun,
         policy=repr(policy),
         world=repr(world),

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from driftbandits import files
 from driftbandits.errors import InputError, MissingExtraError
 from driftbandits.types import Change, Floats, Ints
 
-_COLUMNS = ("arm", "reward", "regret", "probability", "law")
-_FORMAT = 1
+_COLUMNS = {"arm": np.int32, "reward": np.float64, "regret": np.float64, "probability": np.float64, "law": np.int64}
+_FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Trace:
         return np.cumsum(self.regret)
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
-        """Write the columns, with everything else as metadata, to one Parquet file (to the side, then renamed)."""
+        """Write the columns, with everything else as metadata, to one Parquet file, whole or not at all."""
         pa, pq = _arrow()
         notes = {
             "format": _FORMAT,
@@ -63,31 +64,37 @@ class Trace:
             "world": self.world,
             "seed": self.seed,
         }
-        table = pa.table({name: getattr(self, name) for name in _COLUMNS})
-        target = Path(path)
-        beside = target.with_name(f".{target.name}.{os.getpid()}.part")
-        try:
-            pq.write_table(
-                table.replace_schema_metadata({"driftbandits": json.dumps(notes)}), beside, compression="zstd"
-            )
-            beside.replace(target)
-        finally:
-            beside.unlink(missing_ok=True)
+        metadata = {"driftbandits": json.dumps(notes), "driftbandits.seal": files.BLANK_SEAL}
+        table = pa.table({name: getattr(self, name) for name in _COLUMNS}).replace_schema_metadata(metadata)
+        sink = pa.BufferOutputStream()
+        pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
+        files.write_whole(path, files.sealed(sink.getvalue().to_pybytes()))
 
     @classmethod
     def from_parquet(cls, path: str | os.PathLike[str]) -> Trace:
-        """Read a trace written by `to_parquet`."""
-        pa, pq = _arrow()
+        """Read a trace written by `to_parquet`; InputError if the file is damaged or something else."""
+        arrow = _arrow()
+        content = Path(path).read_bytes()
         try:
-            table = pq.read_table(path)
-            notes = json.loads(table.schema.metadata[b"driftbandits"])
-        except (pa.ArrowInvalid, KeyError, TypeError, ValueError) as error:
-            raise InputError(f"{os.fspath(path)} is not a saved trace, or is damaged: {error}") from error
-        if notes.pop("format", None) != _FORMAT:
-            raise InputError(f"{os.fspath(path)} was written by another version; this one reads format {_FORMAT}")
-        columns: dict[str, Any] = {name: np.array(table[name].to_numpy()) for name in _COLUMNS}
-        changes = tuple(Change.from_dict(item) for item in notes.pop("changes"))
-        return cls(**columns, **notes, changes=changes)
+            return cls(**_fields(content, *arrow))
+        except Exception as error:  # Arrow raises a dozen kinds of errors at odd bytes
+            cause = (str(error).splitlines() or [""])[0] or type(error).__name__
+            raise InputError(f"{os.fspath(path)} is not a saved trace, or is damaged: {cause}") from error
+
+
+def _fields(content: bytes, pa: Any, pq: Any) -> dict[str, Any]:
+    """What a trace is made of, from the content of its file."""
+    if not files.seal_holds(content):
+        raise ValueError("it has no seal, or its content is not what was written")
+    table = pq.read_table(pa.BufferReader(content), page_checksum_verification=True)
+    notes = json.loads(table.schema.metadata[b"driftbandits"])
+    if notes.pop("format") != _FORMAT:
+        raise ValueError(f"it was written by another version; this one reads format {_FORMAT}")
+    notes["changes"] = tuple(Change.from_dict(item) for item in notes["changes"])
+    columns = {name: np.array(table[name].to_numpy()) for name in _COLUMNS}
+    if any(columns[name].dtype != kind for name, kind in _COLUMNS.items()):
+        raise ValueError("its columns have other types")
+    return {**columns, **notes}
 
 
 def _arrow() -> tuple[Any, Any]:

@@ -8,6 +8,10 @@ def test_my_policy(check):
     check(MyPolicy)
 """
 
-from driftbandits.testing.policies import POLICY_CHECKS, PolicyFactory
+from driftbandits.testing.disturbances import DISTURBANCES
+from driftbandits.testing.playing import PolicyFactory
+from driftbandits.testing.policies import BEHAVIOUR
+
+POLICY_CHECKS = (*BEHAVIOUR, *DISTURBANCES)
 
 __all__ = ["POLICY_CHECKS", "PolicyFactory"]

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,180 +23,124 @@ from driftbandits.errors import (
     StateError,
     UnknownDecisionError,
 )
-from driftbandits.policies import Policy
-from driftbandits.types import Floats, Ints
-
-PolicyFactory = Callable[..., Policy]
-_ROUNDS = 240
-
-
-def _arms(size: int = 12) -> ArmSet:
-    return ArmSet(np.linspace(0.0, 1.0, size)[:, None], kernel=RBF(0.2))
-
-
-def _reward(ids: Ints, arms: Ints) -> Floats:
-    """A drifting reward of round and arm only; multiples of 1/64, so that scaling by powers of 2 is exact."""
-    wave = np.sin(0.9 * arms + 2.0 * (ids >= _ROUNDS // 2)) + 0.3 * np.sin(12.9898 * ids)
-    return np.asarray(np.round(48.0 * wave / 1.3) / 64.0)
-
-
-def _require(condition: object, message: str) -> None:
-    if not condition:
-        raise AssertionError(message)
-
-
-@contextmanager
-def _raises(kind: type[BaseException]) -> Iterator[None]:
-    try:
-        yield
-    except kind as error:
-        _require(len(str(error)) > 10, f"{kind.__name__} without a message")
-    else:
-        raise AssertionError(f"expected {kind.__name__}")
-
-
-def _play(policy: Policy, rounds: int) -> tuple[list[int], list[float]]:
-    """Ask and tell round by round; the arms and probabilities."""
-    arms, probabilities = [], []
-    for _ in range(rounds):
-        choice = policy.ask()
-        arms.append(choice.arm)
-        probabilities.append(choice.probability)
-        policy.tell(choice.id, float(_reward(np.array([choice.id]), np.array([choice.arm]))[0]))
-    return arms, probabilities
-
-
-def _same(left: Any, right: Any, place: str = "state") -> None:
-    """Require two states to be equal bit for bit."""
-    if isinstance(left, np.ndarray):
-        _require(isinstance(right, np.ndarray) and left.tobytes() == right.tobytes(), f"{place} differs")
-    elif isinstance(left, dict):
-        _require(isinstance(right, dict) and set(left) == set(right), f"{place} has other keys")
-        for key in left:
-            _same(left[key], right[key], f"{place}.{key}")
-    elif isinstance(left, (list, tuple)):
-        _require(len(left) == len(right), f"{place} has another length")
-        for number, (a, b) in enumerate(zip(left, right, strict=True)):
-            _same(a, b, f"{place}[{number}]")
-    else:
-        _require(left == right, f"{place} differs: {left!r} and {right!r}")
+from driftbandits.testing.playing import ROUNDS, PolicyFactory, play, raises, require, reward_of, same, twelve_arms
 
 
 def law_is_a_probability_vector(make: PolicyFactory) -> None:
     """At every round the law is non-negative, sums to one, and cannot be written to."""
-    policy = make(_arms(), horizon=_ROUNDS, seed=3)
+    policy = make(twelve_arms(), horizon=ROUNDS, seed=3)
     for _ in range(60):
         law = policy.law()
-        _require(law.shape == (12,) and (law >= 0).all(), "law is negative or of the wrong shape")
-        _require(abs(law.sum() - 1.0) < 1e-9, f"law sums to {law.sum()}")
-        _require(not law.flags.writeable, "law can be written to")
-        _play(policy, 1)
+        require(law.shape == (12,) and (law >= 0).all(), "law is negative or of the wrong shape")
+        require(abs(law.sum() - 1.0) < 1e-9, f"law sums to {law.sum()}")
+        require(not law.flags.writeable, "law can be written to")
+        play(policy, 1)
 
 
 def law_and_estimate_change_nothing(make: PolicyFactory) -> None:
     """Looking at law, estimate, steady rounds and repr between rounds leaves every decision as it was."""
-    watched, left_alone = (make(_arms(), horizon=_ROUNDS, seed=5) for _ in range(2))
+    watched, left_alone = (make(twelve_arms(), horizon=ROUNDS, seed=5) for _ in range(2))
     for _ in range(80):
-        _require(watched.steady_rounds() >= 1, "steady_rounds is below 1")
-        _require(np.isfinite(watched.estimate()).all(), "estimate is not finite")
+        require(watched.steady_rounds() >= 1, "steady_rounds is below 1")
+        require(np.isfinite(watched.estimate()).all(), "estimate is not finite")
         watched.law()
         repr(watched)
-        _require(_play(watched, 1) == _play(left_alone, 1), "looking changed a decision")
+        require(play(watched, 1) == play(left_alone, 1), "looking changed a decision")
 
 
 def law_is_pure_while_rewards_are_pending(make: PolicyFactory) -> None:
     """The law looked at with rewards still missing does not decide what those rewards may still change."""
-    looking, blind = (make(_arms(), horizon=_ROUNDS, seed=6) for _ in range(2))
+    looking, blind = (make(twelve_arms(), horizon=ROUNDS, seed=6) for _ in range(2))
     for size in (1, 7, 20, 33, 50, 29, 60):
         for policy, looks in ((looking, True), (blind, False)):
             batch = policy.ask(size=size)
             if looks:
                 policy.law()
                 policy.steady_rounds()
-            policy.tell(batch.ids, _reward(batch.ids, batch.arms))
-        _require(np.array_equal(looking.law(), blind.law()), "looking at the law changed it")
+            policy.tell(batch.ids, reward_of(batch.ids, batch.arms))
+        require(np.array_equal(looking.law(), blind.law()), "looking at the law changed it")
 
 
 def recorded_probability_is_that_of_the_law(make: PolicyFactory) -> None:
     """The probability of a decision is the law's at the arm, and the arm has some."""
-    policy = make(_arms(), horizon=_ROUNDS, seed=1)
+    policy = make(twelve_arms(), horizon=ROUNDS, seed=1)
     for _ in range(60):
         law = policy.law()
         choice = policy.ask()
-        _require(choice.probability == law[choice.arm] > 0, "recorded probability differs from the law")
+        require(choice.probability == law[choice.arm] > 0, "recorded probability differs from the law")
         policy.tell(choice.id, 0.25)
 
 
 def batch_equals_single_asks(make: PolicyFactory) -> None:
     """ask(size=n) gives what n asks without rewards between give."""
-    together, apart = (make(_arms(), horizon=_ROUNDS, seed=2) for _ in range(2))
+    together, apart = (make(twelve_arms(), horizon=ROUNDS, seed=2) for _ in range(2))
     for policy in (together, apart):
-        _play(policy, 30)
+        play(policy, 30)
     batch = together.ask(size=70)
     singles = [apart.ask() for _ in range(70)]
-    _require([c.arm for c in singles] == batch.arms.tolist(), "batch and single asks choose differently")
-    _require([c.law for c in singles] == batch.laws.tolist(), "batch and single asks number laws differently")
+    require([c.arm for c in singles] == batch.arms.tolist(), "batch and single asks choose differently")
+    require([c.law for c in singles] == batch.laws.tolist(), "batch and single asks number laws differently")
     for policy in (together, apart):
-        policy.tell(batch.ids, _reward(batch.ids, batch.arms))
-    _same(together.state_dict(), apart.state_dict())
+        policy.tell(batch.ids, reward_of(batch.ids, batch.arms))
+    same(together.state_dict(), apart.state_dict())
 
 
 def steady_stretches_equal_single_rounds(make: PolicyFactory) -> None:
     """Asking for steady_rounds at a time gives the decisions, and the state, of asking round by round."""
-    fast, slow = (make(_arms(), horizon=_ROUNDS, seed=4) for _ in range(2))
+    fast, slow = (make(twelve_arms(), horizon=ROUNDS, seed=4) for _ in range(2))
     arms: list[int] = []
-    while fast.rounds < _ROUNDS:
-        batch = fast.ask(size=min(fast.steady_rounds(), _ROUNDS - fast.rounds))
-        fast.tell(batch.ids, _reward(batch.ids, batch.arms))
+    while fast.rounds < ROUNDS:
+        batch = fast.ask(size=min(fast.steady_rounds(), ROUNDS - fast.rounds))
+        fast.tell(batch.ids, reward_of(batch.ids, batch.arms))
         arms.extend(batch.arms.tolist())
-    _require(arms == _play(slow, _ROUNDS)[0], "stretches and single rounds decide differently")
+    require(arms == play(slow, ROUNDS)[0], "stretches and single rounds decide differently")
     left, right = fast.state_dict(), slow.state_dict()
     left.pop("version"), right.pop("version")  # counts calls of tell
-    _same(left, right)
+    same(left, right)
 
 
 def restored_at_any_round_goes_on(make: PolicyFactory) -> None:
     """Restored at any round of a run and played one round on, a policy is bit for bit where the run was."""
-    policy = make(_arms(), horizon=_ROUNDS, seed=7)
+    policy = make(twelve_arms(), horizon=ROUNDS, seed=7)
     snapshots = [policy.state_dict()]
     whole = []
-    for _ in range(_ROUNDS):
-        whole.append(_play(policy, 1)[0][0])
+    for _ in range(ROUNDS):
+        whole.append(play(policy, 1)[0][0])
         snapshots.append(policy.state_dict())
-    for number in range(_ROUNDS):
-        again = type(policy).restore(_arms(), snapshots[number])
-        _require(_play(again, 1)[0] == whole[number : number + 1], f"restored at round {number} decides differently")
-        _same(again.state_dict(), snapshots[number + 1])
-    again = type(policy).restore(_arms(), snapshots[0])
-    _require(_play(again, _ROUNDS)[0] == whole, "restored before the first round goes on differently")
+    for number in range(ROUNDS):
+        again = type(policy).restore(twelve_arms(), snapshots[number])
+        require(play(again, 1)[0] == whole[number : number + 1], f"restored at round {number} decides differently")
+        same(again.state_dict(), snapshots[number + 1])
+    again = type(policy).restore(twelve_arms(), snapshots[0])
+    require(play(again, ROUNDS)[0] == whole, "restored before the first round goes on differently")
 
 
 def restored_with_pending_goes_on(make: PolicyFactory) -> None:
     """A snapshot between ask and tell keeps the pending decisions."""
-    policy = make(_arms(), horizon=_ROUNDS, seed=8)
+    policy = make(twelve_arms(), horizon=ROUNDS, seed=8)
     batch = policy.ask(size=90)
-    policy.tell(batch.ids[::2], _reward(batch.ids[::2], batch.arms[::2]))
-    again = type(policy).restore(_arms(), policy.state_dict())
+    policy.tell(batch.ids[::2], reward_of(batch.ids[::2], batch.arms[::2]))
+    again = type(policy).restore(twelve_arms(), policy.state_dict())
     for each in (policy, again):
-        each.tell(batch.ids[1::2], _reward(batch.ids[1::2], batch.arms[1::2]))
-    _require(_play(policy, 60) == _play(again, 60), "restored with pending rewards goes on differently")
+        each.tell(batch.ids[1::2], reward_of(batch.ids[1::2], batch.arms[1::2]))
+    require(play(policy, 60) == play(again, 60), "restored with pending rewards goes on differently")
 
 
 def state_survives_a_file(make: PolicyFactory) -> None:
     """save and load continue bit for bit; everything but arrays is JSON."""
-    policy = make(_arms(), horizon=_ROUNDS, seed=9)
-    _play(policy, 100)
+    policy = make(twelve_arms(), horizon=ROUNDS, seed=9)
+    play(policy, 100)
     policy.ask(size=3)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "policy.state"
         policy.save(path)
-        _require([p.name for p in Path(folder).iterdir()] == ["policy.state"], "save left files behind")
-        again = type(policy).load(_arms(), path)
-        _same(json.loads(json.dumps(_without_arrays(policy.state_dict()))), _without_arrays(again.state_dict()))
-        _require(_play(policy, 50) == _play(again, 50), "loaded policy goes on differently")
+        require([p.name for p in Path(folder).iterdir()] == ["policy.state"], "save left files behind")
+        again = type(policy).load(twelve_arms(), path)
+        same(json.loads(json.dumps(_without_arrays(policy.state_dict()))), _without_arrays(again.state_dict()))
+        require(play(policy, 50) == play(again, 50), "loaded policy goes on differently")
         path.write_bytes(path.read_bytes()[:-20])
-        with _raises(StateError):
-            type(policy).load(_arms(), path)
+        with raises(StateError):
+            type(policy).load(twelve_arms(), path)
 
 
 def _without_arrays(value: Any) -> Any:
@@ -212,40 +155,40 @@ def _without_arrays(value: Any) -> Any:
 
 def unfit_states_are_refused(make: PolicyFactory) -> None:
     """Other arms, another policy, another format, and any value gone or of another kind are StateErrors."""
-    policy = make(_arms(), horizon=_ROUNDS, seed=0)
-    _play(policy, 40)
+    policy = make(twelve_arms(), horizon=ROUNDS, seed=0)
+    play(policy, 40)
     restore = type(policy).restore
     good = policy.state_dict()
-    with _raises(StateError):
-        restore(_arms(5), good)
+    with raises(StateError):
+        restore(twelve_arms(5), good)
     unfit: list[dict[str, Any]] = [{"policy": "Other"}, {"format": 999}, {"rounds": -1}, {"draws": {}}, {"pending": []}]
     for wrong in unfit:
-        with _raises(StateError):
-            restore(_arms(), {**good, **wrong})
+        with raises(StateError):
+            restore(twelve_arms(), {**good, **wrong})
     for key in good:
-        with _raises(StateError):
-            restore(_arms(), {k: v for k, v in good.items() if k != key})
+        with raises(StateError):
+            restore(twelve_arms(), {k: v for k, v in good.items() if k != key})
     for key, value in good["engine"].items():
-        with _raises(StateError):
-            restore(_arms(), {**good, "engine": {k: v for k, v in good["engine"].items() if k != key}})
+        with raises(StateError):
+            restore(twelve_arms(), {**good, "engine": {k: v for k, v in good["engine"].items() if k != key}})
         if isinstance(value, np.ndarray) and value.dtype.kind == "f":
-            with _raises(StateError):
-                restore(_arms(), {**good, "engine": {**good["engine"], key: value * np.nan}})
-    _same(restore(_arms(), good).state_dict(), good)
+            with raises(StateError):
+                restore(twelve_arms(), {**good, "engine": {**good["engine"], key: value * np.nan}})
+    same(restore(twelve_arms(), good).state_dict(), good)
 
 
 def seeds_decide(make: PolicyFactory) -> None:
     """The same seed gives the same run; a policy built with seed None can be repeated with the seed it shows."""
-    first, second = (make(_arms(), horizon=_ROUNDS, seed=11) for _ in range(2))
-    _require(_play(first, 60) == _play(second, 60), "the same seed gave two runs")
-    free = make(_arms(), horizon=_ROUNDS, seed=None)
-    _require(_play(free, 40) == _play(make(_arms(), horizon=_ROUNDS, seed=free.seed), 40), "seed is not recorded")
+    first, second = (make(twelve_arms(), horizon=ROUNDS, seed=11) for _ in range(2))
+    require(play(first, 60) == play(second, 60), "the same seed gave two runs")
+    free = make(twelve_arms(), horizon=ROUNDS, seed=None)
+    require(play(free, 40) == play(make(twelve_arms(), horizon=ROUNDS, seed=free.seed), 40), "seed is not recorded")
 
 
 def wrong_tells_change_nothing(make: PolicyFactory) -> None:
     """Unknown, repeated or odd ids, rewards that are not finite or out of range, unequal lengths: refused whole."""
-    policy = make(_arms(), horizon=_ROUNDS, seed=0)
-    _play(policy, 20)
+    policy = make(twelve_arms(), horizon=ROUNDS, seed=0)
+    play(policy, 20)
     batch = policy.ask(size=3)
     before = policy.state_dict()
     wrong: list[tuple[Any, Any, type[DriftbanditsError]]] = [
@@ -262,31 +205,31 @@ def wrong_tells_change_nothing(make: PolicyFactory) -> None:
         ("first", 0.1, InputError),
     ]
     for ids, rewards, kind in wrong:
-        with _raises(kind):
+        with raises(kind):
             policy.tell(ids, rewards)
-        _same(policy.state_dict(), before)
-    with _raises(UnknownDecisionError):
+        same(policy.state_dict(), before)
+    with raises(UnknownDecisionError):
         policy.forget(0)
-    _same(policy.state_dict(), before)
+    same(policy.state_dict(), before)
     policy.tell(batch.ids, [0.1, 0.1, 0.1])
-    with _raises(UnknownDecisionError):
+    with raises(UnknownDecisionError):
         policy.tell(int(batch.ids[1]), 0.1)
 
 
 def clipping_counts(make: PolicyFactory) -> None:
     """out_of_range="clip" moves rewards to the end of the range and counts them."""
-    clipping = make(_arms(), horizon=_ROUNDS, seed=0, out_of_range="clip")
-    strict = make(_arms(), horizon=_ROUNDS, seed=0)
+    clipping = make(twelve_arms(), horizon=ROUNDS, seed=0, out_of_range="clip")
+    strict = make(twelve_arms(), horizon=ROUNDS, seed=0)
     for policy, reward in ((clipping, 7.0), (strict, 1.0)):
         for _ in range(30):
             policy.tell(policy.ask().id, reward)
-    _require(clipping.clipped == 30 and strict.clipped == 0, "clipped rewards are not counted")
-    _require(np.array_equal(clipping.law(), strict.law()), "a clipped reward is not the end of the range")
+    require(clipping.clipped == 30 and strict.clipped == 0, "clipped rewards are not counted")
+    require(np.array_equal(clipping.law(), strict.law()), "a clipped reward is not the end of the range")
 
 
 def late_rewards_are_taken(make: PolicyFactory) -> None:
     """Rewards told late and out of order are learned from; all of them leave nothing pending."""
-    policy = make(_arms(), horizon=_ROUNDS, seed=0)
+    policy = make(twelve_arms(), horizon=ROUNDS, seed=0)
     open_ids: list[tuple[int, int]] = []
     order = np.random.default_rng(0)
     for _ in range(150):
@@ -294,80 +237,80 @@ def late_rewards_are_taken(make: PolicyFactory) -> None:
         open_ids.append((choice.id, choice.arm))
         if len(open_ids) > 12:
             ident, arm = open_ids.pop(int(order.integers(len(open_ids))))
-            policy.tell(ident, float(_reward(np.array([ident]), np.array([arm]))[0]))
-    _require(policy.pending == len(open_ids) == 12, f"{policy.pending} pending, not 12")
+            policy.tell(ident, float(reward_of(np.array([ident]), np.array([arm]))[0]))
+    require(policy.pending == len(open_ids) == 12, f"{policy.pending} pending, not 12")
     for ident, _ in open_ids:
         policy.tell(ident, 0.0)
-    _require(policy.pending == 0, "something is still pending")
-    _require(np.isfinite(policy.estimate()).all() and abs(policy.law().sum() - 1) < 1e-9, "law broken by late rewards")
+    require(policy.pending == 0, "something is still pending")
+    require(np.isfinite(policy.estimate()).all() and abs(policy.law().sum() - 1) < 1e-9, "law broken by late rewards")
 
 
 def rewards_may_be_missing(make: PolicyFactory) -> None:
     """Forgotten decisions, and none told at all, leave a valid law."""
-    policy = make(_arms(), horizon=_ROUNDS, seed=0)
+    policy = make(twelve_arms(), horizon=ROUNDS, seed=0)
     for number in range(120):
         choice = policy.ask()
         if number % 3:
             policy.tell(choice.id, 0.1)
         else:
             policy.forget(choice.id)
-    _require(policy.forgotten == 40 and policy.pending == 0, "forgotten decisions are not counted")
-    silent = make(_arms(), horizon=_ROUNDS, seed=0)
-    silent.ask(size=_ROUNDS)
-    _require(abs(silent.law().sum() - 1.0) < 1e-9 and np.isfinite(silent.estimate()).all(), "no reward, no law")
+    require(policy.forgotten == 40 and policy.pending == 0, "forgotten decisions are not counted")
+    silent = make(twelve_arms(), horizon=ROUNDS, seed=0)
+    silent.ask(size=ROUNDS)
+    require(abs(silent.law().sum() - 1.0) < 1e-9 and np.isfinite(silent.estimate()).all(), "no reward, no law")
 
 
 def pending_limit_drops_the_oldest(make: PolicyFactory) -> None:
     """Beyond pending_limit the oldest decision is dropped and counted."""
-    policy = make(_arms(), horizon=_ROUNDS, seed=0, pending_limit=5)
+    policy = make(twelve_arms(), horizon=ROUNDS, seed=0, pending_limit=5)
     batch = policy.ask(size=8)
-    _require(policy.pending == 5 and policy.dropped == 3, "pending_limit is not kept")
-    with _raises(UnknownDecisionError):
+    require(policy.pending == 5 and policy.dropped == 3, "pending_limit is not kept")
+    with raises(UnknownDecisionError):
         policy.tell(int(batch.ids[2]), 0.1)
     policy.tell(batch.ids[3:], np.full(5, 0.1))
 
 
 def masks_are_kept(make: PolicyFactory) -> None:
     """Only allowed arms are chosen, with the probability of the restricted law; wrong masks are refused."""
-    policy = make(_arms(), horizon=_ROUNDS, seed=0)
+    policy = make(twelve_arms(), horizon=ROUNDS, seed=0)
     rng = np.random.default_rng(1)
     for number in range(60):
         mask = rng.random(12) < 0.4
         mask[number % 12] = True
         choice = policy.ask(allowed=mask if number % 2 else np.flatnonzero(mask))
-        _require(mask[choice.arm] and 0 < choice.probability <= 1 + 1e-12, "an arm was chosen that is not allowed")
+        require(mask[choice.arm] and 0 < choice.probability <= 1 + 1e-12, "an arm was chosen that is not allowed")
         policy.tell(choice.id, 0.1)
     single = policy.ask(size=4, allowed=[3])
-    _require((single.arms == 3).all() and np.allclose(single.probabilities, 1.0), "one allowed arm has probability 1")
+    require((single.arms == 3).all() and np.allclose(single.probabilities, 1.0), "one allowed arm has probability 1")
     before = policy.state_dict()
     for wrong in (np.zeros(12, dtype=bool), [], [12], [-1], np.ones(5, dtype=bool), ["a name"], "a name", [0.5]):
-        with _raises(InputError):
+        with raises(InputError):
             policy.ask(allowed=wrong)
-    _same(policy.state_dict(), before)
+    same(policy.state_dict(), before)
 
 
 def horizon_ends(make: PolicyFactory) -> None:
     """Asking past the horizon is an error that changes nothing; horizon None goes on; 0 is refused."""
-    policy = make(_arms(), horizon=20, seed=0)
-    _play(policy, 20)
+    policy = make(twelve_arms(), horizon=20, seed=0)
+    play(policy, 20)
     before = policy.state_dict()
-    with _raises(HorizonError):
+    with raises(HorizonError):
         policy.ask()
-    _same(policy.state_dict(), before)
-    _require(abs(policy.law().sum() - 1.0) < 1e-9, "no law after the last round")
-    endless = make(_arms(), horizon=None, seed=0)
+    same(policy.state_dict(), before)
+    require(abs(policy.law().sum() - 1.0) < 1e-9, "no law after the last round")
+    endless = make(twelve_arms(), horizon=None, seed=0)
     for _ in range(11):
         batch = endless.ask(size=300)
-        endless.tell(batch.ids, _reward(batch.ids % _ROUNDS, batch.arms))
-    _require(endless.rounds == 3300, "an endless policy stopped counting")
+        endless.tell(batch.ids, reward_of(batch.ids % ROUNDS, batch.arms))
+    require(endless.rounds == 3300, "an endless policy stopped counting")
     for wrong in (0, -5, 2.5, "many", True):
-        with _raises(InputError):
-            make(_arms(), horizon=wrong, seed=0)
+        with raises(InputError):
+            make(twelve_arms(), horizon=wrong, seed=0)
 
 
 def wrong_settings_are_refused(make: PolicyFactory) -> None:
     """Bad seeds, ranges, limits and sizes are InputErrors."""
-    arms = _arms()
+    arms = twelve_arms()
     for wrong in (
         {"seed": -1},
         {"seed": "x"},
@@ -377,48 +320,48 @@ def wrong_settings_are_refused(make: PolicyFactory) -> None:
         {"out_of_range": "ignore"},
         {"pending_limit": 0},
     ):
-        with _raises(InputError):
+        with raises(InputError):
             make(arms, **{"horizon": 100, "seed": 0, **wrong})
-    with _raises(InputError):
+    with raises(InputError):
         make([[0.0], [1.0]], horizon=100, seed=0)
     policy = make(arms, horizon=100, seed=0)
     sizes: tuple[Any, ...] = (0, -1, 1.5, True)
     for size in sizes:
-        with _raises(InputError):
+        with raises(InputError):
             policy.ask(size=size)
 
 
 def reward_units_do_not_matter(make: PolicyFactory) -> None:
     """Rewards and range four times as large give the same decisions and four times the estimates."""
-    unit = make(_arms(), horizon=_ROUNDS, seed=0)
-    large = make(_arms(), horizon=_ROUNDS, seed=0, reward_range=(-4.0, 4.0))
+    unit = make(twelve_arms(), horizon=ROUNDS, seed=0)
+    large = make(twelve_arms(), horizon=ROUNDS, seed=0, reward_range=(-4.0, 4.0))
     for _ in range(120):
         a, b = unit.ask(), large.ask()
-        _require(a == b, "the unit of the rewards changed a decision")
-        reward = float(_reward(np.array([a.id]), np.array([a.arm]))[0])
+        require(a == b, "the unit of the rewards changed a decision")
+        reward = float(reward_of(np.array([a.id]), np.array([a.arm]))[0])
         unit.tell(a.id, reward)
         large.tell(b.id, 4.0 * reward)
-    _require(np.allclose(large.estimate(), 4.0 * unit.estimate()), "estimates are not in the user's units")
+    require(np.allclose(large.estimate(), 4.0 * unit.estimate()), "estimates are not in the user's units")
 
 
 def frequencies_match_the_law(make: PolicyFactory) -> None:
     """20,000 draws from the first law fit it; chi-square beyond 5 sigma has a chance below 1e-5, the seed is fixed."""
-    policy = make(_arms(), horizon=100_000, seed=12)
+    policy = make(twelve_arms(), horizon=100_000, seed=12)
     counts, law = np.zeros(12), policy.law()
     state = policy.state_dict()
     number = 0
     while counts.sum() < 20_000:  # the same state with another generator each time: the first law, many draws
-        fresh = type(policy).restore(_arms(), {**state, "seed": number, "draws": _draws(number)})
+        fresh = type(policy).restore(twelve_arms(), {**state, "seed": number, "draws": _draws(number)})
         counts += np.bincount(fresh.ask(size=min(fresh.steady_rounds(), 2000)).arms, minlength=12)
         number += 1
         if fresh.steady_rounds() == 1 and number == 400:
             break
     expected = counts.sum() * law
     used = expected > 0
-    _require(counts[~used].sum() == 0, "an arm of probability 0 was drawn")
+    require(counts[~used].sum() == 0, "an arm of probability 0 was drawn")
     freedom = max(used.sum() - 1, 1)
     chi = float((((counts - expected) ** 2)[used] / expected[used]).sum())
-    _require(
+    require(
         chi < freedom + 5.0 * np.sqrt(2.0 * freedom) + 5.0, f"chi-square {chi:.1f} with {freedom} degrees of freedom"
     )
 
@@ -443,10 +386,10 @@ def odd_arm_sets_work(make: PolicyFactory) -> None:
         for _ in range(5):
             batch = policy.ask(size=30)
             policy.tell(batch.ids, 0.5 * np.cos(batch.arms + 0.1 * batch.ids))
-        _require(abs(policy.law().sum() - 1.0) < 1e-9, f"no law on {arms!r}")
+        require(abs(policy.law().sum() - 1.0) < 1e-9, f"no law on {arms!r}")
 
 
-POLICY_CHECKS: tuple[Callable[[PolicyFactory], None], ...] = (
+BEHAVIOUR: tuple[Callable[[PolicyFactory], None], ...] = (
     law_is_a_probability_vector,
     law_and_estimate_change_nothing,
     law_is_pure_while_rewards_are_pending,

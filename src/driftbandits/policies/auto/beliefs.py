@@ -25,6 +25,7 @@ import scipy.linalg.blas
 
 from driftbandits.policies import state as states
 from driftbandits.policies.auto.priors import LEVEL, Priors
+from driftbandits.policies.plausible import ROUNDING, check_covariance
 from driftbandits.types import Bools, Floats, Ints
 
 GATHERED = 32  # rank-one terms gathered before they are multiplied out
@@ -34,6 +35,8 @@ SHRUNK = 3.0  # residuals beyond so many standard deviations are shrunk to them:
 _FAINTEST = 1e-6  # below this `fade` is multiplied out
 LEAST_NOISE = 1e-6  # a quiet spell must not make the next reward a wonder
 _LEAST = 1e-12
+LAST_ORIGIN = 4  # where a hypothesis comes from, see `mixture`
+UNBELIEVABLE = 1e8  # of what is known of rewards of at most 1; in features too
 
 _ROWS = ("mean", "learned", "recent", "breadth", "level", "fade", "rate", "noise", "birth", "kind", "origin")
 
@@ -212,6 +215,8 @@ class Beliefs:
 
     def observe(self, forecast: Forecast, reward: float, able: Bools | None = None) -> Step:
         """Take in a reward of the arm forecast. Hypotheses not `able` (born after its round) learn nothing of it."""
+        if self.gathered == GATHERED:  # an interruption came before the last flush
+            self.flush()
         n = self.count
         column, variance = forecast.column, forecast.variance
         noise = self.noise[:n].copy()
@@ -292,10 +297,26 @@ class Beliefs:
             "breadth": (self.breadth[:n] > 0).all(),
             "level": (self.level[:n] >= 0).all(),
             "fade": ((self.fade[:n] > 0) & (self.fade[:n] <= 1)).all(),
+            "origin": ((self.origin[:n] >= 0) & (self.origin[:n] <= LAST_ORIGIN)).all(),
         }
         for name, fine in checks.items():
             states.check(bool(fine), name)
         self._keep[:n] = 1.0 - self.rate[:n]
+        self._check_sizes(rounds)
+
+    @np.errstate(all="ignore")
+    def _check_sizes(self, rounds: int) -> None:
+        """Refuse numbers that no rewards of at most 1 lead to, and that would overflow or have no root."""
+        n = self.count
+        widest = 3.0 + 3.0 * rounds  # a birth widens a copy by 1 at most, and a reward has few of them
+        states.check(bool((self.breadth[:n] <= widest).all() and (self.level[:n] <= widest).all()), "breadth or level")
+        states.check(bool((self.noise[:n] <= UNBELIEVABLE).all()), "noise")
+        states.check(bool((np.abs(self.mean[:n]) <= UNBELIEVABLE).all()), "mean")
+        for row in range(n):
+            prior = float(self.priors.prior[self.kind[row]].diagonal().max())
+            largest = self.breadth[row] * prior + self.level[row]
+            covariance = self.covariance(row)
+            check_covariance(covariance, largest=largest, slack=ROUNDING * largest, what="covariance of a belief")
 
 
 def memory_of(rate: float) -> float:

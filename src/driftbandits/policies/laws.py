@@ -1,0 +1,41 @@
+"""What a law must be, whoever declares it: probabilities over the arms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from driftbandits.errors import LawError
+
+TOLERANCE = 1e-6  # by which the sum may be off
+
+
+def check_law(law: Any, *, arms: int, policy: str, now: int) -> None:
+    """Refuse what is not a probability vector over the arms, naming the policy and the fault.
+
+    >>> check_law(np.array([0.5, 0.5]), arms=2, policy="Mine", now=7)
+    >>> check_law(np.array([0.5, np.nan]), arms=2, policy="Mine", now=7)
+    Traceback (most recent call last):
+    ...
+    driftbandits.errors.LawError: the law of Mine in round 7 has a probability of nan at arm 1; nothing was decided
+    """
+    if isinstance(law, np.ndarray) and law.shape == (arms,) and law.dtype == np.float64:
+        total = law.sum()
+        if abs(total - 1.0) <= TOLERANCE and law.item(law.argmin()) >= 0.0:  # a NaN makes the sum one
+            return
+    raise LawError(f"the law of {policy} in round {now} {_fault(law, arms)}; nothing was decided")
+
+
+def _fault(law: Any, arms: int) -> str:
+    if not isinstance(law, np.ndarray):
+        return f"is a {type(law).__name__}, not a NumPy array of shape ({arms},)"
+    if law.shape != (arms,):
+        return f"has shape {law.shape}, not ({arms},)"
+    if law.dtype != np.float64:
+        return f"has entries of type {law.dtype}, not float64"
+    unfit = ~(np.isfinite(law) & (law >= 0.0))
+    if unfit.any():
+        arm = int(unfit.argmax())
+        return f"has a probability of {law[arm]:.6g} at arm {arm}"
+    return f"sums to {law.sum():.9g}, not to 1"

@@ -1,0 +1,84 @@
+"""Values and names inside messages: short, in one line, and without codes that move the cursor or turn the text."""
+
+from __future__ import annotations
+
+import reprlib
+import unicodedata
+from typing import Any
+
+_WIDEST = 100  # characters of a value or a name in a message
+_DIGITS = 60  # of a whole number; Python itself refuses to write one of more than 4,300
+_TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # they reorder the text after them
+_BYTE_ORDER_MARK = "\ufeff"  # invisible; where a file was read with "utf-8" in place of "utf-8-sig"
+_BREAKING = frozenset(("Cc", "Cs", "Zl", "Zp"))  # control codes, half characters, line and paragraph separators
+
+
+def shown(value: Any) -> str:
+    """`repr(value)` for a message: a giant array or number is shortened, and a repr that fails does no harm.
+
+    >>> shown([0.5] * 1000)
+    '[0.5, 0.5, 0.5, 0.5, ...]'
+    >>> shown(-(10**400))
+    '-1000000000...0000000000 (401 digits)'
+    """
+    return _shortened(" ".join(line.strip() for line in _SHORT.repr(value).splitlines()))
+
+
+def label(name: str) -> str:
+    r"""A name inside a text: as it is, or quoted and escaped where it would be invisible or break the text.
+
+    >>> label("14 EUR"), label("14\nEUR"), label("")
+    ('14 EUR', "'14\\nEUR'", "''")
+    """
+    odd = not name or name != name.strip() or breaking(name) is not None
+    return _shortened(repr(name) if odd else name)
+
+
+def breaking(text: str) -> str | None:
+    r"""The first character that breaks a line, drives a terminal, reorders the text or cannot be written; or None.
+
+    Spaces of all kinds, joiners (words of Persian or Hindi need them) and emoji are fine.
+
+    >>> breaking("14\tEUR"), breaking("caf\u00e9 \U0001f600")
+    ('\t', None)
+    """
+    if text.isascii() and text.isprintable():  # nearly all names
+        return None
+    for character in text:
+        if unicodedata.category(character) in _BREAKING or character in _TURNING or character == _BYTE_ORDER_MARK:
+            return character
+    return None
+
+
+def _shortened(text: str) -> str:
+    if len(text) <= _WIDEST:
+        return text
+    end = _WIDEST // 3
+    return f"{text[: _WIDEST - end - 3]}...{text[-end:]}"
+
+
+class _Short(reprlib.Repr):
+    """Python's own short repr, with room for a few numbers in full."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlist = self.maxtuple = self.maxset = self.maxfrozenset = self.maxdeque = self.maxarray = 4
+        self.maxstring = self.maxother = _WIDEST
+
+    def repr_int(self, x: int, level: int) -> str:  # noqa: ARG002  (the base class calls it so)
+        """A whole number; a long one by its ends, found by arithmetic."""
+        size = abs(x)
+        if size < 10**_DIGITS:
+            return repr(x)
+        digits = _digits(size)
+        first, last = size // 10 ** (digits - 10), size % 10**10
+        return f"{'-' if x < 0 else ''}{first}...{last:010} ({digits:,} digits)"
+
+
+def _digits(number: int) -> int:
+    """How many digits a large whole number has, without writing it."""
+    about = int((number.bit_length() - 1) * 0.30102999566398120)  # log10 of 2; one too few at most
+    return about + (2 if number >= 10 ** (about + 1) else 1)
+
+
+_SHORT = _Short()
