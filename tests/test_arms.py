@@ -198,6 +198,12 @@ def test_unusable_matrices_are_refused_with_the_arms(matrix, message):
         (lambda X, Y: np.zeros((len(X), len(Y))), "zero on every arm"),
         (lambda X, Y: np.exp(-np.maximum(X[:, :1] - Y[:, 0], 0)), "not symmetric"),
         (RBF([1.0, 2.0, 3.0]), "failed on points of 2 dimensions"),
+        (np.eye(60) * (1 + 1j), "the values are complex, not real numbers"),
+        (np.eye(60).astype(str), "the values are text, not real numbers"),
+        (np.eye(60).astype("M8[s]"), "the values are dates, not real numbers"),
+        (np.full((60, 60), 10**400, dtype=object), "too large"),
+        (np.ma.array(np.eye(60), mask=np.eye(60) == 0), "some values are masked"),
+        (scipy.sparse.eye(60, format="csr"), r"call its toarray\(\) first"),
     ],
 )
 def test_unusable_kernels_are_refused(kernel, message):
@@ -238,7 +244,7 @@ def test_unusable_points_are_refused_with_the_cure(points, message):
         ArmSet(points)
 
 
-@pytest.mark.parametrize("tolerance", [0.0, -1.0, 1.0, 1e-16, float("nan")])
+@pytest.mark.parametrize("tolerance", [0.0, -1.0, 1.0, 1e-16, float("nan"), 10**400, "0.1", None, 1j])
 def test_tolerances_out_of_range_are_refused(tolerance):
     with pytest.raises(InputError, match="tolerance must be at least 1e-14 and below 1"):
         ArmSet(POINTS, tolerance=tolerance)
@@ -293,11 +299,40 @@ def test_a_frame_without_an_index_will_do():
         (["a", "b"], r"must be 3 strings, one an arm, got 2: \('a', 'b'\)"),
         (["a", "b", 3], "must be strings, got 3"),
         (["a", "b", "a"], "two arms are called 'a'"),
+        (["a", "b", "c\n"], r"name of arm 2, 'c\\n', has '\\n' in it.* take it out, here with \.strip\(\)"),
+        (["a", "b\tc", "d"], r"name of arm 1, 'b\\tc', .* \.replace\('\\t', ' '\)"),
+        (["\x1b[31mred", "b", "c"], r"has '\\x1b' in it"),
+        (["a\x00", "b", "c"], r"has '\\x00' in it"),
+        (["a\x9b31m", "b", "c"], r"has '\\x9b' in it"),
+        (["a\u2028b", "b", "c"], r"has '\\u2028' in it"),
+        (["a\u202eb", "b", "c"], r"has '\\u202e' in it"),
+        (["\ufeffa", "b", "c"], r"has '\\ufeff' in it"),
+        (["\ud800", "b", "c"], r"has '\\ud800' in it"),
+        (["x" * 10**6 + "\n", "b", "c"], r"name of arm 0, 'x+\.\.\.x+\\n?'"),
     ],
 )
 def test_unusable_names_are_refused(names, message):
     with pytest.raises(InputError, match=message):
         ArmSet([[0.0], [1.0], [2.0]], names=names)
+
+
+def test_names_that_are_labels_are_kept_as_they_are():
+    names = ["café", "14 €", "نم\u200cنم", "a\u00a0b", "👩\u200d🔬", "", " padded "]
+    assert ArmSet(np.arange(7.0)[:, None], names=names).names == tuple(names)
+
+
+def test_control_codes_are_refused_wherever_names_come_from():
+    with pytest.raises(InputError, match=r"'b\\r'"):
+        ArmSet(pd.DataFrame({"x": [0.0, 1.0]}, index=["a", "b\r"]))
+    with pytest.raises(InputError, match=r"'b\\r'"):
+        ArmSet.from_features([[0.0, 1.0], [1.0, 0.0]], names=["a", "b\r"])
+
+
+def test_long_names_are_compared_and_shown_in_part():
+    arms = ArmSet([[0.0], [1.0]], names=["x" * 100_000, "y" * 100_000])
+    with pytest.raises(InputError, match=r"no arm is called 'xxx.*; did you mean 'xxx") as caught:
+        arms.index("x" * 100_001)
+    assert len(str(caught.value)) < 300
 
 
 def test_a_repeated_index_is_refused_with_the_cure():
@@ -400,11 +435,22 @@ def test_box_reaches_its_ends_exactly():
         ([(0, 1)], 0, "grid", "at least 1"),
         ([(0, 1)], 4.0, "grid", "whole number of arms, got 4.0"),
         ([(0, 1)], 4, "random", "must be 'grid' or 'sobol', got 'random'"),
+        ([(0, 1)] * 2, 10**14, "grid", r"a box of 100,000,000,000,000 points in 2 dimensions would need .* GiB"),
+        ([(0, 1)] * 10_000, 2**30, "sobol", "a box of 1,073,741,824 points in 10,000 dimensions would need"),
+        ([(0, 1)], 2**31, "sobol", r"at most 2\^30, got 2,147,483,648"),
+        ([(0, 1)] * 2, 10**400, "grid", r"at most 2\^62, got 1000000000.*\(401 digits\)"),
+        ([(0, 1)] * 2, 10**400, "sobol", r"at most 2\^62, got 1000000000.*\(401 digits\)"),
+        ([(0, 1)] * 65, 10, "grid", "a grid has at most 64 dimensions, got 65; use method='sobol'"),
+        ([(0, 1)] * 21_202, 10, "sobol", "at most 21,201 dimensions"),
     ],
 )
 def test_unusable_boxes_are_refused(bounds, points, method, message):
     with pytest.raises(InputError, match=message):
         ArmSet.box(bounds, points=points, method=method)
+
+
+def test_a_grid_is_measured_by_the_points_it_has():
+    assert len(ArmSet.box([(0, 1)] * 30, points=10**9)) == 1  # two steps an axis would be more
 
 
 def test_repr_says_what_it_is():

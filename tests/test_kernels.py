@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+import scipy.sparse
 from sklearn.gaussian_process import kernels as sk
 
+from driftbandits.arms import ArmSet
 from driftbandits.errors import InputError, KernelError
 from driftbandits.kernels import NAMED, as_function, checked, diagonal, kernel_from_config
 
@@ -50,6 +52,8 @@ def test_every_named_kernel_has_usable_defaults(name):
         ({"name": "rbf", "length_scale": []}, "empty list"),
         ({"name": "rbf", "length_scale": float("nan")}, "got nan"),
         ({"name": "rbf", "length_scale": True}, "got True"),
+        ({"name": "rbf", "length_scale": 10**400}, r"got 1000000000\.\.\.0000000000 \(401 digits\)"),
+        ({"name": "neural_tangent", "depth": 10**12}, "must be at most 10,000, got 1000000000000"),
         ({"name": "periodic", "length_scale": [1.0, 2.0]}, "periodic.length_scale must be a positive number, got"),
         ({"name": "constant", "value": -1}, "constant.value must be a non-negative number, got -1"),
         ({"name": "sum"}, "wants exactly 'terms'"),
@@ -100,3 +104,125 @@ def test_diagonal_of_a_function_takes_few_calls():
 def test_diagonal_of_a_scikit_learn_kernel_is_its_own():
     kernel = sk.DotProduct(0.5) + sk.RBF(0.3)
     np.testing.assert_allclose(diagonal(kernel, POINTS), kernel(POINTS).diagonal())
+
+
+def gaussian(X, Y):
+    return np.exp(-np.square(X[:, None] - Y[None]).sum(axis=2))
+
+
+class Named:
+    """A kernel with a name of its own, that gives what `change` makes of a valid one."""
+
+    def __init__(self, change):
+        self._change = change
+
+    def __call__(self, X, Y):
+        return self._change(gaussian(X, Y))
+
+    def __repr__(self):
+        return "Named()"
+
+
+class WrongDiagonal(sk.RBF):
+    """A kernel of scikit-learn whose method for the diagonal gives something else."""
+
+    def __init__(self, given=None, length_scale=1.0, length_scale_bounds=(1e-5, 1e5)):
+        super().__init__(length_scale, length_scale_bounds)
+        self.given = given
+
+    def diag(self, X):
+        return self.given(super().diag(X))
+
+
+def raising(error):
+    def change(values):
+        raise error
+
+    return change
+
+
+ERRORS = [
+    KeyError("price"), AttributeError("no such thing"), ZeroDivisionError("by zero"), RuntimeError("broken"),
+    IndexError("out of bounds"), FloatingPointError("overflow"), MemoryError(), AssertionError(), StopIteration(),
+    NotImplementedError("later"), OSError(2, "no such file"), RecursionError("too deep"), UserWarning("careful"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize("kernel", [Named, WrongDiagonal])
+def test_whatever_a_kernel_raises_is_told_with_its_name_and_the_cause(kernel, error):
+    made = kernel(raising(error))
+    with pytest.raises(KernelError, match=f"failed on points of 3 dimensions: {type(error).__name__}") as caught:
+        ArmSet(POINTS, made)
+    assert repr(made) in str(caught.value)
+    assert str(error) in str(caught.value)
+    assert caught.value.__cause__ is error
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+def test_an_interruption_inside_a_kernel_goes_through(error):
+    with pytest.raises(error):
+        ArmSet(POINTS, Named(raising(error())))
+
+
+def test_a_kernel_whose_repr_fails_is_refused_all_the_same():
+    class Unspeakable(Named):
+        def __repr__(self):
+            raise RuntimeError("no name")
+
+    with pytest.raises(KernelError, match=r"kernel <Unspeakable instance.* failed .* KeyError"):
+        ArmSet(POINTS, Unspeakable(raising(KeyError("price"))))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda values: None, "gave None for 64 x 64 points"),
+        (lambda values: values[:, :-1], r"gave shape \(64, 63\) for 64 x 64 points"),
+        (lambda values: values[..., None], r"gave shape \(64, 64, 1\)"),
+        (lambda values: 1.0, r"gave shape \(\)"),
+        (lambda values: values * (1 + 1j), "the values are complex, not real numbers"),
+        (lambda values: values * (1 + 0j), "the values are complex"),
+        (lambda values: values.astype(str), "the values are text"),
+        (lambda values: values.astype("M8[s]"), "the values are dates"),
+        (lambda values: "a matrix", "it gave 'a matrix'"),
+        (lambda values: np.full(values.shape, 10**400, dtype=object), "too large"),
+        (lambda values: np.full(values.shape, "1.0", dtype=object), "str is not one number"),
+        (lambda values: scipy.sparse.csr_matrix(values), r"csr_matrix is sparse; call its toarray\(\)"),
+        (lambda values: np.ma.array(values, mask=values < 0.5), "some values are masked"),
+        (lambda values: [[1.0], [1.0, 2.0]], r"it gave \[\[1\.0\], \[1\.0, 2\.0\]\]"),
+        (lambda values: (row for row in values), "it gave <generator"),
+        (lambda values: values * np.nan, r"k\(x, x\) is nan at arm 0"),
+        (lambda values: np.where(values < 0.9, np.nan, values), "not finite at arm"),
+        (lambda values: values + 0.1 * np.triu(np.ones_like(values), 1), "not symmetric"),
+        (lambda values: values - 2.0 * np.where(values < 0.9, values, 0.0), "not positive semi-definite"),
+    ],
+)
+def test_what_a_kernel_must_not_give_is_refused_with_its_name(change, message):
+    with pytest.raises(KernelError, match=message) as caught:
+        ArmSet(POINTS, Named(change))
+    assert str(caught.value).count("Named()") == 1
+    assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (lambda own: own[:-1], r"gave shape \(199,\) for 200 points; it must give one value a point, shape \(200,\)"),
+        (lambda own: own[:, None], r"gave shape \(200, 1\)"),
+        (lambda own: None, "gave None"),
+        (lambda own: own * (1 + 0j), "complex"),
+        (lambda own: own.astype(str), "text"),
+    ],
+)
+def test_a_diagonal_of_another_shape_or_kind_is_refused(given, message):
+    with pytest.raises(KernelError, match=message):
+        ArmSet(POINTS, WrongDiagonal(given))
+
+
+@pytest.mark.parametrize(
+    "change", [np.ndarray.tolist, lambda values: values.astype(object), lambda values: np.ma.array(values)]
+)
+def test_numbers_in_another_container_are_a_kernel(change):
+    few = POINTS[:10]
+    np.testing.assert_array_equal(ArmSet(few, Named(change)).features, ArmSet(few, gaussian).features)

@@ -102,6 +102,17 @@ GOOD = generator_state(stream(0, "good"))
         {**GOOD, "has_uint32": 2},
         {**GOOD, "uinteger": 2**32},
         {**GOOD, "uinteger": float("inf")},
+        {**GOOD, "uinteger": 3.7},
+        {**GOOD, "has_uint32": True},
+        {**GOOD, "state": "1_000"},
+        {**GOOD, "state": " 7"},
+        {**GOOD, "state": "\u0663"},
+        {**GOOD, "state": "9" * 10_000},
+        {**GOOD, "inc": 10**400 + 1},
+        {**GOOD, "inc": 1j},
+        {**GOOD, "inc": [[]]},
+        {**GOOD, "inc": np.array([1, 2])},
+        "state",
     ],
 )
 def test_broken_states_are_refused(state):

@@ -89,3 +89,20 @@ def test_a_change_keeps_digits_whatever_the_unit():
 def test_a_change_of_many_arms_stays_short():
     many = change(arms=tuple(range(10)), before=(0.0,) * 10, after=tuple(np.linspace(0.1, 1.0, 10)))
     assert str(many).endswith("9 +0 -> +1, 8 +0 -> +0.9, 7 +0 -> +0.8 and 7 more")
+
+
+def test_a_change_stays_on_one_line_whatever_its_arms_are_called():
+    wild = ("two\nlines", "\x1b[31mred", "tur\u202ened")
+    moved = {"arms": (1, 2, 3), "before": (0.0,) * 3, "after": (0.3, 0.2, 0.1)}
+    text = str(change(names=wild, stream="a\rb", forgot="c\td", **moved))
+    assert text.isprintable()
+    assert "'two\\nlines' +0 -> +0.3, '\\x1b[31mred' +0 -> +0.2, 'tur\\u202ened' +0 -> +0.1" in text
+    assert "'a\\rb'" in text
+    assert text.endswith("forgot 'c\\td'")
+
+
+def test_a_change_shortens_long_names_and_shows_empty_ones():
+    text = str(change(names=("x" * 100_000, "")))
+    assert "xx...xx" in text
+    assert "'' -0.25 -> -0.125" in text
+    assert len(text) < 400

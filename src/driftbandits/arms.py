@@ -11,6 +11,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import math
+import numbers
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
@@ -22,6 +23,9 @@ from driftbandits import kernels
 from driftbandits.errors import InputError, KernelError
 from driftbandits.kernels import KernelFunction, KernelLike
 from driftbandits.linalg import NOT_VALID_CURE, LowRank, pivoted_cholesky
+from driftbandits.memory import FLOAT, check_memory
+from driftbandits.numeric import as_floats
+from driftbandits.showing import breaking, shown
 from driftbandits.tables import Table, read_bounds, read_names, read_table
 from driftbandits.types import Floats, Ints, read_only
 
@@ -29,6 +33,10 @@ _DEFAULT_KERNEL = RBF(1.0)
 _FINEST = 1e-14  # below this the rest of a factorisation in double precision is rounding, not kernel
 _WHOLE = 1024  # up to this many arms a kernel function is compared whole with its features, beyond on 16 columns
 _CELLS = 1 << 20  # entries compared at a time
+_AXES = 64  # of a NumPy array
+_MOST = 2**62  # of anything counted
+_SOBOL = 30  # SciPy's Sobol points have coordinates of so many bits
+_COMPARED = 100  # characters of a name that are compared with others: the time grows with their square
 
 
 class ArmSet:
@@ -44,7 +52,7 @@ class ArmSet:
         One row an arm. A DataFrame's column names become `feature_names`; an index other than 0, 1, 2, ... names the
         arms.
     kernel : scikit-learn kernel, function k(X, Y), configuration mapping, or (N, N) positive semi-definite matrix
-    names : N distinct strings, optional
+    names : N distinct strings without line breaks or other control codes, optional
     tolerance : largest entry of K - Phi Phi' that may be left out, as a share of the largest k(x, x); at least 1e-14
 
     Attributes
@@ -73,6 +81,7 @@ class ArmSet:
     tolerance: float
     scale: float
     residual: float
+    _signature: float
 
     def __init__(
         self,
@@ -82,8 +91,8 @@ class ArmSet:
         *,
         tolerance: float = 1e-10,
     ) -> None:
-        if not _FINEST <= tolerance < 1:
-            raise InputError(f"tolerance must be at least {_FINEST} and below 1, got {tolerance!r}")
+        if not isinstance(tolerance, numbers.Real) or not _FINEST <= tolerance < 1:
+            raise InputError(f"tolerance must be at least {_FINEST} and below 1, got {shown(tolerance)}")
         table = read_table(points, "points")
         self._name(table, names)
         self.tolerance = float(tolerance)
@@ -93,7 +102,13 @@ class ArmSet:
         else:
             self.kernel = None
             own, entries, whole = _from_matrix(kernel, len(self.points), self.names)
-        factor, self.scale, self._signature = _factor(own, entries, self.tolerance, whole=whole)
+        try:
+            factor, self.scale, self._signature = _factor(own, entries, self.tolerance, whole=whole)
+        except KernelError as error:
+            name = shown(self.kernel)
+            if self.kernel is None or name in str(error):  # a kernel that fails is named already
+                raise
+            raise KernelError(f"{error} (the kernel is {name})") from None
         self.features = read_only(factor.features)
         self.pivots = read_only(factor.pivots)
         self.residual = factor.residual
@@ -102,6 +117,7 @@ class ArmSet:
         self.points = read_only(table.values)
         self.feature_names = table.columns
         self.names = read_names(table.rows if names is None else names, len(table.values))
+        _check_labels(self.names or ())
 
     @classmethod
     def from_features(cls, features: Any, *, names: Sequence[str] | None = None, points: Any | None = None) -> ArmSet:
@@ -154,9 +170,9 @@ class ArmSet:
         try:
             count = operator.index(points)
         except TypeError:
-            raise InputError(f"points must be a whole number of arms, got {points!r}") from None
-        if count < 1:
-            raise InputError(f"points must be at least 1, got {points!r}")
+            raise InputError(f"points must be a whole number of arms, got {shown(points)}") from None
+        if not 1 <= count <= _MOST:
+            raise InputError(f"points must be at least 1 and at most 2^62, got {shown(points)}")
         unit = _unit_points(len(limits), count, method)
         return cls(limits[:, 0] * (1.0 - unit) + limits[:, 1] * unit, kernel, tolerance=tolerance)
 
@@ -176,13 +192,14 @@ class ArmSet:
     def index(self, name: str) -> int:
         """Position of the arm called `name`."""
         if self.names is None:
-            raise InputError(f"these arms have no names, so {name!r} cannot be found; pass names=... to ArmSet")
+            raise InputError(f"these arms have no names, so {shown(name)} cannot be found; pass names=... to ArmSet")
         try:
             return self.names.index(name)
         except ValueError:
-            near = difflib.get_close_matches(str(name), self.names[:10_000], n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise InputError(f"no arm is called {name!r}{hint}") from None
+            wanted = str(name)[:_COMPARED]
+            near = difflib.get_close_matches(wanted, [own[:_COMPARED] for own in self.names[:10_000]], n=1)
+            hint = f"; did you mean {shown(near[0])}?" if near else ""
+            raise InputError(f"no arm is called {shown(name)}{hint}") from None
 
     def fingerprint(self) -> str:
         """Digest of points, names, tolerance and kernel, by which a saved state knows its arms.
@@ -207,6 +224,18 @@ class ArmSet:
 Entries = Callable[[Ints | slice, Ints], Floats]
 
 
+def _check_labels(names: Sequence[str]) -> None:
+    """Refuse a name that would break a line of text or drive a terminal: such a name is a slip."""
+    for arm, name in enumerate(names):
+        wrong = breaking(name)
+        if wrong is not None:
+            cure = "strip()" if breaking(name.strip()) is None else f"replace({wrong!r}, ' ')"
+            raise InputError(
+                f"the name of arm {arm}, {shown(name)}, has {wrong!r} in it, which would garble texts that show it; "
+                f"take it out, here with .{cure}"
+            )
+
+
 def _from_function(points: Floats, function: KernelFunction) -> tuple[Floats, Entries, bool]:
     """Diagonal and entries of a kernel function on the points, and whether to check all columns."""
     evaluate = kernels.checked(function)
@@ -219,13 +248,13 @@ def _from_function(points: Floats, function: KernelFunction) -> tuple[Floats, En
 
 def _from_matrix(kernel: Any, size: int, names: tuple[str, ...] | None) -> tuple[Floats, Entries, bool]:
     """Diagonal and entries of a given matrix, after refusing one that is not finite and symmetric."""
+    wanted = "a scikit-learn kernel, a function k(X, Y), a mapping with a 'name', or a matrix"
     try:
-        matrix = np.asarray(kernel, dtype=np.float64)
-    except (TypeError, ValueError):
-        matrix = np.empty(0)
+        matrix = as_floats(kernel)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"kernel must be {wanted} of numbers, got {shown(kernel)}: {error}") from None
     if matrix.ndim != 2:
-        wanted = "a scikit-learn kernel, a function k(X, Y), a mapping with a 'name', or a matrix"
-        raise InputError(f"kernel must be {wanted}, got {kernel!r}")
+        raise InputError(f"kernel must be {wanted}, got {shown(kernel)}")
     if matrix.shape != (size, size):
         raise InputError(f"a kernel matrix for {size} arms must be square of that size, got the shape {matrix.shape}")
     for labels in (kernel.index, kernel.columns) if hasattr(kernel, "columns") and hasattr(kernel, "index") else ():
@@ -309,14 +338,28 @@ def _blocks(size: int, width: int) -> list[slice]:
     return [slice(start, min(start + step, size)) for start in range(0, size, step)]
 
 
+def _check_points(count: int, dimension: int, *, copies: int) -> None:
+    needed = copies * FLOAT * count * dimension
+    check_memory(needed, f"a box of {count:,} points in {dimension:,} dimensions", cure="take fewer points")
+
+
 def _unit_points(dimension: int, count: int, method: str) -> Floats:
     if method == "grid":
+        if dimension > _AXES:
+            raise InputError(f"a grid has at most {_AXES} dimensions, got {dimension}; use method='sobol'")
         steps = round(count ** (1.0 / dimension))
         steps -= steps**dimension > count
+        _check_points(steps**dimension, dimension, copies=2)  # the axes' coordinates, and the points they make
         axis = np.linspace(0.0, 1.0, steps) if steps > 1 else np.array([0.5])
         return np.stack(np.meshgrid(*[axis] * dimension, indexing="ij"), axis=-1).reshape(-1, dimension)
     if method == "sobol":
         from scipy.stats import qmc  # half a second to import, and only boxes need it
 
-        return np.asarray(qmc.Sobol(dimension, scramble=False).random_base2(math.ceil(math.log2(count)))[:count])
+        if dimension > qmc.Sobol.MAXDIM:
+            raise InputError(f"Sobol points have at most {qmc.Sobol.MAXDIM:,} dimensions, got {dimension:,}")
+        power = math.ceil(math.log2(count))
+        if power > _SOBOL:
+            raise InputError(f"Sobol points number at most 2^{_SOBOL}, got {count:,}; take fewer points")
+        _check_points(2**power, dimension, copies=1)
+        return np.asarray(qmc.Sobol(dimension, scramble=False).random_base2(power)[:count])
     raise InputError(f"method must be 'grid' or 'sobol', got {method!r}")

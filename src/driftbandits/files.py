@@ -82,11 +82,11 @@ def write_whole(
 def clean(folder: str | os.PathLike[str], *, name: str | None = None) -> None:
     """Delete side files whose writers are gone, of the file `name` or of all in the folder. It never fails."""
     wanted = None if name is None else _label(name)
-    with _harmless():  # what cannot be listed cannot be cleaned, and that harms nobody
-        for path in Path(folder).iterdir():
-            found = _SIDE.fullmatch(path.name)
+    with _harmless(), os.scandir(folder) as entries:  # what cannot be listed cannot be cleaned, and that harms nobody
+        for entry in entries:
+            found = _SIDE.fullmatch(entry.name)
             if found and wanted in (None, found["label"]):
-                _delete_if_left(path)
+                _delete_if_left(Path(entry.path))
 
 
 def sealed(content: bytes) -> bytes:

@@ -18,6 +18,8 @@ import numpy as np
 from sklearn.gaussian_process import kernels as sk
 
 from driftbandits.errors import InputError, KernelError, did_you_mean
+from driftbandits.numeric import as_floats
+from driftbandits.showing import shown
 from driftbandits.tangent_kernel import NeuralTangentKernel, check_depth
 from driftbandits.types import Floats
 
@@ -49,15 +51,15 @@ def kernel_from_config(config: Mapping[str, Any]) -> sk.Kernel:
     0.707**2 * DotProduct(sigma_0=0)
     """
     if not isinstance(config, Mapping):
-        raise InputError(f"a kernel's configuration is a mapping with a 'name', got {config!r}")
+        raise InputError(f"a kernel's configuration is a mapping with a 'name', got {shown(config)}")
     settings = dict(config)
     name = settings.pop("name", None)
     if not isinstance(name, str):
-        raise InputError(f"a kernel's configuration needs a 'name', one of {_valid_names()}, got {config!r}")
+        raise InputError(f"a kernel's configuration needs a 'name', one of {_valid_names()}, got {shown(config)}")
     if name in COMBINED:
         terms = settings.pop("terms", None)
         if settings or not isinstance(terms, (list, tuple)) or not terms:
-            raise InputError(f"a {name} of kernels wants exactly 'terms', a list of kernels, got {dict(config)!r}")
+            raise InputError(f"a {name} of kernels wants exactly 'terms', a list of kernels, got {shown(dict(config))}")
         return reduce(COMBINED[name], [kernel_from_config(term) for term in terms])
     if name not in NAMED:
         raise InputError(f"unknown kernel {name!r}; {_near_and_valid(str(name), [*NAMED, *COMBINED])}")
@@ -72,16 +74,20 @@ def _number(name: str, key: str, value: Any) -> Any:
     listed = key == "length_scale" and name in ("rbf", "matern")  # one a dimension; the others know only one for all
     wanted = ("non-negative" if key in ("offset", "value") else "positive") + " number"
     if not isinstance(value, (list, tuple, np.ndarray)) or not listed:
-        if isinstance(value, bool) or not isinstance(value, numbers.Real) or not _in_range(float(value), wanted):
-            raise InputError(f"{name}.{key} must be a {wanted}{' or a list of them' * listed}, got {value!r}")
+        if isinstance(value, bool) or not isinstance(value, numbers.Real) or not _in_range(value, wanted):
+            raise InputError(f"{name}.{key} must be a {wanted}{' or a list of them' * listed}, got {shown(value)}")
         return float(value)
     if len(value) == 0:
         raise InputError(f"{name}.{key} must have one number a dimension, got an empty list")
     return np.array([_number(name, key, entry) for entry in value])
 
 
-def _in_range(value: float, wanted: str) -> bool:
-    return math.isfinite(value) and (value > 0 or (value == 0 and wanted.startswith("non-negative")))
+def _in_range(value: Any, wanted: str) -> bool:
+    try:
+        number = float(value)
+    except OverflowError:  # a whole number beyond floats
+        return False
+    return math.isfinite(number) and (number > 0 or (number == 0 and wanted.startswith("non-negative")))
 
 
 def _valid_names() -> str:
@@ -101,24 +107,18 @@ def as_function(kernel: Any) -> KernelFunction:
     if isinstance(kernel, type):
         raise InputError(f"kernel is the class {kernel.__name__}; pass an instance, {kernel.__name__}(...)")
     if not callable(kernel):
-        raise InputError(f"kernel must be a scikit-learn kernel, a function k(X, Y) or a matrix, got {kernel!r}")
+        raise InputError(f"kernel must be a scikit-learn kernel, a function k(X, Y) or a matrix, got {shown(kernel)}")
     return kernel  # type: ignore[no-any-return]
 
 
 def checked(kernel: KernelFunction) -> KernelFunction:
-    """The same function, refusing values that are not numbers of shape (len(X), len(Y))."""
+    """The same function, refusing values that are not numbers of shape (len(X), len(Y)).
+
+    Whatever goes wrong inside it becomes a KernelError that names the kernel, with the error itself as its cause.
+    """
 
     def evaluate(left: Floats, right: Floats) -> Floats:
-        try:
-            values = np.asarray(kernel(left, right), dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise KernelError(f"kernel {kernel!r} failed on points of {left.shape[1]} dimensions: {error}") from error
-        if values.shape != (len(left), len(right)):
-            raise KernelError(
-                f"kernel gave shape {values.shape} for {len(left)} x {len(right)} points; "
-                f"it must give one value a pair, shape {(len(left), len(right))}"
-            )
-        return values
+        return _evaluated(kernel, kernel, (left, right), shape=(len(left), len(right)))
 
     return evaluate
 
@@ -126,7 +126,34 @@ def checked(kernel: KernelFunction) -> KernelFunction:
 def diagonal(kernel: KernelFunction, points: Floats) -> Floats:
     """k(x, x) of every point, without the full matrix: a plain function is evaluated on small square blocks."""
     if isinstance(kernel, sk.Kernel):
-        return np.asarray(kernel.diag(points), dtype=np.float64)
+        return _evaluated(kernel, kernel.diag, (points,), shape=(len(points),))
     function = checked(kernel)
     blocks = [points[start : start + _BLOCK] for start in range(0, len(points), _BLOCK)]
     return np.concatenate([function(block, block).diagonal() for block in blocks])
+
+
+def _evaluated(
+    kernel: KernelFunction, function: Callable[..., Any], arguments: tuple[Floats, ...], *, shape: tuple[int, ...]
+) -> Floats:
+    """What the kernel, or its method for the diagonal, gives for these points, as floats of this shape."""
+    try:
+        given = function(*arguments)
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        raise _failure(kernel, arguments[0], reason) from error
+    try:
+        values = as_floats(given)
+    except (TypeError, ValueError, OverflowError) as error:
+        reason = f"it gave {shown(given)}, not an array of shape {shape}: {error}"
+        raise _failure(kernel, arguments[0], reason) from error
+    if values.shape != shape:
+        found = "None" if given is None else f"shape {values.shape}"
+        raise KernelError(
+            f"kernel {shown(kernel)} gave {found} for {' x '.join(str(len(part)) for part in arguments)} points; "
+            f"it must give one value a {'pair' if len(shape) == 2 else 'point'}, shape {shape}"
+        )
+    return values
+
+
+def _failure(kernel: KernelFunction, points: Floats, reason: str) -> KernelError:
+    return KernelError(f"kernel {shown(kernel)} failed on points of {points.shape[1]} dimensions: {reason}")

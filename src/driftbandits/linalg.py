@@ -14,6 +14,7 @@ import numpy as np
 import scipy.linalg
 
 from driftbandits.errors import KernelError
+from driftbandits.memory import FLOAT, check_memory, memory_limit
 from driftbandits.types import Floats, Ints
 
 _CANDIDATES = 2048  # arms among which a stage seeks its pivots; up to this many arms, one stage does all
@@ -24,6 +25,8 @@ NOT_VALID_CURE = (
     "single precision, say), give a larger tolerance"
 )
 _GOLDEN = 0.6180339887498949  # multiples of it, modulo 1, are evenly spread without repeating any grid
+_SAMPLE = 256  # arms by which the number of features is foretold, where there are very many
+_TOO_MANY_CURE = "take fewer arms, a larger tolerance or a kernel with a longer length scale"
 _ROUNDING = 1e-8  # a share of the largest k(x, x): what kernels computed in double precision may be off by
 
 
@@ -49,7 +52,8 @@ def pivoted_cholesky(diagonal: Floats, entries: Callable[[Ints | slice, Ints], F
     2,048 arms one stage is all; beyond, a second or third usually has a few pivots to add. Time O(N r^2), memory
     O(N r), hardly more than the features themselves; K itself is never formed.
 
-    Raises KernelError where the entries show that K is not finite, symmetric and positive semi-definite.
+    Raises KernelError where the entries show that K is not finite, symmetric and positive semi-definite, InputError
+    where the features will not fit into memory, as soon as that is clear.
 
     >>> K = np.array([[1.0, 0.5], [0.5, 1.0]])
     >>> result = pivoted_cholesky(K.diagonal(), lambda i, j: K[i][:, j], tolerance=1e-12)
@@ -69,6 +73,8 @@ def pivoted_cholesky(diagonal: Floats, entries: Callable[[Ints | slice, Ints], F
         if len(order) == 0:  # rounding: the largest rest is no longer above the tolerance when computed afresh
             break
         chosen = candidates[order]
+        if not len(pivots):
+            _check_outlook(entries, chosen, factor, rest)
         features.add(entries, chosen, factor, rest)
         _check_rest(rest, slack)
         rest[chosen] = 0.0
@@ -102,6 +108,8 @@ class _Growing:
         old, new = self._rank, self._rank + len(chosen)
         known = self.take(chosen).T
         if self._size * new > len(self._flat):
+            both = FLOAT * self._size * (old + new)
+            check_memory(both, f"{new:,} features of {self._size:,} arms", cure=_TOO_MANY_CURE)
             larger = np.empty(self._size * (new + _SPARE * (self._size > _CANDIDATES)))
             larger[: self._size * old] = self._flat[: self._size * old]
             self._flat = larger
@@ -130,6 +138,24 @@ def _candidates(rest: Floats, tolerance: float) -> Ints:
     spread = np.arange(1, _CANDIDATES - most + 1) * _GOLDEN % 1.0 * len(left)
     both: Ints = left[np.unique(np.concatenate([top, spread.astype(np.int64)]))]
     return both
+
+
+def _check_outlook(entries: Callable[[Ints | slice, Ints], Floats], chosen: Ints, factor: Floats, rest: Floats) -> None:
+    """Refuse a kernel that needs more features than memory holds, as the first pivots foretell: in seconds, not hours.
+
+    The pivots are spread over all arms, so those to come explain no more each than these. What these explain of some
+    other arms gives how many it takes; only if half as many do not fit is the kernel refused.
+    """
+    size = len(rest)
+    some = ((np.arange(_SAMPLE) + 0.5) / _SAMPLE * size).astype(np.int64)
+    variance = float(rest[some].sum())
+    if FLOAT * size**2 <= memory_limit() or variance <= 0.0:
+        return
+    block = scipy.linalg.blas.dtrsm(1.0, factor, entries(some, chosen).T, lower=1)
+    share = float(np.square(block).sum()) / variance
+    expected = min(len(chosen) / max(share, 1e-300), float(size))
+    what = f"about {expected:,.0f} features of {size:,} arms"
+    check_memory(int(FLOAT * size * expected / 2), what, cure=_TOO_MANY_CURE)
 
 
 def _check_rest(rest: Floats, slack: float) -> None:

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from driftbandits.errors import InputError
+from driftbandits.numeric import as_floats
+from driftbandits.showing import shown
 from driftbandits.types import Floats
 
 
@@ -58,13 +60,12 @@ def _numbers(data: Any, what: str, columns: tuple[str, ...] | None) -> Floats:
     if hasattr(data, "toarray"):
         raise InputError(f"{what} must be dense, got {type(data).__name__}; call its toarray() first")
     if isinstance(data, np.ma.MaskedArray):
-        data = np.ma.filled(data.astype(np.float64), np.nan)
+        masked = np.ma.getmaskarray(data)
+        data = np.array(np.ma.getdata(data), dtype=object)
+        data[masked] = None  # missing, which is said below with its place
     try:
-        raw = np.asarray(data)
-        if raw.dtype.kind not in "biufO":
-            raise TypeError(f"got values of type {raw.dtype}")
-        array = np.array(raw, dtype=np.float64, order="C")
-    except (TypeError, ValueError) as error:
+        array = np.array(as_floats(data), order="C")
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{what} must be numbers in rows of equal length: {error}") from None
     if array.ndim == 1 and array.size:
         raise InputError(
@@ -85,18 +86,18 @@ def read_names(names: Sequence[str] | None, size: int) -> tuple[str, ...] | None
     if names is None:
         return None
     if isinstance(names, str):
-        raise InputError(f"names must be {size} strings, one an arm, got the single string {names!r}; use a list")
+        raise InputError(f"names must be {size} strings, one an arm, got the single string {shown(names)}; use a list")
     given = tuple(names)
     if len(given) != size:
-        raise InputError(f"names must be {size} strings, one an arm, got {len(given)}: {given[:5]!r}")
+        raise InputError(f"names must be {size} strings, one an arm, got {len(given)}: {shown(given)}")
     for name in given:
         if not isinstance(name, str):
-            raise InputError(f"names must be strings, got {name!r}; convert them with str()")
+            raise InputError(f"names must be strings, got {shown(name)}; convert them with str()")
     if len(set(given)) != size:
         twice, _ = Counter(given).most_common(1)[0]
         raise InputError(
-            f"two arms are called {twice!r}; names must differ (a DataFrame's index names its arms: reset_index(drop="
-            f"True) numbers them anew)"
+            f"two arms are called {shown(twice)}; names must differ (a DataFrame's index names its arms: "
+            f"reset_index(drop=True) numbers them anew)"
         )
     return tuple(str(name) for name in given)
 
@@ -104,12 +105,13 @@ def read_names(names: Sequence[str] | None, size: int) -> tuple[str, ...] | None
 def read_bounds(bounds: Any) -> Floats:
     """Ends of a box, shape (d, 2)."""
     try:
-        limits = np.asarray(bounds, dtype=np.float64)
-    except (TypeError, ValueError):
+        limits = as_floats(bounds)
+    except (TypeError, ValueError, OverflowError):
         limits = np.empty(0)
     usable = limits.ndim == 2 and limits.shape[1] == 2 and len(limits) > 0
     if not usable or not np.isfinite(limits).all() or (limits[:, 0] >= limits[:, 1]).any():
         raise InputError(
-            f"bounds must be a list with one pair (low, high) a dimension, low < high, such as [(0, 1)], got {bounds!r}"
+            f"bounds must be a list with one pair (low, high) a dimension, low < high, such as [(0, 1)], "
+            f"got {shown(bounds)}"
         )
     return limits

@@ -21,7 +21,10 @@ from scipy.spatial.distance import cdist
 from sklearn.gaussian_process.kernels import Kernel
 
 from driftbandits.errors import InputError
+from driftbandits.showing import shown
 from driftbandits.types import Floats
+
+DEEPEST = 10_000  # weight matrices; long before, all points look alike to the network
 
 
 class NeuralTangentKernel(Kernel):  # type: ignore[misc]  # scikit-learn has no types
@@ -73,13 +76,17 @@ class NeuralTangentKernel(Kernel):  # type: ignore[misc]  # scikit-learn has no 
 
 
 def check_depth(depth: Any) -> int:
-    """Give `depth` as an int of at least 1."""
+    """Give `depth` as an int from 1 to 10,000."""
     try:
         number = operator.index(depth)
     except TypeError:
         number = 0
     if isinstance(depth, bool) or number < 1:
-        raise InputError(f"depth, the number of weight matrices, must be a whole number of at least 1, got {depth!r}")
+        raise InputError(
+            f"depth, the number of weight matrices, must be a whole number of at least 1, got {shown(depth)}"
+        )
+    if number > DEEPEST:
+        raise InputError(f"depth, the number of weight matrices, must be at most {DEEPEST:,}, got {shown(depth)}")
     return number
 
 

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from driftbandits.showing import label
+
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -111,7 +113,7 @@ class Change:
     stream: str = ""
 
     def __str__(self) -> str:
-        labels = self.names or tuple(str(arm) for arm in self.arms)
+        labels = tuple(label(name) for name in self.names) or tuple(str(arm) for arm in self.arms)
         rows = sorted(zip(labels, self.before, self.after, strict=True), key=lambda row: -abs(row[2] - row[1]))
         moved = ", ".join(f"{label} {before:+.3g} -> {after:+.3g}" for label, before, after in rows[:3])
         rest = f" and {len(rows) - 3} more" if len(rows) > 3 else ""
@@ -119,9 +121,9 @@ class Change:
         return (
             f"change found at round {self.round}: rounds {self.interval[0]} to {self.interval[1] - 1} disagree with "
             f"what epoch {self.epoch} had learned before (statistic {self.statistic:.3g} > {self.threshold:.3g}"
-            + (f", {self.stream}" if self.stream else "")
+            + (f", {label(self.stream)}" if self.stream else "")
             + f"){arms}"
-            + (f"; forgot {self.forgot}" if self.forgot else "")
+            + (f"; forgot {label(self.forgot)}" if self.forgot else "")
         )
 
     @classmethod

@@ -31,6 +31,19 @@ FILES = {
     "cut.toml": "environment = 'switching/1'\npolicies = [",
     "mine.txt": "environment: switching/1\n",
     "latin.yaml": "title: caf\xe9\n",
+    "integer.yaml": "environment: switching/1\npolicies: [OPKB]\n7: 1\n",
+    "listed.yaml": "environment: switching/1\npolicies: [OPKB]\n? [a, b]\n: 1\n",
+    "setting_key.yaml": "environment: {name: switching/1, settings: {on: 5}}\npolicies: [OPKB]\n",
+    "deep.yaml": f"environment: switching/1\npolicies: [OPKB]\ncommon: {{a: {'[' * 3000}{']' * 3000}}}\n",
+    "deep.toml": f"environment = 'switching/1'\npolicies = {'[' * 3000}{']' * 3000}\n",
+    "laughs.yaml": "environment: switching/1\npolicies: [OPKB]\ncommon:\n  a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1, 1]\n"
+    + "".join(f"  a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 10)),
+    "loop.yaml": "environment: switching/1\npolicies: [OPKB]\ncommon: {a: &a [*a]}\n",
+    "date.yaml": "environment: switching/1\npolicies: [OPKB]\ncommon: {a: 2024-13-13}\n",
+    "large.yaml": "#" * (10 * 2**20 + 1),
+    "dots.yaml": "id: '..'\nenvironment: switching/1\npolicies: [OPKB]\n",
+    "many.yaml": "environment: switching/1\npolicies: [OPKB]\nseeds: 1000000000\n",
+    "exiting.py": "import sys\nsys.exit(0)\n",
     "policies.py": "import driftbandits as db\nNumber = 3\nclass Plain:\n    pass\nclass Half(db.Policy):\n    pass\n",
     "syntax.py": "class Mine(:\n",
     "importing.py": "import nothing_of_this_name\n",
@@ -115,6 +128,24 @@ def world(environment, *more):
         (("run", "zero.yaml"), "zero.yaml:3:1: seeds must be a whole number from 1"),
         (("run", "seeds.yaml"), "seeds must differ"),
         (("run", "same.yaml"), "two policies are called 'OPKB'"),
+        (("run", "integer.yaml"), "integer.yaml:3:1: the key '7' is not a text; put it in quotes"),
+        (("run", "listed.yaml"), "listed.yaml:3:3: the key is not a text; put it in quotes"),
+        (("run", "setting_key.yaml"), "setting_key.yaml:1:45: the key 'on' is not a text; put it in quotes"),
+        (("run", "deep.yaml"), "deep.yaml:3:61: it is nested more than 50 levels deep"),
+        (("run", "deep.toml"), "deep.toml is nested too deep"),
+        (("run", "laughs.yaml"), "laughs.yaml:9:12: it holds more than 100,000 values"),
+        (("run", "loop.yaml"), "loop.yaml:3:17: an alias stands inside of what it stands for"),
+        (("run", "date.yaml"), "date.yaml:3:13: month must be in 1..12"),
+        (("run", "large.yaml"), "large.yaml has more than 10 MiB"),
+        (("run", "dots.yaml"), "dots.yaml: id '..' cannot name a folder"),
+        (("run", "many.yaml"), "many.yaml: seeds must be at most 1,000,000, got 1000000000"),
+        ((*UNIFORM, "--seeds", "1000000000"), "seeds must be at most 1,000,000"),
+        ((*UNIFORM, "--set", "horizon=1000000000000"), "more than 100,000,000 in one run"),
+        ((*UNIFORM, "--set", "size=10000000"), "more than 100,000; use fewer"),
+        ((*UNIFORM, "--set", f"size={'[' * 3000}"), "more than 50 levels deep"),
+        ((*UNIFORM, "--set", "size=2024-13-13"), "'2024-13-13' is not a value: month must be in 1..12"),
+        (joining("exiting.py:Mine"), "policy 'Mine' cannot be loaded: SystemExit: 0 (exiting.py, line 2)"),
+        (joining("OPKB,label='a\u2028b'"), "has the control character '\\u2028'"),
         (("report", "nowhere"), "there is no nowhere/run.json"),
         (("tune", "comparison", "OPBK"), "did you mean 'OPKB'?"),
         (("bench", "--policy", "Unifrom"), "did you mean 'Uniform'?"),
@@ -205,12 +236,46 @@ def test_a_run_that_fails_names_policy_world_seed_and_line(cli, folder):
     assert "return 1 / 0" in shown.stderr
 
 
+def test_a_policy_that_ends_the_program_fails_the_run(cli, folder):
+    (folder / "own.py").write_text(OWN.format(deed="raise SystemExit(0)"))
+    result = cli(*WORLD, "--policy", "own.py:Failing")
+    assert result.exit_code == 1
+    assert "driftbandits: Failing on switching/1, seed 0 failed: SystemExit: 0 (own.py, line 7)" in result.stderr
+    assert result.stdout == ""
+
+
+LAW = """
+import numpy as np
+import driftbandits as db
+class Unlawful(db.Uniform):
+    def _law(self):
+        return np.full(len(self.arms), {entry}) if self.rounds >= {first} else super()._law()
+    def _steady(self):
+        return 1
+"""
+
+
+@pytest.mark.parametrize(("entry", "fault"), [("np.nan", "nan"), ("2.0", "sums to 20"), ("-0.1", "-0.1")])
+@pytest.mark.parametrize("first", [0, 100])
+def test_a_law_that_is_none_fails_the_run_and_names_the_class(cli, folder, entry, fault, first):
+    (folder / "own.py").write_text(LAW.format(entry=entry, first=first))
+    result = cli(*WORLD, "--policy", "own.py:Unlawful,label=mine")
+    assert result.exit_code == 1
+    last = result.stderr.splitlines()[-1]
+    assert "Unlawful" in last
+    assert fault in last
+    assert result.stdout == ""
+    assert not (folder / "out" / "report.html").exists()
+
+
 def test_a_killed_worker_is_told_of(cli, folder):
     (folder / "own.py").write_text(OWN.format(deed="os._exit(9)"))
     result = cli(*WORLD, "--policy", "own.py:Failing", "--jobs", "2", "--seeds", "2")
     assert result.exit_code == 1
     last = result.stderr.splitlines()[-1]
     assert last.startswith("driftbandits: a worker of loky was killed")
+    assert "os._exit" in last
+    assert "probably under way: Failing on switching/1, seed 0" in last
     assert "--resume" in last
     assert result.stdout == ""
 

@@ -11,6 +11,7 @@ from driftbandits.errors import InputError
 from driftbandits.experiments.catalogue import FIVE, GROWTH, PAPER
 from driftbandits.experiments.growth import SWEEPS
 from driftbandits.experiments.specs import Experiment, cells_of
+from driftbandits.experiments.store import DamagedPartWarning
 
 ROOT = Path(__file__).parents[2]
 FILES = {"report.html", "summary.md", "summary.csv", "cells.parquet", "curves.parquet", "run.json"}
@@ -143,12 +144,25 @@ def test_a_disk_that_fills_while_the_report_is_written_costs_no_run(cli, tmp_pat
     assert cli("report", tmp_path).exit_code == 0
 
 
-def test_a_record_is_written_whole_or_not_at_all(cli, tmp_path, monkeypatch):
-    def full(self, text, encoding):
-        self.write_bytes(text.encode()[:10])
+def test_a_disk_that_fills_leaves_the_tables_of_before(cli, played, monkeypatch):
+    def full(descriptor):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_text", full)
+    before = {name: (played / name).read_bytes() for name in FILES}
+    sorted((played / "cells").iterdir())[0].unlink()  # so that tables would be others
+    monkeypatch.setattr("os.fsync", full)
+    result = cli("report", played)
+    assert result.exit_code == 1
+    assert "No space left on device; the finished runs are safe there" in result.stderr
+    assert {name: (played / name).read_bytes() for name in FILES} == before
+    assert {path.name for path in played.iterdir()} == {*FILES, "cells", "figures"}
+
+
+def test_a_record_is_written_whole_or_not_at_all(cli, tmp_path, monkeypatch):
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
     result = cli("reproduce", "small", "--jobs", 1, "--out", tmp_path)
     assert result.exit_code == 1
     assert "No space left on device; name another folder" in result.stderr
@@ -164,6 +178,46 @@ def test_report_needs_nothing_played(cli, played, tmp_path):
     assert "| small | chance | 2 |" in result.stdout
     assert (played / "report.html").exists()
     assert parts(played) == before
+
+
+def damage(played):
+    part = sorted((played / "cells").iterdir())[0]
+    whole = bytearray(part.read_bytes())
+    whole[len(whole) // 2] ^= 1
+    part.write_bytes(whole)
+    return part
+
+
+def test_report_names_a_damaged_run_and_how_to_play_it_again(cli, played):
+    part = damage(played)
+    result = cli("report", played, "--json")
+    assert result.exit_code == 0, result.stderr
+    assert json.loads(result.stdout)["runs"] == 3
+    first, second = result.stderr.splitlines()
+    assert first.startswith(f"{part} is no finished run (it is damaged): left out; play again what is missing with: ")
+    assert first.endswith(" --resume")
+    assert second == "only 3 of 4 runs are finished: tables and report show those"
+    assert "1 run of 4 are missing" in (played / "report.html").read_text()
+
+
+def test_resuming_plays_a_damaged_run_again(cli, played):
+    before = json.loads(cli("report", played, "--json").stdout)["summary"]
+    part = damage(played)
+    with pytest.warns(DamagedPartWarning, match=f"{part.name} is no finished run .*: its cell is played again"):
+        result = cli("reproduce", "small", "--seeds", 2, "--jobs", 1, "--out", played, "--resume", "--json")
+    assert result.exit_code == 0, result.stderr
+    timed = "seconds_a_run"
+    after = json.loads(result.stdout)["summary"]
+    assert [{**row, timed: 0} for row in after] == [{**row, timed: 0} for row in before]
+    assert "no finished run" not in cli("report", played).stderr
+
+
+@pytest.mark.parametrize("text", ["[]", "3", '{"title": 1}', '{"title": 1, "experiments": [3]}', "[" * 100_000])
+def test_a_record_of_something_else_is_refused(cli, tmp_path, text):
+    (tmp_path / "run.json").write_text(text)
+    result = cli("report", tmp_path)
+    assert result.exit_code == 1
+    assert "run.json is not the record of a run" in result.stderr
 
 
 def test_report_of_an_unfinished_run_says_so(cli, played):

@@ -38,6 +38,13 @@ EYE = np.eye(3)
         ({"warm_start": [1.5, -0.5, 0.0]}, "-0.5"),
         ({"warm_start": [1.0]}, r"shape \(3,\)"),
         ({"method": "magic"}, "'magic'"),
+        ({"regulariser": 10**400}, r"got 1000000000\.\.\.0000000000 \(401 digits\)"),
+        ({"regulariser": "0.1"}, "regulariser must be a positive finite number"),
+        ({"regulariser": 0.1 + 0j}, "regulariser must be a positive finite number"),
+        ({"costs": ["0", "1", "2"]}, "costs must be 3 numbers"),
+        ({"costs": [0, 1j, 2]}, "costs must be 3 numbers"),
+        ({"costs": [0, 1, 10**400]}, "costs must be 3 numbers"),
+        ({"costs": np.ma.array([0.0, 1.0, 2.0], mask=[False, True, False])}, "costs must be 3 numbers"),
     ],
 )
 def test_refused(arguments, message):
@@ -46,7 +53,18 @@ def test_refused(arguments, message):
 
 
 @pytest.mark.parametrize(
-    "arms", [np.ones(3), np.ones((0, 2)), np.full((2, 2), np.nan), np.full((2, 2), 1e200), "arms", None]
+    "arms",
+    [
+        np.ones(3),
+        np.ones((0, 2)),
+        np.full((2, 2), np.nan),
+        np.full((2, 2), 1e200),
+        "arms",
+        None,
+        np.ones((2, 2)) * 1j,
+        np.ones((2, 2)).astype(str),
+        np.full((2, 2), 10**400, dtype=object),
+    ],
 )
 def test_features_refused(arms):
     with pytest.raises(InputError):
@@ -96,3 +114,8 @@ def test_inputs_are_left_alone():
     for given, before in zip((features, costs, start), kept, strict=True):
         np.testing.assert_array_equal(given, before)
         assert given.flags.writeable
+
+
+def test_the_interior_point_is_refused_where_its_matrices_cannot_be_held():
+    with pytest.raises(InputError, match=r"interior point on 2,000,000 arms would need .*; use method='active_set'"):
+        solve_design(np.ones((2_000_000, 1)), regulariser=0.1, method="interior_point")

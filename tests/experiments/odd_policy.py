@@ -1,11 +1,13 @@
 """A policy that does to its worker what the tests ask for; they copy this file and name it `file.py:Odd`.
 
 What it does is told by files beside it, not by settings or code, for those would change the cell's key: `slow`, `kill`,
-`fail` and `warn` hold the seeds concerned. Every run leaves a file in `plays`, and its process number in `workers`.
+`fail`, `exit`, `interrupt` and `warn` hold the seeds concerned. Every run leaves a file in `plays`, and its process
+number in `workers`.
 """
 
 import os
 import signal
+import sys
 import time
 import uuid
 import warnings
@@ -39,6 +41,10 @@ class Odd(Uniform):
             os.kill(os.getpid(), signal.SIGKILL)
         if _told("fail", seed):
             raise OddError(f"odd at seed {seed}")
+        if _told("exit", seed):
+            sys.exit(0)
+        if _told("interrupt", seed):
+            raise KeyboardInterrupt
         if _told("warn", seed):
             for number in range(3):
                 warnings.warn(f"odd for the {number}. time", OddWarning, stacklevel=1)
@@ -61,7 +67,7 @@ def odd_cells(folder, number=8):
 
 
 def tell(folder, name, *seeds):
-    """`slow`, `kill`, `fail` or `warn` at these seeds, and at no others."""
+    """`slow`, `kill`, `fail`, `exit`, `interrupt` or `warn` at these seeds, and at no others."""
     (Path(folder) / name).write_text(" ".join(map(str, seeds)))
 
 

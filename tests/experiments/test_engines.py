@@ -1,6 +1,9 @@
 import importlib.util
+import inspect
 import operator
 import pickle
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import joblib
@@ -72,6 +75,20 @@ def test_a_started_engine_is_found_running(monkeypatch):
             assert starts == [Engine(jobs=1)]
     with Engine(jobs=1).started():
         assert len(starts) == 2
+
+
+def test_joblib_is_used_by_its_public_names():
+    assert "joblib._" not in inspect.getsource(engines)
+
+
+def test_nothing_inside_a_cell_runs_in_parallel():
+    backend, jobs = FuturesBackend(lambda call: None, lambda future: None).get_nested_backend()
+    assert (type(backend).__name__, jobs) == ("SequentialBackend", None)
+
+
+def test_a_worker_whose_parent_is_gone_ends_before_its_first_cell():
+    script = "import os; from driftbandits.experiments.engines import begin_worker; begin_worker(os.getpid())"
+    assert subprocess.run([sys.executable, "-c", f"{script}; os._exit(0)"], timeout=300).returncode == 1
 
 
 def test_the_backend_over_futures_gives_results_and_errors():

@@ -15,7 +15,7 @@ from driftbandits.experiments.engines import Engine
 from driftbandits.experiments.runner import RunError, RunInterruptedError, run_cells
 from driftbandits.experiments.store import Store
 
-PATIENCE = 300.0  # seconds; workers take a few to start, and many on a busy machine
+PATIENCE = 200.0  # seconds; workers take a few to start, and many on a busy machine; idle ones of loky wait for 300
 ONE = Engine(jobs=1)
 SCRIPT = f"""
 import sys
@@ -112,6 +112,45 @@ def test_a_killed_run_leaves_no_workers_and_goes_on(run, tmp_path):
     run.wait()
     wait_until(lambda: not any(runs(worker) for worker in workers))
     assert goes_on(tmp_path)
+
+
+def group_of(process):
+    """Processes of the session that `process` leads or led, itself included."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if folder.name.isdigit() and os.getpgid(int(folder.name)) == process.pid and runs(folder.name):
+                found.append(folder.name)
+    return found
+
+
+def command(process):
+    try:
+        return Path(f"/proc/{process}/cmdline").read_text()
+    except OSError:
+        return ""
+
+
+def test_a_run_killed_while_its_workers_start_leaves_none(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    started = []
+    try:
+        for number in range(2):
+            folder = tmp_path / str(number)
+            folder.mkdir()
+            call = [sys.executable, script, folder]
+            started.append(subprocess.Popen(call, stderr=subprocess.DEVNULL, start_new_session=True))
+        for process, moment in zip(started, (0.0, 0.2), strict=True):
+            wait_until(lambda one=process: any("loky" in command(p) for p in group_of(one) if p != str(one.pid)))
+            time.sleep(moment)
+            process.kill()
+            process.wait()
+        wait_until(lambda: not any(group_of(process) for process in started))
+    finally:
+        for process in started:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 def test_ctrl_c_stops_the_workers_and_says_how_to_go_on(run, tmp_path):

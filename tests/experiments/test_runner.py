@@ -13,7 +13,7 @@ from driftbandits.experiments.engines import Engine
 from driftbandits.experiments.progress import progress_bar
 from driftbandits.experiments.runner import CellError, run_cells
 from driftbandits.experiments.specs import Cell, PolicySpec
-from driftbandits.experiments.store import Store, StoreError
+from driftbandits.experiments.store import DamagedPartWarning, Store
 from driftbandits.experiments.work import work_of
 
 ONE = Engine(jobs=1)
@@ -89,6 +89,21 @@ def test_a_failing_cell_in_another_process_reads_the_same(tmp_path):
         run_cells(cells, engine=Engine(jobs=2))
 
 
+def test_a_class_that_ends_the_program_ends_its_cell(tmp_path):
+    cells, store = odd_cells(tmp_path), Store(tmp_path)
+    tell(tmp_path, "exit", 5)
+    with pytest.raises(CellError, match=r"^odd on switching/1, seed 5 failed: SystemExit: 0 \(odd.py, line .*--resume"):
+        run_cells(cells, store=store, engine=ONE)
+    assert 5 not in [result.cell.seed for result in store.read(cells)]
+
+
+def test_a_class_that_interrupts_its_worker_is_named(tmp_path):
+    cells = odd_cells(tmp_path)
+    tell(tmp_path, "interrupt", 5)
+    with pytest.raises(CellError, match=r"seed 5 failed: KeyboardInterrupt:  \(odd.py, line"):
+        run_cells(cells, engine=Engine(jobs=2))
+
+
 def test_an_error_of_ours_needs_no_place(tmp_path):
     wrong = dataclasses.replace(SMALL[0], policy=PolicySpec("mine", "OPKP"))
     with pytest.raises(DriftbanditsError, match=r"^mine on switching/1, seed 0 failed: no policy is called 'OPKP'"):
@@ -123,13 +138,50 @@ def test_a_class_edited_during_the_run_is_noticed(tmp_path, monkeypatch):
     assert Store(tmp_path).finished() == set()
 
 
-def test_a_damaged_part_is_reported_before_anything_is_played(tmp_path):
+def test_damaged_parts_are_played_again(tmp_path):
     cells, store = odd_cells(tmp_path), Store(tmp_path)
-    run_cells(cells[:1], store=store, engine=ONE)
-    store.path(cells[0].key).write_bytes(b"")
-    with pytest.raises(StoreError, match="delete it"):
-        run_cells(cells, store=store, engine=ONE)
-    assert plays(tmp_path) == {0: 1}
+    first = run_cells(cells, store=store, engine=ONE)
+    path = store.path(cells[3].key)
+    damaged = bytearray(path.read_bytes())
+    damaged[len(damaged) // 2] ^= 1
+    path.write_bytes(damaged)
+    with pytest.warns(DamagedPartWarning, match=rf"{path} is no finished run \(it is damaged\): its cell is played"):
+        again = run_cells(cells, store=store, engine=ONE)
+    assert plays(tmp_path) == {**dict.fromkeys(range(8), 1), 3: 2}
+    assert same(again, first)
+    assert same(store.read(cells), first)
+
+
+def test_a_part_that_stays_damaged_is_found_again(tmp_path):
+    cells, store = odd_cells(tmp_path), Store(tmp_path)
+    run_cells(cells[:2], store=store, engine=ONE)
+    for cell in cells[:2]:
+        store.path(cell.key).write_bytes(b"")
+    tell(tmp_path, "fail", 0)  # before anything is mended
+    for _ in range(2):
+        with pytest.warns(DamagedPartWarning, match="their cells are played again"), pytest.raises(CellError):
+            run_cells(cells, store=store, engine=ONE)
+    assert store.finished() == set()
+
+
+MANY = """
+import driftbandits as db
+class Nervous(db.Uniform):
+    def _steady(self):
+        return 1
+    def _learn_one(self, row, reward):
+        self._record(db.Change(self.rounds, 0, 0, (0, 1), 0, 0.0, 0.0, (), (), ()))
+"""
+
+
+def test_every_change_is_counted_however_many(tmp_path):
+    (tmp_path / "many.py").write_text(MANY)
+    spec = PolicySpec("nervous", f"{tmp_path / 'many.py'}:Nervous")
+    result = run_cell(Cell("switching/1", {"horizon": 10_500, "switches": [100], "size": 3}, spec, 0))
+    assert len(result.changes) == 10_500
+    assert result.changes[:2] == (1, 2)
+    assert result.detection.delays == (1,)
+    assert result.detection.false_alarms == 10_499
 
 
 def test_networks_that_train_are_sent_first():

@@ -1,9 +1,10 @@
 import dataclasses
 import errno
+import fcntl
 import json
 import os
 import resource
-import time
+import warnings
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +15,8 @@ from driftbandits.errors import InputError
 from driftbandits.experiments import store as store_module
 from driftbandits.experiments.cells import CellResult
 from driftbandits.experiments.specs import Cell, PolicySpec
-from driftbandits.experiments.store import LEFTOVER_SECONDS, Store, StoreError
+from driftbandits.experiments.store import DamagedPartWarning, Store, StoreError, told_together
+from driftbandits.files import BLANK_SEAL, sealed
 from driftbandits.simulation import Detection
 
 
@@ -67,7 +69,8 @@ def test_a_part_explains_itself(store):
     assert cell["settings"] == {"horizon": 500, "switches": [250]}
     assert cell["policy"]["settings"] == {"ridge": 0.1}
     assert cell["seed"] == 7
-    assert metadata[b"driftbandits.schema"] == b"1"
+    assert metadata[b"driftbandits.schema"] == b"2"
+    assert pq.read_table(store.path(a_cell(seed=7).key))["regret"][0].as_py() == [0.1, 1 / 3, 7e-300]
 
 
 def test_finished_cells_are_read_in_the_asked_order_under_the_asked_label(store):
@@ -90,16 +93,16 @@ def test_an_empty_store_has_nothing(store):
     store.clean()
 
 
-def test_leftovers_of_killed_writers_are_ignored_and_old_ones_deleted(store):
+def test_leftovers_of_killed_writers_are_ignored_and_deleted(store):
     store.write(a_result(a_cell()))
-    old, new = store.parts / ".0123.99.aa", store.parts / ".4567.99.bb"
-    for leftover in (old, new):
-        leftover.write_bytes(b"PAR1")
-    os.utime(old, (time.time() - 2 * LEFTOVER_SECONDS,) * 2)
-    assert store.finished() == {a_cell().key}
-    store.clean()
-    assert not old.exists()
-    assert new.exists()  # its writer may be at work
+    left, at_work = (store.parts / f".{name}.parquet.99.0123456789abcdef.part" for name in ("0123", "4567"))
+    with at_work.open("wb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        left.write_bytes(b"PAR1")
+        assert store.finished() == {a_cell().key}
+        store.clean()
+        assert not left.exists()
+        assert at_work.exists()
     assert store.finished() == {a_cell().key}
 
 
@@ -111,9 +114,19 @@ def _another_table(path):
     pq.write_table(pa.table({"regret": [1.0]}), path)
 
 
-def _another_schema(path):
+def _sealed_again(path, **metadata):
+    """A part whose seal holds, with other metadata."""
     table = pq.read_table(path)
-    pq.write_table(table.replace_schema_metadata({**table.schema.metadata, b"driftbandits.schema": b"99"}), path)
+    changed = {f"driftbandits.{name}".encode(): text for name, text in (metadata | {"seal": BLANK_SEAL}).items()}
+    sink = pa.BufferOutputStream()
+    pq.write_table(table.replace_schema_metadata({**table.schema.metadata, **changed}), sink)
+    path.write_bytes(sealed(bytes(sink.getvalue())))
+
+
+def _without_seal(path):
+    table = pq.read_table(path)
+    kept = {key: value for key, value in table.schema.metadata.items() if key != b"driftbandits.seal"}
+    pq.write_table(table.replace_schema_metadata({**kept, b"driftbandits.schema": b"1"}), path)
 
 
 def _another_cell(path):
@@ -122,44 +135,82 @@ def _another_cell(path):
     path.write_bytes(other.path(a_cell(seed=1).key).read_bytes())
 
 
-def _a_column_less(path):
-    table = pq.read_table(path)
-    pq.write_table(table.drop_columns(["turnover"]), path)
+def _a_number_changed(path):
+    whole = path.read_bytes()
+    place = whole.index(np.float64(1 / 3).tobytes()[2:])  # the compression may have taken its beginning
+    path.write_bytes(whole[:place] + b"\x00" + whole[place + 1 :])
 
 
 @pytest.mark.parametrize(
-    "damage",
+    ("damage", "cause"),
     [
-        _truncate,
-        _another_table,
-        _another_schema,
-        _another_cell,
-        _a_column_less,
-        lambda path: path.write_bytes(b""),
-        lambda path: path.write_text("not Parquet, but long enough to be taken for it"),
+        (_truncate, "it is damaged"),
+        (_a_number_changed, "it is damaged"),
+        (_another_table, "or of schema version 1, which had no seal"),
+        (_without_seal, "or of schema version 1, which had no seal"),
+        (
+            lambda path: _sealed_again(path, schema="99"),
+            "its schema version is 99, this version of the library reads 2",
+        ),
+        (_another_cell, "it belongs to another cell"),
+        (lambda path: path.write_bytes(sealed(b"a zip, say" + BLANK_SEAL.encode())), "it is a file of another kind"),
+        (lambda path: path.write_bytes(b""), "it is damaged"),
+        (lambda path: path.write_text("not Parquet, but long enough to be taken for it"), "it is damaged"),
+        (lambda path: (path.unlink(), path.mkdir()), "it cannot be read: Is a directory"),
     ],
 )
-def test_a_damaged_part_is_named_with_the_cure(store, damage):
-    store.write(a_result(a_cell()))
+def test_a_damaged_part_counts_as_not_played_and_is_named(store, damage, cause):
+    for seed in (0, 1):
+        store.write(a_result(a_cell(seed)))
     path = store.path(a_cell().key)
     damage(path)
-    with pytest.raises(StoreError) as caught:
-        store.read([a_cell()])
-    assert str(path) in str(caught.value)
-    assert "delete it" in str(caught.value)
-    path.unlink()
-    assert store.missing([a_cell()]) == [a_cell()]
+    assert store.finished() == {a_cell(1).key}
+    assert store.missing([a_cell(0), a_cell(1)]) == [a_cell(0)]
+    with pytest.warns(DamagedPartWarning) as caught:
+        (read,) = store.read([a_cell(0), a_cell(1)])
+    assert read.cell == a_cell(1)
+    (warning,) = caught
+    assert str(warning.message).startswith(f"{path} is no finished run (")
+    assert cause in str(warning.message)
+
+
+def test_writing_over_a_damaged_part_mends_it(store):
+    store.write(a_result(a_cell()))
+    store.path(a_cell().key).write_bytes(b"")
+    store.write(a_result(a_cell()))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(store.read([a_cell()])) == 1
+
+
+def test_every_flipped_bit_is_found(store):
+    cell = a_cell()
+    store.write(a_result(cell))
+    path = store.path(cell.key)
+    whole = path.read_bytes()
+    found = []
+    bits = np.random.default_rng(0).choice(8 * len(whole), size=1_000, replace=False)
+    for bit in bits:
+        damaged = bytearray(whole)
+        damaged[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(damaged)
+        assert store.load({cell.key: cell}, on_damage=found.append) == {}
+    assert len(found) == 1_000
+
+
+def test_many_damaged_parts_are_told_of_together():
+    assert told_together(["a is bad", "b is bad"]) == "a is bad; b is bad"
+    assert told_together([f"{n} is bad" for n in range(100)]).endswith("4 is bad; and 95 more")
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
 def test_a_full_disk_is_one_clear_message(store, monkeypatch, number):
     store.write(a_result(a_cell(0)))
 
-    def full(path, content):
-        path.write_bytes(content[:100])
+    def full(path, content, **options):
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(store_module, "_write_through", full)
+    monkeypatch.setattr(store_module, "write_whole", full)
     with pytest.raises(InputError, match=r"1 cells are finished and safe there: make room, then go on with --resume"):
         store.write(a_result(a_cell(1)))
     assert [path.name for path in store.parts.iterdir()] == [store.path(a_cell(0).key).name]

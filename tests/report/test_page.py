@@ -1,5 +1,6 @@
 import dataclasses
 import re
+from pathlib import Path
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
@@ -82,15 +83,38 @@ def test_odd_labels_and_titles_are_shown_as_they_are(tmp_path):
     odd = PolicySpec("<b>bold</b> & $x$ _", "Uniform")
     hidden = PolicySpec("_quiet", "GPUCB")
     experiment = own_experiment("a <i>b</i>/c", policies=(), title="<script>alert(1)</script>")
-    experiment = dataclasses.replace(experiment, policies=(odd, hidden))
+    formula = PolicySpec(r"$\frac{ \$ ^_ %", "LinUCB")
+    experiment = dataclasses.replace(experiment, policies=(odd, hidden, formula))
     page = write_report(results_of([experiment]), out=tmp_path, title="A & B").read_text(encoding="utf-8")
     walk = Walk(page)
     assert walk.faults == []
     assert "script" not in walk.tags
     assert "b" not in walk.tags
-    for words in ("<b>bold</b> & $x$ _", "_quiet", "<script>alert(1)</script>", "A & B"):
+    for words in ("<b>bold</b> & $x$ _", "_quiet", formula.label, "<script>alert(1)</script>", "A & B"):
         assert words in walk.text
     assert [file.name for file in sorted((tmp_path / "figures").iterdir())] == ["a-i-b-i-c.pdf", "a-i-b-i-c.png"]
+
+
+def test_long_ids_have_files_all_the_same(tmp_path):
+    experiments = [own_experiment("long" * 100), own_experiment("long" * 101)]
+    write_report(results_of(experiments), out=tmp_path)
+    assert len(list((tmp_path / "figures").iterdir())) == 4
+
+
+def test_a_kill_leaves_the_report_of_before(tmp_path, monkeypatch):
+    """Whatever is written over is written to the side first."""
+    results = results_of([own_experiment()])
+    before = write_report(results, out=tmp_path).read_bytes()
+    figures = {file.name: file.read_bytes() for file in (tmp_path / "figures").iterdir()}
+
+    def killed(self, target):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "replace", killed)
+    with pytest.raises(KeyboardInterrupt):
+        write_report(results_of([own_experiment(seeds=3)]), out=tmp_path)
+    assert (tmp_path / "report.html").read_bytes() == before
+    assert {file.name: file.read_bytes() for file in (tmp_path / "figures").iterdir()} == figures
 
 
 def test_ids_that_look_alike_have_files_and_anchors_of_their_own(tmp_path):

@@ -19,11 +19,12 @@ if TYPE_CHECKING:
 WORLD = {"size": 50, "dimension": 2, "switches": []}
 NARROW = 64  # networks are this wide unless told otherwise: at 2,048 a table would take minutes
 REPEATS = 3
+MOST_ROUNDS = 1_000_000  # their means are in memory at once: 0.4 GB
 
 
 def bench(
     policy: Policies = [],  # noqa: B006  (Typer makes a new list)
-    rounds: Annotated[int, typer.Option("--rounds", min=10, help="Rounds a measurement.")] = 300,
+    rounds: Annotated[int, typer.Option("--rounds", min=10, max=MOST_ROUNDS, help="Rounds a measurement.")] = 300,
     json: Json = False,
 ) -> None:
     """Measure microseconds a round of every policy on 50 arms in 2 dimensions, and the ratio to choosing by chance.

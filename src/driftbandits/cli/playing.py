@@ -22,6 +22,7 @@ from driftbandits.experiments.catalogue import GROWTH
 from driftbandits.experiments.cells import CellResult
 from driftbandits.experiments.claims import Claim, check_claims, claims_markdown
 from driftbandits.experiments.engines import Engine
+from driftbandits.experiments.escaping import csv
 from driftbandits.experiments.growth import SWEEPS, Sweep
 from driftbandits.experiments.judging import Judgement, judge, judgement_markdown
 from driftbandits.experiments.progress import progress_bar
@@ -29,9 +30,10 @@ from driftbandits.experiments.real import is_real, reference_table
 from driftbandits.experiments.results import Results, as_markdown, collect
 from driftbandits.experiments.runner import run_cells
 from driftbandits.experiments.specs import Cell, Experiment, cells_of
-from driftbandits.experiments.store import Store
+from driftbandits.experiments.store import Store, told_together
 from driftbandits.experiments.targets import Verdict
 from driftbandits.experiments.work import work_of
+from driftbandits.files import write_whole
 from driftbandits.report import write_report
 
 SHOWN = ("command", "mode", "wall_seconds", "jobs", "engine", "version", "commit", "date")  # in the report
@@ -90,7 +92,7 @@ def write_outputs(record: Record, out: Path) -> Written:
     calibrated = judge_calibration(results.cells)
     texts = {
         "claims.md": claims_markdown(claims) if claims else "",
-        "references.csv": "" if references is None else references.to_csv(index=False),
+        "references.csv": "" if references is None else csv(references),
         **_yardstick_texts(judgement),
         **_calibrated_texts(calibrated),
     }
@@ -111,7 +113,7 @@ def write_outputs(record: Record, out: Path) -> Written:
 def _yardstick_texts(judgement: Judgement | None) -> dict[str, str]:
     return {
         "yardstick.md": "" if judgement is None else judgement_markdown(judgement),
-        "yardstick.csv": "" if judgement is None else judgement.worlds.to_csv(index=False),
+        "yardstick.csv": "" if judgement is None else csv(judgement.worlds),
     }
 
 
@@ -123,22 +125,25 @@ def _calibrated_texts(judgement: CalibrationJudgement) -> dict[str, str]:
     }
     return {
         "calibrated.md": "" if judgement.empty else calibration_markdown(judgement),
-        **{name: "" if table.empty else table.to_csv(index=False) for name, table in tables.items()},
+        **{name: "" if table.empty else csv(table) for name, table in tables.items()},
     }
 
 
 def _write_tables(results: Results, texts: Mapping[str, str], out: Path) -> list[str]:
     """Write every table, those that are empty texts excepted, and give the names of the files."""
-    results.cells.to_parquet(out / "cells.parquet")
-    results.curves.to_parquet(out / "curves.parquet")
-    results.summary.to_csv(out / "summary.csv", index=False)
-    (out / "summary.md").write_text(as_markdown(results.summary), encoding="utf-8")
-    for name, text in texts.items():
-        if text:
-            (out / name).write_text(text, encoding="utf-8")
+    files = {
+        "summary.md": as_markdown(results.summary).encode(),
+        "summary.csv": csv(results.summary).encode(),
+        "cells.parquet": results.cells.to_parquet(),
+        "curves.parquet": results.curves.to_parquet(),
+        **{name: text.encode() for name, text in texts.items()},
+    }
+    for name, content in files.items():
+        if content:
+            write_whole(out / name, content)
         else:
             (out / name).unlink(missing_ok=True)  # of other experiments, played into this folder before
-    return ["summary.md", "summary.csv", "cells.parquet", "curves.parquet", NAME, *(n for n in texts if texts[n])]
+    return [NAME, *(name for name, content in files.items() if content)]
 
 
 def print_outputs(written: Written, record: Record, *, as_json: bool) -> None:
@@ -191,7 +196,10 @@ def _without_guests(sweeps: Sequence[Sweep]) -> tuple[Sweep, ...]:
 
 def _finished(record: Record, out: Path) -> list[CellResult]:
     cells = [cell for experiment in record.experiments for cell in cells_of(experiment)]
-    finished = Store(out).read(cells)
+    damages: list[str] = []
+    finished = Store(out).read(cells, on_damage=damages.append)
+    if damages:
+        say(f"{told_together(damages)}: left out; play again what is missing with: {_command(record)} --resume")
     if not finished:
         raise InputError(f"{out} holds none of the {len(cells)} runs of {out / NAME}; play them with --resume")
     if len(finished) < len(cells):
@@ -199,9 +207,15 @@ def _finished(record: Record, out: Path) -> list[CellResult]:
     return finished
 
 
+def _command(record: Record) -> str:
+    return str(record.about.get("command") or "the command that played it,")
+
+
 def _refuse_to_overwrite(store: Store, out: Path, resume: bool) -> None:
+    if resume:
+        return
     finished = len(store.finished())
-    if not resume and (finished or (out / NAME).exists()):
+    if finished or (out / NAME).exists():
         raise InputError(
             f"{out} already holds {finished} finished runs; add --resume to keep them and play only what is missing, "
             f"or name another folder with --out"
@@ -216,7 +230,7 @@ def _seconds_before(out: Path, store: Store) -> float | None:
         seconds = read_record(out).about.get("wall_seconds")
     except InputError:
         return None
-    return None if seconds is None else float(seconds)
+    return float(seconds) if isinstance(seconds, int | float) else None
 
 
 def _write_first(record: Record, out: Path) -> None:

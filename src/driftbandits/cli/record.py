@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import platform
 import shlex
 import subprocess
@@ -21,6 +20,7 @@ from driftbandits.errors import InputError
 from driftbandits.experiments.config import plain_experiment, plain_to_experiment
 from driftbandits.experiments.engines import Engine
 from driftbandits.experiments.specs import Experiment
+from driftbandits.files import write_whole
 
 NAME = "run.json"
 PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "joblib", "torch", "ray", "distributed")
@@ -60,12 +60,8 @@ def write_record(record: Record, out: Path) -> Path:
         **record.about,
         "experiments": [plain_experiment(experiment) for experiment in record.experiments],
     }
-    path, part = out / NAME, out / f".{NAME}.{os.getpid()}"
-    try:  # whole or not at all: a full disk must not leave half a record
-        part.write_text(json.dumps(values, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    path = out / NAME
+    write_whole(path, (json.dumps(values, indent=2, ensure_ascii=False) + "\n").encode())
     return path
 
 
@@ -74,13 +70,13 @@ def read_record(folder: Path) -> Record:
     path = folder / NAME
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
-        plain = values.pop("experiments")
+        plain = [dict(entry) for entry in values.pop("experiments")]
         title = str(values.pop("title"))
     except FileNotFoundError:
         raise InputError(f"there is no {path}; name the folder that a reproduce or run has written") from None
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:  # JSON, but of something else
         raise InputError(f"{path} is not the record of a run: {error}") from None
     return Record(title, tuple(plain_to_experiment(entry) for entry in plain), values)
 

@@ -67,12 +67,13 @@ def run(
     experiment = read(file, environment, policy, settings, seeds)
     from driftbandits.cli.playing import play, print_outputs, write_outputs
     from driftbandits.experiments.checking import check_experiment
+    from driftbandits.experiments.names import folder_name
 
     try:
         check_experiment(experiment)
     except InputError as error:
         raise (error if file is None else InputError(f"{file}: {error}")) from None
-    folder = out or Path("results") / experiment.id.replace("/", "-")
+    folder = out or Path("results") / folder_name(experiment.id)
     record = play([experiment], title=experiment.title, mode="run", out=folder, engine=where, resume=resume)
     print_outputs(write_outputs(record, folder), record, as_json=json)
 
@@ -83,6 +84,7 @@ def read(
     """The experiment that a file or options describe; options go over the file."""
     from driftbandits.cli.settings import merge, read_policy, read_settings
     from driftbandits.experiments.config import default_seeds, read_experiment, unlike
+    from driftbandits.experiments.limits import check_seed_count
     from driftbandits.experiments.references import resolve
     from driftbandits.experiments.specs import Experiment
 
@@ -100,5 +102,5 @@ def read(
         base,
         settings=merge(base.settings, read_settings(settings)),
         policies=unlike([*base.policies, *(read_policy(text) for text in policies)]),
-        seeds=base.seeds if seeds is None else tuple(range(seeds)),
+        seeds=base.seeds if seeds is None else tuple(range(check_seed_count(seeds))),
     )

@@ -13,6 +13,9 @@ from driftbandits.design.problem import DesignProblem
 from driftbandits.design.result import Design, Status
 from driftbandits.design.starting_point import possible_support
 from driftbandits.errors import ConvergenceError, InputError
+from driftbandits.memory import FLOAT, check_memory
+from driftbandits.numeric import as_float, as_floats
+from driftbandits.showing import shown
 from driftbandits.types import Floats, Ints
 
 _INTERIOR_POINT_ARMS = 200  # beyond, the interior point's N^3 loses against pricing all arms a few times
@@ -74,6 +77,9 @@ def solve_design(
     _check_scale(problem)
     if method == "auto":
         method = "interior_point" if problem.size <= _INTERIOR_POINT_ARMS else "active_set"
+    if method == "interior_point":
+        needed = 2 * FLOAT * problem.size**2  # B and B o B
+        check_memory(needed, f"the interior point on {problem.size:,} arms", cure="use method='active_set'")
     found = _METHODS[method](problem, tolerance=tolerance, warm_start=_restrict_law(law, rows))
     design = _whole(found, rows, count)
     if design.status is not Status.OPTIMAL:
@@ -104,7 +110,7 @@ def _check_scale(problem: DesignProblem) -> None:
     if not problem.regulariser > 1e-13 * largest:  # False for features whose squares overflow
         raise InputError(
             f"regulariser {problem.regulariser:.3g} is lost in rounding beside feature vectors of squared norm "
-            f"{largest:.3g}; scale the features down or take a larger regulariser"
+            f"{largest:.3g}; scale the features down or take a larger regulariser (of a policy: a shorter horizon)"
         )
 
 
@@ -147,8 +153,8 @@ def read_features(arms: ArmSet | Floats) -> Floats:
     """Features of an ArmSet, or an array taken as such, (N, r) in C order; InputError where it cannot be one."""
     given = arms.features if isinstance(arms, ArmSet) else arms
     try:
-        features: Floats = np.ascontiguousarray(given, dtype=np.float64)
-    except (TypeError, ValueError):
+        features: Floats = np.ascontiguousarray(as_floats(given))
+    except (TypeError, ValueError, OverflowError):
         raise InputError(f"arms must be an ArmSet or an (N, r) array of features, got {type(arms).__name__}") from None
     if features.ndim != 2 or 0 in features.shape:
         raise InputError(f"features must have shape (arms, rank) with at least one of each, got {features.shape}")
@@ -160,9 +166,9 @@ def read_features(arms: ArmSet | Floats) -> Floats:
 
 def _read_vector(name: str, given: Any, count: int) -> Floats:
     try:
-        vector: Floats = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} must be {count} numbers, one an arm, got {given!r}") from None
+        vector = as_floats(given)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"{name} must be {count} numbers, one an arm, got {shown(given)}") from None
     if vector.shape != (count,):
         raise InputError(f"{name} must have shape ({count},), one number an arm, got {vector.shape}")
     if not np.isfinite(vector).all():
@@ -210,9 +216,9 @@ def _read_candidates(candidates: Any, count: int) -> Ints | None:
 def read_positive(name: str, given: float, hint: str) -> float:
     """`given` as a float; InputError, naming the argument, unless it is positive and finite."""
     try:
-        value = float(given)
-    except (TypeError, ValueError):
+        value = as_float(given)
+    except (TypeError, ValueError, OverflowError):
         value = np.nan
     if not (0.0 < value < np.inf):
-        raise InputError(f"{name} must be a positive finite number ({hint}), got {given!r}")
+        raise InputError(f"{name} must be a positive finite number ({hint}), got {shown(given)}")
     return value

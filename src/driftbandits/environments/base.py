@@ -16,6 +16,7 @@ from driftbandits.environments.checks import check_arm_set, check_integer
 from driftbandits.environments.noise import Noise
 from driftbandits.environments.truth import Piece, Truth, measure
 from driftbandits.errors import InputError
+from driftbandits.memory import FLOAT, check_memory
 from driftbandits.seeding import check_seed, stream
 from driftbandits.types import Bools, Floats, Ints, read_only
 
@@ -242,6 +243,7 @@ def uniforms(seed: int, start: int, size: int) -> Floats:
     chunk, place = divmod(operator.index(start), CHUNK)  # a plain int: streams tell it from a numpy one
     if place + size <= CHUNK:
         return _noise_chunk(number, chunk)[place : place + size]
+    check_memory(FLOAT * size, f"the noise of {size:,} rounds", cure="ask for fewer rounds at a time")
     last = (start + size - 1) // CHUNK
     whole = np.concatenate([_noise_chunk(number, each) for each in range(chunk, last + 1)])
     return read_only(whole[place : place + size])  # type: ignore[no-any-return]

@@ -11,7 +11,12 @@ import numpy.typing as npt
 
 from driftbandits.arms import ArmSet
 from driftbandits.errors import InputError
+from driftbandits.memory import FLOAT, check_memory
+from driftbandits.numeric import as_floats
+from driftbandits.showing import shown
 from driftbandits.types import Bools, Floats, read_only
+
+_MOST = 2**62  # of anything counted: rounds are whole numbers of 64 bits
 
 
 def check_arm_set(arms: ArmSet) -> ArmSet:
@@ -28,18 +33,34 @@ def check_integer(value: int, what: str, *, least: int) -> int:
     try:
         number = operator.index(value)
     except TypeError:
-        raise InputError(f"{what} must be a whole number, got {value!r}") from None
+        raise InputError(f"{what} must be a whole number, got {shown(value)}") from None
     if isinstance(value, bool) or number < least:
-        raise InputError(f"{what} must be at least {least}, got {value!r}")
+        raise InputError(f"{what} must be at least {least}, got {shown(value)}")
+    if number > _MOST:
+        raise InputError(f"{what} must be at most 2^62, about {_MOST:.1e}, got {shown(value)}")
     return number
 
 
 def check_number(value: Any, what: str, *, positive: bool = False) -> float:
     """Give `value` as a finite float, above 0 where `positive`."""
-    number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-    if not number or not math.isfinite(value) or (positive and value <= 0):
-        raise InputError(f"{what} must be a finite {'positive ' if positive else ''}number, got {value!r}")
+    if not is_finite(value) or (positive and value <= 0):
+        raise InputError(f"{what} must be a finite {'positive ' if positive else ''}number, got {shown(value)}")
     return float(value)
+
+
+def is_finite(value: Any) -> bool:
+    """Whether `value` is a number, not True or False, that a float can hold."""
+    if not isinstance(value, (int, float, np.integer, np.floating)) or isinstance(value, (bool, np.timedelta64)):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number beyond floats
+        return False
+
+
+def check_room(numbers: int, what: str) -> None:
+    """Refuse a world that would keep more numbers than there is memory for."""
+    check_memory(FLOAT * numbers, what, cure="take a shorter horizon, fewer switches or fewer arms")
 
 
 def check_mask(values: npt.ArrayLike, what: str, *, arms: int) -> Bools:
@@ -58,8 +79,8 @@ def check_array(
 ) -> Floats:
     """Give `values` as a read-only float copy of this shape (None: any length above 0), finite (only `where`)."""
     try:
-        array = np.array(values, dtype=np.float64, order="C")
-    except (TypeError, ValueError) as error:
+        array = np.array(as_floats(values), order="C")
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{what} must be numbers in rows of equal length: {error}") from None
     fits = array.ndim == len(shape) and all(
         got > 0 and want in (None, got) for got, want in zip(array.shape, shape, strict=True)

@@ -12,7 +12,13 @@ import numpy.typing as npt
 
 from driftbandits.arms import ArmSet
 from driftbandits.environments.base import CELLS, Environment
-from driftbandits.environments.checks import check_arm_set, check_array, check_integer, check_number
+from driftbandits.environments.checks import (
+    check_arm_set,
+    check_array,
+    check_integer,
+    check_number,
+    check_room,
+)
 from driftbandits.environments.noise import PAPER_NOISE, Noise
 from driftbandits.environments.sampling import sphere_arms, sphere_points
 from driftbandits.environments.truth import Piece
@@ -145,6 +151,7 @@ class CosineBandit(Environment):
 
 def _phases(knots: tuple[tuple[int, float], ...], horizon: int) -> Floats:
     """Phase of each round, shape (horizon,): exactly constant where two knots are level."""
+    check_room(2 * horizon, f"the phases of {horizon:,} rounds")
     times = [time for time, _ in knots]
     heights = [height for _, height in knots]
     phases: Floats = np.interp(np.arange(horizon), times, heights)

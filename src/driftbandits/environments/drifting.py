@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from driftbandits.arms import ArmSet
 from driftbandits.environments.base import CELLS, Environment
-from driftbandits.environments.checks import check_number
+from driftbandits.environments.checks import check_number, check_room
 from driftbandits.environments.noise import PAPER_NOISE, Noise
 from driftbandits.environments.sampling import sphere_arms
 from driftbandits.errors import InputError
@@ -150,6 +150,7 @@ class ForgettingDrift(Environment):
     def _draw_checkpoints(self) -> Floats:
         """z at rounds 0, BLOCK, 2 BLOCK, ... to past the horizon: the recursion's chain of BLOCK steps."""
         count = -(-self._horizon // BLOCK) + 1
+        check_room(count * self._arms.rank, f"the checkpoints of {self._horizon:,} rounds")
         chain = stream(self._seed, "rewards", "checkpoints").standard_normal((count, self._arms.rank))
         keep, add = np.sqrt(_kept(self._rate, BLOCK)), np.sqrt(_lost(self._rate, BLOCK))
         for number in range(1, count):

@@ -17,7 +17,9 @@ from typing import Any
 import numpy as np
 from scipy import special
 
+from driftbandits.environments.checks import is_finite
 from driftbandits.errors import InputError
+from driftbandits.showing import shown
 from driftbandits.types import Floats
 
 # Uniforms are multiples of 2^-53, so 0 stands for the cell [0, 2^-53): its middle keeps quantiles finite.
@@ -212,11 +214,10 @@ class StudentT(Noise):
 
 
 def _check_scale(noise: Noise, name: str, value: Any, *, zero: bool) -> None:
-    cure = "" if zero or value != 0 else "; for rewards without noise use Gaussian(0.0)"
-    number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-    if not number or not math.isfinite(value) or value < 0 or (value == 0 and not zero):
+    cure = "" if zero or not is_finite(value) or value != 0 else "; for rewards without noise use Gaussian(0.0)"
+    if not is_finite(value) or value < 0 or (value == 0 and not zero):
         wanted = "a finite number, 0 or larger" if zero else "a finite positive number"
-        raise InputError(f"{type(noise).__name__}: {name} must be {wanted}, got {value!r}{cure}")
+        raise InputError(f"{type(noise).__name__}: {name} must be {wanted}, got {shown(value)}{cure}")
 
 
 def _refuse(noise: Noise, low: float, high: float, wants: str) -> None:

@@ -9,6 +9,7 @@ from sklearn.gaussian_process.kernels import RBF
 
 from driftbandits.arms import ArmSet
 from driftbandits.environments.checks import check_integer
+from driftbandits.memory import FLOAT, check_memory
 from driftbandits.seeding import check_seed, stream
 from driftbandits.types import Floats
 
@@ -35,5 +36,6 @@ def sphere_arms(seed: int, *, size: int = 100, dimension: int = 10, kernel: Any 
     """
     count = check_integer(size, "size", least=1)
     coordinates = check_integer(dimension, "dimension", least=1)
+    check_memory(FLOAT * count * coordinates, f"{count:,} points in {coordinates:,} dimensions", cure="take fewer")
     points = sphere_points(stream(check_seed(seed), "arms"), count, coordinates)
     return ArmSet(points, kernel=RBF(0.2) if kernel is None else kernel)

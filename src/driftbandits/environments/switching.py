@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from driftbandits.arms import ArmSet
-from driftbandits.environments.checks import check_arm_set, check_integer, check_number
+from driftbandits.environments.checks import check_arm_set, check_integer, check_number, check_room
 from driftbandits.environments.noise import PAPER_NOISE, Noise
 from driftbandits.environments.piecewise import Piecewise, check_switches
 from driftbandits.environments.sampling import sphere_arms
@@ -114,6 +114,7 @@ class SwitchingKernel(Piecewise):
     def _draw_segments(self, arms: ArmSet, switches: int) -> Floats:
         """Reward vectors of all segments, before the offset, shape (switches + 1, N)."""
         first_peak = self._peak / 2 if self._kind in ("hidden", "level") and switches else self._peak
+        check_room((switches + 1) * len(arms), f"the rewards of {switches + 1:,} segments")
         rows = [kernel_draw(arms, stream(self._seed, "rewards", 0), peak=first_peak)]
         for segment in range(1, switches + 1):
             generator = stream(self._seed, "rewards", segment)

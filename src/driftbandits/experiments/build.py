@@ -11,6 +11,7 @@ from driftbandits import datasets, environments
 from driftbandits.arms import ArmSet
 from driftbandits.environments import Environment
 from driftbandits.errors import InputError, did_you_mean
+from driftbandits.experiments.limits import check_sizes, check_world
 from driftbandits.experiments.references import is_reference, load
 from driftbandits.experiments.specs import PolicySpec
 from driftbandits.kernels import kernel_from_config
@@ -35,10 +36,12 @@ def build_world(name: str, settings: Mapping[str, Any], seed: int) -> Environmen
     if name.startswith(REAL_PREFIX):
         return datasets.create(name.removeprefix(REAL_PREFIX), offset=seed, seed=seed, **settings)
     if not is_reference(name):
+        check_sizes(f"environment {name!r}", settings)
         return environments.create(name, seed=seed, **settings)
     world = load(name)(seed=seed, **settings)
     if not isinstance(world, Environment):
         raise InputError(f"{name} gave {type(world).__name__}; it must give a driftbandits Environment")
+    check_world(f"environment {name!r}", world)
     return world
 
 

@@ -24,6 +24,7 @@ from driftbandits.experiments.calibrated import (
     PREFIX,
     THEORY_MODE,
 )
+from driftbandits.experiments.escaping import markdown
 from driftbandits.experiments.targets import (
     Verdict,
     ratio_table,
@@ -172,7 +173,9 @@ def _delay_lines(delays: pd.DataFrame) -> list[str]:
     for row in delays.to_dict("records"):
         quartiles = f"{row['median']:,.0f} | {row['lower_quartile']:,.0f} to {row['upper_quartile']:,.0f}"
         delay = quartiles if row["found"] else "– | –"
-        lines.append(f"| {row['change']} | {row['policy']} | {row['found']} of {row['runs']} | {delay} |")
+        lines.append(
+            f"| {markdown(row['change'])} | {markdown(row['policy'])} | {row['found']} of {row['runs']} | {delay} |"
+        )
     return lines
 
 
@@ -186,7 +189,7 @@ def _world_lines(worlds: pd.DataFrame, subject: str) -> list[str]:
     for row in worlds.to_dict("records"):
         error = "" if math.isnan(row["standard_error"]) else f" ± {row['standard_error']:.0f}"
         rivals = " | ".join(_beside(row[rival], row[f"over_{rival}"]) for rival in RIVALS)
-        lines.append(f"| {row['world']} | {row['regret']:,.0f}{error} | {rivals} |")
+        lines.append(f"| {markdown(row['world'])} | {row['regret']:,.0f}{error} | {rivals} |")
     return lines
 
 

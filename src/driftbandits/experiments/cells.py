@@ -10,6 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from driftbandits.experiments.build import build_policy, build_world
 from driftbandits.experiments.specs import Cell
+from driftbandits.policies import Policy
 from driftbandits.simulation import Detection, detections, simulate
 
 CHECKPOINTS = 200  # points of a stored regret curve
@@ -33,19 +34,25 @@ class CellResult:
     seconds: float
 
 
+def _note_changes(policy: Policy, alarms: list[int]) -> None:
+    """Add the changes found since the last look: a policy remembers only the latest, and here all are counted."""
+    if new := policy.changes_found - len(alarms):
+        alarms.extend(change.round for change in policy.changes[-new:])
+
+
 def run_cell(cell: Cell) -> CellResult:
     """Play one cell. BLAS is held at one thread: the parallelism is over cells."""
     with threadpool_limits(limits=1):
         world = build_world(cell.environment, cell.settings, cell.seed)
         policy = build_policy(cell.policy, world, cell.seed)
-        trace = simulate(policy, world, seed=cell.seed)
+        alarms: list[int] = []
+        trace = simulate(policy, world, seed=cell.seed, progress=lambda _: _note_changes(policy, alarms))
     rounds = np.unique(np.linspace(1, len(trace), CHECKPOINTS).astype(np.int64))
-    alarms = tuple(change.round for change in trace.changes)
     return CellResult(
         cell=cell,
         rounds=rounds,
         regret=trace.cumulative_regret[rounds - 1],
-        changes=alarms,
+        changes=tuple(alarms),
         detection=detections([int(t) for t in world.change_rounds], alarms),
         turnover=float(np.mean(trace.arm[1:] != trace.arm[:-1])) if len(trace) > 1 else 0.0,
         seconds=trace.seconds,

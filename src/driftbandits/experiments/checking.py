@@ -13,6 +13,7 @@ from driftbandits import datasets
 from driftbandits.environments import Environment
 from driftbandits.errors import DriftbanditsError, InputError, did_you_mean
 from driftbandits.experiments.build import REAL_PREFIX, build_policy, build_world
+from driftbandits.experiments.limits import check_work
 from driftbandits.experiments.references import is_reference, load
 from driftbandits.experiments.specs import Cell, Experiment, PolicySpec, cells_of
 from driftbandits.policies import Policy
@@ -39,10 +40,11 @@ def check_experiment(experiment: Experiment, *, labels: Iterable[str] | None = N
     driftbandits.errors.InputError: environment 'switching/1' has no setting 'horizn'; did you mean 'horizon'? ...
     """
     wanted = None if labels is None else set(labels)
+    world = _build_world(experiment)
+    check_work(experiment)
     first: dict[str, Cell] = {}
     for cell in cells_of(experiment):
         first.setdefault(cell.policy.label, cell)
-    world = _build_world(experiment)
     for label, cell in first.items():
         if wanted is None or label in wanted:
             policy = _build_policy(cell.policy, world, cell.seed)
@@ -106,11 +108,11 @@ def _trying(failure: str, make: Callable[[], Built]) -> Built:
         return make()
     except DriftbanditsError:
         raise
-    except Exception as error:  # a user's file may raise anything
+    except (Exception, SystemExit) as error:  # a user's file may raise anything, and end the program
         raise InputError(f"{failure}: {type(error).__name__}: {error}{_place(error)}") from error
 
 
-def _place(error: Exception) -> str:
+def _place(error: BaseException) -> str:
     """Where in a user's file it happened; a SyntaxError says so itself."""
     last = traceback.extract_tb(error.__traceback__)[-1]
     ours = last.filename.startswith(("<", str(Path(__file__).parent.parent)))

@@ -22,6 +22,8 @@ from driftbandits.datasets import OFFSETS
 from driftbandits.errors import InputError, MissingExtraError, did_you_mean
 from driftbandits.experiments.build import REAL_PREFIX
 from driftbandits.experiments.configfiles import ConfigFile, read_config_file
+from driftbandits.experiments.limits import check_seed_count
+from driftbandits.experiments.names import check_name, folder_name
 from driftbandits.experiments.references import is_reference, resolve
 from driftbandits.experiments.specs import EVALUATION_SEEDS, Experiment, PolicySpec
 
@@ -96,11 +98,12 @@ def read_experiment(path: Path) -> Experiment:
 def experiment_of(config: RunConfig, *, default_id: str, folder: Path | None = None) -> Experiment:
     """The experiment a configuration means; files of classes are looked for in `folder` first, then here."""
     name = config.id or default_id
+    folder_name(name)  # results go into a folder of that name
     world = _resolved(config.environment.name, folder)
     seeds = _seeds(config.seeds, world)
     return Experiment(
         id=name,
-        title=config.title or name,
+        title=check_name(config.title or name, "title"),
         environment=world,
         settings=config.environment.settings,
         policies=unlike([_policy_spec(policy, folder) for policy in config.policies]),
@@ -145,7 +148,7 @@ def default_seeds(environment: str) -> tuple[int, ...]:
 
 def unlike(policies: Sequence[PolicySpec]) -> tuple[PolicySpec, ...]:
     """The policies, if no two share a label: tables and stores tell runs apart by it."""
-    labels = [policy.label for policy in policies]
+    labels = [check_name(policy.label, "label") for policy in policies]
     for label in labels:
         if labels.count(label) > 1:
             raise InputError(f"two policies are called {label!r}; give one of them a label of its own")
@@ -155,7 +158,7 @@ def unlike(policies: Sequence[PolicySpec]) -> tuple[PolicySpec, ...]:
 def _seeds(given: int | list[int] | None, environment: str) -> tuple[int, ...]:
     if given is None:
         return default_seeds(environment)
-    seeds = tuple(range(given)) if isinstance(given, int) else tuple(given)
+    seeds = tuple(range(check_seed_count(given))) if isinstance(given, int) else tuple(given)
     if len(set(seeds)) < len(seeds):
         raise InputError(f"seeds must differ from one another, got {list(seeds)}")
     return seeds

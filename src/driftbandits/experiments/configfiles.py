@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from driftbandits.errors import InputError, MissingExtraError
+from driftbandits.showing import shown
 
 try:
     import yaml
@@ -17,18 +18,59 @@ except ModuleNotFoundError:
     raise MissingExtraError("pyyaml", extra="experiments", purpose="a configuration file") from None
 
 SUFFIXES = (".yaml", ".yml", ".json", ".toml")  # JSON is YAML
+KEY_TAGS = ("tag:yaml.org,2002:str", "tag:yaml.org,2002:merge")
+DEEPEST = 50  # levels of mappings and lists inside one another
+MOST_VALUES = 100_000  # which take seconds to read
+MOST_BYTES = 10 * 2**20
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML in which 1e-8 is a number, as in version 1.2, and a key given twice is an error."""
+    """YAML in which 1e-8 is a number, as in version 1.2, keys are texts, and a key given twice is an error.
+
+    Its size is limited as if every alias were written out: ten lines of aliases of aliases stand for billions of
+    values, over which whatever walks through them later would never end.
+    """
+
+    def __init__(self, stream: str) -> None:
+        super().__init__(stream)
+        self._depth = 0
+        self._values = 0
+        self._sizes: dict[int, int] = {}  # values at and below a node, aliases written out
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        alias, before = self.check_event(yaml.AliasEvent), self._values
+        mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise yaml.composer.ComposerError(None, None, f"it is nested more than {DEEPEST} levels deep", mark)
+        node = super().compose_node(parent, index)
+        self._depth -= 1
+        if alias and id(node) not in self._sizes:
+            raise yaml.composer.ComposerError(None, None, "an alias stands inside of what it stands for", mark)
+        self._values += self._sizes[id(node)] if alias else 1
+        if self._values > MOST_VALUES:
+            problem = f"it holds more than {MOST_VALUES:,} values, aliases written out; data belong into other files"
+            raise yaml.composer.ComposerError(None, None, problem, mark)
+        self._sizes[id(node)] = self._values - before
+        return node
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         seen: set[str] = set()
         for key, _ in node.value:
+            if key.tag not in KEY_TAGS:
+                written = f"{key.value!r} " if isinstance(key, yaml.ScalarNode) else ""
+                problem = f"the key {written}is not a text; put it in quotes"
+                raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
             if key.value in seen and key.value != "<<":
                 raise yaml.constructor.ConstructorError(None, None, f"{key.value!r} is given twice", key.start_mark)
-            seen.add(str(key.value))
+            seen.add(key.value)
         return super().construct_mapping(node, deep=deep)
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        try:
+            return super().construct_object(node, deep=deep)
+        except (ValueError, OverflowError) as error:  # a date that there is not, a number of thousands of digits
+            raise yaml.constructor.ConstructorError(None, None, str(error), node.start_mark) from None
 
 
 _Loader.add_implicit_resolver(
@@ -62,7 +104,7 @@ def read_config_file(path: Path) -> ConfigFile:
     if path.suffix not in SUFFIXES:
         raise InputError(f"{path} is neither YAML nor TOML by its name; it must end in {', '.join(SUFFIXES)}")
     try:
-        text = path.read_text(encoding="utf-8")
+        text = _read_text(path)
     except FileNotFoundError:
         raise InputError(f"there is no file {str(path)!r}") from None
     except UnicodeDecodeError as error:
@@ -88,7 +130,15 @@ def read_value(text: str) -> Any:
     try:
         return yaml.load(text, _Loader)
     except yaml.YAMLError as error:
-        raise InputError(f"{text!r} is not a value: {_problem(error)}") from None
+        raise InputError(f"{shown(text)} is not a value: {_problem(error)}") from None
+
+
+def _read_text(path: Path) -> str:
+    with path.open("rb") as file:
+        content = file.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise InputError(f"{path} has more than {MOST_BYTES // 2**20} MiB; data belong into other files")
+    return content.decode("utf-8")
 
 
 def _read_yaml(path: Path, text: str) -> ConfigFile:
@@ -111,6 +161,10 @@ def _read_toml(path: Path, text: str) -> ConfigFile:
         last = text.splitlines() or [""]
         line, column = (found[1], found[2]) if found else (len(last), len(last[-1]) + 1)  # "at end of document"
         raise InputError(f"{path}:{line}:{column}: {reason}") from None
+    except ValueError as error:  # a number of thousands of digits
+        raise InputError(f"{path}: {error}") from None
+    except RecursionError:
+        raise InputError(f"{path} is nested too deep; {DEEPEST} levels are enough") from None
 
 
 def _problem(error: yaml.YAMLError) -> str:

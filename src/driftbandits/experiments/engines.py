@@ -15,6 +15,7 @@ import importlib
 import importlib.util
 import logging
 import os
+import signal
 import threading
 import time
 import warnings
@@ -23,7 +24,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import joblib
-from joblib._parallel_backends import SequentialBackend
 from joblib.parallel import ParallelBackendBase
 
 from driftbandits.errors import DriftbanditsError, InputError, MissingExtraError, did_you_mean
@@ -133,7 +133,8 @@ class FuturesBackend(ParallelBackendBase):  # type: ignore[misc]  # joblib has n
     supports_retrieve_callback = True
 
     def __init__(self, submit: Callable[[Call], Future], cancel: Callable[[Future], object]) -> None:
-        super().__init__(nesting_level=0)
+        # A cell plays in one process and one thread: below this level joblib lets nothing inside it run in parallel.
+        super().__init__(nesting_level=1)
         self._submit = submit
         self._cancel = cancel
         self._under_way: set[Future] = set()
@@ -160,14 +161,12 @@ class FuturesBackend(ParallelBackendBase):  # type: ignore[misc]  # joblib has n
         for future in list(self._under_way):
             self._cancel(future)
 
-    def get_nested_backend(self) -> tuple[Any, None]:
-        """A cell plays in one process and one thread."""
-        return SequentialBackend(nesting_level=1), None
-
 
 @contextlib.contextmanager
 def _start_loky(engine: Engine) -> Iterator[None]:
-    with joblib.parallel_config("loky", n_jobs=engine.jobs, inner_max_num_threads=1):
+    with joblib.parallel_config(
+        "loky", n_jobs=engine.jobs, inner_max_num_threads=1, initializer=begin_worker, initargs=(os.getpid(),)
+    ):
         yield
 
 
@@ -251,13 +250,23 @@ _START: dict[str, Callable[[Engine], contextlib.AbstractContextManager[None]]] =
 }
 
 
+def begin_worker(parent: int) -> None:
+    """What a worker of loky does before its first cell: end when `parent` does, and leave Ctrl-C to it.
+
+    A worker whose `parent` is killed would finish what was sent to it, and then wait for more for five minutes, beside
+    those of the run that goes on and with the pipes of the killed one open; also one that was still starting.
+    """
+    # A terminal sends Ctrl-C to all: the parent ends the run and its workers. Not SIG_IGN, which a user's own
+    # subprocesses would inherit.
+    signal.signal(signal.SIGINT, lambda *_: None)
+    if os.getppid() != parent:
+        os._exit(1)
+    end_with(parent)
+
+
 @functools.cache
 def end_with(parent: int) -> None:
-    """Have this process, if it is a worker that `parent` started, end when `parent` is killed.
-
-    Workers of loky would finish what was sent to them, and then wait for more for five minutes, beside those of the run
-    that goes on.
-    """
+    """Have this process, if it is a worker that `parent` started, end when `parent` is killed."""
     if os.getppid() == parent:
         threading.Thread(target=_watch, args=(parent,), daemon=True).start()
 

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from driftbandits.experiments.auto import LABEL
+from driftbandits.experiments.escaping import markdown
 from driftbandits.experiments.oracles import HERE, ONE
 from driftbandits.experiments.targets import (
     Verdict,
@@ -152,10 +153,11 @@ def _against_fixed(name: str, runs: pd.DataFrame, references: pd.DataFrame | Non
 
 def judgement_markdown(judgement: Judgement, *, subject: str = LABEL) -> str:
     """Verdicts, then every world, as tables to read."""
+    single = markdown(judgement.single or "best single")
     lines = [
         *verdict_lines(judgement.verdicts),
         "",
-        f"| world | {subject} ± s.e. | tuned window | tuned discount | {judgement.single or 'best single'} "
+        f"| world | {subject} ± s.e. | tuned window | tuned discount | {single} "
         "| tuned GPUCB | over window | over discount | over single | over GPUCB |",
         "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
@@ -163,5 +165,5 @@ def judgement_markdown(judgement: Judgement, *, subject: str = LABEL) -> str:
         error = "" if math.isnan(row["standard_error"]) else f" ± {row['standard_error']:.0f}"
         regrets = " | ".join(f"{row[name]:,.0f}" for name in ("window", "discount", "single", "gpucb"))
         ratios = " | ".join(f"{row[f'over_{name}']:.2f}" for name in ("window", "discount", "single", "gpucb"))
-        lines.append(f"| {row['world']} | {row['regret']:,.0f}{error} | {regrets} | {ratios} |")
+        lines.append(f"| {markdown(row['world'])} | {row['regret']:,.0f}{error} | {regrets} | {ratios} |")
     return "\n".join(lines) + "\n"

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from driftbandits.experiments.cells import CellResult
+from driftbandits.experiments.escaping import markdown
 from driftbandits.experiments.specs import Experiment, cells_of
 
 DRIFT = 100  # a world with more changes a run than this drifts, and counting those found says nothing
@@ -149,7 +150,7 @@ def as_markdown(summary: pd.DataFrame) -> str:
         error = "" if np.isnan(row["standard_error"]) else f" ± {row['standard_error']:.0f}"  # one seed has none
         alarms = "–" if drifts else f"{row['false_alarms_a_run']:.2f}"
         lines.append(
-            f"| {row['experiment']} | {row['policy']} | {row['seeds']} "
+            f"| {markdown(row['experiment'])} | {markdown(row['policy'])} | {row['seeds']} "
             f"| {row['regret']:.0f}{error} | {found} | {delay} | {alarms} "
             f"| {row['seconds_a_run']:.3f} |"
         )

@@ -25,8 +25,10 @@ from driftbandits.errors import DriftbanditsError, InputError
 from driftbandits.experiments.cells import CellResult, run_cell
 from driftbandits.experiments.engines import Engine, end_with
 from driftbandits.experiments.specs import Cell
-from driftbandits.experiments.store import Store, distinct
+from driftbandits.experiments.store import DamagedPartWarning, Store, distinct, told_together
 from driftbandits.experiments.work import trains
+
+NAMED = 4  # cells in a message
 
 # joblib's, Ray's and Dask's names for a worker that is gone; by name, for none of the three need be installed
 LOST_WORKER = (
@@ -64,10 +66,12 @@ def run_cells(
 
     Each result is in the store before the next is looked at; cells with equal keys are played once. `progress` is
     called with the cells finished since its last call, the first time with those the store held. Results are
-    the same on every engine and any number of jobs. Warnings of the cells are issued here, once for each place.
+    the same on every engine and any number of jobs. Warnings of the cells are issued here, once for each place. A part
+    of the store that is damaged, or of another schema version, is told of by a DamagedPartWarning; its cell is played
+    again, and the part is overwritten.
 
     Raises RunError if a cell fails, a worker is killed or the user interrupts, and StoreError if a part cannot be
-    written or read; finished cells stay in the store, and the same call goes on from them.
+    written; finished cells stay in the store, and the same call goes on from them.
 
     >>> from driftbandits.experiments.specs import PolicySpec
     >>> settings = {"horizon": 50, "switches": [25], "size": 5}
@@ -96,13 +100,16 @@ def run_cells(
 
 
 def _held(cells: Mapping[str, Cell], store: Store | None) -> dict[str, CellResult]:
-    """What the store holds; read before anything is played, so that a damaged part is known at once."""
+    """What the store holds; read before anything is played, so that damaged parts are known of at once."""
     if store is None:
         return {}
     store.clean()
-    finished = store.finished()
-    held = {key: cell for key, cell in cells.items() if key in finished}
-    return dict(zip(held, store.read(held.values()), strict=True))
+    damages: list[str] = []
+    held = store.load(cells, on_damage=damages.append)
+    if damages:
+        again = "its cell is" if len(damages) == 1 else "their cells are"
+        warnings.warn(f"{told_together(damages)}: {again} played again", DamagedPartWarning, stacklevel=3)
+    return held
 
 
 def _teller(
@@ -133,8 +140,10 @@ def _play(cells: Mapping[str, Cell], engine: Engine) -> Iterator[tuple[str, Cell
     if not cells:
         return
     warn = _Warner()
-    with engine.started(), _closing(engine.parallel(_tasks(cells))) as outcomes:
-        for outcome in _reported(outcomes, engine):
+    sent: dict[str, Cell] = {}
+    with engine.started(), _closing(engine.parallel(_noting(_tasks(cells), sent))) as outcomes:
+        for outcome in _reported(outcomes, engine, sent):
+            del sent[outcome.key]
             if outcome.result is None:
                 raise _cell_error(cells[outcome.key], outcome)
             yield outcome.key, outcome.result
@@ -145,6 +154,14 @@ def _tasks(cells: Mapping[str, Cell]) -> list[Any]:
     """Networks that train first: a run of a minute that begins last would keep one worker busy and all others idle."""
     ordered = sorted(cells.items(), key=lambda item: not trains(item[1]))
     return [joblib.delayed(_attempt)(key, cell, os.getpid()) for key, cell in ordered]
+
+
+def _noting(tasks: Iterable[Any], sent: dict[str, Cell]) -> Iterator[Any]:
+    """The tasks; each is noted in `sent` when the engine takes it."""
+    for task in tasks:
+        _, (key, cell, _), _ = task
+        sent[key] = cell
+        yield task
 
 
 @contextlib.contextmanager
@@ -158,7 +175,7 @@ def _closing(outcomes: Iterator[_Outcome]) -> Iterator[Iterator[_Outcome]]:
             outcomes.close()  # type: ignore[attr-defined]  # joblib gives a generator
 
 
-def _reported(outcomes: Iterator[_Outcome], engine: Engine) -> Iterator[_Outcome]:
+def _reported(outcomes: Iterator[_Outcome], engine: Engine, sent: Mapping[str, Cell]) -> Iterator[_Outcome]:
     """The outcomes; an error here is not a cell's, which come as outcomes, but the engine's."""
     while True:
         try:
@@ -166,14 +183,19 @@ def _reported(outcomes: Iterator[_Outcome], engine: Engine) -> Iterator[_Outcome
         except StopIteration:
             return
         except Exception as error:
-            raise RunError(_engine_message(error, engine)) from error
+            raise RunError(_engine_message(error, engine, sent)) from error
         yield outcome
 
 
-def _engine_message(error: Exception, engine: Engine) -> str:
+def _engine_message(error: Exception, engine: Engine, sent: Mapping[str, Cell]) -> str:
     kind = type(error).__name__
     if kind in LOST_WORKER:
-        return f"a worker of {engine.name} was killed ({kind}), often for want of memory, which fewer jobs need less of"
+        # Those sent first are played first, so among them is the one whose worker is gone.
+        suspects = ", ".join(_name(cell) for cell in list(sent.values())[: min(engine.local_jobs, NAMED)])
+        return (
+            f"a worker of {engine.name} was killed ({kind}), often for want of memory, which fewer jobs need less of, "
+            f"or by os._exit in a class of one's own; probably under way: {suspects}"
+        )
     return f"{engine.name} failed: {kind}: {_first_line(error)}"
 
 
@@ -209,12 +231,14 @@ def _attempt(key: str, cell: Cell, parent: int) -> _Outcome:
             result = run_cell(cell)
             if cell.key != key:
                 raise InputError("the file of a class, or the version of driftbandits, is not what the run began with")
-        except Exception as error:  # noqa: BLE001  # whatever it is, the run's message will name it and the cell
+        except BaseException as error:  # whatever it is, also sys.exit: the run's message will name it and the cell
+            if isinstance(error, KeyboardInterrupt) and os.getpid() == parent:
+                raise  # played in the run's own process, where it is Ctrl-C; workers do not hear that
             return _Outcome(key, None, (), error=_describe(error), details=traceback.format_exc())
     return _Outcome(key, result, _portable(caught))
 
 
-def _describe(error: Exception) -> str:
+def _describe(error: BaseException) -> str:
     if isinstance(error, DriftbanditsError):
         return str(error)  # says what is wrong by itself
     place = traceback.extract_tb(error.__traceback__)[-1]
@@ -259,5 +283,5 @@ def _name(cell: Cell) -> str:
     return f"{cell.policy.label} on {cell.environment}, seed {cell.seed}"
 
 
-def _first_line(error: Exception) -> str:
+def _first_line(error: BaseException) -> str:
     return (str(error).splitlines() or [""])[0]

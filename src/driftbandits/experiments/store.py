@@ -1,19 +1,19 @@
-"""Finished cells on disk: one small Parquet file a cell, written whole or not at all.
+"""Finished cells on disk: one small Parquet file per cell, written whole or not at all, and sealed.
 
 A part is called by its cell's key and never changes, so a run that is killed at any moment leaves a folder that the
-next run goes on from, and two runs may share a folder. Not a table to query: `results` makes tables of what is read.
+next run goes on from, and two runs may share a folder. Every part carries the SHA-256 of itself: a part with a bit that
+is not as it was written, of another cell or of another schema version counts as not played, so that a run plays its
+cell again and overwrites it. Not a table to query: `results` makes tables of what is read.
 """
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import errno
 import json
 import os
-import time
-import uuid
-from collections.abc import Iterable
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,16 +23,35 @@ from driftbandits import __version__
 from driftbandits.errors import InputError, MissingExtraError
 from driftbandits.experiments.cells import CellResult
 from driftbandits.experiments.specs import Cell
+from driftbandits.files import BLANK_SEAL, clean, has_seal, seal_holds, sealed, write_whole
 from driftbandits.simulation import Detection
 
-SCHEMA_VERSION = "1"
+SCHEMA_VERSION = "2"  # 1 had no seal
 SUFFIX = ".parquet"
-LEFTOVER_SECONDS = 600.0  # writing a part takes milliseconds; an unfinished one older than this has lost its writer
+NAMED = 5  # damaged parts in one message
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class StoreError(InputError):
-    """A part cannot be read or written; the message says which, and the cure."""
+    """The parts cannot be listed, or one cannot be written; the message says which, and the cure."""
+
+
+class DamagedPartWarning(UserWarning):
+    """A part was left out: it is damaged, or is that of another cell or schema version."""
+
+
+def told_together(damages: Sequence[str]) -> str:
+    """What `on_damage` was told, in one line that names the first few.
+
+    >>> told_together([f"{n}.parquet is no finished run (it is damaged)" for n in range(12)])
+    '0.parquet is no finished run (it is damaged); 1.parquet is ...; and 7 more'
+    """
+    more = [f"and {len(damages) - NAMED} more"] if len(damages) > NAMED else []
+    return "; ".join([*damages[:NAMED], *more])
+
+
+def _warn(damage: str) -> None:
+    warnings.warn(f"{damage}; it counts as not played", DamagedPartWarning, stacklevel=3)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,7 +83,52 @@ class Store:
         return self.parts / f"{key}{SUFFIX}"
 
     def finished(self) -> set[str]:
-        """Keys of all finished cells; what a killed writer left behind does not count."""
+        """Keys of all finished cells; parts that are damaged or half written do not count."""
+        return {key for key in self._keys() if self._damage(key) is None}
+
+    def missing(self, cells: Iterable[Cell]) -> list[Cell]:
+        """The cells still to be played, in their order; of those with equal keys only the first."""
+        there = self._keys()
+        return [cell for key, cell in distinct(cells).items() if key not in there or self._damage(key) is not None]
+
+    def read(self, cells: Iterable[Cell], *, on_damage: Callable[[str], None] = _warn) -> list[CellResult]:
+        """Results of the finished ones among `cells`, in their order, each with the asked cell, and so its label.
+
+        Parts that are damaged are left out; `on_damage` is told of each, with its file and what is wrong. By default
+        that is a DamagedPartWarning.
+        """
+        keyed = [(cell.key, cell) for cell in cells]
+        parts = self.load(dict(keyed), on_damage=on_damage)
+        return [dataclasses.replace(parts[key], cell=cell) for key, cell in keyed if key in parts]
+
+    def load(self, cells: Mapping[str, Cell], *, on_damage: Callable[[str], None] = _warn) -> dict[str, CellResult]:
+        """As `read`, of cells whose keys are known already: the results by key."""
+        there = self._keys()
+        results = {}
+        for key, cell in cells.items():
+            if key in there:
+                try:
+                    results[key] = _to_result(self._checked(key), cell)
+                except _DamageError as damage:
+                    on_damage(f"{self.path(key)} is no finished run ({damage})")
+        return results
+
+    def write(self, result: CellResult, *, key: str | None = None) -> None:
+        """Keep a result, whole or not at all. `key` is the cell's, if it is known already."""
+        key = result.cell.key if key is None else key
+        content = sealed(_to_parquet(result, key))
+        try:
+            self.parts.mkdir(parents=True, exist_ok=True)
+            write_whole(self.path(key), content, tidy=False)  # `clean` does it once for all
+        except OSError as error:
+            raise StoreError(self._cannot_write(error)) from error
+
+    def clean(self) -> None:
+        """Delete what killed writers left behind."""
+        clean(self.parts)
+
+    def _keys(self) -> set[str]:
+        """Keys of all parts that are there, whole or not."""
         try:
             names = [path.name for path in self.parts.iterdir()]
         except FileNotFoundError:
@@ -73,55 +137,30 @@ class Store:
             raise StoreError(f"cannot list {self.parts}: {error.strerror}; name a folder that can be read") from error
         return {name.removesuffix(SUFFIX) for name in names if name.endswith(SUFFIX) and not name.startswith(".")}
 
-    def missing(self, cells: Iterable[Cell]) -> list[Cell]:
-        """The cells still to be played, in their order; of those with equal keys only the first."""
-        finished = self.finished()
-        return [cell for key, cell in distinct(cells).items() if key not in finished]
-
-    def read(self, cells: Iterable[Cell]) -> list[CellResult]:
-        """Results of the finished ones among `cells`, in their order, each with the asked cell, and so its label."""
-        finished = self.finished()
-        keyed = [(cell.key, cell) for cell in cells]
-        parts = {key: self._read(key, cell) for key, cell in keyed if key in finished}
-        return [dataclasses.replace(parts[key], cell=cell) for key, cell in keyed if key in parts]
-
-    def write(self, result: CellResult, *, key: str | None = None) -> None:
-        """Keep a result: written under a hidden name, then renamed. `key` is the cell's, if it is known already."""
-        key = result.cell.key if key is None else key
-        content = _to_parquet(result, key)
-        hidden = self.parts / f".{key}.{os.getpid()}.{uuid.uuid4().hex[:8]}"
+    def _damage(self, key: str) -> str | None:
+        """What is wrong with a part, None if nothing is."""
         try:
-            self.parts.mkdir(parents=True, exist_ok=True)
-            _write_through(hidden, content)
-            hidden.replace(self.path(key))
+            self._checked(key)
+        except _DamageError as damage:
+            return str(damage)
+        return None
+
+    def _checked(self, key: str) -> Any:
+        """The file of a part, opened by pyarrow after its seal, and then its schema and key, were found right."""
+        pa, pq = _pyarrow()
+        try:
+            content = self.path(key).read_bytes()
         except OSError as error:
-            raise StoreError(self._cannot_write(error)) from error
-        finally:
-            with contextlib.suppress(OSError):
-                hidden.unlink(missing_ok=True)
-
-    def clean(self) -> None:
-        """Delete what killed writers left behind."""
-        with contextlib.suppress(OSError):  # another run may be cleaning too
-            for hidden in self.parts.glob(".*"):
-                if time.time() - hidden.stat().st_mtime > LEFTOVER_SECONDS:
-                    hidden.unlink(missing_ok=True)
-
-    def _read(self, key: str, cell: Cell) -> CellResult:
-        path = self.path(key)
+            raise _DamageError(f"it cannot be read: {error.strerror or error}") from error
+        if not seal_holds(content):
+            old = "" if has_seal(content) else ", or of schema version 1, which had no seal"
+            raise _DamageError(f"it is damaged{old}")
         try:
-            return _from_parquet(path, key, cell)
-        except MissingExtraError:
-            raise
-        except (
-            OSError,
-            KeyError,
-            IndexError,
-            TypeError,
-            ValueError,
-        ) as error:  # pyarrow's errors are ValueErrors, OSErrors
-            cause = (str(error).splitlines() or [type(error).__name__])[0]
-            raise StoreError(f"{path} is damaged ({cause}); delete it, and its cell is played again") from error
+            file = pq.ParquetFile(pa.BufferReader(content))
+        except (OSError, ValueError) as error:  # pyarrow's errors are these; other files of ours have seals too
+            raise _DamageError("it is a file of another kind") from error
+        _check(file.metadata.metadata or {}, key)
+        return file
 
     def _cannot_write(self, error: OSError) -> str:
         cure = "make room" if error.errno in NO_ROOM else "put that right"
@@ -143,11 +182,8 @@ def distinct(cells: Iterable[Cell]) -> dict[str, Cell]:
     return first
 
 
-def _write_through(path: Path, content: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())  # or a power cut could leave the name without the content
+class _DamageError(Exception):
+    """A part counts as not played; the message says what is wrong with it."""
 
 
 def _to_parquet(result: CellResult, key: str) -> bytes:
@@ -167,6 +203,7 @@ def _to_parquet(result: CellResult, key: str) -> bytes:
         "driftbandits.version": __version__,
         "driftbandits.key": key,
         "driftbandits.cell": json.dumps(dataclasses.asdict(result.cell), sort_keys=True),
+        "driftbandits.seal": BLANK_SEAL,
     }
     schema = pa.schema([(name, kind) for name, (kind, _) in columns.items()], metadata=metadata)
     table = pa.table([pa.array([value], kind) for kind, value in columns.values()], schema=schema)
@@ -176,14 +213,8 @@ def _to_parquet(result: CellResult, key: str) -> bytes:
     return bytes(sink.getvalue())
 
 
-def _from_parquet(path: Path, key: str, cell: Cell) -> CellResult:
-    pa, pq = _pyarrow()
-    with pq.ParquetFile(pa.BufferReader(path.read_bytes())) as file:
-        metadata = file.metadata.metadata or {}
-        _check(metadata, key)
-        row = file.read(use_threads=False)
-    if row.num_rows != 1:
-        raise ValueError(f"it has {row.num_rows} rows, not 1")
+def _to_result(file: Any, cell: Cell) -> CellResult:
+    row = file.read(use_threads=False)
     return CellResult(
         cell=cell,
         rounds=_values(row, "rounds").astype(np.int64, copy=False),
@@ -202,9 +233,9 @@ def _from_parquet(path: Path, key: str, cell: Cell) -> CellResult:
 def _check(metadata: dict[bytes, bytes], key: str) -> None:
     schema = metadata.get(b"driftbandits.schema", b"none").decode()
     if schema != SCHEMA_VERSION:
-        raise ValueError(f"its schema version is {schema}, this version of the library reads {SCHEMA_VERSION}")
+        raise _DamageError(f"its schema version is {schema}, this version of the library reads {SCHEMA_VERSION}")
     if metadata.get(b"driftbandits.key", b"").decode() != key:
-        raise ValueError("it belongs to another cell")
+        raise _DamageError("it belongs to another cell")
 
 
 def _values(row: Any, name: str) -> Any:

@@ -10,6 +10,8 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
+from driftbandits.experiments.escaping import markdown
+
 Status = Literal["met", "not met", "not played", "reported"]
 
 
@@ -101,7 +103,8 @@ def verdict_lines(verdicts: Sequence[Verdict]) -> list[str]:
     lines = ["| target | measured | at most | verdict | of |", "|---|---:|---:|---|---|"]
     for verdict in verdicts:
         value, limit = _number(verdict.value), _number(verdict.limit)
-        lines.append(f"| {verdict.target} | {value} | {limit} | **{verdict.status}** | {verdict.note} |")
+        target, note = markdown(verdict.target), markdown(verdict.note)
+        lines.append(f"| {target} | {value} | {limit} | **{verdict.status}** | {note} |")
     return lines
 
 

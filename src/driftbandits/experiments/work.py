@@ -32,7 +32,8 @@ def work_of(cell: Cell) -> float:
     >>> work_of(Cell("switching/1", {}, PolicySpec("a network", "AdaOPNN"), 0))
     60.0
     """
-    rounds = float(cell.settings.get("horizon", ROUNDS)) / ROUNDS
+    horizon = cell.settings.get("horizon", ROUNDS)
+    rounds = horizon / ROUNDS if isinstance(horizon, int | float) else 1.0  # a user's own world may mean something else
     if not trains(cell):
         return PLAIN * rounds
     kind, settings = POLICIES[cell.policy.name], cell.policy.settings

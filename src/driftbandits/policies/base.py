@@ -627,11 +627,11 @@ class Policy(ABC):
         states.write(path, self._state(), check=partial(type(self).restore, self.arms))
 
     @classmethod
-    def load(cls, arms: ArmSet, path: str | os.PathLike[str]) -> Self:
-        """Go on from a file written by `save`."""
+    def load(cls, arms: ArmSet, path: str | os.PathLike[str], *, limit: int | None = states.LIMIT) -> Self:
+        """Go on from a file written by `save`; one whose state would take more than `limit` bytes is refused."""
         if not isinstance(path, (str, os.PathLike)):
             raise InputError(f"load wants the arms and then a path, got {type(path).__name__} as the path")
-        return cls.restore(arms, states.read(path))
+        return cls.restore(arms, states.read(path, limit=limit))
 
     def __copy__(self) -> Self:
         """A policy of its own that goes on from here, made through the state; the arms are shared."""

@@ -28,11 +28,13 @@ from driftbandits.policies.exp3 import LinearExp3
 from driftbandits.policies.forgetting import SlidingWindowLinUCB
 from driftbandits.policies.guard import guarded
 from driftbandits.policies.pending import Feedback, Row
-from driftbandits.policies.plausible import FARTHEST, ROUNDING
+from driftbandits.policies.plausible import FARTHEST, ROUNDING, told_at_most
 from driftbandits.seeding import generator_from_state, generator_state, stream
+from driftbandits.showing import shown
 from driftbandits.types import Bools, Floats, Ints, read_only
 
 SETTINGS = ("window", "period", "discount", "restart")  # what a base may forget by
+_MOST_CANDIDATES = 10_000  # a policy is built for each
 
 
 class Exp3:
@@ -353,11 +355,14 @@ class BanditOverBandit(Policy):
         played = self.rounds - self._block_start
         self._position = state.integer("position", high=min(self._length, played))
         self._total = state.number("total")
-        states.check(abs(self._total) <= (1.0 + ROUNDING) * played, "rewards of the block")
+        most = told_at_most(self.rounds, self._pending.rows(), since=self._block_start)
+        states.check(abs(self._total) <= (1.0 + ROUNDING) * most, "rewards of the block")
         self._law_base = state.integer("law_base", high=FARTHEST)
         self._inner = self._build(self._candidates[self._chosen], self._reach())
         nested.load(self._inner, state.reader("base"))
         states.check(self._inner.rounds == played, "rounds of the base")
+        open_ids = self._pending.rows()["id"]
+        nested.check_untold(self._inner, open_ids[open_ids >= self._block_start] - self._block_start)
 
 
 def _varied(base: type[Policy]) -> str:
@@ -377,7 +382,9 @@ def _default_candidates(setting: str, block: int) -> tuple[float, ...]:
 def _read_candidates(candidates: Any) -> tuple[float, ...]:
     given = tuple(candidates) if isinstance(candidates, (list, tuple, np.ndarray)) else ()
     if not given or len(set(given)) != len(given):
-        raise InputError(f"candidates must be a list of different values, at least one, got {candidates!r}")
+        raise InputError(f"candidates must be a list of different values, at least one, got {shown(candidates)}")
+    if len(given) > _MOST_CANDIDATES:
+        raise InputError(f"candidates must be at most {_MOST_CANDIDATES:,} values, got {len(given):,}; ten are usual")
     return tuple(value.item() if isinstance(value, np.generic) else value for value in given)
 
 

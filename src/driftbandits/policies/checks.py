@@ -20,7 +20,7 @@ from driftbandits.policies import state as states
 from driftbandits.showing import shown
 from driftbandits.types import Bools, Change, Floats, Ints
 
-_EXTREME = 1e150  # squares of rewards, and of one part in it, are still ordinary floats
+_EXTREME = 1e150  # squares of it, and of one part in it, are still ordinary floats
 _DISTINCT = 1000  # rewards a range must be able to tell apart
 _MOST = 2**62  # of anything counted: rounds and ids are whole numbers of 64 bits
 _DECISION = 128  # bytes of a decision while many are made: its row, its columns, its arm as a Python number
@@ -80,13 +80,15 @@ def known_settings(policy: type) -> frozenset[str]:
 
 
 def check_positive(name: str, value: Any, *, zero: bool = False) -> float:
-    """Give `value` as a finite float above 0 (or at least 0)."""
+    """Give `value` as a float from 1e-150 to 1e150 (or 0): its square, and what is divided by it, stay ordinary."""
     try:
         number = as_float(value)
     except (TypeError, ValueError, OverflowError):
         raise InputError(f"{name} must be a number, got {shown(value)}") from None
     if isinstance(value, bool) or not math.isfinite(number) or number < 0 or (number == 0 and not zero):
         raise InputError(f"{name} must be a {'non-negative' if zero else 'positive'} number, got {shown(value)}")
+    if number > _EXTREME or 0 < number < 1.0 / _EXTREME:
+        raise InputError(f"{name} must be a number from {1 / _EXTREME:g} to {_EXTREME:g}, got {shown(value)}")
     return number
 
 
@@ -106,7 +108,8 @@ def restrict(law: Floats, mask: Bools) -> tuple[Floats, bool]:
 def read_allowed(arms: ArmSet, allowed: Any) -> Bools:
     """Mask from a mask, from indices or from names."""
     size = len(arms)
-    if isinstance(allowed, (str, bytes)) or not hasattr(allowed, "__len__") or np.ndim(allowed) == 0:
+    single = not hasattr(allowed, "__len__") or getattr(allowed, "ndim", 1) == 0
+    if single or isinstance(allowed, (*TEXT, Set, Mapping)):
         raise InputError(f"allowed must list arms, got {shown(allowed)}; use [{shown(allowed)}] for a single one")
     _refuse_masked("allowed", allowed, InputError, "use a boolean mask, arm indices or arm names without gaps")
     given: Sequence[Any] = list(allowed)

@@ -18,6 +18,7 @@ from driftbandits.errors import StateError
 from driftbandits.estimation import Sums, ips_estimate, law_factor, merge
 from driftbandits.linalg import Cholesky
 from driftbandits.policies import state as states
+from driftbandits.policies.plausible import FARTHEST, ROUNDING, check_sums, check_whole
 from driftbandits.schedule import Replay
 from driftbandits.types import Floats
 
@@ -99,10 +100,17 @@ class Epoch:
             "blocks": [export_sums(part) for part in self.blocks],
         }
 
+    def check_sums(self, told: Sums, *, most: int, largest: float) -> None:
+        """Refuse more than `most` rewards, and sums beyond what rewards of this size and the baselines can give."""
+        sizes = [largest + (0.0 if b is None else float(np.abs(b).max())) for b in self.baselines]
+        check_whole(told.counts, most, "number of rewards told")
+        weights = told.counts[:, None] * np.array(sizes[: len(told.counts)])[:, None]
+        check_sums(np.broadcast_to(weights, told.sums.shape), told.sums, "sums of rewards told", slack=ROUNDING)
+
     @classmethod
     def load(cls, state: states.Reader, *, arms: int, last_tag: int) -> Epoch:
         """Inverse of `export`; `view` is left to the engine."""
-        epoch = cls(state.integer("number"), state.integer("law_base"))
+        epoch = cls(state.integer("number", high=FARTHEST), state.integer("law_base", high=FARTHEST))
         laws = state.array("laws", np.float64, (None, arms))
         if not len(laws) or (laws < 0).any() or (np.abs(laws.sum(axis=1) - 1.0) > 1e-9).any():
             raise StateError("state.engine.epoch.laws are not probability vectors")
@@ -115,7 +123,7 @@ class Epoch:
         epoch.tags = state.array("tags", np.int64, (len(laws),)).tolist()
         if not len(epoch.blocks) == len(epoch.baselines) == len(laws):
             raise StateError(f"state.engine.epoch has {len(epoch.blocks)} blocks for {len(laws)} laws")
-        if any(a >= b for a, b in zip(epoch.tags, [*epoch.tags[1:], last_tag + 1], strict=True)):
+        if any(a >= b for a, b in zip([0, *epoch.tags], [*epoch.tags, last_tag + 1], strict=True)):
             raise StateError("state.engine.epoch.tags do not increase")
         return epoch
 

@@ -14,6 +14,7 @@ from driftbandits.policies.base import Policy
 from driftbandits.policies.checks import check_positive
 from driftbandits.policies.pending import Feedback, Row
 from driftbandits.policies.plain import ArmMeans
+from driftbandits.policies.plausible import ROUNDING, check_whole, told_at_most
 from driftbandits.types import Floats
 
 
@@ -139,4 +140,22 @@ class Exp3S(Policy):
         self._means.load(state.reader("means"))
         self._gamma = state.number("gamma")
         self._alpha = state.number("alpha")
-        self._first = state.integer("first", high=self.rounds)
+        self._first = state.integer("first", low=self._phase_start, high=self.rounds)
+        gamma, alpha = self._given_exploration, self._given_share
+        if gamma is None:
+            gamma = exp3s_exploration(horizon=self._phase_length, switches=self.switches, arms=size)
+        alpha = 1.0 / self._phase_length if alpha is None else alpha
+        states.check(math.isclose(self._gamma, gamma, rel_tol=ROUNDING), "exploration")
+        states.check(math.isclose(self._alpha, alpha, rel_tol=ROUNDING), "share")
+        most = told_at_most(self.rounds, self._pending.rows(), since=self._first)
+        check_whole(self._means.weights, most, "number of rewards")
+        self._check_logarithms()
+
+    @np.errstate(all="ignore")
+    def _check_logarithms(self) -> None:
+        """Refuse weights that do not sum to 1, and open decisions that no law can have drawn."""
+        total = float(np.exp(self._log_weights).sum())
+        states.check(abs(total - 1.0) <= ROUNDING, "weights")
+        rows = self._pending.rows()
+        drawn = rows["probability"][rows["id"] >= self._first]
+        states.check(bool((drawn >= (1.0 - ROUNDING) * self._gamma / len(self.arms)).all()), "pending probabilities")

@@ -10,7 +10,10 @@ from driftbandits.errors import StateError
 from driftbandits.neural import ArmsSeen, NetworkModel
 from driftbandits.neural.network import Network
 from driftbandits.policies import state as states
+from driftbandits.policies.plausible import FARTHEST, check_whole
 from driftbandits.types import Floats, Ints
+
+_LONGEST = 1e6  # of features that are not normalised, squared; usual is 1 a layer
 
 
 class FeatureSource(Protocol):
@@ -136,7 +139,7 @@ class NetworkFeatures:
     def load(self, state: states.Reader) -> None:
         """Inverse of `export`."""
         size = len(self.model.points)
-        self.first = self.present = state.array("first", np.float64, (size, None))
+        self.first = self.present = self._read_features(state, "first")
         weights = [item.array("layer", np.float32, (None, None)) for item in state.readers("weights")]
         if weights or state.raw("present") is not None:
             shapes = [w.shape for w in weights]
@@ -144,9 +147,17 @@ class NetworkFeatures:
                 wanted = self.model.shapes if self.trains else []
                 raise StateError(f"state.engine.source.weights have shapes {shapes}, wanted {wanted}")
             self.trained = self.model.restore(weights)
-            self.present = state.array("present", np.float64, (size, None))
-        self.trainings = state.integer("trainings")
+            self.present = self._read_features(state, "present")
+        self.trainings = state.integer("trainings", high=FARTHEST)
         self.seen.counts = state.array("counts", np.float64, (size,))
         self.seen.sums = state.array("sums", np.float64, (size,))
-        if (self.seen.counts < 0).any():
-            raise StateError("state.engine.source.counts must not be negative")
+        check_whole(self.seen.counts, FARTHEST, "number of rewards")
+
+    def _read_features(self, state: states.Reader, name: str) -> Floats:
+        """Features whose longest has length 1, or about as many as there are layers if they are not normalised."""
+        features = state.array(name, np.float64, (len(self.model.points), None))
+        with np.errstate(over="ignore"):
+            longest = float(np.square(features).sum(axis=1).max(initial=0.0))
+        fine = abs(longest - 1.0) <= 1e-3 if self.model.normalise else 0.0 < longest < _LONGEST
+        states.check(fine and features.shape[1] <= len(features), "features")
+        return features

@@ -10,6 +10,7 @@ from driftbandits.policies import sizes
 from driftbandits.policies import state as states
 from driftbandits.policies.checks import check_count, check_positive
 from driftbandits.policies.gpucb import GPUCB
+from driftbandits.policies.plausible import check_whole, told_at_most
 from driftbandits.policies.window import Window
 
 
@@ -89,7 +90,10 @@ class RestartGPUCB(Forgetting):
     def _import(self, state: states.Reader) -> None:
         super()._import(state)
         self._resolved = state.integer("resolved", low=1)
-        self._block_start = state.integer("block_start", high=self.rounds)
+        states.check(self._resolved == self._size or self._size is None, "period")
+        self._block_start = state.integer("block_start", low=self._phase_start, high=self.rounds)
+        most = told_at_most(self.rounds, self._pending.rows(), since=self._block_start)
+        check_whole(self._posterior.weights, most, "number of rewards")
 
 
 class RestartLinUCB(RestartGPUCB):
@@ -165,6 +169,9 @@ class SlidingWindowGPUCB(Forgetting):
     def _import(self, state: states.Reader) -> None:
         super()._import(state)
         self._window = Window.load(state.reader("window"), now=self.rounds, arms=len(self.arms))
+        states.check(self._window.length == self._size or self._size is None, "length of the window")
+        self._window.check_totals(self._posterior.weights, self._posterior.sums)
+        self._window.check_untold(self._pending.rows()["id"])
 
 
 class SlidingWindowLinUCB(SlidingWindowGPUCB):

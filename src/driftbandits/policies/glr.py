@@ -25,7 +25,8 @@ from driftbandits.policies.checks import check_count, check_positive
 from driftbandits.policies.optimistic import Optimism, OptimisticPolicy
 from driftbandits.policies.pending import Row
 from driftbandits.policies.plain import ArmMeans
-from driftbandits.types import Bools, Change, Floats
+from driftbandits.policies.plausible import FARTHEST, ROUNDING, check_sums, check_whole, told_at_most
+from driftbandits.types import Bools, Change, Floats, Ints
 
 MOST_SPLITS = 512  # split points kept an arm; beyond, every second one is dropped
 _EDGE = 1e-12  # Bernoulli means are kept this far from 0 and 1
@@ -306,9 +307,10 @@ class GLRklUCB(OptimisticPolicy):
 
     def _import(self, state: states.Reader) -> None:
         size = len(self.arms)
-        self._length = state.integer("length")
-        self._episode = state.integer("episode", low=1)
-        self._origin = state.integer("origin", high=self.rounds)
+        length = 0 if self.horizon is None and not self.needs_horizon else self._phase_length
+        self._length = state.integer("length", low=length, high=length)
+        self._episode = state.integer("episode", low=1, high=FARTHEST)
+        self._origin = state.integer("origin", low=self._phase_start, high=self.rounds)
         self._since = state.array("since", np.int64, (size,))
         self._means = ArmMeans(size)
         self._means.load(state.reader("means"))
@@ -319,6 +321,11 @@ class GLRklUCB(OptimisticPolicy):
         rounds = state.array("split_rounds", np.int64, sums.shape)
         if splits.sum() != len(sums) or (splits < 0).any() or (spacings < 1).any() or (self._since > self.rounds).any():
             raise StateError("state.engine has histories that do not fit together")
+        states.check(bool((self._since >= self._phase_start).all()), "restarts")
+        self._check_histories(arms, pulls, totals)
+        states.check(bool((splits == pulls // spacings).all() and (splits < MOST_SPLITS).all()), "number of splits")
+        states.check(bool(((rounds >= 0) & (rounds < self.rounds)).all()), "rounds of the splits")
+        check_sums(np.repeat(pulls, splits).astype(np.float64), sums, "sums of the splits")
         self._histories = {}
         ends = np.cumsum(splits)
         for number, arm in enumerate(arms.tolist()):
@@ -327,6 +334,15 @@ class GLRklUCB(OptimisticPolicy):
             part = slice(int(ends[number] - splits[number]), int(ends[number]))
             history.sums, history.rounds = sums[part].tolist(), rounds[part].tolist()
         self._derive()
+
+    def _check_histories(self, arms: Ints, pulls: Ints, totals: Floats) -> None:
+        """Refuse histories of other arms, or of other rewards, than those that the means are of."""
+        states.check(bool((np.diff(arms) > 0).all() and ((arms >= 0) & (arms < len(self.arms))).all()), "arms")
+        check_whole(pulls, told_at_most(self.rounds, self._pending.rows()), "number of rewards")
+        counts, sums = np.zeros(len(self.arms)), np.zeros(len(self.arms))
+        counts[arms], sums[arms] = pulls, totals
+        states.check(bool((pulls >= 1).all() and (counts == self._means.weights).all()), "number of rewards")
+        states.check(bool((np.abs(sums - self._means.sums) <= ROUNDING * (1.0 + counts)).all()), "sums of rewards")
 
 
 def _bernoulli_upper(mean: Floats, level: Floats) -> Floats:

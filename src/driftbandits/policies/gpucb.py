@@ -20,7 +20,7 @@ from driftbandits.policies.checks import check_positive, check_posterior
 from driftbandits.policies.guard import guarded
 from driftbandits.policies.optimistic import Optimism, OptimisticPolicy
 from driftbandits.policies.pending import Row
-from driftbandits.policies.plausible import check_whole
+from driftbandits.policies.plausible import check_whole, told_at_most
 from driftbandits.policies.posterior import ArmPosterior
 from driftbandits.types import Floats
 
@@ -152,7 +152,7 @@ class GPUCB(OptimisticPolicy):
     def _import(self, state: states.Reader) -> None:
         self._posterior = self._new_posterior()
         self._posterior.load(state.reader("posterior"))
-        check_whole(self._posterior.weights, self.rounds, "number of rewards")
+        check_whole(self._posterior.weights, told_at_most(self.rounds, self._pending.rows()), "number of rewards")
 
     def _gain_at(self, horizon: int) -> float:
         """Largest information gain of `horizon` rounds (half convention), for the sizes."""

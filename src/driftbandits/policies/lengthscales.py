@@ -15,6 +15,7 @@ from driftbandits.linalg import small_pivoted
 from driftbandits.types import Floats
 
 OCTAVES = (0.5, 0.25, 0.125, 0.0625)  # length scales tried, of the median distance between arms
+TRIED = 10  # arms among which the features of a kernel are sought, for every feature
 _FAINT = 0.1  # a length scale at which neighbours correlate less says that arms are independent
 _TOO_LITTLE = 0.5  # share of the variance that features must hold
 _LEFT_OUT = 1e-4  # of the variance, by the features of a kernel
@@ -65,7 +66,7 @@ def _features(points: Floats, scale: float, rank: int) -> Floats:
     kernel = RBF(scale)
     if len(points) <= 2 * rank:
         return ArmSet(points, kernel, tolerance=_LEFT_OUT).features
-    some = some_rows(points, 10 * rank)
+    some = some_rows(points, TRIED * rank)
     order, factor = small_pivoted(kernel(some), _LEFT_OUT)
     kept = min(rank, len(order))
     columns = kernel(some[order[:kept]], points)

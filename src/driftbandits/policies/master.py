@@ -32,7 +32,7 @@ from driftbandits.policies.gpucb import GPUCB, confidence_factor
 from driftbandits.policies.guard import guarded
 from driftbandits.policies.optimistic import OptimisticPolicy
 from driftbandits.policies.pending import Feedback, Row
-from driftbandits.policies.plausible import FARTHEST, ROUNDING
+from driftbandits.policies.plausible import FARTHEST, ROUNDING, told_at_most
 from driftbandits.schedule import Replay, build_schedule, read_replay, replay_probability
 from driftbandits.seeding import generator_from_state, generator_state, stream
 from driftbandits.types import Bools, Change, Floats, Ints
@@ -471,7 +471,7 @@ class Master(Policy):
         order = self._import_schedule(state)
         self._lowest = state.number("lowest")
         states.check(abs(self._lowest) <= 1.0, "lowest value")
-        self._told = state.integer("told", high=self.rounds - self._block_start)
+        self._told = state.integer("told", high=max(self._told_at_most(self._block_start), 0))
         self._gap = state.number("gap")
         states.check(-_ENORMOUS <= self._gap <= 2.0 * self._told + ROUNDING * (1.0 + self._told), "gap")
         self._open = [self._read_interval(item, order) for item in state.readers("open")]
@@ -504,12 +504,15 @@ class Master(Policy):
         states.check(played == self.rounds - self._block_start, "place in the block")
         return order
 
+    def _told_at_most(self, since: int) -> int:
+        return told_at_most(self.rounds, self._pending.rows(), since=since)
+
     def _read_interval(self, state: states.Reader, highest: int) -> _Interval:
         order, start = state.integer("order", high=highest), state.integer("start", high=2**highest)
         replay = read_replay([start, start + 2**order, order], highest)
         first = self._block_start + start * self.length
         first_round = state.integer("first_round", low=first, high=min(first, self.rounds))
-        told, total = state.integer("told", high=self.rounds - first_round), state.number("total")
+        told, total = state.integer("told", high=max(self._told_at_most(first_round), 0)), state.number("total")
         states.check(abs(total) <= (1.0 + ROUNDING) * told, "rewards of an interval")
         return _Interval(replay, first_round, total, told)
 
@@ -518,16 +521,17 @@ class Master(Policy):
         policy = self._build(order)
         nested.load(policy, state.reader("policy"))
         ids = state.array("ids", np.int64, (None,))
-        own_rounds = state.array("own_rounds", np.int64, ids.shape).tolist()
+        own_rounds = state.array("own_rounds", np.int64, ids.shape)
         beliefs = state.array("beliefs", np.float64, (len(ids), 2)).tolist()
         first = next((item.first_round for item in self._open if item.replay.index == order), self.rounds)
         states.check(policy.rounds <= self.rounds - first, "rounds of an instance")
         _check_waiting(ids, first, self.rounds)
-        _check_waiting(np.array(own_rounds, dtype=np.int64), 0, policy.rounds)
+        _check_waiting(own_rounds, 0, policy.rounds)
+        nested.check_untold(policy, own_rounds)
         states.check(all(abs(value) <= 1.0 and 0.0 <= width <= _ENORMOUS for value, width in beliefs), "beliefs")
         waiting = {
             ident: (own, value, width)
-            for ident, own, (value, width) in zip(ids.tolist(), own_rounds, beliefs, strict=True)
+            for ident, own, (value, width) in zip(ids.tolist(), own_rounds.tolist(), beliefs, strict=True)
         }
         return _Instance(state.integer("serial", high=self._serial), order, policy, waiting)
 

@@ -17,6 +17,9 @@ from driftbandits.errors import InputError, StateError
 from driftbandits.policies import state as states
 from driftbandits.policies.base import Policy
 from driftbandits.policies.pending import Row
+from driftbandits.policies.plausible import FARTHEST
+from driftbandits.policies.window import Window
+from driftbandits.types import Ints
 
 Inner = TypeVar("Inner", bound=Policy)
 
@@ -117,6 +120,13 @@ def load(inner: Policy, state: states.Reader) -> None:
         raise StateError("a base is built for a known number of rounds")
     inner._phase_length = inner.horizon
     inner.rounds = state.integer("rounds", high=inner.horizon)
-    inner.late = state.integer("late")
-    inner._version = state.integer("version")
+    inner.late = state.integer("late", high=FARTHEST)
+    inner._version = state.integer("version", high=FARTHEST)
     inner._import(state.reader("engine"))
+
+
+def check_untold(inner: Policy, rounds: Ints) -> None:
+    """Refuse a base that knows the rewards of these rounds of its own already, which are to come."""
+    window = getattr(inner, "_window", None)
+    if isinstance(window, Window):
+        window.check_untold(rounds)

@@ -6,10 +6,16 @@ from typing import Any
 
 from driftbandits.arms import ArmSet
 from driftbandits.errors import InputError
+from driftbandits.memory import FLOAT, check_memory
 from driftbandits.neural.model import INFINITE, NetworkModel
 from driftbandits.policies.checks import check_count, check_positive
+from driftbandits.showing import shown
+from driftbandits.tangent_kernel import DEEPEST
 
 WIDEST = 65_536  # beyond this a weight matrix takes more than 16 GiB: surely a slip
+MOST_STEPS = 1_000_000  # of a training: hours for a narrow network
+_WEIGHT = 4  # bytes of a weight, in single precision
+_GRAMS = 4  # matrices of N x N numbers that are needed at once for a tangent kernel
 
 
 def network_model(
@@ -28,12 +34,14 @@ def network_model(
     """The model of a network on the arms' points, every setting checked."""
     if check_flag("symmetric", symmetric) and not isinstance(width, str) and check_count("width", width) % 2:
         raise InputError(f"a symmetric network needs an even width, got {width!r}; use {width + 1}")
+    checked_width, checked_depth = _check_width(width), check_depth(depth)
+    _check_room(len(arms), arms.dimension, checked_width, checked_depth)
     return NetworkModel(
         arms.points,
         seed=seed,
-        width=_check_width(width),
-        depth=check_depth(depth),
-        steps=check_count("steps", steps),
+        width=checked_width,
+        depth=checked_depth,
+        steps=_check_steps(steps),
         learning_rate="auto" if learning_rate == "auto" else check_positive("learning_rate", learning_rate),
         weight_decay=check_positive("weight_decay", weight_decay),
         symmetric=symmetric,
@@ -45,14 +53,14 @@ def network_model(
 def check_flag(name: str, value: Any) -> bool:
     """Give `value` if it is True or False."""
     if not isinstance(value, bool):
-        raise InputError(f"{name} must be True or False, got {value!r}")
+        raise InputError(f"{name} must be True or False, got {shown(value)}")
     return value
 
 
 def _check_width(width: Any) -> Any:
     if isinstance(width, str):
         if width != INFINITE:
-            raise InputError(f"width must be a whole number or {INFINITE!r}, got {width!r}")
+            raise InputError(f"width must be a whole number or {INFINITE!r}, got {shown(width)}")
         return INFINITE
     number = check_count("width", width)
     if number > WIDEST:
@@ -60,12 +68,36 @@ def _check_width(width: Any) -> Any:
     return number
 
 
-def check_depth(depth: Any) -> int:
-    """Give `depth` as an int of at least 2."""
-    number = check_count("depth", depth)
-    if number < 2:
-        raise InputError(f"depth, the number of weight matrices, must be at least 2, got {depth!r}")
+def _check_steps(steps: Any) -> int:
+    number = check_count("steps", steps)
+    if number > MOST_STEPS:
+        raise InputError(f"steps must be at most {MOST_STEPS:,}, got {shown(steps)}; 100 are usual")
     return number
+
+
+def check_depth(depth: Any) -> int:
+    """Give `depth` as an int from 2 to 10,000."""
+    number = check_count("depth", depth)
+    if not 2 <= number <= DEEPEST:
+        raise InputError(
+            f"depth, the number of weight matrices, must be at least 2 and at most {DEEPEST:,}, got {shown(depth)}"
+        )
+    return number
+
+
+def _check_room(size: int, dimension: int, width: int | str, depth: int) -> None:
+    """Refuse a network whose weights, what passes through it, or tangent kernel on the arms cannot be held."""
+    kernel = _GRAMS * FLOAT * size**2
+    check_memory(kernel, f"the tangent kernel of a network on {size:,} arms", cure="take fewer arms, or another policy")
+    if isinstance(width, str):
+        return
+    weights = _WEIGHT * width * (dimension + (depth - 2) * width)
+    passing = 2 * _WEIGHT * size * width * (depth - 1)  # forwards and back
+    check_memory(
+        weights + passing,
+        f"a network of width {width:,} and depth {depth:,} on {size:,} arms",
+        cure=f"take a smaller width or depth, or width={INFINITE!r}",
+    )
 
 
 def _check_device(device: Any) -> str | None:

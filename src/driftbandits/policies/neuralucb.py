@@ -21,8 +21,11 @@ from driftbandits.policies.checks import check_count
 from driftbandits.policies.forgetting import SlidingWindowGPUCB
 from driftbandits.policies.gpucb import GPUCB
 from driftbandits.policies.network import check_depth, check_rate, network_model
+from driftbandits.policies.plausible import FARTHEST
 from driftbandits.policies.posterior import ArmPosterior
 from driftbandits.types import Floats
+
+_LARGEST_OUTPUT = 1e6  # of a network trained on rewards of at most 1
 
 
 class NetworkPosterior(ArmPosterior):
@@ -68,10 +71,16 @@ class NetworkPosterior(ArmPosterior):
     def load(self, state: states.Reader) -> None:
         """Inverse of `export`."""
         size = len(self.weights)
-        self._set_prior(
-            state.array("features", np.float64, (size, None)), state.array("prior_mean", np.float64, (size,))
+        features, outputs = (
+            state.array("features", np.float64, (size, None)),
+            state.array("prior_mean", np.float64, (size,)),
         )
-        self._since = state.integer("since")
+        with np.errstate(over="ignore"):
+            longest = float(np.square(features).sum(axis=1).max(initial=0.0))
+        states.check(abs(longest - 1.0) <= 1e-3 and features.shape[1] <= size, "features")
+        states.check(bool((np.abs(outputs) <= _LARGEST_OUTPUT).all()), "outputs of the network")
+        self._set_prior(features, outputs)
+        self._since = state.integer("since", high=FARTHEST)
         super().load(state)
 
 

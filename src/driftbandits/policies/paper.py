@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import warnings
 from collections.abc import Mapping
 from typing import Any, ClassVar, Unpack
@@ -11,12 +12,14 @@ import numpy as np
 
 from driftbandits.arms import ArmSet
 from driftbandits.errors import ConvergenceWarning, InputError, StateError
+from driftbandits.estimation import law_factor
 from driftbandits.policies import state as states
 from driftbandits.policies.base import CommonSettings
 from driftbandits.policies.blocks import BlockPolicy, best_design
 from driftbandits.policies.constants import Constants, Levels, Variant
 from driftbandits.policies.detectors import Detector, GapTest
 from driftbandits.policies.features import FeatureSource, FixedFeatures
+from driftbandits.policies.plausible import ROUNDING
 from driftbandits.types import Floats
 
 
@@ -109,7 +112,10 @@ class PaperBlockPolicy(BlockPolicy):
 
     @classmethod
     def _read_settings(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
-        return {"constants": Constants(**settings["constants"]), "variant": Variant(**settings["variant"])}
+        try:
+            return {"constants": Constants(**settings["constants"]), "variant": Variant(**settings["variant"])}
+        except (TypeError, KeyError, OverflowError) as error:  # other names, another kind, a number beyond floats
+            raise StateError(f"the constants or the variant in the state are not usable: {error!r}") from error
 
     def _export_levels(self) -> dict[str, Any]:
         return {**dataclasses.asdict(self._levels), "design": self._design.copy()}
@@ -119,4 +125,18 @@ class PaperBlockPolicy(BlockPolicy):
         self._source.load(source)
         numbers = {field.name: levels.number(field.name) for field in dataclasses.fields(Levels)}
         resolved = Levels(**{**numbers, "block_size": levels.integer("block_size", low=1)})  # type: ignore[arg-type]
-        self._settle_constants(resolved, levels.law("design", len(self.arms)))
+        design = levels.law("design", len(self.arms))
+        self._check_levels(resolved, design)
+        self._settle_constants(resolved, design)
+
+    def _check_levels(self, levels: Levels, design: Floats) -> None:
+        """Refuse constants that do not follow from the settings, the horizon and the design."""
+        meant = self.constants.levels(gamma=levels.gamma, horizon=self._phase_length, arms=len(self.arms))
+        for name, value in dataclasses.asdict(meant).items():
+            slack = 1 if name == "block_size" else 0  # rounded up
+            fine = math.isclose(getattr(levels, name), value, rel_tol=ROUNDING, abs_tol=slack)
+            states.check(fine, f"constant {name}")
+        features = self._source.first
+        rank = features.shape[1]
+        gamma = law_factor(features, design, levels.regulariser).log_det - rank * math.log(levels.regulariser)
+        states.check(math.isclose(levels.gamma, gamma, rel_tol=1e-3, abs_tol=1e-3), "constant gamma")

@@ -27,6 +27,7 @@ from driftbandits.policies.base import Policy
 from driftbandits.policies.checks import check_count, check_positive
 from driftbandits.policies.optimistic import Optimism, OptimisticPolicy
 from driftbandits.policies.pending import Feedback, Row
+from driftbandits.policies.plausible import ROUNDING, check_sums, check_whole, told_at_most
 from driftbandits.policies.window import Window
 from driftbandits.types import Floats
 
@@ -116,10 +117,11 @@ class ArmMeans:
         """Weights and sums."""
         return {"weights": self.weights.copy(), "sums": self.sums.copy()}
 
-    def load(self, state: states.Reader) -> None:
-        """Inverse of `export`."""
+    def load(self, state: states.Reader, *, slack: float = 0.0) -> None:
+        """Inverse of `export`; `slack` is what removals may leave behind of a sum."""
         self.weights = state.array("weights", np.float64, self.weights.shape)
         self.sums = state.array("sums", np.float64, self.weights.shape)
+        check_sums(self.weights, self.sums, "means of the arms", slack=slack)
         self.refresh()
 
 
@@ -165,12 +167,16 @@ class Uniform(Policy):
     def _import(self, state: states.Reader) -> None:
         self._prepare()
         self._sums = state.array("sums", np.float64, self._sums.shape)
+        rewards, counts = self._sums
+        check_whole(counts, told_at_most(self.rounds, self._pending.rows()), "number of rewards")
+        check_sums(counts, rewards, "sums of rewards")
 
 
 class PlainUCB(OptimisticPolicy):
     """What the two plain UCB bandits share: a size given or computed, widths R sqrt(2 log(.) / n), one mean an arm."""
 
     _size_name: ClassVar[str]
+    _left_behind: ClassVar[float] = 0.0  # of a sum, by the rounding of what was added and taken away again
 
     def __init__(
         self,
@@ -231,8 +237,8 @@ class PlainUCB(OptimisticPolicy):
 
     def _import(self, state: states.Reader) -> None:
         self._means = ArmMeans(len(self.arms))
-        self._means.load(state.reader("means"))
-        self._first = state.integer("first", high=self.rounds)
+        self._means.load(state.reader("means"), slack=self._left_behind)
+        self._first = state.integer("first", low=self._phase_start, high=self.rounds)
 
 
 class SlidingWindowUCB(PlainUCB):
@@ -259,6 +265,7 @@ class SlidingWindowUCB(PlainUCB):
     """
 
     _size_name: ClassVar[str] = "window"
+    _left_behind: ClassVar[float] = 1e-6
 
     def __init__(self, arms: ArmSet, *, window: int | None = None, switches: float = 1, **settings: Any) -> None:
         size = None if window is None else check_count("window", window)
@@ -301,6 +308,9 @@ class SlidingWindowUCB(PlainUCB):
     def _import(self, state: states.Reader) -> None:
         super()._import(state)
         self._window = Window.load(state.reader("window"), now=self.rounds, arms=len(self.arms))
+        states.check(self._window.length == self._size or self._size is None, "length of the window")
+        self._window.check_totals(self._means.weights, self._means.sums)
+        self._window.check_untold(self._pending.rows()["id"])
 
 
 class DiscountedUCB(PlainUCB):
@@ -384,6 +394,13 @@ class DiscountedUCB(PlainUCB):
     def _import(self, state: states.Reader) -> None:
         super()._import(state)
         self._resolved = state.number("resolved")
-        self._clock = state.integer("clock", high=self.rounds)
+        given = self._size
+        states.check(0.0 < self._resolved <= 1.0 and (given is None or self._resolved == given), "discount")
+        self._clock = state.integer("clock", low=max(self._first, self.rounds - 1), high=self.rounds)
         self._fade = state.number("fade")
+        states.check(_FAINTEST <= self._fade <= 1.0, "fade")
         self._total = state.number("total")
+        weight = float(self._means.weights.sum())
+        states.check(math.isclose(self._total, weight, rel_tol=ROUNDING), "weight of all arms")
+        most = told_at_most(self.rounds, self._pending.rows(), since=self._first)
+        states.check(self._fade * weight <= (1.0 + ROUNDING) * most, "weight of all arms")

@@ -8,6 +8,7 @@ check are refused by it, silently.
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import scipy.linalg.lapack
 
 from driftbandits.policies import state as states
@@ -15,6 +16,11 @@ from driftbandits.types import Floats, Ints
 
 FARTHEST = 2**53  # rounds, laws and other things counted one by one: no run gets there
 ROUNDING = 1e-6  # relative
+
+
+def told_at_most(rounds: int, pending: npt.NDArray[np.void], *, since: int = 0) -> int:
+    """How many rewards of rounds from `since` on can have been told: those of open decisions have not."""
+    return rounds - since - int(np.count_nonzero(pending["id"] >= since))
 
 
 @np.errstate(all="ignore")

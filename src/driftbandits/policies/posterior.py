@@ -18,6 +18,7 @@ The past enters through (n, s) only. Where the rank is below half the number of 
 
 from __future__ import annotations
 
+import copy
 import math
 from typing import Any
 
@@ -25,12 +26,14 @@ import numpy as np
 import scipy.linalg.blas
 import scipy.linalg.lapack
 
-from driftbandits.errors import KernelError, StateError
+from driftbandits.errors import KernelError
 from driftbandits.policies import state as states
+from driftbandits.policies.plausible import FARTHEST, check_covariance, check_sums, check_whole
 from driftbandits.types import Floats
 
 _rank_one = scipy.linalg.blas.dger
 REFRESH_EVERY = 256  # removals, after which rounding is swept out by a fresh factorisation
+_LEFT_BEHIND = 1e-6  # of a sum, by the rounding of what was added and taken away again
 
 
 class ArmPosterior:
@@ -178,14 +181,45 @@ class ArmPosterior:
         """Inverse of `export`."""
         size = len(self.weights)
         self.weights = state.array("weights", np.float64, (size,))
-        if (self.weights < 0.0).any():
-            raise StateError("the weights of the posterior in the state must not be negative")
         self.sums = state.array("sums", np.float64, (size,))
         self.mean = state.array("mean", np.float64, (size,))
         self.variance = state.array("variance", np.float64, (size,))
         self._covariance = np.asfortranarray(state.array("covariance", np.float64, self._prior.shape))
         self.information_gain = state.number("information_gain")
-        self._removals = state.integer("removals")
+        self._removals = state.integer("removals", high=REFRESH_EVERY - 1)
+        self._check_loaded()
+
+    @np.errstate(all="ignore")
+    def _check_loaded(self) -> None:
+        """Refuse a belief that the next reward would break, or that the rewards counted cannot have led to."""
+        check_whole(self.weights, FARTHEST, "weights of the posterior")
+        check_sums(self.weights, self.sums, "sums of the posterior", slack=_LEFT_BEHIND)
+        known = max(float(self._prior_variance.max(initial=0.0)), 1e-300)
+        own = known if self._features is None else 1.0  # the same in the coordinates of the covariance
+        slack = (1e-3 * self.ridge / known + 1e-9) * own
+        check_covariance(self._covariance, largest=own, slack=slack, what="covariance of the posterior")
+        # a thousand times what rounding did in long runs: with small ridges, removals lose (k / lambda)^2 of the digits
+        ratio = known / self.ridge
+        loose = 1e-6 + 1e-9 * ratio + 1e-11 * ratio * ratio
+        if loose < 1.0:
+            self._check_follows(loose, known, own)
+
+    def _check_follows(self, loose: float, known: float, own: float) -> None:
+        """Refuse a belief that is far from what its weights and sums lead to."""
+        anew = copy.copy(self)
+        anew.weights, anew.sums = self.weights.copy(), self.sums.copy()
+        try:
+            anew.refresh()
+        except KernelError:  # there is nothing to compare with
+            return
+        pairs = (
+            (self.mean, anew.mean, 1.0 + float(np.abs(anew.mean).max(initial=0.0))),
+            (self.variance, anew.variance, known),
+            (self._covariance, anew._covariance, own),
+            (np.asarray(self.information_gain), np.asarray(anew.information_gain), 1.0 + anew.information_gain),
+        )
+        near = all(bool((np.abs(one - other) <= loose * size).all()) for one, other, size in pairs)
+        states.check(near, "belief of the posterior")
 
 
 def _check(info: int) -> None:

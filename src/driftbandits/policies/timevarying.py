@@ -24,9 +24,10 @@ from driftbandits.arms import ArmSet
 from driftbandits.errors import InputError
 from driftbandits.policies import state as states
 from driftbandits.policies.base import CommonSettings
-from driftbandits.policies.checks import check_positive
+from driftbandits.policies.checks import check_positive, check_posterior
 from driftbandits.policies.optimistic import Optimism, OptimisticPolicy
 from driftbandits.policies.pending import Row
+from driftbandits.policies.plausible import check_covariance
 from driftbandits.types import Floats
 
 BETA_RULES = ("finite", "practical")
@@ -130,6 +131,25 @@ class DriftingPosterior:
         self._shift = state.array("shift", np.float64, self._shift.shape)
         self._explained = state.array("explained", np.float64, self._explained.shape)
         self._learned = np.asfortranarray(state.array("learned", np.float64, (self._size, self._size)))
+        states.check(_FAINTEST <= self._fade <= 1.0, "fade")
+        self._check_loaded()
+
+    @np.errstate(all="ignore")
+    def _check_loaded(self) -> None:
+        """Refuse a belief that the next reward would break: P = K - D is a covariance, and explained the diagonal of D.
+
+        It is not compared with the rewards, which are not kept.
+        """
+        known = max(float(self._prior_variance.max(initial=0.0)), 1e-300)
+        own, prior = (1.0, np.eye(self._size)) if self._kernel is None else (known, self._kernel)
+        learned = self._fade * self._learned
+        slack = (1e-3 * self.ridge / known + 1e-9) * own
+        check_covariance(learned, largest=own, slack=slack, what="covariance that rewards explain")
+        check_covariance(prior - learned, largest=own, slack=slack, what="covariance of the posterior")
+        spread = self._features
+        diagonal = learned.diagonal() if spread is None else np.einsum("ij,jk,ik->i", spread, learned, spread)
+        off = np.abs(self._fade * self._explained - diagonal)
+        states.check(bool((off <= 1e-6 * known).all()), "variance that rewards explain")
 
 
 class TimeVaryingGPUCB(OptimisticPolicy):
@@ -171,6 +191,7 @@ class TimeVaryingGPUCB(OptimisticPolicy):
         **common: Unpack[CommonSettings],
     ) -> None:
         super().__init__(arms, **common)
+        check_posterior(arms.features)
         self.rate = check_positive("rate", rate, zero=True)
         if self.rate >= 1:
             raise InputError(f"rate must lie in [0, 1), got {rate!r}")
@@ -243,5 +264,9 @@ class TimeVaryingGPUCB(OptimisticPolicy):
     def _import(self, state: states.Reader) -> None:
         self._prepare()
         self._posterior.load(state.reader("posterior"))
-        self._first = state.integer("first", high=self.rounds)
-        self._clock = state.integer("clock", high=self.rounds)
+        self._first = state.integer("first", low=self._phase_start, high=self.rounds)
+        self._clock = state.integer("clock", low=self._first, high=self.rounds)
+        # a posterior mean is sqrt(k y' (K + lambda)^-1 y) at most, with as many rewards as rounds
+        posterior = self._posterior
+        reach = math.sqrt(float(posterior._prior_variance.max()) * (self.rounds - self._first) / posterior.ridge)
+        states.check(bool((np.abs(posterior.mean()) <= 2.0 * reach + 1.0).all()), "mean of the posterior")

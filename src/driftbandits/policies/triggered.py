@@ -7,6 +7,7 @@ from typing import Any
 
 from driftbandits.policies import state as states
 from driftbandits.policies.gpucb import GPUCB
+from driftbandits.policies.plausible import FARTHEST, told_at_most
 from driftbandits.types import Change
 
 
@@ -97,6 +98,8 @@ class EventTriggeredGPUCB(GPUCB):
 
     def _import(self, state: states.Reader) -> None:
         super()._import(state)
-        self._epoch = state.integer("epoch")
+        self._epoch = state.integer("epoch", high=FARTHEST)
         self._epoch_start = state.integer("epoch_start", high=self.rounds)
-        self._told = state.integer("told")
+        most = told_at_most(self.rounds, self._pending.rows(), since=self._epoch_start)
+        self._told = state.integer("told", high=max(most, 0))
+        states.check(float(self._posterior.weights.sum()) == self._told, "number of rewards of the epoch")

@@ -37,7 +37,7 @@ from driftbandits.policies.forgetting import Forgetting
 from driftbandits.policies.gpucb import confidence_factor
 from driftbandits.policies.guard import guarded
 from driftbandits.policies.optimistic import Optimism
-from driftbandits.policies.plausible import ROUNDING, check_sums
+from driftbandits.policies.plausible import ROUNDING, check_sums, told_at_most
 from driftbandits.types import Floats, Ints
 
 _solve_lower = scipy.linalg.blas.dtrsm
@@ -330,7 +330,7 @@ class WeightedGPUCB(Forgetting):
         weights, squared, sums = self._weights
         check_sums(weights, squared, "squared weights")
         check_sums(weights, sums, "sums of rewards")
-        most = (1.0 + ROUNDING) * (self.rounds - self._first)
+        most = (1.0 + ROUNDING) * told_at_most(self.rounds, self._pending.rows(), since=self._first)
         states.check(bool((squared >= 0.0).all()) and float(weights.sum()) <= most, "weights")
 
 

@@ -8,6 +8,8 @@ import numpy as np
 
 from driftbandits.errors import StateError
 from driftbandits.policies import state as states
+from driftbandits.policies.plausible import ROUNDING
+from driftbandits.types import Floats, Ints
 
 Observation = tuple[int, float]  # arm, reward
 
@@ -66,11 +68,26 @@ class Window:
     def load(cls, state: states.Reader, *, now: int, arms: int) -> Window:
         """Inverse of `export`."""
         window = cls(state.integer("length", low=1), first=state.integer("first", high=now))
-        window._cleared = state.integer("cleared", high=now)
+        window._cleared = state.integer("cleared", low=window._first, high=max(window._first, now - window.length))
         rounds = state.array("rounds", np.int64, (None,))
         played = state.array("arms", np.int64, rounds.shape)
         rewards = state.array("rewards", np.float64, rounds.shape)
-        if ((played < 0) | (played >= arms)).any() or ((rounds < 0) | (rounds >= now)).any():
-            raise StateError("the window in the state holds unknown arms or rounds not yet asked")
+        if ((played < 0) | (played >= arms)).any() or ((rounds < window._cleared) | (rounds >= now)).any():
+            raise StateError("the window in the state holds unknown arms, or rounds that have left or are to come")
+        states.check(bool((np.diff(rounds) > 0).all()), "order of the rounds of the window")
+        states.check(bool((np.abs(rewards) <= 1.0 + ROUNDING).all()), "rewards of the window")
         window._kept = {int(t): (int(a), float(y)) for t, a, y in zip(rounds, played, rewards, strict=True)}
         return window
+
+    def check_untold(self, rounds: Ints) -> None:
+        """Refuse a state in which the rewards of these rounds, which are to come, are kept already."""
+        states.check(self._kept.keys().isdisjoint(rounds.tolist()), "rounds of the window, of which some are not told,")
+
+    def check_totals(self, counts: Floats, sums: Floats) -> None:
+        """Refuse a state whose counts and sums of the arms' rewards are not those of what is kept."""
+        arms = np.array([arm for arm, _ in self._kept.values()], dtype=np.int64)
+        rewards = np.array([reward for _, reward in self._kept.values()], dtype=np.float64)
+        size = len(counts)
+        states.check(bool((np.bincount(arms, minlength=size) == counts).all()), "counts of the window")
+        off = np.abs(np.bincount(arms, weights=rewards, minlength=size) - sums)
+        states.check(bool((off <= 1e-6).all()), "sums of the window")

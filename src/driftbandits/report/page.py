@@ -16,6 +16,7 @@ from driftbandits.experiments.catalogue import PAPER
 from driftbandits.experiments.claims import Claim, check_claims
 from driftbandits.experiments.growth import POLICIES, SWEEPS, Sweep
 from driftbandits.experiments.results import Results
+from driftbandits.files import write_whole
 from driftbandits.report.chapters import make_chapters
 from driftbandits.report.desk import Desk, Section
 from driftbandits.report.facts import commands, facts_table
@@ -71,7 +72,7 @@ def write_report(
     page = _make_page(desk, title=title, sweeps=sweeps, about=about)
     path = Path(out) / "report.html"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(render(page), encoding="utf-8")
+    write_whole(path, render(page).encode())
     return path
 
 

@@ -13,7 +13,11 @@ from typing import TypeVar
 import matplotlib
 from matplotlib.figure import Figure
 
+from driftbandits.files import write_whole
+
 Panel = TypeVar("Panel")
+
+LONGEST = 200  # letters of a file's name without its suffix
 
 _NEEDLESS = re.compile(r"<metadata>.*?</metadata>|<!DOCTYPE.*?>|<\?xml.*?\?>|<!--.*?-->", re.DOTALL)
 _PATH = re.compile(r'(?<= d=")[^"]*')
@@ -53,19 +57,21 @@ def make_picture(
     """Draw the panels together into PNG and PDF files called `name`, and one by one into images of the page."""
     folder.mkdir(parents=True, exist_ok=True)
     together = draw(panels)
-    together.savefig(folder / f"{name}.png")
-    together.savefig(folder / f"{name}.pdf", metadata={"CreationDate": None})
+    for kind, metadata in (("png", {}), ("pdf", {"CreationDate": None})):
+        buffer = io.BytesIO()
+        together.savefig(buffer, format=kind, metadata=metadata)
+        write_whole(folder / f"{name}.{kind}", buffer.getvalue())
     images = tuple(_image(draw([panel]), describe(panel)) for panel in panels)
     return Picture(images, caption, f"{folder.name}/{name}.png and .pdf")
 
 
 def file_name(experiment: str) -> str:
-    """An id as the name of a file or an anchor: letters, digits and hyphens.
+    """An id as the name of a file or an anchor: letters, digits and hyphens, no longer than file systems allow.
 
     >>> file_name("switching/1/d3"), file_name("Mine & <b>yours</b>")
     ('switching-1-d3', 'mine-b-yours-b')
     """
-    return re.sub(r"[^a-z0-9.]+", "-", experiment.lower()).strip("-.") or "experiment"
+    return re.sub(r"[^a-z0-9.]+", "-", experiment.lower()).strip("-.")[:LONGEST] or "experiment"
 
 
 def svg(figure: Figure) -> str:

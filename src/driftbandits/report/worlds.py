@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any, Literal
 
-from driftbandits.errors import DriftbanditsError
 from driftbandits.experiments.build import build_world
 from driftbandits.experiments.results import DRIFT
 from driftbandits.experiments.specs import Experiment
@@ -68,8 +67,8 @@ def true_changes(experiment: Experiment) -> list[int] | None:
     ends = {experiment.seeds[0], experiment.seeds[-1]} if experiment.seeds else set()
     try:
         found = [build_world(experiment.environment, experiment.settings, seed).change_rounds for seed in sorted(ends)]
-    except DriftbanditsError:  # data or a user's file that is not on this machine: the results stand without it
-        return None
+    except (Exception, SystemExit):  # noqa: BLE001  # data or a user's file that is not here, or is another now
+        return None  # the results stand without it
     rounds = [[int(t) for t in one] for one in found]
     return rounds[0] if rounds and all(one == rounds[0] for one in rounds) else None
 

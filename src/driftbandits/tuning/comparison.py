@@ -7,7 +7,6 @@ then met with those settings. The result is the data file `experiments/tuned.jso
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 from driftbandits.errors import InputError, did_you_mean
 from driftbandits.experiments.engines import Engine
 from driftbandits.experiments.specs import TUNING_SEEDS
+from driftbandits.files import write_whole
 from driftbandits.tuning.launch import launch
 from driftbandits.tuning.points import World
 from driftbandits.tuning.records import Found, Tuned
@@ -129,6 +129,4 @@ def _write(path: Path, found: Mapping[str, Mapping[str, Any]]) -> None:
     for key in order:
         if key in found:
             data[key] = {label: found[key][label] for label in SPACES if label in found[key]}
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    part.write_text(json.dumps(data, indent=1) + "\n")
-    part.replace(path)
+    write_whole(path, (json.dumps(data, indent=1) + "\n").encode())

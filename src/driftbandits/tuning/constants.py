@@ -11,10 +11,12 @@ Budget of each: 512 points and 2,464 cells of 10,000 rounds.
 from __future__ import annotations
 
 import csv
+import io
 from pathlib import Path
 
 from driftbandits.errors import InputError, did_you_mean
 from driftbandits.experiments.engines import Engine
+from driftbandits.files import write_whole
 from driftbandits.policies import Constants
 from driftbandits.tuning.launch import launch
 from driftbandits.tuning.points import Space, World
@@ -55,9 +57,10 @@ def tune_constants(
 
 
 def _write(path: Path, found: Found) -> None:
-    with path.open("w", newline="") as file:
-        table = csv.writer(file, lineterminator="\n")
-        table.writerow(["point", *CONSTANTS, "cells", "regret"])
-        for score in found.scores:
-            values = [score.values[name] for name in CONSTANTS]
-            table.writerow([score.number, *values, score.cells, score.regret])
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(["point", *CONSTANTS, "cells", "regret"])
+    for score in found.scores:
+        values = [score.values[name] for name in CONSTANTS]
+        table.writerow([score.number, *values, score.cells, score.regret])
+    write_whole(path, text.getvalue().encode())

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -28,6 +27,7 @@ from driftbandits.experiments.specs import TUNING_SEEDS, Cell, Experiment, cells
 from driftbandits.experiments.store import Store, distinct
 from driftbandits.experiments.suite import SUITE
 from driftbandits.experiments.told import told_spec
+from driftbandits.files import write_whole
 from driftbandits.tuning.grids import GRIDS, Grid
 from driftbandits.tuning.records import Found, Tuned
 from driftbandits.tuning.rungs import Rungs
@@ -186,6 +186,5 @@ def _write(path: Path, searches: Sequence[Ladder]) -> None:
         if search.name != SINGLE:
             worlds.setdefault(search.name, {})[search.label] = as_entry(search)
     singles = {search.label: as_entry(search) for search in searches if search.name == SINGLE}
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    part.write_text(json.dumps({"how": how(), "singles": singles, "worlds": worlds}, indent=1) + "\n")
-    part.replace(path)
+    text = json.dumps({"how": how(), "singles": singles, "worlds": worlds}, indent=1) + "\n"
+    write_whole(path, text.encode())

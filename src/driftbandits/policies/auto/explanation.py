@@ -11,6 +11,7 @@ import numpy as np
 from driftbandits.policies.auto.beliefs import Beliefs, memory_of
 from driftbandits.policies.auto.mixture import Mixture
 from driftbandits.policies.auto.watch import reading
+from driftbandits.showing import label
 from driftbandits.types import Floats
 
 _BEST = 3  # arms shown
@@ -59,7 +60,7 @@ class Explanation:
             if math.isfinite(memory) and weight >= _SMALL
         ]
         moves = [f"as it is since round {self.since} ({steady:.2f})"] if steady >= _SMALL else []
-        arms = ", ".join(f"{b.name} {b.mean:.3g} [{b.low:.3g}, {b.high:.3g}]" for b in self.best)
+        arms = ", ".join(f"{label(b.name)} {b.mean:.3g} [{b.low:.3g}, {b.high:.3g}]" for b in self.best)
         scales = ", ".join(f"{_scale(s)} ({w:.2f})" for s, w in self.length_scales.items() if w >= _SMALL)
         return "\n".join(
             (

@@ -28,6 +28,7 @@ WIDENING = 0.3  # of the prior, where much is new
 UNLIKELY = 1e-4  # a prior with less weight is given up
 _BREEDING = 0.05  # a prior with less weight has no births
 _SMALLEST = 1e-200  # weight
+_FAR = 100.0  # from 0, for the logarithm of the heaviest weight
 
 
 class Mixture:
@@ -224,4 +225,8 @@ class Mixture:
         self.log_weight[n:] = -np.inf
         self._due = state.number("due")
         states.check(0.0 <= self._due <= 1.0, "due")
-        states.check(bool((self.beliefs.rate[:n] == 0).any()), "rate")
+        steady = int(np.count_nonzero(self.beliefs.rate[:n] == 0))
+        states.check(1 <= steady <= max(self.slots, self.beliefs.priors.count), "rate")
+        states.check(n - steady <= self.beliefs.priors.count * len(self.rates), "rate")
+        # the heaviest has weight 1 after a reward, and after births what is left of it
+        states.check(-_FAR <= float(self.log_weight[:n].max()) <= _FAR, "log_weight")

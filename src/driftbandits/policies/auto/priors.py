@@ -17,6 +17,7 @@ import math
 import numpy as np
 
 from driftbandits.arms import ArmSet
+from driftbandits.memory import FLOAT, check_memory
 from driftbandits.policies.lengthscales import candidates, cut_features, some_rows
 from driftbandits.types import Bools, Floats, Ints
 
@@ -46,6 +47,7 @@ class Priors:
         widest = max(features.shape[1] for features in self._features)
         self.direct = 2 * widest + 2 > len(arms)  # arms are their own coordinates
         self.rows: Floats | None = None  # (kinds, N, R), how arms read the coordinates, unless they are their own
+        self._check_room(len(arms), widest)
         if self.direct:
             self.width = len(arms)
             self.prior = np.array([s * phi @ phi.T + LEVEL for s, phi in zip(signals, self._features, strict=True)])
@@ -56,6 +58,12 @@ class Priors:
             for rows, signal, phi in zip(self.rows, signals, self._features, strict=True):
                 rows[:, : phi.shape[1]] = math.sqrt(signal) * phi
                 rows[:, -1] = math.sqrt(LEVEL)
+
+    def _check_room(self, size: int, widest: int) -> None:
+        """Refuse priors that cannot be held; what is learned takes several times as much again."""
+        numbers = self.count * size * (size if self.direct else widest + 1)
+        cure = f"take a smaller rank (the widest kernel has {widest:,} features), or fewer arms"
+        check_memory(FLOAT * numbers, f"{self.count} priors of {size:,} arms", cure=cure)
 
     def bump(self, kind: int, arm: int) -> Floats:
         """Coordinates u such that u u' is the part of the prior, without the level, that a reward of `arm` sees."""

@@ -18,7 +18,7 @@ import scipy.linalg.blas
 import scipy.linalg.lapack
 
 from driftbandits.policies import state as states
-from driftbandits.policies.auto.beliefs import Beliefs, Step
+from driftbandits.policies.auto.beliefs import UNBELIEVABLE, Beliefs, Step
 from driftbandits.seeding import generator_from_state, generator_state, stream
 from driftbandits.types import Bools, Floats, Ints
 
@@ -151,6 +151,7 @@ class Samples:
         known = (self.rows >= 0) & (self.rows < self._beliefs.count)
         states.check(0 < k <= MOST and bool(known.all()) and len(np.unique(self.rows)) == k, "rows")
         self.values[:k] = state.array("values", np.float64, (k, *self.values.shape[1:]))
+        states.check(bool((np.abs(self.values[:k]) <= UNBELIEVABLE).all()), "samples")
         self._generator = generator_from_state(state.raw("generator"))
 
 

@@ -19,7 +19,9 @@ from typing import Any
 import numpy as np
 
 from driftbandits.policies import state as states
+from driftbandits.policies.auto.beliefs import UNBELIEVABLE
 from driftbandits.policies.auto.priors import LEVEL, SIGNAL, Priors
+from driftbandits.policies.plausible import FARTHEST, check_whole
 from driftbandits.types import Bools, Floats, Ints
 
 WORTH = 0.02  # of a hidden change found
@@ -104,14 +106,17 @@ class Vigilance:
     def load(self, state: states.Reader, *, rounds: int) -> None:
         """Inverse of `export`."""
         self.hidden = state.number("hidden")
+        states.check(self.hidden <= FARTHEST, "hidden")
         self.seen = state.array("seen", np.float64, self.seen.shape)
         states.check(self.hidden >= 0, "hidden")
         states.check(bool(((self.seen >= 0) & (self.seen <= rounds)).all()), "seen")
         self.told = state.array("told", np.int64, self.told.shape)
         self._kind = state.integer("kind", low=-1, high=self._priors.count - 1)
         self.doubted = state.integer("doubted", low=-1, high=len(self.seen) - 1)
-        self._again = state.integer("again")
+        check_whole(self.told, rounds, "told")
+        self._again = state.integer("again", high=AGAIN)
         self._reference = state.number("reference")
+        states.check(abs(self._reference) <= UNBELIEVABLE, "reference")
 
 
 def _expected_gain(best: float) -> float:

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from driftbandits.policies import state as states
-from driftbandits.policies.auto.beliefs import Beliefs
+from driftbandits.policies.auto.beliefs import UNBELIEVABLE, Beliefs
 from driftbandits.policies.auto.mixture import LEVEL_SHIFT, LOCAL, PARTIAL, RESET
 from driftbandits.policies.auto.priors import SIGNAL
+from driftbandits.policies.plausible import FARTHEST
 from driftbandits.types import Bools, Floats, Ints
 
 ODDS = 1e4  # of a change, against none since the last one
@@ -107,8 +108,9 @@ class Watch:
     def load(self, state: states.Reader, *, rounds: int) -> None:
         """Inverse of `export`."""
         self.regime = state.integer("regime", high=rounds)
-        self.epoch = state.integer("epoch")
+        self.epoch = state.integer("epoch", high=FARTHEST)
         self.before = state.array("before", np.float64, self.before.shape)
+        states.check(bool((np.abs(self.before) <= UNBELIEVABLE).all()), "before")
         self._settled = state.flag("settled")
 
 

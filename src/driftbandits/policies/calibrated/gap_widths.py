@@ -26,6 +26,7 @@ from driftbandits.detection import gaps
 from driftbandits.policies import state as states
 from driftbandits.policies.detectors import TOLD_SHARE, Found
 from driftbandits.policies.epoch import Epoch, OpenReplay
+from driftbandits.policies.plausible import FARTHEST, ROUNDING
 from driftbandits.types import Floats, Ints, Verdict
 
 
@@ -125,15 +126,37 @@ class GapWidths:
     def load(self, state: states.Reader, epoch: Epoch) -> None:
         """Inverse of `export`."""
         rows = state.array("rows", np.float64, (None, 4))
-        whole: Ints = rows[:, :3].astype(np.int64)
+        whole = rows[:, :3]
         inside = (whole[:, 1] < len(epoch.laws)) & (whole[:, 2] < len(epoch.laws[0])) & (whole >= 0).all(axis=1)
+        inside &= (whole[:, 0] < FARTHEST) & (whole == np.floor(whole)).all(axis=1)
         states.check(bool(inside.all()), "residuals")
         self._rows = [(*map(int, row[:3]), float(row[3])) for row in rows.tolist()]  # type: ignore[misc]
         self._firsts = state.array("firsts", np.int64, (len(epoch.laws),)).tolist()
-        self._tests = state.integer("tests")
+        self._tests = state.integer("tests", high=FARTHEST)
         self.block_size = state.integer("block_size", low=1)
         self.noise = state.number("noise")
-        self.first_round = state.integer("first_round")
+        self.first_round = state.integer("first_round", low=self._firsts[-1], high=self._firsts[-1])
+        self._check_rows(epoch, whole[:, 0], whole[:, 1], rows[:, 3])
+
+    def _check_rows(self, epoch: Epoch, rounds: Floats, laws: Floats, values: Floats) -> None:
+        """Refuse residuals that are not those of the epoch's sums: as many of every law and of every block."""
+        size = len(epoch.laws)
+        states.check(bool((np.diff(self._firsts) >= 0).all()), "first rounds of blocks")
+        counts = np.zeros(size)
+        for part in epoch.blocks:
+            counts[: len(part.counts)] += part.counts
+        states.check(bool((np.bincount(laws.astype(np.int64), minlength=size) == counts).all()), "residuals of laws")
+        blocks = np.searchsorted(self._firsts, rounds, side="right") - 1
+        told = np.array([part.told for part in epoch.blocks])
+        states.check(bool((blocks >= 0).all() and (np.bincount(blocks, minlength=size) == told).all()), "residuals")
+        largest = 1.0 + max(0.0 if b is None else float(np.abs(b).max()) for b in epoch.baselines)
+        states.check(bool((np.abs(values) <= (1.0 + ROUNDING) * largest).all()), "residuals")
+
+    def check_open(self, open_: Sequence[OpenReplay], block_size: int, noise: float) -> None:
+        """Refuse what does not fit the replays under way, or the constants of the block."""
+        fine = self.block_size == block_size and self.noise == noise
+        fine = fine and all(len(self._since(item.first_round)) == item.sums.told for item in open_)
+        states.check(fine, "gaps")
 
 
 def _weights(epoch: Epoch, law: int, arms: Ints) -> tuple[Ints, Floats]:

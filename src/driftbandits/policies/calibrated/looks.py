@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from driftbandits.policies import state as states
+from driftbandits.policies.plausible import FARTHEST, ROUNDING
 
 LOOKS = 32  # rounds of a look at least
 AGE = 8  # a block that ends with a look has lasted at least 1 / AGE of its length: blocks double, so they stay few
@@ -61,9 +62,11 @@ class Look:
     @classmethod
     def load(cls, state: states.Reader, arms: int) -> Look:
         """Inverse of `export`."""
-        arm, wanted = state.integer("arm", high=arms - 1), state.integer("wanted", low=1)
+        arm, wanted = state.integer("arm", high=arms - 1), state.integer("wanted", low=1, high=FARTHEST)
         asked = state.integer("asked", high=wanted)
-        return cls(arm, wanted, asked, state.integer("told", high=asked), state.number("total"))
+        told, total = state.integer("told", high=asked), state.number("total")
+        states.check(abs(total) <= (1.0 + ROUNDING) * told, "rewards of a look")
+        return cls(arm, wanted, asked, told, total)
 
 
 def promises(reward: float, expected: float, best: float, noise: float) -> bool:

@@ -34,6 +34,7 @@ from driftbandits.conformal import POWERS, ConformalMartingale, stake_after
 from driftbandits.policies import state as states
 from driftbandits.policies.detectors import Found
 from driftbandits.policies.epoch import Epoch, OpenReplay
+from driftbandits.policies.plausible import FARTHEST, ROUNDING
 from driftbandits.seeding import generator_from_state, generator_state
 from driftbandits.types import Floats, Ints, Verdict
 
@@ -227,8 +228,42 @@ class Streams:
         states.check(len(self._streams) == len(epoch.laws), "number of streams")
         self._fired = self._read_place(state.raw("fired"))
         self._waiting = self._read_waiting(state.array("waiting", np.float64, (None, 5)), size)
+        self._check_evidence()
+
+    def _check_evidence(self) -> None:
+        """Refuse evidence that would have fired and has not, or has fired and is too little."""
+        pairs = [(two, enough) for s in self._streams for two, enough in zip(s.pairs, s.enough, strict=True)]
+        watched = [(one, enough) for two, enough in pairs for one in two]
+        watched += [(one, self._arm_enough) for one in self._arms.values()]
+        fired = None if self._fired is None else self._at(self._fired)
+        for one, enough in watched:
+            share = one.evidence / enough
+            states.check(share >= 1.0 - ROUNDING if one is fired else share <= 1.0 + ROUNDING, "evidence")
+        if fired is None:
+            for stream in self._streams:
+                (whole, signed), *cells = stream.pairs
+                numbers = [len(pair[0].numbers.scores) for pair in cells]
+                states.check(len(whole.numbers.scores) == len(signed.numbers.scores) == sum(numbers), "residuals")
+
+    def check_rounds(self, epoch: Epoch, rounds: int) -> None:
+        """Refuse rewards and residuals that are too large, or of rounds that are yet to come."""
+        largest = [1.0 + (0.0 if b is None else float(np.abs(b).max())) for b in epoch.baselines]
+        for stream, most in zip(self._streams, largest, strict=True):
+            for pair in stream.pairs:
+                for martingale in pair:
+                    _check_numbers(martingale, rounds, most)
+        for martingale in self._arms.values():
+            _check_numbers(martingale, rounds, 1.0)
+        states.check(all(row[0] < rounds for row in self._waiting), "rounds of ranks that wait")
+        states.check(all(abs(row[4]) <= (1.0 + ROUNDING) * max(largest) for row in self._waiting), "ranks that wait")
 
     def _read_waiting(self, rows: Floats, size: int) -> list[tuple[int, int, int, float, float]]:
+        states.check(self._holds or not len(rows), "ranks that wait")
+        whole = rows[:, :3] == np.floor(rows[:, :3])
+        states.check(bool(whole.all() and (np.abs(rows[:, 0] - 0.5 * FARTHEST) <= 0.5 * FARTHEST).all()), "waiting")
+        states.check(bool((np.abs(rows[:, 3]) <= 1.0 + ROUNDING).all()), "rewards of ranks that wait")
+        order = rows[:, 0]
+        states.check(bool((order[(np.arange(1, len(rows)) - 1) // 2] <= order[1:]).all()), "order of ranks that wait")
         laws, arms = rows[:, 1], rows[:, 2]
         states.check(bool(((laws >= -1) & (laws < len(self._streams))).all()), "laws of ranks that wait")
         states.check(bool(((arms >= 0) & (arms < size)).all()), "arms of ranks that wait")
@@ -299,8 +334,17 @@ def _load(martingale: ConformalMartingale, state: states.Reader) -> ConformalMar
     states.check(bool((ranks > 0).all() and (ranks < 1).all() and (powers >= 0).all()), "ranks and their evidence")
     numbers.scores, numbers.ranks = scores.tolist(), ranks.tolist()
     numbers.rounds = state.array("rounds", np.int64, (len(scores),)).tolist()
+    states.check(bool(len(scores) or not powers.any()), "evidence of nothing")
     martingale.powers.load(powers.tolist(), len(scores))
     if martingale.orders is not None:
-        martingale.orders.load(state.array("orders", np.float64, martingale.orders.wealth.shape))
-        states.check(bool((martingale.orders.wealth >= 0).all()), "evidence of order")
+        wealth = state.array("orders", np.float64, martingale.orders.wealth.shape)
+        states.check(bool((wealth >= 0).all() and not wealth[:, len(scores) :].any()), "evidence of order")
+        martingale.orders.load(wealth)
     return martingale
+
+
+def _check_numbers(martingale: ConformalMartingale, rounds: int, largest: float) -> None:
+    numbers = martingale.numbers
+    states.check(all(0 <= round_ < rounds for round_ in numbers.rounds), "rounds of a stream")
+    ends = numbers.scores[:1] + numbers.scores[-1:]  # they are sorted
+    states.check(all(abs(score) <= (1.0 + ROUNDING) * largest for score in ends), "numbers of a stream")

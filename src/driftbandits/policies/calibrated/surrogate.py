@@ -23,8 +23,11 @@ from driftbandits.errors import StateError
 from driftbandits.policies import state as states
 from driftbandits.policies.calibrated.evidence import LEVEL, NOISES, SIGNALS, Totals, log_evidence
 from driftbandits.policies.lengthscales import leading_features, other_kernels
+from driftbandits.policies.plausible import ROUNDING
 from driftbandits.types import Floats, Ints
 
+_ENORMOUS = 1e15  # evidence in nats: a reward brings 1e5 at most
+_UNBELIEVABLE = 1e6  # mean of rewards of at most 1
 RANK = 100  # features a kernel has at most, where there are more than twice as many arms
 
 
@@ -191,4 +194,9 @@ class Surrogate:
         self.prior_mean = state.array("prior_mean", np.float64, (self._size,))
         self.kernel = state.integer("kernel", high=len(self.kernels) - 1)
         self.signal, self.noise = state.number("signal"), state.number("noise")
-        states.check(self.signal > 0 and self.noise > 0, "signal and noise")
+        for believed, tried in ((self.signal, SIGNALS), (self.noise, NOISES)):
+            inside = (1.0 - ROUNDING) * tried.min() <= believed <= (1.0 + ROUNDING) * tried.max()
+            states.check(bool(inside), "signal or noise")
+        states.check(bool((np.abs(rewards) <= 1.0 + ROUNDING).all()), "rewards")
+        states.check(bool((np.abs(self.closed) <= _ENORMOUS).all()), "evidence of earlier epochs")
+        states.check(bool((np.abs(self.prior_mean) <= _UNBELIEVABLE).all()), "prior mean")
