@@ -6,7 +6,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: test lint types contracts pytest test-core coverage reproduce compare suite autobandit calibrated bench tune clean
+.PHONY: test lint types contracts pytest test-core coverage reproduce compare suite autobandit calibrated bench attack tune clean
 
 test: lint types contracts pytest test-core
 
@@ -65,6 +65,10 @@ calibrated: .venv/ready
 
 bench: .venv/ready
 	$(BIN)/python -m benchmarks
+
+# What is promised when things go wrong, tried many times over: 10 to 20 minutes. QUICK=1: about a minute.
+attack: .venv/ready
+	$(BIN)/python -m attacks $(if $(QUICK),--quick)
 
 tune: .venv/ready
 	$(BIN)/driftbandits tune constants

@@ -3,9 +3,9 @@
 `SUBJECTS` are the policies, `moments` their states, `damages` the damaged copies of one state, and `outcome` says what
 became of one: refused, played on, or failed, with the error. The exhaustive form is
 
-    python -m tests.policies.mutations [name ...] [--every n]
+    cd tests && python -m policies.mutations [name ...] [--every n]
 
-which prints every failure and counts by kind.
+which prints every failure and counts by kind; `sample` is a few of them.
 """
 
 from __future__ import annotations
@@ -128,12 +128,31 @@ def moments(make):
 
 def damages(state):
     """Damaged copies of a state, each with its name; the state itself is left alone."""
-    for path, value in _places(state):
-        where = ".".join(map(str, path))
-        for name, wrong in _wrong_values(value):
-            yield f"{where} = {name}", _with(state, path, wrong)
-        if isinstance(value, dict):
-            yield from ((f"{where} {name}", _with(state, path, wrong)) for name, wrong in _wrong_keys(value))
+    for path, _ in _places(state):
+        yield from _damages_at(state, path)
+
+
+def _damages_at(state, path):
+    value = state
+    for key in path:
+        value = value[key]
+    where = ".".join(map(str, path))
+    for name, wrong in _wrong_values(value):
+        yield f"{where} = {name}", _with(state, path, wrong)
+    if isinstance(value, dict):
+        yield from ((f"{where} {name}", _with(state, path, wrong)) for name, wrong in _wrong_keys(value))
+
+
+def sample(make, number, seed):
+    """A few damaged states of a policy, with their names: places at random, and at each one kind of damage."""
+    generator = np.random.default_rng(seed)
+    found = moments(make)
+    places = [(moment, path) for moment, state in found.items() for path, _ in _places(state)]
+    for place in generator.permutation(len(places))[:number]:
+        moment, path = places[place]
+        wrong = list(_damages_at(found[moment], path))
+        name, state = wrong[int(generator.integers(len(wrong)))]
+        yield f"{moment}: {name}", state
 
 
 def _places(value, path=()):

@@ -198,6 +198,7 @@ class ArmPosterior:
         own = known if self._features is None else 1.0  # the same in the coordinates of the covariance
         slack = (1e-3 * self.ridge / known + 1e-9) * own
         check_covariance(self._covariance, largest=own, slack=slack, what="covariance of the posterior")
+        states.check(bool((self._covariance.diagonal() <= 2.0 * own).all()), "covariance of the posterior")
         # a thousand times what rounding did in long runs: with small ridges, removals lose (k / lambda)^2 of the digits
         ratio = known / self.ridge
         loose = 1e-6 + 1e-9 * ratio + 1e-11 * ratio * ratio

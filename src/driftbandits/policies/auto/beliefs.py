@@ -317,6 +317,7 @@ class Beliefs:
             largest = self.breadth[row] * prior + self.level[row]
             covariance = self.covariance(row)
             check_covariance(covariance, largest=largest, slack=ROUNDING * largest, what="covariance of a belief")
+            states.check(float(covariance.diagonal().max()) <= widest * (prior + 1.0), "covariance of a belief")
 
 
 def memory_of(rate: float) -> float:
