@@ -47,9 +47,9 @@ def shutdowns(name: str, tries: int, seed: int) -> Row:
             child = _fork(lambda ready, path=path: _save_for_ever(name, path, ready, handler=True))  # type: ignore[misc]
             time.sleep(float(rng.random()) * 0.03)
             os.kill(child, signal.SIGTERM)
-            code = _wait(child)
+            code = _wait(child, again=signal.SIGTERM)
             ends = {HANDLER_SAVED: "handler saved", REFUSED: "handler's save refused", None: "hung"}
-            row.note(ends.get(code, "ended by an error"), bad=code is None)
+            row.note(ends.get(code, "ended by an error"), bad=code is None, example=name)
             _judge(row, name, path)
     return row
 
@@ -205,14 +205,20 @@ def _beside(path: Path) -> list[Path]:
     return [other for other in path.parent.iterdir() if other != path]
 
 
-def _wait(child: int) -> int | None:
-    """Exit code of a child; None if it had to be killed."""
+def _wait(child: int, again: int | None = None) -> int | None:
+    """Exit code of a child; None if it had to be killed.
+
+    What a handler raises is lost where Python runs a finaliser, so a signal may be sent again.
+    """
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
-        done, status = os.waitpid(child, os.WNOHANG)
-        if done:
-            return os.waitstatus_to_exitcode(status)
-        time.sleep(0.001)
+        for _ in range(2_000):
+            done, status = os.waitpid(child, os.WNOHANG)
+            if done:
+                return os.waitstatus_to_exitcode(status)
+            time.sleep(0.001)
+        if again is not None:
+            os.kill(child, again)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     return None

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import collections
 import contextlib
+import itertools
 import signal
 import sys
 import warnings
@@ -69,6 +70,9 @@ VARIANTS = {
     "BanditOverBandit, discounts": _made("BanditOverBandit", base="DiscountedUCB", learner="exp3p", block=40),
     "BanditOverBandit, Exp3": _made("BanditOverBandit", base="LinearExp3", block=40),
 }
+
+
+ALL = SUBJECTS | VARIANTS
 
 
 # --- states -----------------------------------------------------------------------------------------------------
@@ -175,11 +179,20 @@ def _with(state, path, wrong):
     return copy
 
 
+def changed_at(state, place, change):
+    """A copy of the state in which the value at `place`, "engine.levels.0" say, is changed."""
+    path = tuple(int(key) if key.isdigit() else key for key in place.split("."))
+    value = state
+    for key in path:
+        value = value[key]
+    return _with(state, path, change(value))
+
+
 def _wrong_keys(value):
     keys = list(value)
     for key in keys:
         yield f"without {key}", {name: item for name, item in value.items() if name != key}
-    for one, other in zip(keys, keys[1:], strict=False):
+    for one, other in itertools.pairwise(keys):
         yield f"with {one} and {other} exchanged", {**value, one: value[other], other: value[one]}
 
 
@@ -268,35 +281,37 @@ class Hang(BaseException):
     """Raised into a policy that does not answer in time."""
 
 
-def outcome(make, state):
+def outcome(make, state, rounds=ROUNDS):
     """What becomes of a state: "refused", "played", the name of an allowed error, or how it failed.
 
     Settings that fail by themselves are "as built": a policy made with them does no better.
     """
     like, arms = (make.func if isinstance(make.func, type) else make.func.__self__), make.args[0]
-    failure = _failure(lambda: like.restore(arms, state))
-    if failure not in FINE and _failure(lambda: _built(like, arms, state)) not in FINE:
-        return "as built"
-    return failure
-
-
-def _failure(begin):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", UserWarning)  # the library's own: a law short of its tolerance is a law
         try:
-            policy = begin()
+            policy = like.restore(arms, state)
         except StateError:
             return "refused"
         except (Exception, Hang) as error:  # noqa: BLE001  (all that can go wrong is what is asked for)
             return _told(error)
-        try:
-            play_on(policy)
-        except ALLOWED as error:
-            return type(error).__name__
-        except (Exception, Hang) as error:  # noqa: BLE001
-            return _told(error)
-    return "played"
+        failure = _failure(policy, rounds)
+        settled = failure is None or failure in FINE
+        if not settled and _failure(_built(like, arms, state), rounds) is not None:
+            return "as built"
+    return failure or "played"
+
+
+def _failure(policy, rounds):
+    """How playing on fails, None if it does not."""
+    try:
+        play_on(policy, rounds)
+    except ALLOWED as error:
+        return type(error).__name__
+    except (Exception, Hang) as error:  # noqa: BLE001
+        return _told(error)
+    return None
 
 
 def _told(error):
@@ -304,7 +319,7 @@ def _told(error):
 
 
 def _built(like, arms, state):
-    """A fresh policy with the settings of a state."""
+    """A fresh policy with the settings of a state that could be restored."""
     names = ("horizon", "seed", "reward_range", "out_of_range", "pending_limit")
     return like(arms, **{name: state[name] for name in names}, **like._read_settings(state["settings"]))
 
@@ -320,7 +335,7 @@ def _last_place(error):
     return " < ".join(frames[::-1][:3])
 
 
-def play_on(policy, rounds=ROUNDS):
+def play_on(policy, rounds):
     """Single asks, batches, masks, late and lost rewards, looks at everything, and through the state again."""
     arms = policy.arms
     _settle_old(policy)
@@ -391,10 +406,9 @@ def main(argv=None):
         import resource
 
         resource.setrlimit(resource.RLIMIT_AS, (6 * 2**30, 6 * 2**30))
-    everything = SUBJECTS | VARIANTS
     total = collections.Counter()
-    for name in options.names or everything:
-        make, counted, tried = everything[name], collections.Counter(), 0
+    for name in options.names or ALL:
+        make, counted, tried = ALL[name], collections.Counter(), 0
         for moment, state in moments(make).items():
             for damage, wrong in damages(state):
                 tried += 1

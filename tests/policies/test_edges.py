@@ -144,7 +144,8 @@ def test_states_with_unknown_arms_or_broken_records_are_refused():
     with pytest.raises(StateError, match="unknown arms"):
         db.SlidingWindowGPUCB.restore(ARMS, wrong)
     change = db.Change(5, 0, 1, (0, 5), 0, 1.0, 0.5, (1,), (0.0,), (1.0,))
-    good = {**db.OPKB(ARMS).state_dict(), "changes": [{f: getattr(change, f) for f in change.__slots__}]}
+    records = [{f: getattr(change, f) for f in change.__slots__}]
+    good = {**db.OPKB(ARMS).state_dict(), "changes": records, "changes_found": 1}
     assert db.OPKB.restore(ARMS, good).changes == (change,)
     for name, value in (("interval", 5), ("arms", 3), ("before", ["x"]), ("after", [])):
         with pytest.raises(StateError):

@@ -13,11 +13,12 @@ are called from inside, so they call one another and never the public ones.
 from __future__ import annotations
 
 import collections
+import contextlib
 import dataclasses
 import os
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal, Self, TypedDict, overload
 
@@ -38,6 +39,7 @@ from driftbandits.policies.checks import (
     check_count,
     check_range,
     check_settings,
+    check_size,
     read_allowed,
     read_change,
     read_ids,
@@ -231,7 +233,7 @@ class Policy(ABC):
         """
         if size is None and allowed is None:
             return self._ask_one()
-        count = 1 if size is None else check_count("size", size)
+        count = 1 if size is None else check_size(size)
         mask = None if allowed is None else read_allowed(self.arms, allowed)
         self._check_left(count)
         parts: list[Decisions] = []
@@ -510,6 +512,13 @@ class Policy(ABC):
             self._guard.changing = False
         if self._phase_left() == 0 and self.horizon is None:
             self._begin(2 * self._phase_length)
+
+    @contextlib.contextmanager
+    def _still_whole(self) -> Iterator[None]:
+        """For what takes long inside `_turn` before it has changed anything: ended there, the policy is as it was."""
+        self._guard.changing = False
+        yield
+        self._guard.changing = True
 
     def _settle(self) -> None:
         """Once every reward is in, nothing can change what the next ask would do: do it now."""

@@ -39,7 +39,7 @@ from driftbandits.policies.detectors import Detector, Found
 from driftbandits.policies.epoch import Epoch, OpenReplay, export_sums, read_sums
 from driftbandits.policies.features import FeatureSource
 from driftbandits.policies.pending import Feedback, Row
-from driftbandits.policies.plausible import FARTHEST
+from driftbandits.policies.plausible import FARTHEST, told_at_most
 from driftbandits.schedule import Replay, Schedule, build_schedule, draw_schedule, read_replay
 from driftbandits.seeding import generator_from_state, generator_state, stream
 from driftbandits.types import Change, Floats, Ints
@@ -222,6 +222,8 @@ class BlockPolicy(Policy):
         elif found is not None:
             self._new_epoch(found.first_round)
         elif self._stretch + 1 == len(self._schedule):
+            with self._still_whole():  # a training takes seconds, and may fail
+                self._source.prepare()
             self._new_block()
         else:
             self._open = [item for item in self._open if item.replay.stop != slot]
@@ -369,16 +371,17 @@ class BlockPolicy(Policy):
 
     def _check_told(self) -> None:
         """Refuse more rewards than rounds, and larger sums than such rewards have."""
-        epoch, played = self._epoch, self.rounds - self._phase_start
-        slot, largest = int(self._schedule.edges[self._stretch]), 1.0 / self._scale
+        epoch, rows, largest = self._epoch, self._pending.rows(), 1.0 / self._scale
+        most = told_at_most(self.rounds, rows, since=self._phase_start)
         for part in epoch.blocks:
-            epoch.check_sums(part, most=played, largest=largest)
-        states.check(sum(part.told for part in epoch.blocks) <= played, "number of rewards told")
+            epoch.check_sums(part, most=most, largest=largest)
+        states.check(sum(part.told for part in epoch.blocks) <= most, "number of rewards told")
+        slot = int(self._schedule.edges[self._stretch])
         for item in self._open:
-            since = self.rounds - item.first_round
-            epoch.check_sums(item.sums, most=since, largest=largest)
+            most = told_at_most(self.rounds, rows, since=item.first_round)
+            epoch.check_sums(item.sums, most=most, largest=largest)
             asked = (slot - item.replay.start) * self._levels.block_size + self._position
-            states.check(asked <= since, "rounds of a replay")  # those with a mask do not count
+            states.check(asked <= self.rounds - item.first_round, "rounds of a replay")  # masked ones do not count
 
     def _check_pending(self, rows: npt.NDArray[np.void]) -> None:
         """Refuse open decisions of laws that were not played in their stretch."""

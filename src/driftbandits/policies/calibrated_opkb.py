@@ -368,7 +368,9 @@ class CalibratedOPKB(BlockPolicy):
         states.check(all(round_ < self.rounds for round_ in self._source._rounds), "rounds of the epoch")
         states.check(all(baseline is not None for baseline in self._epoch.baselines), "baselines")
         if isinstance(self._detector, StreamsAndGaps):
-            self._detector.gaps.check_open(self._open, self._levels.block_size, self._source.noise)
+            self._detector.gaps.check_open(
+                self._open, rounds=self.rounds, block_size=self._levels.block_size, noise=self._source.noise
+            )
         first = next(item.first_round for item in self._open if item.replay.index == self._schedule.block)
         self._block_start = state.integer("block_start", low=first, high=first)
         self._look = None if state.raw("look") is None else Look.load(state.reader("look"), len(self.arms))

@@ -23,7 +23,7 @@ from driftbandits.types import Bools, Change, Floats, Ints
 _EXTREME = 1e150  # squares of it, and of one part in it, are still ordinary floats
 _DISTINCT = 1000  # rewards a range must be able to tell apart
 _MOST = 2**62  # of anything counted: rounds and ids are whole numbers of 64 bits
-_DECISION = 128  # bytes of a decision while many are made: its row, its columns, its arm as a Python number
+_DECISION = 72  # bytes of a decision asked in a batch: its row among those open, and its four columns
 
 
 def check_count(name: str, value: Any, *, cure: str = "") -> int:

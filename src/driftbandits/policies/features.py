@@ -39,8 +39,11 @@ class FeatureSource(Protocol):
     def observe_one(self, arm: int, reward: float, round_: int) -> None:
         """One reward of the present epoch."""
 
+    def prepare(self) -> None:
+        """Compute what takes long of the next block's features; changes nothing that is believed."""
+
     def advance(self) -> bool:
-        """A new block begins: find its features; whether they are others than before."""
+        """A new block begins: take its features; whether they are others than before."""
 
     def export(self) -> dict[str, Any]:
         """What `load` needs, as JSON values and arrays."""
@@ -66,6 +69,9 @@ class FixedFeatures:
 
     def observe_one(self, arm: int, reward: float, round_: int) -> None:
         """Rewards do not matter."""
+
+    def prepare(self) -> None:
+        """They are there."""
 
     def advance(self) -> bool:
         """Never."""
@@ -95,6 +101,7 @@ class NetworkFeatures:
         self.trained: Network | None = None
         self.trainings = 0
         self.seen = ArmsSeen.none(len(model.points))
+        self._next: tuple[Network, Floats] | None = None
 
     def begin(self) -> None:
         """Draw W^(0), or take it from an earlier start."""
@@ -103,7 +110,7 @@ class NetworkFeatures:
     def forget(self, since: int | None) -> None:
         """Back to W^(0)."""
         self.present = self.first
-        self.trained = None
+        self.trained = self._next = None
         self.seen = ArmsSeen.none(len(self.model.points))
 
     def observe(self, arms: Ints, rewards: Floats, rounds: Ints) -> None:
@@ -114,13 +121,17 @@ class NetworkFeatures:
         """Add one."""
         self.seen.add(arm, reward)
 
-    def advance(self) -> bool:
+    def prepare(self) -> None:
         """Train on the epoch so far, if anything of it was told."""
-        if not self.trains or not self.seen.counts.any():
+        if self.trains and self.seen.counts.any():
+            network = self.model.train(self.seen).network
+            self._next = network, self.model.view(network).features
+
+    def advance(self) -> bool:
+        """Take what was trained."""
+        if self._next is None:
             return False
-        network = self.model.train(self.seen).network
-        self.present = self.model.view(network).features
-        self.trained = network
+        (self.trained, self.present), self._next = self._next, None
         self.trainings += 1
         return True
 

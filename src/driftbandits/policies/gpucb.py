@@ -13,7 +13,7 @@ import numpy as np
 
 from driftbandits.arms import ArmSet
 from driftbandits.design import information_gain
-from driftbandits.errors import InputError
+from driftbandits.errors import InputError, KernelError, StateError
 from driftbandits.policies import state as states
 from driftbandits.policies.base import CommonSettings
 from driftbandits.policies.checks import check_positive, check_posterior
@@ -150,7 +150,10 @@ class GPUCB(OptimisticPolicy):
         return {"posterior": self._posterior.export()}
 
     def _import(self, state: states.Reader) -> None:
-        self._posterior = self._new_posterior()
+        try:
+            self._posterior = self._new_posterior()
+        except KernelError as error:
+            raise StateError(f"the settings in the state are not usable: {error}") from error
         self._posterior.load(state.reader("posterior"))
         check_whole(self._posterior.weights, told_at_most(self.rounds, self._pending.rows()), "number of rewards")
 

@@ -14,13 +14,14 @@ import numpy as np
 
 from driftbandits.arms import ArmSet
 from driftbandits.design import information_gain
-from driftbandits.neural import ArmsSeen, NetworkModel
+from driftbandits.neural import ArmsSeen, NetworkModel, NetworkView
 from driftbandits.neural.model import INFINITE, Rate, Width
 from driftbandits.policies import state as states
 from driftbandits.policies.checks import check_count
 from driftbandits.policies.forgetting import SlidingWindowGPUCB
 from driftbandits.policies.gpucb import GPUCB
 from driftbandits.policies.network import check_depth, check_rate, network_model
+from driftbandits.policies.pending import Feedback, Row
 from driftbandits.policies.plausible import FARTHEST
 from driftbandits.policies.posterior import ArmPosterior
 from driftbandits.types import Floats
@@ -56,12 +57,16 @@ class NetworkPosterior(ArmPosterior):
         super().replace(arm, old, new)
         self._since += 1
 
-    def train_if_due(self) -> None:
-        """Train on the observations in use, once `every` new ones are among them."""
-        if self._since >= self._every and self._model.width != INFINITE:
+    def take_due(self) -> bool:
+        """Whether `every` new observations are among those in use; asked once for each training."""
+        due = self._since >= self._every and self._model.width != INFINITE
+        if due:
             self._since = 0
-            view = self._model.view(self._model.train(ArmsSeen(self.weights, self.sums)).network)
-            self.rebase(view.features, view.outputs)
+        return due
+
+    def train(self) -> NetworkView:
+        """The network trained on the observations in use; changes nothing."""
+        return self._model.view(self._model.train(ArmsSeen(self.weights, self.sums)).network)
 
     def export(self) -> dict[str, Any]:
         """The prior too: computed with another number of BLAS threads, its last bits could differ."""
@@ -71,10 +76,8 @@ class NetworkPosterior(ArmPosterior):
     def load(self, state: states.Reader) -> None:
         """Inverse of `export`."""
         size = len(self.weights)
-        features, outputs = (
-            state.array("features", np.float64, (size, None)),
-            state.array("prior_mean", np.float64, (size,)),
-        )
+        features = state.array("features", np.float64, (size, None))
+        outputs = state.array("prior_mean", np.float64, (size,))
         with np.errstate(over="ignore"):
             longest = float(np.square(features).sum(axis=1).max(initial=0.0))
         states.check(abs(longest - 1.0) <= 1e-3 and features.shape[1] <= size, "features")
@@ -138,10 +141,24 @@ class NeuralUCB(GPUCB):
     def _new_posterior(self) -> NetworkPosterior:
         return NetworkPosterior(self._model, ridge=self.ridge, every=self.every)
 
-    def _add(self, ident: int, arm: int, reward: float) -> None:
-        """Train last, when what leaves a window has left."""
-        super()._add(ident, arm, reward)
-        self._posterior.train_if_due()
+    def _learn(self, feedback: Feedback) -> None:
+        *earlier, last = feedback.rows()
+        for row, reward in earlier:
+            self._add(row.id, row.arm, reward)
+            if self._posterior.take_due():
+                self._rebase(self._posterior.train())
+        self._learn_one(*last)
+
+    def _learn_one(self, row: Row, reward: float) -> None:
+        """Train last, when what leaves a window has left: should that fail, the reward is learned all the same."""
+        self._add(row.id, row.arm, reward)
+        if self._posterior.take_due():
+            with self._still_whole():
+                view = self._posterior.train()
+            self._rebase(view)
+
+    def _rebase(self, view: NetworkView) -> None:
+        self._posterior.rebase(view.features, view.outputs)
 
     def _gain_at(self, horizon: int) -> float:
         return 0.5 * information_gain(self._model.initial.features, horizon=horizon, sigma=self.ridge)

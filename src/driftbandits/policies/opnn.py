@@ -14,7 +14,7 @@ from driftbandits.policies.features import NetworkFeatures
 from driftbandits.policies.guard import guarded
 from driftbandits.policies.network import check_flag, check_rate, network_model
 from driftbandits.policies.paper import PaperBlockPolicy
-from driftbandits.policies.plausible import check_sums, check_whole
+from driftbandits.policies.plausible import check_sums
 
 _OF_THE_NETWORK = (
     "width",
@@ -96,11 +96,11 @@ class NeuralBlockPolicy(PaperBlockPolicy):
     def _read_settings(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
         return {**settings, **super()._read_settings(settings)}
 
-    def _reassemble(self, source: states.Reader, levels: states.Reader) -> None:
-        super()._reassemble(source, levels)
-        seen = self._source.seen
-        check_whole(seen.counts, self.rounds, "number of rewards")
-        check_sums(seen.counts, seen.sums, "sums of rewards", largest=1.0 / self._scale)
+    def _import(self, state: states.Reader) -> None:
+        super()._import(state)
+        seen, told = self._source.seen, sum(part.told for part in self._epoch.blocks)
+        states.check(float(seen.counts.sum()) == told, "number of rewards to train on")
+        check_sums(seen.counts, seen.sums, "sums of rewards to train on", largest=1.0 / self._scale)
 
 
 class OPNN(NeuralBlockPolicy):

@@ -131,12 +131,11 @@ class PaperBlockPolicy(BlockPolicy):
 
     def _check_levels(self, levels: Levels, design: Floats) -> None:
         """Refuse constants that do not follow from the settings, the horizon and the design."""
+        regulariser, features = self.constants.sigma / self._phase_length, self._source.first
+        gamma = law_factor(features, design, regulariser).log_det - features.shape[1] * math.log(regulariser)
+        states.check(math.isclose(levels.gamma, gamma, rel_tol=1e-3, abs_tol=1e-3), "constant gamma")
         meant = self.constants.levels(gamma=levels.gamma, horizon=self._phase_length, arms=len(self.arms))
         for name, value in dataclasses.asdict(meant).items():
-            slack = 1 if name == "block_size" else 0  # rounded up
+            slack = 1 if name == "block_size" else 0  # it is rounded up
             fine = math.isclose(getattr(levels, name), value, rel_tol=ROUNDING, abs_tol=slack)
             states.check(fine, f"constant {name}")
-        features = self._source.first
-        rank = features.shape[1]
-        gamma = law_factor(features, design, levels.regulariser).log_det - rank * math.log(levels.regulariser)
-        states.check(math.isclose(levels.gamma, gamma, rel_tol=1e-3, abs_tol=1e-3), "constant gamma")

@@ -18,6 +18,21 @@ FARTHEST = 2**53  # rounds, laws and other things counted one by one: no run get
 ROUNDING = 1e-6  # relative
 
 
+def check_phase(*, rounds: int, start: int, length: int, horizon: int | None, first: int | None) -> None:
+    """Refuse a stretch of play, `length` rounds from round `start` on, that a policy cannot be in after `rounds`.
+
+    Length 0 is before the first. A known `horizon` is one stretch. Where it is unknown, stretches double from `first`
+    on, or (None) there is a single one without end, whose length is not checked.
+    """
+    if length == 0:
+        fine = rounds == start == 0
+    elif horizon is not None or first is None:
+        fine = start == 0 and (horizon is None or length == horizon)
+    else:
+        fine = start == length - first and length % first == 0 and (length // first).bit_count() == 1
+    states.check(fine and (length == 0 or rounds <= start + length), "stretch of rounds")
+
+
 def told_at_most(rounds: int, pending: npt.NDArray[np.void], *, since: int = 0) -> int:
     """How many rewards of rounds from `since` on can have been told: those of open decisions have not."""
     return rounds - since - int(np.count_nonzero(pending["id"] >= since))

@@ -147,7 +147,7 @@ class DriftingPosterior:
         check_covariance(learned, largest=own, slack=slack, what="covariance that rewards explain")
         check_covariance(prior - learned, largest=own, slack=slack, what="covariance of the posterior")
         spread = self._features
-        diagonal = learned.diagonal() if spread is None else np.einsum("ij,jk,ik->i", spread, learned, spread)
+        diagonal = learned.diagonal() if spread is None else np.einsum("ij,ij->i", spread @ learned, spread)
         off = np.abs(self._fade * self._explained - diagonal)
         states.check(bool((off <= 1e-6 * known).all()), "variance that rewards explain")
 

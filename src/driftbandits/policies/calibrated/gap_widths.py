@@ -152,9 +152,9 @@ class GapWidths:
         largest = 1.0 + max(0.0 if b is None else float(np.abs(b).max()) for b in epoch.baselines)
         states.check(bool((np.abs(values) <= (1.0 + ROUNDING) * largest).all()), "residuals")
 
-    def check_open(self, open_: Sequence[OpenReplay], block_size: int, noise: float) -> None:
-        """Refuse what does not fit the replays under way, or the constants of the block."""
-        fine = self.block_size == block_size and self.noise == noise
+    def check_open(self, open_: Sequence[OpenReplay], *, rounds: int, block_size: int, noise: float) -> None:
+        """Refuse what does not fit the rounds, the replays under way or the constants of the block."""
+        fine = self.block_size == block_size and self.noise == noise and all(row[0] < rounds for row in self._rows)
         fine = fine and all(len(self._since(item.first_round)) == item.sums.told for item in open_)
         states.check(fine, "gaps")
 

@@ -87,6 +87,9 @@ class Surrogate:
 
     # --- belief -------------------------------------------------------------------------------------------------
 
+    def prepare(self) -> None:
+        """Nothing that takes long."""
+
     def advance(self) -> bool:
         """A block begins: choose kernel, signal and noise; whether the kernel is another than before."""
         before = self.kernel
