@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import sys
@@ -44,7 +45,7 @@ def shutdowns(name: str, tries: int, seed: int) -> Row:
     with scratch(disk=True) as folder:
         for _ in range(tries):
             path = _saved(name, folder)
-            child = _fork(lambda ready, path=path: _save_for_ever(name, path, ready, handler=True))  # type: ignore[misc]
+            child = _fork(functools.partial(_save_for_ever, name, path, handler=True))
             time.sleep(float(rng.random()) * 0.03)
             os.kill(child, signal.SIGTERM)
             code = _wait(child, again=signal.SIGTERM)
@@ -61,7 +62,7 @@ def kills(name: str, tries: int, seed: int) -> Row:
     with scratch(disk=True) as folder:
         for _ in range(tries):
             path = _saved(name, folder)
-            child = _fork(lambda ready, path=path: _save_for_ever(name, path, ready, handler=False))  # type: ignore[misc]
+            child = _fork(functools.partial(_save_for_ever, name, path, handler=False))
             time.sleep(float(rng.random()) * 0.03)
             os.kill(child, signal.SIGKILL)
             _wait(child)
@@ -70,7 +71,11 @@ def kills(name: str, tries: int, seed: int) -> Row:
                 row.note("left a side file")
                 make(name).save(path)
                 left = _beside(path)
-                row.note("side file gone after the next save" if not left else "side file stays", bad=bool(left))
+                row.note(
+                    "side file gone after the next save" if not left else "side file stays",
+                    bad=bool(left),
+                    example=name,
+                )
             for leftover in _beside(path):
                 leftover.unlink()
     return row
@@ -105,19 +110,18 @@ def threads(name: str, tries: int, seed: int) -> Row:
     return row
 
 
-def twins(name: str, tries: int, seed: int) -> Row:
+def twins(name: str, tries: int, _seed: int) -> Row:
     """Process 1 of two containers that share a folder: two processes that save to one path under one process id."""
     row = Row(name)
     with scratch(disk=True) as folder:
         path = _saved(name, folder)
-        children = [_fork(lambda ready: _save_as_one(name, path, ready)) for _ in range(2)]
+        children = [_fork(functools.partial(_save_as_one, name, path)) for _ in range(2)]
         for _ in range(tries):
             _judge(row, name, path)
         for child in children:
             os.kill(child, signal.SIGTERM)
             code = _wait(child)
-            row.note("a save raised" if code == FAILED else "saver ended well", bad=code == FAILED)
-    del seed
+            row.note("a save raised" if code == FAILED else "saver ended well", bad=code == FAILED, example=name)
     return row
 
 

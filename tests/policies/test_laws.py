@@ -10,6 +10,7 @@ from driftbandits.errors import LawError
 from driftbandits.policies import POLICIES
 from driftbandits.policies.laws import TOLERANCE, check_law
 from driftbandits.testing.playing import same
+from driftbandits.types import read_only
 
 ARMS = db.ArmSet([[0.0], [0.5], [1.0]])
 
@@ -31,7 +32,7 @@ WRONG = {
 class Declares(db.Uniform):
     """Plays whatever law it is given."""
 
-    given = np.full(3, 1 / 3)
+    given = read_only(np.full(3, 1 / 3))
 
     def _law(self):
         return self.given
@@ -82,3 +83,35 @@ def test_an_optimist_that_expects_nan_has_no_law(name, monkeypatch):
     for call in (policy.ask, policy.law, lambda: policy.ask(size=2), lambda: policy.ask(allowed=[0, 1])):
         with pytest.raises(LawError, match=f"{name} expects nan of arm 1 in round 1"):
             call()
+
+
+class WritesInPlace(db.Uniform):
+    """Keeps one array as its law and writes to it: what a policy of one's own may well do."""
+
+    def _start(self, horizon):
+        super()._start(horizon)
+        self._kept = np.array([1.0, 0.0, 0.0])
+
+    def _law(self):
+        return self._kept
+
+    def _learn_one(self, row, reward):
+        self._kept[:] = np.roll(self._kept, 1) if reward < 0.9 else np.nan
+
+
+def test_a_law_written_to_in_place_is_the_one_drawn_from_and_looked_at():
+    policy = WritesInPlace(ARMS, seed=0)
+    for arm in (0, 1, 2, 0):
+        choice = policy.ask()
+        assert (choice.arm, choice.probability) == (arm, 1.0)
+        policy.tell(choice, 0.5)
+    policy.tell(policy.ask(), 0.95)
+    with pytest.raises(LawError, match="WritesInPlace in round 5 has a probability of nan"):
+        policy.ask()
+
+
+@pytest.mark.parametrize("name", ["OPKB", "AdaOPKB", "AutoBandit", "LinearExp3", "Uniform"])
+def test_laws_kept_from_round_to_round_cannot_be_written_to(name):
+    policy = POLICIES[name](ARMS, horizon=100, seed=0)
+    policy.ask()
+    assert not policy._law().flags.writeable

@@ -24,7 +24,7 @@ from driftbandits.policies.guard import guarded
 from driftbandits.policies.lengthscales import TRIED
 from driftbandits.policies.pending import Feedback, Row
 from driftbandits.seeding import stream
-from driftbandits.types import Bools, Change, Floats
+from driftbandits.types import Bools, Change, Floats, read_only
 
 SAMPLES = 32  # of every hypothesis that is sampled
 RANK = 100  # features a kernel has at most, where there are more than twice as many arms
@@ -121,7 +121,7 @@ class AutoBandit(Policy):
 
     def _law(self) -> Floats:
         if self._known_law is None:
-            self._known_law = self._compose(None)
+            self._known_law = read_only(self._compose(None))
         return self._known_law
 
     def _law_within(self, mask: Bools) -> tuple[Floats, bool]:

@@ -284,8 +284,8 @@ class Policy(ABC):
         return arm, float(weighed[arm])
 
     def _fit(self, law: Floats) -> Floats:
-        """The law, found to be one; looked at once, as laws are often kept from round to round."""
-        if self._checked is not law:
+        """The law, found to be one. A law kept from round to round is looked at once, if it cannot be written to."""
+        if self._checked is not law or law.flags.writeable:
             check_law(law, arms=len(self.arms), policy=type(self).__name__, now=self.rounds)
             self._checked = law
         return law
@@ -310,7 +310,7 @@ class Policy(ABC):
 
     def _pick(self, law: Floats, count: int) -> Ints:
         """Arms drawn from `law`, one uniform each; an arm of probability 0 is never drawn."""
-        if self._cdf is None or self._cdf[0] is not law:
+        if self._cdf is None or self._cdf[0] is not law or law.flags.writeable:
             self._cdf = (law, law.cumsum(), int(law.nonzero()[0][-1]))
         _, cdf, last = self._cdf
         arms = cdf.searchsorted(self._draws.random(count) * cdf[-1], side="right")

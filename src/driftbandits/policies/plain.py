@@ -29,7 +29,7 @@ from driftbandits.policies.optimistic import Optimism, OptimisticPolicy
 from driftbandits.policies.pending import Feedback, Row
 from driftbandits.policies.plausible import ROUNDING, check_sums, check_whole, told_at_most
 from driftbandits.policies.window import Window
-from driftbandits.types import Floats
+from driftbandits.types import Floats, read_only
 
 _FAINTEST = 1e-100  # below this the common factor of discounted weights is multiplied out
 
@@ -138,7 +138,7 @@ class Uniform(Policy):
         self._prepare()
 
     def _prepare(self) -> None:
-        self._even: Floats = np.full(len(self.arms), 1.0 / len(self.arms))
+        self._even: Floats = read_only(np.full(len(self.arms), 1.0 / len(self.arms)))
         self._sums: Floats = np.zeros((2, len(self.arms)))  # rewards, counts
 
     def _law(self) -> Floats:
