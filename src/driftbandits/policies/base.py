@@ -599,7 +599,7 @@ class Policy(ABC):
                 pending_limit=reader.raw("pending_limit"),
                 **cls._read_settings(reader.raw("settings")),
             )
-        except (InputError, TypeError, KeyError) as error:
+        except (TypeError, KeyError, ValueError, AttributeError) as error:  # an InputError is a ValueError
             raise StateError(f"the settings in the state are not usable: {error}") from error
         policy._load(reader)
         return policy

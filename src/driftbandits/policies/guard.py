@@ -5,8 +5,8 @@ call is over. A signal handler runs inside whatever call its thread is in; a cal
 see half a change, or change what is being read, and is refused. Where a method changes the state it sets `changing`
 before and clears it after; an exception in between leaves the mark, and every later call refuses.
 
-The lock and the mark of being inside are both given back by `with` on locks of the interpreter itself: no line of
-Python stands between an exception and their release.
+The lock and the mark of being inside are both given back by `with` on locks of the interpreter itself, each `with` in
+one line with its body: no line of Python stands between an exception and their release, not even for a tracer.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import functools
 import os
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from driftbandits.errors import InterruptedPolicyError, ReentryError
@@ -37,6 +37,20 @@ class Guard:
         """Open locks, whoever held them."""
         self.lock = threading.RLock()  # one thread at a time
         self.inside = threading.Lock()  # held while a call is under way; only its own thread can find it so
+
+    def run(
+        self, name: str, method: Callable[..., Any], policy: _Guarded, args: Sequence[Any], settings: Mapping[str, Any]
+    ) -> Any:
+        """Call a method, with the lock held."""
+        if self.changing or self.inside.locked():
+            self.check(name, policy)
+        self.call = name
+        try:
+            with self.inside: return method(policy, *args, **settings)  # noqa: E701  # fmt: skip
+        except BaseException as error:
+            if self.changing:
+                self.cause = _describe(error)
+            raise
 
     def check(self, name: str, policy: _Guarded) -> None:
         """Refuse a call of method `name` from inside another, or after a change that was not finished."""
@@ -81,17 +95,7 @@ def guarded(method: Method) -> Method:
     @functools.wraps(method)
     def call(self: _Guarded, /, *args: Any, **settings: Any) -> Any:
         guard = self._guard
-        with guard.lock:
-            if guard.changing or guard.inside.locked():
-                guard.check(name, self)
-            with guard.inside:
-                guard.call = name
-                try:
-                    return method(self, *args, **settings)
-                except BaseException as error:
-                    if guard.changing:
-                        guard.cause = _describe(error)
-                    raise
+        with guard.lock: return guard.run(name, method, self, args, settings)  # noqa: E701  # fmt: skip
 
     return call  # type: ignore[return-value]  # of the same signature
 
