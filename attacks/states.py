@@ -38,7 +38,7 @@ Path = tuple[str | int, ...]
 
 def run(options: Options) -> Iterator[Row]:
     """The states of every policy."""
-    tasks = [(name, options.tries(500, 20), options.seed) for name in POLICIES]
+    tasks = [(name, options.tries(1_500, 20), options.seed) for name in POLICIES]
     yield total("altered state", spread(altered, tasks, options))
 
 

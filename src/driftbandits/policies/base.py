@@ -49,6 +49,7 @@ from driftbandits.policies.checks import (
 from driftbandits.policies.guard import Guard, guarded
 from driftbandits.policies.laws import check_law
 from driftbandits.policies.pending import OTHER_DECISION, ROW, Feedback, Pending, Row, read_decisions
+from driftbandits.policies.plausible import FARTHEST
 from driftbandits.policies.spread import Spread
 from driftbandits.seeding import check_seed, generator_from_state, generator_state, stream
 from driftbandits.types import Bools, Change, Decision, Decisions, Floats, Ints, read_only
@@ -605,22 +606,24 @@ class Policy(ABC):
         return policy
 
     def _load(self, reader: states.Reader) -> None:
-        self.rounds = reader.integer("rounds", high=self.horizon)
+        self.rounds = reader.integer("rounds", high=FARTHEST if self.horizon is None else self.horizon)
         for name in ("clipped", "forgotten", "late"):
-            setattr(self, name, reader.integer(name))
-        self._version = reader.integer("version")
+            setattr(self, name, reader.integer(name, high=FARTHEST))
+        self._version = reader.integer("version", high=FARTHEST)
         self._phase_start = reader.integer("phase_start", high=self.rounds)
         self._phase_length = reader.integer("phase_length")
-        if self._phase_length and self._phase_left() < 0:
+        begun = bool(self._phase_length)
+        states.check(begun == (reader.raw("engine") is not None) and (begun or not self.rounds), "phase_length")
+        if begun and self._phase_left() < 0:
             raise StateError(f"state.phase_length {self._phase_length} is shorter than the rounds played in it")
         self._draws = generator_from_state(reader.raw("draws"))
         rows = reader.array("pending", ROW, (None,))
         self._check_rows(rows)
-        self._pending.load(rows, reader.integer("dropped"))
+        self._pending.load(rows, reader.integer("dropped", high=FARTHEST))
         self._spread = Spread.load(reader.reader("spread"))
         self._changes.extend(read_change(item) for item in reader.readers("changes"))
-        self.changes_found = reader.integer("changes_found", low=len(self._changes))
-        if self._phase_length:
+        self.changes_found = reader.integer("changes_found", low=len(self._changes), high=FARTHEST)
+        if begun:
             self._import(reader.reader("engine"))
 
     def _check_rows(self, rows: npt.NDArray[np.void]) -> None:

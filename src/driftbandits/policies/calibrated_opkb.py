@@ -30,7 +30,7 @@ from driftbandits.policies.calibrated.detector import StreamsAndGaps
 from driftbandits.policies.calibrated.looks import AGE, LOOKS, Look, promises
 from driftbandits.policies.calibrated.streams import Streams, part_arms
 from driftbandits.policies.calibrated.surrogate import Surrogate
-from driftbandits.policies.checks import check_count, check_positive
+from driftbandits.policies.checks import check_count, check_probability
 from driftbandits.policies.detectors import Found
 from driftbandits.policies.guard import guarded
 from driftbandits.policies.pending import Feedback, Row
@@ -109,12 +109,7 @@ class CalibratedOPKB(BlockPolicy):
         **common: Unpack[CommonSettings],
     ) -> None:
         super().__init__(arms, **common)
-        self.false_alarm = check_positive("false_alarm", false_alarm)
-        if not _LEAST_FALSE_ALARM <= self.false_alarm < 1:
-            raise InputError(
-                f"false_alarm is a probability and must lie in (0, 1) and not below {_LEAST_FALSE_ALARM:g}, "
-                f"got {false_alarm!r}"
-            )
+        self.false_alarm = check_probability("false_alarm", false_alarm, least=_LEAST_FALSE_ALARM)
         if not isinstance(mode, str) or mode not in ("practice", "theory"):
             raise InputError(f"mode must be 'practice' or 'theory', got {mode!r}")
         if not isinstance(kernel, str) or kernel not in ("auto", "given"):

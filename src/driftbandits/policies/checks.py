@@ -92,6 +92,22 @@ def check_positive(name: str, value: Any, *, zero: bool = False) -> float:
     return number
 
 
+def check_probability(name: str, value: Any, *, least: float = 0.0) -> float:
+    """Give `value` as a float above 0 and below 1, and not below `least`.
+
+    >>> check_probability("false_alarm", 0.1)
+    0.1
+    """
+    try:
+        number = as_float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if isinstance(value, bool) or not (0.0 < number < 1.0 and number >= least):
+        limit = f" and not below {least:g}" if least else ""
+        raise InputError(f"{name} is a probability and must lie in (0, 1){limit}, got {shown(value)}")
+    return number
+
+
 def restrict(law: Floats, mask: Bools) -> tuple[Floats, bool]:
     """Law given that the arm is allowed, and whether the mask took any mass away.
 
