@@ -190,3 +190,12 @@ def test_a_genuine_state_is_never_refused(name, odd):
         again = POLICIES[name].restore(arms, state)
         assert_same(again.state_dict(), state)
         policy = again if generator.random() < 0.2 else policy
+
+
+@pytest.mark.parametrize("settings", ["text", np.zeros(3), [], None, 7], ids=repr)
+def test_settings_that_are_no_mapping_are_refused(settings):
+    arms = ArmSet([[0.0], [1.0]])
+    for name in ("RestartGPUCB", "AdaOPKB", "Uniform"):
+        state = POLICIES[name](arms, horizon=10).state_dict()
+        with pytest.raises(StateError, match="settings must be a mapping"):
+            POLICIES[name].restore(arms, {**state, "settings": settings})

@@ -590,6 +590,7 @@ class Policy(ABC):
             raise StateError(
                 "state belongs to other arms; restore it with the points, kernel and names it was made with"
             )
+        reader.reader("settings")  # a mapping, whatever it holds
         try:
             policy = cls(
                 arms,

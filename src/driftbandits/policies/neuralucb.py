@@ -14,6 +14,7 @@ import numpy as np
 
 from driftbandits.arms import ArmSet
 from driftbandits.design import information_gain
+from driftbandits.errors import ConvergenceError
 from driftbandits.neural import ArmsSeen, NetworkModel, NetworkView
 from driftbandits.neural.model import INFINITE, Rate, Width
 from driftbandits.policies import state as states
@@ -153,8 +154,11 @@ class NeuralUCB(GPUCB):
         """Train last, when what leaves a window has left: should that fail, the reward is learned all the same."""
         self._add(row.id, row.arm, reward)
         if self._posterior.take_due():
-            with self._still_whole():
+            try:
                 view = self._posterior.train()
+            except ConvergenceError:
+                self._guard.changing = False  # the network before is kept, and nothing is left half done
+                raise
             self._rebase(view)
 
     def _rebase(self, view: NetworkView) -> None:

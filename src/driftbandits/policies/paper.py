@@ -22,6 +22,8 @@ from driftbandits.policies.features import FeatureSource, FixedFeatures
 from driftbandits.policies.plausible import ROUNDING
 from driftbandits.types import Floats
 
+_LEAST_SCALE = 1e-6  # rewards a million times their usual size train no network and pass every threshold
+
 
 class PaperBlockPolicy(BlockPolicy):
     """Without (`watches = False`) or with change detection; see `OPKB`, `AdaOPKB`, `OPNN` and `AdaOPNN`."""
@@ -51,6 +53,11 @@ class PaperBlockPolicy(BlockPolicy):
         self.lowest_index = self.variant.lowest_index
         half = (self.reward_range[1] - self.reward_range[0]) / 2.0
         self._scale = 1.0 if self.constants.scale is None else self.constants.scale / half
+        if not _LEAST_SCALE <= self._scale <= 1.0 / _LEAST_SCALE:
+            raise InputError(
+                f"scale must be from {_LEAST_SCALE:g} to {1 / _LEAST_SCALE:g} times half the reward range, which is "
+                f"{half:g}, got {self.constants.scale:g}; leave it at None unless the theory's is wanted"
+            )
 
     def _feature_source(self) -> FeatureSource:
         """Where features come from; a subclass may have others than the arms'."""
