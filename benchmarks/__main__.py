@@ -10,7 +10,7 @@ import importlib
 
 from threadpoolctl import threadpool_limits
 
-NAMES = ("design", "features", "simulation", "policies", "autobandit", "calibrated", "neural", "runner")
+NAMES = ("design", "features", "simulation", "policies", "autobandit", "calibrated", "neural", "promises", "runner")
 
 
 def main() -> None:

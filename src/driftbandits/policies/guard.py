@@ -5,66 +5,55 @@ call is over. A signal handler runs inside whatever call its thread is in; a cal
 see half a change, or change what is being read, and is refused. Where a method changes the state it sets `changing`
 before and clears it after; an exception in between leaves the mark, and every later call refuses.
 
-The lock and the mark of being inside are both given back by `with` on locks of the interpreter itself, each `with` in
-one line with its body: no line of Python stands between an exception and their release, not even for a tracer.
+The lock is given back by `with` on a lock of the interpreter itself, in one line with the call: no line of Python
+stands between an exception and its release, not even for a tracer. What messages say is found out when there is one
+to give, so that a call that goes well pays for the lock alone.
 """
 
 from __future__ import annotations
 
 import functools
+import inspect
 import os
 import threading
 import weakref
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from collections.abc import Callable
+from typing import Any, NoReturn, Protocol, TypeVar
 
 from driftbandits.errors import InterruptedPolicyError, ReentryError
 
 
 class Guard:
-    """The lock of one policy, and what its present or last call is doing."""
+    """The lock of one policy, and whether its state was left half changed."""
 
-    __slots__ = ("__weakref__", "call", "cause", "changing", "inside", "lock")
+    __slots__ = ("__weakref__", "cause", "changing", "entered", "lock")
 
     def __init__(self) -> None:
         self.renew()
-        self.call = ""  # the method under way, or the last one
         self.changing = False  # whether the state is, or was left, half changed
-        self.cause = ""  # of its being left so
+        self.cause = ""  # of its being left so: the call, and what ended it
         _GUARDS.add(self)
 
     def renew(self) -> None:
-        """Open locks, whoever held them."""
-        self.lock = threading.RLock()  # one thread at a time
-        self.inside = threading.Lock()  # held while a call is under way; only its own thread can find it so
+        """An open lock, whoever held it."""
+        self.lock = threading.RLock()
+        # Whether this thread holds it; without a public name, but `threading.Condition` is built on it too.
+        self.entered: Callable[[], bool] = self.lock._is_owned  # type: ignore[attr-defined]
 
-    def run(
-        self, name: str, method: Callable[..., Any], policy: _Guarded, args: Sequence[Any], settings: Mapping[str, Any]
-    ) -> Any:
-        """Call a method, with the lock held."""
-        if self.changing or self.inside.locked():
-            self.check(name, policy)
-        self.call = name
-        try:
-            with self.inside: return method(policy, *args, **settings)  # noqa: E701  # fmt: skip
-        except BaseException as error:
+    def note(self, name: str, error: BaseException) -> None:
+        """`error` ended method `name`; keep that if it left the state half changed."""
+        if isinstance(error, (InterruptedPolicyError, ReentryError)):  # a call refused has ended nothing
+            return
+        with self.lock:
             if self.changing:
-                self.cause = _describe(error)
-            raise
+                self.cause = f", inside {name} by {_describe(error)}"
 
-    def check(self, name: str, policy: _Guarded) -> None:
-        """Refuse a call of method `name` from inside another, or after a change that was not finished."""
-        if self.inside.locked():
-            raise ReentryError(
-                f"inside {self.call}; {name} after it returns: in a signal handler set a flag, and look at it between "
-                "calls of the policy"
-            )
-        if self.changing:
-            raise InterruptedPolicyError(
-                f"interrupted at round {policy.rounds}, inside {self.call}"
-                + (f" by {self.cause}" if self.cause else "")
-                + ", with its state half changed; load the last saved state, or build the policy anew"
-            )
+    def refuse(self, policy: _Guarded) -> NoReturn:
+        """After a change that was not finished."""
+        raise InterruptedPolicyError(
+            f"interrupted at round {policy.rounds}{self.cause}, with its state half changed; load the last saved "
+            "state, or build the policy anew"
+        )
 
 
 _GUARDS: weakref.WeakSet[Guard] = weakref.WeakSet()
@@ -93,11 +82,34 @@ def guarded(method: Method) -> Method:
     name = method.__name__
 
     @functools.wraps(method)
-    def call(self: _Guarded, /, *args: Any, **settings: Any) -> Any:
+    def guarded_call(self: _Guarded, /, *args: Any, **settings: Any) -> Any:
         guard = self._guard
-        with guard.lock: return guard.run(name, method, self, args, settings)  # noqa: E701  # fmt: skip
+        if guard.entered():
+            raise ReentryError(_reentry(self, name))
+        try:
+            with guard.lock: return guard.refuse(self) if guard.changing else method(self, *args, **settings)  # noqa: E701  # fmt: skip
+        except BaseException as error:
+            guard.note(name, error)
+            raise
 
-    return call  # type: ignore[return-value]  # of the same signature
+    return guarded_call  # type: ignore[return-value]  # of the same signature
+
+
+def _reentry(policy: _Guarded, name: str) -> str:
+    return (
+        f"inside {_under_way(policy)}; {name} after it returns: in a signal handler set a flag, and look at it between "
+        "calls of the policy"
+    )
+
+
+def _under_way(policy: _Guarded) -> str:
+    """Name of the outermost call of the policy on this thread's stack."""
+    found, frame = "a call", inspect.currentframe()
+    while frame is not None:
+        if frame.f_code.co_name == "guarded_call" and frame.f_locals.get("self") is policy:
+            found = str(frame.f_locals["name"])
+        frame = frame.f_back
+    return found
 
 
 def _describe(error: BaseException) -> str:
