@@ -66,7 +66,7 @@ calibrated: .venv/ready
 bench: .venv/ready
 	$(BIN)/python -m benchmarks
 
-# What is promised when things go wrong, tried many times over: 10 to 20 minutes. QUICK=1: about a minute.
+# What is promised when things go wrong, tried many times over: 10 to 20 minutes. QUICK=1: one to two minutes.
 attack: .venv/ready
 	$(BIN)/python -m attacks $(if $(QUICK),--quick)
 

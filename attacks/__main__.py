@@ -1,6 +1,6 @@
 """All attacks: `make attack`, or `python -m attacks [--quick] [--only name] [--seed n]`.
 
-Ten to twenty minutes on two idle cores, about a minute with --quick. Each promise of the library about what happens
+Ten to twenty minutes on two idle cores, one to two with --quick. Each promise of the library about what happens
 when things go wrong is tried many times; a table says what happened, and the exit code is 1 if a promise was broken.
 """
 

@@ -6,7 +6,7 @@ import scipy.sparse
 from sklearn.gaussian_process import kernels as sk
 
 from driftbandits.arms import ArmSet
-from driftbandits.errors import InputError, KernelError
+from driftbandits.errors import InputError, KernelError, ReentryError
 from driftbandits.kernels import NAMED, as_function, checked, diagonal, kernel_from_config
 
 POINTS = np.random.default_rng(0).random((200, 3))
@@ -226,3 +226,12 @@ def test_a_diagonal_of_another_shape_or_kind_is_refused(given, message):
 def test_numbers_in_another_container_are_a_kernel(change):
     few = POINTS[:10]
     np.testing.assert_array_equal(ArmSet(few, Named(change)).features, ArmSet(few, gaussian).features)
+
+
+@pytest.mark.parametrize("error", [TimeoutError("too slow"), ReentryError("inside ask")], ids=repr)
+def test_what_a_signal_handler_raises_is_no_fault_of_the_kernel(error):
+    def kernel(left, right):
+        raise error
+
+    with pytest.raises(type(error)):
+        ArmSet(np.zeros((3, 1)), kernel=kernel)

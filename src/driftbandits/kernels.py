@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process import kernels as sk
 
-from driftbandits.errors import InputError, KernelError, did_you_mean
+from driftbandits.errors import DriftbanditsError, InputError, KernelError, did_you_mean
 from driftbandits.numeric import as_floats
 from driftbandits.showing import shown
 from driftbandits.tangent_kernel import NeuralTangentKernel, check_depth
@@ -138,6 +138,8 @@ def _evaluated(
     """What the kernel, or its method for the diagonal, gives for these points, as floats of this shape."""
     try:
         given = function(*arguments)
+    except (DriftbanditsError, TimeoutError):  # not about the kernel: the handler of a signal may raise them
+        raise
     except Exception as error:
         reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         raise _failure(kernel, arguments[0], reason) from error

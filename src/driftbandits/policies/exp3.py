@@ -340,7 +340,8 @@ class LinearExp3(Policy):
         if (counts < 1).any() or (laws < 0).any() or (np.abs(laws.sum(axis=1) - 1.0) > 1e-9).any():
             raise StateError("state.engine.open has counts below 1 or laws that are not probabilities")
         check_whole(counts, self._position - self._told, "decisions without a reward")
-        states.check(bool((np.diff(numbers) > 0).all() and (numbers <= self._number).all()), "numbers of open laws")
+        inside = (numbers >= 0) & (numbers <= self._number)
+        states.check(bool(inside.all() and (np.diff(numbers) > 0).all()), "numbers of open laws")
         explored = (1.0 - ROUNDING) * self._exploration * self._design
         states.check(bool((laws >= explored - 1e-12).all()), "exploration of open laws")
         self._open = {
