@@ -13,6 +13,7 @@ from driftbandits.errors import InputError, StateError
 from driftbandits.showing import shown
 
 _SEPARATOR = "\x1f"
+LARGEST_SEED = 2**128  # as many as a generator has states; a longer one would only fill messages and files
 _MOST_DIGITS = 39  # of a number of 128 bits
 
 
@@ -27,9 +28,9 @@ def check_seed(seed: int | None) -> int:
     try:
         number = operator.index(seed)
     except TypeError:
-        raise InputError(f"seed must be a non-negative integer or None, got {seed!r}") from None
-    if isinstance(seed, (bool, np.bool_)) or number < 0:
-        raise InputError(f"seed must be a non-negative integer or None, got {seed!r}")
+        raise InputError(f"seed must be a non-negative integer or None, got {shown(seed)}") from None
+    if isinstance(seed, (bool, np.bool_)) or not 0 <= number < LARGEST_SEED:
+        raise InputError(f"seed must be an integer from 0 to 2^128 - 1, or None, got {shown(seed)}")
     return number
 
 

@@ -227,3 +227,18 @@ def test_a_waiting_thread_gets_its_turn():
     first.join(10.0)
     second.join(10.0)
     assert answers == [0, 1]
+
+
+def test_a_hook_that_calls_a_public_method_is_told_what_to_call():
+    class Curious(db.Uniform):
+        def _learn_one(self, row, reward):
+            self.law()
+
+    policy = Curious(ARMS, seed=0)
+    choice = policy.ask()
+    with pytest.raises(
+        ReentryError, match=r"inside tell; law after it returns: .* a hook of a policy calls other hooks"
+    ):
+        policy.tell(choice, 0.5)
+    with pytest.raises(InterruptedPolicyError, match="inside tell by ReentryError"):
+        policy.ask()

@@ -8,7 +8,7 @@ import pytest
 import driftbandits as db
 from driftbandits.errors import LawError
 from driftbandits.policies import POLICIES
-from driftbandits.policies.laws import TOLERANCE, check_law
+from driftbandits.policies.laws import TOLERANCE, check_law, freeze, is_frozen
 from driftbandits.testing.playing import same
 from driftbandits.types import read_only
 
@@ -32,7 +32,7 @@ WRONG = {
 class Declares(db.Uniform):
     """Plays whatever law it is given."""
 
-    given = read_only(np.full(3, 1 / 3))
+    given = freeze(np.full(3, 1 / 3))
 
     def _law(self):
         return self.given
@@ -114,4 +114,34 @@ def test_a_law_written_to_in_place_is_the_one_drawn_from_and_looked_at():
 def test_laws_kept_from_round_to_round_cannot_be_written_to(name):
     policy = POLICIES[name](ARMS, horizon=100, seed=0)
     policy.ask()
-    assert not policy._law().flags.writeable
+    assert is_frozen(policy._law())
+
+
+class WritesUnderAView(WritesInPlace):
+    """Gives a view that cannot be written to, of an array that can."""
+
+    def _start(self, horizon):
+        super()._start(horizon)
+        self._view = read_only(self._kept)
+
+    def _law(self):
+        return self._view
+
+
+def test_a_view_of_a_law_written_to_is_no_kept_law():
+    policy = WritesUnderAView(ARMS, seed=0)
+    for arm in (0, 1, 2, 0):
+        choice = policy.ask()
+        assert (choice.arm, choice.probability) == (arm, 1.0)
+        policy.tell(choice, 0.5)
+    policy.tell(policy.ask(), 0.95)
+    with pytest.raises(LawError, match="nan"):
+        policy.ask()
+
+
+def test_of_several_rounds_those_before_a_wrong_law_are_decided(monkeypatch):
+    policy = db.GPUCB(ARMS, seed=0)
+    monkeypatch.setattr(type(policy), "_index", lambda self: np.full(3, np.nan) if self.rounds == 3 else np.arange(3.0))
+    with pytest.raises(LawError, match="in round 3, so it has no law; nothing was decided in it"):
+        policy.ask(size=5)
+    assert (policy.rounds, policy.pending) == (3, 3)

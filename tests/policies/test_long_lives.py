@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import driftbandits as db
-from driftbandits.errors import RewardRangeWarning, StateError, UnknownDecisionError
+from driftbandits.errors import InputError, RewardRangeWarning, StateError, UnknownDecisionError
 from driftbandits.policies import base
 from driftbandits.policies.spread import REWARDS, Spread
 from driftbandits.testing.playing import play, same
@@ -111,6 +111,14 @@ def test_rewards_that_fill_less_than_a_hundredth_of_the_range_are_noticed_once(t
     assert caught[0].filename == __file__
 
 
+def test_the_warning_points_at_who_told():
+    policy = db.Uniform(ARMS, reward_range=(0.0, 100.0), seed=0)
+    with pytest.warns(RewardRangeWarning) as caught:
+        for reward in rewards(0.9, REWARDS).tolist():
+            policy.tell(policy.ask(), reward)
+    assert [item.filename for item in caught] == [__file__]
+
+
 def test_the_warning_comes_after_the_reward_is_learned():
     policy = db.Uniform(ARMS, reward_range=(0.0, 100.0), seed=0)
     *first, last = rewards(0.9, REWARDS).tolist()
@@ -171,3 +179,26 @@ def test_rewards_of_a_lost_future_are_refused():
     assert restored.pending == 100
     restored.tell(lost[0].id, 0.5)
     assert restored.pending == 99
+
+
+@pytest.mark.parametrize("path", [None, 3, b"x", "", "a\0b"], ids=repr)
+def test_what_is_no_path_is_refused(path):
+    policy = db.Uniform(ARMS)
+    with pytest.raises(InputError, match="save wants a path, got"):
+        policy.save(path)
+    with pytest.raises(InputError, match="load wants the arms and then a path, got"):
+        db.Uniform.load(ARMS, path)
+
+
+@pytest.mark.parametrize("limit", ["x", float("nan"), 0, -1, 2.5], ids=repr)
+def test_a_limit_is_a_number_of_bytes(limit, tmp_path):
+    policy = db.Uniform(ARMS)
+    policy.save(tmp_path / "state")
+    with pytest.raises(InputError, match="limit must be"):
+        db.Uniform.load(ARMS, tmp_path / "state", limit=limit)
+    assert db.Uniform.load(ARMS, tmp_path / "state", limit=None).rounds == 0
+
+
+def test_a_seed_of_thousands_of_digits_is_refused():
+    with pytest.raises(InputError, match="from 0 to 2"):
+        db.Uniform(ARMS, seed=10**5000)

@@ -115,3 +115,28 @@ def test_decisions_are_read_one_by_one_or_as_columns():
         assert read_decisions(ids) is None
     with pytest.raises(InputError, match="not both"):
         read_decisions([one, 4])
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        Decision(id="3", arm=0, probability=1.0, law=0),
+        Decision(id=10**30, arm=0, probability=1.0, law=0),
+        Decision(id=3, arm=None, probability=1.0, law=0),
+        Decision(id=3, arm=0, probability="a", law=0),
+        Decision(id=3.0, arm=0, probability=1.0, law=0),
+        Decisions(np.array([[3]]), np.array([[0]]), np.array([[1.0]]), np.array([[0]])),
+        Decisions(np.array([3, 4]), np.array([0]), np.array([1.0]), np.array([0])),
+        Decisions(np.array([2**63 + 3], dtype=np.uint64), np.array([0]), np.array([1.0]), np.array([0])),
+        [4, Decision(id=3, arm=0, probability=1.0, law=0)],
+    ],
+    ids=repr,
+)
+def test_decisions_that_came_back_as_something_else_are_refused(wrong):
+    with pytest.raises(InputError, match="of decisions must|not both"):
+        read_decisions(wrong)
+
+
+def test_decisions_in_an_array_of_objects_are_decisions():
+    one = Decision(id=3, arm=1, probability=1, law=2)  # a probability of 1 may come back as a whole number
+    assert list(read_decisions(np.array([one, one], dtype=object))) == [one, one]

@@ -21,10 +21,11 @@ from driftbandits.policies.auto.watch import ODDS, Found, Watch
 from driftbandits.policies.base import CommonSettings, Policy
 from driftbandits.policies.checks import check_count, check_positive
 from driftbandits.policies.guard import guarded
+from driftbandits.policies.laws import freeze
 from driftbandits.policies.lengthscales import TRIED
 from driftbandits.policies.pending import Feedback, Row
 from driftbandits.seeding import stream
-from driftbandits.types import Bools, Change, Floats, read_only
+from driftbandits.types import Bools, Change, Floats
 
 SAMPLES = 32  # of every hypothesis that is sampled
 RANK = 100  # features a kernel has at most, where there are more than twice as many arms
@@ -121,7 +122,7 @@ class AutoBandit(Policy):
 
     def _law(self) -> Floats:
         if self._known_law is None:
-            self._known_law = read_only(self._compose(None))
+            self._known_law = freeze(self._compose(None))
         return self._known_law
 
     def _law_within(self, mask: Bools) -> tuple[Floats, bool]:

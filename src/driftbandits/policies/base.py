@@ -37,6 +37,7 @@ from driftbandits.errors import (
 from driftbandits.policies import state as states
 from driftbandits.policies.checks import (
     check_count,
+    check_path,
     check_range,
     check_settings,
     check_size,
@@ -47,11 +48,12 @@ from driftbandits.policies.checks import (
     restrict,
 )
 from driftbandits.policies.guard import Guard, guarded
-from driftbandits.policies.laws import check_law
+from driftbandits.policies.laws import check_law, is_frozen
 from driftbandits.policies.pending import OTHER_DECISION, ROW, Feedback, Pending, Row, read_decisions
 from driftbandits.policies.plausible import FARTHEST
 from driftbandits.policies.spread import Spread
 from driftbandits.seeding import check_seed, generator_from_state, generator_state, stream
+from driftbandits.showing import label
 from driftbandits.types import Bools, Change, Decision, Decisions, Floats, Ints, read_only
 from driftbandits.version import __version__
 
@@ -286,9 +288,9 @@ class Policy(ABC):
 
     def _fit(self, law: Floats) -> Floats:
         """The law, found to be one. A law kept from round to round is looked at once, if it cannot be written to."""
-        if self._checked is not law or law.flags.writeable:
+        if self._checked is not law:
             check_law(law, arms=len(self.arms), policy=type(self).__name__, now=self.rounds)
-            self._checked = law
+            self._checked = law if is_frozen(law) else None
         return law
 
     def _draw(self, wanted: int, mask: Bools | None) -> Decisions:
@@ -311,9 +313,11 @@ class Policy(ABC):
 
     def _pick(self, law: Floats, count: int) -> Ints:
         """Arms drawn from `law`, one uniform each; an arm of probability 0 is never drawn."""
-        if self._cdf is None or self._cdf[0] is not law or law.flags.writeable:
-            self._cdf = (law, law.cumsum(), int(law.nonzero()[0][-1]))
-        _, cdf, last = self._cdf
+        kept = self._cdf
+        if kept is None or kept[0] is not law:
+            kept = (law, law.cumsum(), int(law.nonzero()[0][-1]))
+            self._cdf = kept if is_frozen(law) else None
+        _, cdf, last = kept
         arms = cdf.searchsorted(self._draws.random(count) * cdf[-1], side="right")
         return np.asarray(np.minimum(arms, last), dtype=np.int64)
 
@@ -367,60 +371,51 @@ class Policy(ABC):
             anew, and a reward meant for a decision that is lost would be credited to another arm
         rewards : one reward, or one per decision, in the user's units
         """
-        if isinstance(rewards, float) and self._tell_last(ids, rewards):
-            return
-        where, numbers = self._locate(ids)
-        values = read_rewards(rewards)
-        if len(values) != len(numbers):
-            raise InputError(f"got {len(values)} rewards for {len(numbers)} decisions; give one each")
-        if not len(numbers):
-            return
-        scaled, clipped = self._inward(values)
-        order = np.argsort(numbers, kind="stable")
-        self._guard.changing = True
-        rows = self._pending.take(where[order])
-        self.clipped += clipped
-        self._learn(
-            Feedback(
-                ids=rows["id"],
-                arms=rows["arm"],
-                laws=rows["law"],
-                tags=rows["tag"],
-                probabilities=rows["probability"],
-                rewards=scaled[order],
-            )
-        )
-        self._version += 1
-        narrow = self._spread.see(float(scaled.min()), float(scaled.max()), len(scaled))
+        row = self._latest(ids, rewards)
+        if row is not None:
+            low, high = self.reward_range
+            scaled = (float(rewards) - (low + high) / 2) / ((high - low) / 2)  # type: ignore[arg-type]
+            self._guard.changing = True
+            self._pending.pop_last()
+            narrow = self._count_told(scaled, scaled, 1)
+            self._learn_one(row, scaled)
+        else:
+            where, numbers = self._locate(ids)
+            values = read_rewards(rewards)
+            if len(values) != len(numbers):
+                raise InputError(f"got {len(values)} rewards for {len(numbers)} decisions; give one each")
+            if not len(numbers):
+                return
+            inward, clipped = self._inward(values)
+            order = np.argsort(numbers, kind="stable")
+            self._guard.changing = True
+            rows = self._pending.take(where[order])
+            self.clipped += clipped
+            narrow = self._count_told(float(inward.min()), float(inward.max()), len(inward))
+            self._learn(Feedback.of(rows, inward[order]))
         self._guard.changing = False
         self._settle()
         if narrow:
             self._warn_of_range()
 
-    def _tell_last(self, given: Asked, reward: float) -> bool:
-        """Learn from the latest decision, if this is its reward and in range; False leaves it to the general path."""
+    def _latest(self, given: Asked, reward: Any) -> Row | None:
+        """The latest decision, if this is its reward and in range: the path of a live request; None for the general."""
         low, high = self.reward_range
         row = self._pending.last
-        if row is None or not low <= reward <= high:
-            return False
+        if row is None or not isinstance(reward, float) or not low <= reward <= high:
+            return None
         if type(given) is Decision:
             if given.id != row.id:
-                return False
+                return None
             if (given.arm, given.law, given.probability) != (row.arm, row.law, row.probability):
                 raise UnknownDecisionError(OTHER_DECISION.format(id=given.id))
-        elif type(given) is not int or given != row.id:
-            return False
-        scaled = (reward - (low + high) / 2) / ((high - low) / 2)
-        self._guard.changing = True
-        self._pending.pop_last()
-        self._learn_one(row, scaled)
+            return row
+        return row if type(given) is int and given == row.id else None
+
+    def _count_told(self, least: float, most: float, count: int) -> bool:
+        """Books about rewards that are about to be learned; whether they are known now to fill next to nothing."""
         self._version += 1
-        narrow = self._spread.see(scaled, scaled, 1)
-        self._guard.changing = False
-        self._settle()
-        if narrow:
-            self._warn_of_range()
-        return True
+        return self._spread.see(least, most, count)
 
     def _locate(self, given: Asked) -> tuple[Ints, Ints]:
         """Where the decisions stand in the table of open ones, and their ids; refused unless all are open."""
@@ -442,7 +437,7 @@ class Policy(ABC):
             f"reward_range=({low:g}, {high:g}): differences between arms look like nothing in so wide a range; declare "
             f"one that the rewards fill",
             RewardRangeWarning,
-            stacklevel=4,
+            stacklevel=4,  # over tell and its guard, to whoever told
         )
 
     @guarded
@@ -583,7 +578,7 @@ class Policy(ABC):
         reader = states.Reader(state)
         states.check_format(reader)
         if reader.text("policy") != cls.__name__:
-            raise StateError(f"state is that of a {reader.text('policy')}, not of a {cls.__name__}")
+            raise StateError(f"state is one of {label(reader.text('policy'))}, not of {cls.__name__}")
         if not isinstance(arms, ArmSet):
             raise InputError(f"restore and load want the ArmSet first, got {type(arms).__name__}")
         if reader.text("arms") != arms.fingerprint():
@@ -637,13 +632,15 @@ class Policy(ABC):
     @guarded
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the state to one file: to the side, read back and restored from, and only then put in its place."""
+        check_path("save wants a path", path)
         states.write(path, self._state(), check=partial(type(self).restore, self.arms))
 
     @classmethod
     def load(cls, arms: ArmSet, path: str | os.PathLike[str], *, limit: int | None = states.LIMIT) -> Self:
         """Go on from a file written by `save`; one whose state would take more than `limit` bytes is refused."""
-        if not isinstance(path, (str, os.PathLike)):
-            raise InputError(f"load wants the arms and then a path, got {type(path).__name__} as the path")
+        check_path("load wants the arms and then a path", path)
+        if limit is not None:
+            check_count("limit", limit, cure="None reads a file of any size")
         return cls.restore(arms, states.read(path, limit=limit))
 
     def __copy__(self) -> Self:

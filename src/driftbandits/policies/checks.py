@@ -7,6 +7,7 @@ import functools
 import inspect
 import math
 import operator
+import os
 from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
@@ -54,6 +55,15 @@ def check_posterior(features: Floats) -> None:
     arms, rank = features.shape
     cure = "take fewer arms, or a kernel with a longer length scale or a larger tolerance"
     check_memory(2 * FLOAT * min(arms, rank) ** 2, f"a posterior over {arms:,} arms and {rank:,} features", cure=cure)
+
+
+def check_path(wanted: str, path: Any) -> None:
+    """Refuse what cannot be the name of a file."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise InputError(f"{wanted}, got {shown(path)} of type {type(path).__name__}")
+    name = os.fspath(path)
+    if not name or "\0" in str(name):
+        raise InputError(f"{wanted}, got {shown(name)}, which can be the name of no file")
 
 
 def check_settings(policy: type, settings: Mapping[str, Any]) -> None:

@@ -18,9 +18,10 @@ from driftbandits.errors import StateError
 from driftbandits.estimation import Sums, ips_estimate, law_factor, merge
 from driftbandits.linalg import Cholesky
 from driftbandits.policies import state as states
+from driftbandits.policies.laws import freeze
 from driftbandits.policies.plausible import FARTHEST, ROUNDING, check_sums, check_whole
 from driftbandits.schedule import Replay
-from driftbandits.types import Floats, read_only
+from driftbandits.types import Floats
 
 
 @dataclass
@@ -55,7 +56,7 @@ class Epoch:
 
     def add(self, law: Floats, baseline: Floats | None, tag: int) -> None:
         """A block begins that plays `law`."""
-        self.laws.append(read_only(law))
+        self.laws.append(freeze(law.copy()))
         self.baselines.append(baseline)
         self.blocks.append(Sums.empty(len(self.laws), len(law)))
         self.tags.append(tag)
@@ -114,7 +115,7 @@ class Epoch:
         laws = state.array("laws", np.float64, (None, arms))
         if not len(laws) or (laws < 0).any() or (np.abs(laws.sum(axis=1) - 1.0) > 1e-9).any():
             raise StateError("state.engine.epoch.laws are not probability vectors")
-        epoch.laws = list(read_only(laws))
+        epoch.laws = [freeze(law.copy()) for law in laws]
         epoch.baselines = [
             item.array("values", np.float64, (arms,)) if item.flag("given") else None
             for item in state.readers("baselines")

@@ -32,9 +32,10 @@ from driftbandits.policies import state as states
 from driftbandits.policies.base import CommonSettings, Policy
 from driftbandits.policies.checks import check_count, check_positive
 from driftbandits.policies.guard import guarded
+from driftbandits.policies.laws import freeze
 from driftbandits.policies.pending import Feedback, Row
 from driftbandits.policies.plausible import FARTHEST, ROUNDING, check_whole
-from driftbandits.types import Floats, read_only
+from driftbandits.types import Floats
 
 _DESIGN_REGULARISER = 1e-9  # beside points of mean square r: only there to keep the solver's matrix regular
 _RANK_TOLERANCE = 1e-10
@@ -214,7 +215,7 @@ class LinearExp3(Policy):
 
     def _law(self) -> Floats:
         if self._present is None:
-            self._present = read_only(self._compute_law())
+            self._present = freeze(self._compute_law())
         return self._present
 
     def _compute_law(self) -> Floats:

@@ -42,10 +42,10 @@ class Guard:
 
     def note(self, name: str, error: BaseException) -> None:
         """`error` ended method `name`; keep that if it left the state half changed."""
-        if isinstance(error, (InterruptedPolicyError, ReentryError)):  # a call refused has ended nothing
+        if isinstance(error, InterruptedPolicyError):  # a call refused has ended nothing
             return
         with self.lock:
-            if self.changing:
+            if self.changing and not self.cause:
                 self.cause = f", inside {name} by {_describe(error)}"
 
     def refuse(self, policy: _Guarded) -> NoReturn:
@@ -97,8 +97,8 @@ def guarded(method: Method) -> Method:
 
 def _reentry(policy: _Guarded, name: str) -> str:
     return (
-        f"inside {_under_way(policy)}; {name} after it returns: in a signal handler set a flag, and look at it between "
-        "calls of the policy"
+        f"inside {_under_way(policy)}; {name} after it returns: a signal handler sets a flag, to be looked at between "
+        f"calls of the policy, and a hook of a policy calls other hooks, such as _law()"
     )
 
 

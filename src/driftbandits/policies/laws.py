@@ -5,10 +5,35 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from driftbandits.errors import LawError
+from driftbandits.types import Floats
 
 TOLERANCE = 1e-6  # by which the sum may be off
+
+
+def is_frozen(law: npt.NDArray[Any]) -> bool:
+    """Whether nobody can write to the law: neither to the array nor to one that it is a view of.
+
+    >>> law = np.array([0.5, 0.5])
+    >>> view = law.view()
+    >>> view.flags.writeable = False
+    >>> is_frozen(view)
+    False
+    """
+    part: Any = law
+    while isinstance(part, np.ndarray):
+        if part.flags.writeable:
+            return False
+        part = part.base
+    return part is None
+
+
+def freeze(law: Floats) -> Floats:
+    """The law, which nobody can write to any more: it may be kept from round to round and is looked at once."""
+    law.flags.writeable = False
+    return law
 
 
 def check_law(law: Any, *, arms: int, policy: str, now: int) -> None:
@@ -18,13 +43,14 @@ def check_law(law: Any, *, arms: int, policy: str, now: int) -> None:
     >>> check_law(np.array([0.5, np.nan]), arms=2, policy="Mine", now=7)
     Traceback (most recent call last):
     ...
-    driftbandits.errors.LawError: the law of Mine in round 7 has a probability of nan at arm 1; nothing was decided
+    driftbandits.errors.LawError: the law of Mine in round 7 has a probability of nan at arm 1; nothing was decided in
+    it
     """
     if isinstance(law, np.ndarray) and law.shape == (arms,) and law.dtype == np.float64:
         total = law.sum()
         if abs(total - 1.0) <= TOLERANCE and law.item(law.argmin()) >= 0.0:  # a NaN makes the sum one
             return
-    raise LawError(f"the law of {policy} in round {now} {_fault(law, arms)}; nothing was decided")
+    raise LawError(f"the law of {policy} in round {now} {_fault(law, arms)}; nothing was decided in it")
 
 
 def _fault(law: Any, arms: int) -> str:

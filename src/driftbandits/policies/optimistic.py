@@ -94,6 +94,6 @@ class OptimisticPolicy(Policy):
         if math.isnan(top):
             raise LawError(
                 f"{type(self).__name__} expects nan of arm {int(index.argmax())} in round {self.rounds}, so it has no "
-                f"law; nothing was decided"
+                f"law; nothing was decided in it"
             )
         return np.asarray(index == top)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from driftbandits.errors import InputError, UnknownDecisionError
+from driftbandits.showing import shown
 from driftbandits.types import Decision, Decisions, Floats, Ints
 
+Number = TypeVar("Number", np.int64, np.float64)
+_LARGEST = 2**63 - 1
 _PIECE = 64  # rows looked at together for one that is open
 OTHER_DECISION = (
     "decision {id} was not made with this arm, probability and law: this id now belongs to another decision; was the "
@@ -54,6 +57,18 @@ class Feedback:
             yield Row(*row), reward
 
     @classmethod
+    def of(cls, rows: npt.NDArray[np.void], rewards: Floats) -> Feedback:
+        """The rewards of these rows of the table of open decisions."""
+        return cls(
+            ids=rows["id"],
+            arms=rows["arm"],
+            laws=rows["law"],
+            tags=rows["tag"],
+            probabilities=rows["probability"],
+            rewards=rewards,
+        )
+
+    @classmethod
     def single(cls, row: Row, reward: float) -> Feedback:
         """The reward of one decision."""
         return cls(
@@ -69,19 +84,35 @@ class Feedback:
 def read_decisions(given: Any) -> Decisions | None:
     """Decisions that `ask` gave, one or several, as columns; None for anything else, which may be ids."""
     if isinstance(given, Decisions):
-        return given
+        return _checked(given.ids, given.arms, given.probabilities, given.laws)
     several = [given] if isinstance(given, Decision) else given
-    if not isinstance(several, (list, tuple)) or not several or not isinstance(several[0], Decision):
+    if isinstance(several, np.ndarray) and several.dtype == object:
+        several = several.tolist()
+    if not isinstance(several, (list, tuple)) or not any(isinstance(item, Decision) for item in several):
         return None
     wrong = [item for item in several if not isinstance(item, Decision)]
     if wrong:
-        raise InputError(f"give decisions or ids, not both: {wrong[0]!r} is not a Decision")
-    return Decisions(
-        ids=np.array([decision.id for decision in several], dtype=np.int64),
-        arms=np.array([decision.arm for decision in several], dtype=np.int64),
-        probabilities=np.array([decision.probability for decision in several], dtype=np.float64),
-        laws=np.array([decision.law for decision in several], dtype=np.int64),
-    )
+        raise InputError(f"give decisions or ids, not both: {shown(wrong[0])} is not a Decision")
+    return _checked(*([getattr(item, name) for item in several] for name in ("id", "arm", "probability", "law")))
+
+
+def _checked(ids: Any, arms: Any, probabilities: Any, laws: Any) -> Decisions:
+    """Columns as `ask` gives them; those that come back from a file or a database may be anything."""
+    whole = [_column(name, given, np.int64) for name, given in (("ids", ids), ("arms", arms), ("laws", laws))]
+    decisions = Decisions(whole[0], whole[1], _column("probabilities", probabilities, np.float64), whole[2])
+    lengths = [len(column) for column in (*whole, decisions.probabilities)]
+    if len(set(lengths)) > 1:
+        raise InputError(f"the columns of decisions must have one length, got {lengths}")
+    return decisions
+
+
+def _column(name: str, given: Any, kind: type[Number]) -> npt.NDArray[Number]:
+    array = np.asarray(given)
+    allowed = "iu" if kind is np.int64 else "iuf"
+    if array.ndim != 1 or array.dtype.kind not in allowed or (array.dtype.kind == "u" and (array > _LARGEST).any()):
+        wanted = "whole numbers of 64 bits" if kind is np.int64 else "numbers"
+        raise InputError(f"the {name} of decisions must be {wanted}, one for each, got {shown(given)}")
+    return array.astype(kind)
 
 
 class Pending:

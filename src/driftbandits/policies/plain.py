@@ -25,11 +25,12 @@ from driftbandits.errors import InputError
 from driftbandits.policies import state as states
 from driftbandits.policies.base import Policy
 from driftbandits.policies.checks import check_count, check_positive
+from driftbandits.policies.laws import freeze
 from driftbandits.policies.optimistic import Optimism, OptimisticPolicy
 from driftbandits.policies.pending import Feedback, Row
 from driftbandits.policies.plausible import ROUNDING, check_sums, check_whole, told_at_most
 from driftbandits.policies.window import Window
-from driftbandits.types import Floats, read_only
+from driftbandits.types import Floats
 
 _FAINTEST = 1e-100  # below this the common factor of discounted weights is multiplied out
 
@@ -138,7 +139,7 @@ class Uniform(Policy):
         self._prepare()
 
     def _prepare(self) -> None:
-        self._even: Floats = read_only(np.full(len(self.arms), 1.0 / len(self.arms)))
+        self._even: Floats = freeze(np.full(len(self.arms), 1.0 / len(self.arms)))
         self._sums: Floats = np.zeros((2, len(self.arms)))  # rewards, counts
 
     def _law(self) -> Floats:

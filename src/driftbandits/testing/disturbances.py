@@ -27,7 +27,7 @@ class _InterruptionError(BaseException):
 
 
 def threads_take_turns(make: PolicyFactory) -> None:
-    """Eight threads ask, tell and look: no error, no id twice, every reward counted, and a law at the end."""
+    """Eight threads ask, tell and look: no error, no id twice, nothing left pending, and a law at the end."""
     policy = make(twelve_arms(), horizon=ROUNDS, seed=0)
     each = ROUNDS // _THREADS // 4
     ids: list[int] = []

@@ -59,7 +59,8 @@ def play(policy: Policy, rounds: int) -> tuple[list[int], list[float]]:
 def same(left: Any, right: Any, place: str = "state") -> None:
     """Require two states to be equal bit for bit."""
     if isinstance(left, np.ndarray):
-        require(isinstance(right, np.ndarray) and left.tobytes() == right.tobytes(), f"{place} differs")
+        equal = isinstance(right, np.ndarray) and (left.dtype, left.shape) == (right.dtype, right.shape)
+        require(equal and left.tobytes() == right.tobytes(), f"{place} differs")
     elif isinstance(left, dict):
         require(isinstance(right, dict) and set(left) == set(right), f"{place} has other keys")
         for key in left:
