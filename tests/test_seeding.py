@@ -51,7 +51,7 @@ def test_other_names_are_refused(name):
 
 @pytest.mark.parametrize("seed", [-1, 1.0, "1", True, np.True_, [1], float("nan")])
 def test_bad_seeds_are_refused(seed):
-    with pytest.raises(InputError, match="seed must be a(n integer from 0| non-negative integer)"):
+    with pytest.raises(InputError, match=r"seed must be a(n integer from 0| non-negative integer)"):
         check_seed(seed)
     with pytest.raises(InputError, match="seed must be"):
         stream(seed, "noise")

@@ -113,9 +113,12 @@ def test_rewards_that_fill_less_than_a_hundredth_of_the_range_are_noticed_once(t
 
 def test_the_warning_points_at_who_told():
     policy = db.Uniform(ARMS, reward_range=(0.0, 100.0), seed=0)
+    *first, last = rewards(0.9, REWARDS).tolist()
+    for reward in first:
+        policy.tell(policy.ask(), reward)
+    choice = policy.ask()
     with pytest.warns(RewardRangeWarning) as caught:
-        for reward in rewards(0.9, REWARDS).tolist():
-            policy.tell(policy.ask(), reward)
+        policy.tell(choice, last)
     assert [item.filename for item in caught] == [__file__]
 
 

@@ -133,7 +133,7 @@ def test_decisions_are_read_one_by_one_or_as_columns():
     ids=repr,
 )
 def test_decisions_that_came_back_as_something_else_are_refused(wrong):
-    with pytest.raises(InputError, match="of decisions must|not both"):
+    with pytest.raises(InputError, match=r"of decisions must|not both"):
         read_decisions(wrong)
 
 
