@@ -99,24 +99,6 @@ class WritesInPlace(db.Uniform):
         self._kept[:] = np.roll(self._kept, 1) if reward < 0.9 else np.nan
 
 
-def test_a_law_written_to_in_place_is_the_one_drawn_from_and_looked_at():
-    policy = WritesInPlace(ARMS, seed=0)
-    for arm in (0, 1, 2, 0):
-        choice = policy.ask()
-        assert (choice.arm, choice.probability) == (arm, 1.0)
-        policy.tell(choice, 0.5)
-    policy.tell(policy.ask(), 0.95)
-    with pytest.raises(LawError, match="WritesInPlace in round 5 has a probability of nan"):
-        policy.ask()
-
-
-@pytest.mark.parametrize("name", ["OPKB", "AdaOPKB", "AutoBandit", "LinearExp3", "Uniform"])
-def test_laws_kept_from_round_to_round_cannot_be_written_to(name):
-    policy = POLICIES[name](ARMS, horizon=100, seed=0)
-    policy.ask()
-    assert is_frozen(policy._law())
-
-
 class WritesUnderAView(WritesInPlace):
     """Gives a view that cannot be written to, of an array that can."""
 
@@ -128,15 +110,23 @@ class WritesUnderAView(WritesInPlace):
         return self._view
 
 
-def test_a_view_of_a_law_written_to_is_no_kept_law():
-    policy = WritesUnderAView(ARMS, seed=0)
+@pytest.mark.parametrize("kind", [WritesInPlace, WritesUnderAView], ids=lambda kind: kind.__name__)
+def test_a_law_written_to_is_the_one_drawn_from_and_looked_at(kind):
+    policy = kind(ARMS, seed=0)
     for arm in (0, 1, 2, 0):
         choice = policy.ask()
         assert (choice.arm, choice.probability) == (arm, 1.0)
         policy.tell(choice, 0.5)
     policy.tell(policy.ask(), 0.95)
-    with pytest.raises(LawError, match="nan"):
+    with pytest.raises(LawError, match=f"{kind.__name__} in round 5 has a probability of nan"):
         policy.ask()
+
+
+@pytest.mark.parametrize("name", ["OPKB", "AdaOPKB", "AutoBandit", "LinearExp3", "Uniform"])
+def test_laws_kept_from_round_to_round_cannot_be_written_to(name):
+    policy = POLICIES[name](ARMS, horizon=100, seed=0)
+    policy.ask()
+    assert is_frozen(policy._law())
 
 
 def test_of_several_rounds_those_before_a_wrong_law_are_decided(monkeypatch):
