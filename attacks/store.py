@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from attacks.common import Options, Row, generator, said, scratch, spread, total
 from driftbandits.errors import DriftbanditsError
-from driftbandits.experiments.cells import CellResult, run_cell
-from driftbandits.experiments.specs import Cell, PolicySpec
-from driftbandits.experiments.store import Store
+from driftbandits.experiments.definitions.specs import Cell, PolicySpec
+from driftbandits.experiments.files.store import Store
+from driftbandits.experiments.running.cells import CellResult, run_cell
 
 PARTS = 4
 

@@ -9,7 +9,7 @@ import numpy as np
 import driftbandits as db
 from benchmarks.rounds import Makers, heading, measure, sphere, square
 from driftbandits.estimation import Sums, ips_estimate, law_factor
-from driftbandits.policies.posterior import ArmPosterior
+from driftbandits.policies.gp.posterior import ArmPosterior
 from driftbandits.types import Floats
 
 NOISE, SIGNAL = 0.1, 0.1  # standard deviation of the noise, variance of the rewards

@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 
 import driftbandits as db
-from driftbandits.policies import archive
-from driftbandits.policies.guard import Guard, guarded
-from driftbandits.policies.laws import check_law
+from driftbandits.policies.core.guard import Guard, guarded
+from driftbandits.policies.core.laws import check_law
+from driftbandits.state import archive
 
 TURNS = 20
 

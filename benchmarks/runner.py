@@ -16,11 +16,11 @@ from collections.abc import Callable
 import joblib
 import numpy as np
 
-from driftbandits.experiments.cells import CellResult, run_cell
-from driftbandits.experiments.engines import Engine
-from driftbandits.experiments.runner import run_cells
-from driftbandits.experiments.specs import Cell, PolicySpec
-from driftbandits.experiments.store import Store
+from driftbandits.experiments.definitions.specs import Cell, PolicySpec
+from driftbandits.experiments.files.store import Store
+from driftbandits.experiments.running.cells import CellResult, run_cell
+from driftbandits.experiments.running.engines import Engine
+from driftbandits.experiments.running.runner import run_cells
 
 PARTS = 2_000
 

@@ -3,8 +3,8 @@
 import numpy as np
 
 import driftbandits as db
-from driftbandits.policies.pending import Feedback
-from driftbandits.policies.state import Reader
+from driftbandits.policies.core.pending import Feedback
+from driftbandits.state import Reader
 from driftbandits.testing import POLICY_CHECKS
 from driftbandits.types import Floats
 

@@ -6,8 +6,8 @@ import pytest
 from typer.testing import CliRunner
 
 from driftbandits.cli.app import app
-from driftbandits.experiments.catalogue import EXPERIMENTS
-from driftbandits.experiments.specs import Experiment, PolicySpec
+from driftbandits.experiments.definitions.catalogue import EXPERIMENTS
+from driftbandits.experiments.definitions.specs import Experiment, PolicySpec
 
 SMALL = Experiment(
     id="small",

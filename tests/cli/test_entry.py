@@ -12,7 +12,7 @@ import pytest
 
 from driftbandits import POLICIES, __version__
 from driftbandits.cli import main
-from driftbandits.experiments.catalogue import EXPERIMENTS
+from driftbandits.experiments.definitions.catalogue import EXPERIMENTS
 
 COMMANDS = ("reproduce", "run", "report", "tune", "list", "bench")
 HIDING = """

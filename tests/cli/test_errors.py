@@ -2,8 +2,8 @@
 
 import pytest
 
-from driftbandits.cli import playing
-from driftbandits.experiments.runner import RunInterruptedError
+from driftbandits.cli import run_folder as playing
+from driftbandits.experiments.running.runner import RunInterruptedError
 
 WORLD = (
     *("run", "--environment", "switching/1", "--jobs", "1", "--seeds", "1", "--out", "out", "--set", "size=10"),

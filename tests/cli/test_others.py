@@ -5,8 +5,8 @@ import json
 import pytest
 
 from driftbandits import POLICIES, datasets, environments
-from driftbandits.experiments.catalogue import EXPERIMENTS
-from driftbandits.experiments.engines import ENGINES
+from driftbandits.experiments.definitions.catalogue import EXPERIMENTS
+from driftbandits.experiments.running.engines import ENGINES
 from driftbandits.tuning.points import World
 
 NAMES = {

@@ -5,13 +5,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from driftbandits.cli import playing
+from driftbandits.cli import run_folder as playing
 from driftbandits.cli.reproduce import choose
 from driftbandits.errors import InputError
-from driftbandits.experiments.catalogue import FIVE, GROWTH, PAPER
-from driftbandits.experiments.growth import SWEEPS
-from driftbandits.experiments.specs import Experiment, cells_of
-from driftbandits.experiments.store import DamagedPartWarning
+from driftbandits.experiments.definitions.catalogue import FIVE, GROWTH, PAPER
+from driftbandits.experiments.definitions.growth import SWEEPS
+from driftbandits.experiments.definitions.specs import Experiment, cells_of
+from driftbandits.experiments.files.store import DamagedPartWarning
 
 ROOT = Path(__file__).parents[2]
 FILES = {"report.html", "summary.md", "summary.csv", "cells.parquet", "curves.parquet", "run.json"}
@@ -117,7 +117,7 @@ def test_sweeps_are_those_with_two_points_or_more_and_claims_leave_guests_out():
 
 
 def test_claims_are_written_and_printed_where_there_are_any(cli, tmp_path, monkeypatch):
-    from driftbandits.experiments.claims import Check, Claim
+    from driftbandits.experiments.judging.claims import Check, Claim
 
     check = Check("X", "plain", "a < b", -1.0, float("nan"), 1.0, "regret", 2, 50, "undecided", "few")
     monkeypatch.setattr(playing, "check_claims", lambda results, sweeps: [Claim("X", "1", "a is less", (check,))])
@@ -246,7 +246,7 @@ def test_a_folder_without_a_record(cli, tmp_path, text, said):
 
 
 def test_quick_sweeps_that_leave_nothing_are_refused(monkeypatch):
-    monkeypatch.setattr("driftbandits.experiments.growth.quick_sweep", lambda sweep: SWEEPS[0])
+    monkeypatch.setattr("driftbandits.experiments.definitions.growth.quick_sweep", lambda sweep: SWEEPS[0])
     with pytest.raises(InputError, match="short enough"):
         choose(["growth/variation"], quick=True, full=False, seeds=None)
 

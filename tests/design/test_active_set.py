@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from oracles import certificate
 
 from driftbandits.design import solve_design
 from driftbandits.design.measure import Information
 from driftbandits.design.newton import ArmSpace, FeatureSpace
 from driftbandits.design.problem import DesignProblem
+from tests.design.oracles import certificate
 
 
 def _curve(count, degree, seed):

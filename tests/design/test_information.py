@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import cases, make_case
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from driftbandits.arms import ArmSet
 from driftbandits.design import effective_dimension, information_gain, solve_design
+from tests.design.oracles import cases, make_case
 
 
 @pytest.mark.parametrize(("count", "horizon", "sigma"), [(1, 10, 1.0), (7, 1000, 100.0), (300, 10_000, 1.0)])

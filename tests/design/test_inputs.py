@@ -4,12 +4,12 @@ import dataclasses
 
 import numpy as np
 import pytest
-from oracles import certificate, make_case
 
 from driftbandits.design import Status, effective_dimension, information_gain, solve_design
 from driftbandits.design.interior_point import solve_interior_point
 from driftbandits.design.problem import DesignProblem
 from driftbandits.errors import ConvergenceError, InputError
+from tests.design.oracles import certificate, make_case
 
 EYE = np.eye(3)
 

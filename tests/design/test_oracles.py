@@ -4,10 +4,10 @@ import cvxpy
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from oracles import cases, make_case
 
 from benchmarks.frank_wolfe import frank_wolfe, objective
 from driftbandits.design import solve_design
+from tests.design.oracles import cases, make_case
 
 
 @settings(derandomize=True, deadline=None, max_examples=40, database=None)

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import COST_KINDS, FAMILIES, cases, certificate, make_case
 
 from driftbandits.arms import ArmSet
 from driftbandits.design import Status, solve_design
+from tests.design.oracles import COST_KINDS, FAMILIES, cases, certificate, make_case
 
 METHODS = ("auto", "interior_point", "active_set")
 fixed = settings(derandomize=True, deadline=None, max_examples=300, database=None)

@@ -1,13 +1,13 @@
-"""Record the golden runs: `PYTHONPATH=tests python -m golden.record`."""
+"""Record the golden runs: `python -m tests.golden.record`."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from driftbandits.policies import POLICIES
-from golden.play import PLAY, ROUNDS, arm_set
-from golden.settings import SETTINGS
-from golden.test_golden import RECORDED
+from tests.golden.play import PLAY, ROUNDS, arm_set
+from tests.golden.settings import SETTINGS
+from tests.golden.test_golden import RECORDED
 
 
 def main() -> None:

@@ -1,6 +1,6 @@
 """Every policy decides today as it did when these runs were recorded, decision for decision.
 
-`PYTHONPATH=tests python -m golden.record` records them anew; do so only where a change of behaviour is wanted, and say
+`python -m tests.golden.record` records them anew; do so only where a change of behaviour is wanted, and say
 why.
 """
 
@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from driftbandits.policies import POLICIES
-from golden.play import PLAY, ROUNDS, arm_set
-from golden.settings import SETTINGS
+from tests.golden.play import PLAY, ROUNDS, arm_set
+from tests.golden.settings import SETTINGS
 
 RECORDED = Path(__file__).with_name("runs.npz")
 

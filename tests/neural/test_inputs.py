@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driftbandits.neural import on_sphere
-from neural.oracles import sphere_points
+from tests.neural.oracles import sphere_points
 
 
 @st.composite

@@ -15,7 +15,7 @@ from driftbandits.neural import (
     tangent_gram,
     train,
 )
-from neural.oracles import flat, sphere_points
+from tests.neural.oracles import flat, sphere_points
 
 POINTS = np.random.default_rng(0).random((8, 2))
 SEEN = ArmsSeen(np.array([3.0, 0, 0, 10, 1, 0, 7, 2]), np.array([1.5, 0, 0, -9, 0.3, 0, 2, 0]))

@@ -8,7 +8,7 @@ from driftbandits.errors import InputError
 from driftbandits.neural import Network
 from driftbandits.neural.network import initial_weights
 from driftbandits.seeding import stream
-from neural.oracles import (
+from tests.neural.oracles import (
     central_differences,
     double_network,
     flat,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from driftbandits.neural import Network, NeuralTangentKernel, tangent_gram, train
-from neural.oracles import (
+from tests.neural.oracles import (
     central_differences,
     double_network,
     flat,

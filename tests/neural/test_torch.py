@@ -12,7 +12,7 @@ from driftbandits.errors import InputError, MissingExtraError
 from driftbandits.neural import Network, NetworkModel, tangent_gram, train
 from driftbandits.neural.arrays import NumpyArrays
 from driftbandits.neural.torch_arrays import TorchArrays
-from neural.oracles import flat, host_weights, sphere_points
+from tests.neural.oracles import flat, host_weights, sphere_points
 
 N, M, INNER = 5, 7, 4
 RNG = np.random.default_rng(0)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from driftbandits.errors import ConvergenceError, ConvergenceWarning, InputError
 from driftbandits.neural import Network, largest_step, tangent_gram, train
-from neural.oracles import (
+from tests.neural.oracles import (
     central_differences,
     double_network,
     flat,

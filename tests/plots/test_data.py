@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from driftbandits.experiments.growth import SWEEPS
+from driftbandits.experiments.definitions.growth import SWEEPS
 from driftbandits.plots.data import (
     CROWDED,
     RegretCurve,

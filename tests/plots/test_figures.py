@@ -1,7 +1,7 @@
 import numpy as np
 
-from driftbandits.experiments.intervals import Interval
-from driftbandits.experiments.slopes import Growth
+from driftbandits.experiments.judging.slopes import Growth
+from driftbandits.intervals import Interval
 from driftbandits.plots.data import GrowthCurve, GrowthPanel, RankedRegret, RegretCurve, regret_panels
 from driftbandits.plots.figures import growth_figure, ranking_figure, regret_figure
 from driftbandits.plots.palette import looks

@@ -1,4 +1,4 @@
-from driftbandits.experiments.catalogue import PAPER
+from driftbandits.experiments.definitions.catalogue import PAPER
 from driftbandits.plots.palette import ALGORITHMS, SPARE, STYLES, looks
 
 

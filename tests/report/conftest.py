@@ -2,9 +2,9 @@
 
 import pytest
 
-from driftbandits.experiments.catalogue import COMPARISON, PAPER, SUITE
+from driftbandits.experiments.definitions.catalogue import COMPARISON, PAPER, SUITE
 from driftbandits.report import write_report
-from report.made_up import own_experiment, results_of, short_sweeps, small
+from tests.report.made_up import own_experiment, results_of, short_sweeps, small
 
 
 @pytest.fixture(scope="session")

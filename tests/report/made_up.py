@@ -4,10 +4,10 @@ import dataclasses
 
 import numpy as np
 
-from driftbandits.experiments.cells import CellResult
-from driftbandits.experiments.growth import SWEEPS
-from driftbandits.experiments.results import collect
-from driftbandits.experiments.specs import Experiment, PolicySpec, cells_of
+from driftbandits.experiments.definitions.growth import SWEEPS
+from driftbandits.experiments.definitions.specs import Experiment, PolicySpec, cells_of
+from driftbandits.experiments.judging.results import collect
+from driftbandits.experiments.running.cells import CellResult
 from driftbandits.simulation import Detection
 
 

@@ -6,13 +6,13 @@ from xml.etree import ElementTree
 
 import pytest
 
-from driftbandits.experiments.claims import check_claims
-from driftbandits.experiments.growth import SWEEPS
-from driftbandits.experiments.results import collect
-from driftbandits.experiments.specs import PolicySpec
+from driftbandits.experiments.definitions.growth import SWEEPS
+from driftbandits.experiments.definitions.specs import PolicySpec
+from driftbandits.experiments.judging.claims import check_claims
+from driftbandits.experiments.judging.results import collect
 from driftbandits.report import write_report
-from report.made_up import own_experiment, results_of, short_sweeps, small
-from report.walk import Walk
+from tests.report.made_up import own_experiment, results_of, short_sweeps, small
+from tests.report.walk import Walk
 
 
 def test_page_is_well_formed_and_every_anchor_has_a_target(everything):

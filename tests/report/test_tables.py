@@ -5,16 +5,16 @@ import pandas as pd
 import pytest
 
 from driftbandits.errors import InputError
-from driftbandits.experiments.growth import SWEEPS
+from driftbandits.experiments.definitions.growth import SWEEPS
 from driftbandits.report.chapters import sort_experiments
-from driftbandits.report.desk import Desk
+from driftbandits.report.context import Desk
 from driftbandits.report.facts import commands, facts_table
 from driftbandits.report.page import _without_guests
-from driftbandits.report.real import real_blocks, reference_regret
+from driftbandits.report.real_series import real_blocks, reference_regret
 from driftbandits.report.settings import settings_table
 from driftbandits.report.suite import geometric_means, regret_matrix, suite_blocks
 from driftbandits.report.worlds import policy_table, true_changes
-from report.made_up import own_experiment, results_of, small
+from tests.report.made_up import own_experiment, results_of, small
 
 
 def texts(table):

@@ -2,11 +2,11 @@ import dataclasses
 
 import pytest
 
-from driftbandits.experiments.specs import PolicySpec
-from driftbandits.experiments.yardstick import YARDSTICK
+from driftbandits.experiments.definitions.specs import PolicySpec
+from driftbandits.experiments.definitions.yardstick import YARDSTICK
 from driftbandits.report import write_report
-from report.made_up import results_of, small
-from report.walk import Walk
+from tests.report.made_up import results_of, small
+from tests.report.walk import Walk
 
 MINE = PolicySpec("AutoBandit", "Uniform")  # stands for it: nothing is played
 

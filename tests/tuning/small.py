@@ -5,7 +5,7 @@ import sys
 import time
 from pathlib import Path
 
-from driftbandits.experiments.engines import Engine
+from driftbandits.experiments.running.engines import Engine
 from driftbandits.tuning.points import World
 from driftbandits.tuning.search import Outcome, run_searches
 from driftbandits.tuning.spaces import SPACES

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from driftbandits import ArmSet, create_policy
-from driftbandits.experiments.build import read_settings
-from driftbandits.experiments.catalogue import PAPER
-from driftbandits.experiments.cells import run_cell
-from driftbandits.experiments.suite import JUDGED
-from driftbandits.experiments.tuned import tuned_settings, tuned_specs
+from driftbandits.experiments.definitions.catalogue import PAPER
+from driftbandits.experiments.definitions.suite import JUDGED
+from driftbandits.experiments.definitions.tuned_settings import tuned_settings, tuned_specs
+from driftbandits.experiments.running.build import read_settings
+from driftbandits.experiments.running.cells import run_cell
 from driftbandits.tuning import comparison
 from driftbandits.tuning.comparison import ELSEWHERE, comparison_searches
 from driftbandits.tuning.spaces import SPACES

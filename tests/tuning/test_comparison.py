@@ -3,7 +3,7 @@ import json
 import pytest
 
 from driftbandits.errors import InputError
-from driftbandits.experiments.engines import Engine
+from driftbandits.experiments.running.engines import Engine
 from driftbandits.tuning import comparison, tune_comparison
 from driftbandits.tuning.comparison import COMPARED, ELSEWHERE, comparison_searches
 from driftbandits.tuning.spaces import SPACES

@@ -3,7 +3,7 @@ import csv
 import pytest
 
 from driftbandits.errors import InputError
-from driftbandits.experiments.engines import Engine
+from driftbandits.experiments.running.engines import Engine
 from driftbandits.policies import Constants
 from driftbandits.tuning import constants, tune_constants
 from driftbandits.tuning.study import Search

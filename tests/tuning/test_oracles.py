@@ -7,11 +7,11 @@ from typer.testing import CliRunner
 
 from driftbandits.cli.app import app
 from driftbandits.errors import InputError
-from driftbandits.experiments.build import build_policy, build_world
-from driftbandits.experiments.engines import Engine
-from driftbandits.experiments.oracles import oracle_settings
-from driftbandits.experiments.specs import TUNING_SEEDS, PolicySpec
-from driftbandits.experiments.suite import SUITE
+from driftbandits.experiments.definitions.oracle_settings import oracle_settings
+from driftbandits.experiments.definitions.specs import TUNING_SEEDS, PolicySpec
+from driftbandits.experiments.definitions.suite import SUITE
+from driftbandits.experiments.running.build import build_policy, build_world
+from driftbandits.experiments.running.engines import Engine
 from driftbandits.tuning import oracles
 from driftbandits.tuning.grids import GRIDS, Grid
 from driftbandits.tuning.oracles import SINGLE, Ladder, climb, ladders, tune_oracles, world_name

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from driftbandits import POLICIES, ArmSet, create_policy
-from driftbandits.experiments.catalogue import GPUCB_PUBLISHED, SW_GPUCB_PUBLISHED, WGPUCB_PUBLISHED
+from driftbandits.experiments.definitions.catalogue import GPUCB_PUBLISHED, SW_GPUCB_PUBLISHED, WGPUCB_PUBLISHED
 from driftbandits.tuning.comparison import RUNGS, comparison_searches
 from driftbandits.tuning.constants import SEARCHED
 from driftbandits.tuning.points import Space, trial_points

@@ -14,9 +14,9 @@ import optuna
 import pytest
 from sqlalchemy import event
 
-from driftbandits.experiments.cells import run_cell
-from driftbandits.experiments.engines import Engine
-from driftbandits.experiments.runner import CellError, RunInterruptedError
+from driftbandits.experiments.running.cells import run_cell
+from driftbandits.experiments.running.engines import Engine
+from driftbandits.experiments.running.runner import CellError, RunInterruptedError
 from driftbandits.tuning import search as module
 from driftbandits.tuning.points import Space
 from driftbandits.tuning.storage import opened
@@ -276,7 +276,7 @@ def test_interrupted_it_says_how_to_go_on(tmp_path, url, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("driftbandits.experiments.runner.run_cell", interrupt)
+        patched.setattr("driftbandits.experiments.running.runner.run_cell", interrupt)
         with pytest.raises(RunInterruptedError, match="interrupted; what was recorded before is kept"):
             play([SMALL], url)
     assert recorded(tmp_path / "tuning.db") == (0, 0)

@@ -14,7 +14,7 @@ from driftbandits.cli.show import print_json, print_table, say
 
 if TYPE_CHECKING:
     from driftbandits.environments import Environment
-    from driftbandits.experiments.specs import PolicySpec
+    from driftbandits.experiments.definitions.specs import PolicySpec
 
 WORLD = {"size": 50, "dimension": 2, "switches": []}
 NARROW = 64  # networks are this wide unless told otherwise: at 2,048 a table would take minutes
@@ -47,8 +47,8 @@ def bench(
 
 def measure(specs: Sequence[PolicySpec], rounds: int) -> list[dict[str, Any]]:
     """One row a policy: microseconds a round, and how many times that of Uniform."""
-    from driftbandits.experiments.build import build_world
-    from driftbandits.experiments.specs import PolicySpec
+    from driftbandits.experiments.definitions.specs import PolicySpec
+    from driftbandits.experiments.running.build import build_world
 
     world = build_world("switching", {**WORLD, "horizon": rounds}, 0)
     chance = PolicySpec("Uniform", "Uniform")
@@ -65,7 +65,7 @@ def measure(specs: Sequence[PolicySpec], rounds: int) -> list[dict[str, Any]]:
 
 def _seconds(spec: PolicySpec, world: Environment) -> float:
     """Time of a whole run, round by round, without the world's own."""
-    from driftbandits.experiments.build import build_policy
+    from driftbandits.experiments.running.build import build_policy
 
     policy = build_policy(spec, world, 0)
     rewards = world.means(0, world.horizon).tolist()
@@ -77,9 +77,9 @@ def _seconds(spec: PolicySpec, world: Environment) -> float:
 
 
 def _all_policies() -> list[PolicySpec]:
-    from driftbandits.experiments.specs import PolicySpec
+    from driftbandits.experiments.definitions.specs import PolicySpec
     from driftbandits.policies import POLICIES, NeuralUCB
-    from driftbandits.policies.opnn import NeuralBlockPolicy
+    from driftbandits.policies.paper.opnn import NeuralBlockPolicy
 
     networks = (NeuralBlockPolicy, NeuralUCB)
     return [

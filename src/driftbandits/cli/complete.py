@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 def experiments(incomplete: str) -> list[str]:
     """Groups and ids of experiments."""
-    from driftbandits.experiments.catalogue import EXPERIMENTS, GROUPS
+    from driftbandits.experiments.definitions.catalogue import EXPERIMENTS, GROUPS
 
     return _beginning(incomplete, [*GROUPS, *EXPERIMENTS])
 
@@ -28,7 +28,7 @@ def environments(incomplete: str) -> list[str]:
 
 def engines(incomplete: str) -> list[str]:
     """Names of engines."""
-    from driftbandits.experiments.engines import ENGINES
+    from driftbandits.experiments.running.engines import ENGINES
 
     return _beginning(incomplete, ENGINES)
 

@@ -39,8 +39,8 @@ def list_names(kind: Annotated[Kind, typer.Argument(help="What to list.")], json
 
 
 def _experiments() -> Rows:
-    from driftbandits.experiments.catalogue import GROUPS
-    from driftbandits.experiments.specs import cells_of
+    from driftbandits.experiments.definitions.catalogue import GROUPS
+    from driftbandits.experiments.definitions.specs import cells_of
 
     return [
         {
@@ -67,7 +67,7 @@ def _environments() -> Rows:
     from driftbandits import datasets
     from driftbandits.datasets.registry import DATASETS
     from driftbandits.environments.registry import ENVIRONMENTS
-    from driftbandits.experiments.build import REAL_PREFIX
+    from driftbandits.experiments.running.build import REAL_PREFIX
 
     made = [
         {"name": name, "what": _first_sentence(kind), "settings": ", ".join(f"{k}={v}" for k, v in given.items())}
@@ -100,7 +100,7 @@ def _datasets() -> Rows:
 
 
 def _engines() -> Rows:
-    from driftbandits.experiments.engines import ENGINES, PACKAGES
+    from driftbandits.experiments.running.engines import ENGINES, PACKAGES
 
     what = {
         "loky": "processes of this machine",

@@ -17,9 +17,9 @@ from typing import Any
 
 from driftbandits import __version__
 from driftbandits.errors import InputError
-from driftbandits.experiments.config import plain_experiment, plain_to_experiment
-from driftbandits.experiments.engines import Engine
-from driftbandits.experiments.specs import Experiment
+from driftbandits.experiments.definitions.specs import Experiment
+from driftbandits.experiments.files.config import plain_experiment, plain_to_experiment
+from driftbandits.experiments.running.engines import Engine
 from driftbandits.files import write_whole
 
 NAME = "run.json"

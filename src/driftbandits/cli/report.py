@@ -15,8 +15,8 @@ def report(
     json: Json = False,
 ) -> None:
     """Write tables, claims and report of a folder again, from its finished runs; nothing is played."""
-    from driftbandits.cli.playing import print_outputs, write_outputs
     from driftbandits.cli.record import read_record
+    from driftbandits.cli.run_folder import print_outputs, write_outputs
 
     record = read_record(folder)
     print_outputs(write_outputs(record, folder), record, as_json=json)

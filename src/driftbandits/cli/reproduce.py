@@ -14,7 +14,7 @@ from driftbandits.cli.options import Address, EngineName, Jobs, Json, Out, Polic
 from driftbandits.errors import InputError
 
 if TYPE_CHECKING:
-    from driftbandits.experiments.specs import Experiment, PolicySpec
+    from driftbandits.experiments.definitions.specs import Experiment, PolicySpec
 
 Ids = Annotated[
     list[str] | None,
@@ -49,7 +49,7 @@ def reproduce(
     if quick and full:
         raise typer.BadParameter("--quick and --full exclude each other")
     where = engine_of(engine, jobs, address)
-    from driftbandits.cli.playing import play, print_outputs, write_outputs
+    from driftbandits.cli.run_folder import play, print_outputs, write_outputs
     from driftbandits.cli.settings import read_policy
 
     chosen = choose(ids or [], quick=quick, full=full, seeds=seeds)
@@ -61,8 +61,8 @@ def reproduce(
 
 def choose(ids: Sequence[str], *, quick: bool, full: bool, seeds: int | None) -> list[Experiment]:
     """The experiments named, each as long as asked for."""
-    from driftbandits.experiments import catalogue
-    from driftbandits.experiments.growth import SWEEPS, quick_sweep
+    from driftbandits.experiments.definitions import catalogue
+    from driftbandits.experiments.definitions.growth import SWEEPS, quick_sweep
 
     names = ids or (*catalogue.REPRODUCED, *(["five"] if full else []))
     found = catalogue.find_experiments(names)
@@ -78,8 +78,8 @@ def choose(ids: Sequence[str], *, quick: bool, full: bool, seeds: int | None) ->
 
 def join(experiment: Experiment, policies: Sequence[PolicySpec]) -> Experiment:
     """The experiment with these policies as well, checked."""
-    from driftbandits.experiments.checking import check_experiment
-    from driftbandits.experiments.config import unlike
+    from driftbandits.experiments.files.config import unlike
+    from driftbandits.experiments.running.preflight import check_experiment
 
     if not policies:
         return experiment

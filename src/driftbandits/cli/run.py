@@ -15,7 +15,7 @@ from driftbandits.cli.show import print_json
 from driftbandits.errors import InputError
 
 if TYPE_CHECKING:
-    from driftbandits.experiments.specs import Experiment
+    from driftbandits.experiments.definitions.specs import Experiment
 
 
 def run(
@@ -59,15 +59,15 @@ def run(
     driftbandits run --environment switching/1 --set horizon=2000 --policy AdaOPKB --policy my.py:Mine,rate=0.1
     """
     if schema:
-        from driftbandits.experiments.schema import run_schema
+        from driftbandits.experiments.files.schema import run_schema
 
         print_json(run_schema())
         return
     where = engine_of(engine, jobs, address)
     experiment = read(file, environment, policy, settings, seeds)
-    from driftbandits.cli.playing import play, print_outputs, write_outputs
-    from driftbandits.experiments.checking import check_experiment
-    from driftbandits.experiments.names import folder_name
+    from driftbandits.cli.run_folder import play, print_outputs, write_outputs
+    from driftbandits.configuration.names import folder_name
+    from driftbandits.experiments.running.preflight import check_experiment
 
     try:
         check_experiment(experiment)
@@ -83,10 +83,10 @@ def read(
 ) -> Experiment:
     """The experiment that a file or options describe; options go over the file."""
     from driftbandits.cli.settings import merge, read_policy, read_settings
-    from driftbandits.experiments.config import default_seeds, read_experiment, unlike
-    from driftbandits.experiments.limits import check_seed_count
-    from driftbandits.experiments.references import resolve
-    from driftbandits.experiments.specs import Experiment
+    from driftbandits.configuration.references import resolve
+    from driftbandits.experiments.definitions.specs import Experiment
+    from driftbandits.experiments.files.config import default_seeds, read_experiment, unlike
+    from driftbandits.experiments.running.limits import check_seed_count
 
     if (file is None) == (environment is None):
         raise typer.BadParameter("give either a file or --environment, as in: driftbandits run experiment.yaml")

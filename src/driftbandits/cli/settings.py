@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from driftbandits.configuration.files import read_value
+from driftbandits.configuration.references import resolve
 from driftbandits.errors import InputError
-from driftbandits.experiments.config import default_label
-from driftbandits.experiments.configfiles import read_value
-from driftbandits.experiments.references import resolve
-from driftbandits.experiments.specs import PolicySpec
+from driftbandits.experiments.definitions.specs import PolicySpec
+from driftbandits.experiments.files.config import default_label
 
 
 def read_settings(items: Sequence[str]) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from driftbandits.experiments.growth import Sweep
-from driftbandits.experiments.slopes import Growth, measure_growth, regret_by_seed
+from driftbandits.experiments.definitions.growth import Sweep
+from driftbandits.experiments.judging.slopes import Growth, measure_growth, regret_by_seed
 from driftbandits.types import Floats, Ints
 
 TOGETHER = 5  # policies that one panel shows well

@@ -6,23 +6,23 @@ from typing import Any
 
 from driftbandits.arms import ArmSet
 from driftbandits.errors import InputError, did_you_mean
-from driftbandits.policies.autobandit import AutoBandit
-from driftbandits.policies.base import Policy
-from driftbandits.policies.bob import BanditOverBandit
-from driftbandits.policies.calibrated_opkb import CalibratedOPKB
-from driftbandits.policies.exp3 import LinearExp3
-from driftbandits.policies.exp3s import Exp3S
-from driftbandits.policies.forgetting import RestartGPUCB, RestartLinUCB, SlidingWindowGPUCB, SlidingWindowLinUCB
-from driftbandits.policies.glr import GLRklUCB
-from driftbandits.policies.gpucb import GPUCB, LinUCB
-from driftbandits.policies.master import Master
-from driftbandits.policies.neuralucb import NeuralUCB, SlidingWindowNeuralUCB
-from driftbandits.policies.opkb import OPKB, AdaOPKB
-from driftbandits.policies.opnn import OPNN, AdaOPNN
-from driftbandits.policies.plain import DiscountedUCB, SlidingWindowUCB, Uniform
-from driftbandits.policies.timevarying import TimeVaryingGPUCB
-from driftbandits.policies.triggered import EventTriggeredGPUCB
-from driftbandits.policies.weighted import DiscountedLinUCB, WeightedGPUCB
+from driftbandits.policies.adversarial.exp3 import LinearExp3
+from driftbandits.policies.adversarial.exp3s import Exp3S
+from driftbandits.policies.auto.policy import AutoBandit
+from driftbandits.policies.calibrated.policy import CalibratedOPKB
+from driftbandits.policies.core.base import Policy
+from driftbandits.policies.gp.forgetting import RestartGPUCB, RestartLinUCB, SlidingWindowGPUCB, SlidingWindowLinUCB
+from driftbandits.policies.gp.gpucb import GPUCB, LinUCB
+from driftbandits.policies.gp.neuralucb import NeuralUCB, SlidingWindowNeuralUCB
+from driftbandits.policies.gp.timevarying import TimeVaryingGPUCB
+from driftbandits.policies.gp.triggered import EventTriggeredGPUCB
+from driftbandits.policies.gp.weighted import DiscountedLinUCB, WeightedGPUCB
+from driftbandits.policies.meta.bob import BanditOverBandit
+from driftbandits.policies.meta.master import Master
+from driftbandits.policies.paper.opkb import OPKB, AdaOPKB
+from driftbandits.policies.paper.opnn import OPNN, AdaOPNN
+from driftbandits.policies.plain.glr import GLRklUCB
+from driftbandits.policies.plain.ucb import DiscountedUCB, SlidingWindowUCB, Uniform
 
 _ALL: tuple[type[Policy], ...] = (
     OPKB,

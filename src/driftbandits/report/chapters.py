@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from driftbandits.experiments.catalogue import FIVE, GROWTH, PAPER
-from driftbandits.experiments.growth import Sweep
-from driftbandits.experiments.specs import Experiment
-from driftbandits.report.calibrated import calibrated_blocks
-from driftbandits.report.desk import Block, Desk, Section
+from driftbandits.experiments.definitions.catalogue import FIVE, GROWTH, PAPER
+from driftbandits.experiments.definitions.growth import Sweep
+from driftbandits.experiments.definitions.specs import Experiment
+from driftbandits.report.calibrated_opkb import calibrated_blocks
+from driftbandits.report.context import Block, Desk, Section
 from driftbandits.report.rankings import ranking_blocks
-from driftbandits.report.real import real_blocks
+from driftbandits.report.real_series import real_blocks
 from driftbandits.report.suite import STEPS, suite_blocks
 from driftbandits.report.sweeps import growth_blocks
 from driftbandits.report.worlds import experiment_block

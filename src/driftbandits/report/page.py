@@ -12,13 +12,13 @@ import pandas as pd
 
 from driftbandits import __version__
 from driftbandits.errors import MissingExtraError
-from driftbandits.experiments.catalogue import PAPER
-from driftbandits.experiments.claims import Claim, check_claims
-from driftbandits.experiments.growth import POLICIES, SWEEPS, Sweep
-from driftbandits.experiments.results import Results
+from driftbandits.experiments.definitions.catalogue import PAPER
+from driftbandits.experiments.definitions.growth import POLICIES, SWEEPS, Sweep
+from driftbandits.experiments.judging.claims import Claim, check_claims
+from driftbandits.experiments.judging.results import Results
 from driftbandits.files import write_whole
 from driftbandits.report.chapters import make_chapters
-from driftbandits.report.desk import Desk, Section
+from driftbandits.report.context import Desk, Section
 from driftbandits.report.facts import commands, facts_table
 from driftbandits.report.formats import count, duration, listed
 from driftbandits.report.settings import settings_table

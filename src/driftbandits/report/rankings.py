@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from driftbandits.experiments.specs import Experiment
+from driftbandits.experiments.definitions.specs import Experiment
 from driftbandits.plots.data import RankedRegret, ranked_regret
 from driftbandits.plots.figures import ranking_figure, ranking_frame
-from driftbandits.report.desk import Block, Desk
+from driftbandits.report.context import Block, Desk
 from driftbandits.report.formats import number
 from driftbandits.report.pictures import make_picture
 from driftbandits.report.worlds import experiment_note, policy_table

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from driftbandits.experiments.specs import Experiment
+from driftbandits.experiments.definitions.specs import Experiment
 from driftbandits.report.formats import listed
 from driftbandits.report.tables import Column, Entry, Table
 

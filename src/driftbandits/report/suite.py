@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from driftbandits.experiments.specs import Experiment
-from driftbandits.report.desk import Block, Desk
+from driftbandits.experiments.definitions.specs import Experiment
+from driftbandits.report.context import Block, Desk
 from driftbandits.report.formats import NOTHING, number
 from driftbandits.report.tables import Entry, Table, columns
 from driftbandits.report.worlds import experiment_note

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from driftbandits.experiments.growth import Sweep
+from driftbandits.experiments.definitions.growth import Sweep
 from driftbandits.plots.data import GrowthPanel, growth_panel
 from driftbandits.plots.figures import growth_figure, growth_frame
-from driftbandits.report.desk import Block, Desk
+from driftbandits.report.context import Block, Desk
 from driftbandits.report.formats import NOTHING, count, listed, with_error
 from driftbandits.report.pictures import make_picture
 from driftbandits.report.tables import Column, Entry, Table, columns

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from driftbandits.experiments.claims import Check, Claim
+from driftbandits.experiments.judging.claims import Check, Claim
 from driftbandits.report.formats import NOTHING, interval
 
 ORDER = ("holds", "does not hold", "depends on the settings", "undecided", "not run")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any, Literal
 
-from driftbandits.experiments.build import build_world
-from driftbandits.experiments.results import DRIFT
-from driftbandits.experiments.specs import Experiment
+from driftbandits.experiments.definitions.specs import Experiment
+from driftbandits.experiments.judging.results import DRIFT
+from driftbandits.experiments.running.build import build_world
 from driftbandits.plots.data import RegretPanel, regret_curves, regret_panels
 from driftbandits.plots.figures import regret_figure, regret_frame
-from driftbandits.report.desk import Block, Desk
+from driftbandits.report.context import Block, Desk
 from driftbandits.report.formats import NOTHING, count, duration, number, with_error
 from driftbandits.report.pictures import Picture, make_picture
 from driftbandits.report.tables import Entry, Table, columns

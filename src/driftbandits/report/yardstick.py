@@ -5,15 +5,15 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from driftbandits.experiments.auto import LABEL
-from driftbandits.experiments.judging import MOST_LOST, Judgement, judge
-from driftbandits.experiments.specs import Experiment
-from driftbandits.experiments.yardstick import PAPER, SERIES
+from driftbandits.experiments.definitions.autobandit import LABEL
+from driftbandits.experiments.definitions.specs import Experiment
+from driftbandits.experiments.definitions.yardstick import PAPER, SERIES
+from driftbandits.experiments.judging.autobandit import MOST_LOST, Judgement, judge
 from driftbandits.plots.ratios import ratio_rows
-from driftbandits.report.desk import Block, Desk
+from driftbandits.report.context import Block, Desk
 from driftbandits.report.formats import NOTHING
-from driftbandits.report.judged import ratio_picture, verdict_table, world_table
-from driftbandits.report.real import real_blocks
+from driftbandits.report.judgements import ratio_picture, verdict_table, world_table
+from driftbandits.report.real_series import real_blocks
 from driftbandits.report.suite import suite_blocks
 from driftbandits.report.worlds import experiment_block
 

@@ -9,7 +9,7 @@ def test_my_policy(check):
 """
 
 from driftbandits.testing.disturbances import DISTURBANCES
-from driftbandits.testing.playing import PolicyFactory
+from driftbandits.testing.helpers import PolicyFactory
 from driftbandits.testing.policies import BEHAVIOUR
 
 POLICY_CHECKS = (*BEHAVIOUR, *DISTURBANCES)

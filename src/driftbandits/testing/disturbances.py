@@ -15,7 +15,7 @@ import numpy as np
 
 from driftbandits.errors import InterruptedPolicyError, ReentryError, UnknownDecisionError
 from driftbandits.policies import Policy
-from driftbandits.testing.playing import ROUNDS, PolicyFactory, play, raises, require, reward_of, same, twelve_arms
+from driftbandits.testing.helpers import ROUNDS, PolicyFactory, play, raises, require, reward_of, same, twelve_arms
 from driftbandits.types import Decision
 
 _THREADS = 8

@@ -23,7 +23,7 @@ from driftbandits.errors import (
     StateError,
     UnknownDecisionError,
 )
-from driftbandits.testing.playing import ROUNDS, PolicyFactory, play, raises, require, reward_of, same, twelve_arms
+from driftbandits.testing.helpers import ROUNDS, PolicyFactory, play, raises, require, reward_of, same, twelve_arms
 
 
 def law_is_a_probability_vector(make: PolicyFactory) -> None:

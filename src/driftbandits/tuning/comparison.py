@@ -1,7 +1,7 @@
 """Tunes every policy of the comparison alike: same world, same tuning seeds, same number of points and cells.
 
 Each policy is tuned on environment 1 (one switch) in every dimension apart, as the paper tunes; all other worlds are
-then met with those settings. The result is the data file `experiments/tuned.json`.
+then met with those settings. The result is the data file `experiments/definitions/tuned.json`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from driftbandits.errors import InputError, did_you_mean
-from driftbandits.experiments.engines import Engine
-from driftbandits.experiments.specs import TUNING_SEEDS
+from driftbandits.experiments.definitions.specs import TUNING_SEEDS
+from driftbandits.experiments.running.engines import Engine
 from driftbandits.files import write_whole
 from driftbandits.tuning.launch import launch
 from driftbandits.tuning.points import World

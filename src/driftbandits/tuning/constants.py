@@ -15,7 +15,7 @@ import io
 from pathlib import Path
 
 from driftbandits.errors import InputError, did_you_mean
-from driftbandits.experiments.engines import Engine
+from driftbandits.experiments.running.engines import Engine
 from driftbandits.files import write_whole
 from driftbandits.policies import Constants
 from driftbandits.tuning.launch import launch

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from driftbandits.errors import InputError
-from driftbandits.experiments.engines import Engine
-from driftbandits.experiments.progress import progress_bar
+from driftbandits.experiments.running.engines import Engine
+from driftbandits.progress import progress_bar
 from driftbandits.tuning.records import Found, Tuned
 from driftbandits.tuning.search import run_searches
 from driftbandits.tuning.storage import shown

@@ -2,7 +2,7 @@
 
 `driftbandits tune oracles` plays plain grids (`grids`) on tuning seeds, told kernel and noise, by halving: all points
 on one seed or two, the best on more. A point's score is the geometric mean over the search's worlds of its mean regret
-over seeds, so in one world the mean regret. What is found is committed as `experiments/oracles.json`.
+over seeds, so in one world the mean regret. What is found is committed as `experiments/definitions/oracles.json`.
 
 All searches go up together, a rung at a time: whole rungs are one call of the runner, and a search for one setting
 over all worlds shares its cells with those in every world.
@@ -20,14 +20,14 @@ from typing import Any
 import numpy as np
 
 from driftbandits.errors import InputError
-from driftbandits.experiments.engines import Engine
-from driftbandits.experiments.progress import progress_bar
-from driftbandits.experiments.runner import run_cells
-from driftbandits.experiments.specs import TUNING_SEEDS, Cell, Experiment, cells_of
-from driftbandits.experiments.store import Store, distinct
-from driftbandits.experiments.suite import SUITE
-from driftbandits.experiments.told import told_spec
+from driftbandits.experiments.definitions.prior_knowledge import told_spec
+from driftbandits.experiments.definitions.specs import TUNING_SEEDS, Cell, Experiment, cells_of
+from driftbandits.experiments.definitions.suite import SUITE
+from driftbandits.experiments.files.store import Store, distinct
+from driftbandits.experiments.running.engines import Engine
+from driftbandits.experiments.running.runner import run_cells
 from driftbandits.files import write_whole
+from driftbandits.progress import progress_bar
 from driftbandits.tuning.grids import GRIDS, Grid
 from driftbandits.tuning.records import Found, Tuned
 from driftbandits.tuning.rungs import Rungs

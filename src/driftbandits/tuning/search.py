@@ -24,8 +24,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from driftbandits.experiments.engines import Engine
-from driftbandits.experiments.runner import RunError, run_cells
+from driftbandits.experiments.running.engines import Engine
+from driftbandits.experiments.running.runner import RunError, run_cells
 from driftbandits.tuning.records import Found
 from driftbandits.tuning.rungs import Slot, Standing
 from driftbandits.tuning.storage import opened

@@ -12,10 +12,10 @@ from sklearn.gaussian_process.kernels import RBF
 from driftbandits import ArmSet
 from driftbandits.policies.auto.beliefs import GATHERED, Beliefs
 from driftbandits.policies.auto.watch import reading
-from driftbandits.policies.posterior import ArmPosterior
-from driftbandits.policies.timevarying import DriftingPosterior
-from policies.auto import reference
-from policies.auto.reference import Told, exact, given, line, plane, play_in, some_rewards, take_in
+from driftbandits.policies.gp.posterior import ArmPosterior
+from driftbandits.policies.gp.timevarying import DriftingPosterior
+from tests.policies.auto import reference
+from tests.policies.auto.reference import Told, exact, given, line, plane, play_in, some_rewards, take_in
 
 NOISE = 0.02
 ARMS = {"arms": line(), "features": plane()}

@@ -12,7 +12,7 @@ from driftbandits.policies.auto.beliefs import Beliefs
 from driftbandits.policies.auto.mixture import RESET, Mixture
 from driftbandits.policies.auto.priors import Priors
 from driftbandits.policies.auto.watch import reading
-from policies.auto.reference import covariance_of, exact, given, line, log_evidence, plane, play_in, some_rewards
+from tests.policies.auto.reference import covariance_of, exact, given, line, log_evidence, plane, play_in, some_rewards
 
 NOISE = 0.02
 RATES = (0.0, 1e-2, 0.1)

@@ -12,7 +12,7 @@ from driftbandits.policies.auto.beliefs import GATHERED
 from driftbandits.policies.auto.samples import Samples
 from driftbandits.policies.auto.watch import reading
 from driftbandits.seeding import stream
-from policies.auto.reference import exact, given, in_arm_coordinates, line, plane, some_rewards, take_in
+from tests.policies.auto.reference import exact, given, in_arm_coordinates, line, plane, some_rewards, take_in
 
 NOISE = 0.02
 MANY = 20_000

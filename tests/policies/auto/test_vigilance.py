@@ -11,7 +11,7 @@ from driftbandits import ArmSet
 from driftbandits.policies.auto import vigilance as module
 from driftbandits.policies.auto.priors import Priors
 from driftbandits.policies.auto.vigilance import AGAIN, MOST, Vigilance
-from policies.auto.reference import given, line
+from tests.policies.auto.reference import given, line
 
 SIZE = 6
 MEAN = np.array([0.5, 0.4, 0.3, 0.2, 0.1, 0.0])

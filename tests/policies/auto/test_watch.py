@@ -8,7 +8,7 @@ from driftbandits.policies.auto import watch as module
 from driftbandits.policies.auto.beliefs import Beliefs
 from driftbandits.policies.auto.mixture import LEVEL_SHIFT, LOCAL, PARTIAL, RESET, START
 from driftbandits.policies.auto.watch import Watch, reading
-from policies.auto.reference import given, line, take_in
+from tests.policies.auto.reference import given, line, take_in
 
 SIZE = 8
 BASE = np.array([0.1, -0.3, 0.6, 0.2, -0.1, 0.3, -0.4, 0.0])

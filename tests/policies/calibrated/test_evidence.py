@@ -10,8 +10,8 @@ from scipy import stats
 from sklearn.gaussian_process.kernels import RBF
 
 from driftbandits import ArmSet
+from driftbandits import state as states
 from driftbandits.errors import StateError
-from driftbandits.policies import state as states
 from driftbandits.policies.calibrated.evidence import LEVEL, NOISES, SIGNALS, Totals, log_evidence
 from driftbandits.policies.calibrated.surrogate import Surrogate
 

@@ -7,7 +7,7 @@ import pytest
 
 from driftbandits import CalibratedOPKB
 from driftbandits.policies.calibrated.looks import AGE, LOOKS, promises
-from policies.calibrated.playing import MEANS, SIZE, hidden_best, line, play, to_look
+from tests.policies.calibrated.worlds import MEANS, SIZE, hidden_best, line, play, to_look
 
 
 def test_an_arm_that_becomes_best_is_played_alone_for_a_while():

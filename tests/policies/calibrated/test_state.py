@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from driftbandits import CalibratedOPKB
-from policies.calibrated.playing import MEANS, MODES, as_text, line, play, reward_of, to_look
+from tests.policies.calibrated.worlds import MEANS, MODES, as_text, line, play, reward_of, to_look
 
 
 def to_block_0(policy):

@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 import scipy.linalg.blas
 
-from driftbandits.policies import state as states
+from driftbandits import state as states
 from driftbandits.policies.auto.priors import LEVEL, Priors
-from driftbandits.policies.plausible import ROUNDING, check_covariance
+from driftbandits.state.plausible import ROUNDING, check_covariance
 from driftbandits.types import Bools, Floats, Ints
 
 GATHERED = 32  # rank-one terms gathered before they are multiplied out

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from driftbandits.policies import state as states
+from driftbandits import state as states
 from driftbandits.policies.auto.beliefs import Beliefs
 from driftbandits.types import Bools, Floats, Ints
 

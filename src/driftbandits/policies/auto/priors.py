@@ -18,7 +18,7 @@ import numpy as np
 
 from driftbandits.arms import ArmSet
 from driftbandits.memory import FLOAT, check_memory
-from driftbandits.policies.lengthscales import candidates, cut_features, some_rows
+from driftbandits.policies.core.lengthscales import candidates, cut_features, some_rows
 from driftbandits.types import Bools, Floats, Ints
 
 SIGNALS = (0.2, 0.05)  # prior variances of an arm's reward about the level, where rewards span [-1, 1]

@@ -17,7 +17,7 @@ import numpy as np
 import scipy.linalg.blas
 import scipy.linalg.lapack
 
-from driftbandits.policies import state as states
+from driftbandits import state as states
 from driftbandits.policies.auto.beliefs import UNBELIEVABLE, Beliefs, Step
 from driftbandits.seeding import generator_from_state, generator_state, stream
 from driftbandits.types import Bools, Floats, Ints

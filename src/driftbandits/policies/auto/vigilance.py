@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from driftbandits.policies import state as states
+from driftbandits import state as states
 from driftbandits.policies.auto.beliefs import UNBELIEVABLE
 from driftbandits.policies.auto.priors import LEVEL, SIGNAL, Priors
-from driftbandits.policies.plausible import FARTHEST, check_whole
+from driftbandits.state.plausible import FARTHEST, check_whole
 from driftbandits.types import Bools, Floats, Ints
 
 WORTH = 0.02  # of a hidden change found

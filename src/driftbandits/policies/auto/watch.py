@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from driftbandits.policies import state as states
+from driftbandits import state as states
 from driftbandits.policies.auto.beliefs import UNBELIEVABLE, Beliefs
 from driftbandits.policies.auto.mixture import LEVEL_SHIFT, LOCAL, PARTIAL, RESET
 from driftbandits.policies.auto.priors import SIGNAL
-from driftbandits.policies.plausible import FARTHEST
+from driftbandits.state.plausible import FARTHEST
 from driftbandits.types import Bools, Floats, Ints
 
 ODDS = 1e4  # of a change, against none since the last one

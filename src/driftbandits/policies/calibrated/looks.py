@@ -14,8 +14,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from driftbandits.policies import state as states
-from driftbandits.policies.plausible import FARTHEST, ROUNDING
+from driftbandits import state as states
+from driftbandits.state.plausible import FARTHEST, ROUNDING
 
 LOOKS = 32  # rounds of a look at least
 AGE = 8  # a block that ends with a look has lasted at least 1 / AGE of its length: blocks double, so they stay few

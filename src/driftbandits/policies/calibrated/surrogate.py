@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
+from driftbandits import state as states
 from driftbandits.arms import ArmSet
 from driftbandits.errors import StateError
-from driftbandits.policies import state as states
 from driftbandits.policies.calibrated.evidence import LEVEL, NOISES, SIGNALS, Totals, log_evidence
-from driftbandits.policies.lengthscales import leading_features, other_kernels
-from driftbandits.policies.plausible import ROUNDING
+from driftbandits.policies.core.lengthscales import leading_features, other_kernels
+from driftbandits.state.plausible import ROUNDING
 from driftbandits.types import Floats, Ints
 
 _ENORMOUS = 1e15  # evidence in nats: a reward brings 1e5 at most

@@ -1,0 +1,350 @@
+"""The change detector of `CalibratedOPKB`: conformal martingales of laws, of cells of neighbouring arms, and of arms.
+
+Every law of the epoch has a stream: the residuals e = y - b(x) of the rounds that followed it, in its own block and in
+replays, in the order told. Baseline and law are fixed before the first of them, x is drawn afresh, and which rounds
+follow the law is decided before they are played: as long as nothing changes, a stream is a sequence of independent
+draws of one distribution, whatever noise, kernel and policy. So is the part of it that fell on a cell, a fixed set of
+arms; and so are the rewards of a single arm, whichever law drew it: the policy only decides when its next one comes.
+So their ranks are a test (see `driftbandits.detection.conformal`):
+
+numbers   of                            sees
+|e|       a law, a law in a cell        a function that is another, there
+e         a law, a law in a cell        rewards that moved up or down, there
+y         an arm                        a single arm that changed, however seldom it is played
+
+Every martingale has its own share of `false_alarm` and fires alone when its evidence reaches 1 / share, so that the
+probability that any ever fires is at most the sum of the shares. (Their average would not do: each is a martingale in
+the filtration of its own ranks only.)
+
+Ranks are taken in the order told. If how late a reward comes depends on itself or on its arm, that is not an order of
+independent draws; with `holds`, ranks wait until all earlier rounds are told, and are taken in the order asked.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from driftbandits import state as states
+from driftbandits.detection.conformal import POWERS, ConformalMartingale, stake_after
+from driftbandits.detection.detector import Found
+from driftbandits.policies.blocks.epoch import Epoch, OpenReplay
+from driftbandits.seeding import generator_from_state, generator_state
+from driftbandits.state.plausible import FARTHEST, ROUNDING
+from driftbandits.types import Floats, Ints, Verdict
+
+_CELL = 4.0  # directions of the kernel a cell
+ABSOLUTE, SIGNED, REWARDS = "absolute residuals", "signed residuals", "rewards"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a martingale is: at a law, at a cell of a law, or (`law` -1) at an arm."""
+
+    law: int
+    cell: int = -1
+    arm: int = -1
+    score: str = REWARDS
+
+    def __str__(self) -> str:
+        if self.law < 0:
+            return f"{self.score} of arm {self.arm}"
+        where = "all arms" if self.cell < 0 else f"cell {self.cell}"
+        return f"{self.score} of law {self.law}, {where}"
+
+
+class Stream:
+    """The martingales of one law: over all arms and cell by cell, each of |e| and of e."""
+
+    def __init__(self, cells: Ints, share: float) -> None:
+        self.cells = cells
+        number = int(cells.max()) + 1
+        self.pairs = [(ConformalMartingale(), ConformalMartingale(two_sided=True)) for _ in range(number + 1)]
+        self._cell_of = cells.tolist()
+        # half of the share for all arms together, half for the cells, and half of each for either score
+        self.enough = [4.0 / share, *([4.0 * number / share] * number)]
+
+    def see(self, arm: int, value: float, u: float, round_: int) -> tuple[int, str] | None:
+        """Rank a residual; cell (-1: all arms) and score of a martingale that fires."""
+        for cell in (-1, self._cell_of[arm]):
+            absolute, signed = self.pairs[cell + 1]
+            enough = self.enough[cell + 1]
+            if absolute.see(abs(value), u, round_) >= enough:
+                return cell, ABSOLUTE
+            if signed.see(value, u, round_) >= enough:
+                return cell, SIGNED
+        return None
+
+
+class Streams:
+    """The detector: half of `false_alarm` for the laws, of which law m has 1 / ((m + 1) (m + 2)), half for the arms."""
+
+    prompt = True
+
+    def __init__(self, false_alarm: float, arms: int, generator: np.random.Generator, *, holds: bool = False) -> None:
+        self._holds = holds
+        self.cells: Ints = np.zeros(arms, dtype=np.int64)  # of the laws to come
+        self._laws_share = 0.5 * false_alarm
+        self._arm_enough = arms / (0.5 * false_alarm)
+        self._generator = generator
+        self.begin()
+
+    def begin(self) -> None:
+        """A new epoch begins: nothing is known of its laws and arms."""
+        self._streams: list[Stream] = []
+        self._arms: dict[int, ConformalMartingale] = {}
+        self._fired: Place | None = None
+        self._waiting: list[tuple[int, int, int, float, float]] = []  # round, law (-1: none), arm, reward, residual
+
+    @property
+    def fired(self) -> bool:
+        """Whether a martingale has enough evidence."""
+        return self._fired is not None
+
+    def open(self, epoch: Epoch) -> None:
+        """A law begins."""
+        self._streams.append(self._stream(self.cells))
+
+    def _stream(self, cells: Ints) -> Stream:
+        m = len(self._streams)
+        return Stream(cells, self._laws_share / ((m + 1) * (m + 2)))
+
+    def nats_to_fire(self, law: int, rounds: int) -> float:
+        """What one bet of |e| over all arms, begun after so many rounds of a law, must win."""
+        enough = 4.0 * (law + 1) * (law + 2) / self._laws_share
+        return math.log(enough * len(POWERS) / stake_after(rounds))
+
+    def see(self, law: int, arm: int, reward: float, value: float, round_: int) -> None:
+        """A reward of the epoch and its residual; once something has fired, the rest belongs to the next."""
+        if self._holds:
+            heapq.heappush(self._waiting, (round_, law, arm, reward, value))
+        else:
+            self._rank(law, arm, reward, value, round_)
+
+    def see_apart(self, arm: int, reward: float, round_: int) -> None:
+        """A reward of an arm that no law of the epoch has drawn."""
+        if self._holds:
+            heapq.heappush(self._waiting, (round_, -1, arm, reward, 0.0))
+        else:
+            self._rank_arm(arm, reward, round_)
+
+    def release(self, before: float) -> None:
+        """Take the ranks that waited, of rounds before this one."""
+        while self._waiting and self._waiting[0][0] < before:
+            round_, law, arm, reward, value = heapq.heappop(self._waiting)
+            if law < 0:
+                self._rank_arm(arm, reward, round_)
+            else:
+                self._rank(law, arm, reward, value, round_)
+
+    def _rank(self, law: int, arm: int, reward: float, value: float, round_: int) -> None:
+        if self._fired is None:
+            u = self._uniform()
+            firing = self._streams[law].see(arm, value, u, round_)
+            if firing is not None:
+                self._fired = Place(law, firing[0], score=firing[1])
+            else:
+                self._see_arm(arm, reward, u, round_)
+
+    def _rank_arm(self, arm: int, reward: float, round_: int) -> None:
+        if self._fired is None:
+            self._see_arm(arm, reward, self._uniform(), round_)
+
+    def _see_arm(self, arm: int, reward: float, u: float, round_: int) -> None:
+        if arm not in self._arms:
+            self._arms[arm] = _of_arm()
+        if self._arms[arm].see(reward, u, round_) >= self._arm_enough:
+            self._fired = Place(-1, arm=arm)
+
+    def _uniform(self) -> float:
+        return float(self._generator.random()) or 0.5  # 0 is not inside (0, 1)
+
+    def verdict(self, epoch: Epoch, ended: Sequence[OpenReplay]) -> Found | None:
+        """What fired, with its evidence and the round at which the change seems to have been."""
+        place = self._fired
+        if place is None:
+            return None
+        martingale = self._at(place)
+        if place.law < 0:
+            arms, enough = np.array([place.arm]), self._arm_enough
+        else:
+            stream = self._streams[place.law]
+            arms = np.arange(len(stream.cells)) if place.cell < 0 else np.flatnonzero(stream.cells == place.cell)
+            enough = stream.enough[place.cell + 1]
+        return Found(
+            first_round=martingale.start(),
+            compared_with=max(place.law, 0),
+            verdict=Verdict(martingale.evidence, enough, tuple(arms.tolist())),
+            before=np.zeros(len(arms)),
+            after=np.zeros(len(arms)),
+            stream=str(place),
+        )
+
+    def _at(self, place: Place) -> ConformalMartingale:
+        if place.law < 0:
+            return self._arms[place.arm]
+        absolute, signed = self._streams[place.law].pairs[place.cell + 1]
+        return signed if place.score == SIGNED else absolute
+
+    # --- state --------------------------------------------------------------------------------------------------
+
+    def export(self) -> dict[str, Any]:
+        """What `load` needs, as JSON values and arrays."""
+        place = self._fired
+        return {
+            "cells": self.cells.copy(),
+            "waiting": np.array(self._waiting, dtype=np.float64).reshape(-1, 5),
+            "generator": generator_state(self._generator),
+            "fired": [] if place is None else [place.law, place.cell, place.arm, place.score],
+            "arms": [{"arm": arm, **_export(martingale)} for arm, martingale in self._arms.items()],
+            "streams": [
+                {"cells": stream.cells.copy(), "pairs": [[_export(one), _export(two)] for one, two in stream.pairs]}
+                for stream in self._streams
+            ],
+        }
+
+    def load(self, state: states.Reader, epoch: Epoch) -> None:
+        """Inverse of `export`."""
+        size = len(epoch.laws[0])
+        self.cells = _read_cells(state, size)
+        self._generator = generator_from_state(state.raw("generator"))
+        self.begin()
+        for item in state.readers("arms"):
+            self._arms[item.integer("arm", high=size - 1)] = _load(_of_arm(), item)
+        for item in state.readers("streams"):
+            stream = self._stream(_read_cells(item, size))
+            pairs = item.raw("pairs")
+            states.check(isinstance(pairs, list) and len(pairs) == len(stream.pairs), "number of cells")
+            for pair, saved in zip(stream.pairs, pairs, strict=True):
+                states.check(isinstance(saved, list) and len(saved) == 2, "martingales of a cell")
+                for martingale, values in zip(pair, saved, strict=True):
+                    _load(martingale, states.Reader(values, "state.engine.detector.streams.pairs"))
+            self._streams.append(stream)
+        states.check(len(self._streams) == len(epoch.laws), "number of streams")
+        self._fired = self._read_place(state.raw("fired"))
+        self._waiting = self._read_waiting(state.array("waiting", np.float64, (None, 5)), size)
+        self._check_evidence()
+
+    def _check_evidence(self) -> None:
+        """Refuse evidence that would have fired and has not, or has fired and is too little."""
+        pairs = [(two, enough) for s in self._streams for two, enough in zip(s.pairs, s.enough, strict=True)]
+        watched = [(one, enough) for two, enough in pairs for one in two]
+        watched += [(one, self._arm_enough) for one in self._arms.values()]
+        fired = None if self._fired is None else self._at(self._fired)
+        for one, enough in watched:
+            share = one.evidence / enough
+            states.check(share >= 1.0 - ROUNDING if one is fired else share <= 1.0 + ROUNDING, "evidence")
+        if fired is None:
+            for stream in self._streams:
+                (whole, signed), *cells = stream.pairs
+                numbers = [len(pair[0].numbers.scores) for pair in cells]
+                states.check(len(whole.numbers.scores) == len(signed.numbers.scores) == sum(numbers), "residuals")
+
+    def check_rounds(self, epoch: Epoch, rounds: int) -> None:
+        """Refuse rewards and residuals that are too large, or of rounds that are yet to come."""
+        largest = [1.0 + (0.0 if b is None else float(np.abs(b).max())) for b in epoch.baselines]
+        for stream, most in zip(self._streams, largest, strict=True):
+            for pair in stream.pairs:
+                for martingale in pair:
+                    _check_numbers(martingale, rounds, most)
+        for martingale in self._arms.values():
+            _check_numbers(martingale, rounds, 1.0)
+        states.check(all(row[0] < rounds for row in self._waiting), "rounds of ranks that wait")
+        states.check(all(abs(row[4]) <= (1.0 + ROUNDING) * max(largest) for row in self._waiting), "ranks that wait")
+
+    def _read_waiting(self, rows: Floats, size: int) -> list[tuple[int, int, int, float, float]]:
+        states.check(self._holds or not len(rows), "ranks that wait")
+        whole = rows[:, :3] == np.floor(rows[:, :3])
+        states.check(bool(whole.all() and (np.abs(rows[:, 0] - 0.5 * FARTHEST) <= 0.5 * FARTHEST).all()), "waiting")
+        states.check(bool((np.abs(rows[:, 3]) <= 1.0 + ROUNDING).all()), "rewards of ranks that wait")
+        order = rows[:, 0]
+        states.check(bool((order[(np.arange(1, len(rows)) - 1) // 2] <= order[1:]).all()), "order of ranks that wait")
+        laws, arms = rows[:, 1], rows[:, 2]
+        states.check(bool(((laws >= -1) & (laws < len(self._streams))).all()), "laws of ranks that wait")
+        states.check(bool(((arms >= 0) & (arms < size)).all()), "arms of ranks that wait")
+        return [(int(row[0]), int(row[1]), int(row[2]), row[3], row[4]) for row in rows.tolist()]
+
+    def _read_place(self, saved: Any) -> Place | None:
+        states.check(isinstance(saved, list) and len(saved) in (0, 4), "stream that fired")
+        if not saved:
+            return None
+        law, cell, arm, score = saved
+        states.check(all(isinstance(number, int) for number in (law, cell, arm)), "stream that fired")
+        states.check(score in (ABSOLUTE, SIGNED, REWARDS), "score that fired")
+        if law == -1:
+            states.check(arm in self._arms, "arm that fired")
+        else:
+            states.check(law in range(len(self._streams)), "law that fired")
+            states.check(cell + 1 in range(len(self._streams[law].pairs)), "cell that fired")
+        return Place(law, cell, arm, score)
+
+
+def part_arms(features: Floats, dimension: float) -> Ints:
+    """Cells of neighbours, about `dimension` / 4 of them, as the number of its cell for every arm, shape (N,).
+
+    Centres are taken one by one, each the arm farthest from all before; an arm belongs to the nearest.
+
+    >>> part_arms(np.array([[0.0], [0.1], [1.0], [0.9]]), 8.0).tolist()
+    [0, 0, 1, 1]
+    """
+    number = min(max(1, math.ceil(dimension / _CELL)), len(features))
+    cells: Ints = np.zeros(len(features), dtype=np.int64)
+    nearest = np.square(features - features[0]).sum(axis=1)
+    for cell in range(1, number):
+        centre = int(nearest.argmax())
+        if nearest[centre] <= 0.0:  # all arms are copies of centres
+            break
+        distance = np.square(features - features[centre]).sum(axis=1)
+        closer = distance < nearest
+        cells[closer] = cell
+        nearest[closer] = distance[closer]
+    return cells
+
+
+def _of_arm() -> ConformalMartingale:
+    return ConformalMartingale(two_sided=True, ordered=True)
+
+
+def _read_cells(state: states.Reader, size: int) -> Ints:
+    cells: Ints = state.array("cells", np.int64, (size,))
+    states.check(bool((cells >= 0).all() and (cells < size).all()), "cells")
+    return cells
+
+
+def _export(martingale: ConformalMartingale) -> dict[str, Any]:
+    orders = martingale.orders
+    return {
+        **martingale.numbers.export(),
+        "powers": np.array(martingale.powers.wealth),
+        "orders": np.zeros((0, 0)) if orders is None else orders.wealth.copy(),
+    }
+
+
+def _load(martingale: ConformalMartingale, state: states.Reader) -> ConformalMartingale:
+    numbers = martingale.numbers
+    scores = state.array("scores", np.float64, (None,))
+    ranks = state.array("ranks", np.float64, (len(scores),))
+    powers = state.array("powers", np.float64, (len(martingale.powers.wealth),))
+    states.check(bool((np.diff(scores) >= 0).all()), "order of residuals")
+    states.check(bool((ranks > 0).all() and (ranks < 1).all() and (powers >= 0).all()), "ranks and their evidence")
+    numbers.scores, numbers.ranks = scores.tolist(), ranks.tolist()
+    numbers.rounds = state.array("rounds", np.int64, (len(scores),)).tolist()
+    states.check(bool(len(scores) or not powers.any()), "evidence of nothing")
+    martingale.powers.load(powers.tolist(), len(scores))
+    if martingale.orders is not None:
+        wealth = state.array("orders", np.float64, martingale.orders.wealth.shape)
+        states.check(bool((wealth >= 0).all() and not wealth[:, len(scores) :].any()), "evidence of order")
+        martingale.orders.load(wealth)
+    return martingale
+
+
+def _check_numbers(martingale: ConformalMartingale, rounds: int, largest: float) -> None:
+    numbers = martingale.numbers
+    states.check(all(0 <= round_ < rounds for round_ in numbers.rounds), "rounds of a stream")
+    ends = numbers.scores[:1] + numbers.scores[-1:]  # they are sorted
+    states.check(all(abs(score) <= (1.0 + ROUNDING) * largest for score in ends), "numbers of a stream")

@@ -1,0 +1,97 @@
+"""Table 1 as experiments: how fast regret grows with the rounds T, the segments L_T and the variation V_T.
+
+With g = gamma log N, the paper bounds ADA-OPKB's regret by min(sqrt(g L_T T), (g V_T)^(1/3) T^(2/3) + sqrt(g T)) up to
+logarithms, so on a log-log sweep the slopes must not exceed 1/2 and 2/3 in T, 1/2 in L_T and 1/3 in V_T, and in T what
+the growth of gamma adds. All sweeps are at d = 2, where gamma grows like log T in the end, but faster at first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from driftbandits.experiments.definitions.specs import Experiment, PolicySpec
+
+SEEDS = tuple(range(20))
+ROUNDS = (2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000)
+SEGMENTS = (1, 2, 4, 8, 16)
+TURNS = (0.25, 0.5, 1.0, 2.0, 4.0)  # of the cosine's phase over the whole run; the variation is proportional to it
+LONG = 32_000  # rounds of the sweeps over L_T and V_T: blocks must fit between changes
+POLICIES = (
+    PolicySpec("ADA-OPKB", "AdaOPKB"),
+    PolicySpec("ADA-OPKB (published)", "AdaOPKB", {"constants": "published", "variant": "published"}),
+)
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Experiments that differ in one quantity: its symbol, its values, and the slope the paper's rate allows."""
+
+    id: str
+    title: str
+    symbol: str
+    values: tuple[float, ...]
+    rate: float
+    experiments: tuple[Experiment, ...]
+
+
+def _redraws(segments: int, horizon: int) -> dict[str, Any]:
+    switches = [horizon * k // segments for k in range(1, segments)]
+    return {"dimension": 2, "horizon": horizon, "switches": switches, "kind": "redraw"}
+
+
+def _turning(turns: float, horizon: int) -> dict[str, Any]:
+    phase = [[0, 0.0], [horizon, 2 * math.pi * turns]]
+    return {"dimension": 2, "size": 100, "horizon": horizon, "phase": phase}
+
+
+def _sweeps(*, rounds: tuple[int, ...], long: int, seeds: tuple[int, ...]) -> tuple[Sweep, ...]:
+    """The four sweeps: over `rounds`, and over L_T and V_T at `long` rounds."""
+
+    def sweep(
+        name: str, title: str, symbol: str, rate: float, environment: str, points: Mapping[float, dict[str, Any]]
+    ) -> Sweep:
+        experiments = tuple(
+            Experiment(f"{name}/{value:g}", f"{title}: {symbol} = {value:,}", environment, settings, POLICIES, seeds)
+            for value, settings in points.items()
+        )
+        return Sweep(name, title, symbol, tuple(points), rate, experiments)
+
+    return (
+        sweep("growth/rounds", "Rounds, four segments", "T", 1 / 2, "switching", {t: _redraws(4, t) for t in rounds}),
+        sweep(
+            "growth/drifting-rounds",
+            "Rounds, one turn of drift",
+            "T",
+            2 / 3,
+            "cosine",
+            {t: _turning(1.0, t) for t in rounds},
+        ),
+        sweep(
+            "growth/segments",
+            "Segments",
+            "L_T",
+            1 / 2,
+            "switching",
+            {s: _redraws(s, long) for s in SEGMENTS},
+        ),
+        sweep(
+            "growth/variation",
+            "Turns of drift",
+            "V_T",
+            1 / 3,
+            "cosine",
+            {v: _turning(v, long) for v in TURNS},
+        ),
+    )
+
+
+SWEEPS = _sweeps(rounds=ROUNDS, long=LONG, seeds=SEEDS)
+_QUICK = {sweep.id: sweep for sweep in _sweeps(rounds=ROUNDS[:4], long=ROUNDS[3], seeds=SEEDS[:2])}
+
+
+def quick_sweep(sweep: Sweep) -> Sweep:
+    """A taste of the sweep: two seeds, at most 16,000 rounds."""
+    return _QUICK[sweep.id]

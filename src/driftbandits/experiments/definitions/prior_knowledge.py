@@ -1,0 +1,67 @@
+"""What a baseline of the yardstick is told beyond its settings: in a suite world the kernel and how large noise is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from driftbandits.environments.noise import PAPER_NOISE
+from driftbandits.environments.registry import noise_from_config
+from driftbandits.experiments.definitions.specs import Experiment, PolicySpec
+from driftbandits.experiments.definitions.suite import TOLD
+
+SIGNAL = 0.1  # variance of rewards over a suite world's arms: the ridge is relative to it, for a kernel has diagonal 1
+USUAL = 0.1  # noise that policies take for granted where nobody knows it, in half reward ranges
+PLAIN = ("GLRklUCB",)  # regress on nothing, so they have no ridge
+
+
+def noise_of(world: Experiment) -> float:
+    """Standard deviation of a world's noise, at a mean of 0 where the noise is cut differently at others.
+
+    >>> from driftbandits.experiments.definitions.suite import SUITE
+    >>> noise_of(SUITE["suite/noisy/d2"]), round(noise_of(SUITE["suite/heavy-tails/d2"]), 3)
+    (0.5, 0.224)
+    """
+    config = world.settings.get("noise")
+    noise = PAPER_NOISE if config is None else noise_from_config(config)
+    return round(float(noise.deviation(np.zeros(1))[0]), 6)
+
+
+def kernel_of(world: Experiment) -> Mapping[str, Any] | None:
+    """The kernel that policies are told in a suite world; None for the world's own."""
+    return TOLD.get(world.id.split("/")[1])
+
+
+def told_spec(label: str, policy: str, settings: Mapping[str, Any], world: Experiment) -> PolicySpec:
+    """The policy with these settings, and what it can be told of the world.
+
+    >>> from driftbandits.experiments.definitions.suite import SUITE
+    >>> told_spec("a window", "SlidingWindowGPUCB", {"window": 400, "beta": 0.6}, SUITE["suite/noisy/d2"]).settings
+    {'noise': 0.5, 'ridge': 2.5, 'window': 400, 'beta': 0.6}
+    """
+    noise = noise_of(world)
+    return PolicySpec(label, policy, _joined(policy, settings, {"noise": noise}, _ridge(noise)), kernel_of(world))
+
+
+def untold_spec(label: str, policy: str, settings: Mapping[str, Any]) -> PolicySpec:
+    """The policy with these settings where nobody knows the noise: the usual one.
+
+    >>> untold_spec("a window", "SlidingWindowGPUCB", {"window": 400, "beta": 0.6}).settings
+    {'ridge': 0.1, 'window': 400, 'beta': 0.6}
+    """
+    return PolicySpec(label, policy, _joined(policy, settings, {}, _ridge(USUAL)))
+
+
+def _ridge(noise: float) -> dict[str, Any]:
+    return {"ridge": round(noise**2 / SIGNAL, 6)}
+
+
+def _joined(
+    policy: str, settings: Mapping[str, Any], noise: Mapping[str, Any], ridge: Mapping[str, Any]
+) -> dict[str, Any]:
+    """A wrapper knows the noise; the ridge is for its base."""
+    if "base" in settings:
+        return {**noise, **settings, "base_settings": {**noise, **ridge, **settings.get("base_settings", {})}}
+    return {**noise, **({} if policy in PLAIN else ridge), **settings}

@@ -1,0 +1,94 @@
+"""What an experiment is: a world, the policies that play it, and the seeds; all of it plain values.
+
+Everything in a cell can be written as JSON, so a cell has a key that is the same on every machine, and a configuration
+file can say all that the catalogue says.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from driftbandits import __version__
+from driftbandits.configuration.references import source_of
+from driftbandits.errors import InputError
+
+EVALUATION_SEEDS = tuple(range(25))
+TUNING_SEEDS = tuple(range(1_000_000, 1_000_064))
+
+
+@dataclass(frozen=True)
+class PolicySpec:
+    """A policy as a figure shows it: its label, its name and settings as plain values.
+
+    `name` is a registered name, or `file.py:Class` for a user's own. `kernel` is what the policy is told instead of the
+    world's kernel (a mapping of `kernel_from_config`). `seeds`: it plays only the first so many, because a run is long.
+    """
+
+    label: str
+    name: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    kernel: Mapping[str, Any] | None = None
+    seeds: int | None = None
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A world by name and settings, the policies that play it, and the seeds; `common` settings go to every policy."""
+
+    id: str
+    title: str
+    environment: str
+    settings: Mapping[str, Any]
+    policies: tuple[PolicySpec, ...]
+    seeds: tuple[int, ...] = EVALUATION_SEEDS
+    common: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run: a policy in a world, on one seed. Everything random in it follows from its fields."""
+
+    environment: str
+    settings: Mapping[str, Any]
+    policy: PolicySpec
+    seed: int
+
+    @property
+    def key(self) -> str:
+        """Twenty hexadecimal digits that name this run: what is played, not what it is called.
+
+        >>> one = Cell("switching/1", {"horizon": 500}, PolicySpec("a label", "OPKB"), 0)
+        >>> other = Cell("switching/1", {"horizon": 500}, PolicySpec("another", "OPKB"), 0)
+        >>> one.key == other.key, len(one.key)
+        (True, 20)
+        """
+        what = {
+            "version": __version__,
+            "environment": [self.environment, source_of(self.environment), self.settings],
+            "policy": [self.policy.name, source_of(self.policy.name), self.policy.settings, self.policy.kernel],
+            "seed": self.seed,
+        }
+        try:
+            text = json.dumps(what, sort_keys=True, separators=(",", ":"))
+        except TypeError as error:
+            raise InputError(f"settings of an experiment must be plain values, as in JSON: {error}") from None
+        return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+
+def cells_of(experiment: Experiment) -> list[Cell]:
+    """Every cell of an experiment, whole seeds first should it be interrupted."""
+    return [
+        Cell(experiment.environment, experiment.settings, _with_common(policy, experiment.common), seed)
+        for number, seed in enumerate(experiment.seeds)
+        for policy in experiment.policies
+        if policy.seeds is None or number < policy.seeds
+    ]
+
+
+def _with_common(policy: PolicySpec, common: Mapping[str, Any]) -> PolicySpec:
+    settings = {**common, **policy.settings}
+    return PolicySpec(policy.label, policy.name, settings, policy.kernel, policy.seeds)

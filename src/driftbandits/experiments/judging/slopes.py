@@ -1,0 +1,137 @@
+"""How fast regret grows along a sweep, and how fast the paper's bound lets it.
+
+symbol    name       meaning
+x         value      the swept quantity: T, L_T, or turns of the drift, to which V_T is proportional
+Reg(x)    regret     final regret of one run
+s         slope      of log Reg(x) over log x, by least squares
+gamma_T              information gain of the arms, as `driftbandits.information_gain`
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from driftbandits.arms import ArmSet
+from driftbandits.design import information_gain
+from driftbandits.experiments.definitions.growth import Sweep
+from driftbandits.experiments.definitions.specs import Experiment, PolicySpec
+from driftbandits.experiments.running.build import build_policy, build_world
+from driftbandits.intervals import Interval, t_interval
+from driftbandits.neural.inputs import on_sphere
+from driftbandits.policies.paper.base import PaperBlockPolicy
+from driftbandits.policies.paper.opnn import NeuralBlockPolicy
+from driftbandits.tangent_kernel import NeuralTangentKernel
+from driftbandits.types import Floats
+
+LEAST_POINTS = 3
+DEPTH = 3  # weight matrices of a network that is not told otherwise
+
+
+@dataclass(frozen=True)
+class Growth:
+    """Growth of one policy's regret along a sweep.
+
+    `slope` is the mean of the slopes of single seeds; `late` the same over the last half of the points, where the
+    first blocks weigh less; `allowed` the slope of the paper's bound on the same `values`.
+    """
+
+    slope: Interval
+    late: float
+    allowed: float
+    values: tuple[float, ...]
+
+
+def measure_growth(cells: pd.DataFrame, sweep: Sweep, policy: str) -> Growth | None:
+    """Growth of the regret of the policy with this label, from a table of runs; None with fewer than three points.
+
+    Slopes are fitted seed by seed, and the interval is Student's over them. The bound is about a single run, not about
+    the mean of many; and the runs of one seed share their arms along the sweep, which makes points depend on each
+    other, but slopes of different seeds do not.
+    """
+    regrets = regret_by_seed(cells, sweep, policy)
+    if regrets.shape[1] < LEAST_POINTS:
+        return None
+    values = tuple(float(value) for value in regrets.columns)
+    table = regrets.to_numpy(dtype=np.float64)
+    half = len(values) // 2
+    return Growth(
+        slope=t_interval(log_slopes(values, table)),
+        late=float(np.mean(log_slopes(values[half:], table[:, half:]))) if len(table) else math.nan,
+        allowed=allowed_slope(sweep, policy, values),
+        values=values,
+    )
+
+
+def regret_by_seed(cells: pd.DataFrame, sweep: Sweep, policy: str) -> pd.DataFrame:
+    """Final regret, one row a seed and one column a value of the sweep, without gaps.
+
+    Of an unfinished sweep: the points played on at least half as many seeds as the most played one, and the seeds that
+    have them all. A run without any regret has no logarithm and counts as not played.
+    """
+    value_of = {e.id: value for value, e in zip(sweep.values, sweep.experiments, strict=True)}
+    here = cells[(cells["policy"] == policy) & cells["experiment"].isin(list(value_of)) & (cells["regret"] > 0)]
+    points = here["experiment"].map(value_of).astype(np.float64)
+    table = here.assign(value=points).pivot(index="seed", columns="value", values="regret")
+    played = table.notna().sum()
+    kept: pd.DataFrame = table.loc[:, 2 * played >= played.max()]
+    return kept.dropna()
+
+
+def log_slopes(values: Sequence[float], regrets: Floats) -> Floats:
+    """Least-squares slope of log regret over log value for every row of `regrets`, shape (rows, len(values)).
+
+    >>> log_slopes([1.0, 2.0, 4.0], np.array([[3.0, 6.0, 12.0], [5.0, 5.0, 5.0]])).round(6).tolist()
+    [1.0, 0.0]
+    """
+    x = np.log(np.asarray(values, dtype=np.float64))
+    x = x - x.mean()
+    slopes: Floats = np.log(regrets) @ x / (x @ x)
+    return slopes
+
+
+def allowed_slope(sweep: Sweep, policy: str, values: Sequence[float]) -> float:
+    """Slope of the paper's bound on these values of the sweep.
+
+    In T the bound is sqrt(gamma_T T) or gamma_T^(1/3) T^(2/3), that is T^rate gamma_T^(1 - rate): gamma_T counts with
+    its growth on the very arms and horizons. In L_T and V_T the horizon is fixed, and the plain rate remains, as for a
+    policy the bound is not about. Lower terms of the bound are left out, for its constants are not known and without
+    them they only make it flatter. So are the other logarithms the paper hides, which would allow a little more.
+    """
+    if sweep.symbol != "T":
+        return sweep.rate
+    experiments = dict(zip(sweep.values, sweep.experiments, strict=True))
+    gains = [_gain(experiments[value], policy) for value in values]
+    known = [gain for gain in gains if gain is not None]
+    if len(known) < len(gains):
+        return sweep.rate
+    return sweep.rate + (1.0 - sweep.rate) * float(log_slopes(values, np.array([known]))[0])
+
+
+def _gain(experiment: Experiment, label: str) -> float | None:
+    spec = next(policy for policy in experiment.policies if policy.label == label)
+    return information_gain_of(experiment, spec)
+
+
+def information_gain_of(experiment: Experiment, spec: PolicySpec) -> float | None:
+    """gamma_T of the arms of the experiment's first seed, in the features and with the sigma of the policy.
+
+    Arms are drawn anew for every seed, but the growth of gamma_T hardly depends on the draw. A network counts with its
+    tangent kernel, scaled to k(x, x) = 1 on the unit sphere. None for policies without such features.
+    """
+    seed = experiment.seeds[0]
+    world = build_world(experiment.environment, experiment.settings, seed)
+    policy = build_policy(spec, world, seed)
+    if not isinstance(policy, PaperBlockPolicy):
+        return None
+    features = _tangent_features(policy.arms, spec) if isinstance(policy, NeuralBlockPolicy) else policy.arms.features
+    return information_gain(features, horizon=world.horizon, sigma=policy.constants.sigma)
+
+
+def _tangent_features(arms: ArmSet, spec: PolicySpec) -> Floats:
+    kernel = NeuralTangentKernel(depth=int(spec.settings.get("depth", DEPTH)))
+    return ArmSet(on_sphere(arms.points), kernel=kernel).features  # an ArmSet scales its kernel to k(x, x) <= 1

@@ -1,0 +1,119 @@
+"""Checks of an experiment before anything is kept: every policy is built, and plays one round, on its first seed."""
+
+from __future__ import annotations
+
+import inspect
+import traceback
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from driftbandits import datasets
+from driftbandits.configuration.references import is_reference, load
+from driftbandits.environments import Environment
+from driftbandits.errors import DriftbanditsError, InputError, did_you_mean
+from driftbandits.experiments.definitions.specs import Cell, Experiment, PolicySpec, cells_of
+from driftbandits.experiments.running.build import REAL_PREFIX, build_policy, build_world
+from driftbandits.experiments.running.limits import check_work
+from driftbandits.policies import Policy
+from driftbandits.simulation import simulate
+
+Built = TypeVar("Built")
+
+WORLD_OWN = {"seed": "the seeds are those of the experiment"}
+POLICY_OWN = {
+    "arms": "a policy plays the arms of its world",
+    "horizon": "a policy plays as many rounds as its world has; set the horizon of the environment",
+    "seed": "the seeds are those of the experiment",
+}
+
+
+def check_experiment(experiment: Experiment, *, labels: Iterable[str] | None = None) -> None:
+    """Build the world and the policies (only those called `labels`, if given) on the first seed; play one round.
+
+    Raises InputError that says which of them cannot be played, and why.
+
+    >>> check_experiment(Experiment("one", "One", "switching/1", {"horizn": 100}, ()))
+    Traceback (most recent call last):
+    ...
+    driftbandits.errors.InputError: environment 'switching/1' has no setting 'horizn'; did you mean 'horizon'? ...
+    """
+    wanted = None if labels is None else set(labels)
+    world = _build_world(experiment)
+    check_work(experiment)
+    first: dict[str, Cell] = {}
+    for cell in cells_of(experiment):
+        first.setdefault(cell.policy.label, cell)
+    for label, cell in first.items():
+        if wanted is None or label in wanted:
+            policy = _build_policy(cell.policy, world, cell.seed)
+            _trying(f"policy {label!r} cannot play", partial(simulate, policy, world, seed=cell.seed, rounds=1))
+
+
+def _build_world(experiment: Experiment) -> Environment:
+    name, settings = experiment.environment, experiment.settings
+    what = f"environment {name!r}"
+    _refuse(what, settings, WORLD_OWN)
+    if name.startswith(REAL_PREFIX):
+        _check_known(what, settings, ("copy",))
+        if max(experiment.seeds) >= datasets.OFFSETS:
+            raise InputError(f"{what} has {datasets.OFFSETS} start offsets: seeds 0 to {datasets.OFFSETS - 1}")
+    if is_reference(name):
+        maker = _loaded(what, name)
+        if isinstance(maker, type) and not issubclass(maker, Environment):
+            raise InputError(f"{name} is a class, but not one derived from driftbandits.environments.Environment")
+        _check_known(what, ["seed", *settings], _keywords(maker))
+    return _trying(f"{what} cannot be built", lambda: build_world(name, settings, experiment.seeds[0]))
+
+
+def _build_policy(spec: PolicySpec, world: Environment, seed: int) -> Policy:
+    what = f"policy {spec.label!r}"
+    _refuse(what, spec.settings, POLICY_OWN)
+    if is_reference(spec.name):
+        maker = _loaded(what, spec.name)
+        if isinstance(maker, type) and not issubclass(maker, Policy):
+            raise InputError(f"{spec.name} is a class, but not one derived from driftbandits.Policy")
+    return _trying(f"{what} cannot be built", lambda: build_policy(spec, world, seed))
+
+
+def _refuse(what: str, settings: Mapping[str, Any], own: Mapping[str, str]) -> None:
+    for key, reason in own.items():
+        if key in settings:
+            raise InputError(f"{what} cannot be given {key!r}: {reason}")
+
+
+def _loaded(what: str, name: str) -> Any:
+    maker = _trying(f"{what} cannot be loaded", lambda: load(name))
+    if not callable(maker):
+        raise InputError(f"{name} is {maker!r}; name a class, or a function that makes one of it")
+    return maker
+
+
+def _keywords(maker: Any) -> tuple[str, ...] | None:
+    """Names of the arguments, None if it takes any."""
+    parameters = inspect.signature(maker).parameters
+    return None if any(p.kind is p.VAR_KEYWORD for p in parameters.values()) else tuple(parameters)
+
+
+def _check_known(what: str, given: Iterable[str], known: Sequence[str] | None) -> None:
+    for key in given:
+        if known is not None and key not in known:
+            raise InputError(f"{what} has no setting {key!r}; {did_you_mean(key, known)}known: {', '.join(known)}")
+
+
+def _trying(failure: str, make: Callable[[], Built]) -> Built:
+    """One message of ours for whatever a user's own code, or a value of the wrong type, may raise."""
+    try:
+        return make()
+    except DriftbanditsError:
+        raise
+    except (Exception, SystemExit) as error:  # a user's file may raise anything, and end the program
+        raise InputError(f"{failure}: {type(error).__name__}: {error}{_place(error)}") from error
+
+
+def _place(error: BaseException) -> str:
+    """Where in a user's file it happened; a SyntaxError says so itself."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    ours = last.filename.startswith(("<", str(Path(__file__).parents[2])))
+    return "" if ours else f" ({Path(last.filename).name}, line {last.lineno})"

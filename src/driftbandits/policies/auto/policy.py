@@ -1,0 +1,275 @@
+"""AutoBandit: no horizon, no noise level, no window, no threshold, no length scale to get right."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal, Unpack
+
+import numpy as np
+
+from driftbandits import state as states
+from driftbandits.arms import ArmSet
+from driftbandits.errors import InputError
+from driftbandits.memory import FLOAT, check_memory
+from driftbandits.policies.auto.beliefs import GATHERED, Beliefs, Forecast
+from driftbandits.policies.auto.explanation import Explanation, explain
+from driftbandits.policies.auto.mixture import Mixture
+from driftbandits.policies.auto.priors import SIGNALS, Priors
+from driftbandits.policies.auto.samples import Samples
+from driftbandits.policies.auto.vigilance import Vigilance
+from driftbandits.policies.auto.watch import ODDS, Found, Watch
+from driftbandits.policies.core.base import CommonSettings, Policy
+from driftbandits.policies.core.checks import check_count, check_positive
+from driftbandits.policies.core.guard import guarded
+from driftbandits.policies.core.laws import freeze
+from driftbandits.policies.core.lengthscales import TRIED
+from driftbandits.policies.core.pending import Feedback, Row
+from driftbandits.seeding import stream
+from driftbandits.types import Bools, Change, Floats
+
+SAMPLES = 32  # of every hypothesis that is sampled
+RANK = 100  # features a kernel has at most, where there are more than twice as many arms
+ALERT = 2.0  # standard deviations off what the leader expects, for hypotheses of a change to be born
+SURPRISE = 2.5  # for one that only this arm has changed
+_LEAST_SAMPLED = 1e-3  # weight of the hypotheses sampled: they are chosen anew long before
+
+
+class AutoBandit(Policy):
+    """The policy with nothing to set: it learns how fast the world moves, how noisy and how smooth it is.
+
+    It keeps hypotheses about when the present world began and whether it drifts, each a Gaussian posterior, weighs them
+    by how well they predicted, and plays an arm as often as it is best in samples of the mixture (Thompson sampling
+    with an explicit law). After a surprise, hypotheses of a change are born: everything is new, much is, only the level
+    of all arms is, only this arm is. Arms that look worse are looked at now and then, the more often the more changes
+    were found that way. What each part does is said in its file in `policies/auto`.
+
+    There is no theorem about its regret. What holds by construction: the law recorded is the law drawn from, every
+    allowed arm has at least floor / N, and one reward changes the odds between two hypotheses by at most e^4.
+
+    Parameters
+    ----------
+    kernel : "auto" tries length scales an octave apart on the arms' points, and independent arms, whatever kernel the
+        arms came with; "given" believes that kernel. Arms made from a kernel matrix or from features have no points to
+        try: "auto" then tries that kernel and independent arms
+    floor : share of probability spread evenly over the allowed arms, so that each has at least floor / N
+    rank : beyond twice as many arms, the kernel is cut to this many features; what they leave out is not learned (half
+        the variance at most, or InputError), and "auto" has no independent arms
+    others : see `Policy`; `horizon` is not needed
+
+    Rewards that come late count only for hypotheses not born after their round; drifting ones take them as new.
+    Cost a round: about 20 products of an (R, R) matrix with a vector, R the number of arms or features.
+
+    >>> policy = AutoBandit(ArmSet([[0.0], [0.5], [1.0]], names=["low", "mid", "high"]), seed=0)
+    >>> for _ in range(200):
+    ...     choice = policy.ask()
+    ...     policy.tell(choice.id, [0.1, 0.5, 0.2][choice.arm])
+    >>> int(policy.law().argmax()), bool(policy.law().min() >= 0.001 / 3)
+    (1, True)
+    >>> policy.explain().best[0].name
+    'mid'
+    """
+
+    def __init__(
+        self,
+        arms: ArmSet,
+        *,
+        kernel: Literal["auto", "given"] = "auto",
+        floor: float = 0.001,
+        rank: int = RANK,
+        **common: Unpack[CommonSettings],
+    ) -> None:
+        super().__init__(arms, **common)
+        if not isinstance(kernel, str) or kernel not in ("auto", "given"):
+            raise InputError(
+                f"kernel must be 'auto' or 'given', got {kernel!r}; a kernel of your own goes into the ArmSet"
+            )
+        self.kernel: Literal["auto", "given"] = kernel
+        self.floor = check_positive("floor", floor, zero=True)
+        if self.floor >= 1:
+            raise InputError(f"floor must lie in [0, 1), got {floor!r}")
+        self.rank = check_count("rank", rank)
+        self._check_room()
+
+    def _check_room(self) -> None:
+        """Refuse a rank that cannot be held, before the kernels are tried."""
+        size = len(self.arms)
+        if self.kernel == "given":
+            return  # what its features need is known when they are cut
+        if size <= 2 * self.rank:  # independent arms are among the kernels: each hypothesis has an (N, N) matrix
+            numbers = Mixture.capacity(len(SIGNALS)) * size**2
+        else:
+            numbers = min(size, TRIED * self.rank) ** 2 if self.arms.kernel is not None else 0
+        check_memory(FLOAT * numbers, f"rank={self.rank} with {size:,} arms", cure="take a smaller rank or fewer arms")
+
+    def _start(self, horizon: int | None) -> None:
+        self._build()
+        self._clock = self.rounds  # the next round of which nothing is told
+        self._mixture.start(self.rounds)
+        self._samples.choose(self._mixture.weights(), anew=True)
+
+    def _build(self) -> None:
+        priors = Priors(self.arms, auto=self.kernel == "auto", rank=self.rank)
+        size = len(self.arms)
+        self._beliefs = Beliefs(priors, Mixture.capacity(priors.count))
+        self._mixture = Mixture(self._beliefs)
+        self._samples = Samples(self._beliefs, size, SAMPLES, stream(self.seed, "samples"))
+        self._vigilance = Vigilance(priors, size)
+        self._watch = Watch(self._beliefs, size)
+        self._known_law: Floats | None = None
+        self._known_mean: Floats | None = None
+
+    # --- acting -------------------------------------------------------------------------------------------------
+
+    def _law(self) -> Floats:
+        if self._known_law is None:
+            self._known_law = freeze(self._compose(None))
+        return self._known_law
+
+    def _law_within(self, mask: Bools) -> tuple[Floats, bool]:
+        """Samples vote for their best allowed arm: better than the law restricted, which may have no mass there."""
+        return self._compose(mask), not bool(mask.all())
+
+    def _compose(self, mask: Bools | None) -> Floats:
+        looks = self._vigilance.law(self._estimate(), self._clock, mask)
+        law = self._samples.frequencies(self._mixture.weights(), mask)
+        law *= 1.0 - float(looks.sum())
+        law += looks
+        law *= (1.0 - self.floor) / float(law.sum())
+        law += self.floor / len(law) if mask is None else mask * (self.floor / np.count_nonzero(mask))
+        return law
+
+    # --- learning -----------------------------------------------------------------------------------------------
+
+    def _learn(self, feedback: Feedback) -> None:
+        for row, reward in feedback.rows():
+            self._learn_one(row, reward)
+
+    def _learn_one(self, row: Row, reward: float) -> None:
+        """What was expected is read before time passes, and hypotheses are born before the reward is weighed."""
+        beliefs, mixture, samples = self._beliefs, self._mixture, self._samples
+        expected = self._estimate()
+        on_time = self._pass_time(row.id)
+        forecast = self._forecast(row, reward) if on_time else beliefs.forecast(row.arm)
+        able = None if on_time else beliefs.birth[: beliefs.count] <= row.id
+        step = beliefs.observe(forecast, reward, able)
+        samples.follow(row.arm, step)
+        mixture.update(step.likelihood, able)
+        self._tidy()
+        self._look_back(row, reward, expected, on_time=on_time)
+        self._known_law = self._known_mean = None
+
+    def _pass_time(self, ident: int) -> bool:
+        """Move the clock behind round `ident`; False if it is there already, the reward late."""
+        passed = ident + 1 - self._clock
+        if passed <= 0:
+            return False
+        self._beliefs.pass_time(passed)
+        self._samples.pass_time(passed)
+        self._mixture.pass_time(passed, ident)
+        self._clock = ident + 1
+        return True
+
+    def _forecast(self, row: Row, reward: float) -> Forecast:
+        """What the hypotheses expect of the arm; a reward the leader did not expect gives birth to others first."""
+        beliefs, mixture = self._beliefs, self._mixture
+        forecast = beliefs.forecast(row.arm)
+        leader = mixture.leader()
+        surprise = abs(forecast.surprise(leader, reward, float(beliefs.noise[leader])))
+        if surprise <= ALERT:
+            return forecast
+        written = mixture.renew(row.id)
+        if surprise > SURPRISE and self._vigilance.told[row.arm]:  # unlike what the arm itself has shown before
+            written.append(mixture.suspect(row.arm, self._vigilance.chance(row.arm, self._clock), row.id))
+        self._samples.forget(written)
+        return beliefs.forecast(row.arm)
+
+    def _tidy(self) -> None:
+        """Every few rewards multiply out, let hypotheses be born and draw new samples; sooner if the weight moves."""
+        mixture, samples = self._mixture, self._samples
+        full = self._beliefs.gathered == GATHERED
+        if full:
+            self._beliefs.flush()
+            if mixture.prune():
+                samples.forget(samples.rows.tolist())
+            samples.forget(mixture.renew(self._clock))
+        weights = mixture.weights()
+        if full or samples.lacking(weights):
+            samples.choose(weights, anew=full)
+        if full:
+            self._watch.settle(weights, samples.mean(weights))
+
+    def _look_back(self, row: Row, reward: float, expected: Floats, *, on_time: bool) -> None:
+        """Was that a change, was the arm surprisingly good, and which arms count as seen by it?"""
+        beliefs, weights = self._beliefs, self._mixture.weights()
+        leader, best = self._mixture.leader(), int(expected.argmax())
+        found = self._watch.look(weights, self._clock)
+        if found is not None:
+            self._vigilance.hidden += found.hidden
+            self._report(found)
+        if row.arm == best:
+            self._vigilance.trust()
+        elif on_time:
+            deviation = math.sqrt(float(beliefs.noise[leader]))
+            self._vigilance.verify(row.arm, reward, float(expected[row.arm]), float(expected[best]), deviation)
+        self._vigilance.look(row.arm, int(beliefs.kind[leader]), row.id + 1)
+
+    def _report(self, found: Found) -> None:
+        arms = tuple(int(arm) for arm in found.moved)
+        self._record(
+            Change(
+                round=self.rounds,
+                epoch=self._watch.epoch - 1,
+                block=0,
+                interval=(found.birth, self._clock),
+                compared_with=0,
+                statistic=math.log(found.odds),
+                threshold=math.log(ODDS),
+                arms=arms,
+                before=tuple(self._outward(found.before).tolist()),
+                after=tuple(self._outward(found.after).tolist()),
+                names=() if self.arms.names is None else tuple(self.arms.names[arm] for arm in arms),
+                forgot=found.forgot,
+            )
+        )
+
+    # --- beliefs ------------------------------------------------------------------------------------------------
+
+    def _estimate(self) -> Floats:
+        if self._known_mean is None:
+            self._known_mean = self._samples.mean(self._mixture.weights())
+        return self._known_mean
+
+    @guarded
+    def explain(self) -> Explanation:
+        """What it believes now, in a few lines: print it, or read its fields."""
+        self._begin_once()
+        looks = self._vigilance.law(self._estimate(), self._clock)
+        return explain(
+            self._mixture,
+            rounds=self.rounds,
+            looks=float(looks.sum()),
+            changes=self.changes_found,
+            names=self.arms.names,
+            outward=self._outward,
+            half_range=(self.reward_range[1] - self.reward_range[0]) / 2.0,
+        )
+
+    # --- state --------------------------------------------------------------------------------------------------
+
+    def _settings(self) -> dict[str, Any]:
+        return {"kernel": self.kernel, "floor": self.floor, "rank": self.rank}
+
+    def _export(self) -> dict[str, Any]:
+        parts = ("beliefs", "mixture", "samples", "vigilance", "watch")
+        return {"clock": self._clock, **{name: getattr(self, f"_{name}").export() for name in parts}}
+
+    def _import(self, state: states.Reader) -> None:
+        self._build()
+        self._clock = state.integer("clock", high=self.rounds)
+        self._beliefs.load(state.reader("beliefs"), rounds=self.rounds)
+        self._mixture.load(state.reader("mixture"))
+        self._samples.load(state.reader("samples"))
+        sampled = self._mixture.weights()[self._samples.rows]
+        states.check(float(sampled.sum()) >= _LEAST_SAMPLED, "hypotheses sampled")
+        self._vigilance.load(state.reader("vigilance"), rounds=self._clock)
+        self._watch.load(state.reader("watch"), rounds=self.rounds)

@@ -1,0 +1,118 @@
+"""The settings of a network as the neural policies take them, checked in one place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from driftbandits.arms import ArmSet
+from driftbandits.errors import InputError
+from driftbandits.memory import FLOAT, check_memory
+from driftbandits.neural.model import INFINITE, NetworkModel
+from driftbandits.policies.core.checks import check_count, check_positive
+from driftbandits.showing import shown
+from driftbandits.tangent_kernel import DEEPEST
+
+WIDEST = 65_536  # beyond this a weight matrix takes more than 16 GiB: surely a slip
+MOST_STEPS = 1_000_000  # of a training: hours for a narrow network
+_WEIGHT = 4  # bytes of a weight, in single precision
+_GRAMS = 4  # matrices of N x N numbers that are needed at once for a tangent kernel
+
+
+def network_model(
+    arms: ArmSet,
+    *,
+    seed: int,
+    width: Any,
+    depth: Any,
+    steps: Any,
+    learning_rate: Any,
+    weight_decay: Any,
+    symmetric: Any,
+    normalise: Any,
+    device: Any,
+) -> NetworkModel:
+    """The model of a network on the arms' points, every setting checked."""
+    if check_flag("symmetric", symmetric) and not isinstance(width, str) and check_count("width", width) % 2:
+        raise InputError(f"a symmetric network needs an even width, got {width!r}; use {width + 1}")
+    checked_width, checked_depth = _check_width(width), check_depth(depth)
+    _check_room(len(arms), arms.dimension, checked_width, checked_depth)
+    return NetworkModel(
+        arms.points,
+        seed=seed,
+        width=checked_width,
+        depth=checked_depth,
+        steps=_check_steps(steps),
+        learning_rate="auto" if learning_rate == "auto" else check_positive("learning_rate", learning_rate),
+        weight_decay=check_positive("weight_decay", weight_decay),
+        symmetric=symmetric,
+        normalise=check_flag("normalise", normalise),
+        device=_check_device(device),
+    )
+
+
+def check_flag(name: str, value: Any) -> bool:
+    """Give `value` if it is True or False."""
+    if not isinstance(value, bool):
+        raise InputError(f"{name} must be True or False, got {shown(value)}")
+    return value
+
+
+def _check_width(width: Any) -> Any:
+    if isinstance(width, str):
+        if width != INFINITE:
+            raise InputError(f"width must be a whole number or {INFINITE!r}, got {shown(width)}")
+        return INFINITE
+    number = check_count("width", width)
+    if number > WIDEST:
+        raise InputError(f"width must be at most {WIDEST:,}, got {width!r}; {INFINITE!r} is the limit of all widths")
+    return number
+
+
+def _check_steps(steps: Any) -> int:
+    number = check_count("steps", steps)
+    if number > MOST_STEPS:
+        raise InputError(f"steps must be at most {MOST_STEPS:,}, got {shown(steps)}; 100 are usual")
+    return number
+
+
+def check_depth(depth: Any) -> int:
+    """Give `depth` as an int from 2 to 10,000."""
+    number = check_count("depth", depth)
+    if not 2 <= number <= DEEPEST:
+        raise InputError(
+            f"depth, the number of weight matrices, must be at least 2 and at most {DEEPEST:,}, got {shown(depth)}"
+        )
+    return number
+
+
+def _check_room(size: int, dimension: int, width: int | str, depth: int) -> None:
+    """Refuse a network whose weights, what passes through it, or tangent kernel on the arms cannot be held."""
+    kernel = _GRAMS * FLOAT * size**2
+    check_memory(kernel, f"the tangent kernel of a network on {size:,} arms", cure="take fewer arms, or another policy")
+    if isinstance(width, str):
+        return
+    weights = _WEIGHT * width * (dimension + (depth - 2) * width)
+    passing = 2 * _WEIGHT * size * width * (depth - 1)  # forwards and back
+    check_memory(
+        weights + passing,
+        f"a network of width {width:,} and depth {depth:,} on {size:,} arms",
+        cure=f"take a smaller width or depth, or width={INFINITE!r}",
+    )
+
+
+def _check_device(device: Any) -> str | None:
+    if device is not None and not isinstance(device, str):
+        raise InputError(f"device must be None for NumPy or a torch device such as 'cpu' or 'cuda', got {device!r}")
+    return device
+
+
+def check_rate(model: NetworkModel, horizon: int | None) -> None:
+    """Refuse a fixed step size that could make some training within the horizon diverge."""
+    if model.learning_rate == "auto":
+        return
+    if horizon is None:
+        raise InputError(
+            f"a fixed learning_rate such as {model.learning_rate!r} can only be checked against a known horizon; give "
+            f"horizon=..., or learning_rate='auto'"
+        )
+    model.check_rate(horizon)

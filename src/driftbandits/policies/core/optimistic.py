@@ -1,0 +1,99 @@
+"""Policies that play the arm with the largest optimistic value."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from driftbandits.errors import LawError
+from driftbandits.policies.core.base import Policy
+from driftbandits.policies.core.pending import Feedback, Row
+from driftbandits.types import Bools, Floats, Ints
+
+_TIE = 1e-10
+
+
+@dataclass(frozen=True, slots=True)
+class Optimism:
+    """What an optimistic policy believes of an arm before it sees the reward, on the internal scale [-1, 1]."""
+
+    value: float
+    width: float
+
+
+class OptimisticPolicy(Policy):
+    """Plays an arm whose index (estimate plus width) is largest; ties are broken by the draw.
+
+    A subclass gives `_index` and `_optimism`. The law is uniform over the maximisers: a plain argmax would make every
+    fresh start play arm 0, 1, 2, ... in order, a real bias under restarts.
+    """
+
+    @abstractmethod
+    def _index(self) -> Floats:
+        """Optimistic value of every arm, shape (N,); a pure function of the state."""
+
+    @abstractmethod
+    def _optimism(self, arm: int) -> Optimism:
+        """Optimistic value and width of `arm` now; MASTER's tests are built on it."""
+
+    def _law(self) -> Floats:
+        return self._uniform_over(self._index())
+
+    @abstractmethod
+    def _learn_one(self, row: Row, reward: float) -> None:
+        """Take in one reward."""
+
+    def _learn(self, feedback: Feedback) -> None:
+        for row, reward in feedback.rows():
+            self._learn_one(row, reward)
+
+    def _stamp(self) -> tuple[int, int]:
+        return self.rounds, 0  # the law may move with time alone, so every round has a number of its own
+
+    def _law_within(self, mask: Bools) -> tuple[Floats, bool]:
+        """The best allowed arm, not a renormalised law: the best of all may be forbidden."""
+        index = self._index()
+        return self._uniform_over(np.where(mask, index, -np.inf)), not mask[self._best(index)].all()
+
+    def _pick(self, law: Floats, count: int) -> Ints:
+        """As the base draws, without the cumulative sums: a law that is uniform over a few arms."""
+        best = np.flatnonzero(law)
+        uniforms = self._draws.random(count)
+        return np.asarray(best[np.minimum((uniforms * len(best)).astype(np.int64), len(best) - 1)])
+
+    def _weigh(self) -> npt.NDArray[Any]:
+        """The best arms are all there is to draw from; a law is built only where a subclass has one of its own."""
+        if type(self)._law is not OptimisticPolicy._law:  # forced exploration, say
+            return super()._weigh()
+        return self._best(self._index())
+
+    def _choose_one(self, weighed: npt.NDArray[Any]) -> tuple[int, float]:
+        """The same draw as from the law."""
+        if weighed.dtype != np.bool_:
+            return super()._choose_one(weighed)
+        uniform = self._draws.random()
+        ties = int(np.count_nonzero(weighed))
+        if ties == 1:
+            return int(weighed.argmax()), 1.0
+        return int(np.flatnonzero(weighed)[min(int(uniform * ties), ties - 1)]), 1.0 / ties
+
+    def _uniform_over(self, index: Floats) -> Floats:
+        best = self._best(index)
+        return np.asarray(best / np.count_nonzero(best))
+
+    def _best(self, index: Floats) -> Bools:
+        """The maximisers; what differs by rounding only is a tie."""
+        top = index.item(index.argmax())  # NaN, if there is one
+        if math.isfinite(top):
+            return np.asarray(index >= top - _TIE * max(1.0, abs(top)))
+        if math.isnan(top):
+            raise LawError(
+                f"{type(self).__name__} expects nan of arm {int(index.argmax())} in round {self.rounds}, so it has no "
+                f"law; nothing was decided in it"
+            )
+        return np.asarray(index == top)

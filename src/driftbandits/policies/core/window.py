@@ -1,0 +1,93 @@
+"""The rewards of the last rounds, for policies that forget what leaves a sliding window."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from driftbandits import state as states
+from driftbandits.errors import StateError
+from driftbandits.state.plausible import ROUNDING
+from driftbandits.types import Floats, Ints
+
+Observation = tuple[int, float]  # arm, reward
+
+
+class Window:
+    """Keeps the rewards told of the last `length` rounds asked, by round; `first` is the first round that counts.
+
+    When round t is decided the window holds rounds t - length to t - 1. Rewards may come late: one whose round has left
+    is refused. Memory: at most `length` observations.
+
+    >>> window = Window(2, first=0)
+    >>> window.put(0, arm=5, reward=0.1), window.put(1, arm=6, reward=0.2), window.put(2, arm=7, reward=0.3)
+    (None, None, (5, 0.1))
+    """
+
+    def __init__(self, length: int, *, first: int) -> None:
+        self.length = length
+        self._first = first
+        self._cleared = first  # rounds before this one have left
+        self._kept: dict[int, Observation] = {}
+
+    def accepts(self, ident: int, now: int) -> bool:
+        """Whether round `ident` is still inside when round `now` is next."""
+        return ident >= now - self.length and ident >= self._first
+
+    def put(self, ident: int, arm: int, reward: float) -> Observation | None:
+        """Keep an observation; give the one that leaves with it, if it was there."""
+        self._kept[ident] = (arm, reward)
+        if self._cleared == ident - self.length:
+            self._cleared += 1
+        return self._kept.pop(ident - self.length, None)
+
+    def due(self, now: int) -> bool:
+        """Whether rounds have to leave before round `now` is decided."""
+        return now - self.length > self._cleared
+
+    def expire(self, now: int) -> list[Observation]:
+        """Let them leave."""
+        gone = [self._kept.pop(ident, None) for ident in range(self._cleared, now - self.length)]
+        self._cleared = max(self._cleared, now - self.length)
+        return [observation for observation in gone if observation is not None]
+
+    def export(self) -> dict[str, Any]:
+        """State as JSON values and arrays."""
+        rounds = sorted(self._kept)
+        return {
+            "length": self.length,
+            "first": self._first,
+            "cleared": self._cleared,
+            "rounds": np.array(rounds, dtype=np.int64),
+            "arms": np.array([self._kept[ident][0] for ident in rounds], dtype=np.int64),
+            "rewards": np.array([self._kept[ident][1] for ident in rounds], dtype=np.float64),
+        }
+
+    @classmethod
+    def load(cls, state: states.Reader, *, now: int, arms: int) -> Window:
+        """Inverse of `export`."""
+        window = cls(state.integer("length", low=1), first=state.integer("first", high=now))
+        window._cleared = state.integer("cleared", low=window._first, high=max(window._first, now - window.length))
+        rounds = state.array("rounds", np.int64, (None,))
+        played = state.array("arms", np.int64, rounds.shape)
+        rewards = state.array("rewards", np.float64, rounds.shape)
+        if ((played < 0) | (played >= arms)).any() or ((rounds < window._cleared) | (rounds >= now)).any():
+            raise StateError("the window in the state holds unknown arms, or rounds that have left or are to come")
+        states.check(bool((np.diff(rounds) > 0).all()), "order of the rounds of the window")
+        states.check(bool((np.abs(rewards) <= 1.0 + ROUNDING).all()), "rewards of the window")
+        window._kept = {int(t): (int(a), float(y)) for t, a, y in zip(rounds, played, rewards, strict=True)}
+        return window
+
+    def check_untold(self, rounds: Ints) -> None:
+        """Refuse a state in which the rewards of these rounds, which are to come, are kept already."""
+        states.check(self._kept.keys().isdisjoint(rounds.tolist()), "rounds of the window, of which some are not told,")
+
+    def check_totals(self, counts: Floats, sums: Floats) -> None:
+        """Refuse a state whose counts and sums of the arms' rewards are not those of what is kept."""
+        arms = np.array([arm for arm, _ in self._kept.values()], dtype=np.int64)
+        rewards = np.array([reward for _, reward in self._kept.values()], dtype=np.float64)
+        size = len(counts)
+        states.check(bool((np.bincount(arms, minlength=size) == counts).all()), "counts of the window")
+        off = np.abs(np.bincount(arms, weights=rewards, minlength=size) - sums)
+        states.check(bool((off <= 1e-6).all()), "sums of the window")

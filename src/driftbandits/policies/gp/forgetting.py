@@ -1,0 +1,184 @@
+"""Forgetting by restarts and by sliding windows, for the kernel and the linear family."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from driftbandits import state as states
+from driftbandits.arms import ArmSet
+from driftbandits.errors import InputError
+from driftbandits.policies.core.checks import check_count, check_positive
+from driftbandits.policies.core.window import Window
+from driftbandits.policies.gp import sizes
+from driftbandits.policies.gp.gpucb import GPUCB
+from driftbandits.state.plausible import check_whole, told_at_most
+
+
+class Forgetting(GPUCB):
+    """What the forgetting forms share: a size given, or computed from the variation V_T and the horizon."""
+
+    _size_name: ClassVar[str]
+
+    def __init__(
+        self,
+        arms: ArmSet,
+        *,
+        size: float | None,
+        variation: float,
+        **settings: Any,
+    ) -> None:
+        super().__init__(arms, **settings)
+        self.variation = check_positive("variation", variation, zero=True)
+        self._size = size
+        self.needs_horizon = size is None
+
+    def _settings(self) -> dict[str, Any]:
+        return {**super()._settings(), self._size_name: self._size, "variation": self.variation}
+
+
+class RestartGPUCB(Forgetting):
+    """R-GPUCB (Zhou and Shroff 2021): GPUCB that forgets everything every `period` rounds.
+
+    Parameters
+    ----------
+    period : rounds between restarts; by default from `variation` and the horizon, `sizes.kernel_window`
+    variation : V_T, the total drift of the reward function; knowledge that the ADA family does without
+    others : see `GPUCB`
+    """
+
+    _size_name: ClassVar[str] = "period"
+
+    def __init__(self, arms: ArmSet, *, period: int | None = None, variation: float = 1.0, **settings: Any) -> None:
+        size = None if period is None else check_count("period", period)
+        super().__init__(arms, size=size, variation=variation, **settings)
+
+    @property
+    def period(self) -> int | None:
+        """Rounds between restarts; None before the first round if it is to be computed."""
+        return self._resolved if self._phase_length else self._size  # type: ignore[return-value]
+
+    def _resolve(self, horizon: int | None) -> int:
+        if self._size is not None:
+            return int(self._size)
+        if horizon is None:
+            raise InputError("period=None needs a horizon")
+        if self._linear:
+            return sizes.linear_period(horizon=horizon, variation=self.variation, dimension=self.arms.dimension)
+        return sizes.kernel_window(horizon=horizon, variation=self.variation, gain=self._gain_at(horizon))
+
+    def _start(self, horizon: int | None) -> None:
+        super()._start(horizon)
+        self._resolved = self._resolve(horizon)
+        self._block_start = self.rounds
+
+    def _due(self) -> bool:
+        return self.rounds >= self._block_start + self._resolved and self._phase_left() > 0
+
+    def _turn(self) -> None:
+        self._posterior.reset()
+        self._block_start = self.rounds
+
+    def _add(self, ident: int, arm: int, reward: float) -> None:
+        if ident < self._block_start:
+            self.late += 1
+        else:
+            self._posterior.add(arm, reward)
+
+    def _export(self) -> dict[str, Any]:
+        return {**super()._export(), "resolved": self._resolved, "block_start": self._block_start}
+
+    def _import(self, state: states.Reader) -> None:
+        super()._import(state)
+        self._resolved = state.integer("resolved", low=1)
+        states.check(self._resolved == self._size or self._size is None, "period")
+        self._block_start = state.integer("block_start", low=self._phase_start, high=self.rounds)
+        most = told_at_most(self.rounds, self._pending.rows(), since=self._block_start)
+        check_whole(self._posterior.weights, most, "number of rewards")
+
+
+class RestartLinUCB(RestartGPUCB):
+    """RestartUCB (Zhao et al. 2020): LinUCB that forgets everything every `period` rounds.
+
+    `period` is by default `sizes.linear_period` of `variation`, the drift of the parameter: knowledge that the ADA
+    family does without. Other settings as `RestartGPUCB`; `bound` is the norm of the parameter.
+    """
+
+    _linear: ClassVar[bool] = True
+
+
+class SlidingWindowGPUCB(Forgetting):
+    """SW-GPUCB (Zhou and Shroff 2021): GPUCB on the rewards of the last `window` rounds.
+
+    An observation that leaves is removed exactly, by a rank-one update; where the arm that enters is the one that
+    leaves, only the mean moves. Rewards told after their round has left the window are counted in `late`.
+
+    Parameters
+    ----------
+    window : rounds kept; by default from `variation` and the horizon, `sizes.kernel_window`
+    variation : V_T, the total drift of the reward function; knowledge that the ADA family does without
+    others : see `GPUCB`
+    """
+
+    _size_name: ClassVar[str] = "window"
+
+    def __init__(self, arms: ArmSet, *, window: int | None = None, variation: float = 1.0, **settings: Any) -> None:
+        size = None if window is None else check_count("window", window)
+        super().__init__(arms, size=size, variation=variation, **settings)
+
+    @property
+    def window(self) -> int | None:
+        """Rounds kept; None before the first round if it is to be computed."""
+        return self._window.length if self._phase_length else self._size  # type: ignore[return-value]
+
+    def _resolve(self, horizon: int | None) -> int:
+        if self._size is not None:
+            return int(self._size)
+        if horizon is None:
+            raise InputError("window=None needs a horizon")
+        if self._linear:
+            return sizes.linear_window(horizon=horizon, variation=self.variation, dimension=self.arms.dimension)
+        return sizes.kernel_window(horizon=horizon, variation=self.variation, gain=self._gain_at(horizon))
+
+    def _start(self, horizon: int | None) -> None:
+        super()._start(horizon)
+        self._window = Window(self._resolve(horizon), first=self.rounds)
+
+    def _due(self) -> bool:
+        return self._window.due(self.rounds)
+
+    def _turn(self) -> None:
+        for gone in self._window.expire(self.rounds):
+            self._posterior.remove(*gone)
+
+    def _add(self, ident: int, arm: int, reward: float) -> None:
+        """Add before removing what leaves at the same time: the removal is then better conditioned."""
+        if not self._window.accepts(ident, self.rounds):
+            self.late += 1
+            return
+        leaving = self._window.put(ident, arm, reward)
+        if leaving is not None and leaving[0] == arm:
+            self._posterior.replace(arm, leaving[1], reward)
+            return
+        self._posterior.add(arm, reward)
+        if leaving is not None:
+            self._posterior.remove(*leaving)
+
+    def _export(self) -> dict[str, Any]:
+        return {**super()._export(), "window": self._window.export()}
+
+    def _import(self, state: states.Reader) -> None:
+        super()._import(state)
+        self._window = Window.load(state.reader("window"), now=self.rounds, arms=len(self.arms))
+        states.check(self._window.length == self._size or self._size is None, "length of the window")
+        self._window.check_totals(self._posterior.weights, self._posterior.sums)
+        self._window.check_untold(self._pending.rows()["id"])
+
+
+class SlidingWindowLinUCB(SlidingWindowGPUCB):
+    """SW-UCB (Cheung, Simchi-Levi and Zhu 2019): LinUCB on the rewards of the last `window` rounds.
+
+    `window` is by default `sizes.linear_window` of `variation`, the drift of the parameter: knowledge that the ADA
+    family does without. Other settings as `SlidingWindowGPUCB`; `bound` is the norm of the parameter.
+    """
+
+    _linear: ClassVar[bool] = True

@@ -1,0 +1,173 @@
+"""GPUCB on the arms' kernel, and LinUCB on the arms' points.
+
+LinUCB (OFUL) is GPUCB with the points as features: sigma = sqrt(lambda) ||x||_{V^-1}, and the `ridge` rule is OFUL's
+radius divided by sqrt(lambda). So the linear family is the kernel family with other features and other sizes from V_T.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar, Unpack
+
+import numpy as np
+
+from driftbandits import state as states
+from driftbandits.arms import ArmSet
+from driftbandits.design import information_gain
+from driftbandits.errors import InputError, KernelError, StateError
+from driftbandits.policies.core.base import CommonSettings
+from driftbandits.policies.core.checks import check_positive, check_posterior
+from driftbandits.policies.core.guard import guarded
+from driftbandits.policies.core.optimistic import Optimism, OptimisticPolicy
+from driftbandits.policies.core.pending import Row
+from driftbandits.policies.gp.posterior import ArmPosterior
+from driftbandits.state.plausible import check_whole, told_at_most
+from driftbandits.types import Floats
+
+BETA_RULES = ("ridge", "igp", "paper")
+
+
+def confidence_factor(
+    rule: str | float, *, gain: float, ridge: float, noise: float, bound: float, confidence: float
+) -> float:
+    """The factor beta in mean + beta sd, from the information gain `gain` (half convention) of the data behind them.
+
+    ridge   B + (R / sqrt(lambda)) sqrt(2 g + 2 log(1 / delta))     any lambda, ||r||_H <= B, R-sub-Gaussian noise
+    igp     B + R sqrt(2 (g + 1 + log(1 / delta)))                  Chowdhury and Gopalan, lambda = 1 + 2/T
+    paper   1 + sqrt(2 (2 g + 1 + log(1 / delta)))                  the paper's GPUCB; its gain has no factor 1/2
+    number  that number
+    """
+    if not isinstance(rule, str):
+        return float(rule)
+    log_term = math.log(1.0 / confidence)
+    if rule == "ridge":
+        return bound + noise / math.sqrt(ridge) * math.sqrt(2.0 * gain + 2.0 * log_term)
+    if rule == "igp":
+        return bound + noise * math.sqrt(2.0 * (gain + 1.0 + log_term))
+    return 1.0 + math.sqrt(2.0 * (2.0 * gain + 1.0 + log_term))
+
+
+class GPUCB(OptimisticPolicy):
+    """GP-UCB (IGP-UCB, Chowdhury and Gopalan 2017): plays argmax mean + scale beta sd. It never forgets.
+
+    Parameters
+    ----------
+    ridge : lambda, the variance of the surrogate's noise, on the internal scale where the reward range is [-1, 1]
+    scale : v, multiplies beta; below 1 in practice, and with too little the optimism about unseen arms fails
+    noise : R, scale of the sub-Gaussian noise, in the user's units; default a tenth of half the reward range
+    bound : B, RKHS norm of the reward function (not its largest value), in the user's units; default half the range
+    confidence : delta
+    beta : "ridge" (default), "igp", "paper", or a number; see `confidence_factor`
+    others : see `Policy`
+
+    Cost a round: O(N^2), or O(N r) where the kernel's rank r is below N / 2.
+
+    >>> policy = GPUCB(ArmSet([[0.0], [0.5], [1.0]]), seed=0)
+    >>> policy.tell(policy.ask().id, 0.3)
+    """
+
+    _linear: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        arms: ArmSet,
+        *,
+        ridge: float = 0.05,
+        scale: float = 1.0,
+        noise: float | None = None,
+        bound: float | None = None,
+        confidence: float = 0.01,
+        beta: str | float = "ridge",
+        **common: Unpack[CommonSettings],
+    ) -> None:
+        super().__init__(arms, **common)
+        check_posterior(arms.points if self._linear else arms.features)
+        self.ridge = check_positive("ridge", ridge)
+        self.scale = check_positive("scale", scale, zero=True)
+        self.noise = None if noise is None else check_positive("noise", noise, zero=True)
+        self.bound = None if bound is None else check_positive("bound", bound, zero=True)
+        self.confidence = check_positive("confidence", confidence)
+        if self.confidence >= 1:
+            raise InputError(f"confidence must lie below 1, got {confidence!r}")
+        if isinstance(beta, str) and beta not in BETA_RULES:
+            raise InputError(f"beta must be a number or one of {', '.join(BETA_RULES)}, got {beta!r}")
+        self.beta = beta if isinstance(beta, str) else check_positive("beta", beta, zero=True)
+        half = (self.reward_range[1] - self.reward_range[0]) / 2.0
+        self._noise = 0.1 if self.noise is None else self.noise / half
+        self._bound = 1.0 if self.bound is None else self.bound / half
+
+    def _basis(self) -> Floats:
+        """Features of the regression."""
+        return self.arms.points if self._linear else self.arms.features
+
+    def _new_posterior(self) -> ArmPosterior:
+        """The belief of a fresh start."""
+        return ArmPosterior(self._basis(), ridge=self.ridge)
+
+    def _start(self, horizon: int | None) -> None:
+        self._posterior = self._new_posterior()
+
+    def _factor(self) -> float:
+        return self.scale * confidence_factor(
+            self.beta,
+            gain=self._posterior.information_gain,
+            ridge=self.ridge,
+            noise=self._noise,
+            bound=self._bound,
+            confidence=self.confidence,
+        )
+
+    def _index(self) -> Floats:
+        posterior = self._posterior
+        return np.asarray(posterior.mean + self._factor() * np.sqrt(np.maximum(posterior.variance, 0.0)))
+
+    def _optimism(self, arm: int) -> Optimism:
+        width = self._factor() * math.sqrt(max(float(self._posterior.variance[arm]), 0.0))
+        return Optimism(value=float(self._posterior.mean[arm]) + width, width=width)
+
+    @property
+    @guarded
+    def information_gain(self) -> float:
+        """Realised information gain of the data now in use, 1/2 log det(I + K n / lambda) (half convention)."""
+        self._begin_once()
+        return self._posterior.information_gain
+
+    def _learn_one(self, row: Row, reward: float) -> None:
+        self._add(row.id, row.arm, reward)
+
+    def _add(self, ident: int, arm: int, reward: float) -> None:
+        """Take in the reward of round `ident`."""
+        self._posterior.add(arm, reward)
+
+    def _estimate(self) -> Floats:
+        return self._posterior.mean
+
+    def _settings(self) -> dict[str, Any]:
+        names = ("ridge", "scale", "noise", "bound", "confidence", "beta")
+        return {name: getattr(self, name) for name in names}
+
+    def _export(self) -> dict[str, Any]:
+        return {"posterior": self._posterior.export()}
+
+    def _import(self, state: states.Reader) -> None:
+        try:
+            self._posterior = self._new_posterior()
+        except KernelError as error:
+            raise StateError(f"the settings in the state are not usable: {error}") from error
+        self._posterior.load(state.reader("posterior"))
+        check_whole(self._posterior.weights, told_at_most(self.rounds, self._pending.rows()), "number of rewards")
+
+    def _gain_at(self, horizon: int) -> float:
+        """Largest information gain of `horizon` rounds (half convention), for the sizes."""
+        return 0.5 * information_gain(self.arms, horizon=horizon, sigma=self.ridge)
+
+
+class LinUCB(GPUCB):
+    """LinUCB (OFUL, Abbasi-Yadkori, Pal and Szepesvari 2011) on the arms' points. It never forgets.
+
+    Index x'theta + scale beta ||x||_{V^-1} with beta = sqrt(lambda) S + R sqrt(2 log(1/delta) + log det(V / lambda)).
+    `bound` is the norm S of the parameter. Misspecified where the reward is not linear in the points: for a fair
+    comparison on a kernel, give it `ArmSet.from_features(arms.features)`.
+    """
+
+    _linear: ClassVar[bool] = True

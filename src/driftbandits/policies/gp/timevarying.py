@@ -1,0 +1,272 @@
+"""TV-GP-UCB: a Gaussian process that drifts by itself, as a Kalman filter on the arms.
+
+symbol    name        shape, meaning
+e         rate        f_{t+1} = sqrt(1 - e) f_t + sqrt(e) g_{t+1}, the g independent draws from GP(0, k)
+lambda    ridge       variance of the noise
+F         features    (N, r) with F F' = K; the identity in arm coordinates
+m, P      mean, covariance of f_t given the rewards told; P = K - D
+D         learned     what the rewards have explained, c E in the coordinates of F
+c         fade        the factor all that was learned has faded by
+
+A round without a reward makes m into sqrt(1-e) m and P into (1-e) P + e K, which is K - (1-e) D: forgetting only
+scales D. So m, D and its diagonal are kept up to powers of one scalar c, and a round costs one rank-one update.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Unpack
+
+import numpy as np
+import scipy.linalg.blas
+
+from driftbandits import state as states
+from driftbandits.arms import ArmSet
+from driftbandits.errors import InputError
+from driftbandits.policies.core.base import CommonSettings
+from driftbandits.policies.core.checks import check_positive, check_posterior
+from driftbandits.policies.core.optimistic import Optimism, OptimisticPolicy
+from driftbandits.policies.core.pending import Row
+from driftbandits.state.plausible import check_covariance
+from driftbandits.types import Floats
+
+BETA_RULES = ("finite", "practical")
+SMALLEST_RIDGE = 1e-4  # of the default: declaring no noise must not make the filter believe one reward wholly
+_FAINTEST = 1e-8  # below this c is multiplied out
+
+
+def drift_factor(rule: str | float, *, arms: int, rounds: int, confidence: float) -> float:
+    """The factor of the sd in round number `rounds` (from 1): the square root of Bogunovic et al.'s beta_t.
+
+    finite      beta_t = 2 log(N pi^2 t^2 / (6 delta))      their theorem on finite domains
+    practical   beta_t = 0.8 log(4 t)                       as public re-implementations have it
+    number      that number is the factor itself, as in `GPUCB`
+
+    >>> round(drift_factor("practical", arms=100, rounds=1000, confidence=0.01), 3)
+    2.576
+    """
+    if not isinstance(rule, str):
+        return float(rule)
+    if rule == "finite":
+        return math.sqrt(2.0 * math.log(arms * math.pi**2 * rounds**2 / (6.0 * confidence)))
+    return math.sqrt(0.8 * math.log(4.0 * rounds))
+
+
+class DriftingPosterior:
+    """Mean and variance of every arm's reward; the reward function drifts at `rate`, the noise has variance `ridge`.
+
+    >>> posterior = DriftingPosterior(np.eye(2), ridge=1.0, rate=0.75)
+    >>> posterior.add(0, 1.0)
+    >>> posterior.mean().tolist(), posterior.variance().tolist()
+    ([0.5, 0.0], [0.5, 1.0])
+    >>> posterior.mean(ahead=1).tolist(), posterior.variance(ahead=1).tolist()
+    ([0.25, 0.0], [0.875, 1.0])
+    """
+
+    def __init__(self, features: Floats, *, ridge: float, rate: float) -> None:
+        arms, rank = features.shape
+        self.ridge = ridge
+        self._keep = 1.0 - rate
+        self._features: Floats | None = np.ascontiguousarray(features) if 2 * rank < arms else None
+        self._kernel: Floats | None = None if self._features is not None else np.asfortranarray(features @ features.T)
+        self._prior_variance: Floats = np.einsum("ij,ij->i", features, features)
+        self._size = rank if self._features is not None else arms
+        self._fade = 1.0  # c
+        self._learned: Floats = np.zeros((self._size, self._size), order="F")  # E = D / c
+        self._explained: Floats = np.zeros(arms)  # diagonal of D, over c
+        self._shift: Floats = np.zeros(arms)  # m / sqrt(c)
+
+    def mean(self, ahead: int = 0) -> Floats:
+        """Expected reward of every arm `ahead` rounds from now, shape (N,)."""
+        return math.sqrt(self._fade * self._keep**ahead) * self._shift
+
+    def variance(self, ahead: int = 0) -> Floats:
+        """Variance of every arm's reward then, shape (N,); rounding may leave it slightly below 0."""
+        return self._prior_variance - (self._fade * self._keep**ahead) * self._explained
+
+    def forget(self, rounds: int) -> None:
+        """Let `rounds` rounds pass."""
+        self._fade *= self._keep**rounds
+        if self._fade < _FAINTEST:
+            self._shift *= math.sqrt(self._fade)
+            self._explained *= self._fade
+            self._learned *= self._fade
+            self._fade = 1.0
+
+    def add(self, arm: int, reward: float, age: int = 0) -> None:
+        """Take in a reward of `age` rounds ago.
+
+        Its function was f_s = rho f_t + an independent part of variance (1 - rho^2) k, with rho = (1-e)^(age/2): it
+        is an observation of rho f_t with that much more noise. Exact at age 0. For an older reward an
+        approximation, a little too sure of itself: that part is independent of f_t, not of the other rewards since s.
+        """
+        fade, rho = self._fade, self._keep ** (0.5 * age)
+        if self._kernel is not None:
+            column = self._kernel[:, arm] - fade * self._learned[:, arm]
+            inner = column
+        else:
+            features: Floats = self._features  # type: ignore[assignment]
+            inner = features[arm] - fade * (self._learned @ features[arm])
+            column = features @ inner
+        root = math.sqrt(fade)
+        noise = self.ridge + (1.0 - rho * rho) * float(self._prior_variance[arm])
+        gain = rho / (rho * rho * float(column[arm]) + noise)
+        self._shift += (gain * (reward - rho * root * float(self._shift[arm])) / root) * column
+        weight = rho * gain / fade
+        self._explained += weight * np.square(column)
+        self._learned = scipy.linalg.blas.dger(weight, inner, inner, a=self._learned, overwrite_a=1)
+
+    def export(self) -> dict[str, Any]:
+        """Everything but the prior."""
+        return {
+            "fade": self._fade,
+            "shift": self._shift.copy(),
+            "explained": self._explained.copy(),
+            "learned": np.array(self._learned, order="C"),
+        }
+
+    def load(self, state: states.Reader) -> None:
+        """Inverse of `export`."""
+        self._fade = state.number("fade")
+        self._shift = state.array("shift", np.float64, self._shift.shape)
+        self._explained = state.array("explained", np.float64, self._explained.shape)
+        self._learned = np.asfortranarray(state.array("learned", np.float64, (self._size, self._size)))
+        states.check(_FAINTEST <= self._fade <= 1.0, "fade")
+        self._check_loaded()
+
+    @np.errstate(all="ignore")
+    def _check_loaded(self) -> None:
+        """Refuse a belief that the next reward would break: P = K - D is a covariance, and explained the diagonal of D.
+
+        It is not compared with the rewards, which are not kept.
+        """
+        known = max(float(self._prior_variance.max(initial=0.0)), 1e-300)
+        own, prior = (1.0, np.eye(self._size)) if self._kernel is None else (known, self._kernel)
+        learned = self._fade * self._learned
+        slack = (1e-3 * self.ridge / known + 1e-9) * own
+        check_covariance(learned, largest=own, slack=slack, what="covariance that rewards explain")
+        check_covariance(prior - learned, largest=own, slack=slack, what="covariance of the posterior")
+        spread = self._features
+        diagonal = learned.diagonal() if spread is None else np.einsum("ij,ij->i", spread @ learned, spread)
+        off = np.abs(self._fade * self._explained - diagonal)
+        states.check(bool((off <= 1e-6 * known).all()), "variance that rewards explain")
+
+
+class TimeVaryingGPUCB(OptimisticPolicy):
+    """TV-GP-UCB (Bogunovic, Scarlett and Cevher 2016): GP-UCB for a reward function that drifts at a known rate.
+
+    The model is f_{t+1} = sqrt(1-e) f_t + sqrt(e) g_{t+1}; the index is mean + scale beta sd of f_t given the past.
+    Made for steady drift: after an abrupt change the old rewards fade over about 2 / e rounds, and its regret is
+    linear in T for any fixed e > 0, since what is not played becomes uncertain again.
+
+    Parameters
+    ----------
+    rate : e in [0, 1); memory is about 2 / e rounds, and 0 is GPUCB
+    ridge : lambda, the variance of the noise on the internal scale where the reward range is [-1, 1]; unlike in
+        `GPUCB` the real one: default noise^2, at least 1e-4
+    scale : multiplies beta
+    noise : R, standard deviation of the noise, in the user's units; default a tenth of half the reward range
+    confidence : delta, used by "finite"
+    beta : a number (default 1), "finite" or "practical"; see `drift_factor`
+    others : see `Policy`
+
+    Rewards told in the order of their rounds, however late, are taken in exactly; one that is overtaken by another
+    enters at its age, see `DriftingPosterior.add`. Cost a round: O(N^2), or O(N r) where the kernel's rank r is below
+    N / 2.
+
+    >>> policy = TimeVaryingGPUCB(ArmSet([[0.0], [0.5], [1.0]]), seed=0)
+    >>> policy.tell(policy.ask().id, 0.3)
+    """
+
+    def __init__(
+        self,
+        arms: ArmSet,
+        *,
+        rate: float = 3e-4,
+        ridge: float | None = None,
+        scale: float = 1.0,
+        noise: float | None = None,
+        confidence: float = 0.01,
+        beta: str | float = 1.0,
+        **common: Unpack[CommonSettings],
+    ) -> None:
+        super().__init__(arms, **common)
+        check_posterior(arms.features)
+        self.rate = check_positive("rate", rate, zero=True)
+        if self.rate >= 1:
+            raise InputError(f"rate must lie in [0, 1), got {rate!r}")
+        self.ridge = None if ridge is None else check_positive("ridge", ridge)
+        self.scale = check_positive("scale", scale, zero=True)
+        self.noise = None if noise is None else check_positive("noise", noise, zero=True)
+        self.confidence = check_positive("confidence", confidence)
+        if self.confidence >= 1:
+            raise InputError(f"confidence must lie below 1, got {confidence!r}")
+        if isinstance(beta, str) and beta not in BETA_RULES:
+            raise InputError(f"beta must be a number or one of {', '.join(BETA_RULES)}, got {beta!r}")
+        self.beta = beta if isinstance(beta, str) else check_positive("beta", beta, zero=True)
+        half = (self.reward_range[1] - self.reward_range[0]) / 2.0
+        deviation = 0.1 if self.noise is None else self.noise / half
+        self._variance = max(deviation**2, SMALLEST_RIDGE) if self.ridge is None else self.ridge
+
+    def _start(self, horizon: int | None) -> None:
+        self._prepare()
+        self._first = self._clock = self.rounds  # the filter stands at the newest round with a reward
+
+    def _prepare(self) -> None:
+        self._posterior = DriftingPosterior(self.arms.features, ridge=self._variance, rate=self.rate)
+
+    # --- time and data ------------------------------------------------------------------------------------------
+
+    def _stamp(self) -> tuple[int, int]:
+        return self.rounds, 0  # the law moves with every round, told or not
+
+    def _learn_one(self, row: Row, reward: float) -> None:
+        self._add(row.id, row.arm, reward)
+
+    def _add(self, ident: int, arm: int, reward: float) -> None:
+        if ident < self._first:
+            self.late += 1
+            return
+        if ident > self._clock:
+            self._posterior.forget(ident - self._clock)
+            self._clock = ident
+        self._posterior.add(arm, reward, self._clock - ident)
+
+    # --- beliefs ------------------------------------------------------------------------------------------------
+
+    def _factor(self) -> float:
+        return self.scale * drift_factor(
+            self.beta, arms=len(self.arms), rounds=self.rounds - self._first + 1, confidence=self.confidence
+        )
+
+    def _index(self) -> Floats:
+        ahead = self.rounds - self._clock
+        deviation = np.sqrt(np.maximum(self._posterior.variance(ahead), 0.0))
+        return np.asarray(self._posterior.mean(ahead) + self._factor() * deviation)
+
+    def _optimism(self, arm: int) -> Optimism:
+        ahead = self.rounds - self._clock
+        width = self._factor() * math.sqrt(max(float(self._posterior.variance(ahead)[arm]), 0.0))
+        return Optimism(value=float(self._posterior.mean(ahead)[arm]) + width, width=width)
+
+    def _estimate(self) -> Floats:
+        return self._posterior.mean(self.rounds - self._clock)
+
+    # --- state --------------------------------------------------------------------------------------------------
+
+    def _settings(self) -> dict[str, Any]:
+        names = ("rate", "ridge", "scale", "noise", "confidence", "beta")
+        return {name: getattr(self, name) for name in names}
+
+    def _export(self) -> dict[str, Any]:
+        return {"posterior": self._posterior.export(), "first": self._first, "clock": self._clock}
+
+    def _import(self, state: states.Reader) -> None:
+        self._prepare()
+        self._posterior.load(state.reader("posterior"))
+        self._first = state.integer("first", low=self._phase_start, high=self.rounds)
+        self._clock = state.integer("clock", low=self._first, high=self.rounds)
+        # a posterior mean is sqrt(k y' (K + lambda)^-1 y) at most, with as many rewards as rounds
+        posterior = self._posterior
+        reach = math.sqrt(float(posterior._prior_variance.max()) * (self.rounds - self._first) / posterior.ridge)
+        states.check(bool((np.abs(posterior.mean()) <= 2.0 * reach + 1.0).all()), "mean of the posterior")

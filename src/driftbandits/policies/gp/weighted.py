@@ -1,0 +1,391 @@
+"""WGPUCB and D-LinUCB: regression with weights that fade by a factor `discount` a round.
+
+symbol     name        meaning
+eta        discount    weight of a reward k rounds old is eta^k
+n, s       weights, sums of weight eta^k; n2 with weights eta^(2k)
+V          sum n f f' + lambda I
+V2         sum n2 f f' + lambda I
+g2         gain        1/2 log det(V2 / lambda), enters beta
+M          sum n f f' as it was at the anchor, a round of the recent past; U diag(H) U'
+H, U       levels, turn
+c          fade        eta^k, k rounds after the anchor
+
+All weights fade every round and lambda does not, so no update of rank one leads from V to the next V. But what was
+known at the anchor only fades: in its own eigenvectors it is diag(c H + lambda), and each arm rewarded since adds one
+term of rank one. Those m arms are a regression on top with the faded past as its prior, O(N r m) instead of O(N r^2);
+when they are many, the anchor moves to the present. Nothing but the weights is carried from round to round, so rounding
+does not grow. In few dimensions, and where the width takes both matrices, V and V2 are factored every round instead.
+Weights are kept relative to the present round (never eta^-t), so no horizon overflows.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import scipy.linalg.blas
+import scipy.linalg.lapack
+
+from driftbandits import state as states
+from driftbandits.arms import ArmSet
+from driftbandits.errors import InputError, KernelError
+from driftbandits.policies.core.checks import check_positive
+from driftbandits.policies.core.guard import guarded
+from driftbandits.policies.core.optimistic import Optimism
+from driftbandits.policies.gp import sizes
+from driftbandits.policies.gp.forgetting import Forgetting
+from driftbandits.policies.gp.gpucb import confidence_factor
+from driftbandits.state.plausible import ROUNDING, check_sums, told_at_most
+from driftbandits.types import Floats, Ints
+
+_solve_lower = scipy.linalg.blas.dtrsm
+_product = scipy.linalg.blas.dgemm
+_FAINTEST = 1e-200  # a weight that has faded below counts as this: its inverse is still finite
+_AHEAD = 32  # rounds; the anchor alone then costs no calls in most of them
+_FEW = 32  # dimensions: below, factoring V takes less time than the calls it saves
+
+
+@dataclass(frozen=True)
+class _Beliefs:
+    mean: Floats
+    sd: Floats
+    gain: float
+
+
+class _Past:
+    """What the anchor's data alone say in the `_AHEAD` rounds from `start` on: a few products for all these rounds."""
+
+    def __init__(self, levels: Floats, sums: Floats, turned: Floats, *, start: int, eta: float, ridge: float) -> None:
+        self.start = start
+        fades = eta ** np.arange(start, start + _AHEAD, dtype=np.float64)[:, None]
+        # 1 / (c H + lambda) of V, and of V2 with its own H and c^2; (rounds, r)
+        self.first: Floats = 1.0 / (fades * levels[0] + ridge)
+        self.second: Floats = 1.0 / (np.square(fades) * levels[1] + ridge)
+        self.means: Floats = (fades * sums * self.first) @ turned.T
+        self.variances: Floats = self.first @ np.square(turned).T
+        self.gains: list[float] = (-0.5 * np.log(ridge * self.second).sum(axis=1)).tolist()
+
+
+class _Anchor:
+    """The regression of one round, from which that of a later one follows with the arms rewarded in between.
+
+    Everything comes twice, for V and for V2: levels H, turn U, and a row U' f for every arm since.
+    """
+
+    def __init__(self, features: Floats, weights: Floats, *, clock: int, eta: float, ridge: float) -> None:
+        rank = features.shape[1]
+        self._clock, self._eta, self._ridge = clock, eta, ridge
+        self._room = rank // 2  # near the best between more arms a round and eigenvectors more often
+        self._places: dict[int, int] = {}
+        self._since: Ints = np.empty(0, dtype=np.int64)  # its keys
+        self._rows: Floats = np.empty((2, self._room, rank))
+        (first, turn), (second, self._second_turn) = (_eigenvectors(features, some) for some in weights[:2])
+        self._levels: Floats = np.stack([first, second])
+        self._features: Floats = features
+        self._turned: Floats = np.asfortranarray(features @ turn)
+        self._sums: Floats = weights[2] @ self._turned
+        self._past = self._look_ahead(0)
+
+    def _look_ahead(self, start: int) -> _Past:
+        return _Past(self._levels, self._sums, self._turned, start=start, eta=self._eta, ridge=self._ridge)
+
+    def holds(self, arm: int) -> bool:
+        """Whether `arm` is among those rewarded since; it is put there if there is room."""
+        if arm in self._places:
+            return True
+        place = len(self._places)
+        if place == self._room:
+            return False
+        self._rows[0, place] = self._turned[arm]
+        self._rows[1, place] = self._features[arm] @ self._second_turn
+        self._places[arm] = place
+        self._since = np.array(list(self._places))
+        return True
+
+    def beliefs(self, added: Floats, clock: int) -> _Beliefs:
+        """In round `clock`, with the weights and sums `added` since, (3, N), as faded by then.
+
+        As a Gaussian process: the past gives the mean m and the covariance lambda E, E = F (c M + lambda I)^-1 F', and
+        each arm since is an observation s / n of noise lambda / n.
+        """
+        age = clock - self._clock
+        if not 0 <= age - self._past.start < _AHEAD:
+            self._past = self._look_ahead(age)
+        past, at = self._past, age - self._past.start
+        mean, variance, gain = past.means[at], past.variances[at], past.gains[at]
+        if self._places:
+            weights, squared, sums = added.take(self._since, axis=1)
+            noise = 1.0 / np.maximum(weights, _FAINTEST)
+            scaled = self._rows[0, : len(noise)] * past.first[at]
+            known = _product(1.0, self._turned, scaled.T)  # E, its columns of the arms since
+            factor = _noisy_factor(known[self._since].T, noise)
+            surprise = sums * noise - mean[self._since]
+            explained = _from_right(factor, known)
+            mean = mean + explained @ _solve_lower(1.0, factor, surprise[:, None], lower=1)[:, 0]
+            variance = variance - np.einsum("ij,ij->i", explained, explained)
+            gain += self._gain_since(squared, past.second[at])
+        return _Beliefs(mean=mean, sd=_root(self._ridge * variance), gain=gain)
+
+    def _gain_since(self, squared: Floats, within: Floats) -> float:
+        """1/2 log det(I + n2 E2) of the arms since: what they add, as det(A + R' n R) = det A det(I + n R A^-1 R')."""
+        weights = np.maximum(squared, _FAINTEST)
+        rows = self._rows[1, : len(weights)]
+        factor = _noisy_factor(_product(1.0, rows.T, (rows * within).T, trans_a=1), 1.0 / weights)
+        return 0.5 * float(np.log(weights * np.square(factor.diagonal())).sum())
+
+
+class WeightedGPUCB(Forgetting):
+    """WGPUCB (Deng et al. 2022): GPUCB on exponentially discounted rewards.
+
+    Parameters
+    ----------
+    discount : eta in (0, 1]; by default from `variation` and the horizon, `sizes.kernel_discount`
+    variation : V_T, the total drift of the reward function; knowledge that the ADA family does without
+    width : "one_matrix" (sd from V) or "two_matrix" (sd from V^-1 V2 V^-1, tighter and dearer)
+    others : see `GPUCB`; beta uses the gain of the squared weights
+
+    A late reward enters with the weight of its age since it was asked. Cost a round: O(N r m) with m <= r / 2 arms
+    played lately, and O(N r^2 + r^3) whenever they become too many; O(N r^2) with "two_matrix".
+    """
+
+    _size_name: ClassVar[str] = "discount"
+
+    def __init__(
+        self,
+        arms: ArmSet,
+        *,
+        discount: float | None = None,
+        variation: float = 1.0,
+        width: Literal["one_matrix", "two_matrix"] = "one_matrix",
+        **settings: Any,
+    ) -> None:
+        size = None if discount is None else check_positive("discount", discount)
+        if size is not None and size > 1:
+            raise InputError(f"discount must lie in (0, 1], got {discount!r}")
+        if width not in ("one_matrix", "two_matrix"):
+            raise InputError(f"width must be 'one_matrix' or 'two_matrix', got {width!r}")
+        super().__init__(arms, size=size, variation=variation, **settings)
+        self.width = width
+
+    @property
+    def discount(self) -> float | None:
+        """Factor by which weights fade a round; None before the first round if it is to be computed."""
+        return self._eta if self._phase_length else self._size
+
+    def _resolve(self, horizon: int | None) -> float:
+        if self._size is not None:
+            return self._size
+        if horizon is None:
+            raise InputError("discount=None needs a horizon")
+        if self._linear:
+            return sizes.linear_discount(horizon=horizon, variation=self.variation, dimension=self.arms.dimension)
+        return sizes.kernel_discount(horizon=horizon, variation=self.variation, gain=self._gain_at(horizon))
+
+    def _start(self, horizon: int | None) -> None:
+        self._prepare()
+        self._eta = self._resolve(horizon)
+        self._set_weights(np.zeros((3, len(self.arms))))
+        self._first = self._clock = self.rounds
+
+    def _prepare(self) -> None:
+        features = self._basis()
+        if features.shape[1] > len(features):  # points in many dimensions: the same inner products in N of them
+            features = np.ascontiguousarray(np.linalg.qr(features.T).R.T)
+        rank = features.shape[1]
+        self._features = features
+        self._anchored = self.width == "one_matrix" and rank > _FEW
+        # in few dimensions both weighted Gram matrices are one small product with all f f', flattened
+        self._outers: Floats | None = (
+            np.einsum("ij,ik->ijk", features, features).reshape(-1, rank**2) if rank <= _FEW else None
+        )
+        self._log_ridge = math.log(self.ridge)
+
+    def _set_weights(self, weights: Floats) -> None:
+        """Begin with these n, n2, s and no anchor."""
+        self._all = np.stack([weights, np.zeros_like(weights)])
+        self._weights, self._added = self._all  # all there is, and what came since the anchor
+        self._fades = np.array([[self._eta], [self._eta**2], [self._eta]])  # of one round
+        self._drop_anchor()
+
+    def _drop_anchor(self) -> None:
+        self._anchor: _Anchor | None = None
+        self._beliefs: _Beliefs | None = None
+
+    # --- time and data ------------------------------------------------------------------------------------------
+
+    def _due(self) -> bool:
+        return self._clock < self.rounds
+
+    def _turn(self) -> None:
+        passed = self.rounds - self._clock
+        self._all *= self._fades if passed == 1 else self._fades**passed
+        self._clock = self.rounds
+        self._beliefs = None
+
+    def _add(self, ident: int, arm: int, reward: float) -> None:
+        if ident < self._first:
+            self.late += 1
+            return
+        # the clock stands at `ident` while a round's own reward is awaited, further on for a late one; a batch asked
+        # ahead of the clock is weighted from where the clock stands
+        weight = self._eta ** (self._clock - ident)
+        news = (weight, weight * weight, weight * reward)
+        self._all[:, :, arm] += news
+        if self._anchor is not None and not self._anchor.holds(arm):
+            self._anchor = None
+        self._beliefs = None
+
+    # --- beliefs ------------------------------------------------------------------------------------------------
+
+    def _believe(self) -> _Beliefs:
+        if self._beliefs is None:
+            self._beliefs = self._from_anchor() if self._anchored else self._factored()
+        return self._beliefs
+
+    def _from_anchor(self) -> _Beliefs:
+        if self._anchor is None:
+            anchor = _Anchor(self._features, self._weights, clock=self._clock, eta=self._eta, ridge=self.ridge)
+            self._added[:] = 0.0  # before there is an anchor: without one nobody reads it
+            self._anchor = anchor
+        return self._anchor.beliefs(self._added, self._clock)
+
+    def _factored(self) -> _Beliefs:
+        """With V = L L' and V2 = L2 L2': F V^-1 F' is the square of F L^-T, F V^-1 V2 V^-1 F' that of F V^-1 L2."""
+        features = self._features
+        first, second = self._grams(features)
+        factor, doubled = _cholesky(first), _cholesky(second)
+        right = features.T @ self._weights[2]
+        if self.width == "two_matrix":
+            solved = _solve(factor, np.column_stack([doubled, right]))
+            spread, mean = features @ solved[:, :-1], features @ solved[:, -1]
+        else:
+            spread = _from_right(factor, np.array(features, order="F"))
+            mean = spread @ _solve_lower(1.0, factor, right[:, None], lower=1)[:, 0]
+        return _Beliefs(
+            mean=mean,
+            sd=_root(self.ridge * np.einsum("ij,ij->i", spread, spread)),
+            gain=float(np.log(doubled.diagonal()).sum()) - 0.5 * len(first) * self._log_ridge,
+        )
+
+    def _grams(self, features: Floats) -> tuple[Floats, Floats]:
+        """V and V2; symmetric, so their transposes are they too, in the order LAPACK wants."""
+        rank = features.shape[1]
+        if self._outers is not None:
+            flat = self._weights[:2] @ self._outers
+        else:
+            flat = np.stack([((features.T * weights) @ features).ravel() for weights in self._weights[:2]])
+        flat[:, :: rank + 1] += self.ridge
+        first, second = flat.reshape(2, rank, rank)
+        return first.T, second.T
+
+    def _factor_of(self, beliefs: _Beliefs) -> float:
+        return self.scale * confidence_factor(
+            self.beta,
+            gain=beliefs.gain,
+            ridge=self.ridge,
+            noise=self._noise,
+            bound=self._bound,
+            confidence=self.confidence,
+        )
+
+    def _index(self) -> Floats:
+        beliefs = self._believe()
+        return np.asarray(beliefs.mean + self._factor_of(beliefs) * beliefs.sd)
+
+    def _optimism(self, arm: int) -> Optimism:
+        beliefs = self._believe()
+        width = self._factor_of(beliefs) * float(beliefs.sd[arm])
+        return Optimism(value=float(beliefs.mean[arm]) + width, width=width)
+
+    def _estimate(self) -> Floats:
+        return self._believe().mean
+
+    @property
+    @guarded
+    def information_gain(self) -> float:
+        """Information gain of the squared weights (half convention)."""
+        self._begin_once()
+        return self._believe().gain
+
+    # --- state --------------------------------------------------------------------------------------------------
+
+    def _settings(self) -> dict[str, Any]:
+        return {**super()._settings(), "width": self.width}
+
+    def _export(self) -> dict[str, Any]:
+        # the anchor is no part of the state: dropped here, so that who goes on and who is restored do the same sums
+        self._drop_anchor()
+        return {"weights": self._weights.copy(), "eta": self._eta, "first": self._first, "clock": self._clock}
+
+    def _import(self, state: states.Reader) -> None:
+        self._prepare()
+        self._eta = state.number("eta")
+        given = self._size
+        states.check(0.0 < self._eta <= 1.0 and (given is None or self._eta == given), "discount")
+        self._set_weights(state.array("weights", np.float64, (3, len(self.arms))))
+        self._first = state.integer("first", low=self._phase_start, high=self.rounds)
+        self._clock = state.integer("clock", low=max(self._first, self.rounds - 1), high=self.rounds)
+        weights, squared, sums = self._weights
+        check_sums(weights, squared, "squared weights")
+        check_sums(weights, sums, "sums of rewards")
+        most = (1.0 + ROUNDING) * told_at_most(self.rounds, self._pending.rows(), since=self._first)
+        states.check(bool((squared >= 0.0).all()) and float(weights.sum()) <= most, "weights")
+
+
+class DiscountedLinUCB(WeightedGPUCB):
+    """D-LinUCB (Russac, Vernade and Cappe 2019): LinUCB on discounted rewards, with both its matrices.
+
+    `discount` is by default `sizes.linear_discount` of `variation`, the drift of the parameter: knowledge that the ADA
+    family does without. Other settings as `WeightedGPUCB`; `bound` is the norm of the parameter.
+    """
+
+    _linear: ClassVar[bool] = True
+
+    def __init__(
+        self, arms: ArmSet, *, width: Literal["one_matrix", "two_matrix"] = "two_matrix", **settings: Any
+    ) -> None:
+        super().__init__(arms, width=width, **settings)
+
+
+def _eigenvectors(features: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """Eigenvalues (r,) and eigenvectors (r, r) of sum n f f'."""
+    if not weights.any():
+        return np.zeros(features.shape[1]), np.eye(features.shape[1])
+    rooted = features * np.sqrt(weights)[:, None]
+    values, vectors, info = scipy.linalg.lapack.dsyevd(
+        scipy.linalg.blas.dsyrk(1.0, rooted.T, lower=1), lower=1, overwrite_a=1
+    )
+    if info != 0:
+        raise KernelError(f"the weighted regression has no eigenvectors (LAPACK info {info}); raise the ridge")
+    return np.maximum(values, 0.0), np.asarray(vectors)
+
+
+def _root(variance: Floats) -> Floats:
+    return np.sqrt(np.maximum(variance, 0.0))
+
+
+def _noisy_factor(covariance: Floats, noise: Floats) -> Floats:
+    """Cholesky factor of E + diag(noise), in the place of E, which is in Fortran order."""
+    covariance.T.reshape(-1)[:: len(noise) + 1] += noise
+    return _cholesky(covariance)
+
+
+def _from_right(factor: Floats, right: Floats) -> Floats:
+    """B L^-T in the place of B, which is in Fortran order: a third faster in BLAS than L^-1 B'."""
+    return np.asarray(_solve_lower(1.0, factor, right, side=1, lower=1, trans_a=1, overwrite_b=1))
+
+
+def _solve(factor: Floats, right: Floats) -> Floats:
+    solution, info = scipy.linalg.lapack.dpotrs(factor, right, lower=1)
+    if info != 0:
+        raise KernelError(f"LAPACK potrs refused its argument {-info}")
+    return np.asarray(solution)
+
+
+def _cholesky(matrix: Floats) -> Floats:
+    factor, info = scipy.linalg.lapack.dpotrf(matrix, lower=1, overwrite_a=1)
+    if info != 0:
+        raise KernelError(f"the weighted regression could not be factored (LAPACK info {info}); raise the ridge")
+    return np.asarray(factor)

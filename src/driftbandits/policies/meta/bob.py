@@ -1,0 +1,394 @@
+"""Bandit over bandit (Cheung, Simchi-Levi and Zhu 2019): Exp3 over blocks chooses the setting of a forgetting policy.
+
+symbol    name             meaning
+H_B       block            rounds of a block; the base starts anew at each
+J         candidates       values of the base's setting: floor(H_B^(j / D)), j = 0..D = ceil(ln H_B)
+n_B                        number of blocks, ceil(T / H_B)
+p         probabilities    of the candidates, for the present block
+x                          1/2 + (sum of the block's rewards) / (2 H_B), in [0, 1]
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Unpack
+
+import numpy as np
+import numpy.typing as npt
+
+from driftbandits import state as states
+from driftbandits.arms import ArmSet
+from driftbandits.design import information_gain
+from driftbandits.errors import InputError, StateError
+from driftbandits.policies.adversarial.exp3 import LinearExp3
+from driftbandits.policies.core.base import CommonSettings, Policy
+from driftbandits.policies.core.checks import check_count
+from driftbandits.policies.core.guard import guarded
+from driftbandits.policies.core.pending import Feedback, Row
+from driftbandits.policies.gp.forgetting import SlidingWindowLinUCB
+from driftbandits.policies.meta import nested
+from driftbandits.seeding import generator_from_state, generator_state, stream
+from driftbandits.showing import shown
+from driftbandits.state.plausible import FARTHEST, ROUNDING, told_at_most
+from driftbandits.types import Bools, Floats, Ints, read_only
+
+SETTINGS = ("window", "period", "discount", "restart")  # what a base may forget by
+_MOST_CANDIDATES = 10_000  # a policy is built for each
+
+
+class Exp3:
+    """Exponential weights over `size` options, of which one is tried in each of `rounds` rounds; rewards in [0, 1].
+
+    exp3     gamma = min(1, sqrt(M ln M / ((e - 1) n))); log w_j += gamma x / (M p_j) for the option tried
+    exp3p    gamma = min(3/5, 2 sqrt(0.6 M ln M / n)), alpha = 2 sqrt(ln(M n / delta));
+             log w_j += gamma / (3 M) (x_j + alpha / sqrt(M n)) / p_j for all, x_j = x for the option tried and 0 else
+
+    p = (1 - gamma) w / sum(w) + gamma / M. Only log w is kept, with largest value 0 (so that the published start of
+    exp3p, the same weight for all, is a start at 1).
+
+    Exp3 is from Auer et al. (2002) as Cheung et al. use it; Exp3.P holds with high probability and explores more.
+
+    >>> learner = Exp3(2, rounds=10)
+    >>> learner.update(0, 1.0)
+    >>> bool(learner.probabilities[0] > 0.5)
+    True
+    """
+
+    def __init__(self, size: int, *, rounds: int, learner: str = "exp3", confidence: float = 0.01) -> None:
+        self.cautious = learner == "exp3p"
+        spread = size * math.log(size) / rounds
+        self.exploration = (
+            min(0.6, 2.0 * math.sqrt(0.6 * spread)) if self.cautious else min(1.0, math.sqrt(spread / (math.e - 1.0)))
+        )
+        self.bonus = 2.0 * math.sqrt(math.log(size * rounds / confidence)) / math.sqrt(size * rounds)
+        self.log_weights: Floats = np.zeros(size)
+
+    @property
+    def probabilities(self) -> Floats:
+        """Law over the options, shape (M,)."""
+        weights = np.exp(self.log_weights)
+        return np.asarray((1.0 - self.exploration) * weights / weights.sum() + self.exploration / len(weights))
+
+    def update(self, tried: int, reward: float) -> None:
+        """Learn the reward in [0, 1] of the option tried."""
+        law = self.probabilities
+        step = self.exploration / len(law)
+        if self.cautious:
+            step /= 3.0
+            self.log_weights += step * self.bonus / law
+        self.log_weights[tried] += step * reward / law[tried]
+        self.log_weights -= self.log_weights.max()
+
+
+def block_length(*, horizon: int, dimension: float) -> int:
+    """H_B = floor(d sqrt(T)), in [1, T].
+
+    >>> block_length(horizon=10_000, dimension=10)
+    1000
+    """
+    return min(max(math.floor(dimension * math.sqrt(horizon)), 1), horizon)
+
+
+def size_candidates(block: int) -> tuple[int, ...]:
+    """J = {floor(H_B^(j / D)) : j = 0..D}, D = ceil(ln H_B), in exact arithmetic.
+
+    >>> size_candidates(1000)
+    (1, 2, 7, 19, 51, 138, 372, 1000)
+    """
+    steps = math.ceil(math.log(block))
+    return tuple(sorted({_floor_power(block, j, steps) for j in range(steps + 1)} | {block}))
+
+
+def _floor_power(base: int, numerator: int, denominator: int) -> int:
+    """floor(base^(numerator / denominator)), free of rounding."""
+    if denominator == 0:
+        return 1
+    power = base**numerator
+    guess: int = math.floor(base ** (numerator / denominator))
+    while (guess + 1) ** denominator <= power:
+        guess += 1
+    while guess**denominator > power:
+        guess -= 1
+    return guess
+
+
+class BanditOverBandit(Policy):
+    """Plays a forgetting policy in blocks, anew each time, with a window (or period, or discount) chosen by Exp3.
+
+    It needs no V_T; that is what it is for. At T = 10,000 and d = 10 there are 10 blocks for 8 candidates: Exp3 learns
+    next to nothing, and this is a policy with a random window of at most 1,000 rounds.
+
+    Parameters
+    ----------
+    base : a policy class with `window`, `period`, `discount` or `restart`, or the name of one
+    candidates : values of that setting; default the sizes floor(H_B^(j / D)), for a discount 1 - 1 / size
+    learner : "exp3" or "exp3p"
+    block : H_B; default floor(d sqrt(T)), for LinearExp3 floor(sqrt(T d log N)). On a kernel d is
+        max(1, round(2 gain(T) / log(1 + T / lambda))) (our choice: no source gives one)
+    base_settings : further settings of the base, in the user's units
+    confidence : delta of exp3p
+    others : see `Policy`. With horizon=None it starts anew at doubling horizons.
+
+    A block's reward is the sum of what has been told when the next block begins, as if the missing were mid-range;
+    what comes later is counted in `late`, and so is what comes too late for the base. The last block may be short;
+    nothing is learned from it. Cost a round: that of the base.
+
+    >>> policy = BanditOverBandit(ArmSet([[0.0], [0.5], [1.0]]), horizon=100, seed=0)
+    >>> policy.tell(policy.ask().id, 0.3)
+    >>> policy.block, policy.candidates
+    (10, (1, 2, 4, 10))
+    """
+
+    needs_horizon = True
+
+    def __init__(
+        self,
+        arms: ArmSet,
+        *,
+        base: type[Policy] | str = SlidingWindowLinUCB,
+        candidates: Sequence[float] | None = None,
+        learner: Literal["exp3", "exp3p"] = "exp3",
+        block: int | None = None,
+        base_settings: Mapping[str, Any] | None = None,
+        confidence: float = 0.01,
+        **common: Unpack[CommonSettings],
+    ) -> None:
+        super().__init__(arms, **common)
+        self.base = nested.find_base(base, Policy)  # type: ignore[type-abstract]
+        self.setting = _varied(self.base)
+        self.base_settings = nested.read_settings(base_settings)
+        if self.setting in self.base_settings:
+            raise InputError(f"{self.setting!r} is what the blocks choose; give its values as candidates=...")
+        if learner not in ("exp3", "exp3p"):
+            raise InputError(f"learner must be 'exp3' or 'exp3p', got {learner!r}")
+        self.learner: Literal["exp3", "exp3p"] = learner
+        self.confidence = _below_one(confidence)
+        self._given_block = None if block is None else check_count("block", block)
+        self._given_candidates = None if candidates is None else _read_candidates(candidates)
+        for candidate in self._given_candidates or (0.5 if self.setting == "discount" else 1,):
+            self._build(candidate, 1)  # refuses unusable settings now
+        self.counts_masked = self.base.counts_masked
+        self._coins = stream(self.seed, "candidates")
+        self._law_base = 0
+
+    @property
+    @guarded
+    def block(self) -> int:
+        """Rounds of a block."""
+        self._begin_once()
+        return self._block
+
+    @property
+    @guarded
+    def candidates(self) -> tuple[float, ...]:
+        """Values of the base's setting, ascending unless given."""
+        self._begin_once()
+        return self._candidates
+
+    @property
+    @guarded
+    def probabilities(self) -> Floats:
+        """Chances of the candidates in the present block, shape (M,)."""
+        self._begin_once()
+        return read_only(self._exp3.probabilities)  # type: ignore[no-any-return]
+
+    @property
+    @guarded
+    def candidate(self) -> float:
+        """Value of the base's setting in the present block."""
+        self._begin_once()
+        return self._candidates[self._chosen]
+
+    # --- blocks -------------------------------------------------------------------------------------------------
+
+    def _start(self, horizon: int | None) -> None:
+        if horizon is None:
+            raise StateError("BanditOverBandit needs a horizon")
+        if self._phase_start:  # a longer horizon: numbers of laws go on
+            self._law_base += self._inner._stamp()[0] + 1
+        block = self._default_block(horizon) if self._given_block is None else min(self._given_block, horizon)
+        self._prepare(horizon, block)
+        self._new_block()
+
+    def _prepare(self, horizon: int, block: int) -> None:
+        self._block = block
+        self._candidates = self._given_candidates or _default_candidates(self.setting, block)
+        self._exp3 = Exp3(
+            len(self._candidates),
+            rounds=math.ceil(horizon / block),
+            learner=self.learner,
+            confidence=self.confidence,
+        )
+
+    def _default_block(self, horizon: int) -> int:
+        probe = self._build(0.5 if self.setting == "discount" else 1, 1)
+        on_points = getattr(probe, "_linear", None) or getattr(probe, "kernel", None) is False
+        dimension: float = self.arms.dimension
+        if not on_points:
+            ridge = float(getattr(probe, "ridge", 1.0))
+            gain = information_gain(self.arms, horizon=horizon, sigma=ridge)  # twice the gain of the half convention
+            dimension = max(1, round(gain / math.log1p(horizon / ridge)))
+        if isinstance(probe, LinearExp3):
+            dimension = math.sqrt(dimension * math.log(max(len(self.arms), 2)))
+        return block_length(horizon=horizon, dimension=dimension)
+
+    def _build(self, candidate: float, horizon: int) -> Policy:
+        return nested.build(self, self.base, {**self.base_settings, self.setting: candidate}, horizon=horizon)
+
+    def _new_block(self) -> None:
+        self._chosen = self._choose()
+        self._block_start = self.rounds
+        self._length = min(self._block, self._phase_left())
+        self._position = 0
+        self._total = 0.0
+        self._inner = self._build(self._candidates[self._chosen], self._reach())
+        self._inner._begin_once()
+
+    def _reach(self) -> int:
+        """Rounds the base may come to play: beyond the block where masked rounds do not count."""
+        return max(self._phase_start + self._phase_length - self._block_start, 1)
+
+    def _choose(self) -> int:
+        """One uniform a block, from a stream of its own."""
+        cumulative = np.cumsum(self._exp3.probabilities)
+        place = np.searchsorted(cumulative, self._coins.random() * cumulative[-1], side="right")
+        return int(min(place, len(cumulative) - 1))
+
+    # --- the hooks of Policy: the base plays --------------------------------------------------------------------
+
+    def _law(self) -> Floats:
+        return self._inner._law()
+
+    def _law_within(self, mask: Bools) -> tuple[Floats, bool]:
+        return self._inner._law_within(mask)
+
+    def _pick(self, law: Floats, count: int) -> Ints:
+        return self._inner._pick(law, count)
+
+    def _stamp(self) -> tuple[int, int]:
+        number, tag = self._inner._stamp()
+        return self._law_base + number, tag
+
+    def _steady(self) -> int:
+        return max(min(self._inner._steady(), self._length - self._position), 1)
+
+    def _drawn(self, arms: Sequence[int], counted: bool) -> None:
+        nested.follow(self._inner, arms, counted)
+        if counted:
+            self._position += len(arms)
+
+    def _due(self) -> bool:
+        return self._block_over() or self._inner._due()
+
+    def _block_over(self) -> bool:
+        return self._position >= self._length and self._phase_left() > 0
+
+    def _turn(self) -> None:
+        if self._block_over():
+            share = 0.5 + self._total / (2.0 * self._block)
+            self._exp3.update(self._chosen, min(max(share, 0.0), 1.0))
+            self._law_base += self._inner._stamp()[0] + 1
+            self._new_block()
+        else:
+            nested.turn(self._inner)
+
+    def _learn(self, feedback: Feedback) -> None:
+        for row, reward in feedback.rows():
+            self._learn_one(row, reward)
+
+    def _learn_one(self, row: Row, reward: float) -> None:
+        if row.tag == -1:  # a mask had removed mass, for a base that does not count such rounds
+            return
+        if row.id < self._block_start:
+            self.late += 1
+            return
+        self._total += reward
+        own = Row(row.id - self._block_start, row.arm, row.law - self._law_base, row.tag, row.probability)
+        self.late += nested.teach(self._inner, own, reward)
+
+    def _lose(self, rows: npt.NDArray[np.void]) -> None:
+        own = rows[rows["id"] >= self._block_start].copy()
+        own["id"] -= self._block_start
+        own["law"] -= self._law_base
+        self._inner._lose(own)
+
+    def _estimate(self) -> Floats:
+        return self._inner._estimate()
+
+    # --- state --------------------------------------------------------------------------------------------------
+
+    def _settings(self) -> dict[str, Any]:
+        return {
+            "base": self.base.__name__,
+            "candidates": None if self._given_candidates is None else list(self._given_candidates),
+            "learner": self.learner,
+            "block": self._given_block,
+            "base_settings": dict(self.base_settings),
+            "confidence": self.confidence,
+        }
+
+    def _export(self) -> dict[str, Any]:
+        return {
+            "block": self._block,
+            "log_weights": self._exp3.log_weights.copy(),
+            "coins": generator_state(self._coins),
+            "chosen": self._chosen,
+            "block_start": self._block_start,
+            "length": self._length,
+            "position": self._position,
+            "total": self._total,
+            "law_base": self._law_base,
+            "base": nested.export(self._inner),
+        }
+
+    def _import(self, state: states.Reader) -> None:
+        self._prepare(self._phase_length, state.integer("block", low=1, high=self._phase_length))
+        count = len(self._candidates)
+        self._exp3.log_weights = state.array("log_weights", np.float64, (count,))
+        states.check(abs(float(self._exp3.log_weights.max())) <= ROUNDING, "weights of the candidates")
+        self._coins = generator_from_state(state.raw("coins"))
+        self._chosen = state.integer("chosen", high=count - 1)
+        self._block_start = state.integer("block_start", low=self._phase_start, high=self.rounds)
+        length = min(self._block, self._reach())
+        self._length = state.integer("length", low=length, high=length)
+        played = self.rounds - self._block_start
+        self._position = state.integer("position", high=min(self._length, played))
+        self._total = state.number("total")
+        most = told_at_most(self.rounds, self._pending.rows(), since=self._block_start)
+        states.check(abs(self._total) <= (1.0 + ROUNDING) * most, "rewards of the block")
+        self._law_base = state.integer("law_base", high=FARTHEST)
+        self._inner = self._build(self._candidates[self._chosen], self._reach())
+        nested.load(self._inner, state.reader("base"))
+        states.check(self._inner.rounds == played, "rounds of the base")
+        open_ids = self._pending.rows()["id"]
+        nested.check_untold(self._inner, open_ids[open_ids >= self._block_start] - self._block_start)
+
+
+def _varied(base: type[Policy]) -> str:
+    setting = getattr(base, "_size_name", None)
+    if setting not in SETTINGS:
+        raise InputError(f"base must forget by one of {', '.join(SETTINGS)}, and {base.__name__} has none of them")
+    return str(setting)
+
+
+def _default_candidates(setting: str, block: int) -> tuple[float, ...]:
+    sizes = size_candidates(block)
+    if setting == "discount":  # memory 1 / (1 - discount); a memory of one round would be no discount at all
+        return tuple(1.0 - 1.0 / size for size in sizes if size > 1) or (0.5,)
+    return sizes
+
+
+def _read_candidates(candidates: Any) -> tuple[float, ...]:
+    given = tuple(candidates) if isinstance(candidates, (list, tuple, np.ndarray)) else ()
+    if not given or len(set(given)) != len(given):
+        raise InputError(f"candidates must be a list of different values, at least one, got {shown(candidates)}")
+    if len(given) > _MOST_CANDIDATES:
+        raise InputError(f"candidates must be at most {_MOST_CANDIDATES:,} values, got {len(given):,}; ten are usual")
+    return tuple(value.item() if isinstance(value, np.generic) else value for value in given)
+
+
+def _below_one(confidence: float) -> float:
+    if isinstance(confidence, bool) or not isinstance(confidence, (int, float)) or not 0 < confidence < 1:
+        raise InputError(f"confidence must lie in (0, 1), got {confidence!r}")
+    return float(confidence)

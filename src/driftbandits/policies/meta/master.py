@@ -1,0 +1,542 @@
+"""MASTER (Wei and Luo 2021): any optimistic policy, replayed at many scales, restarted when two tests contradict it.
+
+symbol       name             meaning
+E            length           rounds of the shortest instance; order m has E 2^m (1 in theory)
+n            order            order of the present block, which has E 2^n rounds
+f_t          value            optimistic value of the arm played, before its reward, clipped to [-1, 1]
+w_t          width            its width beta sigma
+U_t          lowest           least f since the block began
+rho(t)                        g1 / sqrt(t), what the base loses a round in t rounds without change, on the scale [0, 1]
+rho_hat(t)                    6 (log2 T + 1) log(T / delta) rho(t)
+
+Everything is kept on the internal scale [-1, 1] of rewards; the theory's thresholds, which are for [0, 1], are doubled.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Unpack
+
+import numpy as np
+import numpy.typing as npt
+
+from driftbandits import state as states
+from driftbandits.arms import ArmSet
+from driftbandits.errors import InputError, StateError
+from driftbandits.policies.core.base import CommonSettings, Policy
+from driftbandits.policies.core.checks import check_count, check_positive
+from driftbandits.policies.core.guard import guarded
+from driftbandits.policies.core.optimistic import OptimisticPolicy
+from driftbandits.policies.core.pending import Feedback, Row
+from driftbandits.policies.gp.gpucb import GPUCB, confidence_factor
+from driftbandits.policies.meta import nested
+from driftbandits.schedule import Replay, build_schedule, read_replay, replay_probability
+from driftbandits.seeding import generator_from_state, generator_state, stream
+from driftbandits.state.plausible import FARTHEST, ROUNDING, told_at_most
+from driftbandits.types import Bools, Change, Floats, Ints
+
+_ENORMOUS = 1e150  # beyond all beliefs; squares are still finite
+PRACTICAL_BASE: dict[str, Any] = {"beta": 1.0, "ridge": 0.05}  # optimism about unseen arms reaches the largest reward
+
+
+@dataclass
+class _Instance:
+    """One run of the base, and the rounds it played whose reward has not come."""
+
+    serial: int
+    order: int
+    policy: OptimisticPolicy
+    waiting: dict[int, tuple[int, float, float]] = field(default_factory=dict)  # id -> own round, value, width
+
+
+@dataclass
+class _Interval:
+    """The interval of a scheduled instance that has not ended, whoever plays in it, and the rewards told of it."""
+
+    replay: Replay
+    first_round: int
+    total: float = 0.0
+    told: int = 0
+
+
+@dataclass(frozen=True)
+class _Alarm:
+    test: int
+    interval: tuple[int, int]
+    statistic: float
+    threshold: float
+
+
+class Master(Policy):
+    """MASTER: plays the shortest scheduled instance of a base policy, and starts anew when one of two tests fires.
+
+    A block of order n schedules instances of orders m = n, ..., 0 (order n always, a shorter one at each of its places
+    with probability `replay_scale` rho(2^n) / rho(2^m)); in every round the shortest one there plays and learns, the
+    others pause. A block that ends in peace is followed by a fresh one twice as long; an alarm starts at order 0.
+
+    Test 1, when an instance's interval I ends: its mean reward is above every optimistic value of the block.
+    Test 2, every round: the base earns less than it believed.
+
+               practical (calibrated tests)                        theory
+    Test 1     mean_I y > U + c1 R sqrt(2 log(T/delta) / |I|)       mean_I y >= U + 9 c1 rho_hat(|I|)
+    Test 2     sum (f - y - 2 c2 w) > R sqrt(2 t log(T/delta))      mean (f - y) >= 3 c2 rho_hat(t)
+
+    The theory's tests cannot fire at usual horizons. Even with the smallest admissible rho = 1 / sqrt(t) and delta
+    0.01, a mean of rewards in [0, 1] would have to exceed another by 9 rho_hat(T) = 107 at T = 10^4, 21 at 10^6 and 3.4
+    at 10^8 (Test 2: 36, 6.9 and 1.1). And about 96 % of the rounds of a long block go to replays, so that with many
+    arms the policy hardly leaves exploration (Gerogiannis et al., arXiv 2410.13772, prove as much). The practical mode
+    is ours: instances of at least E rounds, fewer replays, and tests from the widths that the base knows. They are
+    valid while nothing changes if the base's widths are. At the least the base must be optimistic about arms it has not
+    seen: scale * beta * sqrt(k(x, x)) at least the largest reward on the scale [-1, 1]; a smaller beta makes Test 1
+    fire without end. The default beta = 1 does no more than that: where the reward's RKHS norm is larger, Test 1 may
+    fire falsely (three runs of 10,000 rounds without change at d = 2: one false alarm; at d = 3 and d = 10: none), and
+    safer choices cost about twice the regret or more: of six switches at d = 2 and 3 the default found five, beta = 3
+    three and the "ridge" rule none. A base that cannot represent the reward is not optimistic either: LinUCB on the
+    paper's kernel environment restarts 10 to 22 times. The defaults were chosen on the paper's switching environments.
+
+    Parameters
+    ----------
+    base : an optimistic policy class, or the name of one
+    base_settings : its settings, in the user's units; in practical mode bases of the GPUCB and LinUCB family default to
+        beta=1.0 and ridge=0.05 where these are not given
+    mode : "practical" or "theory"; decides the defaults of the next three
+    length : E; default max(32, ceil(2.5 N)) in practice, 1 in theory
+    replay_scale : in [0, 1]; default 0.3 in practice, 1 in theory
+    tests : "calibrated" or "theory"
+    c_rho : multiplies rho in the theory's tests
+    c1, c2 : strength of the tests, see above; larger is more patient
+    noise : R, in the user's units, default a tenth of half the reward range
+    confidence : delta
+    others : see `Policy`. With horizon=None it starts anew at doubling horizons, since the tests need T.
+
+    A restart is a record in `changes` that names no arms: `block` and `compared_with` are the order n of the block,
+    `interval` the rounds tested. Tests use the rewards told when the next round is asked; a reward whose instance has
+    ended is counted in `late`. Cost a round: that of the base; memory: one base for each of the at most log2 T orders.
+
+    >>> policy = Master(ArmSet([[0.0], [0.5], [1.0]]), horizon=100, seed=0)
+    >>> policy.tell(policy.ask().id, 0.3)
+    >>> policy.length
+    32
+    """
+
+    needs_horizon = True
+
+    def __init__(
+        self,
+        arms: ArmSet,
+        *,
+        base: type[OptimisticPolicy] | str = GPUCB,
+        base_settings: Mapping[str, Any] | None = None,
+        mode: Literal["practical", "theory"] = "practical",
+        length: int | None = None,
+        replay_scale: float | None = None,
+        tests: Literal["calibrated", "theory"] | None = None,
+        c_rho: float = 1.0,
+        c1: float = 1.0,
+        c2: float = 1.0,
+        noise: float | None = None,
+        confidence: float = 0.01,
+        **common: Unpack[CommonSettings],
+    ) -> None:
+        super().__init__(arms, **common)
+        if mode not in ("practical", "theory"):
+            raise InputError(f"mode must be 'practical' or 'theory', got {mode!r}")
+        if tests not in (None, "calibrated", "theory"):
+            raise InputError(f"tests must be 'calibrated' or 'theory', got {tests!r}")
+        practical = mode == "practical"
+        self.mode: Literal["practical", "theory"] = mode
+        self.base = nested.find_base(base, OptimisticPolicy)  # type: ignore[type-abstract]
+        defaults = PRACTICAL_BASE if practical and issubclass(self.base, GPUCB) else {}
+        self.base_settings = {**defaults, **nested.read_settings(base_settings)}
+        default_length = max(32, math.ceil(2.5 * len(arms))) if practical else 1
+        self.length = default_length if length is None else check_count("length", length)
+        default_scale = 0.3 if practical else 1.0
+        self.replay_scale = (
+            default_scale if replay_scale is None else check_positive("replay_scale", replay_scale, zero=True)
+        )
+        if self.replay_scale > 1:
+            raise InputError(f"replay_scale must lie in [0, 1], got {replay_scale!r}")
+        self.tests: Literal["calibrated", "theory"] = tests or ("calibrated" if practical else "theory")
+        self.c_rho = check_positive("c_rho", c_rho)
+        self.c1 = check_positive("c1", c1)
+        self.c2 = check_positive("c2", c2)
+        self.noise = None if noise is None else check_positive("noise", noise, zero=True)
+        self.confidence = check_positive("confidence", confidence)
+        if self.confidence >= 1:
+            raise InputError(f"confidence must lie below 1, got {confidence!r}")
+        self._noise = 0.1 if self.noise is None else self.noise / ((self.reward_range[1] - self.reward_range[0]) / 2.0)
+        self._build(0)  # refuses unusable settings now
+        self._coins = stream(self.seed, "schedule")
+        self._epoch = -1
+        self._serial = -1
+        self._alarms = [0, 0]
+
+    @property
+    @guarded
+    def order(self) -> int:
+        """Order n of the present block, which has length * 2^n rounds."""
+        self._begin_once()
+        return self._schedule.block
+
+    @property
+    @guarded
+    def alarms(self) -> tuple[int, int]:
+        """How often Test 1 and Test 2 have fired."""
+        return self._alarms[0], self._alarms[1]
+
+    # --- epochs, blocks, stretches ------------------------------------------------------------------------------
+
+    def _start(self, horizon: int | None) -> None:
+        if horizon is None:
+            raise StateError("MASTER needs a horizon")
+        self._prepare(horizon, self._rho(horizon) if self.tests == "theory" else 0.0)
+        self._new_epoch()
+
+    def _prepare(self, horizon: int, rho: float) -> None:
+        """Keep what stays the same through all blocks of a horizon."""
+        self._log_term = math.log(horizon / self.confidence)
+        self._g1 = rho
+        self._rho_hat = 6.0 * (math.log2(horizon) + 1.0) * self._log_term * rho  # times 1 / sqrt(t)
+
+    def _rho(self, horizon: int) -> float:
+        """g1 of rho(t) = g1 / sqrt(t): the base's regret bound on the scale [0, 1], at least 1."""
+        probe = self._build(0)
+        if not isinstance(probe, GPUCB):
+            return 1.0
+        reach = 1.0
+        if probe._linear:
+            d = self.arms.dimension
+            reach = float(np.square(self.arms.points).sum(axis=1).max())
+            gain = 0.5 * d * math.log1p(horizon * reach / (probe.ridge * d))
+        else:
+            gain = probe._gain_at(horizon)
+        beta = probe.scale * confidence_factor(
+            probe.beta,
+            gain=gain,
+            ridge=probe.ridge,
+            noise=probe._noise,
+            bound=probe._bound,
+            confidence=probe.confidence,
+        )
+        # sum of sigma^2 <= 2 gain k / log(1 + k / lambda) for k(x, x) <= k; on [0, 1] the widths halve: w for 2 w
+        widths = beta * math.sqrt(2.0 * gain * reach / math.log1p(reach / probe.ridge)) if reach > 0 else 0.0
+        return max(1.0, self.c_rho * (widths + self._noise * math.sqrt(0.5 * math.log(horizon / self.confidence))))
+
+    def _build(self, order: int) -> OptimisticPolicy:
+        return nested.build(self, self.base, self.base_settings, horizon=self.length * 2**order)
+
+    def _new_epoch(self) -> None:
+        self._epoch += 1
+        self._new_block(0)
+
+    def _new_block(self, order: int) -> None:
+        self._schedule = build_schedule(order, self._draw_replays(order))
+        self._block_start = self.rounds
+        self._open: list[_Interval] = []
+        self._instances: dict[int, _Instance] = {}  # by order: two of one order never overlap
+        self._lowest = 1.0  # no value is above
+        self._gap = 0.0  # sum of f - y, less 2 c2 w if calibrated, over the rewards told of the block
+        self._told = 0
+        self._new_stretch(0)
+
+    def _draw_replays(self, order: int) -> list[Replay]:
+        replays = [Replay(start=0, stop=2**order, index=order)]
+        for index in range(order - 1, -1, -1):
+            coins = self._coins.random(2 ** (order - index))
+            chance = self.replay_scale * replay_probability(index, order)  # rho(2^n) / rho(2^m)
+            starts = np.flatnonzero(coins < chance) * 2**index
+            replays.extend(Replay(start=int(s), stop=int(s) + 2**index, index=index) for s in starts)
+        return replays
+
+    def _new_stretch(self, number: int) -> None:
+        self._stretch = number
+        self._position = 0
+        self._measure()
+        for replay in self._schedule.starting(int(self._schedule.edges[number])):
+            self._open.append(_Interval(replay, first_round=self.rounds))
+        self._activate()
+
+    def _measure(self) -> None:
+        start, stop = self._schedule.edges[self._stretch : self._stretch + 2]
+        self._stretch_length = int(stop - start) * self.length
+
+    def _activate(self) -> None:
+        order = int(self._schedule.indices[self._stretch])
+        if order not in self._instances:
+            self._serial += 1
+            policy = self._build(order)
+            policy._begin_once()
+            self._instances[order] = _Instance(self._serial, order, policy)
+        self._active = self._instances[order]
+
+    # --- the hooks of Policy: the active instance plays ---------------------------------------------------------
+
+    def _law(self) -> Floats:
+        return self._active.policy._law()
+
+    def _law_within(self, mask: Bools) -> tuple[Floats, bool]:
+        return self._active.policy._law_within(mask)
+
+    def _pick(self, law: Floats, count: int) -> Ints:
+        return self._active.policy._pick(law, count)
+
+    def _stamp(self) -> tuple[int, int]:
+        return self.rounds, self._active.serial  # bases move with time, so every round has a number of its own
+
+    def _drawn(self, arms: Sequence[int], counted: bool) -> None:
+        active = self._active
+        policy, waiting = active.policy, active.waiting
+        first = self.rounds - len(arms)
+        for position, arm in enumerate(arms):
+            belief = policy._optimism(arm)
+            value = min(max(belief.value, -1.0), 1.0)
+            # Test 1 needs a bound on the best of all arms; under a mask the arm played need not be it
+            self._lowest = min(self._lowest, max(float(policy._index().max()), -1.0))
+            waiting[first + position] = (policy.rounds + position, value, belief.width)
+        while len(waiting) > self._pending.limit:
+            del waiting[next(iter(waiting))]
+        nested.follow(policy, arms, counted)
+        self._position += len(arms)
+
+    def _due(self) -> bool:
+        if self._active.policy._due():
+            return True
+        return self._phase_left() > 0 and (self._position == self._stretch_length or self._second_test() is not None)
+
+    def _turn(self) -> None:
+        """Test what can be tested; then restart, open the next block or stretch, or let the active instance move on."""
+        if self._phase_left() > 0:
+            self._move_on()
+        nested.turn(self._active.policy)
+
+    def _move_on(self) -> None:
+        over = self._position == self._stretch_length
+        slot = int(self._schedule.edges[self._stretch + 1])
+        alarm = (self._first_test(slot) if over else None) or self._second_test()
+        if alarm is not None:
+            self._raise(alarm)
+            self._new_epoch()
+        elif over and self._stretch + 1 == len(self._schedule):
+            self._new_block(self._schedule.block + 1)
+        elif over:
+            for interval in self._open:
+                if interval.replay.stop == slot:
+                    self._instances.pop(interval.replay.index, None)
+            self._open = [interval for interval in self._open if interval.replay.stop != slot]
+            self._new_stretch(self._stretch + 1)
+
+    def _learn(self, feedback: Feedback) -> None:
+        for row, reward in feedback.rows():
+            self._learn_one(row, reward)
+
+    def _learn_one(self, row: Row, reward: float) -> None:
+        instance = self._find(row.tag)
+        asked = None if instance is None else instance.waiting.pop(row.id, None)
+        if instance is None or asked is None:
+            self.late += 1
+            return
+        own_round, value, width = asked
+        self._gap += value - reward - (2.0 * self.c2 * width if self.tests == "calibrated" else 0.0)
+        self._told += 1
+        for interval in self._open:
+            if interval.first_round <= row.id:
+                interval.total += reward
+                interval.told += 1
+        self.late += nested.teach(instance.policy, Row(own_round, row.arm, 0, 0, row.probability), reward)
+
+    def _find(self, serial: int) -> _Instance | None:
+        if self._active.serial == serial:
+            return self._active
+        return next((item for item in self._instances.values() if item.serial == serial), None)
+
+    def _lose(self, rows: npt.NDArray[np.void]) -> None:
+        for ident, serial in zip(rows["id"].tolist(), rows["tag"].tolist(), strict=True):
+            instance = self._find(serial)
+            if instance is not None:
+                instance.waiting.pop(ident, None)
+
+    def _estimate(self) -> Floats:
+        """That of the instance that has played most."""
+        return max(self._instances.values(), key=lambda item: item.policy.rounds).policy._estimate()
+
+    # --- the two tests ------------------------------------------------------------------------------------------
+
+    def _first_test(self, slot: int) -> _Alarm | None:
+        """The clearest of the intervals ending at `slot` that earned more than the block believed possible."""
+        found: _Alarm | None = None
+        for interval in self._open:
+            if interval.replay.stop != slot or not interval.told:
+                continue
+            statistic = interval.total / interval.told - self._lowest
+            if self.tests == "theory":
+                threshold = 2.0 * 9.0 * self.c1 * self._rho_hat / math.sqrt(interval.told)
+                fires = statistic >= threshold
+            else:
+                threshold = self.c1 * self._noise * math.sqrt(2.0 * self._log_term / interval.told)
+                fires = statistic > threshold
+            if fires and (found is None or statistic - threshold > found.statistic - found.threshold):
+                found = _Alarm(1, (interval.first_round, self.rounds), statistic, threshold)
+        return found
+
+    def _second_test(self) -> _Alarm | None:
+        """Whether the block earned less than it believed."""
+        told, gap = self._told, self._gap
+        if not told or gap <= 0.0:
+            return None
+        root = math.sqrt(told)
+        if self.tests == "theory":
+            threshold = 2.0 * 3.0 * self.c2 * self._rho_hat / root
+            fires = gap / told >= threshold
+        else:
+            threshold = self._noise * math.sqrt(2.0 * self._log_term) / root
+            fires = gap / told > threshold
+        return _Alarm(2, (self._block_start, self.rounds), gap / told, threshold) if fires else None
+
+    def _raise(self, alarm: _Alarm) -> None:
+        self._alarms[alarm.test - 1] += 1
+        self._record(
+            Change(
+                round=self.rounds,
+                epoch=self._epoch,
+                block=self._schedule.block,
+                interval=alarm.interval,
+                compared_with=self._schedule.block,
+                statistic=alarm.statistic,
+                threshold=alarm.threshold,
+                arms=(),
+                before=(),
+                after=(),
+            )
+        )
+
+    # --- state --------------------------------------------------------------------------------------------------
+
+    def _settings(self) -> dict[str, Any]:
+        names = ("mode", "length", "replay_scale", "tests", "c_rho", "c1", "c2", "noise", "confidence")
+        shown = {name: getattr(self, name) for name in names}
+        return {"base": self.base.__name__, "base_settings": dict(self.base_settings), **shown}
+
+    def _export(self) -> dict[str, Any]:
+        return {
+            "horizon": self._phase_length,
+            "g1": self._g1,
+            "coins": generator_state(self._coins),
+            "epoch": self._epoch,
+            "serial": self._serial,
+            "alarms": list(self._alarms),
+            "order": self._schedule.block,
+            "replays": np.array([(item.start, item.stop, item.index) for item in self._schedule.replays]),
+            "block_start": self._block_start,
+            "stretch": self._stretch,
+            "position": self._position,
+            "lowest": self._lowest,
+            "gap": self._gap,
+            "told": self._told,
+            "open": [
+                {
+                    "start": item.replay.start,
+                    "order": item.replay.index,
+                    "first_round": item.first_round,
+                    "total": item.total,
+                    "told": item.told,
+                }
+                for item in self._open
+            ],
+            "instances": [
+                {
+                    "serial": item.serial,
+                    "order": item.order,
+                    "policy": nested.export(item.policy),
+                    "ids": np.array(list(item.waiting), dtype=np.int64),
+                    "own_rounds": np.array([row[0] for row in item.waiting.values()], dtype=np.int64),
+                    "beliefs": np.array([row[1:] for row in item.waiting.values()]).reshape(-1, 2),
+                }
+                for item in self._instances.values()
+            ],
+        }
+
+    def _import(self, state: states.Reader) -> None:
+        self._prepare(state.integer("horizon", low=self._phase_length, high=self._phase_length), state.number("g1"))
+        self._coins = generator_from_state(state.raw("coins"))
+        states.check(self._g1 >= 1.0 if self.tests == "theory" else self._g1 == 0.0, "g1")
+        self._epoch = state.integer("epoch", high=FARTHEST)
+        self._serial = state.integer("serial", high=FARTHEST)
+        alarms = state.raw("alarms")
+        if not (isinstance(alarms, (list, tuple)) and len(alarms) == 2 and all(isinstance(n, int) for n in alarms)):
+            raise StateError(f"state.engine.alarms must be two whole numbers, got {alarms!r}")
+        states.check(all(0 <= number <= FARTHEST for number in alarms), "number of alarms")
+        self._alarms = [int(number) for number in alarms]
+        order = self._import_schedule(state)
+        self._lowest = state.number("lowest")
+        states.check(abs(self._lowest) <= 1.0, "lowest value")
+        self._told = state.integer("told", high=max(self._told_at_most(self._block_start), 0))
+        self._gap = state.number("gap")
+        states.check(-_ENORMOUS <= self._gap <= 2.0 * self._told + ROUNDING * (1.0 + self._told), "gap")
+        self._open = [self._read_interval(item, order) for item in state.readers("open")]
+        slot = int(self._schedule.edges[self._stretch])
+        meant = [replay for replay in self._schedule.replays if replay.start <= slot < replay.stop]
+        states.check(sorted(item.replay for item in self._open) == meant, "intervals that have not ended")
+        instances = [self._read_instance(item, order) for item in state.readers("instances")]
+        self._instances = {item.order: item for item in instances}
+        states.check(len({item.serial for item in instances}) == len(self._instances) == len(instances), "instances")
+        active = int(self._schedule.indices[self._stretch])
+        if active not in self._instances:
+            raise StateError(f"state.engine.instances lacks the active one, of order {active}")
+        self._active = self._instances[active]
+
+    def _import_schedule(self, state: states.Reader) -> int:
+        """The schedule and the place in it, which follows from the rounds; gives the order of the block."""
+        order = state.integer("order", high=62)
+        rows = state.array("replays", np.int64, (None, 3)).tolist()
+        replays = [read_replay(row, order) for row in rows]
+        if not any(replay.index == order for replay in replays):
+            raise StateError("state.engine.replays lacks the whole block")
+        states.check(len(set(replays)) == len(replays), "replays, of which one is there twice,")
+        self._schedule = build_schedule(order, replays)
+        shorter = self.length * (2**order - 1)  # the blocks before
+        self._block_start = state.integer("block_start", low=self._phase_start + shorter, high=self.rounds)
+        self._stretch = state.integer("stretch", high=len(self._schedule) - 1)
+        self._measure()
+        self._position = state.integer("position", high=self._stretch_length)
+        played = int(self._schedule.edges[self._stretch]) * self.length + self._position
+        states.check(played == self.rounds - self._block_start, "place in the block")
+        return order
+
+    def _told_at_most(self, since: int) -> int:
+        return told_at_most(self.rounds, self._pending.rows(), since=since)
+
+    def _read_interval(self, state: states.Reader, highest: int) -> _Interval:
+        order, start = state.integer("order", high=highest), state.integer("start", high=2**highest)
+        replay = read_replay([start, start + 2**order, order], highest)
+        first = self._block_start + start * self.length
+        first_round = state.integer("first_round", low=first, high=min(first, self.rounds))
+        told, total = state.integer("told", high=max(self._told_at_most(first_round), 0)), state.number("total")
+        states.check(abs(total) <= (1.0 + ROUNDING) * told, "rewards of an interval")
+        return _Interval(replay, first_round, total, told)
+
+    def _read_instance(self, state: states.Reader, highest: int) -> _Instance:
+        order = state.integer("order", high=highest)
+        policy = self._build(order)
+        nested.load(policy, state.reader("policy"))
+        ids = state.array("ids", np.int64, (None,))
+        own_rounds = state.array("own_rounds", np.int64, ids.shape)
+        beliefs = state.array("beliefs", np.float64, (len(ids), 2)).tolist()
+        first = next((item.first_round for item in self._open if item.replay.index == order), self.rounds)
+        states.check(policy.rounds <= self.rounds - first, "rounds of an instance")
+        _check_waiting(ids, first, self.rounds)
+        _check_waiting(own_rounds, 0, policy.rounds)
+        nested.check_untold(policy, own_rounds)
+        states.check(all(abs(value) <= 1.0 and 0.0 <= width <= _ENORMOUS for value, width in beliefs), "beliefs")
+        waiting = {
+            ident: (own, value, width)
+            for ident, own, (value, width) in zip(ids.tolist(), own_rounds.tolist(), beliefs, strict=True)
+        }
+        return _Instance(state.integer("serial", high=self._serial), order, policy, waiting)
+
+
+def _check_waiting(rounds: Ints, first: int, now: int) -> None:
+    """Refuse rounds of rewards to come that are not in their order, or not from `first` to before `now`."""
+    inside = (np.diff(rounds) > 0).all() and ((rounds >= first) & (rounds < now)).all()
+    states.check(bool(inside), "rounds of rewards to come")

@@ -1,0 +1,132 @@
+"""A policy played inside another: how MASTER and BOB find, build, drive and save their base.
+
+The outer policy declares the inner one's law as its own and draws with its own generator, which the inner shares. What
+was drawn and what was told reaches the inner through the hooks of `Policy`, on the internal scale of rewards and with
+rounds counted from the inner's own start: it cannot tell that it is not alone.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from driftbandits import state as states
+from driftbandits.errors import InputError, StateError
+from driftbandits.policies.core.base import Policy
+from driftbandits.policies.core.pending import Row
+from driftbandits.policies.core.window import Window
+from driftbandits.state.plausible import FARTHEST
+from driftbandits.types import Ints
+
+Inner = TypeVar("Inner", bound=Policy)
+
+_OUTER = ("horizon", "seed", "reward_range", "out_of_range", "pending_limit")  # decided by the outer policy
+
+
+def find_base(base: Any, kind: type[Inner]) -> type[Inner]:
+    """The class called `base`, or `base` itself: a usable policy class of this `kind`.
+
+    A name is looked up in the registry first, then among all classes of this kind defined so far, so that a state can
+    be restored with a base of your own once its class is defined.
+    """
+    found = _by_name(base, kind) if isinstance(base, str) else base
+    if not (isinstance(found, type) and issubclass(found, kind)) or inspect.isabstract(found):
+        wanted = "a policy class or its name" if kind is Policy else f"a class of {kind.__name__} or its name"
+        raise InputError(f"base must be {wanted}, got {base!r}")
+    return found
+
+
+def _by_name(name: str, kind: type[Policy]) -> type[Policy] | None:
+    from driftbandits.policies.registry import POLICIES  # the registry lists the policies that import this file
+
+    if name in POLICIES:
+        return POLICIES[name]
+    found = [below for below in _subclasses(kind) if below.__name__ == name]
+    return found[-1] if found else None
+
+
+def _subclasses(kind: type[Policy]) -> Iterator[type[Policy]]:
+    for below in kind.__subclasses__():
+        yield below
+        yield from _subclasses(below)
+
+
+def read_settings(base_settings: Any) -> dict[str, Any]:
+    """Checked settings of a base: what the outer policy decides is not among them."""
+    if base_settings is None:
+        return {}
+    if not isinstance(base_settings, Mapping) or not all(isinstance(name, str) for name in base_settings):
+        raise InputError(f"base_settings must be a mapping of names to values, got {base_settings!r}")
+    for name in _OUTER:
+        if name in base_settings:
+            raise InputError(f"base_settings may not hold {name!r}: give it to the outer policy, which decides it")
+    return {name: value.item() if isinstance(value, np.generic) else value for name, value in base_settings.items()}
+
+
+def build(outer: Policy, base: type[Inner], settings: Mapping[str, Any], *, horizon: int) -> Inner:
+    """A fresh base for `horizon` rounds of its own, on the arms, range and random draws of `outer`."""
+    try:
+        inner = base(
+            outer.arms,
+            horizon=horizon,
+            seed=outer.seed,
+            reward_range=outer.reward_range,
+            pending_limit=outer._pending.limit,
+            **settings,
+        )
+    except TypeError as error:
+        raise InputError(f"base_settings do not fit {base.__name__}: {error}") from error
+    inner._draws = outer._draws
+    return inner
+
+
+def turn(inner: Policy) -> None:
+    """Let `inner` move on to its next law, if it is due."""
+    if inner._due():
+        inner._turn()
+        inner._version += 1
+
+
+def follow(inner: Policy, arms: Sequence[int], counted: bool) -> None:
+    """Tell `inner` which arms were drawn from its law."""
+    inner.rounds += len(arms)
+    inner._drawn(arms, counted)
+
+
+def teach(inner: Policy, row: Row, reward: float) -> int:
+    """Tell `inner` a reward; `row` has its own numbers. Gives 1 if it came too late for `inner`, else 0."""
+    late = inner.late
+    inner._learn_one(row, reward)
+    inner._version += 1
+    return inner.late - late
+
+
+def export(inner: Policy) -> dict[str, Any]:
+    """State of a base that has begun."""
+    return {
+        "rounds": inner.rounds,
+        "late": inner.late,
+        "version": inner._version,
+        "engine": inner._export(),
+    }
+
+
+def load(inner: Policy, state: states.Reader) -> None:
+    """Inverse of `export`, into a base that `build` has just made."""
+    if inner.horizon is None:
+        raise StateError("a base is built for a known number of rounds")
+    inner._phase_length = inner.horizon
+    inner.rounds = state.integer("rounds", high=inner.horizon)
+    inner.late = state.integer("late", high=FARTHEST)
+    inner._version = state.integer("version", high=FARTHEST)
+    inner._import(state.reader("engine"))
+
+
+def check_untold(inner: Policy, rounds: Ints) -> None:
+    """Refuse a base that knows the rewards of these rounds of its own already, which are to come."""
+    window = getattr(inner, "_window", None)
+    if isinstance(window, Window):
+        window.check_untold(rounds)

@@ -1,0 +1,72 @@
+"""OPKB and ADA-OPKB (Hong, Li and Tewari, AISTATS 2023, algorithms 2 and 3)."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+from driftbandits.arms import ArmSet
+from driftbandits.policies.paper.base import PaperBlockPolicy
+from driftbandits.policies.paper.constants import Constants, Variant
+
+
+class OPKB(PaperBlockPolicy):
+    """Optimisation-based kernel bandit for a world that stays as it is.
+
+    Plays the optimal design for E rounds, then in blocks of doubling size a law that minimises
+    sum P(x) gap(x) - (2 / beta_j) log det S(P, sigma / T), mixed with optimal designs over the good arms and over all.
+    Rewards are estimated by inverse propensities, so nothing but the laws needs to be trusted.
+
+    It never forgets: after a change it follows the average of old and new. Use `AdaOPKB` if the world may change.
+
+    Parameters
+    ----------
+    constants : Constants, default Constants.tuned()
+    variant : Variant, default Variant.paper(); OPKB uses its `share` only
+    others : see `Policy`
+
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> arms = ArmSet(np.linspace(0, 1, 20)[:, None], kernel=RBF(0.2))
+    >>> policy = OPKB(arms, horizon=1000, seed=0)
+    >>> choice = policy.ask()
+    >>> policy.tell(choice.id, 0.3)
+    >>> policy.rounds, policy.pending
+    (1, 0)
+    """
+
+    watches: ClassVar[bool] = False
+
+
+class AdaOPKB(PaperBlockPolicy):
+    """OPKB that replays its earlier laws to notice a change, and starts anew when it finds one.
+
+    Inside block j, intervals of 2^m E rounds replay law m < j with probability 2^((m - j) / 2) each. When a replay (or
+    the block) ends, its estimated gaps are compared with those of the blocks before; a difference beyond a factor of 4
+    plus 4 c0 mu restarts. `changes` lists what was found. Neither the number nor the size of changes need be known.
+
+    Most of its regret is the price of replays: in a late block nearly every round is one (`schedule.replayed_share`). A
+    change is seen only when a replay ends, so detection takes at least E rounds. With theory constants no change can be
+    found at usual horizons.
+
+    Parameters
+    ----------
+    constants : Constants, default Constants.tuned()
+    variant : Variant, default Variant.paper()
+    others : see `Policy`
+
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> arms = ArmSet(np.linspace(0, 1, 20)[:, None], kernel=RBF(0.2))
+    >>> policy = AdaOPKB(arms, horizon=1000, seed=0)
+    >>> batch = policy.ask(size=5)
+    >>> policy.tell(batch.ids, [0.1, 0.2, 0.0, -0.1, 0.3])
+    >>> policy.changes
+    ()
+    """
+
+    watches: ClassVar[bool] = True
+
+    @classmethod
+    def published(cls, arms: ArmSet, **settings: Any) -> Self:
+        """ADA-OPKB as in the authors' code: their constants and variant, restarts not capped."""
+        return cls(arms, constants=Constants.published(), variant=Variant.published(), **settings)

@@ -1,0 +1,168 @@
+"""OPNN and ADA-OPNN (Hong, Li and Tewari, AISTATS 2023, section 5): the block engine on the features of a network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+from driftbandits import state as states
+from driftbandits.arms import ArmSet
+from driftbandits.neural.model import INFINITE, Rate, Width
+from driftbandits.neural.network import Network
+from driftbandits.policies.core.guard import guarded
+from driftbandits.policies.core.network import check_flag, check_rate, network_model
+from driftbandits.policies.paper.base import PaperBlockPolicy
+from driftbandits.policies.paper.constants import Constants, Variant
+from driftbandits.policies.paper.features import NetworkFeatures
+from driftbandits.state.plausible import check_sums
+
+_OF_THE_NETWORK = (
+    "width",
+    "depth",
+    "steps",
+    "learning_rate",
+    "weight_decay",
+    "symmetric",
+    "normalise",
+    "device",
+)
+
+
+class NeuralBlockPolicy(PaperBlockPolicy):
+    """What OPNN and ADA-OPNN share: the settings of the network, and features that come from it."""
+
+    _source: NetworkFeatures
+
+    def __init__(
+        self,
+        arms: ArmSet,
+        *,
+        width: Width = 2048,
+        depth: int = 3,
+        steps: int = 100,
+        learning_rate: Rate = "auto",
+        weight_decay: float = 10.0,
+        train: bool = True,
+        symmetric: bool = False,
+        normalise: bool = True,
+        device: str | None = None,
+        constants: Constants | None = None,
+        **settings: Any,
+    ) -> None:
+        super().__init__(arms, constants=Constants.neural() if constants is None else constants, **settings)
+        self._model = network_model(
+            arms,
+            seed=self.seed,
+            width=width,
+            depth=depth,
+            steps=steps,
+            learning_rate=learning_rate,
+            weight_decay=weight_decay,
+            symmetric=symmetric,
+            normalise=normalise,
+            device=device,
+        )
+        self.train = check_flag("train", train)
+        if self.train:
+            check_rate(self._model, self.horizon)
+
+    def _feature_source(self) -> NetworkFeatures:
+        return NetworkFeatures(self._model, trains=self.train and self._model.width != INFINITE)
+
+    @property
+    @guarded
+    def network(self) -> Network:
+        """The network whose features are in use: trained when the present block began, or as it was drawn."""
+        self._begin_once()
+        return self._model.start if self._source.trained is None else self._source.trained
+
+    @property
+    @guarded
+    def trainings(self) -> int:
+        """How often the network was trained since the last start (a horizon that doubles is a new start)."""
+        self._begin_once()
+        return self._source.trainings
+
+    def _settings(self) -> dict[str, Any]:
+        return {**super()._settings(), **self._network_settings()}
+
+    def _shown(self) -> dict[str, Any]:
+        return {**super()._shown(), **self._network_settings()}
+
+    def _network_settings(self) -> dict[str, Any]:
+        return {**{name: getattr(self._model, name) for name in _OF_THE_NETWORK}, "train": self.train}
+
+    @classmethod
+    def _read_settings(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
+        return {**settings, **super()._read_settings(settings)}
+
+    def _import(self, state: states.Reader) -> None:
+        super()._import(state)
+        seen, told = self._source.seen, sum(part.told for part in self._epoch.blocks)
+        states.check(float(seen.counts.sum()) == told, "number of rewards to train on")
+        check_sums(seen.counts, seen.sums, "sums of rewards to train on", largest=1.0 / self._scale)
+
+
+class OPNN(NeuralBlockPolicy):
+    """OPKB on the features of a neural network that is trained at the start of every block; for a steady world.
+
+    The network f(x; W) is fully connected with ReLU and no biases. Its features are g(x; W) / sqrt(m), the gradient
+    with respect to its weights; the estimate, the laws and the blocks are those of `OPKB`. With `train=False` (the
+    paper's OPNN0) the features stay those of the weights it was drawn with.
+
+    It uses the arms' points, brought to the unit sphere, and not their kernel. See docs/neural.md for when training
+    helps. It never forgets; use `AdaOPNN` if the world may change.
+
+    Parameters
+    ----------
+    width : m; "infinite" is the limit of all widths: `OPKB` with the `NeuralTangentKernel`, which training cannot move
+    depth : L, the number of weight matrices
+    steps : J, full-batch gradient steps a training, each on all arms seen whatever the number of rounds
+    learning_rate : eta; "auto" takes half of the largest stable step size at each training. A fixed one that could
+        diverge within the horizon is refused at once
+    weight_decay : lambda, pulls the weights to where they began
+    train : whether to train at all
+    symmetric : begin with a network whose output is 0 everywhere (two halves that cancel); needs an even width
+    normalise : divide the tangent kernel by its largest k(x, x), which is about `depth`
+    device : None for NumPy, or a torch device such as "cuda" or "cpu" (the `torch` extra)
+    constants : Constants, default Constants.neural()
+    variant : Variant, default Variant.paper(); OPNN uses its `share` only
+    others : see `Policy`
+
+    Cost: a training takes `steps` times three products of m x m and m x N matrices (2.4 s on one core at the default
+    width and N = 100), and a run has as many trainings as blocks, about log2(T / E).
+
+    >>> import numpy as np
+    >>> arms = ArmSet(np.linspace(0, 1, 20)[:, None])
+    >>> policy = OPNN(arms, horizon=1000, seed=0, width=64)
+    >>> choice = policy.ask()
+    >>> policy.tell(choice.id, 0.3)
+    >>> policy.rounds, policy.trainings
+    (1, 0)
+    """
+
+    watches: ClassVar[bool] = False
+
+
+class AdaOPNN(NeuralBlockPolicy):
+    """OPNN that replays its earlier laws to notice a change, and then starts anew from the initial weights.
+
+    What `AdaOPKB` is to `OPKB`. While block j lasts, everything of the epoch, earlier blocks included, is judged with
+    the features trained when it began. Settings as `OPNN`; every restart adds a few trainings.
+
+    >>> import numpy as np
+    >>> arms = ArmSet(np.linspace(0, 1, 20)[:, None])
+    >>> policy = AdaOPNN(arms, horizon=1000, seed=0, width=64)
+    >>> batch = policy.ask(size=5)
+    >>> policy.tell(batch.ids, [0.1, 0.2, 0.0, -0.1, 0.3])
+    >>> policy.changes
+    ()
+    """
+
+    watches: ClassVar[bool] = True
+
+    @classmethod
+    def published(cls, arms: ArmSet, **settings: Any) -> Self:
+        """ADA-OPNN with the constants and step size of the authors' configuration files, restarts not capped."""
+        given = {"constants": Constants.published_neural(), "variant": Variant.published(), "learning_rate": 1e-8}
+        return cls(arms, **{**given, **settings})

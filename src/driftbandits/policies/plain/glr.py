@@ -1,0 +1,368 @@
+"""GLR-klUCB: one kl-UCB index and one change test an arm.
+
+symbol    name           meaning
+kl        divergence     of two rewards' distributions with these means
+n         pulls of an arm since its restart, s the first of them
+tau       round of the last restart
+b         threshold(n)   what the generalised likelihood ratio of a change may reach by chance
+alpha_k   share of forced rounds in episode k (from 1), exploration sqrt(k N log T / T)
+
+The test of an arm asks for the split s that best explains its rewards as two stretches with different means:
+max_s s kl(mean of the first s, mean of all) + (n - s) kl(mean of the rest, mean of all).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+import numpy as np
+
+from driftbandits import state as states
+from driftbandits.arms import ArmSet
+from driftbandits.errors import InputError, StateError
+from driftbandits.policies.core.checks import check_count, check_positive
+from driftbandits.policies.core.optimistic import Optimism, OptimisticPolicy
+from driftbandits.policies.core.pending import Row
+from driftbandits.policies.plain.ucb import ArmMeans
+from driftbandits.state.plausible import FARTHEST, ROUNDING, check_sums, check_whole, told_at_most
+from driftbandits.types import Bools, Change, Floats, Ints
+
+MOST_SPLITS = 512  # split points kept an arm; beyond, every second one is dropped
+_EDGE = 1e-12  # Bernoulli means are kept this far from 0 and 1
+_NEWTON_STEPS = 50  # of the Bernoulli index; about 5 are needed, 15 near the upper end
+
+
+def glr_threshold(rule: str, *, pulls: int, confidence: float) -> float:
+    """What the statistic of `pulls` rewards must exceed.
+
+    practical   log(n^(3/2) / delta)
+    theory      2 T(log(3 n^(3/2) / delta) / 2) + 6 log(1 + log n), with T(x) = x + 4 log(1 + x + sqrt(2 x))
+
+    >>> round(glr_threshold("practical", pulls=100, confidence=0.01), 2)
+    11.51
+    """
+    log_term = 1.5 * math.log(pulls) - math.log(confidence)
+    if rule == "practical":
+        return log_term
+    x = 0.5 * (math.log(3.0) + log_term)
+    return 2.0 * (x + 4.0 * math.log(1.0 + x + math.sqrt(2.0 * x))) + 6.0 * math.log(1.0 + math.log(pulls))
+
+
+def gaussian_divergence(left: Floats, right: Floats | float, noise: float) -> Floats:
+    """kl of normal distributions of standard deviation `noise`: (x - y)^2 / (2 R^2)."""
+    return np.asarray(np.square(left - right) / (2.0 * noise * noise))
+
+
+def bernoulli_divergence(left: Floats, right: Floats | float) -> Floats:
+    """kl of Bernoulli distributions with these means on [-1, 1], mapped to [0, 1]."""
+    p = np.clip(0.5 * (left + 1.0), _EDGE, 1.0 - _EDGE)
+    q = np.clip(0.5 * (np.asarray(right) + 1.0), _EDGE, 1.0 - _EDGE)
+    return np.asarray(p * np.log(p / q) + (1.0 - p) * np.log((1.0 - p) / (1.0 - q)))
+
+
+class _History:
+    """Rewards of one arm since its restart: running sums, and the rounds, at evenly spaced split points."""
+
+    __slots__ = ("pulls", "rounds", "spacing", "sums", "total")
+
+    def __init__(self, spacing: int) -> None:
+        self.pulls = 0
+        self.total = 0.0
+        self.spacing = spacing
+        self.sums: list[float] = []
+        self.rounds: list[int] = []
+
+    def add(self, reward: float, ident: int) -> None:
+        self.pulls += 1
+        self.total += reward
+        if self.pulls % self.spacing == 0:
+            self.sums.append(self.total)
+            self.rounds.append(ident)
+            if len(self.sums) == MOST_SPLITS:
+                self.spacing *= 2
+                self.sums, self.rounds = self.sums[1::2], self.rounds[1::2]
+
+
+class GLRklUCB(OptimisticPolicy):
+    """GLR-klUCB (Besson, Kaufmann, Maillard and Seznec 2022): kl-UCB restarted when a test finds a change.
+
+    Index: the largest q with n kl(mean, q) <= log(t - tau). Every episode goes through all arms once, and again every
+    floor(N / alpha_k) rounds, so that changes of arms not in play are found in the end. Knows neither when nor how
+    often the world changes. No kernel: after a restart all arms are learned anew, each by itself, and slow drift is
+    not its case.
+
+    Parameters
+    ----------
+    divergence : "gaussian" (default, (x - y)^2 / (2 R^2)) or "bernoulli" (any rewards in the range, wider)
+    noise : R, of the Gaussian divergence, in the user's units; default a tenth of half the reward range; noise that is
+        really larger means false alarms
+    confidence : delta of the test; default 1 / sqrt(horizon)
+    threshold : "practical" or "theory", see `glr_threshold`
+    exploration : alpha_0; the theory has 1 (with 100 arms and 10,000 rounds, three rounds in ten); 0 for none
+    restart : "global" forgets every arm, "local" the one that changed
+    test_every : pulls of an arm between its tests
+    split_every : pulls between the splits tried; doubled for an arm whenever it has 512 of them, which bounds memory
+    scale : multiplies the index's width
+    others : see `Policy`
+
+    Rewards enter an arm's history in the order told; those of rounds asked before the arm's restart are counted in
+    `late`. Cost a round: O(N), and at most 512 numbers at a test.
+
+    >>> policy = GLRklUCB(ArmSet([[0.0], [1.0]]), horizon=1000, seed=0)
+    >>> policy.tell(policy.ask().id, 0.3)
+    """
+
+    def __init__(
+        self,
+        arms: ArmSet,
+        *,
+        divergence: Literal["gaussian", "bernoulli"] = "gaussian",
+        noise: float | None = None,
+        confidence: float | None = None,
+        threshold: Literal["practical", "theory"] = "practical",
+        exploration: float = 0.1,
+        restart: Literal["global", "local"] = "global",
+        test_every: int = 10,
+        split_every: int = 5,
+        scale: float = 1.0,
+        **settings: Any,
+    ) -> None:
+        super().__init__(arms, **settings)
+        _check_word("divergence", divergence, ("gaussian", "bernoulli"))
+        _check_word("threshold", threshold, ("practical", "theory"))
+        _check_word("restart", restart, ("global", "local"))
+        self.divergence, self.threshold, self.restart = divergence, threshold, restart
+        self.noise = None if noise is None else check_positive("noise", noise)
+        self.confidence = None if confidence is None else check_positive("confidence", confidence)
+        if self.confidence is not None and self.confidence >= 1:
+            raise InputError(f"confidence must lie below 1, got {confidence!r}")
+        self.exploration = check_positive("exploration", exploration, zero=True)
+        self.test_every = check_count("test_every", test_every)
+        self.split_every = check_count("split_every", split_every)
+        self.scale = check_positive("scale", scale, zero=True)
+        half = (self.reward_range[1] - self.reward_range[0]) / 2.0
+        self._noise = 0.1 if self.noise is None else self.noise / half
+        self.needs_horizon = self.exploration > 0 or confidence is None
+
+    def _start(self, horizon: int | None) -> None:
+        self._length = 0 if horizon is None else horizon  # 0: not needed
+        self._episode = 1
+        self._origin = self.rounds  # of the episode
+        self._since = np.full(len(self.arms), self.rounds, dtype=np.int64)  # restart of each arm
+        self._means = ArmMeans(len(self.arms))
+        self._histories: dict[int, _History] = {}
+        self._derive()
+
+    def _derive(self) -> None:
+        """What follows from the state: the level of the test and the cycle of forced rounds."""
+        size, length = len(self.arms), self._length
+        self._delta = self.confidence if self.confidence is not None else 1.0 / math.sqrt(max(length, 2))
+        share = self.exploration * math.sqrt(self._episode * size * math.log(length) / length) if length else 0.0
+        self._cycle = math.floor(size / min(share, 1.0)) if share > 0 else 0  # 0: no forced rounds
+        self._common = int(self._since[0]) if (self._since == self._since[0]).all() else None
+
+    # --- deciding -----------------------------------------------------------------------------------------------
+
+    def _forced(self) -> int | None:
+        """The arm whose turn it is, if the next round is a forced one."""
+        if not self._cycle:
+            return None
+        place = (self.rounds - self._origin) % self._cycle
+        return place if place < len(self.arms) else None
+
+    def _levels(self) -> float | Floats:
+        """What n kl may reach, for each arm or for all alike."""
+        if self._common is not None:
+            return self.scale**2 * math.log(self.rounds - self._common + 1)
+        return np.asarray(self.scale**2 * np.log(self.rounds - self._since + 1))
+
+    def _index(self) -> Floats:
+        if self.divergence == "gaussian":
+            return self._means.index(self._noise * np.sqrt(2.0 * self._levels()))
+        weights = self._means.weights
+        upper = _bernoulli_upper(self._means.mean, self._levels() / np.maximum(weights, 1.0))
+        return np.where(weights > 0.0, upper, np.inf)
+
+    def _law(self) -> Floats:
+        arm = self._forced()
+        if arm is None:
+            return super()._law()
+        law = np.zeros(len(self.arms))
+        law[arm] = 1.0
+        return law
+
+    def _law_within(self, mask: Bools) -> tuple[Floats, bool]:
+        """A forced arm that is not allowed gives its turn to the best allowed one."""
+        arm = self._forced()
+        if arm is None:
+            return super()._law_within(mask)
+        return (self._law(), False) if mask[arm] else (super()._law_within(mask)[0], True)
+
+    def _optimism(self, arm: int) -> Optimism:
+        if self._means.weights[arm] == 0.0:
+            return Optimism(value=1.0, width=1.0)
+        value = float(self._index()[arm])
+        return Optimism(value=value, width=value - float(self._means.mean[arm]))
+
+    def _estimate(self) -> Floats:
+        return self._means.mean
+
+    def _stamp(self) -> tuple[int, int]:
+        return self.rounds, 0  # the law moves with every round, told or not
+
+    # --- learning -----------------------------------------------------------------------------------------------
+
+    def _learn_one(self, row: Row, reward: float) -> None:
+        self._add(row.id, row.arm, reward)
+
+    def _add(self, ident: int, arm: int, reward: float) -> None:
+        if ident < self._since[arm]:
+            self.late += 1
+            return
+        self._means.shift(arm, 1.0, reward)
+        history = self._histories.get(arm)
+        if history is None:
+            history = self._histories[arm] = _History(self.split_every)
+        history.add(reward, ident)
+        if history.pulls % self.test_every == 0:
+            self._test(ident, arm, history)
+
+    def _test(self, ident: int, arm: int, history: _History) -> None:
+        pulls, total = history.pulls, history.total
+        first = np.arange(1, len(history.sums) + 1) * history.spacing
+        sums = np.array(history.sums)
+        if len(sums) and first[-1] == pulls:
+            first, sums = first[:-1], sums[:-1]
+        if not len(sums):
+            return
+        before, after = sums / first, (total - sums) / (pulls - first)
+        statistics = first * self._kl(before, total / pulls) + (pulls - first) * self._kl(after, total / pulls)
+        best = int(np.argmax(statistics))
+        threshold = glr_threshold(self.threshold, pulls=pulls, confidence=self._delta)
+        if statistics[best] > threshold:
+            low, high = self.reward_range
+            middle, half = (low + high) / 2, (high - low) / 2
+            self._record(
+                Change(
+                    round=self.rounds,
+                    epoch=self._episode - 1,
+                    block=0,
+                    interval=(min(history.rounds[best] + 1, ident), ident + 1),
+                    compared_with=0,
+                    statistic=float(statistics[best]),
+                    threshold=threshold,
+                    arms=(arm,),
+                    before=(middle + half * float(before[best]),),
+                    after=(middle + half * float(after[best]),),
+                    names=() if self.arms.names is None else (self.arms.names[arm],),
+                )
+            )
+            self._begin_episode(arm)
+
+    def _kl(self, left: Floats, right: float) -> Floats:
+        if self.divergence == "gaussian":
+            return gaussian_divergence(left, right, self._noise)
+        return bernoulli_divergence(left, right)
+
+    def _begin_episode(self, arm: int) -> None:
+        self._episode += 1
+        self._origin = self.rounds
+        if self.restart == "global":
+            self._means = ArmMeans(len(self.arms))
+            self._histories.clear()
+            self._since[:] = self.rounds
+        else:
+            self._means.clear(arm)
+            del self._histories[arm]
+            self._since[arm] = self.rounds
+        self._derive()
+
+    # --- state --------------------------------------------------------------------------------------------------
+
+    def _settings(self) -> dict[str, Any]:
+        names = (
+            *("divergence", "noise", "confidence", "threshold", "exploration", "restart"),
+            *("test_every", "split_every", "scale"),
+        )
+        return {name: getattr(self, name) for name in names}
+
+    def _export(self) -> dict[str, Any]:
+        arms = sorted(self._histories)
+        kept = [self._histories[arm] for arm in arms]
+        return {
+            "length": self._length,
+            "episode": self._episode,
+            "origin": self._origin,
+            "since": self._since.copy(),
+            "means": self._means.export(),
+            "arms": np.array(arms, dtype=np.int64),
+            "pulls": np.array([h.pulls for h in kept], dtype=np.int64),
+            "totals": np.array([h.total for h in kept], dtype=np.float64),
+            "spacings": np.array([h.spacing for h in kept], dtype=np.int64),
+            "splits": np.array([len(h.sums) for h in kept], dtype=np.int64),
+            "split_sums": np.array([value for h in kept for value in h.sums], dtype=np.float64),
+            "split_rounds": np.array([value for h in kept for value in h.rounds], dtype=np.int64),
+        }
+
+    def _import(self, state: states.Reader) -> None:
+        size = len(self.arms)
+        length = 0 if self.horizon is None and not self.needs_horizon else self._phase_length
+        self._length = state.integer("length", low=length, high=length)
+        self._episode = state.integer("episode", low=1, high=FARTHEST)
+        self._origin = state.integer("origin", low=self._phase_start, high=self.rounds)
+        self._since = state.array("since", np.int64, (size,))
+        self._means = ArmMeans(size)
+        self._means.load(state.reader("means"))
+        arms = state.array("arms", np.int64, (None,))
+        pulls, spacings, splits = (state.array(name, np.int64, arms.shape) for name in ("pulls", "spacings", "splits"))
+        totals = state.array("totals", np.float64, arms.shape)
+        sums = state.array("split_sums", np.float64, (None,))
+        rounds = state.array("split_rounds", np.int64, sums.shape)
+        if splits.sum() != len(sums) or (splits < 0).any() or (spacings < 1).any() or (self._since > self.rounds).any():
+            raise StateError("state.engine has histories that do not fit together")
+        states.check(bool((self._since >= self._phase_start).all()), "restarts")
+        self._check_histories(arms, pulls, totals)
+        states.check(bool((splits == pulls // spacings).all() and (splits < MOST_SPLITS).all()), "number of splits")
+        states.check(bool(((rounds >= 0) & (rounds < self.rounds)).all()), "rounds of the splits")
+        check_sums(np.repeat(pulls, splits).astype(np.float64), sums, "sums of the splits")
+        self._histories = {}
+        ends = np.cumsum(splits)
+        for number, arm in enumerate(arms.tolist()):
+            history = self._histories[arm] = _History(int(spacings[number]))
+            history.pulls, history.total = int(pulls[number]), float(totals[number])
+            part = slice(int(ends[number] - splits[number]), int(ends[number]))
+            history.sums, history.rounds = sums[part].tolist(), rounds[part].tolist()
+        self._derive()
+
+    def _check_histories(self, arms: Ints, pulls: Ints, totals: Floats) -> None:
+        """Refuse histories of other arms, or of other rewards, than those that the means are of."""
+        states.check(bool((np.diff(arms) > 0).all() and ((arms >= 0) & (arms < len(self.arms))).all()), "arms")
+        check_whole(pulls, told_at_most(self.rounds, self._pending.rows()), "number of rewards")
+        counts, sums = np.zeros(len(self.arms)), np.zeros(len(self.arms))
+        counts[arms], sums[arms] = pulls, totals
+        states.check(bool((pulls >= 1).all() and (counts == self._means.weights).all()), "number of rewards")
+        states.check(bool((np.abs(sums - self._means.sums) <= ROUNDING * (1.0 + counts)).all()), "sums of rewards")
+
+
+def _bernoulli_upper(mean: Floats, level: Floats) -> Floats:
+    """Largest q in [mean, 1] with kl(mean, q) <= level, on the scale [-1, 1].
+
+    Newton's method from Pinsker's bound above: kl is convex in q, so it comes down to the root and stays above it.
+    """
+    p = np.clip(0.5 * (mean + 1.0), _EDGE, 1.0 - _EDGE)
+    entropy = p * np.log(p) + (1.0 - p) * np.log1p(-p) - level
+    q = np.minimum(p + np.sqrt(0.5 * level), 1.0 - _EDGE)
+    for _ in range(_NEWTON_STEPS):
+        value = entropy - p * np.log(q) - (1.0 - p) * np.log1p(-q)
+        slope = np.maximum((q - p) / (q * (1.0 - q)), _EDGE)
+        step = np.maximum(value / slope, 0.0)
+        q = np.maximum(q - step, p)
+        if step.max() < 1e-13:
+            break
+    return np.asarray(2.0 * q - 1.0)
+
+
+def _check_word(name: str, value: Any, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise InputError(f"{name} must be one of {', '.join(map(repr, known))}, got {value!r}")

@@ -1,0 +1,112 @@
+"""What every section of a report works from, and the records sections are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import pandas as pd
+
+from driftbandits.experiments.definitions.specs import Experiment, PolicySpec, cells_of
+from driftbandits.experiments.judging.results import Results
+from driftbandits.plots.palette import Look, looks
+from driftbandits.report.pictures import Picture, file_name
+from driftbandits.report.tables import Table
+
+# Policies that report changes; any other counts as one as soon as it has reported a change.
+DETECTING = frozenset({"AdaOPKB", "AdaOPNN", "CalibratedOPKB", "EventTriggeredGPUCB", "GLRklUCB", "Master"})
+
+
+@dataclass(frozen=True)
+class Block:
+    """A part of a section with a heading of its own: notes, a figure, tables; in that order, each if there is one."""
+
+    id: str
+    title: str
+    notes: tuple[str, ...] = ()
+    picture: Picture | None = None
+    tables: tuple[Table, ...] = ()
+
+
+@dataclass(frozen=True)
+class Section:
+    """A chapter of the page."""
+
+    id: str
+    title: str
+    lead: tuple[str, ...]
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Desk:
+    """Results, the folder for figures, and what is worked out once for all sections."""
+
+    results: Results
+    figures: Path
+    references: pd.DataFrame | None = None
+
+    @cached_property
+    def palette(self) -> Mapping[str, Look]:
+        """The look of every policy."""
+        return looks(*([policy.label for policy in e.policies] for e in self.results.experiments))
+
+    @cached_property
+    def detecting(self) -> frozenset[str]:
+        """Names of policies that report changes."""
+        runs = self.results.cells
+        reported = set(
+            runs.loc[runs["changes"].map(len) > 0, ["experiment", "policy"]].itertuples(index=False, name=None)
+        )
+        found = {p.name for e in self.results.experiments for p in e.policies if (e.id, p.label) in reported}
+        return DETECTING | found
+
+    @cached_property
+    def names(self) -> Mapping[str, str]:
+        """A name for files and anchors, different for every experiment."""
+        taken = {"growth", "comparison", "yardstick", "calibrated"}
+        names = {}
+        for experiment in self.results.experiments:
+            wish = name = file_name(experiment.id)
+            number = 1
+            while name in taken:
+                number += 1
+                name = f"{wish}-{number}"
+            taken.add(name)
+            names[experiment.id] = name
+        return names
+
+    @cached_property
+    def played(self) -> Mapping[str, int]:
+        """Finished runs by experiment."""
+        return {str(name): int(runs) for name, runs in self.results.cells["experiment"].value_counts().items()}
+
+    @cached_property
+    def wanted(self) -> Mapping[str, int]:
+        """Runs that each experiment asks for."""
+        return {experiment.id: len(cells_of(experiment)) for experiment in self.results.experiments}
+
+    def missing(self, experiments: Sequence[Experiment]) -> dict[str, int]:
+        """Runs not finished, by experiment; those that are complete are left out."""
+        lacking = {e.id: self.wanted[e.id] - self.played.get(e.id, 0) for e in experiments}
+        return {name: runs for name, runs in lacking.items() if runs > 0}
+
+    def begun(self, experiments: Sequence[Experiment]) -> list[Experiment]:
+        """Experiments with at least one finished run."""
+        return [e for e in experiments if self.played.get(e.id, 0)]
+
+    def runs(self, experiment: Experiment) -> pd.DataFrame:
+        """Finished runs of an experiment, one a row."""
+        cells = self.results.cells
+        return cells[cells["experiment"] == experiment.id]
+
+    def summary(self, experiment: Experiment) -> pd.DataFrame:
+        """One row a policy that has finished runs."""
+        summary = self.results.summary
+        return summary[summary["experiment"] == experiment.id]
+
+    def spec(self, experiment: Experiment, label: str) -> PolicySpec:
+        """What a label of the experiment stands for."""
+        return next(policy for policy in experiment.policies if policy.label == label)

@@ -1,0 +1,97 @@
+"""The gap test of theory mode, by itself: streams would nearly always fire first."""
+
+import math
+
+import numpy as np
+import pytest
+
+from driftbandits.detection.gap_widths import GapWidths, _compare, _Side
+from driftbandits.policies.blocks.epoch import Epoch, OpenReplay
+from driftbandits.schedule import Replay
+
+ARMS = 4
+LAW = np.full(ARMS, 1 / ARMS)
+REGULARISER = 1e-3
+MEANS = np.array([0.6, 0.2, 0.0, -0.2])
+NOISE = 0.01
+
+
+def side(estimate, width):
+    return _Side(np.array(estimate), np.array(width))
+
+
+def test_a_gap_must_grow_by_more_than_a_factor_of_four_and_the_widths():
+    """Arm 1 has gap 0.1 before and 1 now: 1 - 0.4 against (h_I + max h_I) + 4 (h_C + max h_C)."""
+    before, now = [1.0, 0.9], [1.0, 0.0]
+    for width, fires in ((0.05, True), (0.0599, True), (0.0601, False)):  # 0.6 = 10 * width
+        verdict = _compare(side(now, [width] * 2), side(before, [width] * 2))
+        assert verdict.changed is fires
+        assert verdict.statistic == pytest.approx(0.6 / (10 * width))
+    assert not _compare(side([1.0, 0.61], [1e-6] * 2), side(before, [1e-6] * 2)).changed  # 0.39 < 4 * 0.1
+
+
+def test_a_gap_that_shrank_is_seen_with_the_roles_exchanged():
+    now, before = side([1.0, 0.9], [0.01] * 2), side([1.0, 0.0], [0.02] * 2)
+    assert _compare(now, before).statistic == pytest.approx((1.0 - 0.4) / (2 * 0.02 + 4 * 2 * 0.01))
+
+
+def test_only_arms_that_may_be_best_widen_the_gaps_of_others():
+    wide = side([1.0, 0.98, -5.0], [0.01, 0.02, 3.0])
+    np.testing.assert_allclose(wide.slack, [0.03, 0.04, 3.02])
+
+
+def played(*, rounds, after, seed=0):
+    """An epoch of one block with MEANS, and a whole second block with `after`, both drawn from LAW."""
+    rng = np.random.default_rng(seed)
+    epoch, gaps = Epoch(0, 0), GapWidths(0.1)
+    epoch.view(np.eye(ARMS), REGULARISER)
+    gaps.block_size, gaps.noise = rounds, NOISE
+    for block, means in enumerate((MEANS, after)):
+        gaps.first_round = block * rounds
+        epoch.add(LAW, None, block)
+        gaps.open()
+        arms = rng.integers(ARMS, size=rounds)
+        values = means[arms] + math.sqrt(NOISE) * rng.standard_normal(rounds)
+        epoch.blocks[-1].add(np.full(rounds, block), arms, values)
+        for t, (arm, value) in enumerate(zip(arms.tolist(), values.tolist(), strict=True)):
+            gaps.see(block, arm, value, block * rounds + t)
+    replay = OpenReplay(Replay(0, 2, 1), first_tag=1, first_round=rounds, sums=epoch.blocks[-1])
+    gaps.block_size = rounds // 2  # the replay of index 1 has twice as many rounds
+    return epoch, gaps, replay
+
+
+def test_widths_are_empirical_bernstein_of_the_single_rounds_and_the_bias_of_the_ridge():
+    epoch, gaps, _ = played(rounds=300, after=MEANS)
+    rows = gaps._before(300)
+    d = 0.01
+    direct = np.zeros((len(rows), ARMS))
+    for t, (_, _, arm, value) in enumerate(rows):
+        direct[t, int(arm)] = value / (LAW[int(arm)] + REGULARISER)  # phi' S^-1 phi(a) y with phi the identity
+    leverage = 1 / (1 / ARMS + REGULARISER)
+    log_term = math.log(3 / d)
+    width = (
+        np.sqrt(2 * direct.var(axis=0) * log_term / 300)
+        + 3 * (4 * leverage) * log_term / 300  # residuals lie in [-2, 2]
+        + math.sqrt(NOISE * leverage / 300)
+    )
+    np.testing.assert_allclose(gaps._side(epoch, MEANS, rows, d).width, width, rtol=1e-10)
+
+
+def test_a_flip_fires_and_nothing_does_not():
+    """Noise is a tenth of the gaps and rounds are many: neither can fail but for numbers of 10 standard deviations."""
+    epoch, gaps, replay = played(rounds=40_000, after=-MEANS)
+    found = gaps.verdict(epoch, [replay])
+    assert found is not None
+    assert found.first_round == 40_000
+    assert 0 in found.verdict.arms
+    assert "replay of law 1" in found.stream
+    np.testing.assert_allclose(found.before[0], 0.6, atol=0.05)
+    np.testing.assert_allclose(found.after[0], -0.6, atol=0.05)
+    epoch, gaps, replay = played(rounds=40_000, after=MEANS)
+    assert gaps.verdict(epoch, [replay]) is None
+
+
+def test_a_replay_of_which_too_little_was_told_is_not_tested():
+    epoch, gaps, replay = played(rounds=40_000, after=-MEANS)
+    gaps.block_size = 30_000
+    assert gaps.verdict(epoch, [replay]) is None

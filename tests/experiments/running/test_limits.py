@@ -1,0 +1,71 @@
+import dataclasses
+import re
+
+import pytest
+
+from driftbandits.errors import InputError
+from driftbandits.experiments.definitions.catalogue import EXPERIMENTS
+from driftbandits.experiments.definitions.specs import Experiment, PolicySpec
+from driftbandits.experiments.running.build import build_world
+from driftbandits.experiments.running.limits import MOST_RUNS, check_seed_count, check_work
+from driftbandits.experiments.running.preflight import check_experiment
+
+SMALL = Experiment("small", "Small", "switching/1", {"horizon": 50, "switches": [25], "size": 5}, ())
+OWN = """
+import driftbandits as db
+from driftbandits.environments import Piecewise
+
+def world(seed, rounds):
+    return Piecewise(db.ArmSet([[0.0], [1.0]]), [[0.0, 0.1]], horizon=rounds, switches=())
+"""
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"horizon": 10**12}, "has 1000000000000 rounds, more than 100,000,000 in one run; play it in stretches"),
+        ({"horizon": 10**400}, "has 1000000000...0000000000 (401 digits) rounds"),
+        ({"size": 10**7}, "has 10000000 arms, more than 100,000; use fewer"),
+    ],
+)
+def test_a_world_too_large_is_refused_before_it_is_built(settings, said):
+    with pytest.raises(InputError, match=re.escape(f"environment 'switching/1' {said}")):
+        build_world("switching/1", {**SMALL.settings, **settings}, 0)
+
+
+def test_rounds_must_fit_into_memory(monkeypatch):
+    monkeypatch.setattr("driftbandits.memory.memory_limit", lambda: 2**30)
+    with pytest.raises(
+        InputError, match="what happens in the 50,000,000 rounds of environment 'switching/1' would need"
+    ):
+        build_world("switching/1", {**SMALL.settings, "horizon": 5 * 10**7}, 0)
+
+
+def test_so_is_one_of_ones_own(tmp_path):
+    (tmp_path / "own.py").write_text(OWN)
+    with pytest.raises(InputError, match="has 1000000000000 rounds"):
+        build_world(f"{tmp_path / 'own.py'}:world", {"rounds": 10**12}, 0)
+
+
+def test_seeds_are_limited_before_they_are_counted_out():
+    assert check_seed_count(MOST_RUNS) == MOST_RUNS
+    with pytest.raises(InputError, match="seeds must be at most 1,000,000, got 1000000000; play some of its seeds"):
+        check_seed_count(10**9)
+
+
+def test_work_of_years_is_refused_with_an_estimate():
+    policies = tuple(PolicySpec(f"policy {n}", "OPKB") for n in range(2))
+    long = {**SMALL.settings, "horizon": 10**8}
+    wide = dataclasses.replace(SMALL, policies=policies, seeds=tuple(range(MOST_RUNS)))
+    with pytest.raises(InputError, match="small has 2,000,000 runs, more than 1,000,000"):
+        check_experiment(wide)
+    longest = dataclasses.replace(SMALL, settings=long, policies=policies, seeds=tuple(range(200_000)))
+    with pytest.raises(InputError, match="small would take about 51 years on one core, more than 10; use a shorter"):
+        check_work(longest)
+    few = dataclasses.replace(policies[0], seeds=1)
+    check_work(dataclasses.replace(longest, policies=(few,)))
+
+
+def test_nothing_of_the_catalogue_is_too_large():
+    for experiment in EXPERIMENTS.values():
+        check_work(experiment)
