@@ -10,11 +10,11 @@ import math
 import numpy as np
 import scipy.stats
 
+from driftbandits.checks import check_positive
 from driftbandits.detection.conformal import POWERS
 from driftbandits.errors import InputError
 from driftbandits.policies.calibrated.policy import CalibratedOPKB
 from driftbandits.policies.core.base import Policy
-from driftbandits.policies.core.checks import check_positive
 from driftbandits.policies.paper.base import PaperBlockPolicy
 
 _LONGEST = 10**15  # what is later than this is never

@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from driftbandits.checks import check_count
 from driftbandits.environments import Environment, uniforms
 from driftbandits.errors import HorizonError, InputError
 from driftbandits.policies import Policy
-from driftbandits.policies.core.checks import check_count
 from driftbandits.seeding import check_seed
 from driftbandits.simulation.trace import Trace
 from driftbandits.types import Decision, Decisions, Floats

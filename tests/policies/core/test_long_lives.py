@@ -11,7 +11,7 @@ import pytest
 
 import driftbandits as db
 from driftbandits.errors import InputError, RewardRangeWarning, StateError, UnknownDecisionError
-from driftbandits.policies.core import base
+from driftbandits.policies.core import changes
 from driftbandits.policies.core.spread import REWARDS, Spread
 from driftbandits.testing.helpers import play, same
 
@@ -55,20 +55,14 @@ class FindsOften(db.Uniform):
             self._learn_one(row, reward)
 
     def _learn_one(self, row, reward):
-        arms = {"arms": (), "before": (), "after": ()}
-        self._record(
-            db.Change(
-                round=row.id, epoch=0, block=0, interval=(row.id, row.id + 1), compared_with=0, statistic=1.0,
-                threshold=0.5, **arms,
-            )
-        )  # fmt: skip
+        self._report_change(epoch=0, interval=(row.id, row.id + 1), statistic=1.0, threshold=0.5)
 
 
 def test_the_latest_changes_are_kept_and_all_are_counted(monkeypatch):
-    monkeypatch.setattr(base, "CHANGES_KEPT", 50)
+    monkeypatch.setattr(changes, "CHANGES_KEPT", 50)
     policy = FindsOften(ARMS, seed=0)
     play(policy, 130)
-    assert [change.round for change in policy.changes] == list(range(80, 130))
+    assert [change.interval[0] for change in policy.changes] == list(range(80, 130))
     assert policy.changes_found == 130
     again = FindsOften.restore(ARMS, policy.state_dict())
     assert (again.changes, again.changes_found) == (policy.changes, 130)
@@ -79,7 +73,7 @@ def test_the_latest_changes_are_kept_and_all_are_counted(monkeypatch):
 
 
 def test_ten_thousand_changes_are_kept():
-    assert db.Uniform(ARMS)._changes.maxlen == 10_000
+    assert changes.CHANGES_KEPT == 10_000
 
 
 def test_a_trace_has_the_changes_of_its_own_rounds():
@@ -87,7 +81,7 @@ def test_a_trace_has_the_changes_of_its_own_rounds():
     policy = FindsOften(ARMS, seed=0, reward_range=world.reward_range)
     first = db.simulate(policy, world, rounds=25)
     second = db.simulate(policy, world)
-    assert [change.round for change in first.changes] == list(range(25))
+    assert [change.interval[0] for change in first.changes] == list(range(25))
     assert [change.round for change in second.changes] == list(range(25, 40))
 
 

@@ -10,15 +10,10 @@ import pytest
 import scipy.sparse
 
 import driftbandits as db
+from driftbandits.checks import check_count, check_positive
 from driftbandits.errors import DriftbanditsError, InputError, RewardError, UnknownDecisionError
-from driftbandits.policies.core.checks import (
-    check_count,
-    check_positive,
-    check_range,
-    read_allowed,
-    read_ids,
-    read_rewards,
-)
+from driftbandits.policies.core.inputs import read_allowed, read_ids, read_rewards
+from driftbandits.policies.core.scale import read_range
 
 ARMS = db.ArmSet([[0.0], [0.5], [1.0]], names=["low", "mid", "high"])
 HUGE = 10**400
@@ -219,7 +214,7 @@ def test_ids_are_a_copy():
 )
 def test_ranges_that_cannot_be_mapped_are_refused(given, message):
     with pytest.raises(InputError, match=message):
-        check_range(given)
+        read_range(given)
     with pytest.raises(InputError, match="reward_range"):
         db.Uniform(ARMS, reward_range=given)
 
@@ -229,14 +224,14 @@ def test_ranges_that_cannot_be_mapped_are_refused(given, message):
     [(0, 1), (-1e150, 1e150), (0, 1e-150), (1e16, 1e16 + 2000), (1e9, 1e9 + 1), (-3.5e-7, 1e12), (1e-150, 3e-150)],
 )
 def test_every_range_that_is_taken_maps_there_and_back(given):
-    low, high = check_range(given)
+    scale = read_range(given)
     policy = db.Uniform(ARMS, seed=0, reward_range=given)
-    rewards = np.linspace(low, high, 9)
+    rewards = np.linspace(scale.low, scale.high, 9)
     policy.tell(policy.ask(size=9).ids, rewards)
-    inside = policy._inward(rewards)[0]
+    inside = scale.inward(rewards)
     assert np.isfinite(inside).all()
     assert np.abs(inside).max() <= 1.0 + 1e-12
-    np.testing.assert_allclose(policy._outward(inside), rewards, rtol=0, atol=1e-3 * (high - low))
+    np.testing.assert_allclose(scale.outward(inside), rewards, rtol=0, atol=1e-3 * (scale.high - scale.low))
     assert np.isfinite(policy.estimate()).all()
 
 

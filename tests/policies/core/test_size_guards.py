@@ -7,7 +7,7 @@ from sklearn.gaussian_process.kernels import RBF
 import driftbandits as db
 from driftbandits import memory
 from driftbandits.errors import InputError
-from driftbandits.policies.core.checks import check_size
+from driftbandits.policies.core.inputs import check_size
 
 FEW = db.ArmSet([[0.0], [0.5], [1.0]])
 

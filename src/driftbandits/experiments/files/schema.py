@@ -19,7 +19,7 @@ from driftbandits.experiments.running.build import PRESETS, REAL_PREFIX
 from driftbandits.experiments.running.preflight import POLICY_OWN, WORLD_OWN
 from driftbandits.kernels import COMBINED, NAMED
 from driftbandits.policies import POLICIES
-from driftbandits.policies.core.checks import known_settings
+from driftbandits.policies.core.settings import known_settings
 
 Schema = dict[str, Any]
 

@@ -25,15 +25,16 @@ import scipy.linalg
 
 from driftbandits import state as states
 from driftbandits.arms import ArmSet
+from driftbandits.checks import check_count, check_positive
 from driftbandits.design import Design, solve_design
 from driftbandits.errors import ConvergenceError, ConvergenceWarning, InputError, StateError
 from driftbandits.estimation import law_factor
 from driftbandits.linalg import Cholesky
-from driftbandits.policies.core.base import CommonSettings, Policy
-from driftbandits.policies.core.checks import check_count, check_positive
+from driftbandits.policies.core.base import Policy
 from driftbandits.policies.core.guard import guarded
 from driftbandits.policies.core.laws import freeze
 from driftbandits.policies.core.pending import Feedback, Row
+from driftbandits.policies.core.settings import CommonSettings
 from driftbandits.state.plausible import FARTHEST, ROUNDING, check_whole
 from driftbandits.types import Floats
 

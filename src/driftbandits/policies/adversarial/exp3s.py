@@ -9,9 +9,9 @@ import numpy as np
 
 from driftbandits import state as states
 from driftbandits.arms import ArmSet
+from driftbandits.checks import check_positive
 from driftbandits.errors import InputError
 from driftbandits.policies.core.base import Policy
-from driftbandits.policies.core.checks import check_positive
 from driftbandits.policies.core.pending import Feedback, Row
 from driftbandits.policies.plain.ucb import ArmMeans
 from driftbandits.state.plausible import ROUNDING, check_whole, told_at_most

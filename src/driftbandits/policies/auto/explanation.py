@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from driftbandits.policies.auto.beliefs import Beliefs, memory_of
 from driftbandits.policies.auto.mixture import Mixture
 from driftbandits.policies.auto.watch import reading
+from driftbandits.policies.core.scale import RewardScale
 from driftbandits.showing import label
 from driftbandits.types import Floats
 
@@ -87,8 +88,7 @@ def explain(
     looks: float,
     changes: int,
     names: Sequence[str] | None,
-    outward: Callable[[Floats], Floats],
-    half_range: float,
+    scale: RewardScale,
 ) -> Explanation:
     """The beliefs of `mixture`, in the user's units."""
     beliefs, weights = mixture.beliefs, mixture.weights()
@@ -96,13 +96,13 @@ def explain(
     for rate, weight in zip(beliefs.rate[: beliefs.count].tolist(), weights.tolist(), strict=True):
         memory[memory_of(rate)] = memory.get(memory_of(rate), 0.0) + weight
     length_scales: dict[float | None, float] = {}
-    for scale, weight in zip(beliefs.priors.length_scales, mixture.kinds().tolist(), strict=True):
-        length_scales[scale] = length_scales.get(scale, 0.0) + weight
+    for length, weight in zip(beliefs.priors.length_scales, mixture.kinds().tolist(), strict=True):
+        length_scales[length] = length_scales.get(length, 0.0) + weight
     steady = np.where(beliefs.rate[: beliefs.count] == 0, weights, -1.0)
-    noise = math.sqrt(float(weights @ beliefs.noise[: beliefs.count])) * half_range
+    noise = scale.outward_size(math.sqrt(float(weights @ beliefs.noise[: beliefs.count])))
     mean, deviation = _moments(beliefs, weights)
     best = np.argsort(-mean)[:_BEST]
-    low, middle, high = (outward(values[best]) for values in (mean - 2 * deviation, mean, mean + 2 * deviation))
+    low, middle, high = (scale.outward(values[best]) for values in (mean - 2 * deviation, mean, mean + 2 * deviation))
     return Explanation(
         rounds=rounds,
         memory=memory,

@@ -9,6 +9,7 @@ import numpy as np
 
 from driftbandits import state as states
 from driftbandits.arms import ArmSet
+from driftbandits.checks import check_count, check_positive
 from driftbandits.errors import InputError
 from driftbandits.memory import FLOAT, check_memory
 from driftbandits.policies.auto.beliefs import GATHERED, Beliefs, Forecast
@@ -18,14 +19,14 @@ from driftbandits.policies.auto.priors import SIGNALS, Priors
 from driftbandits.policies.auto.samples import Samples
 from driftbandits.policies.auto.vigilance import Vigilance
 from driftbandits.policies.auto.watch import ODDS, Found, Watch
-from driftbandits.policies.core.base import CommonSettings, Policy
-from driftbandits.policies.core.checks import check_count, check_positive
+from driftbandits.policies.core.base import Policy
 from driftbandits.policies.core.guard import guarded
 from driftbandits.policies.core.laws import freeze
 from driftbandits.policies.core.lengthscales import TRIED
 from driftbandits.policies.core.pending import Feedback, Row
+from driftbandits.policies.core.settings import CommonSettings
 from driftbandits.seeding import stream
-from driftbandits.types import Bools, Change, Floats
+from driftbandits.types import Bools, Floats
 
 SAMPLES = 32  # of every hypothesis that is sampled
 RANK = 100  # features a kernel has at most, where there are more than twice as many arms
@@ -214,22 +215,15 @@ class AutoBandit(Policy):
         self._vigilance.look(row.arm, int(beliefs.kind[leader]), row.id + 1)
 
     def _report(self, found: Found) -> None:
-        arms = tuple(int(arm) for arm in found.moved)
-        self._record(
-            Change(
-                round=self.rounds,
-                epoch=self._watch.epoch - 1,
-                block=0,
-                interval=(found.birth, self._clock),
-                compared_with=0,
-                statistic=math.log(found.odds),
-                threshold=math.log(ODDS),
-                arms=arms,
-                before=tuple(self._outward(found.before).tolist()),
-                after=tuple(self._outward(found.after).tolist()),
-                names=() if self.arms.names is None else tuple(self.arms.names[arm] for arm in arms),
-                forgot=found.forgot,
-            )
+        self._report_change(
+            epoch=self._watch.epoch - 1,
+            interval=(found.birth, self._clock),
+            statistic=math.log(found.odds),
+            threshold=math.log(ODDS),
+            arms=found.moved.tolist(),
+            before=found.before,
+            after=found.after,
+            forgot=found.forgot,
         )
 
     # --- beliefs ------------------------------------------------------------------------------------------------
@@ -250,8 +244,7 @@ class AutoBandit(Policy):
             looks=float(looks.sum()),
             changes=self.changes_found,
             names=self.arms.names,
-            outward=self._outward,
-            half_range=(self.reward_range[1] - self.reward_range[0]) / 2.0,
+            scale=self._scale,
         )
 
     # --- state --------------------------------------------------------------------------------------------------

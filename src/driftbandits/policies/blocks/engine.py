@@ -36,13 +36,14 @@ from driftbandits.detection.gaps import gaps
 from driftbandits.errors import ConvergenceError, ConvergenceWarning, StateError
 from driftbandits.estimation import Sums
 from driftbandits.policies.blocks.epoch import Epoch, OpenReplay, export_sums, read_sums
-from driftbandits.policies.core.base import CommonSettings, Policy
+from driftbandits.policies.core.base import Policy
 from driftbandits.policies.core.pending import Feedback, Row
+from driftbandits.policies.core.settings import CommonSettings
 from driftbandits.policies.paper.features import FeatureSource
 from driftbandits.schedule import Replay, Schedule, build_schedule, draw_schedule, read_replay
 from driftbandits.seeding import generator_from_state, generator_state, stream
 from driftbandits.state.plausible import FARTHEST, told_at_most
-from driftbandits.types import Change, Floats, Ints
+from driftbandits.types import Floats, Ints
 
 
 class BlockLevels(Protocol):
@@ -76,7 +77,7 @@ class BlockPolicy(Policy):
 
     def __init__(self, arms: ArmSet, **common: Unpack[CommonSettings]) -> None:
         super().__init__(arms, **common)
-        self._scale = 1.0  # what rewards on [-1, 1] are divided by
+        self._divisor = 1.0  # what rewards on [-1, 1] are divided by
         self._coins = stream(self.seed, "schedule")
         self._tag = 0
         self._epoch = Epoch(-1, 0)
@@ -216,7 +217,7 @@ class BlockPolicy(Policy):
         ended = [item for item in self._open if over and item.replay.stop == slot]
         found = None if self._detector is None else self._detector.verdict(self._epoch, ended)
         if found is not None:
-            self._record(self._describe(found))
+            self._describe(found)
         if self._phase_left() == 0:
             self._finished = True
         elif found is not None:
@@ -236,7 +237,7 @@ class BlockPolicy(Policy):
         self.late += int(np.count_nonzero(late))
         live = feedback.tags >= epoch.tags[0]  # tag -1: a mask had removed mass
         tags, arms, rounds = feedback.tags[live], feedback.arms[live], feedback.ids[live]
-        laws, rewards = feedback.laws[live] - epoch.law_base, feedback.rewards[live] / self._scale
+        laws, rewards = feedback.laws[live] - epoch.law_base, feedback.rewards[live] / self._divisor
         self._source.observe(arms, rewards, rounds)
         values = self._less_baseline(laws, arms, rewards)
         blocks = np.searchsorted(epoch.tags, tags, side="right") - 1
@@ -264,7 +265,7 @@ class BlockPolicy(Policy):
         if row.tag < epoch.tags[-1]:  # an earlier block, a closed epoch or a masked round
             super()._learn_one(row, reward)
             return
-        law, arm, scaled = row.law - epoch.law_base, row.arm, reward / self._scale
+        law, arm, scaled = row.law - epoch.law_base, row.arm, reward / self._divisor
         self._source.observe_one(arm, scaled, row.id)
         baseline = epoch.baselines[law]
         value = scaled if baseline is None else scaled - float(baseline[arm])
@@ -276,22 +277,20 @@ class BlockPolicy(Policy):
             self._detector.see(law, arm, scaled, value, row.id)
 
     def _estimate(self) -> Floats:
-        return self._rewards() * self._scale
+        return self._rewards() * self._divisor
 
-    def _describe(self, found: Found) -> Change:
-        verdict, scale = found.verdict, self._scale
-        return Change(
-            round=self.rounds,
+    def _describe(self, found: Found) -> None:
+        verdict, divisor = found.verdict, self._divisor
+        self._report_change(
             epoch=self._epoch.number,
             block=self._schedule.block,
             interval=(found.first_round, self.rounds),
             compared_with=found.compared_with,
-            statistic=verdict.statistic * scale,
-            threshold=verdict.threshold * scale,
+            statistic=verdict.statistic * divisor,
+            threshold=verdict.threshold * divisor,
             arms=verdict.arms,
-            before=tuple(self._outward(found.before * scale).tolist()),
-            after=tuple(self._outward(found.after * scale).tolist()),
-            names=() if self.arms.names is None else tuple(self.arms.names[arm] for arm in verdict.arms),
+            before=found.before * divisor,
+            after=found.after * divisor,
             stream=found.stream,
         )
 
@@ -371,7 +370,7 @@ class BlockPolicy(Policy):
 
     def _check_told(self) -> None:
         """Refuse more rewards than rounds, and larger sums than such rewards have."""
-        epoch, rows, largest = self._epoch, self._pending.rows(), 1.0 / self._scale
+        epoch, rows, largest = self._epoch, self._pending.rows(), 1.0 / self._divisor
         most = told_at_most(self.rounds, rows, since=self._phase_start)
         for part in epoch.blocks:
             epoch.check_sums(part, most=most, largest=largest)

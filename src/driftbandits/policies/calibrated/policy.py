@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from driftbandits import state as states
 from driftbandits.arms import ArmSet
+from driftbandits.checks import check_count, check_probability
 from driftbandits.design import Design, effective_dimension
 from driftbandits.detection.detector import Found
 from driftbandits.detection.gaps import gaps
@@ -30,13 +31,12 @@ from driftbandits.policies.calibrated.closed_forms import (
 )
 from driftbandits.policies.calibrated.looks import AGE, LOOKS, Look, promises
 from driftbandits.policies.calibrated.surrogate import Surrogate
-from driftbandits.policies.core.base import CommonSettings
-from driftbandits.policies.core.checks import check_count, check_probability
 from driftbandits.policies.core.guard import guarded
 from driftbandits.policies.core.pending import Feedback, Row
+from driftbandits.policies.core.settings import CommonSettings
 from driftbandits.seeding import stream
 from driftbandits.state.plausible import ROUNDING
-from driftbandits.types import Bools, Change, Decisions, Floats, Ints
+from driftbandits.types import Bools, Decisions, Floats, Ints
 
 _LEAST_FALSE_ALARM = 1e-300  # below it thresholds would overflow
 
@@ -222,7 +222,7 @@ class CalibratedOPKB(BlockPolicy):
     def _replay_scale(self, block: int) -> float:
         return replay_scale(self._epoch.laws, gaps(self._rewards()))
 
-    def _describe(self, found: Found) -> Change:
+    def _describe(self, found: Found) -> None:
         """Of the arms that were watched, those played since; before is what was believed then, after their mean."""
         arms: Ints = np.array(found.verdict.arms)
         recent = self._source.since(found.first_round)
@@ -230,7 +230,7 @@ class CalibratedOPKB(BlockPolicy):
         verdict = dataclasses.replace(found.verdict, arms=tuple(arms.tolist()))
         before = self._source.mean_before(found.first_round)[arms]
         after = recent.sums[arms] / recent.counts[arms]
-        return super()._describe(dataclasses.replace(found, verdict=verdict, before=before, after=after))
+        super()._describe(dataclasses.replace(found, verdict=verdict, before=before, after=after))
 
     # --- second looks -------------------------------------------------------------------------------------------
 

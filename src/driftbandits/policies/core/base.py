@@ -12,66 +12,42 @@ are called from inside, so they call one another and never the public ones.
 
 from __future__ import annotations
 
-import collections
 import contextlib
-import dataclasses
 import os
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal, Self, TypedDict, overload
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from driftbandits import state as states
 from driftbandits.arms import ArmSet
+from driftbandits.checks import check_count, check_path, check_word
 from driftbandits.errors import (
     HorizonError,
     InputError,
     RewardError,
     RewardRangeWarning,
-    StateError,
     UnknownDecisionError,
 )
-from driftbandits.policies.core.checks import (
-    check_count,
-    check_path,
-    check_range,
-    check_settings,
-    check_size,
-    read_allowed,
-    read_change,
-    read_ids,
-    read_rewards,
-    restrict,
-)
+from driftbandits.policies.core import saving
+from driftbandits.policies.core.changes import ChangeLog
 from driftbandits.policies.core.guard import Guard, guarded
-from driftbandits.policies.core.laws import check_law, is_frozen
-from driftbandits.policies.core.pending import OTHER_DECISION, ROW, Feedback, Pending, Row, read_decisions
+from driftbandits.policies.core.inputs import check_size, read_allowed, read_ids, read_rewards
+from driftbandits.policies.core.laws import check_law, is_frozen, restrict
+from driftbandits.policies.core.pending import OTHER_DECISION, Feedback, Pending, Row, read_decisions
+from driftbandits.policies.core.scale import read_range
+from driftbandits.policies.core.settings import check_settings
 from driftbandits.policies.core.spread import Spread
-from driftbandits.seeding import check_seed, generator_from_state, generator_state, stream
-from driftbandits.showing import label
-from driftbandits.state.plausible import FARTHEST
+from driftbandits.seeding import check_seed, stream
 from driftbandits.types import Bools, Change, Decision, Decisions, Floats, Ints, read_only
-from driftbandits.version import __version__
 
 FIRST_HORIZON = 1024  # horizon=None: policies that need one start with this and double it
-CHANGES_KEPT = 10_000  # change records; a policy that finds one in every sixty rounds would fill the memory
-
 
 Asked = int | npt.ArrayLike | Decision | Decisions | Sequence[Decision]  # decisions that `ask` gave, or their ids
-
-
-class CommonSettings(TypedDict, total=False):
-    """Settings that every policy takes; those with settings of their own hand them on to `Policy`."""
-
-    horizon: int | None
-    seed: int | None
-    reward_range: tuple[float, float]
-    out_of_range: Literal["error", "clip"]
-    pending_limit: int
 
 
 class Policy(ABC):
@@ -127,17 +103,15 @@ class Policy(ABC):
         cure = "use horizon=None if it is unknown"
         self.horizon = None if horizon is None else check_count("horizon", horizon, cure=cure)
         self.seed = check_seed(seed)
-        self.reward_range = check_range(reward_range)
-        if out_of_range not in ("error", "clip"):
-            raise InputError(f"out_of_range must be 'error' or 'clip', got {out_of_range!r}")
-        self.out_of_range: Literal["error", "clip"] = out_of_range
+        self._scale = read_range(reward_range)
+        self.reward_range = (self._scale.low, self._scale.high)
+        self.out_of_range = check_word("out_of_range", out_of_range, ("error", "clip"))
         self.rounds = 0
         self.clipped = 0
         self.forgotten = 0
         self.late = 0
         self._pending = Pending(check_count("pending_limit", pending_limit))
-        self._changes: collections.deque[Change] = collections.deque(maxlen=CHANGES_KEPT)
-        self.changes_found = 0
+        self._change_log = ChangeLog()
         self._draws = stream(self.seed, "draws")
         self._version = 0
         self._phase_start = 0
@@ -246,14 +220,7 @@ class Policy(ABC):
             left -= len(parts[-1])
         if size is None:
             return next(iter(parts[0]))
-        if len(parts) == 1:
-            return parts[0]
-        return Decisions(
-            ids=np.concatenate([p.ids for p in parts]),
-            arms=np.concatenate([p.arms for p in parts]),
-            probabilities=np.concatenate([p.probabilities for p in parts]),
-            laws=np.concatenate([p.laws for p in parts]),
-        )
+        return Decisions.joined(parts)
 
     def _check_left(self, count: int) -> None:
         if self.horizon is not None and self.rounds + count > self.horizon:
@@ -338,12 +305,17 @@ class Policy(ABC):
     @guarded
     def estimate(self) -> Floats:
         """Estimated reward of every arm, shape (N,), in the user's units; mid-range where nothing is told."""
-        return self._outward(self._ahead()._estimate())
+        return self._scale.outward(self._ahead()._estimate())
 
     @property
     def changes(self) -> tuple[Change, ...]:
         """The changes found, oldest first; of more than 10,000 the latest, `changes_found` is the number of all."""
-        return tuple(self._changes)
+        return self._change_log.latest()
+
+    @property
+    def changes_found(self) -> int:
+        """Number of all changes found."""
+        return self._change_log.found
 
     @property
     def pending(self) -> int:
@@ -373,8 +345,7 @@ class Policy(ABC):
         """
         row = self._latest(ids, rewards)
         if row is not None:
-            low, high = self.reward_range
-            scaled = (float(rewards) - (low + high) / 2) / ((high - low) / 2)  # type: ignore[arg-type]
+            scaled = self._scale.inward(float(rewards))  # type: ignore[arg-type]
             self._guard.changing = True
             self._pending.pop_last()
             narrow = self._count_told(scaled, scaled, 1)
@@ -431,7 +402,7 @@ class Policy(ABC):
 
     def _warn_of_range(self) -> None:
         low, high = self.reward_range
-        least, most = self._outward(np.array([self._spread.least, self._spread.most])).tolist()
+        least, most = self._scale.outward(np.array([self._spread.least, self._spread.most])).tolist()
         warnings.warn(
             f"rewards so far lie between {least:.6g} and {most:.6g}, which is less than a hundredth of "
             f"reward_range=({low:g}, {high:g}): differences between arms look like nothing in so wide a range; declare "
@@ -459,21 +430,10 @@ class Policy(ABC):
             raise RewardError(
                 f"a reward is {wrong}; tell finite numbers, or forget() decisions whose reward is missing"
             )
-        low, high = self.reward_range
-        inside = np.minimum(np.maximum(values, low), high)
-        outside = int(np.count_nonzero(inside != values))
-        if outside and self.out_of_range == "error":
-            wrong = values[int(np.argmax(inside != values))]
-            raise RewardError(
-                f"reward {wrong:.6g} lies outside reward_range=({low:g}, {high:g}); declare the true range, "
-                f"or pass out_of_range='clip'"
-            )
-        return (inside - (low + high) / 2) / ((high - low) / 2), outside
-
-    def _outward(self, values: Floats) -> Floats:
-        """Internal values in the user's units."""
-        low, high = self.reward_range
-        return (low + high) / 2 + values * ((high - low) / 2)
+        inside = self._scale.clip(values)
+        if self.out_of_range == "error":
+            self._scale.require_inside(values, inside)
+        return self._scale.inward(inside), int(np.count_nonzero(inside != values))
 
     # --- moving on ----------------------------------------------------------------------------------------------
 
@@ -530,9 +490,39 @@ class Policy(ABC):
         copy._move()
         return copy
 
-    def _record(self, change: Change) -> None:
-        self._changes.append(change)
-        self.changes_found += 1
+    def _report_change(
+        self,
+        *,
+        epoch: int,
+        interval: tuple[int, int],
+        statistic: float,
+        threshold: float,
+        arms: Sequence[int] = (),
+        before: Sequence[float] | Floats = (),
+        after: Sequence[float] | Floats = (),
+        block: int = 0,
+        compared_with: int = 0,
+        forgot: str = "",
+        stream: str = "",
+    ) -> None:
+        """Keep a record of a change found now; `before` and `after` are rewards of `arms` on the internal scale."""
+        outward = self._scale.outward
+        change = Change(
+            round=self.rounds,
+            epoch=epoch,
+            block=block,
+            interval=interval,
+            compared_with=compared_with,
+            statistic=statistic,
+            threshold=threshold,
+            arms=tuple(int(arm) for arm in arms),
+            before=tuple(outward(float(reward)) for reward in before),
+            after=tuple(outward(float(reward)) for reward in after),
+            names=() if self.arms.names is None else tuple(self.arms.names[arm] for arm in arms),
+            forgot=forgot,
+            stream=stream,
+        )
+        self._change_log.add(change)
 
     # --- state --------------------------------------------------------------------------------------------------
 
@@ -542,32 +532,7 @@ class Policy(ABC):
         return self._state()
 
     def _state(self) -> dict[str, Any]:
-        return {
-            "format": states.FORMAT,
-            "library": __version__,
-            "policy": type(self).__name__,
-            "arms": self.arms.fingerprint(),
-            "horizon": self.horizon,
-            "seed": self.seed,
-            "reward_range": list(self.reward_range),
-            "out_of_range": self.out_of_range,
-            "pending_limit": self._pending.limit,
-            "settings": self._settings(),
-            "rounds": self.rounds,
-            "clipped": self.clipped,
-            "forgotten": self.forgotten,
-            "late": self.late,
-            "dropped": self._pending.dropped,
-            "version": self._version,
-            "phase_start": self._phase_start,
-            "phase_length": self._phase_length,
-            "draws": generator_state(self._draws),
-            "pending": self._pending.rows(),
-            "spread": self._spread.export(),
-            "changes": [dataclasses.asdict(change) for change in self._changes],
-            "changes_found": self.changes_found,
-            "engine": self._export() if self._phase_length else None,
-        }
+        return saving.export(self)
 
     @classmethod
     def restore(cls, arms: ArmSet, state: Mapping[str, Any]) -> Self:
@@ -575,59 +540,7 @@ class Policy(ABC):
 
         The state is checked whole first; StateError says what does not fit.
         """
-        reader = states.Reader(state)
-        states.check_format(reader)
-        if reader.text("policy") != cls.__name__:
-            raise StateError(f"state is one of {label(reader.text('policy'))}, not of {cls.__name__}")
-        if not isinstance(arms, ArmSet):
-            raise InputError(f"restore and load want the ArmSet first, got {type(arms).__name__}")
-        if reader.text("arms") != arms.fingerprint():
-            raise StateError(
-                "state belongs to other arms; restore it with the points, kernel and names it was made with"
-            )
-        reader.reader("settings")  # a mapping, whatever it holds
-        try:
-            policy = cls(
-                arms,
-                horizon=reader.raw("horizon"),
-                seed=reader.raw("seed"),
-                reward_range=reader.raw("reward_range"),
-                out_of_range=reader.raw("out_of_range"),
-                pending_limit=reader.raw("pending_limit"),
-                **cls._read_settings(reader.raw("settings")),
-            )
-        except (TypeError, KeyError, ValueError, AttributeError) as error:  # an InputError is a ValueError
-            raise StateError(f"the settings in the state are not usable: {error}") from error
-        policy._load(reader)
-        return policy
-
-    def _load(self, reader: states.Reader) -> None:
-        self.rounds = reader.integer("rounds", high=FARTHEST if self.horizon is None else self.horizon)
-        for name in ("clipped", "forgotten", "late"):
-            setattr(self, name, reader.integer(name, high=FARTHEST))
-        self._version = reader.integer("version", high=FARTHEST)
-        self._phase_start = reader.integer("phase_start", high=self.rounds)
-        self._phase_length = reader.integer("phase_length")
-        begun = bool(self._phase_length)
-        states.check(begun == (reader.raw("engine") is not None) and (begun or not self.rounds), "phase_length")
-        if begun and self._phase_left() < 0:
-            raise StateError(f"state.phase_length {self._phase_length} is shorter than the rounds played in it")
-        self._draws = generator_from_state(reader.raw("draws"))
-        rows = reader.array("pending", ROW, (None,))
-        self._check_rows(rows)
-        self._pending.load(rows, reader.integer("dropped", high=FARTHEST))
-        self._spread = Spread.load(reader.reader("spread"))
-        self._changes.extend(read_change(item) for item in reader.readers("changes"))
-        self.changes_found = reader.integer("changes_found", low=len(self._changes), high=FARTHEST)
-        if begun:
-            self._import(reader.reader("engine"))
-
-    def _check_rows(self, rows: npt.NDArray[np.void]) -> None:
-        ids, arms, p = rows["id"], rows["arm"], rows["probability"]
-        if len(ids) and not ((np.diff(ids) > 0).all() and ids[0] >= 0 and ids[-1] < self.rounds):
-            raise StateError("state.pending has ids out of order or beyond the rounds asked")
-        if ((arms < 0) | (arms >= len(self.arms))).any() or not ((p > 0) & (p <= 1 + 1e-9)).all():
-            raise StateError("state.pending has unknown arms or probabilities outside (0, 1]")
+        return saving.restore(cls, arms, state)
 
     @guarded
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from driftbandits.errors import LawError
-from driftbandits.types import Floats
+from driftbandits.types import Bools, Floats
 
 TOLERANCE = 1e-6  # by which the sum may be off
 
@@ -65,3 +65,16 @@ def _fault(law: Any, arms: int) -> str:
         arm = int(unfit.argmax())
         return f"has a probability of {law[arm]:.6g} at arm {arm}"
     return f"sums to {law.sum():.9g}, not to 1"
+
+
+def restrict(law: Floats, mask: Bools) -> tuple[Floats, bool]:
+    """Law given that the arm is allowed, and whether the mask took any mass away.
+
+    >>> restrict(np.array([0.5, 0.25, 0.25]), np.array([False, True, True]))
+    (array([0. , 0.5, 0.5]), True)
+    """
+    kept = np.where(mask, law, 0.0)
+    if not law[~mask].any():
+        return law, False
+    total = kept.sum()
+    return (kept / total if total > 0 else mask / mask.sum()), True

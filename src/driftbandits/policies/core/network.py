@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from driftbandits.arms import ArmSet
+from driftbandits.checks import check_count, check_flag, check_positive
 from driftbandits.errors import InputError
 from driftbandits.memory import FLOAT, check_memory
 from driftbandits.neural.model import INFINITE, NetworkModel
-from driftbandits.policies.core.checks import check_count, check_positive
 from driftbandits.showing import shown
 from driftbandits.tangent_kernel import DEEPEST
 
@@ -48,13 +48,6 @@ def network_model(
         normalise=check_flag("normalise", normalise),
         device=_check_device(device),
     )
-
-
-def check_flag(name: str, value: Any) -> bool:
-    """Give `value` if it is True or False."""
-    if not isinstance(value, bool):
-        raise InputError(f"{name} must be True or False, got {shown(value)}")
-    return value
 
 
 def _check_width(width: Any) -> Any:

@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 from driftbandits import state as states
 from driftbandits.arms import ArmSet
+from driftbandits.checks import check_count, check_positive
 from driftbandits.errors import InputError
-from driftbandits.policies.core.checks import check_count, check_positive
 from driftbandits.policies.core.window import Window
 from driftbandits.policies.gp import sizes
 from driftbandits.policies.gp.gpucb import GPUCB

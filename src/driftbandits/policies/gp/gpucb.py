@@ -13,14 +13,14 @@ import numpy as np
 
 from driftbandits import state as states
 from driftbandits.arms import ArmSet
+from driftbandits.checks import check_positive
 from driftbandits.design import information_gain
 from driftbandits.errors import InputError, KernelError, StateError
-from driftbandits.policies.core.base import CommonSettings
-from driftbandits.policies.core.checks import check_positive, check_posterior
 from driftbandits.policies.core.guard import guarded
 from driftbandits.policies.core.optimistic import Optimism, OptimisticPolicy
 from driftbandits.policies.core.pending import Row
-from driftbandits.policies.gp.posterior import ArmPosterior
+from driftbandits.policies.core.settings import CommonSettings
+from driftbandits.policies.gp.posterior import ArmPosterior, check_posterior
 from driftbandits.state.plausible import check_whole, told_at_most
 from driftbandits.types import Floats
 
@@ -92,9 +92,8 @@ class GPUCB(OptimisticPolicy):
         if isinstance(beta, str) and beta not in BETA_RULES:
             raise InputError(f"beta must be a number or one of {', '.join(BETA_RULES)}, got {beta!r}")
         self.beta = beta if isinstance(beta, str) else check_positive("beta", beta, zero=True)
-        half = (self.reward_range[1] - self.reward_range[0]) / 2.0
-        self._noise = 0.1 if self.noise is None else self.noise / half
-        self._bound = 1.0 if self.bound is None else self.bound / half
+        self._noise = self._scale.noise(self.noise)
+        self._bound = 1.0 if self.bound is None else self._scale.inward_size(self.bound)
 
     def _basis(self) -> Floats:
         """Features of the regression."""

@@ -14,11 +14,11 @@ import numpy as np
 
 from driftbandits import state as states
 from driftbandits.arms import ArmSet
+from driftbandits.checks import check_count
 from driftbandits.design import information_gain
 from driftbandits.errors import ConvergenceError
 from driftbandits.neural import ArmsSeen, NetworkModel, NetworkView
 from driftbandits.neural.model import INFINITE, Rate, Width
-from driftbandits.policies.core.checks import check_count
 from driftbandits.policies.core.network import check_depth, check_rate, network_model
 from driftbandits.policies.core.pending import Feedback, Row
 from driftbandits.policies.gp.forgetting import SlidingWindowGPUCB

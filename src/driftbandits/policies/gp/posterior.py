@@ -28,6 +28,7 @@ import scipy.linalg.lapack
 
 from driftbandits import state as states
 from driftbandits.errors import KernelError
+from driftbandits.memory import FLOAT, check_memory
 from driftbandits.state.plausible import FARTHEST, check_covariance, check_sums, check_whole
 from driftbandits.types import Floats
 
@@ -226,3 +227,10 @@ class ArmPosterior:
 def _check(info: int) -> None:
     if info != 0:
         raise KernelError(f"the posterior could not be factored (LAPACK info {info}); raise the ridge")
+
+
+def check_posterior(features: Floats) -> None:
+    """Refuse arms whose joint posterior cannot be held: two matrices as large as the features are many."""
+    arms, rank = features.shape
+    cure = "take fewer arms, or a kernel with a longer length scale or a larger tolerance"
+    check_memory(2 * FLOAT * min(arms, rank) ** 2, f"a posterior over {arms:,} arms and {rank:,} features", cure=cure)

@@ -22,11 +22,12 @@ import scipy.linalg.blas
 
 from driftbandits import state as states
 from driftbandits.arms import ArmSet
+from driftbandits.checks import check_positive
 from driftbandits.errors import InputError
-from driftbandits.policies.core.base import CommonSettings
-from driftbandits.policies.core.checks import check_positive, check_posterior
 from driftbandits.policies.core.optimistic import Optimism, OptimisticPolicy
 from driftbandits.policies.core.pending import Row
+from driftbandits.policies.core.settings import CommonSettings
+from driftbandits.policies.gp.posterior import check_posterior
 from driftbandits.state.plausible import check_covariance
 from driftbandits.types import Floats
 
@@ -204,8 +205,7 @@ class TimeVaryingGPUCB(OptimisticPolicy):
         if isinstance(beta, str) and beta not in BETA_RULES:
             raise InputError(f"beta must be a number or one of {', '.join(BETA_RULES)}, got {beta!r}")
         self.beta = beta if isinstance(beta, str) else check_positive("beta", beta, zero=True)
-        half = (self.reward_range[1] - self.reward_range[0]) / 2.0
-        deviation = 0.1 if self.noise is None else self.noise / half
+        deviation = self._scale.noise(self.noise)
         self._variance = max(deviation**2, SMALLEST_RIDGE) if self.ridge is None else self.ridge
 
     def _start(self, horizon: int | None) -> None:

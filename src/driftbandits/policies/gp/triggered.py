@@ -8,7 +8,6 @@ from typing import Any
 from driftbandits import state as states
 from driftbandits.policies.gp.gpucb import GPUCB
 from driftbandits.state.plausible import FARTHEST, told_at_most
-from driftbandits.types import Change
 
 
 def trigger_threshold(*, deviation: float, noise: float, observations: int, confidence: float) -> float:
@@ -71,22 +70,14 @@ class EventTriggeredGPUCB(GPUCB):
         self._told += 1
 
     def _fire(self, ident: int, arm: int, predicted: float, reward: float, threshold: float) -> None:
-        low, high = self.reward_range
-        middle, half = (low + high) / 2, (high - low) / 2
-        self._record(
-            Change(
-                round=self.rounds,
-                epoch=self._epoch,
-                block=0,
-                interval=(ident, ident + 1),
-                compared_with=0,
-                statistic=abs(reward - predicted),
-                threshold=threshold,
-                arms=(arm,),
-                before=(middle + half * predicted,),
-                after=(middle + half * reward,),
-                names=() if self.arms.names is None else (self.arms.names[arm],),
-            )
+        self._report_change(
+            epoch=self._epoch,
+            interval=(ident, ident + 1),
+            statistic=abs(reward - predicted),
+            threshold=threshold,
+            arms=[arm],
+            before=[predicted],
+            after=[reward],
         )
         self._posterior.reset()
         self._epoch += 1

@@ -30,8 +30,8 @@ import scipy.linalg.lapack
 
 from driftbandits import state as states
 from driftbandits.arms import ArmSet
+from driftbandits.checks import check_positive
 from driftbandits.errors import InputError, KernelError
-from driftbandits.policies.core.checks import check_positive
 from driftbandits.policies.core.guard import guarded
 from driftbandits.policies.core.optimistic import Optimism
 from driftbandits.policies.gp import sizes

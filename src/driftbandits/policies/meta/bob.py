@@ -19,13 +19,14 @@ import numpy.typing as npt
 
 from driftbandits import state as states
 from driftbandits.arms import ArmSet
+from driftbandits.checks import check_count
 from driftbandits.design import information_gain
 from driftbandits.errors import InputError, StateError
 from driftbandits.policies.adversarial.exp3 import LinearExp3
-from driftbandits.policies.core.base import CommonSettings, Policy
-from driftbandits.policies.core.checks import check_count
+from driftbandits.policies.core.base import Policy
 from driftbandits.policies.core.guard import guarded
 from driftbandits.policies.core.pending import Feedback, Row
+from driftbandits.policies.core.settings import CommonSettings
 from driftbandits.policies.gp.forgetting import SlidingWindowLinUCB
 from driftbandits.policies.meta import nested
 from driftbandits.seeding import generator_from_state, generator_state, stream

@@ -24,18 +24,19 @@ import numpy.typing as npt
 
 from driftbandits import state as states
 from driftbandits.arms import ArmSet
+from driftbandits.checks import check_count, check_positive
 from driftbandits.errors import InputError, StateError
-from driftbandits.policies.core.base import CommonSettings, Policy
-from driftbandits.policies.core.checks import check_count, check_positive
+from driftbandits.policies.core.base import Policy
 from driftbandits.policies.core.guard import guarded
 from driftbandits.policies.core.optimistic import OptimisticPolicy
 from driftbandits.policies.core.pending import Feedback, Row
+from driftbandits.policies.core.settings import CommonSettings
 from driftbandits.policies.gp.gpucb import GPUCB, confidence_factor
 from driftbandits.policies.meta import nested
 from driftbandits.schedule import Replay, build_schedule, read_replay, replay_probability
 from driftbandits.seeding import generator_from_state, generator_state, stream
 from driftbandits.state.plausible import FARTHEST, ROUNDING, told_at_most
-from driftbandits.types import Bools, Change, Floats, Ints
+from driftbandits.types import Bools, Floats, Ints
 
 _ENORMOUS = 1e150  # beyond all beliefs; squares are still finite
 PRACTICAL_BASE: dict[str, Any] = {"beta": 1.0, "ridge": 0.05}  # optimism about unseen arms reaches the largest reward
@@ -166,7 +167,7 @@ class Master(Policy):
         self.confidence = check_positive("confidence", confidence)
         if self.confidence >= 1:
             raise InputError(f"confidence must lie below 1, got {confidence!r}")
-        self._noise = 0.1 if self.noise is None else self.noise / ((self.reward_range[1] - self.reward_range[0]) / 2.0)
+        self._noise = self._scale.noise(self.noise)
         self._build(0)  # refuses unusable settings now
         self._coins = stream(self.seed, "schedule")
         self._epoch = -1
@@ -396,19 +397,13 @@ class Master(Policy):
 
     def _raise(self, alarm: _Alarm) -> None:
         self._alarms[alarm.test - 1] += 1
-        self._record(
-            Change(
-                round=self.rounds,
-                epoch=self._epoch,
-                block=self._schedule.block,
-                interval=alarm.interval,
-                compared_with=self._schedule.block,
-                statistic=alarm.statistic,
-                threshold=alarm.threshold,
-                arms=(),
-                before=(),
-                after=(),
-            )
+        self._report_change(
+            epoch=self._epoch,
+            block=self._schedule.block,
+            interval=alarm.interval,
+            compared_with=self._schedule.block,
+            statistic=alarm.statistic,
+            threshold=alarm.threshold,
         )
 
     # --- state --------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from driftbandits.detection.detector import Detector, GapTest
 from driftbandits.errors import ConvergenceWarning, InputError, StateError
 from driftbandits.estimation import law_factor
 from driftbandits.policies.blocks.engine import BlockPolicy, best_design
-from driftbandits.policies.core.base import CommonSettings
+from driftbandits.policies.core.settings import CommonSettings
 from driftbandits.policies.paper.constants import Constants, Levels, Variant
 from driftbandits.policies.paper.features import FeatureSource, FixedFeatures
 from driftbandits.state.plausible import ROUNDING
@@ -51,9 +51,9 @@ class PaperBlockPolicy(BlockPolicy):
             )
         self.share = self.variant.share
         self.lowest_index = self.variant.lowest_index
-        half = (self.reward_range[1] - self.reward_range[0]) / 2.0
-        self._scale = 1.0 if self.constants.scale is None else self.constants.scale / half
-        if not _LEAST_SCALE <= self._scale <= 1.0 / _LEAST_SCALE:
+        half = self._scale.half
+        self._divisor = 1.0 if self.constants.scale is None else self._scale.inward_size(self.constants.scale)
+        if not _LEAST_SCALE <= self._divisor <= 1.0 / _LEAST_SCALE:
             raise InputError(
                 f"scale must be from {_LEAST_SCALE:g} to {1 / _LEAST_SCALE:g} times half the reward range, which is "
                 f"{half:g}, got {self.constants.scale:g}; leave it at None unless the theory's is wanted"
@@ -89,7 +89,7 @@ class PaperBlockPolicy(BlockPolicy):
     @property
     def internal_scale(self) -> float:
         """What rewards, on [-1, 1], are divided by before they are estimated from and tested."""
-        return self._scale
+        return self._divisor
 
     def _settle_constants(self, levels: Levels, design: Floats) -> None:
         """Keep what stays the same through all epochs of a horizon."""

@@ -7,10 +7,11 @@ from typing import Any, ClassVar, Self
 
 from driftbandits import state as states
 from driftbandits.arms import ArmSet
+from driftbandits.checks import check_flag
 from driftbandits.neural.model import INFINITE, Rate, Width
 from driftbandits.neural.network import Network
 from driftbandits.policies.core.guard import guarded
-from driftbandits.policies.core.network import check_flag, check_rate, network_model
+from driftbandits.policies.core.network import check_rate, network_model
 from driftbandits.policies.paper.base import PaperBlockPolicy
 from driftbandits.policies.paper.constants import Constants, Variant
 from driftbandits.policies.paper.features import NetworkFeatures
@@ -100,7 +101,7 @@ class NeuralBlockPolicy(PaperBlockPolicy):
         super()._import(state)
         seen, told = self._source.seen, sum(part.told for part in self._epoch.blocks)
         states.check(float(seen.counts.sum()) == told, "number of rewards to train on")
-        check_sums(seen.counts, seen.sums, "sums of rewards to train on", largest=1.0 / self._scale)
+        check_sums(seen.counts, seen.sums, "sums of rewards to train on", largest=1.0 / self._divisor)
 
 
 class OPNN(NeuralBlockPolicy):

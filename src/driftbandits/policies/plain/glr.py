@@ -20,13 +20,13 @@ import numpy as np
 
 from driftbandits import state as states
 from driftbandits.arms import ArmSet
+from driftbandits.checks import check_count, check_positive
 from driftbandits.errors import InputError, StateError
-from driftbandits.policies.core.checks import check_count, check_positive
 from driftbandits.policies.core.optimistic import Optimism, OptimisticPolicy
 from driftbandits.policies.core.pending import Row
 from driftbandits.policies.plain.ucb import ArmMeans
 from driftbandits.state.plausible import FARTHEST, ROUNDING, check_sums, check_whole, told_at_most
-from driftbandits.types import Bools, Change, Floats, Ints
+from driftbandits.types import Bools, Floats, Ints
 
 MOST_SPLITS = 512  # split points kept an arm; beyond, every second one is dropped
 _EDGE = 1e-12  # Bernoulli means are kept this far from 0 and 1
@@ -141,8 +141,7 @@ class GLRklUCB(OptimisticPolicy):
         self.test_every = check_count("test_every", test_every)
         self.split_every = check_count("split_every", split_every)
         self.scale = check_positive("scale", scale, zero=True)
-        half = (self.reward_range[1] - self.reward_range[0]) / 2.0
-        self._noise = 0.1 if self.noise is None else self.noise / half
+        self._noise = self._scale.noise(self.noise)
         self.needs_horizon = self.exploration > 0 or confidence is None
 
     def _start(self, horizon: int | None) -> None:
@@ -241,22 +240,14 @@ class GLRklUCB(OptimisticPolicy):
         best = int(np.argmax(statistics))
         threshold = glr_threshold(self.threshold, pulls=pulls, confidence=self._delta)
         if statistics[best] > threshold:
-            low, high = self.reward_range
-            middle, half = (low + high) / 2, (high - low) / 2
-            self._record(
-                Change(
-                    round=self.rounds,
-                    epoch=self._episode - 1,
-                    block=0,
-                    interval=(min(history.rounds[best] + 1, ident), ident + 1),
-                    compared_with=0,
-                    statistic=float(statistics[best]),
-                    threshold=threshold,
-                    arms=(arm,),
-                    before=(middle + half * float(before[best]),),
-                    after=(middle + half * float(after[best]),),
-                    names=() if self.arms.names is None else (self.arms.names[arm],),
-                )
+            self._report_change(
+                epoch=self._episode - 1,
+                interval=(min(history.rounds[best] + 1, ident), ident + 1),
+                statistic=float(statistics[best]),
+                threshold=threshold,
+                arms=[arm],
+                before=[before[best]],
+                after=[after[best]],
             )
             self._begin_episode(arm)
 

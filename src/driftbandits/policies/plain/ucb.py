@@ -22,9 +22,9 @@ import numpy as np
 
 from driftbandits import state as states
 from driftbandits.arms import ArmSet
+from driftbandits.checks import check_count, check_positive
 from driftbandits.errors import InputError
 from driftbandits.policies.core.base import Policy
-from driftbandits.policies.core.checks import check_count, check_positive
 from driftbandits.policies.core.laws import freeze
 from driftbandits.policies.core.optimistic import Optimism, OptimisticPolicy
 from driftbandits.policies.core.pending import Feedback, Row
@@ -193,8 +193,7 @@ class PlainUCB(OptimisticPolicy):
         self.switches = check_positive("switches", switches, zero=True)
         self.scale = check_positive("scale", scale, zero=True)
         self.noise = None if noise is None else check_positive("noise", noise, zero=True)
-        half = (self.reward_range[1] - self.reward_range[0]) / 2.0
-        self._noise = 0.1 if self.noise is None else self.noise / half
+        self._noise = self._scale.noise(self.noise)
         self._size = size
         self.needs_horizon = size is None
 

@@ -1,0 +1,119 @@
+"""A whole policy as a saved state, and back: the books that every policy keeps, and what its own hooks add.
+
+Part of `Policy`, whose private books it reads and writes; `state` says how states are read, checked and kept in files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from driftbandits import state as states
+from driftbandits.arms import ArmSet
+from driftbandits.errors import InputError, StateError
+from driftbandits.policies.core.pending import ROW
+from driftbandits.policies.core.spread import Spread
+from driftbandits.seeding import generator_from_state, generator_state
+from driftbandits.showing import label
+from driftbandits.state.plausible import FARTHEST
+from driftbandits.version import __version__
+
+if TYPE_CHECKING:
+    from driftbandits.policies.core.base import Policy
+
+Kind = TypeVar("Kind", bound="Policy")
+
+
+def export(policy: Policy) -> dict[str, Any]:
+    """Everything needed to go on bit for bit: JSON values and arrays."""
+    return {
+        "format": states.FORMAT,
+        "library": __version__,
+        "policy": type(policy).__name__,
+        "arms": policy.arms.fingerprint(),
+        "horizon": policy.horizon,
+        "seed": policy.seed,
+        "reward_range": list(policy.reward_range),
+        "out_of_range": policy.out_of_range,
+        "pending_limit": policy._pending.limit,
+        "settings": policy._settings(),
+        "rounds": policy.rounds,
+        "clipped": policy.clipped,
+        "forgotten": policy.forgotten,
+        "late": policy.late,
+        "dropped": policy._pending.dropped,
+        "version": policy._version,
+        "phase_start": policy._phase_start,
+        "phase_length": policy._phase_length,
+        "draws": generator_state(policy._draws),
+        "pending": policy._pending.rows(),
+        "spread": policy._spread.export(),
+        **policy._change_log.export(),
+        "engine": policy._export() if policy._phase_length else None,
+    }
+
+
+def restore(kind: type[Kind], arms: ArmSet, state: Mapping[str, Any]) -> Kind:
+    """A policy of this kind that goes on from `state`; StateError says what does not fit."""
+    reader = states.Reader(state)
+    states.check_format(reader)
+    if reader.text("policy") != kind.__name__:
+        raise StateError(f"state is one of {label(reader.text('policy'))}, not of {kind.__name__}")
+    if not isinstance(arms, ArmSet):
+        raise InputError(f"restore and load want the ArmSet first, got {type(arms).__name__}")
+    if reader.text("arms") != arms.fingerprint():
+        raise StateError("state belongs to other arms; restore it with the points, kernel and names it was made with")
+    policy = _build(kind, arms, reader)
+    _load(policy, reader)
+    return policy
+
+
+def _build(kind: type[Kind], arms: ArmSet, reader: states.Reader) -> Kind:
+    """A new policy with the settings in the state."""
+    reader.reader("settings")  # a mapping, whatever it holds
+    try:
+        return kind(
+            arms,
+            horizon=reader.raw("horizon"),
+            seed=reader.raw("seed"),
+            reward_range=reader.raw("reward_range"),
+            out_of_range=reader.raw("out_of_range"),
+            pending_limit=reader.raw("pending_limit"),
+            **kind._read_settings(reader.raw("settings")),
+        )
+    except (TypeError, KeyError, ValueError, AttributeError) as error:  # an InputError is a ValueError
+        raise StateError(f"the settings in the state are not usable: {error}") from error
+
+
+def _load(policy: Policy, reader: states.Reader) -> None:
+    """Take the books and what the hooks have exported from the state."""
+    policy.rounds = reader.integer("rounds", high=FARTHEST if policy.horizon is None else policy.horizon)
+    for name in ("clipped", "forgotten", "late"):
+        setattr(policy, name, reader.integer(name, high=FARTHEST))
+    policy._version = reader.integer("version", high=FARTHEST)
+    policy._phase_start = reader.integer("phase_start", high=policy.rounds)
+    policy._phase_length = reader.integer("phase_length")
+    begun = bool(policy._phase_length)
+    states.check(begun == (reader.raw("engine") is not None) and (begun or not policy.rounds), "phase_length")
+    if begun and policy._phase_left() < 0:
+        raise StateError(f"state.phase_length {policy._phase_length} is shorter than the rounds played in it")
+    policy._draws = generator_from_state(reader.raw("draws"))
+    rows = reader.array("pending", ROW, (None,))
+    _check_rows(rows, rounds=policy.rounds, arms=len(policy.arms))
+    policy._pending.load(rows, reader.integer("dropped", high=FARTHEST))
+    policy._spread = Spread.load(reader.reader("spread"))
+    policy._change_log.load(reader)
+    if begun:
+        policy._import(reader.reader("engine"))
+
+
+def _check_rows(rows: npt.NDArray[np.void], *, rounds: int, arms: int) -> None:
+    """Refuse open decisions that were never made."""
+    ids, p = rows["id"], rows["probability"]
+    if len(ids) and not ((np.diff(ids) > 0).all() and ids[0] >= 0 and ids[-1] < rounds):
+        raise StateError("state.pending has ids out of order or beyond the rounds asked")
+    if ((rows["arm"] < 0) | (rows["arm"] >= arms)).any() or not ((p > 0) & (p <= 1 + 1e-9)).all():
+        raise StateError("state.pending has unknown arms or probabilities outside (0, 1]")
