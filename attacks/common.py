@@ -36,7 +36,9 @@ SHARED_MEMORY = Path("/dev/shm")  # files of attacks that save often and do not 
 
 _FORKING = multiprocessing.get_context("fork")  # what is imported is there at once, and what breaks is gone after
 _SMALL = {"width": 16, "steps": 5}  # the default width of 2,048 would take hours
-_QUICK = Constants(sigma=1.0, confidence=1e-2, c0=1.3, c1=0.5, c2=0.3, c3=0.02, c4=0.5)  # trainings, restarts early
+_QUICK = Constants(
+    sigma=1.0, failure_probability=1e-2, c0=1.3, c1=0.5, c2=0.3, c3=0.02, c4=0.5
+)  # trainings, restarts early
 _SETTINGS: dict[str, dict[str, Any]] = {
     "OPKB": {"constants": _QUICK},
     "AdaOPKB": {"constants": _QUICK},

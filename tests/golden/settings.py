@@ -8,7 +8,7 @@ from driftbandits import Constants, Variant
 
 _VARIANT = Variant(share=0.5, lowest_index=0, threshold="smaller_index", test_block=True)
 _BLOCKS = Constants(
-    sigma=1.0, confidence=1e-2, c0=1.3, c1=0.5, c2=0.3, c3=0.02, c4=0.5, scale=None
+    sigma=1.0, failure_probability=1e-2, c0=1.3, c1=0.5, c2=0.3, c3=0.02, c4=0.5, scale=None
 )  # several blocks and restarts
 _PAPER = {"constants": _BLOCKS, "variant": _VARIANT}
 _NETWORK = {
@@ -23,7 +23,7 @@ _NETWORK = {
     "device": None,
     "train": True,
 }
-_GP = {"ridge": 0.05, "scale": 1.0, "noise": 0.1, "bound": 1.0, "confidence": 0.01, "beta": "ridge"}
+_GP = {"ridge": 0.05, "scale": 1.0, "noise": 0.1, "bound": 1.0, "failure_probability": 0.01, "beta": "ridge"}
 _NEURAL = {
     **_GP,
     "width": 16,
@@ -49,7 +49,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "ridge": 0.05,
         "scale": 1.0,
         "noise": 0.1,
-        "confidence": 0.01,
+        "failure_probability": 0.01,
         "beta": 1.0,
     },
     "EventTriggeredGPUCB": _GP,
@@ -60,7 +60,14 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "LinearExp3": {"restart": 500, "variation": 1.0, "kernel": False, "ridge": 0.05},
     "Master": {
         "base": "GPUCB",
-        "base_settings": {"beta": 1.0, "ridge": 0.05, "scale": 1.0, "noise": 0.1, "bound": 1.0, "confidence": 0.01},
+        "base_settings": {
+            "beta": 1.0,
+            "ridge": 0.05,
+            "scale": 1.0,
+            "noise": 0.1,
+            "bound": 1.0,
+            "failure_probability": 0.01,
+        },
         "mode": "practical",
         "length": 32,
         "replay_scale": 0.3,
@@ -69,15 +76,22 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "c1": 1.0,
         "c2": 1.0,
         "noise": 0.1,
-        "confidence": 0.01,
+        "failure_probability": 0.01,
     },
     "BanditOverBandit": {
         "base": "SlidingWindowLinUCB",
         "candidates": (50, 200, 800),
         "learner": "exp3",
         "block": 100,
-        "base_settings": {"ridge": 0.05, "scale": 1.0, "noise": 0.1, "bound": 1.0, "confidence": 0.01, "beta": "ridge"},
-        "confidence": 0.01,
+        "base_settings": {
+            "ridge": 0.05,
+            "scale": 1.0,
+            "noise": 0.1,
+            "bound": 1.0,
+            "failure_probability": 0.01,
+            "beta": "ridge",
+        },
+        "failure_probability": 0.01,
     },
     "NeuralUCB": _NEURAL,
     "SlidingWindowNeuralUCB": {**_NEURAL, "window": 300, "variation": 1.0},
@@ -86,7 +100,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "GLRklUCB": {
         "divergence": "gaussian",
         "noise": 0.1,
-        "confidence": 0.001,
+        "failure_probability": 0.001,
         "threshold": "practical",
         "exploration": 0.1,
         "restart": "global",

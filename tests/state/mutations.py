@@ -32,7 +32,9 @@ ARMS = ArmSet(np.linspace(0.0, 1.0, 6)[:, None], kernel=RBF(0.3))
 MANY = ArmSet(np.linspace(0.0, 1.0, 40)[:, None], kernel=RBF(0.3))  # more than twice the rank: feature coordinates
 ROUGH = ArmSet(np.linspace(0.0, 1.0, 40)[:, None], kernel=RBF(0.01))  # 40 features: WeightedGPUCB has an anchor
 SMALL = {"width": 16, "steps": 3}
-QUICK = Constants(sigma=1.0, confidence=1e-2, c0=1.0, c1=0.5, c2=0.3, c3=0.005, c4=0.5)  # blocks and restarts early
+QUICK = Constants(
+    sigma=1.0, failure_probability=1e-2, c0=1.0, c1=0.5, c2=0.3, c3=0.005, c4=0.5
+)  # blocks and restarts early
 ALLOWED = tuple(kind for name in ("LawError",) if (kind := getattr(errors, name, None)) is not None)
 FINE = ("refused", "played", "as built", *(kind.__name__ for kind in ALLOWED))
 

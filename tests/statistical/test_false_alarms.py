@@ -80,7 +80,7 @@ def switching(seed, *, horizon, switches):
 
 def play(world, seed, *, c0):
     """E is about 150 here, long enough for estimates to settle within a slot."""
-    constants = Constants(sigma=1.0, confidence=1e-2, c0=c0, c1=0.25, c2=0.5, c3=0.15, c4=0.3)
+    constants = Constants(sigma=1.0, failure_probability=1e-2, c0=c0, c1=0.25, c2=0.5, c3=0.15, c4=0.3)
     return simulate(AdaOPKB(world.arms, horizon=world.horizon, seed=seed, constants=constants), world, seed=seed)
 
 

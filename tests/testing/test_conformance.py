@@ -9,7 +9,9 @@ from driftbandits.policies import POLICIES
 from driftbandits.testing import POLICY_CHECKS
 
 SMALL = {"width": 16, "steps": 5}  # the default width of 2,048 would take hours
-QUICK = Constants(sigma=1.0, confidence=1e-2, c0=1.3, c1=0.5, c2=0.3, c3=0.02, c4=0.5)  # trainings and restarts early
+QUICK = Constants(
+    sigma=1.0, failure_probability=1e-2, c0=1.3, c1=0.5, c2=0.3, c3=0.02, c4=0.5
+)  # trainings and restarts early
 BLOCKS = {**SMALL, "constants": QUICK}
 NEURAL = {
     "OPNN": BLOCKS,

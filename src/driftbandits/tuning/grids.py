@@ -65,7 +65,9 @@ GRIDS: dict[str, Grid] = {
     "TV-GP-UCB": Grid(
         "TimeVaryingGPUCB", _product(rate=(1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2), beta=(0.6, 0.75)), single=TWO_MORE
     ),
-    "ET-GP-UCB": Grid("EventTriggeredGPUCB", _product(confidence=(0.001, 0.05), beta=(0.6, 0.75)), single=TWO_MORE),
+    "ET-GP-UCB": Grid(
+        "EventTriggeredGPUCB", _product(failure_probability=(0.001, 0.05), beta=(0.6, 0.75)), single=TWO_MORE
+    ),
     "GPUCB+MASTER": Grid("Master", _master(), single=ONE),
     "GLR-klUCB": Grid("GLRklUCB", _product(scale=(0.25, 0.45, 0.8), exploration=(0.02, 0.08)), single=ONE),
     "GPUCB": Grid("GPUCB", _product(beta=(0.6, 0.7, 0.85, 1.2)), single=ONE_MORE, tuned=((99, 3),)),

@@ -80,7 +80,7 @@ SPACES: dict[str, Space] = {
     "WGPUCB": Space("WeightedGPUCB", {**WIDTH, "memory": WINDOW}, _memory, WEIGHTED_PUBLISHED),
     "TV-GP-UCB": Space("TimeVaryingGPUCB", {"rate": (1e-5, 1e-2), "ridge": (0.001, 0.1), "beta": (0.2, 3.0)}, _plain),
     "ET-GP-UCB": Space(
-        "EventTriggeredGPUCB", {"ridge": (0.01, 1.0), "beta": (0.3, 3.0), "confidence": (1e-4, 0.1)}, _plain
+        "EventTriggeredGPUCB", {"ridge": (0.01, 1.0), "beta": (0.3, 3.0), "failure_probability": (1e-4, 0.1)}, _plain
     ),
     "GPUCB+MASTER": Space("Master", MASTER, _based("GPUCB", MASTER_OWN)),
     "LinUCB": Space("LinUCB", WIDTH, _plain),

@@ -65,7 +65,7 @@ class SlowAdaOPKB:
         self.regulariser = c.sigma / self.horizon
         self.use(self.kernel)
         self.gamma = information_gain(self.features, horizon=self.horizon, sigma=c.sigma)
-        log_term = math.log(8 * self.horizon * math.log2(self.horizon) * arms / c.confidence)
+        log_term = math.log(8 * self.horizon * math.log2(self.horizon) * arms / c.failure_probability)
         self.size = math.ceil(c.c3 * self.gamma * log_term)  # E
         self.alpha = c.c4 * c.sigma / log_term
         self.coins = stream(self.seed, "schedule")

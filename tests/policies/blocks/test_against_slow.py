@@ -31,7 +31,7 @@ def play_both(
     return policy, slow
 
 
-QUICK = {"sigma": 1.0, "confidence": 1e-2, "c1": 0.5, "c4": 0.5}
+QUICK = {"sigma": 1.0, "failure_probability": 1e-2, "c1": 0.5, "c4": 0.5}
 PAPER = Constants(**QUICK, c0=1.3, c2=0.3, c3=0.015)  # E = 8
 
 

@@ -17,7 +17,7 @@ from driftbandits.estimation import law_factor
 from driftbandits.schedule import Replay, draw_schedule
 from driftbandits.seeding import stream
 
-QUICK = Constants(sigma=1.0, confidence=1e-2, c0=1.3, c1=0.5, c2=0.3, c3=0.015, c4=0.5)
+QUICK = Constants(sigma=1.0, failure_probability=1e-2, c0=1.3, c1=0.5, c2=0.3, c3=0.015, c4=0.5)
 
 
 def line(size=9, kernel=None):

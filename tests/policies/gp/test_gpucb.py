@@ -153,7 +153,7 @@ def test_forms_that_never_forget_are_linucb(build):
 def test_linucb_is_oful_by_its_formulas():
     points = RNG.standard_normal((30, 4)) / 6.0
     arms = db.ArmSet(points, {"name": "linear"})
-    policy = LinUCB(arms, horizon=100, ridge=0.5, noise=0.2, bound=0.9, confidence=0.05)
+    policy = LinUCB(arms, horizon=100, ridge=0.5, noise=0.2, bound=0.9, failure_probability=0.05)
     chosen, rewards = history(40)
     for arm, reward in zip(chosen.tolist(), rewards.tolist(), strict=True):
         choice = policy.ask(allowed=[arm])
@@ -288,7 +288,7 @@ def test_ties_are_broken_by_the_draw():
 
 
 def test_confidence_rules():
-    kwargs = {"gain": 3.0, "ridge": 0.25, "noise": 0.2, "bound": 1.5, "confidence": 0.1}
+    kwargs = {"gain": 3.0, "ridge": 0.25, "noise": 0.2, "bound": 1.5, "failure_probability": 0.1}
     log = np.log(10.0)
     assert confidence_factor("ridge", **kwargs) == pytest.approx(1.5 + 0.4 * np.sqrt(6 + 2 * log))
     assert confidence_factor("igp", **kwargs) == pytest.approx(1.5 + 0.2 * np.sqrt(2 * (4 + log)))
@@ -344,7 +344,7 @@ def test_sizes_come_from_the_variation_by_default():
         (GPUCB, {"ridge": 0}),
         (GPUCB, {"ridge": float("nan")}),
         (GPUCB, {"scale": -1}),
-        (GPUCB, {"confidence": 1.0}),
+        (GPUCB, {"failure_probability": 1.0}),
         (GPUCB, {"beta": "best"}),
         (GPUCB, {"noise": "loud"}),
         (SlidingWindowGPUCB, {"window": 0}),

@@ -128,7 +128,7 @@ def test_width_is_that_of_the_whole_gradients(depth):
         scale=0.6,
         noise=0.2,
         bound=1.5,
-        confidence=0.05,
+        failure_probability=0.05,
         **{**SMALL, "depth": depth},
     )
     arms, rewards = history(27, seed=4)

@@ -157,10 +157,12 @@ def test_nothing_underflows():
 
 
 def test_beta_rules():
-    assert drift_factor(0.7, arms=5, rounds=9, confidence=0.1) == 0.7
+    assert drift_factor(0.7, arms=5, rounds=9, failure_probability=0.1) == 0.7
     beta = 2 * math.log(5 * math.pi**2 * 81 / 0.6)
-    assert drift_factor("finite", arms=5, rounds=9, confidence=0.1) == pytest.approx(math.sqrt(beta))
-    assert drift_factor("practical", arms=5, rounds=9, confidence=0.1) == pytest.approx(math.sqrt(0.8 * math.log(36)))
+    assert drift_factor("finite", arms=5, rounds=9, failure_probability=0.1) == pytest.approx(math.sqrt(beta))
+    assert drift_factor("practical", arms=5, rounds=9, failure_probability=0.1) == pytest.approx(
+        math.sqrt(0.8 * math.log(36))
+    )
 
 
 def test_the_ridge_is_the_variance_of_the_noise():
@@ -173,7 +175,15 @@ def test_the_ridge_is_the_variance_of_the_noise():
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"rate": 1.0}, {"rate": -0.1}, {"ridge": 0}, {"confidence": 1}, {"beta": "ridge"}, {"beta": -1}, {"noise": "low"}],
+    [
+        {"rate": 1.0},
+        {"rate": -0.1},
+        {"ridge": 0},
+        {"failure_probability": 1},
+        {"beta": "ridge"},
+        {"beta": -1},
+        {"noise": "low"},
+    ],
 )
 def test_wrong_settings_are_refused(wrong):
     with pytest.raises(InputError):

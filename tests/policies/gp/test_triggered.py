@@ -13,7 +13,7 @@ from driftbandits.testing import POLICY_CHECKS
 
 MAKERS = {
     "default": EventTriggeredGPUCB,
-    "nervous": partial(EventTriggeredGPUCB, ridge=0.001, confidence=0.9, beta=1.0),
+    "nervous": partial(EventTriggeredGPUCB, ridge=0.001, failure_probability=0.9, beta=1.0),
 }
 
 
@@ -49,7 +49,7 @@ def test_fires_as_a_naive_posterior_does():
         assert index[choice.arm] > index.max() - 1e-7
         reward = reward_at(now, choice.arm, rng)
         limit = trigger_threshold(
-            deviation=variance[choice.arm] ** 0.5, noise=0.1, observations=len(data) + 1, confidence=0.01
+            deviation=variance[choice.arm] ** 0.5, noise=0.1, observations=len(data) + 1, failure_probability=0.01
         )
         if abs(reward - mean[choice.arm]) > limit:
             data = []

@@ -66,13 +66,13 @@ def wavy(t, a):
 # --- Exp3 -------------------------------------------------------------------------------------------------------
 
 
-def exact_run(size, rounds, choices, rewards, *, cautious, confidence="0.01"):
+def exact_run(size, rounds, choices, rewards, *, cautious, failure_probability="0.01"):
     """Exp3 and Exp3.P with plain weights, as printed, in sixty digits; the laws before every round."""
     getcontext().prec = 60
     m, n, e = Decimal(size), Decimal(rounds), Decimal(1).exp()
     if cautious:
         gamma = min(Decimal("0.6"), 2 * (Decimal("0.6") * m * m.ln() / n).sqrt())
-        alpha = 2 * (m * n / Decimal(confidence)).ln().sqrt()
+        alpha = 2 * (m * n / Decimal(failure_probability)).ln().sqrt()
         weights = [(alpha * gamma / 3 * (n / m).sqrt()).exp()] * size
     else:
         gamma = min(Decimal(1), (m * m.ln() / ((e - 1) * n)).sqrt())
@@ -287,7 +287,7 @@ def test_law_numbers_go_on_through_blocks(arms):
         {"candidates": [3, 3]},
         {"candidates": [0]},
         {"candidates": 5},
-        {"confidence": 0.0},
+        {"failure_probability": 0.0},
         {"base_settings": {"window": 3}},
         {"base_settings": {"horizon": 3}},
         {"base_settings": {"depth": 3}},

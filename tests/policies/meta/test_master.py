@@ -277,7 +277,7 @@ def test_defaults_of_the_modes(arms):
         {"replay_scale": 1.5},
         {"c1": 0.0},
         {"noise": -1.0},
-        {"confidence": 1.0},
+        {"failure_probability": 1.0},
         {"base_settings": {"seed": 3}},
         {"base_settings": {"window": 3}},
         {"base_settings": {"ridge": -1.0}},

@@ -11,7 +11,7 @@ from driftbandits.environments import Piecewise, Uniform
 from driftbandits.schedule import Replay, draw_schedule
 from driftbandits.seeding import stream
 
-QUICK = Constants(sigma=1.0, confidence=1e-2, c0=1.3, c1=0.5, c2=0.3, c3=0.01, c4=0.5)
+QUICK = Constants(sigma=1.0, failure_probability=1e-2, c0=1.3, c1=0.5, c2=0.3, c3=0.01, c4=0.5)
 FIRES = dataclasses.replace(QUICK, c0=1e-9)  # any tested difference is a change
 CALM = dataclasses.replace(QUICK, c0=1e6)
 SMALL = {"width": 16, "depth": 3, "steps": 5, "weight_decay": 0.5}

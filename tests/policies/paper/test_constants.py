@@ -105,7 +105,7 @@ def test_theory_divides_rewards_by_noise_plus_bound():
 
 def test_published_constants_and_variant_are_those_of_the_authors():
     constants, variant = Constants.published(), Variant.published()
-    assert (constants.sigma, constants.confidence) == (100.0, 1e-4)
+    assert (constants.sigma, constants.failure_probability) == (100.0, 1e-4)
     assert [constants.c0, constants.c1, constants.c2, constants.c3, constants.c4] == [1.38, 0.1, 1.81, 0.02, 0.3125]
     assert constants.scale is None
     assert variant == Variant(share=0.2, lowest_index=4, threshold="mean_level", test_block=False)
@@ -129,22 +129,22 @@ def test_threshold_rules():
     assert published.test_threshold(levels, 5, 8) == pytest.approx(4 * 1.38 * (mu[5] + mu[8]) / 2)
 
 
-@pytest.mark.parametrize("name", ["sigma", "confidence", "c0", "c1", "c2", "c3", "c4", "scale"])
+@pytest.mark.parametrize("name", ["sigma", "failure_probability", "c0", "c1", "c2", "c3", "c4", "scale"])
 @pytest.mark.parametrize("value", [0.0, -1.0, math.nan, math.inf, "1", True])
 def test_constants_refuse_what_is_not_a_positive_number(name, value):
     with pytest.raises(InputError, match=f"{name} must be a positive number"):
         Constants(**{name: value})
 
 
-@pytest.mark.parametrize("name", ["sigma", "confidence", "c1", "c3", "c4"])
+@pytest.mark.parametrize("name", ["sigma", "failure_probability", "c1", "c3", "c4"])
 def test_only_c0_c2_and_scale_may_be_none(name):
     with pytest.raises(InputError, match=name):
         Constants(**{name: None})
 
 
 def test_confidence_lies_below_one():
-    with pytest.raises(InputError, match="confidence"):
-        Constants(confidence=1.0)
+    with pytest.raises(InputError, match="failure_probability"):
+        Constants(failure_probability=1.0)
 
 
 @pytest.mark.parametrize("given", [{"bound": -1.0, "noise": 1.0}, {"bound": 1.0, "noise": math.nan}])
@@ -182,9 +182,15 @@ def test_constants_and_variants_are_frozen():
 
 
 def test_subgaussian_range_is_the_truncation_of_appendix_d():
-    low, high = subgaussian_range(bound=0.5, noise=0.1, horizon=1000, confidence=0.05)
+    low, high = subgaussian_range(bound=0.5, noise=0.1, horizon=1000, failure_probability=0.05)
     assert high == pytest.approx(0.5 + math.sqrt(2 * 0.1**2 * math.log(1000 / 0.05)))
     assert low == -high
-    for wrong in ({"noise": -1.0}, {"bound": -1.0}, {"horizon": 0}, {"confidence": 0.0}, {"confidence": 1.0}):
+    for wrong in (
+        {"noise": -1.0},
+        {"bound": -1.0},
+        {"horizon": 0},
+        {"failure_probability": 0.0},
+        {"failure_probability": 1.0},
+    ):
         with pytest.raises(InputError):
-            subgaussian_range(**({"bound": 0.5, "noise": 0.1, "horizon": 10, "confidence": 0.1} | wrong))
+            subgaussian_range(**({"bound": 0.5, "noise": 0.1, "horizon": 10, "failure_probability": 0.1} | wrong))

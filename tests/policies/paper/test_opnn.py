@@ -326,7 +326,7 @@ def test_a_large_flip_is_noticed_and_a_steady_world_is_seldom_left():
     Measured on 150 other seeds with these constants: noticed within 400 rounds in 0.98 of the runs, an alarm in 0.11
     of the steady ones. Asked for is 9 of 12 and at most 6 of 12: each fails with probability below 1e-4.
     """
-    constants = Constants(sigma=168.0, confidence=1e-4, c0=8.89, c1=0.0507, c2=2.41, c3=0.0293, c4=0.0266)
+    constants = Constants(sigma=168.0, failure_probability=1e-4, c0=8.89, c1=0.0507, c2=2.41, c3=0.0293, c4=0.0266)
     noticed = alarms = 0
     for seed in range(12):
         points = sphere(12, seed=seed)

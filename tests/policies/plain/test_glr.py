@@ -15,7 +15,7 @@ from driftbandits.testing import POLICY_CHECKS
 
 MAKERS = {
     "default": GLRklUCB,
-    "local": partial(GLRklUCB, restart="local", exploration=1.0, confidence=0.5, test_every=1, split_every=1),
+    "local": partial(GLRklUCB, restart="local", exploration=1.0, failure_probability=0.5, test_every=1, split_every=1),
     "bernoulli": partial(GLRklUCB, divergence="bernoulli", exploration=0.0, threshold="theory"),
 }
 
@@ -209,15 +209,15 @@ def test_bernoulli_index_solves_its_equation():
 
 
 def test_thresholds():
-    assert glr_threshold("practical", pulls=50, confidence=0.05) == pytest.approx(math.log(50**1.5 / 0.05))
+    assert glr_threshold("practical", pulls=50, failure_probability=0.05) == pytest.approx(math.log(50**1.5 / 0.05))
     x = math.log(3 * 50**1.5 / 0.05) / 2
     theory = 2 * (x + 4 * math.log(1 + x + math.sqrt(2 * x))) + 6 * math.log(1 + math.log(50))
-    assert glr_threshold("theory", pulls=50, confidence=0.05) == pytest.approx(theory)
+    assert glr_threshold("theory", pulls=50, failure_probability=0.05) == pytest.approx(theory)
 
 
 def test_the_horizon_is_needed_for_the_defaults_only():
     assert GLRklUCB(small_arms()).needs_horizon
-    free = GLRklUCB(small_arms(), exploration=0.0, confidence=0.01)
+    free = GLRklUCB(small_arms(), exploration=0.0, failure_probability=0.01)
     assert not free.needs_horizon
     for _ in range(50):
         free.tell(free.ask().id, 0.1)
@@ -229,7 +229,7 @@ def test_the_horizon_is_needed_for_the_defaults_only():
         {"divergence": "poisson"},
         {"threshold": 3.0},
         {"restart": "never"},
-        {"confidence": 1.0},
+        {"failure_probability": 1.0},
         {"exploration": -1},
         {"test_every": 0},
         {"split_every": 1.5},

@@ -28,7 +28,7 @@ BETA_RULES = ("ridge", "igp", "paper")
 
 
 def confidence_factor(
-    rule: str | float, *, gain: float, ridge: float, noise: float, bound: float, confidence: float
+    rule: str | float, *, gain: float, ridge: float, noise: float, bound: float, failure_probability: float
 ) -> float:
     """The factor beta in mean + beta sd, from the information gain `gain` (half convention) of the data behind them.
 
@@ -39,7 +39,7 @@ def confidence_factor(
     """
     if not isinstance(rule, str):
         return float(rule)
-    log_term = math.log(1.0 / confidence)
+    log_term = math.log(1.0 / failure_probability)
     if rule == "ridge":
         return bound + noise / math.sqrt(ridge) * math.sqrt(2.0 * gain + 2.0 * log_term)
     if rule == "igp":
@@ -56,7 +56,7 @@ class GPUCB(OptimisticPolicy):
     scale : v, multiplies beta; below 1 in practice, and with too little the optimism about unseen arms fails
     noise : R, scale of the sub-Gaussian noise, in the user's units; default a tenth of half the reward range
     bound : B, RKHS norm of the reward function (not its largest value), in the user's units; default half the range
-    confidence : delta
+    failure_probability : delta
     beta : "ridge" (default), "igp", "paper", or a number; see `confidence_factor`
     others : see `Policy`
 
@@ -76,7 +76,7 @@ class GPUCB(OptimisticPolicy):
         scale: float = 1.0,
         noise: float | None = None,
         bound: float | None = None,
-        confidence: float = 0.01,
+        failure_probability: float = 0.01,
         beta: str | float = "ridge",
         **common: Unpack[CommonSettings],
     ) -> None:
@@ -86,9 +86,9 @@ class GPUCB(OptimisticPolicy):
         self.scale = check_positive("scale", scale, zero=True)
         self.noise = None if noise is None else check_positive("noise", noise, zero=True)
         self.bound = None if bound is None else check_positive("bound", bound, zero=True)
-        self.confidence = check_positive("confidence", confidence)
-        if self.confidence >= 1:
-            raise InputError(f"confidence must lie below 1, got {confidence!r}")
+        self.failure_probability = check_positive("failure_probability", failure_probability)
+        if self.failure_probability >= 1:
+            raise InputError(f"failure_probability must lie below 1, got {failure_probability!r}")
         if isinstance(beta, str) and beta not in BETA_RULES:
             raise InputError(f"beta must be a number or one of {', '.join(BETA_RULES)}, got {beta!r}")
         self.beta = beta if isinstance(beta, str) else check_positive("beta", beta, zero=True)
@@ -113,7 +113,7 @@ class GPUCB(OptimisticPolicy):
             ridge=self.ridge,
             noise=self._noise,
             bound=self._bound,
-            confidence=self.confidence,
+            failure_probability=self.failure_probability,
         )
 
     def _index(self) -> Floats:
@@ -142,7 +142,7 @@ class GPUCB(OptimisticPolicy):
         return self._posterior.mean
 
     def _settings(self) -> dict[str, Any]:
-        names = ("ridge", "scale", "noise", "bound", "confidence", "beta")
+        names = ("ridge", "scale", "noise", "bound", "failure_probability", "beta")
         return {name: getattr(self, name) for name in names}
 
     def _export(self) -> dict[str, Any]:

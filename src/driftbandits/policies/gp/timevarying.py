@@ -36,20 +36,20 @@ SMALLEST_RIDGE = 1e-4  # of the default: declaring no noise must not make the fi
 _FAINTEST = 1e-8  # below this c is multiplied out
 
 
-def drift_factor(rule: str | float, *, arms: int, rounds: int, confidence: float) -> float:
+def drift_factor(rule: str | float, *, arms: int, rounds: int, failure_probability: float) -> float:
     """The factor of the sd in round number `rounds` (from 1): the square root of Bogunovic et al.'s beta_t.
 
     finite      beta_t = 2 log(N pi^2 t^2 / (6 delta))      their theorem on finite domains
     practical   beta_t = 0.8 log(4 t)                       as public re-implementations have it
     number      that number is the factor itself, as in `GPUCB`
 
-    >>> round(drift_factor("practical", arms=100, rounds=1000, confidence=0.01), 3)
+    >>> round(drift_factor("practical", arms=100, rounds=1000, failure_probability=0.01), 3)
     2.576
     """
     if not isinstance(rule, str):
         return float(rule)
     if rule == "finite":
-        return math.sqrt(2.0 * math.log(arms * math.pi**2 * rounds**2 / (6.0 * confidence)))
+        return math.sqrt(2.0 * math.log(arms * math.pi**2 * rounds**2 / (6.0 * failure_probability)))
     return math.sqrt(0.8 * math.log(4.0 * rounds))
 
 
@@ -167,7 +167,7 @@ class TimeVaryingGPUCB(OptimisticPolicy):
         `GPUCB` the real one: default noise^2, at least 1e-4
     scale : multiplies beta
     noise : R, standard deviation of the noise, in the user's units; default a tenth of half the reward range
-    confidence : delta, used by "finite"
+    failure_probability : delta, used by "finite"
     beta : a number (default 1), "finite" or "practical"; see `drift_factor`
     others : see `Policy`
 
@@ -187,7 +187,7 @@ class TimeVaryingGPUCB(OptimisticPolicy):
         ridge: float | None = None,
         scale: float = 1.0,
         noise: float | None = None,
-        confidence: float = 0.01,
+        failure_probability: float = 0.01,
         beta: str | float = 1.0,
         **common: Unpack[CommonSettings],
     ) -> None:
@@ -199,9 +199,9 @@ class TimeVaryingGPUCB(OptimisticPolicy):
         self.ridge = None if ridge is None else check_positive("ridge", ridge)
         self.scale = check_positive("scale", scale, zero=True)
         self.noise = None if noise is None else check_positive("noise", noise, zero=True)
-        self.confidence = check_positive("confidence", confidence)
-        if self.confidence >= 1:
-            raise InputError(f"confidence must lie below 1, got {confidence!r}")
+        self.failure_probability = check_positive("failure_probability", failure_probability)
+        if self.failure_probability >= 1:
+            raise InputError(f"failure_probability must lie below 1, got {failure_probability!r}")
         if isinstance(beta, str) and beta not in BETA_RULES:
             raise InputError(f"beta must be a number or one of {', '.join(BETA_RULES)}, got {beta!r}")
         self.beta = beta if isinstance(beta, str) else check_positive("beta", beta, zero=True)
@@ -236,7 +236,10 @@ class TimeVaryingGPUCB(OptimisticPolicy):
 
     def _factor(self) -> float:
         return self.scale * drift_factor(
-            self.beta, arms=len(self.arms), rounds=self.rounds - self._first + 1, confidence=self.confidence
+            self.beta,
+            arms=len(self.arms),
+            rounds=self.rounds - self._first + 1,
+            failure_probability=self.failure_probability,
         )
 
     def _index(self) -> Floats:
@@ -255,7 +258,7 @@ class TimeVaryingGPUCB(OptimisticPolicy):
     # --- state --------------------------------------------------------------------------------------------------
 
     def _settings(self) -> dict[str, Any]:
-        names = ("rate", "ridge", "scale", "noise", "confidence", "beta")
+        names = ("rate", "ridge", "scale", "noise", "failure_probability", "beta")
         return {name: getattr(self, name) for name in names}
 
     def _export(self) -> dict[str, Any]:

@@ -10,16 +10,16 @@ from driftbandits.policies.gp.gpucb import GPUCB
 from driftbandits.state.plausible import FARTHEST, told_at_most
 
 
-def trigger_threshold(*, deviation: float, noise: float, observations: int, confidence: float) -> float:
+def trigger_threshold(*, deviation: float, noise: float, observations: int, failure_probability: float) -> float:
     """How far reward number `observations` (from 1) may lie from its prediction: sqrt(2 log(2 pi_t / delta)) (sd + R).
 
-    With pi_t = pi^2 t^2 / 6, the chance that any reward of a world that stays exceeds it is at most `confidence`, if
+    With pi_t = pi^2 t^2 / 6, the chance that any reward of a world that stays exceeds it is at most `failure_probability`, if
     the model's prior and noise are right.
 
-    >>> round(trigger_threshold(deviation=0.0, noise=0.1, observations=100, confidence=0.01), 3)
+    >>> round(trigger_threshold(deviation=0.0, noise=0.1, observations=100, failure_probability=0.01), 3)
     0.548
     """
-    log_term = math.log(2.0 * math.pi**2 * observations**2 / (6.0 * confidence))
+    log_term = math.log(2.0 * math.pi**2 * observations**2 / (6.0 * failure_probability))
     return math.sqrt(2.0 * log_term) * (deviation + noise)
 
 
@@ -35,7 +35,7 @@ class EventTriggeredGPUCB(GPUCB):
     Parameters
     ----------
     noise : R, of the index and of the trigger; too small a value means false alarms
-    confidence : delta, of the index and of the trigger
+    failure_probability : delta, of the index and of the trigger
     others : see `GPUCB`; with a `ridge` above the noise's variance, the trigger is on the safe side
 
     The constants of the trigger follow Brunzema et al. as far as we could confirm them. Rewards of rounds before the
@@ -62,7 +62,7 @@ class EventTriggeredGPUCB(GPUCB):
             deviation=math.sqrt(max(float(posterior.variance[arm]), 0.0)),
             noise=self._noise,
             observations=self._told + 1,
-            confidence=self.confidence,
+            failure_probability=self.failure_probability,
         )
         if abs(reward - predicted) > threshold:
             self._fire(ident, arm, predicted, reward, threshold)

@@ -287,7 +287,7 @@ class WeightedGPUCB(Forgetting):
             ridge=self.ridge,
             noise=self._noise,
             bound=self._bound,
-            confidence=self.confidence,
+            failure_probability=self.failure_probability,
         )
 
     def _index(self) -> Floats:

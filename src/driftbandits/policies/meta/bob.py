@@ -56,13 +56,13 @@ class Exp3:
     True
     """
 
-    def __init__(self, size: int, *, rounds: int, learner: str = "exp3", confidence: float = 0.01) -> None:
+    def __init__(self, size: int, *, rounds: int, learner: str = "exp3", failure_probability: float = 0.01) -> None:
         self.cautious = learner == "exp3p"
         spread = size * math.log(size) / rounds
         self.exploration = (
             min(0.6, 2.0 * math.sqrt(0.6 * spread)) if self.cautious else min(1.0, math.sqrt(spread / (math.e - 1.0)))
         )
-        self.bonus = 2.0 * math.sqrt(math.log(size * rounds / confidence)) / math.sqrt(size * rounds)
+        self.bonus = 2.0 * math.sqrt(math.log(size * rounds / failure_probability)) / math.sqrt(size * rounds)
         self.log_weights: Floats = np.zeros(size)
 
     @property
@@ -128,7 +128,7 @@ class BanditOverBandit(Policy):
     block : H_B; default floor(d sqrt(T)), for LinearExp3 floor(sqrt(T d log N)). On a kernel d is
         max(1, round(2 gain(T) / log(1 + T / lambda))) (our choice: no source gives one)
     base_settings : further settings of the base, in the user's units
-    confidence : delta of exp3p
+    failure_probability : delta of exp3p
     others : see `Policy`. With horizon=None it starts anew at doubling horizons.
 
     A block's reward is the sum of what has been told when the next block begins, as if the missing were mid-range;
@@ -152,7 +152,7 @@ class BanditOverBandit(Policy):
         learner: Literal["exp3", "exp3p"] = "exp3",
         block: int | None = None,
         base_settings: Mapping[str, Any] | None = None,
-        confidence: float = 0.01,
+        failure_probability: float = 0.01,
         **common: Unpack[CommonSettings],
     ) -> None:
         super().__init__(arms, **common)
@@ -164,7 +164,7 @@ class BanditOverBandit(Policy):
         if learner not in ("exp3", "exp3p"):
             raise InputError(f"learner must be 'exp3' or 'exp3p', got {learner!r}")
         self.learner: Literal["exp3", "exp3p"] = learner
-        self.confidence = _below_one(confidence)
+        self.failure_probability = _below_one(failure_probability)
         self._given_block = None if block is None else check_count("block", block)
         self._given_candidates = None if candidates is None else _read_candidates(candidates)
         for candidate in self._given_candidates or (0.5 if self.setting == "discount" else 1,):
@@ -219,7 +219,7 @@ class BanditOverBandit(Policy):
             len(self._candidates),
             rounds=math.ceil(horizon / block),
             learner=self.learner,
-            confidence=self.confidence,
+            failure_probability=self.failure_probability,
         )
 
     def _default_block(self, horizon: int) -> int:
@@ -326,7 +326,7 @@ class BanditOverBandit(Policy):
             "learner": self.learner,
             "block": self._given_block,
             "base_settings": dict(self.base_settings),
-            "confidence": self.confidence,
+            "failure_probability": self.failure_probability,
         }
 
     def _export(self) -> dict[str, Any]:
@@ -389,7 +389,11 @@ def _read_candidates(candidates: Any) -> tuple[float, ...]:
     return tuple(value.item() if isinstance(value, np.generic) else value for value in given)
 
 
-def _below_one(confidence: float) -> float:
-    if isinstance(confidence, bool) or not isinstance(confidence, (int, float)) or not 0 < confidence < 1:
-        raise InputError(f"confidence must lie in (0, 1), got {confidence!r}")
-    return float(confidence)
+def _below_one(failure_probability: float) -> float:
+    if (
+        isinstance(failure_probability, bool)
+        or not isinstance(failure_probability, (int, float))
+        or not 0 < failure_probability < 1
+    ):
+        raise InputError(f"failure_probability must lie in (0, 1), got {failure_probability!r}")
+    return float(failure_probability)

@@ -109,7 +109,7 @@ class Master(Policy):
     c_rho : multiplies rho in the theory's tests
     c1, c2 : strength of the tests, see above; larger is more patient
     noise : R, in the user's units, default a tenth of half the reward range
-    confidence : delta
+    failure_probability : delta
     others : see `Policy`. With horizon=None it starts anew at doubling horizons, since the tests need T.
 
     A restart is a record in `changes` that names no arms: `block` and `compared_with` are the order n of the block,
@@ -138,7 +138,7 @@ class Master(Policy):
         c1: float = 1.0,
         c2: float = 1.0,
         noise: float | None = None,
-        confidence: float = 0.01,
+        failure_probability: float = 0.01,
         **common: Unpack[CommonSettings],
     ) -> None:
         super().__init__(arms, **common)
@@ -164,9 +164,9 @@ class Master(Policy):
         self.c1 = check_positive("c1", c1)
         self.c2 = check_positive("c2", c2)
         self.noise = None if noise is None else check_positive("noise", noise, zero=True)
-        self.confidence = check_positive("confidence", confidence)
-        if self.confidence >= 1:
-            raise InputError(f"confidence must lie below 1, got {confidence!r}")
+        self.failure_probability = check_positive("failure_probability", failure_probability)
+        if self.failure_probability >= 1:
+            raise InputError(f"failure_probability must lie below 1, got {failure_probability!r}")
         self._noise = self._scale.noise(self.noise)
         self._build(0)  # refuses unusable settings now
         self._coins = stream(self.seed, "schedule")
@@ -197,7 +197,7 @@ class Master(Policy):
 
     def _prepare(self, horizon: int, rho: float) -> None:
         """Keep what stays the same through all blocks of a horizon."""
-        self._log_term = math.log(horizon / self.confidence)
+        self._log_term = math.log(horizon / self.failure_probability)
         self._g1 = rho
         self._rho_hat = 6.0 * (math.log2(horizon) + 1.0) * self._log_term * rho  # times 1 / sqrt(t)
 
@@ -219,11 +219,13 @@ class Master(Policy):
             ridge=probe.ridge,
             noise=probe._noise,
             bound=probe._bound,
-            confidence=probe.confidence,
+            failure_probability=probe.failure_probability,
         )
         # sum of sigma^2 <= 2 gain k / log(1 + k / lambda) for k(x, x) <= k; on [0, 1] the widths halve: w for 2 w
         widths = beta * math.sqrt(2.0 * gain * reach / math.log1p(reach / probe.ridge)) if reach > 0 else 0.0
-        return max(1.0, self.c_rho * (widths + self._noise * math.sqrt(0.5 * math.log(horizon / self.confidence))))
+        return max(
+            1.0, self.c_rho * (widths + self._noise * math.sqrt(0.5 * math.log(horizon / self.failure_probability)))
+        )
 
     def _build(self, order: int) -> OptimisticPolicy:
         return nested.build(self, self.base, self.base_settings, horizon=self.length * 2**order)
@@ -409,7 +411,7 @@ class Master(Policy):
     # --- state --------------------------------------------------------------------------------------------------
 
     def _settings(self) -> dict[str, Any]:
-        names = ("mode", "length", "replay_scale", "tests", "c_rho", "c1", "c2", "noise", "confidence")
+        names = ("mode", "length", "replay_scale", "tests", "c_rho", "c1", "c2", "noise", "failure_probability")
         shown = {name: getattr(self, name) for name in names}
         return {"base": self.base.__name__, "base_settings": dict(self.base_settings), **shown}
 

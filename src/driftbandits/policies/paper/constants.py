@@ -2,7 +2,7 @@
 
 symbol     name                      formula
 sigma      sigma                     regulariser of a law is sigma / T
-delta      confidence
+delta      failure_probability
 C0                                   8 T log2 T
 mu_j       mixing(j), level(j)       c1 2^(-j/2), clipped at 1 where it mixes laws
 E          block_size                ceil(c3 gamma log(C0 N / delta))
@@ -26,7 +26,7 @@ def _is_number(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class Constants:
-    """sigma, confidence and c0 to c4 together: how much OPKB explores, and how readily ADA-OPKB restarts.
+    """sigma, failure_probability and c0 to c4 together: how much OPKB explores, and how readily ADA-OPKB restarts.
 
     `c0` scales the threshold of the change test, `c1` the share of the optimal design in every law, `c2` how fast
     exploitation grows, `c3` the length of the first block, `c4` the size of the set of good arms. `c0=None` and
@@ -39,7 +39,7 @@ class Constants:
     """
 
     sigma: float = 168.0
-    confidence: float = 1e-4
+    failure_probability: float = 1e-4
     c0: float | None = 8.89
     c1: float = 0.0507
     c2: float | None = 2.41
@@ -55,11 +55,13 @@ class Constants:
             if not _is_number(value) or value <= 0:
                 raise InputError(f"{field.name} must be a positive number, got {value!r}")
             object.__setattr__(self, field.name, float(value))  # numpy numbers too: the state is plain JSON
-        if self.confidence >= 1:
-            raise InputError(f"confidence must lie below 1, got {self.confidence!r}")
+        if self.failure_probability >= 1:
+            raise InputError(f"failure_probability must lie below 1, got {self.failure_probability!r}")
 
     @classmethod
-    def theory(cls, *, bound: float, noise: float, sigma: float = 100.0, confidence: float = 1e-4) -> Constants:
+    def theory(
+        cls, *, bound: float, noise: float, sigma: float = 100.0, failure_probability: float = 1e-4
+    ) -> Constants:
         """The constants of the proofs, for checking them: the first block is longer than most horizons.
 
         `bound` is the RKHS norm B of the reward function (less the middle of the declared range), `noise` the bound S
@@ -68,7 +70,16 @@ class Constants:
         for name, value in (("bound", bound), ("noise", noise)):
             if not _is_number(value) or value < 0:
                 raise InputError(f"{name} must be a non-negative number, got {value!r}")
-        return cls(sigma=sigma, confidence=confidence, c0=None, c1=0.5, c2=None, c3=4.0, c4=0.25, scale=bound + noise)
+        return cls(
+            sigma=sigma,
+            failure_probability=failure_probability,
+            c0=None,
+            c1=0.5,
+            c2=None,
+            c3=4.0,
+            c4=0.25,
+            scale=bound + noise,
+        )
 
     @classmethod
     def published(cls) -> Constants:
@@ -76,7 +87,7 @@ class Constants:
 
         They belong with `Variant.published()`: under the paper's own test they restart every hundred rounds.
         """
-        return cls(sigma=100.0, confidence=1e-4, c0=1.38, c1=0.1, c2=1.81, c3=0.02, c4=0.3125)
+        return cls(sigma=100.0, failure_probability=1e-4, c0=1.38, c1=0.1, c2=1.81, c3=0.02, c4=0.3125)
 
     @classmethod
     def published_neural(cls, *, c1: float = 0.2) -> Constants:
@@ -84,7 +95,7 @@ class Constants:
 
         They belong with `Variant.published()`.
         """
-        return cls(sigma=100.0, confidence=1e-4, c0=4 * 1.38, c1=c1, c2=1.81, c3=0.01, c4=0.3125)
+        return cls(sigma=100.0, failure_probability=1e-4, c0=4 * 1.38, c1=c1, c2=1.81, c3=0.01, c4=0.3125)
 
     @classmethod
     def neural(cls) -> Constants:
@@ -98,7 +109,7 @@ class Constants:
 
     def levels(self, *, gamma: float, horizon: int, arms: int) -> Levels:
         """Everything the block engine needs, for `arms` arms, `horizon` rounds and information gain `gamma`."""
-        log_term = math.log(8.0 * horizon * max(math.log2(horizon), 1.0) * arms / self.confidence)
+        log_term = math.log(8.0 * horizon * max(math.log2(horizon), 1.0) * arms / self.failure_probability)
         alpha = self.c4 * self.sigma / log_term
         return Levels(
             gamma=gamma,
@@ -184,20 +195,20 @@ class Variant:
         return 4.0 * levels.c0 * levels.level(min(index, compared_with))
 
 
-def subgaussian_range(*, bound: float, noise: float, horizon: int, confidence: float) -> tuple[float, float]:
-    """Reward range that holds all `horizon` rewards with probability 1 - confidence, for `noise`-sub-Gaussian noise.
+def subgaussian_range(*, bound: float, noise: float, horizon: int, failure_probability: float) -> tuple[float, float]:
+    """Reward range that holds all `horizon` rewards with probability 1 - failure_probability, for `noise`-sub-Gaussian noise.
 
     The paper's truncation (appendix D): |r| <= `bound` plus sqrt(2 R^2 log(T / delta)) of noise. Pass it as
     `reward_range` together with `out_of_range="clip"`.
 
-    >>> low, high = subgaussian_range(bound=0.8, noise=0.1, horizon=10_000, confidence=0.01)
+    >>> low, high = subgaussian_range(bound=0.8, noise=0.1, horizon=10_000, failure_probability=0.01)
     >>> round(high, 3)
     1.326
     """
-    if not (noise >= 0 and bound >= 0 and horizon >= 1 and 0 < confidence < 1):
+    if not (noise >= 0 and bound >= 0 and horizon >= 1 and 0 < failure_probability < 1):
         raise InputError(
-            f"wants bound >= 0, noise >= 0, horizon >= 1 and confidence in (0, 1), got {bound!r}, {noise!r}, "
-            f"{horizon!r}, {confidence!r}"
+            f"wants bound >= 0, noise >= 0, horizon >= 1 and failure_probability in (0, 1), got {bound!r}, {noise!r}, "
+            f"{horizon!r}, {failure_probability!r}"
         )
-    reach = bound + noise * math.sqrt(2.0 * math.log(horizon / confidence))
+    reach = bound + noise * math.sqrt(2.0 * math.log(horizon / failure_probability))
     return -reach, reach

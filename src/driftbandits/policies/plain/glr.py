@@ -33,16 +33,16 @@ _EDGE = 1e-12  # Bernoulli means are kept this far from 0 and 1
 _NEWTON_STEPS = 50  # of the Bernoulli index; about 5 are needed, 15 near the upper end
 
 
-def glr_threshold(rule: str, *, pulls: int, confidence: float) -> float:
+def glr_threshold(rule: str, *, pulls: int, failure_probability: float) -> float:
     """What the statistic of `pulls` rewards must exceed.
 
     practical   log(n^(3/2) / delta)
     theory      2 T(log(3 n^(3/2) / delta) / 2) + 6 log(1 + log n), with T(x) = x + 4 log(1 + x + sqrt(2 x))
 
-    >>> round(glr_threshold("practical", pulls=100, confidence=0.01), 2)
+    >>> round(glr_threshold("practical", pulls=100, failure_probability=0.01), 2)
     11.51
     """
-    log_term = 1.5 * math.log(pulls) - math.log(confidence)
+    log_term = 1.5 * math.log(pulls) - math.log(failure_probability)
     if rule == "practical":
         return log_term
     x = 0.5 * (math.log(3.0) + log_term)
@@ -97,7 +97,7 @@ class GLRklUCB(OptimisticPolicy):
     divergence : "gaussian" (default, (x - y)^2 / (2 R^2)) or "bernoulli" (any rewards in the range, wider)
     noise : R, of the Gaussian divergence, in the user's units; default a tenth of half the reward range; noise that is
         really larger means false alarms
-    confidence : delta of the test; default 1 / sqrt(horizon)
+    failure_probability : delta of the test; default 1 / sqrt(horizon)
     threshold : "practical" or "theory", see `glr_threshold`
     exploration : alpha_0; the theory has 1 (with 100 arms and 10,000 rounds, three rounds in ten); 0 for none
     restart : "global" forgets every arm, "local" the one that changed
@@ -119,7 +119,7 @@ class GLRklUCB(OptimisticPolicy):
         *,
         divergence: Literal["gaussian", "bernoulli"] = "gaussian",
         noise: float | None = None,
-        confidence: float | None = None,
+        failure_probability: float | None = None,
         threshold: Literal["practical", "theory"] = "practical",
         exploration: float = 0.1,
         restart: Literal["global", "local"] = "global",
@@ -134,15 +134,17 @@ class GLRklUCB(OptimisticPolicy):
         _check_word("restart", restart, ("global", "local"))
         self.divergence, self.threshold, self.restart = divergence, threshold, restart
         self.noise = None if noise is None else check_positive("noise", noise)
-        self.confidence = None if confidence is None else check_positive("confidence", confidence)
-        if self.confidence is not None and self.confidence >= 1:
-            raise InputError(f"confidence must lie below 1, got {confidence!r}")
+        self.failure_probability = (
+            None if failure_probability is None else check_positive("failure_probability", failure_probability)
+        )
+        if self.failure_probability is not None and self.failure_probability >= 1:
+            raise InputError(f"failure_probability must lie below 1, got {failure_probability!r}")
         self.exploration = check_positive("exploration", exploration, zero=True)
         self.test_every = check_count("test_every", test_every)
         self.split_every = check_count("split_every", split_every)
         self.scale = check_positive("scale", scale, zero=True)
         self._noise = self._scale.noise(self.noise)
-        self.needs_horizon = self.exploration > 0 or confidence is None
+        self.needs_horizon = self.exploration > 0 or failure_probability is None
 
     def _start(self, horizon: int | None) -> None:
         self._length = 0 if horizon is None else horizon  # 0: not needed
@@ -156,7 +158,9 @@ class GLRklUCB(OptimisticPolicy):
     def _derive(self) -> None:
         """What follows from the state: the level of the test and the cycle of forced rounds."""
         size, length = len(self.arms), self._length
-        self._delta = self.confidence if self.confidence is not None else 1.0 / math.sqrt(max(length, 2))
+        self._delta = (
+            self.failure_probability if self.failure_probability is not None else 1.0 / math.sqrt(max(length, 2))
+        )
         share = self.exploration * math.sqrt(self._episode * size * math.log(length) / length) if length else 0.0
         self._cycle = math.floor(size / min(share, 1.0)) if share > 0 else 0  # 0: no forced rounds
         self._common = int(self._since[0]) if (self._since == self._since[0]).all() else None
@@ -238,7 +242,7 @@ class GLRklUCB(OptimisticPolicy):
         before, after = sums / first, (total - sums) / (pulls - first)
         statistics = first * self._kl(before, total / pulls) + (pulls - first) * self._kl(after, total / pulls)
         best = int(np.argmax(statistics))
-        threshold = glr_threshold(self.threshold, pulls=pulls, confidence=self._delta)
+        threshold = glr_threshold(self.threshold, pulls=pulls, failure_probability=self._delta)
         if statistics[best] > threshold:
             self._report_change(
                 epoch=self._episode - 1,
@@ -273,7 +277,7 @@ class GLRklUCB(OptimisticPolicy):
 
     def _settings(self) -> dict[str, Any]:
         names = (
-            *("divergence", "noise", "confidence", "threshold", "exploration", "restart"),
+            *("divergence", "noise", "failure_probability", "threshold", "exploration", "restart"),
             *("test_every", "split_every", "scale"),
         )
         return {name: getattr(self, name) for name in names}
