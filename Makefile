@@ -1,7 +1,7 @@
 # Needs Python 3.11+ and make; everything else is installed into .venv from pinned versions.
 PYTHON ?= python3
 BIN := .venv/bin
-# One BLAS thread a process: parallelism comes from whole runs, and small matrices are faster without threads.
+# One BLAS thread per process: parallelism comes from whole runs, and small matrices are faster without threads.
 export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1

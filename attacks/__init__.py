@@ -2,6 +2,6 @@
 
 import os
 
-# One BLAS thread a process: attacks run side by side, and forked children must not wait for threads they do not have.
+# One BLAS thread per process: attacks run side by side, and forked children must not wait for threads they do not have.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import driftbandits
-from attacks.common import Options, Row
+from attacks.common import AttackRow, Options
 
 NAMES = (
     "saving",
@@ -46,7 +46,7 @@ def main() -> int:
     given = parser.parse_args()
     options = Options(quick=given.quick, seed=given.seed, jobs=given.jobs, share=given.share)
     begun = time.monotonic()
-    rows: list[Row] = []
+    rows: list[AttackRow] = []
     for name in given.only or NAMES:
         print(f"{name}, {time.monotonic() - begun:.0f} s after the start", flush=True)
         rows.extend(importlib.import_module(f"attacks.{name}").run(options))
@@ -57,20 +57,20 @@ def main() -> int:
     return int(any(row.broken for row in rows))
 
 
-def _text(rows: Sequence[Row], seconds: float) -> str:
+def _text(rows: Sequence[AttackRow], seconds: float) -> str:
     lines = ["| attack | tries | what happened | verdict |", "|---|---:|---|---|", *map(_line, rows), ""]
     lines += [f"- {row.attack}: {outcome}: {examples[0]}" for row in rows for outcome, examples in row.examples.items()]
     lines += ["", f"{seconds:.0f} s; library: {Path(driftbandits.__file__).parent}"]
     return "\n".join(lines)
 
 
-def _line(row: Row) -> str:
+def _line(row: AttackRow) -> str:
     counts = ", ".join(f"{count:,} {what}" for what, count in row.counts.most_common())
     verdict = f"BROKEN, {row.broken:,}" if row.broken else "kept"
     return f"| {row.attack} | {row.tries:,} | {counts} | {verdict} |"
 
 
-def _write(folder: Path, rows: Sequence[Row], text: str, seconds: float) -> None:
+def _write(folder: Path, rows: Sequence[AttackRow], text: str, seconds: float) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "attack.md").write_text(text + "\n", encoding="utf-8")
     content = {

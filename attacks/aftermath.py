@@ -11,12 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from attacks.common import Row, arm_set, law_fault, play, refuses, reward, said
+from attacks.common import AttackRow, arm_set, law_fault, play, refuses, reward, said
 from driftbandits.policies import Policy
 
-ROUNDS = 40
-PATIENCE = 60.0  # seconds after which a call is taken to hang; the longest takes a tenth of one on an idle machine
-FINE = ("goes on", "refuses")
+ROUNDS_PLAYED = 40
+HANG_SECONDS = 60.0  # the longest call takes a tenth of a second on an idle machine
+KEPT_PROMISES = ("goes on", "refuses")
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Outcome:
     @property
     def bad(self) -> bool:
         """Whether a promise was broken."""
-        return self.verdict not in FINE
+        return self.verdict not in KEPT_PROMISES
 
 
 def judge(policy: Policy, path: Path) -> Outcome:
@@ -48,7 +48,7 @@ def judge_in_thread(policy: Policy, path: Path) -> Outcome:
     except Exception as error:  # whatever it is, it is what is counted
         if not refuses(error):
             here = Outcome(_dead("law", error), said(error))
-    there = within(lambda: judge(policy, path), PATIENCE)
+    there = within(lambda: judge(policy, path), HANG_SECONDS)
     return here if here.bad and not there.bad else there
 
 
@@ -61,7 +61,7 @@ def within(call: Callable[[], Outcome], seconds: float) -> Outcome:
     return found[0] if found else Outcome("hangs", f"no answer in {seconds:g} s")
 
 
-def count(row: Row, outcome: Outcome, *, where: str) -> None:
+def count(row: AttackRow, outcome: Outcome, *, where: str) -> None:
     """Add an outcome to a row."""
     row.add(outcome.verdict, bad=outcome.bad, example=f"{where}: {outcome.detail}")
 
@@ -75,7 +75,7 @@ def _judge(policy: Policy, path: Path, good: bytes) -> Outcome:
     try:
         policy.tell(first.id, reward(policy, first.id, first.arm))
         step = "play"
-        for _ in range(ROUNDS // 10):
+        for _ in range(ROUNDS_PLAYED // 10):
             play(policy, 10)
             if fault := law_fault(policy.law()):
                 return Outcome("law is no law", fault)

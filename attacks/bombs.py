@@ -18,27 +18,40 @@ from typing import Any
 
 import numpy as np
 
-from attacks.common import Hang, Options, Row, arm_set, deadline, kind_of, make, play, said, scratch, spread, total
+from attacks.common import (
+    AttackRow,
+    Hang,
+    Options,
+    arm_set,
+    deadline,
+    kind_of,
+    make,
+    play,
+    said,
+    scratch,
+    spread,
+    total,
+)
 from driftbandits.errors import StateError
 from driftbandits.policies import GPUCB
 
-LARGE = 2_200 * 2**20  # bytes that a bomb becomes
-ROOM = 4 * 2**30  # bytes of address space beyond what the process has
-BOUND = 1_200 * 2**20  # bytes that reading may take at most: a state of a gigabyte may be genuine
-SECONDS = 120.0
+BOMB_BYTES = 2_200 * 2**20  # when unpacked
+EXTRA_ADDRESS_SPACE = 4 * 2**30  # bytes beyond what the process has
+MOST_BYTES_READ = 1_200 * 2**20  # a state of a gigabyte may be genuine
+HANG_SECONDS = 120.0
 SEALS: Any = importlib.import_module("driftbandits.files") if importlib.util.find_spec("driftbandits.files") else None
 Bomb = Callable[[Path, dict[str, Any], int], None]
 
 
-def run(options: Options) -> Iterator[Row]:
+def run(options: Options) -> Iterator[AttackRow]:
     """Each kind once."""
-    size = 1_500 * 2**20 if options.quick else LARGE
+    size = 1_500 * 2**20 if options.quick else BOMB_BYTES
     yield total("file that becomes large", spread(explode, [(name, size) for name in BOMBS], options))
 
 
-def explode(name: str, size: int) -> Row:
+def explode(name: str, size: int) -> AttackRow:
     """Write the bomb, and load it with limited memory."""
-    row = Row(name)
+    row = AttackRow(name)
     with scratch(disk=True) as folder:
         path = folder / "policy"
         policy = make("GPUCB")
@@ -49,11 +62,13 @@ def explode(name: str, size: int) -> Row:
         BOMBS[name](path, parts, size)
         _seal(path)
         row.details["bytes of the file"] = path.stat().st_size
-        resource.setrlimit(resource.RLIMIT_AS, (_used("VmSize") + ROOM, resource.getrlimit(resource.RLIMIT_AS)[1]))
+        resource.setrlimit(
+            resource.RLIMIT_AS, (_used("VmSize") + EXTRA_ADDRESS_SPACE, resource.getrlimit(resource.RLIMIT_AS)[1])
+        )
         Path("/proc/self/clear_refs").write_text("5")  # the peak counts from here
         before = _used("VmHWM")
         try:
-            with deadline(SECONDS):
+            with deadline(HANG_SECONDS):
                 GPUCB.load(arm_set(), path)
             outcome, error = "loaded", ""
         except StateError as refused:
@@ -63,7 +78,9 @@ def explode(name: str, size: int) -> Row:
         peak = _used("VmHWM") - before
     row.details["peak MB"] = round(peak / 2**20)
     row.add(outcome, bad=outcome != "StateError", example=f"{name}, {peak / 2**20:.0f} MB more: {error}")
-    row.note("memory bounded" if peak < BOUND else "memory not bounded", bad=peak >= BOUND, example=name)
+    row.note(
+        "memory bounded" if peak < MOST_BYTES_READ else "memory not bounded", bad=peak >= MOST_BYTES_READ, example=name
+    )
     return row
 
 

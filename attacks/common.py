@@ -27,25 +27,23 @@ from driftbandits import ArmSet, Constants
 from driftbandits.policies import POLICIES, Policy
 from driftbandits.types import Floats
 
-SIZE = 12
+ARM_COUNT = 12
 HORIZON = 600
 TASK_SECONDS = 1_800.0  # a task takes a minute; beyond this it hangs
-MEMORY = 6 * 2**30  # bytes of address space where sizes may be damaged
-EXAMPLES = 5  # kept of each kind of fault
+MEMORY_LIMIT = 6 * 2**30  # bytes of address space where sizes may be damaged
+EXAMPLES_PER_FAULT = 5
 SHARED_MEMORY = Path("/dev/shm")  # files of attacks that save often and do not test the disk
 
 _FORKING = multiprocessing.get_context("fork")  # what is imported is there at once, and what breaks is gone after
-_SMALL = {"width": 16, "steps": 5}  # the default width of 2,048 would take hours
-_QUICK = Constants(
-    sigma=1.0, failure_probability=1e-2, c0=1.3, c1=0.5, c2=0.3, c3=0.02, c4=0.5
-)  # trainings, restarts early
+_SMALL_NETWORK = {"width": 16, "steps": 5}  # the default width of 2,048 would take hours
+_EARLY_RESTARTS = Constants(sigma=1.0, failure_probability=1e-2, c0=1.3, c1=0.5, c2=0.3, c3=0.02, c4=0.5)
 _SETTINGS: dict[str, dict[str, Any]] = {
-    "OPKB": {"constants": _QUICK},
-    "AdaOPKB": {"constants": _QUICK},
-    "OPNN": {**_SMALL, "constants": _QUICK},
-    "AdaOPNN": {**_SMALL, "constants": _QUICK},
-    "NeuralUCB": {**_SMALL, "every": 20},
-    "SlidingWindowNeuralUCB": {**_SMALL, "every": 20, "window": 30},
+    "OPKB": {"constants": _EARLY_RESTARTS},
+    "AdaOPKB": {"constants": _EARLY_RESTARTS},
+    "OPNN": {**_SMALL_NETWORK, "constants": _EARLY_RESTARTS},
+    "AdaOPNN": {**_SMALL_NETWORK, "constants": _EARLY_RESTARTS},
+    "NeuralUCB": {**_SMALL_NETWORK, "every": 20},
+    "SlidingWindowNeuralUCB": {**_SMALL_NETWORK, "every": 20, "window": 30},
 }
 FAMILIES: dict[str, tuple[str, ...]] = {
     "paper blocks": ("OPKB", "AdaOPKB", "OPNN", "AdaOPNN"),
@@ -83,7 +81,7 @@ class Options:
 
 
 @dataclass
-class Row:
+class AttackRow:
     """One line of the table: what was attacked, how often, and what happened.
 
     `broken` counts the outcomes that break a promise, `examples` has some of each; `details` is for the file alone.
@@ -108,7 +106,7 @@ class Row:
             self.broken += times
             self._show(outcome, [example])
 
-    def join(self, other: Row) -> None:
+    def join(self, other: AttackRow) -> None:
         """Add the counts of another row to this one, and keep them by its name."""
         self.tries += other.tries
         self.counts += other.counts
@@ -121,7 +119,7 @@ class Row:
 
     def _show(self, outcome: str, examples: list[str]) -> None:
         shown = self.examples.setdefault(outcome, [])
-        shown += [example for example in examples if example not in shown][: EXAMPLES - len(shown)]
+        shown += [example for example in examples if example not in shown][: EXAMPLES_PER_FAULT - len(shown)]
 
 
 def generator(*labels: object) -> np.random.Generator:
@@ -132,7 +130,7 @@ def generator(*labels: object) -> np.random.Generator:
 @functools.cache
 def arm_set() -> ArmSet:
     """The arms of all attacks."""
-    return ArmSet(np.linspace(0.0, 1.0, SIZE)[:, None], kernel=RBF(0.2))
+    return ArmSet(np.linspace(0.0, 1.0, ARM_COUNT)[:, None], kernel=RBF(0.2))
 
 
 def make(name: str, *, horizon: int | None = HORIZON, seed: int = 0, **settings: Any) -> Policy:
@@ -160,7 +158,7 @@ def play(policy: Policy, rounds: int) -> list[tuple[int, float]]:
 
 def law_fault(law: Floats) -> str:
     """What is wrong with a law, or nothing."""
-    if law.shape != (SIZE,):
+    if law.shape != (ARM_COUNT,):
         return f"shape {law.shape}"
     if not np.isfinite(law).all():
         return "not finite"
@@ -208,7 +206,7 @@ def same(left: Any, right: Any) -> bool:
     return bool(left == right) or (left != left and right != right)
 
 
-class Hang(BaseException):  # not an error of anybody's: a call did not return
+class Hang(BaseException):
     """A call took too long; a BaseException, so that nothing under attack swallows it."""
 
 
@@ -230,7 +228,7 @@ def deadline(seconds: float) -> Iterator[None]:
 
 def limit_memory() -> None:
     """Let a damaged size take down this process, not the machine."""
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1]))
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, resource.getrlimit(resource.RLIMIT_AS)[1]))
 
 
 @contextmanager
@@ -241,7 +239,7 @@ def scratch(*, disk: bool = False) -> Iterator[Path]:
         yield Path(folder)
 
 
-def spread(call: Callable[..., Row], tasks: Sequence[tuple[Any, ...]], options: Options) -> Iterator[Row]:
+def spread(call: Callable[..., AttackRow], tasks: Sequence[tuple[Any, ...]], options: Options) -> Iterator[AttackRow]:
     """Rows of `call(*task)` as they come, each from a forked process of its own; one that dies or hangs is a fault."""
     begun = time.monotonic()
     waiting = list(reversed(tasks))
@@ -266,18 +264,18 @@ def spread(call: Callable[..., Row], tasks: Sequence[tuple[Any, ...]], options: 
             yield row
 
 
-def _send(writer: Any, call: Callable[..., Row], task: tuple[Any, ...]) -> None:
+def _send(writer: Any, call: Callable[..., AttackRow], task: tuple[Any, ...]) -> None:
     _quiet()
     try:
         row = call(*task)
     except Exception as error:  # one task must not end the others
-        row = Row(str(task[0]))
+        row = AttackRow(str(task[0]))
         row.add("attack failed", bad=True, example=f"{call.__name__}{task}: {said(error)}")
     writer.send(row)
 
 
-def _receive(reader: Any, process: Any, task: tuple[Any, ...], *, hung: bool) -> Row:
-    row = Row(str(task[0]))
+def _receive(reader: Any, process: Any, task: tuple[Any, ...], *, hung: bool) -> AttackRow:
+    row = AttackRow(str(task[0]))
     if hung:
         process.kill()
         row.add("process hung", bad=True, example=str(task))
@@ -292,15 +290,20 @@ def _receive(reader: Any, process: Any, task: tuple[Any, ...], *, hung: bool) ->
     return row
 
 
-def total(attack: str, rows: Iterable[Row]) -> Row:
+def total(attack: str, rows: Iterable[AttackRow]) -> AttackRow:
     """One row for all of them."""
-    whole = Row(attack)
+    whole = AttackRow(attack)
     for row in rows:
         whole.join(row)
     return whole
 
 
-def by_family(attack: str, call: Callable[..., Row], tries: int, options: Options) -> Iterator[Row]:
+def every_policy(attack: str, call: Callable[..., AttackRow], tries: int, options: Options) -> AttackRow:
+    """One row for all policies, of `tries` tries each: `call(name, tries, seed)` attacks one policy."""
+    return total(attack, spread(call, [(name, tries, options.seed) for name in POLICIES], options))
+
+
+def by_family(attack: str, call: Callable[..., AttackRow], tries: int, options: Options) -> Iterator[AttackRow]:
     """One row per family of policies, of `tries` tries each: `call(name, tries, part, seed)` attacks one policy."""
     parts = 1 if options.quick else 4  # so that the processes end together
     shares = [(name, -(-tries // (parts * len(names)))) for names in FAMILIES.values() for name in names]

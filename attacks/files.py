@@ -7,11 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from attacks.common import (
+    AttackRow,
     Hang,
     Options,
-    Row,
     arm_set,
     deadline,
+    every_policy,
     generator,
     kind_of,
     limit_memory,
@@ -20,25 +21,21 @@ from attacks.common import (
     said,
     same,
     scratch,
-    spread,
-    total,
 )
 from driftbandits.errors import StateError
-from driftbandits.policies import POLICIES
 
-SECONDS = 20.0  # beyond this a call counts as hanging
+HANG_SECONDS = 20.0
 
 
-def run(options: Options) -> Iterator[Row]:
+def run(options: Options) -> Iterator[AttackRow]:
     """The files of every policy."""
-    tasks = [(name, options.tries(400, 20), options.seed) for name in POLICIES]
-    yield total("damaged file", spread(files, tasks, options))
+    yield every_policy("damaged file", files, options.tries(400, 20), options)
 
 
-def files(name: str, tries: int, seed: int) -> Row:
+def files(name: str, tries: int, seed: int) -> AttackRow:
     """Flip bits, cut, and overwrite a saved file."""
     rng = generator("files", name, seed)
-    row = Row(name)
+    row = AttackRow(name)
     limit_memory()
     with scratch() as folder:
         path = folder / "policy"
@@ -52,7 +49,7 @@ def files(name: str, tries: int, seed: int) -> Row:
             damage, damaged = _damaged(content, rng)
             path.write_bytes(damaged)
             try:
-                with deadline(SECONDS):
+                with deadline(HANG_SECONDS):
                     state = type(policy).load(arm_set(), path).state_dict()
             except StateError:
                 row.add("StateError")

@@ -13,22 +13,21 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from attacks.aftermath import Outcome, count, judge
-from attacks.common import Options, Row, generator, make, play, scratch, spread, total
-from driftbandits.policies import POLICIES, Policy
+from attacks.common import AttackRow, Options, every_policy, generator, make, play, scratch
+from driftbandits.policies import Policy
 
-PATIENCE = 20.0  # seconds
+HANG_SECONDS = 20.0
 
 
-def run(options: Options) -> Iterator[Row]:
+def run(options: Options) -> Iterator[AttackRow]:
     """Every policy."""
-    tasks = [(name, options.tries(60, 4), options.seed) for name in POLICIES]
-    yield total("fork while a thread is inside tell", spread(forks, tasks, options))
+    yield every_policy("fork while a thread is inside tell", forks, options.tries(60, 4), options)
 
 
-def forks(name: str, tries: int, seed: int) -> Row:
+def forks(name: str, tries: int, seed: int) -> AttackRow:
     """Fork at random moments of another thread's play."""
     rng = generator("forks", name, seed)
-    row = Row(name)
+    row = AttackRow(name)
     with scratch() as folder:
         for _ in range(tries):
             policy = make(name, horizon=None, seed=int(rng.integers(1000)))
@@ -41,7 +40,7 @@ def forks(name: str, tries: int, seed: int) -> Row:
             time.sleep(float(rng.random()) * 0.003)
             outcome = _in_child(policy, path)
             stop.set()
-            thread.join(PATIENCE)
+            thread.join(HANG_SECONDS)
             count(row, outcome, where=name)
     return row
 
@@ -57,14 +56,14 @@ def _in_child(policy: Policy, path: Path) -> Outcome:
     child = os.fork()
     if not child:
         try:
-            faulthandler.dump_traceback_later(PATIENCE / 2, file=writer)
+            faulthandler.dump_traceback_later(HANG_SECONDS / 2, file=writer)
             outcome = judge(policy, path)
             faulthandler.cancel_dump_traceback_later()
             os.write(writer, json.dumps([outcome.verdict, outcome.detail[:500]]).encode())
         finally:
             os._exit(0)
     os.close(writer)
-    select.select([reader], [], [], PATIENCE)
+    select.select([reader], [], [], HANG_SECONDS)
     text = os.read(reader, 4096).decode()  # at least where it hangs
     os.close(reader)
     if text.startswith("["):

@@ -6,15 +6,28 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from attacks.common import SIZE, Options, Row, arm_set, generator, kind_of, make, play, reward, said, spread, total
+from attacks.common import (
+    ARM_COUNT,
+    AttackRow,
+    Options,
+    arm_set,
+    generator,
+    kind_of,
+    make,
+    play,
+    reward,
+    said,
+    spread,
+    total,
+)
 from driftbandits.errors import UnknownDecisionError
 from driftbandits.policies import POLICIES, Policy
 from driftbandits.types import Decision
 
-LATE = 100
+LATE_REWARDS = 100
 
 
-def run(options: Options) -> Iterator[Row]:
+def run(options: Options) -> Iterator[AttackRow]:
     """All policies, by decision and by bare id."""
     labels = {
         "late Decision after a restore": decisions,
@@ -27,18 +40,18 @@ def run(options: Options) -> Iterator[Row]:
         yield total(label, spread(attack, tasks, options))
 
 
-def decisions(name: str, trial: int, seed: int) -> Row:
+def decisions(name: str, trial: int, seed: int) -> AttackRow:
     """Each late reward told with its Decision: refused, unless the restored policy decided the very same."""
     return _late(name, trial, seed, by_id=False)
 
 
-def bare_ids(name: str, trial: int, seed: int) -> Row:
+def bare_ids(name: str, trial: int, seed: int) -> AttackRow:
     """Each late reward told with its id, which is trusted."""
     return _late(name, trial, seed, by_id=True)
 
 
-def _late(name: str, trial: int, seed: int, *, by_id: bool) -> Row:
-    row = Row(name)
+def _late(name: str, trial: int, seed: int, *, by_id: bool) -> AttackRow:
+    row = AttackRow(name)
     restored, own, late = _two_pasts(name, trial, seed)
     for decision, mine in zip(late, own, strict=True):
         value = reward(restored, decision.id, decision.arm)
@@ -56,9 +69,9 @@ def _late(name: str, trial: int, seed: int, *, by_id: bool) -> Row:
     return row
 
 
-def batches(name: str, trial: int, seed: int) -> Row:
+def batches(name: str, trial: int, seed: int) -> AttackRow:
     """All late rewards in one call."""
-    row = Row(name)
+    row = AttackRow(name)
     restored, own, late = _two_pasts(name, trial, seed)
     wrong = sum(a.arm != b.arm for a, b in zip(late, own, strict=True))
     outcome = _tell(restored, late)
@@ -68,9 +81,9 @@ def batches(name: str, trial: int, seed: int) -> Row:
     return row
 
 
-def control(name: str, trial: int, seed: int) -> Row:
+def control(name: str, trial: int, seed: int) -> AttackRow:
     """Decisions that are open are taken, singly, as a list, and as a batch."""
-    row = Row(name)
+    row = AttackRow(name)
     policy = make(name, seed=trial + seed)
     play(policy, 30)
     single, several, batch = policy.ask(), [policy.ask() for _ in range(3)], policy.ask(size=5)
@@ -109,10 +122,10 @@ def _two_pasts(name: str, trial: int, seed: int) -> tuple[Policy, list[Decision]
 
 
 def _half_told(policy: Policy, rng: np.random.Generator, *, masked: bool) -> list[Decision]:
-    """The decisions of every other of 2 x LATE rounds, whose rewards are not told; the others are, at random."""
+    """LATE_REWARDS decisions without a reward; after each, another is told a reward drawn at random."""
     late = []
-    for _ in range(LATE):
+    for _ in range(LATE_REWARDS):
         told = policy.ask()
         policy.tell(told.id, float(rng.uniform(-1, 1)))
-        late.append(policy.ask(allowed=list(range(3, SIZE)) if masked else None))
+        late.append(policy.ask(allowed=list(range(3, ARM_COUNT)) if masked else None))
     return late

@@ -19,17 +19,17 @@ import numpy as np
 
 import driftbandits
 from attacks.aftermath import Outcome, count, judge_in_thread
-from attacks.common import SIZE, Options, Row, arm_set, by_family, generator, play, reward, same, scratch
+from attacks.common import ARM_COUNT, AttackRow, Options, arm_set, by_family, generator, play, reward, same, scratch
 from attacks.snapshots import Snapshot, snapshots
 from driftbandits.policies import Policy
 from driftbandits.types import Decision
 
 LIBRARY = str(Path(driftbandits.__file__).parent)
-AS_BEFORE = 20  # rounds that decide whether a policy plays on as it would have
+ROUNDS_COMPARED = 20  # with those that the policy would have played
 ERRORS: tuple[type[BaseException], ...] = (KeyboardInterrupt, MemoryError)
 
 
-def run(options: Options) -> Iterator[Row]:
+def run(options: Options) -> Iterator[AttackRow]:
     """All policies, by family."""
     yield from by_family("interruption", _inject, options.tries(5_000, 40), options)
 
@@ -48,15 +48,15 @@ def _tell_all(policy: Policy, waiting: list[Decision], _path: Path) -> None:
 CALLS: dict[str, Callable[[Policy, list[Decision], Path], object]] = {
     "ask": lambda policy, *_: policy.ask(),
     "ask(size=5)": lambda policy, *_: policy.ask(size=5),
-    "ask(allowed=...)": lambda policy, *_: policy.ask(allowed=list(range(0, SIZE, 2))),
+    "ask(allowed=...)": lambda policy, *_: policy.ask(allowed=list(range(0, ARM_COUNT, 2))),
     "tell": _tell_one,
     "tell, several": _tell_all,
     "forget": lambda policy, waiting, _: policy.forget([d.id for d in waiting]),
     "law": lambda policy, *_: policy.law(),
     "save": lambda policy, _, path: policy.save(path),
 }
-ODDS = np.array([4, 1, 1, 5, 2, 1, 1, 1]) / 16
-NEED_OPEN = ("tell", "tell, several", "forget")
+CALL_PROBABILITIES = np.array([4, 1, 1, 5, 2, 1, 1, 1]) / 16
+CALLS_OF_OPEN_DECISIONS = ("tell", "tell, several", "forget")
 
 
 # --- injection -------------------------------------------------------------------------------------------------------
@@ -140,14 +140,17 @@ class Target:
             if same(state, self.base.state) or same(state, self.after):
                 return False
             asked = state["rounds"] - self.base.state["rounds"]
-            played = play(type(policy).restore(arm_set(), state), AS_BEFORE)
+            played = play(type(policy).restore(arm_set(), state), ROUNDS_COMPARED)
         except Exception:
             return False  # it refuses or is dead, which is judged elsewhere
         # Of several asks in one call some may be done, and a law may be ready that the next ask would have made ready.
         before = self.base.policy()
         for _ in range(asked):
             CALLS["ask" if self.kind == "ask(size=5)" else self.kind](before, [], Path())
-        return played not in (play(before, AS_BEFORE), play(type(policy).restore(arm_set(), self.after), AS_BEFORE))
+        return played not in (
+            play(before, ROUNDS_COMPARED),
+            play(type(policy).restore(arm_set(), self.after), ROUNDS_COMPARED),
+        )
 
 
 def _aim(base: Snapshot, kind: str, path: Path) -> Target:
@@ -157,16 +160,18 @@ def _aim(base: Snapshot, kind: str, path: Path) -> Target:
     return Target(base, kind, max(injector.seen, 1), policy.state_dict())
 
 
-def _inject(name: str, tries: int, part: int, seed: int) -> Row:
+def _inject(name: str, tries: int, part: int, seed: int) -> AttackRow:
     rng = generator("interruptions", name, part, seed)
-    row = Row(name)
+    row = AttackRow(name)
     targets: dict[tuple[int, str], Target] = {}
     with scratch() as folder:
         path = folder / "policy"
         bases = snapshots(name, rng, folder)
         for _ in range(tries):
-            kind = str(rng.choice(list(CALLS), p=ODDS))
-            number = int(rng.choice([i for i, base in enumerate(bases) if base.open or kind not in NEED_OPEN]))
+            kind = str(rng.choice(list(CALLS), p=CALL_PROBABILITIES))
+            number = int(
+                rng.choice([i for i, base in enumerate(bases) if base.open or kind not in CALLS_OF_OPEN_DECISIONS])
+            )
             if (number, kind) not in targets:
                 targets[number, kind] = _aim(bases[number], kind, path)
             target = targets[number, kind]

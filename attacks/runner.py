@@ -15,12 +15,12 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
-from attacks.common import Options, Row, generator, scratch, spread, total
+from attacks.common import AttackRow, Options, generator, scratch, spread, total
 
-MARK = "DRIFTBANDITS_ATTACK"
-GRACE = 10.0  # seconds in which workers may notice that their run is gone
-PATIENCE = 300.0
-EARLY = 4.0  # seconds after the first worker within which the run is hit
+MARK_VARIABLE = "DRIFTBANDITS_ATTACK"
+GRACE_SECONDS = 10.0  # in which workers may notice that their run is gone
+HANG_SECONDS = 300.0
+LATEST_HIT_SECONDS = 4.0  # after the first worker
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 RUN = [
     *("run", "--environment", "switching/1", "--set", "horizon=1500", "--set", "switches=[700]"),
@@ -29,7 +29,7 @@ RUN = [
 REPRODUCE = ["reproduce", "switching/1", "--seeds", "1", "--jobs", "2", "--json"]
 
 
-def run(options: Options) -> Iterator[Row]:
+def run(options: Options) -> Iterator[AttackRow]:
     """Each signal at many moments."""
     tries = options.tries(8, 1)
     tasks = [
@@ -42,22 +42,22 @@ def run(options: Options) -> Iterator[Row]:
         yield total(f"{number.name} to a run", (row for row in rows if row.attack == number.name))
 
 
-def hit(name: str, command: str, trial: int, seed: int) -> Row:
+def hit(name: str, command: str, trial: int, seed: int) -> AttackRow:
     """Start a run, hit it early, look for what is left of it, and go on."""
     rng = generator("runner", name, command, trial, seed)
-    row = Row(name)
+    row = AttackRow(name)
     with scratch(disk=True) as folder:
         mark = uuid.uuid4().hex
         words = [*(RUN if command == "run" else REPRODUCE), "--out", str(folder / "out")]
         with subprocess.Popen(
             [sys.executable, "-m", "driftbandits", *words],
-            env={**os.environ, MARK: mark},
+            env={**os.environ, MARK_VARIABLE: mark},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         ) as process:
             _wait_for_worker(process, mark)
-            delay = float(rng.random()) * EARLY
+            delay = float(rng.random()) * LATEST_HIT_SECONDS
             time.sleep(delay)
             row.note("finished before" if process.poll() is not None else "hit while it ran")
             with contextlib.suppress(ProcessLookupError):
@@ -76,26 +76,26 @@ def hit(name: str, command: str, trial: int, seed: int) -> Row:
 
 
 def _wait_for_worker(process: subprocess.Popen[bytes], mark: str) -> None:
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + HANG_SECONDS
     while process.poll() is None and len(_alive(mark)) < 2 and time.monotonic() < end:
         time.sleep(0.02)
 
 
 def _ends(process: subprocess.Popen[bytes]) -> bool:
     try:
-        process.wait(PATIENCE)
+        process.wait(HANG_SECONDS)
     except subprocess.TimeoutExpired:
         process.kill()
         return False
     return True
 
 
-def _resume(row: Row, words: list[str], mark: str) -> None:
+def _resume(row: AttackRow, words: list[str], mark: str) -> None:
     again = subprocess.run(
         [sys.executable, "-m", "driftbandits", *words, "--resume"],
-        env={**os.environ, MARK: mark},
+        env={**os.environ, MARK_VARIABLE: mark},
         capture_output=True,
-        timeout=PATIENCE,
+        timeout=HANG_SECONDS,
         check=False,
         text=True,
     )
@@ -105,14 +105,14 @@ def _resume(row: Row, words: list[str], mark: str) -> None:
 
 def _outlive(mark: str) -> list[str]:
     """What still runs of a marked run after the time of grace."""
-    end = time.monotonic() + GRACE
+    end = time.monotonic() + GRACE_SECONDS
     while (alive := _alive(mark)) and time.monotonic() < end:
         time.sleep(0.05)
     return [_command(process) for process in alive]
 
 
 def _alive(mark: str) -> list[int]:
-    wanted = f"{MARK}={mark}".encode()
+    wanted = f"{MARK_VARIABLE}={mark}".encode()
     found = []
     for folder in Path("/proc").iterdir():
         if not folder.name.isdigit():

@@ -13,16 +13,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NoReturn
 
-from attacks.common import Options, Row, arm_set, generator, make, play, said, scratch, spread, total
+from attacks.common import AttackRow, Options, arm_set, generator, make, play, said, scratch, spread, total
 from driftbandits.policies import POLICIES
 
 NAMES = ("AutoBandit", "AdaOPKB", "GPUCB", "Uniform")  # large and small files
-PATIENCE = 30.0  # seconds until a child that was asked to end counts as hanging
-PARTS = 5  # of each attack, spread over processes
+HANG_SECONDS = 30.0  # of a child that was asked to end
+PARTS_PER_ATTACK = 5  # spread over processes
 HANDLER_SAVED, REFUSED, FAILED = 0, 3, 4  # how a child ends
 
 
-def run(options: Options) -> Iterator[Row]:
+def run(options: Options) -> Iterator[AttackRow]:
     """All ways to disturb a save."""
     attacks = {
         "SIGTERM handler that saves": (shutdowns, options.tries(600, 30)),
@@ -31,59 +31,42 @@ def run(options: Options) -> Iterator[Row]:
         "kill -9 while saving": (kills, options.tries(600, 30)),
     }
     for label, (attack, tries) in attacks.items():
-        parts = 1 if options.quick else PARTS
+        parts = 1 if options.quick else PARTS_PER_ATTACK
         tasks = [
             (name, -(-tries // parts // len(NAMES)), options.seed + part) for part in range(parts) for name in NAMES
         ]
         yield total(label, spread(attack, tasks, options))
 
 
-def shutdowns(name: str, tries: int, seed: int) -> Row:
+def shutdowns(name: str, tries: int, seed: int) -> AttackRow:
     """The main loop saves after every round; on SIGTERM a handler saves once more and leaves."""
-    rng = generator("shutdowns", name, seed)
-    row = Row(name)
-    with scratch(disk=True) as folder:
-        for _ in range(tries):
-            path = _saved(name, folder)
-            child = _fork(functools.partial(_save_for_ever, name, path, handler=True))
-            time.sleep(float(rng.random()) * 0.03)
-            os.kill(child, signal.SIGTERM)
-            code = _wait(child, again=signal.SIGTERM)
-            ends = {HANDLER_SAVED: "handler saved", REFUSED: "handler's save refused", None: "hung"}
-            row.note(ends.get(code, "ended by an error"), bad=code is None, example=name)
-            _judge(row, name, path)
+    row = AttackRow(name)
+    ends = {HANDLER_SAVED: "handler saved", REFUSED: "handler's save refused", None: "hung"}
+    for path, code in _signalled("shutdowns", name, tries, seed, number=signal.SIGTERM):
+        row.note(ends.get(code, "ended by an error"), bad=code is None, example=name)
+        _judge(row, name, path)
     return row
 
 
-def kills(name: str, tries: int, seed: int) -> Row:
+def kills(name: str, tries: int, seed: int) -> AttackRow:
     """A process that saves in a loop is killed; the file loads, and the next save leaves nothing beside it."""
-    rng = generator("kills", name, seed)
-    row = Row(name)
-    with scratch(disk=True) as folder:
-        for _ in range(tries):
-            path = _saved(name, folder)
-            child = _fork(functools.partial(_save_for_ever, name, path, handler=False))
-            time.sleep(float(rng.random()) * 0.03)
-            os.kill(child, signal.SIGKILL)
-            _wait(child)
-            _judge(row, name, path)
-            if _beside(path):
-                row.note("left a side file")
-                make(name).save(path)
-                left = _beside(path)
-                row.note(
-                    "side file gone after the next save" if not left else "side file stays",
-                    bad=bool(left),
-                    example=name,
-                )
-            for leftover in _beside(path):
-                leftover.unlink()
+    row = AttackRow(name)
+    for path, _ in _signalled("kills", name, tries, seed, number=signal.SIGKILL):
+        _judge(row, name, path)
+        if _beside(path):
+            row.note("left a side file")
+            make(name).save(path)
+            left = _beside(path)
+            outcome = "side file stays" if left else "side file gone after the next save"
+            row.note(outcome, bad=bool(left), example=name)
+        for leftover in _beside(path):
+            leftover.unlink()
     return row
 
 
-def threads(name: str, tries: int, seed: int) -> Row:
+def threads(name: str, tries: int, seed: int) -> AttackRow:
     """Two threads save policies to one path, the same policy or two, while a third loads."""
-    row = Row(name)
+    row = AttackRow(name)
     with scratch(disk=True) as folder:
         for shared in (True, False):
             path = _saved(name, folder)
@@ -102,7 +85,7 @@ def threads(name: str, tries: int, seed: int) -> Row:
                 _judge(row, name, path)
             stop.set()
             for saver in savers:
-                saver.join(PATIENCE)
+                saver.join(HANG_SECONDS)
             for error in errors:
                 row.note("a save raised", bad=True, example=f"{name}: {error}")
             for left in _beside(path):
@@ -110,9 +93,9 @@ def threads(name: str, tries: int, seed: int) -> Row:
     return row
 
 
-def twins(name: str, tries: int, _seed: int) -> Row:
+def twins(name: str, tries: int, _seed: int) -> AttackRow:
     """Process 1 of two containers that share a folder: two processes that save to one path under one process id."""
-    row = Row(name)
+    row = AttackRow(name)
     with scratch(disk=True) as folder:
         path = _saved(name, folder)
         children = [_fork(functools.partial(_save_as_one, name, path)) for _ in range(2)]
@@ -181,6 +164,18 @@ def _save_as_one(name: str, path: Path, ready: int) -> NoReturn:
 # --- what the attacker does ------------------------------------------------------------------------------------------
 
 
+def _signalled(attack: str, name: str, tries: int, seed: int, *, number: int) -> Iterator[tuple[Path, int | None]]:
+    """The file of a child that was sent a signal at a random moment of saving in a loop, and the child's exit code."""
+    rng = generator(attack, name, seed)
+    with scratch(disk=True) as folder:
+        for _ in range(tries):
+            path = _saved(name, folder)
+            child = _fork(functools.partial(_save_for_ever, name, path, handler=number == signal.SIGTERM))
+            time.sleep(float(rng.random()) * 0.03)
+            os.kill(child, number)
+            yield path, _wait(child, again=number)
+
+
 def _saved(name: str, folder: Path) -> Path:
     path = folder / "policy.state"
     make(name).save(path)
@@ -195,7 +190,7 @@ def _save_until(save: Callable[[Path], None], path: Path, stop: threading.Event,
             errors.append(said(error))
 
 
-def _judge(row: Row, name: str, path: Path) -> None:
+def _judge(row: AttackRow, name: str, path: Path) -> None:
     """Count whether the file in place loads, and plays on."""
     try:
         play(POLICIES[name].load(arm_set(), path), 3)
@@ -214,7 +209,7 @@ def _wait(child: int, again: int | None = None) -> int | None:
 
     What a handler raises is lost where Python runs a finaliser, so a signal may be sent again.
     """
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + HANG_SECONDS
     while time.monotonic() < end:
         for _ in range(2_000):
             done, status = os.waitpid(child, os.WNOHANG)

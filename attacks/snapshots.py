@@ -12,7 +12,7 @@ from attacks.common import HORIZON, arm_set, make, play
 from driftbandits.policies import POLICIES, Policy
 from driftbandits.types import Decision
 
-NUMBER = 25  # states of each policy
+STATES_PER_POLICY = 25
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Snapshot:
 
 def snapshots(name: str, rng: np.random.Generator, folder: Path) -> list[Snapshot]:
     """States of a policy at random rounds, with rewards missing, some of them without a horizon."""
-    return [_snapshot(name, rng, folder, waiting=(0, 1, 6)[number % 3]) for number in range(NUMBER)]
+    return [_snapshot(name, rng, folder, waiting=(0, 1, 6)[number % 3]) for number in range(STATES_PER_POLICY)]
 
 
 def _snapshot(name: str, rng: np.random.Generator, folder: Path, *, waiting: int) -> Snapshot:

@@ -13,11 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from attacks.common import (
+    AttackRow,
     Hang,
     Options,
-    Row,
     arm_set,
     deadline,
+    every_policy,
     generator,
     kind_of,
     law_fault,
@@ -25,30 +26,27 @@ from attacks.common import (
     make,
     play,
     said,
-    spread,
-    total,
 )
 from driftbandits.errors import HorizonError, StateError
-from driftbandits.policies import POLICIES, Policy
+from driftbandits.policies import Policy
 
 ROUNDS = 60
-SECONDS = 20.0  # beyond this a restored policy counts as hanging
-Path = tuple[str | int, ...]
+HANG_SECONDS = 20.0
+Place = tuple[str | int, ...]
 
 
-def run(options: Options) -> Iterator[Row]:
+def run(options: Options) -> Iterator[AttackRow]:
     """The states of every policy."""
-    tasks = [(name, options.tries(1_500, 20), options.seed) for name in POLICIES]
-    yield total("altered state", spread(altered, tasks, options))
+    yield every_policy("altered state", altered, options.tries(1_500, 20), options)
 
 
 # --- states ----------------------------------------------------------------------------------------------------------
 
 
-def altered(name: str, tries: int, seed: int) -> Row:
+def altered(name: str, tries: int, seed: int) -> AttackRow:
     """Alter one value of a state, restore it, and play."""
     rng = generator("altered", name, seed)
-    row = Row(name)
+    row = AttackRow(name)
     limit_memory()
     policy = _played(name, rng)
     state = policy.state_dict()
@@ -73,7 +71,7 @@ def _try(kind: type[Policy], state: dict[str, Any]) -> tuple[str, str]:
     """What restoring and playing gives, and the error behind it."""
     step = "restore"
     try:
-        with deadline(SECONDS):
+        with deadline(HANG_SECONDS):
             policy = kind.restore(arm_set(), state)
             step = "play"
             try:
@@ -100,7 +98,7 @@ def _played(name: str, rng: np.random.Generator) -> Policy:
     return policy
 
 
-def _places(value: Any, path: Path = ()) -> Iterator[Path]:
+def _places(value: Any, path: Place = ()) -> Iterator[Place]:
     """The path of every value in a state, containers among them; of long lists the first few."""
     if path:
         yield path
@@ -112,7 +110,7 @@ def _places(value: Any, path: Path = ()) -> Iterator[Path]:
             yield from _places(item, (*path, number))
 
 
-def _alter(state: dict[str, Any], path: Path, rng: np.random.Generator) -> str:
+def _alter(state: dict[str, Any], path: Place, rng: np.random.Generator) -> str:
     """Change the value at `path` in place; what was done."""
     inside: Any = state
     for key in path[:-1]:

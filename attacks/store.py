@@ -4,27 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from attacks.common import Options, Row, generator, said, scratch, spread, total
+from attacks.common import AttackRow, Options, generator, said, scratch, spread, total
 from driftbandits.errors import DriftbanditsError
 from driftbandits.experiments.definitions.specs import Cell, PolicySpec
+from driftbandits.experiments.files.cell_result import CellResult
 from driftbandits.experiments.files.store import Store
-from driftbandits.experiments.running.cells import CellResult, run_cell
+from driftbandits.experiments.running.cells import run_cell
 
-PARTS = 4
+CELLS_DAMAGED = 4
 
 
-def run(options: Options) -> Iterator[Row]:
+def run(options: Options) -> Iterator[AttackRow]:
     """Bit flips in several cells."""
     tries = options.tries(3_000, 200)
     yield total(
-        "bit flip in a stored cell", spread(flips, [(p, tries // PARTS, options.seed) for p in range(PARTS)], options)
+        "bit flip in a stored cell",
+        spread(flips, [(p, tries // CELLS_DAMAGED, options.seed) for p in range(CELLS_DAMAGED)], options),
     )
 
 
-def flips(part: int, tries: int, seed: int) -> Row:
+def flips(part: int, tries: int, seed: int) -> AttackRow:
     """Flip one bit of a cell's file, read it, and put the file right again."""
     rng = generator("store", part, seed)
-    row = Row(f"cell {part}")
+    row = AttackRow(f"cell {part}")
     cell = Cell("switching/1", {"horizon": 400, "switches": [200], "size": 8}, PolicySpec("label", "AdaOPKB"), part)
     with scratch() as folder:
         store = Store(folder)

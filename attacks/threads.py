@@ -12,17 +12,17 @@ from typing import Any
 import numpy as np
 
 from attacks.aftermath import judge
-from attacks.common import SIZE, Options, Row, arm_set, generator, make, said, same, scratch, spread, total
+from attacks.common import ARM_COUNT, AttackRow, Options, arm_set, generator, make, said, same, scratch, spread, total
 from driftbandits.policies import POLICIES, Policy
 from driftbandits.types import Floats
 
 THREADS = 8
-OPERATIONS = 300  # of each thread
-PATIENCE = 300.0  # seconds for all of them
-OFTEN = 1e-5  # seconds between switches of threads
+OPERATIONS_PER_THREAD = 300
+HANG_SECONDS = 300.0  # for all threads together
+SWITCH_SECONDS = 1e-5  # how soon Python turns to another thread
 
 
-def run(options: Options) -> Iterator[Row]:
+def run(options: Options) -> Iterator[AttackRow]:
     """Every policy in threads, several times."""
     tasks = [(name, trial, options.seed) for trial in range(options.tries(5, 1)) for name in POLICIES]
     yield total("eight threads, one policy", spread(attack, tasks, options))
@@ -44,7 +44,7 @@ class Worker(threading.Thread):
 
     def run(self) -> None:
         """Do the operations, then tell what is left."""
-        for number in range(OPERATIONS):
+        for number in range(OPERATIONS_PER_THREAD):
             try:
                 self._operate(number)
             except Exception as error:  # counted; the thread goes on as a server would
@@ -95,9 +95,9 @@ def _reward(arm: int) -> float:
     return ((7 * arm) % 33 - 16) / 64
 
 
-def attack(name: str, trial: int, seed: int) -> Row:
+def attack(name: str, trial: int, seed: int) -> AttackRow:
     """One policy in eight threads, then its books."""
-    row = Row(name)
+    row = AttackRow(name)
     books = _books(name, trial)
     with scratch() as folder:
         path = folder / "policy"
@@ -105,16 +105,16 @@ def attack(name: str, trial: int, seed: int) -> Row:
         policy.save(path)
         workers = [Worker(policy, path, (name, trial, seed, number)) for number in range(THREADS)]
         before = sys.getswitchinterval()
-        sys.setswitchinterval(OFTEN)
+        sys.setswitchinterval(SWITCH_SECONDS)
         try:
             for worker in workers:
                 worker.start()
             for worker in workers:
-                worker.join(PATIENCE / THREADS)
+                worker.join(HANG_SECONDS / THREADS)
         finally:
             sys.setswitchinterval(before)
         row.tries = 1
-        row.counts["calls"] = THREADS * OPERATIONS
+        row.counts["calls"] = THREADS * OPERATIONS_PER_THREAD
         _check(row, policy, workers, books)
         if not row.broken:
             policy.save(path)
@@ -126,7 +126,7 @@ def attack(name: str, trial: int, seed: int) -> Row:
     return row
 
 
-def _check(row: Row, policy: Policy, workers: list[Worker], books: dict[str, Floats]) -> None:
+def _check(row: AttackRow, policy: Policy, workers: list[Worker], books: dict[str, Floats]) -> None:
     ids = [number for worker in workers for number in worker.ids]
     plays = sum((worker.plays for worker in workers), Counter[int]())
     forgotten = sum(worker.forgotten for worker in workers)
@@ -167,7 +167,7 @@ def _books(name: str, trial: int) -> dict[str, Floats]:
     """Arrays of the state that hold the plays or the sums of rewards by arm; "plays:" or "sums:" and their place."""
     policy = make(name, horizon=None, seed=trial)
     plays: Counter[int] = Counter()
-    for _ in range(int(THREADS * OPERATIONS * 1.15)):
+    for _ in range(int(THREADS * OPERATIONS_PER_THREAD * 1.15)):
         choice = policy.ask()
         policy.tell(choice.id, _reward(choice.arm))
         plays[choice.arm] += 1
@@ -175,13 +175,13 @@ def _books(name: str, trial: int) -> dict[str, Floats]:
     return {
         place: array
         for place, array in _arrays(policy.state_dict()).items()
-        if array.size == SIZE and np.allclose(array.ravel(), told[_kind(place)], atol=1e-6)
+        if array.size == ARM_COUNT and np.allclose(array.ravel(), told[_kind(place)], atol=1e-6)
     }
 
 
 def _told(plays: Counter[int]) -> dict[str, Floats]:
-    counts = np.array([plays[arm] for arm in range(SIZE)], dtype=np.float64)
-    return {"plays": counts, "sums": counts * np.array([_reward(arm) for arm in range(SIZE)])}
+    counts = np.array([plays[arm] for arm in range(ARM_COUNT)], dtype=np.float64)
+    return {"plays": counts, "sums": counts * np.array([_reward(arm) for arm in range(ARM_COUNT)])}
 
 
 def _kind(place: str) -> str:

@@ -10,19 +10,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from attacks.aftermath import count, judge_in_thread
-from attacks.common import Options, Row, by_family, generator, play, scratch
+from attacks.common import AttackRow, Options, by_family, generator, play, scratch
 from attacks.snapshots import snapshots
 from driftbandits.policies import Policy
 
 
-def run(options: Options) -> Iterator[Row]:
+def run(options: Options) -> Iterator[AttackRow]:
     """All policies, by family."""
     yield from by_family("time-out", _strike, options.tries(1_000, 20), options)
 
 
-def _strike(name: str, tries: int, part: int, seed: int) -> Row:
+def _strike(name: str, tries: int, part: int, seed: int) -> AttackRow:
     rng = generator("timeouts", name, part, seed)
-    row = Row(name)
+    row = AttackRow(name)
     signal.signal(signal.SIGALRM, _late)
     with scratch() as folder:
         path = folder / "policy"

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import argparse
-
 import driftbandits as db
-from benchmarks.rounds import Makers, heading, measure, sphere, square
+from benchmarks.rounds import Makers, heading, measure, measure_on_spheres, square
 
 
 def makers_of(arms: db.ArmSet) -> Makers:
@@ -18,14 +16,6 @@ def makers_of(arms: db.ArmSet) -> Makers:
 
 def run(*, quick: bool = False) -> None:
     heading("A round of AutoBandit, one thread")
-    for dimension in (10, 2):
-        arms = sphere(100, dimension)
-        measure(f"N = 100, sphere, d = {dimension}", arms, makers_of(arms), 500 if quick else 4_000)
+    measure_on_spheres(makers_of, 500 if quick else 4_000)
     arms = square(10_000)
     measure(f"N = 10,000, square, rank {arms.rank} cut to 100", arms, makers_of(arms), 50 if quick else 300)
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true")
-    run(quick=parser.parse_args().quick)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
-
 import numpy as np
 
 import driftbandits as db
-from benchmarks.rounds import Makers, heading, measure, sphere, square
+from benchmarks.rounds import Makers, heading, measure, measure_on_spheres, sphere, square
 from driftbandits.estimation import Sums, ips_estimate, law_factor
 from driftbandits.policies.gp.posterior import ArmPosterior
 from driftbandits.types import Floats
 
-NOISE, SIGNAL = 0.1, 0.1  # standard deviation of the noise, variance of the rewards
+NOISE_DEVIATION, REWARD_VARIANCE = 0.1, 0.1
 
 
 def makers_of(arms: db.ArmSet) -> Makers:
@@ -33,14 +31,14 @@ def worst_errors(arms: db.ArmSet, rounds: int, seed: int) -> tuple[float, float]
     rng = np.random.default_rng(seed)
     means = arms.features @ rng.standard_normal(arms.rank)
     means *= 0.8 / np.abs(means).max()
-    regulariser = NOISE**2 / (SIGNAL * rounds)
+    regulariser = NOISE_DEVIATION**2 / (REWARD_VARIANCE * rounds)
     law = db.solve_design(arms, regulariser=regulariser).probabilities
-    early = ArmPosterior(arms.features, ridge=NOISE**2 / SIGNAL)
+    early = ArmPosterior(arms.features, ridge=NOISE_DEVIATION**2 / REWARD_VARIANCE)
     for arm in rng.choice(len(arms), size=rounds, p=law).tolist():
-        early.add(arm, float(means[arm] + NOISE * rng.standard_normal()))
+        early.add(arm, float(means[arm] + NOISE_DEVIATION * rng.standard_normal()))
     baseline = early.mean
     played = rng.choice(len(arms), size=rounds, p=law)
-    rewards = means[played] + NOISE * rng.standard_normal(rounds)
+    rewards = means[played] + NOISE_DEVIATION * rng.standard_normal(rounds)
     factor = law_factor(arms.features, law, regulariser)
 
     def error(baseline: Floats | None) -> float:
@@ -54,9 +52,7 @@ def worst_errors(arms: db.ArmSet, rounds: int, seed: int) -> tuple[float, float]
 
 def run(*, quick: bool = False) -> None:
     heading("A round of CalibratedOPKB, one thread")
-    for dimension in (10, 2):
-        arms = sphere(100, dimension)
-        measure(f"N = 100, sphere, d = {dimension}", arms, makers_of(arms), 1_000 if quick else 10_000)
+    measure_on_spheres(makers_of, 1_000 if quick else 10_000)
     arms = square(10_000)
     many = {name: make for name, make in makers_of(arms).items() if "theory" not in name}
     measure(f"N = 10,000, square, rank {arms.rank}", arms, many, 200 if quick else 4_000)
@@ -69,9 +65,3 @@ def run(*, quick: bool = False) -> None:
             pairs = np.array([worst_errors(arms, rounds, seed) for seed in range(2 if quick else 20)])
             plain, residual = pairs.mean(axis=0)
             print(f"| {dimension} | {rounds:,} | {plain:.3f} | {residual:.3f} | {plain / residual:.1f} |", flush=True)
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true")
-    run(quick=parser.parse_args().quick)

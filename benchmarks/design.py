@@ -1,25 +1,22 @@
 """The design solver: time, in units of one 100 x 100 Cholesky, beside Frank-Wolfe and cvxpy at a stated gap.
 
-`python -m benchmarks.design [--quick]`; --quick leaves out a million arms and cvxpy. Set OPENBLAS_NUM_THREADS=1 or run
-`python -m benchmarks design`, which does.
+`python -m benchmarks design [--quick]`; --quick leaves out a million arms and cvxpy.
 """
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import resource
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.gaussian_process.kernels import RBF
-from threadpoolctl import threadpool_limits
 
 from benchmarks.frank_wolfe import frank_wolfe
+from benchmarks.timing import cholesky_seconds, median_time
 from driftbandits.arms import ArmSet
 from driftbandits.design import Design, information_gain, solve_design
 
@@ -30,7 +27,7 @@ TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
-class Row:
+class DesignRow:
     """One line of the table; `seconds` is a median, `references` the same in 100 x 100 Cholesky factorisations."""
 
     case: str
@@ -78,28 +75,12 @@ def cases() -> list[Case]:
     ]
 
 
-def reference(repeats: int = 400) -> float:
-    """Seconds of one numpy.linalg.cholesky of a 100 x 100 kernel matrix, median of many."""
-    matrix = RBF(0.2)(np.random.default_rng(0).random((100, 10))) + 0.01 * np.eye(100)
-    return median(lambda: np.linalg.cholesky(matrix), repeats)
-
-
-def median(work: Callable[[], object], repeats: int) -> float:
-    work()
-    times = []
-    for _ in range(repeats):
-        begun = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - begun)
-    return float(np.median(times))
-
-
-def measure(case: Case) -> Row:
+def measure(case: Case) -> DesignRow:
     # Other work on the machine comes and goes, so the reference is timed right beside each case.
-    before = reference()
+    before = cholesky_seconds()
     design = solve(case)
-    seconds = median(lambda: solve(case), case.repeats)
-    unit = 0.5 * (before + reference())
+    seconds = median_time(lambda: solve(case), case.repeats)
+    unit = 0.5 * (before + cholesky_seconds())
     rank = case.arms.rank if isinstance(case.arms, ArmSet) else int(case.arms.shape[1])
     return _row(case.name, rank, seconds, unit, design, case.target)
 
@@ -108,14 +89,14 @@ def solve(case: Case) -> Design:
     return solve_design(case.arms, case.costs, regulariser=REGULARISER, tolerance=TOLERANCE)
 
 
-def _row(name: str, rank: int, seconds: float, unit: float, design: Design, target: str) -> Row:
-    return Row(name, rank, seconds, seconds / unit, design.gap, design.iterations, len(design.support), target)
+def _row(name: str, rank: int, seconds: float, unit: float, design: Design, target: str) -> DesignRow:
+    return DesignRow(name, rank, seconds, seconds / unit, design.gap, design.iterations, len(design.support), target)
 
 
-def million() -> list[Row]:
+def million() -> list[DesignRow]:
     """A million points of the unit square, once: features, then the design."""
     points = np.random.default_rng(1).random((1_000_000, 2))
-    unit = reference()
+    unit = cholesky_seconds()
     begun = time.perf_counter()
     arms = ArmSet(points, RBF(0.2), tolerance=1e-8)
     built = time.perf_counter()
@@ -126,7 +107,7 @@ def million() -> list[Row]:
     return [_row(name, arms.rank, done - built, unit, design, "60 s and 6 GiB with features")]
 
 
-def print_rows(rows: list[Row]) -> None:
+def print_rows(rows: list[DesignRow]) -> None:
     print("\n| case | rank | time | references | gap | iterations | support | required |")
     print("|---|---:|---:|---:|---:|---:|---:|---|")
     for row in rows:
@@ -148,7 +129,7 @@ def compare_frank_wolfe(cap: float) -> None:
     for case in cases()[:5]:
         features = case.arms.features if isinstance(case.arms, ArmSet) else case.arms
         costs = np.zeros(len(features)) if case.costs is None else case.costs
-        ours = median(lambda: solve(case), 5)  # noqa: B023
+        ours = median_time(lambda: solve(case), 5)  # noqa: B023
         other = frank_wolfe(features, costs, REGULARISER, tolerance=TOLERANCE, seconds=cap)
         print(f"| {case.name} | {_time(ours)} | {_time(other.seconds)} | {other.iterations:,} | {other.gap:.1e} |")
 
@@ -171,7 +152,7 @@ def compare_cvxpy() -> None:
     gradient = costs - np.einsum("ij,ji->i", arms.features, np.linalg.solve(scaled, arms.features.T))
     gap = float(probabilities @ (gradient - gradient.min()))
     ours = solve_design(arms, costs, regulariser=REGULARISER, tolerance=TOLERANCE)
-    ours_seconds = median(lambda: solve_design(arms, costs, regulariser=REGULARISER, tolerance=TOLERANCE), 20)
+    ours_seconds = median_time(lambda: solve_design(arms, costs, regulariser=REGULARISER, tolerance=TOLERANCE), 20)
     print("\nBeside cvxpy with Clarabel, N = 50, d = 10, RBF 0.2, costs 500 x0^2:\n")
     print("| solver | time | gap |")
     print("|---|---:|---:|")
@@ -179,25 +160,18 @@ def compare_cvxpy() -> None:
     print(f"| driftbandits | {_time(ours_seconds)} | {ours.gap:.1e} |")
 
 
-def run(*, quick: bool = False) -> list[Row]:
+def run(*, quick: bool = False) -> list[DesignRow]:
     """Print every table; give the rows of the first."""
     print(f"\n## The design solver, one thread, gap {TOLERANCE:g}, regulariser {REGULARISER:g}\n")
-    print(f"Reference: one 100 x 100 numpy.linalg.cholesky, {1e6 * reference():.0f} us, timed anew beside each row.")
+    print(f"Reference: one 100 x 100 numpy.linalg.cholesky, {1e6 * cholesky_seconds():.0f} us, anew beside each row.")
     rows = [measure(case) for case in cases()]
     if not quick:
         rows += million()
     print_rows(rows)
     arms = ArmSet(np.random.default_rng(0).random((100, 10)), RBF(0.2))
-    seconds = median(lambda: information_gain(arms, horizon=10_000, sigma=100.0), 20)
+    seconds = median_time(lambda: information_gain(arms, horizon=10_000, sigma=100.0), 20)
     print(f"\ninformation_gain at N = 100, d = 10, T = 10,000, sigma = 100: {_time(seconds)}")
     compare_frank_wolfe(cap=1.0 if quick else 20.0)
     if not quick:
         compare_cvxpy()
     return rows
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="leave out what takes more than a few seconds")
-    with threadpool_limits(limits=1):
-        run(quick=parser.parse_args().quick)

@@ -1,12 +1,11 @@
 """Features of many arms: time, time against a matrix product of the same size, and peak memory.
 
-python -m benchmarks.features            a million points of the unit square (about 15 s, 2 GiB)
-python -m benchmarks.features --quick    a hundred thousand
+python -m benchmarks features            a million points of the unit square (about 15 s, 2 GiB)
+python -m benchmarks features --quick    a hundred thousand
 """
 
 from __future__ import annotations
 
-import argparse
 import resource
 import sys
 import time
@@ -24,7 +23,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Row:
+class FeaturesRow:
     """One measurement; `ratio` is against the product (N x r) (r x r), `peak` of the process, in GiB."""
 
     arms: int
@@ -42,7 +41,7 @@ class Row:
         )
 
 
-def measure(arms: int, *, length_scale: float = 0.2, tolerance: float = 1e-8) -> Row:
+def measure(arms: int, *, length_scale: float = 0.2, tolerance: float = 1e-8) -> FeaturesRow:
     """Build features for random points of the unit square, then time the product they are compared with."""
     points = np.random.default_rng(0).random((arms, 2))
     made, seconds, processor = _timed(lambda: ArmSet(points, RBF(length_scale), tolerance=tolerance))
@@ -52,7 +51,7 @@ def measure(arms: int, *, length_scale: float = 0.2, tolerance: float = 1e-8) ->
     square = np.eye(made.rank)
     rows = made.features[: max(1, arms // 10)]
     product = min(_timed(lambda: rows @ square)[2] for _ in range(3)) * arms / len(rows)
-    return Row(arms, made.rank, made.residual, seconds, processor, processor / product, peak)
+    return FeaturesRow(arms, made.rank, made.residual, seconds, processor, processor / product, peak)
 
 
 def _timed(work: Callable[[], T]) -> tuple[T, float, float]:
@@ -61,7 +60,7 @@ def _timed(work: Callable[[], T]) -> tuple[T, float, float]:
     return result, time.perf_counter() - wall, time.process_time() - processor
 
 
-def run(*, quick: bool = False) -> list[Row]:
+def run(*, quick: bool = False) -> list[FeaturesRow]:
     """Print and return the table. Processor seconds are what a machine without other work would show."""
     print("features of points of the unit square, RBF(0.2), tolerance 1e-8, one thread")
     print("     arms  rank  residual  seconds  cpu sec  x product  peak GiB")
@@ -71,9 +70,3 @@ def run(*, quick: bool = False) -> list[Row]:
             rows.append(measure(arms))
             print(rows[-1], flush=True)
     return rows
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="a hundred thousand points at most")
-    run(quick=parser.parse_args().quick)

@@ -1,7 +1,7 @@
 """The network at m = 2,048, L = 3, N = 100: Gram matrix, training step, one training, a whole run.
 
-python -m benchmarks.neural            about three minutes
-python -m benchmarks.neural --quick    a narrow network, a short run
+python -m benchmarks neural            about three minutes
+python -m benchmarks neural --quick    a narrow network, a short run
 
 Every time stands beside the matrix products it cannot do without, measured in the same run: one product of
 (N x m) and (m x m) forward for the Gram matrix; three for a step (forward, back, and the gradient).
@@ -9,7 +9,6 @@ Every time stands beside the matrix products it cannot do without, measured in t
 
 from __future__ import annotations
 
-import argparse
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -96,7 +95,7 @@ def run(*, quick: bool = False) -> None:
     for threads in range(1, min(2, os.cpu_count() or 1) + 1):
         _training(world, width, threads)
     print(f"\nWhole runs on environment 1, T = {rounds:,}, two threads:\n")
-    print("| policy | seconds | trainings | changes found | seconds a training |")
+    print("| policy | seconds | trainings | changes found | seconds per training |")
     print("|---|---:|---:|---:|---:|")
     for name in ("AdaOPNN", "OPNN"):
         policy = db.create_policy(name, world.arms, horizon=rounds, seed=0, width=width)
@@ -111,9 +110,3 @@ def run(*, quick: bool = False) -> None:
         policy = db.create_policy("OPNN", world.arms, horizon=rounds, seed=0, **{"width": width, **settings})
         trace = db.simulate(policy, world, seed=0)
         print(f"| {name} | {trace.seconds:.2f} | 0 | 0 | |", flush=True)
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true")
-    run(quick=parser.parse_args().quick)

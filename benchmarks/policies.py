@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
-import time
-from collections.abc import Callable
-
 import numpy as np
 import scipy.linalg.blas
 
 import driftbandits as db
-from benchmarks.simulation import reference_seconds
+from benchmarks.timing import cholesky_seconds, wall_times
 
-REQUIRED = {
+REQUIRED_SECONDS = {
     "GPUCB": 0.3,
     "SlidingWindowGPUCB": 0.3,
     "WeightedGPUCB": 2.5,
@@ -38,41 +34,26 @@ def _bare_loop(arms: db.ArmSet, rounds: int) -> None:
         scipy.linalg.blas.dger(-gain, column, column, a=covariance, overwrite_a=1)
 
 
-def _best(play: Callable[[], None], repeats: int) -> float:
-    times = []
-    for _ in range(repeats):
-        begun = time.perf_counter()
-        play()
-        times.append(time.perf_counter() - begun)
-    return min(times)
-
-
 def run(*, quick: bool = False) -> None:
     rounds = 2_000 if quick else 10_000
     world = db.environments.create("switching/1", seed=0, horizon=rounds, switches=(rounds // 3,))
-    bare = _best(lambda: _bare_loop(world.arms, rounds), 3)
+    bare = min(wall_times(lambda: _bare_loop(world.arms, rounds), 3))
     print(f"\n## Every policy on environment 1, N = 100, T = {rounds:,}, one thread, best of three\n")
     print(
-        f"References: one 100 x 100 Cholesky {1e6 * reference_seconds():.0f} us; a bare loop of {rounds:,} rank-one "
+        f"References: one 100 x 100 Cholesky {1e6 * cholesky_seconds():.0f} us; a bare loop of {rounds:,} rank-one "
         f"updates and argmax {bare:.3f} s.\n"
     )
-    print("| policy | seconds | microseconds a round | bare loops | required |")
+    print("| policy | seconds | microseconds per round | bare loops | required |")
     print("|---|---:|---:|---:|---:|")
     for name in db.POLICIES:
-        if name in ("OPNN", "AdaOPNN"):  # a minute a run: `benchmarks.neural`
+        if name in ("OPNN", "AdaOPNN"):  # a minute per run: `benchmarks.neural`
             continue
 
         def play(name: str = name) -> None:
             db.simulate(db.create_policy(name, world.arms, horizon=rounds, seed=0), world, seed=0)
 
-        seconds = _best(play, 3)
-        required = "" if quick or name not in REQUIRED else f"{REQUIRED[name]} s"
+        seconds = min(wall_times(play, 3))
+        required = "" if quick or name not in REQUIRED_SECONDS else f"{REQUIRED_SECONDS[name]} s"
         print(
             f"| {name} | {seconds:.3f} | {1e6 * seconds / rounds:.1f} | {seconds / bare:.1f} | {required} |", flush=True
         )
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true")
-    run(quick=parser.parse_args().quick)

@@ -30,7 +30,7 @@ class Player:
     begun: float
     rounds: int = 0
     wall: float = 0.0
-    processor: list[float] = field(default_factory=list)  # seconds a round, one entry a turn
+    processor: list[float] = field(default_factory=list)  # seconds per round, one entry per turn
 
     @classmethod
     def build(cls, name: str, make: Callable[[], Policy]) -> Player:
@@ -52,7 +52,7 @@ class Player:
 
     @property
     def round_seconds(self) -> float:
-        """Processor seconds a round."""
+        """Processor seconds per round."""
         return float(np.mean(self.processor))
 
 
@@ -103,6 +103,13 @@ def measure(label: str, arms: db.ArmSet, makers: Makers, rounds: int) -> None:
         )
 
 
+def measure_on_spheres(makers_of: Callable[[db.ArmSet], Makers], rounds: int) -> None:
+    """The same on 100 arms of the spheres in 10 and in 2 dimensions."""
+    for dimension in (10, 2):
+        arms = sphere(100, dimension)
+        measure(f"N = 100, sphere, d = {dimension}", arms, makers_of(arms), rounds)
+
+
 def heading(title: str) -> None:
     """Print the reference and the head of the table that `measure` fills."""
     products = [product_seconds() for _ in range(20)]
@@ -111,5 +118,7 @@ def heading(title: str) -> None:
         f"Reference: one 100 x 100 matrix product, {1e6 * float(np.median(products)):.0f} us "
         f"({1e6 * min(products):.0f} to {1e6 * max(products):.0f}); anew for each case. Ratios are of processor time.\n"
     )
-    print("| arms | policy | rounds | start | us a round, wall | processor | GPUCB rounds | in ten turns | products |")
+    print(
+        "| arms | policy | rounds | start | us per round, wall | processor | GPUCB rounds | in ten turns | products |"
+    )
     print("|---|---|---:|---:|---:|---:|---:|---:|---:|")

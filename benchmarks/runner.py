@@ -6,7 +6,6 @@ beside wall time, because the first does not mind what else the machine does. Sc
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import os
 import tempfile
@@ -17,12 +16,13 @@ import joblib
 import numpy as np
 
 from driftbandits.experiments.definitions.specs import Cell, PolicySpec
+from driftbandits.experiments.files.cell_result import CellResult
 from driftbandits.experiments.files.store import Store
-from driftbandits.experiments.running.cells import CellResult, run_cell
+from driftbandits.experiments.running.cells import run_cell
 from driftbandits.experiments.running.engines import Engine
 from driftbandits.experiments.running.runner import run_cells
 
-PARTS = 2_000
+PARTS_STORED = 2_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,7 +60,7 @@ def _batched(cells: list[Cell]) -> None:
 def run(*, quick: bool = False) -> None:
     print("\n## The runner\n")
     print(f"Load of the machine before: {os.getloadavg()[0]:.1f} on {joblib.cpu_count()} cores.\n")
-    print("| cells | a cell | overhead, wall | overhead, processor | 2 jobs over 1 | 2 jobs, joblib's batches |")
+    print("| cells | per cell | overhead, wall | overhead, processor | 2 jobs over 1 | 2 jobs, joblib's batches |")
     print("|---|---:|---:|---:|---:|---:|")
     rounds = 3 if quick else 7
     for horizon, number in ((1_000, 100), (10_000, 20)):
@@ -96,7 +96,7 @@ def _write(store: Store, results: list[CellResult]) -> None:
 
 def _store() -> None:
     result = run_cell(_cells(1_000, 1)[0])
-    results = [dataclasses.replace(result, cell=cell) for cell in _cells(1_000, PARTS)]
+    results = [dataclasses.replace(result, cell=cell) for cell in _cells(1_000, PARTS_STORED)]
     cells = [result.cell for result in results]
     with tempfile.TemporaryDirectory() as folder:
         store = Store(folder)
@@ -104,13 +104,7 @@ def _store() -> None:
         read = _spent(lambda: store.read(cells))
         missing = _spent(lambda: store.missing(cells))
         size = np.mean([path.stat().st_size for path in store.parts.iterdir()])
-    print(f"\n| store of {PARTS:,} parts of {size / 1024:.1f} KiB | wall, a part | processor, a part |")
+    print(f"\n| store of {PARTS_STORED:,} parts of {size / 1024:.1f} KiB | wall per part | processor per part |")
     print("|---|---:|---:|")
     for label, spent in (("write, to the disk", write), ("read", read), ("missing", missing)):
-        print(f"| {label} | {1e3 * spent.wall / PARTS:.3f} ms | {1e3 * spent.processor / PARTS:.3f} ms |")
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true")
-    run(quick=parser.parse_args().quick)
+        print(f"| {label} | {1e3 * spent.wall / PARTS_STORED:.3f} ms | {1e3 * spent.processor / PARTS_STORED:.3f} ms |")

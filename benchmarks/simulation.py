@@ -5,7 +5,6 @@ The authors' code takes 52 to 97 s for the first row on the machine the figures 
 
 from __future__ import annotations
 
-import argparse
 import time
 import tracemalloc
 from collections.abc import Callable
@@ -13,19 +12,9 @@ from collections.abc import Callable
 import numpy as np
 
 import driftbandits as db
+from benchmarks.timing import cholesky_seconds
 from driftbandits.environments import Environment
 from driftbandits.policies import Policy
-
-
-def reference_seconds() -> float:
-    """Seconds of one numpy.linalg.cholesky of a 100 x 100 matrix, median of many."""
-    matrix = np.eye(100) + 0.01
-    times = []
-    for _ in range(400):
-        begun = time.perf_counter()
-        np.linalg.cholesky(matrix)
-        times.append(time.perf_counter() - begun)
-    return float(np.median(times))
 
 
 def _steady(policy: Policy, world: Environment) -> None:
@@ -49,10 +38,10 @@ def _median(make: Callable[[], Policy], world: Environment, play: Callable[..., 
 
 
 def run(*, quick: bool = False) -> None:
-    reference = reference_seconds()
+    reference = cholesky_seconds()
     print("\n## Whole runs, one thread, all solves included\n")
     print(f"Reference: one 100 x 100 numpy.linalg.cholesky, {1e6 * reference:.0f} us.\n")
-    print("| run | seconds | microseconds a round | in references | round by round |")
+    print("| run | seconds | microseconds per round | in references | round by round |")
     print("|---|---:|---:|---:|---:|")
     world = db.environments.create("switching/1", seed=0)
     policies: dict[str, Callable[..., Policy]] = {
@@ -90,9 +79,3 @@ def _memory(horizons: tuple[int, ...]) -> None:
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         print(f"| AdaOPKB, N = 100, T = {horizon:,} | {peak / 2**20:.1f} MiB | {horizon * 800 / 2**20:,.0f} MiB |")
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true")
-    run(quick=parser.parse_args().quick)

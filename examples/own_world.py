@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import RBF
 
 import driftbandits as db
-from driftbandits.environments import Piecewise, TruncatedGaussian
+from driftbandits.environments import Piecewise, TruncatedGaussianNoise
 
 
 def weekends(seed: int, weeks: int = 10, visitors: int = 100) -> Piecewise:
@@ -16,7 +16,7 @@ def weekends(seed: int, weeks: int = 10, visitors: int = 100) -> Piecewise:
     switches = [week * monday + day for week in range(weeks) for day in (0, friday)][1:]
     arms = db.ArmSet(prices[:, None], kernel=RBF(2.0))
     return Piecewise(
-        arms, values, horizon=weeks * monday, switches=switches, noise=TruncatedGaussian(0.1), name="weekends"
+        arms, values, horizon=weeks * monday, switches=switches, noise=TruncatedGaussianNoise(0.1), name="weekends"
     )
 
 

@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 from driftbandits.escaping import csv, markdown
-from driftbandits.experiments.judging.autobandit import Judgement, judgement_markdown
-from driftbandits.experiments.judging.results import SUMMARY, as_markdown
-from driftbandits.experiments.judging.targets import Verdict, verdict_lines
+from driftbandits.experiments.judging.autobandit import AutoBanditJudgement, autobandit_markdown
+from driftbandits.experiments.judging.results import SUMMARY_COLUMNS, summary_markdown
+from driftbandits.experiments.judging.verdicts import TargetVerdict, verdict_lines
 
 ODD = "a|b\n<img src=x onerror=alert(1)> [c](http://d) `e` \\| &amp;"
 SHOWN = r"a\|b &lt;img src=x onerror=alert(1)&gt; \[c\](http://d) \`e\` \\\| &amp;amp;"
@@ -23,14 +23,14 @@ def test_markup_in_a_name_is_shown_as_it_is_written():
 
 
 def test_names_add_neither_columns_nor_lines_nor_tags_to_tables():
-    numbers = dict.fromkeys(SUMMARY[2:], 1)
-    text = as_markdown(pd.DataFrame([{"experiment": ODD, "policy": ODD, **numbers}]))
+    numbers = dict.fromkeys(SUMMARY_COLUMNS[2:], 1)
+    text = summary_markdown(pd.DataFrame([{"experiment": ODD, "policy": ODD, **numbers}]))
     lines = text.splitlines()
     assert len(lines) == 3
     assert [columns(line) for line in lines] == [8, 8, 8]
     assert "<img" not in text
-    assert [columns(line) for line in verdict_lines([Verdict(ODD, 1.0, 2.0, ODD)])] == [5, 5, 5]
-    named = judgement_markdown(Judgement(pd.DataFrame(columns=["world"]), ODD, ()))
+    assert [columns(line) for line in verdict_lines([TargetVerdict(ODD, 1.0, 2.0, ODD)])] == [5, 5, 5]
+    named = autobandit_markdown(AutoBanditJudgement(pd.DataFrame(columns=["world"]), ODD, ()))
     assert [columns(line) for line in named.splitlines()[3:]] == [10, 10]
 
 
@@ -45,4 +45,4 @@ def test_no_name_is_a_formula(name):
 
 
 def test_an_empty_table_keeps_its_head():
-    assert csv(pd.DataFrame(columns=list(SUMMARY))).strip() == ",".join(SUMMARY)
+    assert csv(pd.DataFrame(columns=list(SUMMARY_COLUMNS))).strip() == ",".join(SUMMARY_COLUMNS)

@@ -62,9 +62,9 @@ def test_five_thousand_arms():
 
 def test_many_stages(monkeypatch):
     """With few candidates a stage, no spare room and small blocks, every path of growing the features is taken."""
-    monkeypatch.setattr(linalg, "_CANDIDATES", 16)
-    monkeypatch.setattr(linalg, "_SPARE", 3)
-    monkeypatch.setattr(linalg, "_CELLS", 64)
+    monkeypatch.setattr(linalg, "_MOST_CANDIDATES", 16)
+    monkeypatch.setattr(linalg, "_COLUMNS_RESERVED", 3)
+    monkeypatch.setattr(linalg, "_BLOCK_ENTRIES", 64)
     for seed in range(5):
         matrix = gram(seed, 300, 60) + np.diag(np.r_[np.ones(30), np.zeros(270)])
         result = factor(matrix, 1e-9)

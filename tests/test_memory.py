@@ -18,7 +18,7 @@ def little(monkeypatch):
     """A machine of 8 MiB."""
     for module in (memory, linalg):
         monkeypatch.setattr(module, "memory_limit", lambda: 8.0 * 2**20)
-    monkeypatch.setattr(memory, "ALWAYS", 0)
+    monkeypatch.setattr(memory, "NEVER_REFUSED_BYTES", 0)
 
 
 def test_the_limit_is_that_of_the_machine_or_less():
@@ -39,7 +39,7 @@ def test_what_needs_more_than_there_is_is_refused_with_the_numbers_and_the_cure(
 
 def test_a_system_that_does_not_tell_has_no_limit(monkeypatch, tmp_path):
     monkeypatch.delattr(memory.os, "sysconf")
-    monkeypatch.setattr(memory, "_CONTAINER", (tmp_path / "none",))
+    monkeypatch.setattr(memory, "_CONTAINER_LIMIT_FILES", (tmp_path / "none",))
     monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY,) * 2)
     assert memory_limit() == math.inf
     check_memory(10**18, "anything", cure="")
@@ -47,7 +47,7 @@ def test_a_system_that_does_not_tell_has_no_limit(monkeypatch, tmp_path):
 
 def test_a_container_limits_what_there_is(monkeypatch, tmp_path):
     file = tmp_path / "memory.max"
-    monkeypatch.setattr(memory, "_CONTAINER", (file,))
+    monkeypatch.setattr(memory, "_CONTAINER_LIMIT_FILES", (file,))
     file.write_text("max\n")
     assert memory._of_the_container() == math.inf
     file.write_text(f"{2**29}\n")
@@ -62,7 +62,7 @@ def test_a_process_limits_what_there_is(monkeypatch):
 def test_a_kernel_of_too_many_features_is_refused_at_the_first_look(little, monkeypatch):
     """Arms that have next to nothing to do with each other need as many features, of which 400 fit."""
     points = np.random.default_rng(0).random((2_500, 10))
-    monkeypatch.setattr(linalg, "_CANDIDATES", 256)
+    monkeypatch.setattr(linalg, "_MOST_CANDIDATES", 256)
     monkeypatch.setattr(linalg._Growing, "add", None)  # never reached
     with pytest.raises(InputError, match=r"about [12],\d+ features of 2,500 arms would need .* longer length scale"):
         ArmSet(points, RBF(0.05))
@@ -70,7 +70,7 @@ def test_a_kernel_of_too_many_features_is_refused_at_the_first_look(little, monk
 
 def test_features_are_refused_where_they_outgrow_what_was_foretold(little, monkeypatch):
     monkeypatch.setattr(linalg, "_check_outlook", lambda *_: None)
-    monkeypatch.setattr(linalg, "_CANDIDATES", 256)
+    monkeypatch.setattr(linalg, "_MOST_CANDIDATES", 256)
     points = np.random.default_rng(0).random((2_500, 10))
     with pytest.raises(InputError, match=r"50\d features of 2,500 arms would need .* larger tolerance"):
         ArmSet(points, RBF(0.05))

@@ -3,6 +3,7 @@
 from driftbandits import environments, errors
 from driftbandits.arms import ArmSet
 from driftbandits.design import Design, Status, effective_dimension, information_gain, solve_design
+from driftbandits.detection import first_detectable_horizon
 from driftbandits.errors import DriftbanditsError
 from driftbandits.kernels import kernel_from_config
 from driftbandits.policies import (
@@ -37,7 +38,6 @@ from driftbandits.policies import (
     Variant,
     WeightedGPUCB,
     create_policy,
-    first_detectable_horizon,
     subgaussian_range,
 )
 from driftbandits.simulation import Trace, simulate

@@ -1,7 +1,7 @@
 """The options a policy chooses from: points and a kernel in, features out.
 
 symbol  name        shape
-X       points      (N, d), one row an arm
+X       points      (N, d), one row per arm
 K       kernel      (N, N), divided by `scale` so that no k(x, x) exceeds 1
 Phi     features    (N, r), Phi Phi' = K up to `tolerance`
 """
@@ -12,7 +12,6 @@ import difflib
 import hashlib
 import math
 import numbers
-import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -20,23 +19,23 @@ import numpy as np
 from sklearn.gaussian_process.kernels import RBF
 
 from driftbandits import kernels
+from driftbandits.checks import check_count, check_word
 from driftbandits.errors import InputError, KernelError
 from driftbandits.kernels import KernelFunction, KernelLike
 from driftbandits.linalg import NOT_VALID_CURE, LowRank, pivoted_cholesky
-from driftbandits.memory import FLOAT, check_memory
+from driftbandits.memory import FLOAT_BYTES, check_memory
 from driftbandits.numeric import as_floats
 from driftbandits.showing import breaking, shown
 from driftbandits.tables import Table, read_bounds, read_names, read_table
 from driftbandits.types import Floats, Ints, read_only
 
 _DEFAULT_KERNEL = RBF(1.0)
-_FINEST = 1e-14  # below this the rest of a factorisation in double precision is rounding, not kernel
-_WHOLE = 1024  # up to this many arms a kernel function is compared whole with its features, beyond on 16 columns
-_CELLS = 1 << 20  # entries compared at a time
-_AXES = 64  # of a NumPy array
-_MOST = 2**62  # of anything counted
-_SOBOL = 30  # SciPy's Sobol points have coordinates of so many bits
-_COMPARED = 100  # characters of a name that are compared with others: the time grows with their square
+_FINEST_TOLERANCE = 1e-14  # below this the rest of a factorisation in double precision is rounding, not kernel
+_ARMS_COMPARED_WHOLE = 1024  # beyond, a kernel function is compared with its features on 16 columns
+_BLOCK_ENTRIES = 1 << 20  # compared at a time
+_MOST_AXES = 64  # of a NumPy array
+_SOBOL_BITS = 30  # of a coordinate of SciPy's Sobol points
+_NAME_CHARACTERS_COMPARED = 100  # the time grows with their square
 
 
 class ArmSet:
@@ -49,7 +48,7 @@ class ArmSet:
     Parameters
     ----------
     points : array or DataFrame, shape (N, d)
-        One row an arm. A DataFrame's column names become `feature_names`; an index other than 0, 1, 2, ... names the
+        One row per arm. A DataFrame's column names become `feature_names`; an index other than 0, 1, 2, ... names the
         arms.
     kernel : scikit-learn kernel, function k(X, Y), configuration mapping, or (N, N) positive semi-definite matrix
     names : N distinct strings without line breaks or other control codes, optional
@@ -91,8 +90,8 @@ class ArmSet:
         *,
         tolerance: float = 1e-10,
     ) -> None:
-        if not isinstance(tolerance, numbers.Real) or not _FINEST <= tolerance < 1:
-            raise InputError(f"tolerance must be at least {_FINEST} and below 1, got {shown(tolerance)}")
+        if not isinstance(tolerance, numbers.Real) or not _FINEST_TOLERANCE <= tolerance < 1:
+            raise InputError(f"tolerance must be at least {_FINEST_TOLERANCE} and below 1, got {shown(tolerance)}")
         table = read_table(points, "points")
         self._name(table, names)
         self.tolerance = float(tolerance)
@@ -133,7 +132,7 @@ class ArmSet:
         table = given if points is None else read_table(points, "points")
         size = len(given.values)
         if len(table.values) != size:
-            raise InputError(f"got {len(table.values)} points for {size} feature vectors; give one row an arm to each")
+            raise InputError(f"got {len(table.values)} points for {size} feature vectors; give one row per arm to each")
         arms = cls.__new__(cls)
         arms._name(table, given.rows if names is None and table.rows is None else names)
         arms.kernel = None
@@ -157,9 +156,9 @@ class ArmSet:
         kernel: KernelLike = _DEFAULT_KERNEL,
         tolerance: float = 1e-10,
     ) -> ArmSet:
-        """Discretise the box of `bounds`, one (low, high) a dimension, into about `points` arms.
+        """Discretise the box of `bounds`, one (low, high) per dimension, into about `points` arms.
 
-        A grid has the largest number of steps an axis whose power does not exceed `points`; Sobol points fill the box
+        A grid has the largest number of steps per axis whose power does not exceed `points`; Sobol points fill the box
         evenly and number exactly `points`. The paper's theory would take steps of 1/T (section 3), which is
         out of reach beyond two dimensions: the error of a coarser set is the kernel's smoothness times the step.
 
@@ -167,13 +166,8 @@ class ArmSet:
         (25, 2)
         """
         limits = read_bounds(bounds)
-        try:
-            count = operator.index(points)
-        except TypeError:
-            raise InputError(f"points must be a whole number of arms, got {shown(points)}") from None
-        if not 1 <= count <= _MOST:
-            raise InputError(f"points must be at least 1 and at most 2^62, got {shown(points)}")
-        unit = _unit_points(len(limits), count, method)
+        count = check_count("points", points)
+        unit = _unit_points(len(limits), count, check_word("method", method, ("grid", "sobol")))
         return cls(limits[:, 0] * (1.0 - unit) + limits[:, 1] * unit, kernel, tolerance=tolerance)
 
     def __len__(self) -> int:
@@ -196,8 +190,10 @@ class ArmSet:
         try:
             return self.names.index(name)
         except ValueError:
-            wanted = str(name)[:_COMPARED]
-            near = difflib.get_close_matches(wanted, [own[:_COMPARED] for own in self.names[:10_000]], n=1)
+            wanted = str(name)[:_NAME_CHARACTERS_COMPARED]
+            near = difflib.get_close_matches(
+                wanted, [own[:_NAME_CHARACTERS_COMPARED] for own in self.names[:10_000]], n=1
+            )
             hint = f"; did you mean {shown(near[0])}?" if near else ""
             raise InputError(f"no arm is called {shown(name)}{hint}") from None
 
@@ -243,7 +239,7 @@ def _from_function(points: Floats, function: KernelFunction) -> tuple[Floats, En
     def entries(rows: Ints | slice, columns: Ints) -> Floats:
         return evaluate(points[rows], points[columns])
 
-    return kernels.diagonal(function, points), entries, len(points) <= _WHOLE
+    return kernels.diagonal(function, points), entries, len(points) <= _ARMS_COMPARED_WHOLE
 
 
 def _from_matrix(kernel: Any, size: int, names: tuple[str, ...] | None) -> tuple[Floats, Entries, bool]:
@@ -334,32 +330,30 @@ def _weights(size: int) -> Floats:
 
 def _blocks(size: int, width: int) -> list[slice]:
     """Rows 0 to size - 1 in blocks of about a million entries."""
-    step = max(64, _CELLS // width)
+    step = max(64, _BLOCK_ENTRIES // width)
     return [slice(start, min(start + step, size)) for start in range(0, size, step)]
 
 
 def _check_points(count: int, dimension: int, *, copies: int) -> None:
-    needed = copies * FLOAT * count * dimension
+    needed = copies * FLOAT_BYTES * count * dimension
     check_memory(needed, f"a box of {count:,} points in {dimension:,} dimensions", cure="take fewer points")
 
 
 def _unit_points(dimension: int, count: int, method: str) -> Floats:
     if method == "grid":
-        if dimension > _AXES:
-            raise InputError(f"a grid has at most {_AXES} dimensions, got {dimension}; use method='sobol'")
+        if dimension > _MOST_AXES:
+            raise InputError(f"a grid has at most {_MOST_AXES} dimensions, got {dimension}; use method='sobol'")
         steps = round(count ** (1.0 / dimension))
         steps -= steps**dimension > count
         _check_points(steps**dimension, dimension, copies=2)  # the axes' coordinates, and the points they make
         axis = np.linspace(0.0, 1.0, steps) if steps > 1 else np.array([0.5])
         return np.stack(np.meshgrid(*[axis] * dimension, indexing="ij"), axis=-1).reshape(-1, dimension)
-    if method == "sobol":
-        from scipy.stats import qmc  # half a second to import, and only boxes need it
+    from scipy.stats import qmc  # half a second to import, and only boxes need it
 
-        if dimension > qmc.Sobol.MAXDIM:
-            raise InputError(f"Sobol points have at most {qmc.Sobol.MAXDIM:,} dimensions, got {dimension:,}")
-        power = math.ceil(math.log2(count))
-        if power > _SOBOL:
-            raise InputError(f"Sobol points number at most 2^{_SOBOL}, got {count:,}; take fewer points")
-        _check_points(2**power, dimension, copies=1)
-        return np.asarray(qmc.Sobol(dimension, scramble=False).random_base2(power)[:count])
-    raise InputError(f"method must be 'grid' or 'sobol', got {method!r}")
+    if dimension > qmc.Sobol.MAXDIM:
+        raise InputError(f"Sobol points have at most {qmc.Sobol.MAXDIM:,} dimensions, got {dimension:,}")
+    power = math.ceil(math.log2(count))
+    if power > _SOBOL_BITS:
+        raise InputError(f"Sobol points number at most 2^{_SOBOL_BITS}, got {count:,}; take fewer points")
+    _check_points(2**power, dimension, copies=1)
+    return np.asarray(qmc.Sobol(dimension, scramble=False).random_base2(power)[:count])

@@ -6,11 +6,13 @@ import math
 import operator
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from driftbandits.errors import InputError
 from driftbandits.numeric import as_float
 from driftbandits.showing import shown
+
+Word = TypeVar("Word", bound=str)
 
 _EXTREME = 1e150  # squares of it, and of one part in it, are still ordinary floats
 _LARGEST_COUNT = 2**62  # of anything counted: rounds and ids are whole numbers of 64 bits
@@ -49,8 +51,10 @@ def check_positive(name: str, value: Any, *, zero: bool = False) -> float:
     return number
 
 
-def check_probability(name: str, value: Any, *, zero: bool = False, least: float = 0.0) -> float:
-    """Give `value` as a float below 1 and above 0 (or 0, where `zero`), and not below `least`.
+def check_probability(
+    name: str, value: Any, *, zero: bool = False, one: bool = False, least: float = 1.0 / _EXTREME
+) -> float:
+    """Give `value` as a float between 0 and 1, where `zero` and `one` say if it may be these; else not below `least`.
 
     >>> check_probability("false_alarm", 0.1)
     0.1
@@ -59,14 +63,14 @@ def check_probability(name: str, value: Any, *, zero: bool = False, least: float
         number = as_float(value)
     except (TypeError, ValueError, OverflowError):
         number = math.nan
-    inside = 0.0 < number < 1.0 or (zero and number == 0.0)
-    if isinstance(value, bool) or not inside or number < least:
-        limit = f" and not below {least:g}" if least else ""
-        raise InputError(f"{name} must lie in {'[' if zero else '('}0, 1){limit}, got {shown(value)}")
+    if isinstance(value, bool) or not (least <= number < 1.0 or (zero and number == 0.0) or (one and number == 1.0)):
+        limit = f" and not below {least:g}" if 0.0 < number < least else ""
+        ends = f"{'[' if zero else '('}0, 1{']' if one else ')'}"
+        raise InputError(f"{name} must lie in {ends}{limit}, got {shown(value)}")
     return number
 
 
-def check_word(name: str, value: Any, words: Sequence[str], *, cure: str = "") -> str:
+def check_word(name: str, value: Word, words: Sequence[str], *, cure: str = "") -> Word:
     """Give `value` back if it is one of `words`.
 
     >>> check_word("order", "told", ("told", "asked"))

@@ -120,3 +120,13 @@ def did_you_mean(name: object, valid: Iterable[str], *, cutoff: float = 0.6) -> 
     """
     near = difflib.get_close_matches(str(name), list(valid), n=1, cutoff=cutoff)
     return f"did you mean {near[0]!r}? " if near else ""
+
+
+def near_and_valid(name: object, valid: Iterable[str]) -> str:
+    """The nearest valid name, if one is near, and all valid names, as part of a message.
+
+    >>> near_and_valid("horizn", ["seed", "horizon"])
+    "did you mean 'horizon'? valid: seed, horizon"
+    """
+    choices = list(valid)
+    return f"{did_you_mean(name, choices)}valid: {', '.join(choices)}"

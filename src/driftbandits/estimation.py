@@ -28,7 +28,7 @@ from driftbandits.types import Floats, Ints
 
 @dataclass
 class Sums:
-    """Rewards told of one interval: for every law the sum a arm, and how many rewards.
+    """Rewards told of one interval: for every law the sum per arm, and how many rewards.
 
     Rows are added as laws appear; sums are taken in the order of the rounds, so that telling rewards one by one and
     all at once give the same bits.

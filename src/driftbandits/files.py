@@ -27,14 +27,14 @@ try:
 except ImportError:  # Windows has none
     fcntl = None  # type: ignore[assignment]
 
-LEFT_SECONDS = 600.0  # where files cannot be locked, a side file not written to for so long has lost its writer
-ATTEMPTS = 100
-_SIDE = re.compile(r"\.(?P<label>.+)\.[0-9]+\.[0-9a-f]{16}\.part", re.DOTALL)
-_LONGEST = 64  # bytes of a name that the name of its side file repeats; some file systems end at 143
-_CHUNK = 1 << 20
-_MARK = b"\x1fsha256\x1f"  # JSON escapes these control codes, so no text inside a file can be taken for it
-_ZEROS = b"0" * 64
-BLANK_SEAL = (_MARK + _ZEROS).decode()
+ABANDONED_SECONDS = 600.0  # where files cannot be locked, a side file not written to for so long has no writer
+MOST_ATTEMPTS = 100  # to make a side file
+_SIDE_FILE = re.compile(r"\.(?P<label>.+)\.[0-9]+\.[0-9a-f]{16}\.part", re.DOTALL)
+_LONGEST_LABEL = 64  # bytes of a name that its side file repeats; some file systems allow names of 143
+_READ_BYTES = 1 << 20  # at a time
+_SEAL_MARK = b"\x1fsha256\x1f"  # JSON escapes these control codes, so no text inside a file can be taken for it
+_BLANK_DIGEST = b"0" * 64
+BLANK_SEAL = (_SEAL_MARK + _BLANK_DIGEST).decode()
 
 
 def write_whole(
@@ -84,7 +84,7 @@ def clean(folder: str | os.PathLike[str], *, name: str | None = None) -> None:
     wanted = None if name is None else _label(name)
     with _harmless(), os.scandir(folder) as entries:  # what cannot be listed cannot be cleaned, and that harms nobody
         for entry in entries:
-            found = _SIDE.fullmatch(entry.name)
+            found = _SIDE_FILE.fullmatch(entry.name)
             if found and wanted in (None, found["label"]):
                 _delete_if_left(Path(entry.path))
 
@@ -96,29 +96,29 @@ def sealed(content: bytes) -> bytes:
     >>> seal_holds(whole), seal_holds(whole + b"!"), seal_holds(whole.replace(b"some", b"same"))
     (True, False, False)
     """
-    blank = _MARK + _ZEROS
+    blank = _SEAL_MARK + _BLANK_DIGEST
     if content.count(blank) != 1:
         raise InputError(f"the content must hold BLANK_SEAL once, got {content.count(blank)} times")
-    start = content.find(blank) + len(_MARK)
-    return content[:start] + hashlib.sha256(content).hexdigest().encode() + content[start + len(_ZEROS) :]
+    start = content.find(blank) + len(_SEAL_MARK)
+    return content[:start] + hashlib.sha256(content).hexdigest().encode() + content[start + len(_BLANK_DIGEST) :]
 
 
 def has_seal(content: bytes) -> bool:
     """Whether there is a seal at all, true or not."""
-    return _MARK in content
+    return _SEAL_MARK in content
 
 
 def seal_holds(content: bytes) -> bool:
     """Whether every bit of `content` is as it was sealed."""
-    place = content.rfind(_MARK)
+    place = content.rfind(_SEAL_MARK)
     if place < 0:
         return False
-    start = place + len(_MARK)
+    start = place + len(_SEAL_MARK)
     view = memoryview(content)
     digest = hashlib.sha256(view[:start])
-    digest.update(_ZEROS)
-    digest.update(view[start + len(_ZEROS) :])
-    return digest.hexdigest().encode() == content[start : start + len(_ZEROS)]
+    digest.update(_BLANK_DIGEST)
+    digest.update(view[start + len(_BLANK_DIGEST) :])
+    return digest.hexdigest().encode() == content[start : start + len(_BLANK_DIGEST)]
 
 
 @contextlib.contextmanager
@@ -158,7 +158,7 @@ def _resolved(path: str | os.PathLike[str]) -> tuple[Path, os.stat_result | None
 @contextlib.contextmanager
 def _side_file(target: Path, *, mode: int) -> Iterator[tuple[Path, BinaryIO]]:
     """A new file beside `target`, locked, and gone at the end unless it was renamed."""
-    for _ in range(ATTEMPTS):
+    for _ in range(MOST_ATTEMPTS):
         side = target.with_name(f".{_label(target.name)}.{os.getpid()}.{secrets.token_hex(8)}.part")
         try:
             with open(side, "xb", buffering=0, opener=functools.partial(os.open, mode=mode)) as file:
@@ -202,7 +202,9 @@ def _write_through(file: BinaryIO, content: bytes) -> None:
 def _read_back(side: Path, content: bytes) -> None:
     view = memoryview(content)
     with side.open("rb") as file:
-        same = all(file.read(_CHUNK) == view[start : start + _CHUNK] for start in range(0, len(content), _CHUNK))
+        same = all(
+            file.read(_READ_BYTES) == view[start : start + _READ_BYTES] for start in range(0, len(content), _READ_BYTES)
+        )
         if not same or file.read(1):
             raise OSError(errno.EIO, "what was read back is not what was written")
 
@@ -240,13 +242,13 @@ def _delete_if_left(side: Path) -> None:
                 side.unlink()
         finally:
             os.close(descriptor)
-        if locked is None and age > LEFT_SECONDS:
+        if locked is None and age > ABANDONED_SECONDS:
             side.unlink()
 
 
 def _label(name: str) -> str:
     """What the side files of a file called `name` are called by: the name, or a short form of a long one."""
     raw = os.fsencode(name)
-    if len(raw) <= _LONGEST:
+    if len(raw) <= _LONGEST_LABEL:
         return name
     return f"{raw[:40].decode('utf-8', 'ignore')}.{hashlib.sha256(raw).hexdigest()[:16]}"

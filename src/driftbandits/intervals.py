@@ -1,4 +1,4 @@
-"""Intervals of a mean over seeds, and what follows from one about a claim."""
+"""Intervals of a mean over seeds and of a share of runs, and what follows from one about a claim."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+from scipy import stats
 from scipy.special import stdtrit
 
-Verdict = Literal["holds", "does not hold", "undecided", "not run"]
+IntervalVerdict = Literal["holds", "does not hold", "undecided"]
 
-LEVEL = 0.95
+CONFIDENCE_LEVEL = 0.95
 LEAST_SEEDS = 3  # two seeds give an interval, but one that rests on a single difference
 
 
@@ -26,7 +27,7 @@ class Interval:
     seeds: int
 
 
-def t_interval(values: npt.ArrayLike, *, level: float = LEVEL) -> Interval:
+def t_interval(values: npt.ArrayLike, *, level: float = CONFIDENCE_LEVEL) -> Interval:
     """Student's interval of the mean, `mean ± t_{n-1} s / sqrt(n)`.
 
     It covers the true mean with probability `level` if the values are normal. Regrets are skewed where some runs miss
@@ -45,7 +46,18 @@ def t_interval(values: npt.ArrayLike, *, level: float = LEVEL) -> Interval:
     return Interval(mean, mean - half, mean + half, size)
 
 
-def judge_below(interval: Interval, bound: float = 0.0) -> Verdict:
+def share_interval(hits: int, runs: int) -> Interval:
+    """Clopper and Pearson's interval of the share of runs with a hit, which covers it with at least 95 %.
+
+    >>> interval = share_interval(0, 200)
+    >>> interval.low, round(interval.high, 4)
+    (0.0, 0.0183)
+    """
+    ends = stats.binomtest(hits, runs).proportion_ci(confidence_level=CONFIDENCE_LEVEL, method="exact")
+    return Interval(hits / runs, float(ends.low), float(ends.high), runs)
+
+
+def judge_below(interval: Interval, bound: float = 0.0) -> IntervalVerdict:
     """Whether the mean is less than `bound`: the whole interval is, or is more, or it cannot be said.
 
     >>> judge_below(Interval(-2.0, -3.0, -1.0, seeds=25)), judge_below(Interval(-2.0, -5.0, 1.0, seeds=25))
@@ -58,12 +70,12 @@ def judge_below(interval: Interval, bound: float = 0.0) -> Verdict:
     return "does not hold" if interval.low > bound else "undecided"
 
 
-def judge_at_most(interval: Interval, bound: float) -> Verdict:
+def judge_at_most(interval: Interval, bound: float) -> IntervalVerdict:
     """As `judge_below`, but an interval that just reaches `bound` is within it."""
     return "holds" if interval.seeds >= LEAST_SEEDS and interval.high <= bound else judge_below(interval, bound)
 
 
-def judge_within(interval: Interval, margin: float) -> Verdict:
+def judge_within(interval: Interval, margin: float) -> IntervalVerdict:
     """Whether the mean lies in [-margin, margin]: the whole interval does, or lies outside, or it cannot be said.
 
     >>> judge_within(Interval(2.0, 1.0, 3.0, seeds=25), 5.0), judge_within(Interval(2.0, 1.0, 3.0, seeds=25), 0.5)

@@ -7,8 +7,6 @@
 from __future__ import annotations
 
 import inspect
-import math
-import numbers
 from collections.abc import Callable, Mapping
 from functools import reduce
 from operator import add, mul
@@ -17,7 +15,8 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process import kernels as sk
 
-from driftbandits.errors import DriftbanditsError, InputError, KernelError, did_you_mean
+from driftbandits.checks import check_positive
+from driftbandits.errors import DriftbanditsError, InputError, KernelError, near_and_valid
 from driftbandits.numeric import as_floats
 from driftbandits.showing import shown
 from driftbandits.tangent_kernel import NeuralTangentKernel, check_depth
@@ -26,7 +25,7 @@ from driftbandits.types import Floats
 KernelFunction = Callable[[Floats, Floats], Floats]  # scikit-learn's kernels are such functions
 KernelLike = KernelFunction | sk.Kernel | Mapping[str, Any] | Floats
 
-_BLOCK = 64  # points a call when only the diagonal of a plain function is wanted
+_POINTS_PER_CALL = 64  # where only the diagonal of a plain function is wanted
 
 NAMED: dict[str, Callable[..., sk.Kernel]] = {
     "rbf": lambda length_scale=1.0: sk.RBF(length_scale),
@@ -62,40 +61,26 @@ def kernel_from_config(config: Mapping[str, Any]) -> sk.Kernel:
             raise InputError(f"a {name} of kernels wants exactly 'terms', a list of kernels, got {shown(dict(config))}")
         return reduce(COMBINED[name], [kernel_from_config(term) for term in terms])
     if name not in NAMED:
-        raise InputError(f"unknown kernel {name!r}; {_near_and_valid(str(name), [*NAMED, *COMBINED])}")
+        raise InputError(f"unknown kernel {name!r}; {near_and_valid(name, [*NAMED, *COMBINED])}")
     known = list(inspect.signature(NAMED[name]).parameters)
     for key in settings:
         if key not in known:
-            raise InputError(f"kernel {name!r} has no setting {key!r}; {_near_and_valid(key, known)}")
+            raise InputError(f"kernel {name!r} has no setting {key!r}; {near_and_valid(key, known)}")
     return NAMED[name](**{key: _number(name, key, value) for key, value in settings.items()})
 
 
 def _number(name: str, key: str, value: Any) -> Any:
-    listed = key == "length_scale" and name in ("rbf", "matern")  # one a dimension; the others know only one for all
-    wanted = ("non-negative" if key in ("offset", "value") else "positive") + " number"
+    listed = key == "length_scale" and name in ("rbf", "matern")  # one per dimension; the others know only one for all
     if not isinstance(value, (list, tuple, np.ndarray)) or not listed:
-        if isinstance(value, bool) or not isinstance(value, numbers.Real) or not _in_range(value, wanted):
-            raise InputError(f"{name}.{key} must be a {wanted}{' or a list of them' * listed}, got {shown(value)}")
-        return float(value)
+        described = f"{name}.{key}, or each entry of a list," if listed else f"{name}.{key}"
+        return check_positive(described, value, zero=key in ("offset", "value"))
     if len(value) == 0:
-        raise InputError(f"{name}.{key} must have one number a dimension, got an empty list")
+        raise InputError(f"{name}.{key} must have one number per dimension, got an empty list")
     return np.array([_number(name, key, entry) for entry in value])
-
-
-def _in_range(value: Any, wanted: str) -> bool:
-    try:
-        number = float(value)
-    except OverflowError:  # a whole number beyond floats
-        return False
-    return math.isfinite(number) and (number > 0 or (number == 0 and wanted.startswith("non-negative")))
 
 
 def _valid_names() -> str:
     return ", ".join([*NAMED, *COMBINED])
-
-
-def _near_and_valid(name: str, valid: list[str]) -> str:
-    return f"{did_you_mean(name, valid)}valid: {', '.join(valid)}"
 
 
 def as_function(kernel: Any) -> KernelFunction:
@@ -128,7 +113,7 @@ def diagonal(kernel: KernelFunction, points: Floats) -> Floats:
     if isinstance(kernel, sk.Kernel):
         return _evaluated(kernel, kernel.diag, (points,), shape=(len(points),))
     function = checked(kernel)
-    blocks = [points[start : start + _BLOCK] for start in range(0, len(points), _BLOCK)]
+    blocks = [points[start : start + _POINTS_PER_CALL] for start in range(0, len(points), _POINTS_PER_CALL)]
     return np.concatenate([function(block, block).diagonal() for block in blocks])
 
 
@@ -152,7 +137,7 @@ def _evaluated(
         found = "None" if given is None else f"shape {values.shape}"
         raise KernelError(
             f"kernel {shown(kernel)} gave {found} for {' x '.join(str(len(part)) for part in arguments)} points; "
-            f"it must give one value a {'pair' if len(shape) == 2 else 'point'}, shape {shape}"
+            f"it must give one value per {'pair' if len(shape) == 2 else 'point'}, shape {shape}"
         )
     return values
 

@@ -14,20 +14,20 @@ import numpy as np
 import scipy.linalg
 
 from driftbandits.errors import KernelError
-from driftbandits.memory import FLOAT, check_memory, memory_limit
+from driftbandits.memory import FLOAT_BYTES, check_memory, memory_limit
 from driftbandits.types import Floats, Ints
 
-_CANDIDATES = 2048  # arms among which a stage seeks its pivots; up to this many arms, one stage does all
-_CELLS = 1 << 16  # entries of a block of rows: half a megabyte stays in the cache and is not given back to the system
-_SPARE = 32  # columns reserved for later stages
+_MOST_CANDIDATES = 2048  # arms among which a stage seeks its pivots; up to this many arms, one stage does all
+_BLOCK_ENTRIES = 1 << 16  # half a megabyte stays in the cache and is not given back to the system
+_COLUMNS_RESERVED = 32  # for later stages
 NOT_VALID_CURE = (
     "use a valid covariance function, clip the negative eigenvalues of a matrix, or, if its values are rounded (to "
     "single precision, say), give a larger tolerance"
 )
-_GOLDEN = 0.6180339887498949  # multiples of it, modulo 1, are evenly spread without repeating any grid
-_SAMPLE = 256  # arms by which the number of features is foretold, where there are very many
+_GOLDEN_RATIO = 0.6180339887498949  # multiples of it, modulo 1, are evenly spread without repeating any grid
+_ARMS_SAMPLED = 256  # by which the number of features is foretold, where there are very many arms
 _TOO_MANY_CURE = "take fewer arms, a larger tolerance or a kernel with a longer length scale"
-_ROUNDING = 1e-8  # a share of the largest k(x, x): what kernels computed in double precision may be off by
+_ROUNDING_SHARE = 1e-8  # of the largest k(x, x): what kernels computed in double precision may be off by
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def pivoted_cholesky(diagonal: Floats, entries: Callable[[Ints | slice, Ints], F
     True
     """
     rest = diagonal.astype(np.float64, copy=True)
-    slack = max(10 * tolerance, _ROUNDING * float(rest.max(initial=0.0)))
+    slack = max(10 * tolerance, _ROUNDING_SHARE * float(rest.max(initial=0.0)))
     features = _Growing(len(rest))
     pivots: Ints = np.empty(0, dtype=np.int64)
     while rest.max(initial=0.0) > tolerance:
@@ -108,12 +108,12 @@ class _Growing:
         old, new = self._rank, self._rank + len(chosen)
         known = self.take(chosen).T
         if self._size * new > len(self._flat):
-            both = FLOAT * self._size * (old + new)
+            both = FLOAT_BYTES * self._size * (old + new)
             check_memory(both, f"{new:,} features of {self._size:,} arms", cure=_TOO_MANY_CURE)
-            larger = np.empty(self._size * (new + _SPARE * (self._size > _CANDIDATES)))
+            larger = np.empty(self._size * (new + _COLUMNS_RESERVED * (self._size > _MOST_CANDIDATES)))
             larger[: self._size * old] = self._flat[: self._size * old]
             self._flat = larger
-        step = max(64, _CELLS // new)
+        step = max(64, _BLOCK_ENTRIES // new)
         for start in reversed(range(0, self._size, step)):
             stop = min(start + step, self._size)
             block = entries(slice(start, stop), chosen)
@@ -131,11 +131,11 @@ class _Growing:
 def _candidates(rest: Floats, tolerance: float) -> Ints:
     """Arms to seek pivots among: those with most variance left, and an even spread, for the former cluster."""
     left = np.flatnonzero(rest > tolerance)
-    if len(left) <= _CANDIDATES:
+    if len(left) <= _MOST_CANDIDATES:
         return left
-    most = _CANDIDATES // 4
+    most = _MOST_CANDIDATES // 4
     top = np.argpartition(rest[left], -most)[-most:]
-    spread = np.arange(1, _CANDIDATES - most + 1) * _GOLDEN % 1.0 * len(left)
+    spread = np.arange(1, _MOST_CANDIDATES - most + 1) * _GOLDEN_RATIO % 1.0 * len(left)
     both: Ints = left[np.unique(np.concatenate([top, spread.astype(np.int64)]))]
     return both
 
@@ -147,15 +147,15 @@ def _check_outlook(entries: Callable[[Ints | slice, Ints], Floats], chosen: Ints
     other arms gives how many it takes; only if half as many do not fit is the kernel refused.
     """
     size = len(rest)
-    some = ((np.arange(_SAMPLE) + 0.5) / _SAMPLE * size).astype(np.int64)
+    some = ((np.arange(_ARMS_SAMPLED) + 0.5) / _ARMS_SAMPLED * size).astype(np.int64)
     variance = float(rest[some].sum())
-    if FLOAT * size**2 <= memory_limit() or variance <= 0.0:
+    if FLOAT_BYTES * size**2 <= memory_limit() or variance <= 0.0:
         return
     block = scipy.linalg.blas.dtrsm(1.0, factor, entries(some, chosen).T, lower=1)
     share = float(np.square(block).sum()) / variance
     expected = min(len(chosen) / max(share, 1e-300), float(size))
     what = f"about {expected:,.0f} features of {size:,} arms"
-    check_memory(int(FLOAT * size * expected / 2), what, cure=_TOO_MANY_CURE)
+    check_memory(int(FLOAT_BYTES * size * expected / 2), what, cure=_TOO_MANY_CURE)
 
 
 def _check_rest(rest: Floats, slack: float) -> None:

@@ -12,11 +12,11 @@ from pathlib import Path
 from driftbandits.errors import InputError
 from driftbandits.showing import shown
 
-FLOAT = 8  # bytes of a number in double precision
-ALWAYS = 2**28  # bytes nobody asks about: importing the library takes nearly as much
+FLOAT_BYTES = 8  # in double precision
+NEVER_REFUSED_BYTES = 2**28  # importing the library takes nearly as much
 
-# Where Linux says what a container may use; the first is that of cgroups 2, the other that of cgroups 1.
-_CONTAINER = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+# Of cgroups 2 and of cgroups 1.
+_CONTAINER_LIMIT_FILES = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 
 
 def memory_limit() -> float:
@@ -32,7 +32,7 @@ def check_memory(needed: int, what: str, *, cure: str) -> None:
 
     `needed` is the least it can do with, in bytes: what may just fit is let through.
     """
-    if needed <= ALWAYS:
+    if needed <= NEVER_REFUSED_BYTES:
         return
     limit = memory_limit()
     if needed > limit:
@@ -49,7 +49,7 @@ def _of_the_machine() -> float:
 
 
 def _of_the_container() -> float:
-    for place in _CONTAINER:
+    for place in _CONTAINER_LIMIT_FILES:
         try:
             return float(place.read_text())
         except (OSError, ValueError):  # not there, or "max"

@@ -14,8 +14,8 @@ import numpy.typing as npt
 from driftbandits.types import Floats
 
 TEXT = (str, bytes, bytearray)
-_NO_NUMBER = (*TEXT, complex, np.complexfloating, np.datetime64, np.timedelta64, np.ma.MaskedArray)
-_KINDS = {"S": "text", "U": "text", "T": "text", "c": "complex", "M": "dates", "m": "durations"}
+_NOT_NUMBERS = (*TEXT, complex, np.complexfloating, np.datetime64, np.timedelta64, np.ma.MaskedArray)
+_KIND_NAMES = {"S": "text", "U": "text", "T": "text", "c": "complex", "M": "dates", "m": "durations"}
 
 
 def as_float(value: Any) -> float:
@@ -27,7 +27,7 @@ def as_float(value: Any) -> float:
     >>> as_float(Fraction(1, 4)), as_float(True)
     (0.25, 1.0)
     """
-    if isinstance(value, _NO_NUMBER) or np.ndim(value) != 0:
+    if isinstance(value, _NOT_NUMBERS) or np.ndim(value) != 0:
         raise TypeError(f"{type(value).__name__} is not one number")
     return float(value)
 
@@ -55,6 +55,6 @@ def _plain_floats(array: npt.NDArray[Any]) -> Floats:
         with np.errstate(over="ignore"):  # a long double beyond floats becomes infinite, as any other would
             return array.astype(np.float64)
     if kind != "O":
-        raise TypeError(f"the values are {_KINDS.get(kind, f'of type {array.dtype}')}, not real numbers")
+        raise TypeError(f"the values are {_KIND_NAMES.get(kind, f'of type {array.dtype}')}, not real numbers")
     numbers = [math.nan if value is None else as_float(value) for value in array.ravel().tolist()]
     return np.array(numbers, dtype=np.float64).reshape(array.shape)

@@ -6,11 +6,12 @@ import reprlib
 import unicodedata
 from typing import Any
 
-_WIDEST = 100  # characters of a value or a name in a message
-_DIGITS = 60  # of a whole number; Python itself refuses to write one of more than 4,300
-_TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # they reorder the text after them
+_MOST_CHARACTERS = 100  # of a value or a name in a message
+_MOST_DIGITS = 60  # of a whole number; Python itself refuses to write one of more than 4,300
+_REORDERING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # they turn the text after them
 _BYTE_ORDER_MARK = "\ufeff"  # invisible; where a file was read with "utf-8" in place of "utf-8-sig"
-_BREAKING = frozenset(("Cc", "Cs", "Zl", "Zp"))  # control codes, half characters, line and paragraph separators
+# control codes, half characters, separators of lines and of paragraphs
+_BREAKING_CATEGORIES = frozenset(("Cc", "Cs", "Zl", "Zp"))
 
 
 def shown(value: Any) -> str:
@@ -45,16 +46,20 @@ def breaking(text: str) -> str | None:
     if text.isascii() and text.isprintable():  # nearly all names
         return None
     for character in text:
-        if unicodedata.category(character) in _BREAKING or character in _TURNING or character == _BYTE_ORDER_MARK:
+        if (
+            unicodedata.category(character) in _BREAKING_CATEGORIES
+            or character in _REORDERING
+            or character == _BYTE_ORDER_MARK
+        ):
             return character
     return None
 
 
 def _shortened(text: str) -> str:
-    if len(text) <= _WIDEST:
+    if len(text) <= _MOST_CHARACTERS:
         return text
-    end = _WIDEST // 3
-    return f"{text[: _WIDEST - end - 3]}...{text[-end:]}"
+    end = _MOST_CHARACTERS // 3
+    return f"{text[: _MOST_CHARACTERS - end - 3]}...{text[-end:]}"
 
 
 class _Short(reprlib.Repr):
@@ -63,12 +68,12 @@ class _Short(reprlib.Repr):
     def __init__(self) -> None:
         super().__init__()
         self.maxlist = self.maxtuple = self.maxset = self.maxfrozenset = self.maxdeque = self.maxarray = 4
-        self.maxstring = self.maxother = _WIDEST
+        self.maxstring = self.maxother = _MOST_CHARACTERS
 
     def repr_int(self, x: int, level: int) -> str:  # noqa: ARG002  (the base class calls it so)
         """A whole number; a long one by its ends, found by arithmetic."""
         size = abs(x)
-        if size < 10**_DIGITS:
+        if size < 10**_MOST_DIGITS:
             return repr(x)
         digits = _digits(size)
         first, last = size // 10 ** (digits - 10), size % 10**10

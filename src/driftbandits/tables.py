@@ -69,7 +69,7 @@ def _numbers(data: Any, what: str, columns: tuple[str, ...] | None) -> Floats:
         raise InputError(f"{what} must be numbers in rows of equal length: {error}") from None
     if array.ndim == 1 and array.size:
         raise InputError(
-            f"{what} must have one row an arm, got the shape {array.shape}; for {array.size} arms with one coordinate "
+            f"{what} must have one row per arm, got the shape {array.shape}; for {array.size} arms with one coordinate "
             f"each use numpy.reshape({what}, (-1, 1)), for a single arm [{what}]"
         )
     if array.ndim != 2 or 0 in array.shape:
@@ -82,14 +82,14 @@ def _numbers(data: Any, what: str, columns: tuple[str, ...] | None) -> Floats:
 
 
 def read_names(names: Sequence[str] | None, size: int) -> tuple[str, ...] | None:
-    """Names of the arms as distinct strings, one an arm."""
+    """Names of the arms as distinct strings, one per arm."""
     if names is None:
         return None
     if isinstance(names, str):
-        raise InputError(f"names must be {size} strings, one an arm, got the single string {shown(names)}; use a list")
+        raise InputError(f"names must be {size} strings, one per arm, got the single string {shown(names)}; use a list")
     given = tuple(names)
     if len(given) != size:
-        raise InputError(f"names must be {size} strings, one an arm, got {len(given)}: {shown(given)}")
+        raise InputError(f"names must be {size} strings, one per arm, got {len(given)}: {shown(given)}")
     for name in given:
         if not isinstance(name, str):
             raise InputError(f"names must be strings, got {shown(name)}; convert them with str()")
@@ -111,7 +111,7 @@ def read_bounds(bounds: Any) -> Floats:
     usable = limits.ndim == 2 and limits.shape[1] == 2 and len(limits) > 0
     if not usable or not np.isfinite(limits).all() or (limits[:, 0] >= limits[:, 1]).any():
         raise InputError(
-            f"bounds must be a list with one pair (low, high) a dimension, low < high, such as [(0, 1)], "
+            f"bounds must be a list with one pair (low, high) per dimension, low < high, such as [(0, 1)], "
             f"got {shown(bounds)}"
         )
     return limits

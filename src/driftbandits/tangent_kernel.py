@@ -13,18 +13,18 @@ points would seem 1e-8 apart.
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.gaussian_process.kernels import Kernel
 
+from driftbandits.checks import check_count
 from driftbandits.errors import InputError
 from driftbandits.showing import shown
 from driftbandits.types import Floats
 
-DEEPEST = 10_000  # weight matrices; long before, all points look alike to the network
+MOST_WEIGHT_MATRICES = 10_000  # long before, all points look alike to the network
 
 
 class NeuralTangentKernel(Kernel):  # type: ignore[misc]  # scikit-learn has no types
@@ -77,16 +77,11 @@ class NeuralTangentKernel(Kernel):  # type: ignore[misc]  # scikit-learn has no 
 
 def check_depth(depth: Any) -> int:
     """Give `depth` as an int from 1 to 10,000."""
-    try:
-        number = operator.index(depth)
-    except TypeError:
-        number = 0
-    if isinstance(depth, bool) or number < 1:
+    number = check_count("depth", depth, cure="it is the number of weight matrices")
+    if number > MOST_WEIGHT_MATRICES:
         raise InputError(
-            f"depth, the number of weight matrices, must be a whole number of at least 1, got {shown(depth)}"
+            f"depth, the number of weight matrices, must be at most {MOST_WEIGHT_MATRICES:,}, got {shown(depth)}"
         )
-    if number > DEEPEST:
-        raise InputError(f"depth, the number of weight matrices, must be at most {DEEPEST:,}, got {shown(depth)}")
     return number
 
 

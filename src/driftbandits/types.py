@@ -72,28 +72,6 @@ class Decisions:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """Outcome of one change test: did `statistic` exceed `threshold`, and on which arms.
-
-    `statistic` is the largest one-sided difference over the arms and both directions.
-    """
-
-    statistic: float
-    threshold: float
-    arms: tuple[int, ...]
-
-    @property
-    def changed(self) -> bool:
-        """Whether the test fired."""
-        return bool(self.arms)
-
-    @property
-    def excess(self) -> float:
-        """Statistic in units of the threshold; above 1 means a change."""
-        return self.statistic / self.threshold if self.threshold > 0 else float("inf")
-
-
-@dataclass(frozen=True, slots=True)
 class Change:
     """A change that a policy found: when, by which comparison, which arms moved and from where to where.
 

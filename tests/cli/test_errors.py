@@ -169,7 +169,7 @@ def test_a_mistake_ends_in_one_message_that_names_the_cure(cli, folder, argument
         (("reproduce", "--sead", "3"), "--seeds"),
         (("reproduce", "small", "--seeds", "0"), "--seeds"),
         (("reproduce", "small", "--seeds", "many"), "--seeds"),
-        (("reproduce", "small", "--jobs", "0"), "use -1 for one process a core"),
+        (("reproduce", "small", "--jobs", "0"), "use -1 for one process per core"),
         (("reproduce", "small", "--engine", "rey"), "did you mean 'ray'?"),
         (("reproduce", "small", "--address", "tcp://here:1"), "loky plays on this machine"),
         (("reproduce", "small", "--quick", "--full"), "exclude each other"),

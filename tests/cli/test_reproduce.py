@@ -8,7 +8,7 @@ import pytest
 from driftbandits.cli import run_folder as playing
 from driftbandits.cli.reproduce import choose
 from driftbandits.errors import InputError
-from driftbandits.experiments.definitions.catalogue import FIVE, GROWTH, PAPER
+from driftbandits.experiments.definitions.catalogue import FIVE_MATRICES, GROWTH, PAPER
 from driftbandits.experiments.definitions.growth import SWEEPS
 from driftbandits.experiments.definitions.specs import Experiment, cells_of
 from driftbandits.experiments.files.store import DamagedPartWarning
@@ -95,7 +95,7 @@ def test_nothing_named_is_the_paper_and_its_growth():
     assert {len(experiment.seeds) for experiment in taste} == {2}
     assert {experiment.id for experiment in taste} <= {experiment.id for experiment in plain}
     whole = choose([], quick=False, full=True, seeds=None)
-    assert {experiment.id for experiment in whole} == {*PAPER, *GROWTH, *FIVE}
+    assert {experiment.id for experiment in whole} == {*PAPER, *GROWTH, *FIVE_MATRICES}
     assert all(policy.seeds is None for experiment in whole for policy in experiment.policies)
 
 
@@ -206,7 +206,7 @@ def test_resuming_plays_a_damaged_run_again(cli, played):
     with pytest.warns(DamagedPartWarning, match=f"{part.name} is no finished run .*: its cell is played again"):
         result = cli("reproduce", "small", "--seeds", 2, "--jobs", 1, "--out", played, "--resume", "--json")
     assert result.exit_code == 0, result.stderr
-    timed = "seconds_a_run"
+    timed = "seconds_per_run"
     after = json.loads(result.stdout)["summary"]
     assert [{**row, timed: 0} for row in after] == [{**row, timed: 0} for row in before]
     assert "no finished run" not in cli("report", played).stderr

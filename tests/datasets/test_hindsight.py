@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as hnp
 
 import driftbandits as db
 from driftbandits.datasets import benchmarks_of, filled, switching_totals, turnover
-from driftbandits.environments import Gaussian, Tabular
+from driftbandits.environments import GaussianNoise, Tabular
 from driftbandits.errors import InputError
 
 TABLES = hnp.arrays(
@@ -57,7 +57,7 @@ def test_an_arm_that_is_away_gets_the_mean_of_those_offered():
     arms = db.ArmSet(np.arange(3.0)[:, None])
     mask = np.array([[True, True, False], [True, True, True], [False, True, False]])
     means = np.array([[0.0, 0.5, 9.0], [0.25, 0.0, 1.0], [9.0, 0.75, 9.0]])
-    world = Tabular(arms, means, allowed=mask, noise=Gaussian(0.0))
+    world = Tabular(arms, means, allowed=mask, noise=GaussianNoise(0.0))
     assert filled(world).tolist() == [[0.0, 0.5, 0.25], [0.25, 0.0, 1.0], [0.75, 0.75, 0.75]]
     totals = benchmarks_of(world)
     assert totals == {"per step": 2.25, "fixed": 2.0, "1 switch": 2.25, "3 switches": 2.25, "10 switches": 2.25}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import driftbandits as db
-from driftbandits.datasets import Replay
+from driftbandits.datasets import SeriesReplay
 from driftbandits.datasets.cells import collect, from_table
 from driftbandits.errors import InputError
 
@@ -15,7 +15,7 @@ ROUNDS, ARMS = 60, 5
 
 @pytest.fixture
 def record():
-    """Up to six rewards a cell, none in some; arm 0 is always there."""
+    """Up to six rewards per cell, none in some; arm 0 is always there."""
     draws = np.random.default_rng(0)
     rounds, arms = draws.integers(ROUNDS, size=700), draws.integers(ARMS, size=700)
     rounds, arms = np.append(rounds, np.arange(ROUNDS)), np.append(arms, np.zeros(ROUNDS, dtype=int))
@@ -24,7 +24,7 @@ def record():
 
 @pytest.fixture
 def world(record):
-    return Replay(db.ArmSet(np.eye(ARMS)), collect(*record, shape=(ROUNDS, ARMS)), reward_range=(-1, 1))
+    return SeriesReplay(db.ArmSet(np.eye(ARMS)), collect(*record, shape=(ROUNDS, ARMS)), reward_range=(-1, 1))
 
 
 def test_cells_hold_what_was_recorded(record):
@@ -78,7 +78,7 @@ def test_its_noise_cannot_be_used_by_mean(world):
 
 def test_a_full_table_offers_every_arm():
     table = np.random.default_rng(1).uniform(0, 1, (20, 4))
-    world = Replay(db.ArmSet(np.eye(4)), from_table(table), reward_range=(0, 1))
+    world = SeriesReplay(db.ArmSet(np.eye(4)), from_table(table), reward_range=(0, 1))
     assert world.allowed(0) is None
     assert (world.means(0, 20) == table).all()
     chosen = np.arange(20) % 4

@@ -1,6 +1,7 @@
 """The gap test of theory mode, by itself: streams would nearly always fire first."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -43,20 +44,18 @@ def test_only_arms_that_may_be_best_widen_the_gaps_of_others():
 def played(*, rounds, after, seed=0):
     """An epoch of one block with MEANS, and a whole second block with `after`, both drawn from LAW."""
     rng = np.random.default_rng(seed)
-    epoch, gaps = Epoch(0, 0), GapWidths(0.1)
+    facts = SimpleNamespace(noise=NOISE, block_size=rounds // 2)  # the replay of index 1 has twice as many rounds
+    epoch, gaps = Epoch(0, 0), GapWidths(0.1, facts)
     epoch.view(np.eye(ARMS), REGULARISER)
-    gaps.block_size, gaps.noise = rounds, NOISE
     for block, means in enumerate((MEANS, after)):
-        gaps.first_round = block * rounds
         epoch.add(LAW, None, block)
-        gaps.open()
+        gaps.open(block * rounds)
         arms = rng.integers(ARMS, size=rounds)
         values = means[arms] + math.sqrt(NOISE) * rng.standard_normal(rounds)
         epoch.blocks[-1].add(np.full(rounds, block), arms, values)
         for t, (arm, value) in enumerate(zip(arms.tolist(), values.tolist(), strict=True)):
             gaps.see(block, arm, value, block * rounds + t)
     replay = OpenReplay(Replay(0, 2, 1), first_tag=1, first_round=rounds, sums=epoch.blocks[-1])
-    gaps.block_size = rounds // 2  # the replay of index 1 has twice as many rounds
     return epoch, gaps, replay
 
 
@@ -93,5 +92,5 @@ def test_a_flip_fires_and_nothing_does_not():
 
 def test_a_replay_of_which_too_little_was_told_is_not_tested():
     epoch, gaps, replay = played(rounds=40_000, after=-MEANS)
-    gaps.block_size = 30_000
+    gaps._facts.block_size = 30_000
     assert gaps.verdict(epoch, [replay]) is None

@@ -23,13 +23,13 @@ def small_arms() -> ArmSet:
 def _tabular() -> envs.Environment:
     table = np.random.default_rng(1).uniform(-0.7, 0.7, (HORIZON, ARMS)).round(1)  # rounding makes ties
     table[100:200] = table[100]
-    return envs.Tabular(small_arms(), table, noise=envs.TruncatedGaussian(0.2))
+    return envs.Tabular(small_arms(), table, noise=envs.TruncatedGaussianNoise(0.2))
 
 
 def _piecewise() -> envs.Environment:
     values = np.random.default_rng(2).uniform(-0.7, 0.7, (4, ARMS))
     values[2] = values[1]  # a switch that changes nothing
-    return envs.Piecewise(small_arms(), values, horizon=HORIZON, switches=(1, 300, 599), noise=envs.StudentT(0.1))
+    return envs.Piecewise(small_arms(), values, horizon=HORIZON, switches=(1, 300, 599), noise=envs.StudentTNoise(0.1))
 
 
 def _switching(kind: str) -> envs.Environment:
@@ -38,12 +38,12 @@ def _switching(kind: str) -> envs.Environment:
 
 def _cosine() -> envs.Environment:
     knots = ((50, 0.0), (150, math.pi), (200, math.pi), (201, 4.0), (500, 4.0), (501, 0.0))
-    return envs.CosineBandit(small_arms(), [0.6, 0.8], horizon=HORIZON, phase=knots, noise=envs.Uniform(0.2))
+    return envs.CosineBandit(small_arms(), [0.6, 0.8], horizon=HORIZON, phase=knots, noise=envs.UniformNoise(0.2))
 
 
 def _forgetting() -> envs.Environment:
     return envs.ForgettingDrift(
-        small_arms(), horizon=HORIZON, rate=0.05, seed=6, offset=0.5, peak=0.4, noise=envs.Bernoulli()
+        small_arms(), horizon=HORIZON, rate=0.05, seed=6, offset=0.5, peak=0.4, noise=envs.BernoulliNoise()
     )
 
 

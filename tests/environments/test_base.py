@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from driftbandits.environments import Environment, Gaussian, Tabular, uniforms
-from driftbandits.environments.base import CHUNK, _noise_chunk
+from driftbandits.environments import Environment, GaussianNoise, Tabular, uniforms
+from driftbandits.environments.base import UNIFORMS_PER_STREAM, _noise_chunk
 from driftbandits.errors import InputError
 
 Build = Callable[[], Environment]
@@ -68,7 +68,7 @@ def test_numpy_integers_are_rounds_like_any_other(build: Build) -> None:
 
 
 def test_two_arms_of_one_round_share_their_noise(arms) -> None:
-    world = Tabular(arms, np.tile(np.arange(12.0), (50, 1)), noise=Gaussian(1.0))
+    world = Tabular(arms, np.tile(np.arange(12.0), (50, 1)), noise=GaussianNoise(1.0))
     low, high = world.rewards(0, np.zeros(50, int), seed=1), world.rewards(0, np.full(50, 7), seed=1)
     np.testing.assert_allclose(high - low, 7.0, rtol=0, atol=1e-14)
 
@@ -152,13 +152,13 @@ def test_attributes_cannot_be_set(world: Environment) -> None:
 
 
 def test_uniforms_are_the_same_whatever_the_chunks() -> None:
-    whole = uniforms(3, 0, 5 * CHUNK + 17)
+    whole = uniforms(3, 0, 5 * UNIFORMS_PER_STREAM + 17)
     for start, size in [
         (0, 1),
-        (CHUNK - 1, 2),
-        (CHUNK, CHUNK),
-        (CHUNK - 5, 2 * CHUNK),
-        (5 * CHUNK, 17),
+        (UNIFORMS_PER_STREAM - 1, 2),
+        (UNIFORMS_PER_STREAM, UNIFORMS_PER_STREAM),
+        (UNIFORMS_PER_STREAM - 5, 2 * UNIFORMS_PER_STREAM),
+        (5 * UNIFORMS_PER_STREAM, 17),
         (9, 0),
     ]:
         part = uniforms(3, start, size)
@@ -172,9 +172,9 @@ def test_uniforms_are_the_same_whatever_the_chunks() -> None:
 @pytest.mark.statistical
 def test_neighbouring_chunks_and_seeds_are_uncorrelated() -> None:
     # fixed seeds; 6 correlations of 4,096 pairs at 4 sd, 6e-5 each: false alarm 4e-4 in all
-    rows = [uniforms(seed, chunk * CHUNK, CHUNK) for seed in (0, 1) for chunk in (0, 1)]
+    rows = [uniforms(seed, chunk * UNIFORMS_PER_STREAM, UNIFORMS_PER_STREAM) for seed in (0, 1) for chunk in (0, 1)]
     correlations = np.corrcoef(rows)[np.triu_indices(4, 1)]
-    assert np.abs(correlations).max() < 4 / np.sqrt(CHUNK)
+    assert np.abs(correlations).max() < 4 / np.sqrt(UNIFORMS_PER_STREAM)
 
 
 def test_negative_places_in_the_noise_are_refused() -> None:

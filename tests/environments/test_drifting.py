@@ -9,17 +9,17 @@ import pytest
 
 from driftbandits.arms import ArmSet
 from driftbandits.environments import ForgettingDrift
-from driftbandits.environments.drifting import BLOCK
+from driftbandits.environments.drifting import BLOCK_ROUNDS
 from driftbandits.errors import InputError
 
 RATE = 0.01
 
 
-def _process(seed: int, *, rate: float = RATE, horizon: int = 4 * BLOCK) -> np.ndarray:
+def _process(seed: int, *, rate: float = RATE, horizon: int = 4 * BLOCK_ROUNDS) -> np.ndarray:
     """z_t of one arm set of rank 8, shape (horizon, 8): independent standard processes."""
     arms = ArmSet.from_features(np.eye(8))
     world = ForgettingDrift(arms, horizon=horizon, rate=rate, seed=seed)
-    return np.concatenate([world.coefficients(b) for b in range(horizon // BLOCK)])
+    return np.concatenate([world.coefficients(b) for b in range(horizon // BLOCK_ROUNDS)])
 
 
 @pytest.mark.statistical
@@ -30,14 +30,14 @@ def test_the_process_is_stationary_with_the_stated_correlation() -> None:
     for start in (
         0,
         100,
-        BLOCK - 3,
-        BLOCK,
-        2 * BLOCK + 50,
-        3 * BLOCK - 1,
+        BLOCK_ROUNDS - 3,
+        BLOCK_ROUNDS,
+        2 * BLOCK_ROUNDS + 50,
+        3 * BLOCK_ROUNDS - 1,
     ):  # inside, up to and across checkpoints
-        for lag in (0, 1, 2, 5, 10, 50, 100, 200, BLOCK - 1, BLOCK):
-            product = paths[:, start] * paths[:, min(start + lag, 4 * BLOCK - 1)]
-            expected = (1 - RATE) ** (min(lag, 4 * BLOCK - 1 - start) / 2)
+        for lag in (0, 1, 2, 5, 10, 50, 100, 200, BLOCK_ROUNDS - 1, BLOCK_ROUNDS):
+            product = paths[:, start] * paths[:, min(start + lag, 4 * BLOCK_ROUNDS - 1)]
+            expected = (1 - RATE) ** (min(lag, 4 * BLOCK_ROUNDS - 1 - start) / 2)
             assert abs(product.mean() - expected) < 4.5 * np.sqrt((1 + expected**2) / 1200)
 
 
@@ -52,14 +52,14 @@ def test_the_steps_are_independent_of_the_past(rate: float) -> None:
     assert abs((steps**2).mean() - 1) < 4.5 * np.sqrt(2 / n)
     assert abs((steps[:, 1:] * steps[:, :-1]).mean()) < 4.5 / np.sqrt(n)
     assert abs((steps * paths[:, :-1]).mean()) < 4.5 / np.sqrt(n)
-    at_checkpoints = steps[:, BLOCK - 1 :: BLOCK]  # the step into each checkpoint
+    at_checkpoints = steps[:, BLOCK_ROUNDS - 1 :: BLOCK_ROUNDS]  # the step into each checkpoint
     assert abs((at_checkpoints**2).mean() - 1) < 4.5 * np.sqrt(2 / at_checkpoints.size)
 
 
 def test_means_are_the_squashed_process(arms) -> None:
-    world = ForgettingDrift(arms, horizon=BLOCK, rate=0.1, seed=3, sd=0.5, peak=0.7, offset=0.1)
+    world = ForgettingDrift(arms, horizon=BLOCK_ROUNDS, rate=0.1, seed=3, sd=0.5, peak=0.7, offset=0.1)
     process = world.coefficients(0) @ arms.features.T
-    np.testing.assert_allclose(world.means(0, BLOCK), 0.7 * np.tanh(0.5 * process / 0.7) + 0.1, atol=1e-12)
+    np.testing.assert_allclose(world.means(0, BLOCK_ROUNDS), 0.7 * np.tanh(0.5 * process / 0.7) + 0.1, atol=1e-12)
     assert world.mean_range == pytest.approx((-0.6, 0.8))
 
 

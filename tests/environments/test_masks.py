@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pytest
 
-from driftbandits.environments import CosineBandit, Gaussian, Tabular, TruncatedGaussian
+from driftbandits.environments import CosineBandit, GaussianNoise, Tabular, TruncatedGaussianNoise
 from driftbandits.environments import base as base_module
 from driftbandits.errors import InputError
 
@@ -46,8 +46,8 @@ def test_an_open_mask_changes_no_number(arms, table) -> None:
 
 def test_what_is_not_offered_never_shows(arms, table, mask) -> None:
     """Huge values behind the mask, and NaN, give the same world."""
-    high = Tabular(arms, np.where(mask, table, 1e9), allowed=mask, noise=TruncatedGaussian(0.1))
-    gone = Tabular(arms, np.where(mask, table, np.nan), allowed=mask, noise=TruncatedGaussian(0.1))
+    high = Tabular(arms, np.where(mask, table, 1e9), allowed=mask, noise=TruncatedGaussianNoise(0.1))
+    gone = Tabular(arms, np.where(mask, table, np.nan), allowed=mask, noise=TruncatedGaussianNoise(0.1))
     assert np.array_equal(high.means(0, HORIZON), gone.means(0, HORIZON), equal_nan=True)
     assert high.mean_range == gone.mean_range == (table[mask].min(), table[mask].max())
     assert (high.best(0, HORIZON) == np.where(mask, table, -np.inf).max(axis=1)).all()
@@ -60,7 +60,7 @@ def test_what_is_not_offered_never_shows(arms, table, mask) -> None:
 
 @pytest.mark.parametrize("cells", [2**20, 50])  # in one piece, and four rounds a piece
 def test_truth_is_that_of_arms_offered_twice(arms, table, mask, cells, monkeypatch) -> None:
-    monkeypatch.setattr(base_module, "CELLS", cells)
+    monkeypatch.setattr(base_module, "LARGEST_TABLE", cells)
     world = Tabular(arms, table, allowed=mask)
     steps = [
         max((abs(table[t, a] - table[t - 1, a]) for a in range(12) if mask[t, a] and mask[t - 1, a]), default=0.0)
@@ -107,7 +107,7 @@ def test_bad_masks_are_refused(arms, table, mask) -> None:
 
 
 def test_a_mask_is_copied_frozen_and_pickled(arms, table, mask) -> None:
-    world = Tabular(arms, table, allowed=mask, noise=Gaussian(0.1))
+    world = Tabular(arms, table, allowed=mask, noise=GaussianNoise(0.1))
     before = mask[0].copy()
     mask[0] = ~mask[0]
     assert (world.allowed(0) == before).all()

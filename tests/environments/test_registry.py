@@ -10,8 +10,8 @@ import pytest
 from driftbandits import environments
 from driftbandits.environments import (
     Environment,
-    Gaussian,
-    TruncatedGaussian,
+    GaussianNoise,
+    TruncatedGaussianNoise,
     create,
     names,
     noise_from_config,
@@ -42,7 +42,7 @@ def test_every_name_builds_the_same_world_twice(name: str) -> None:
 def test_the_papers_worlds(name: str, arms: int, dimension: int, changes: list[int]) -> None:
     world = create(name, seed=0)
     assert (len(world.arms), world.arms.dimension, world.horizon) == (arms, dimension, 10_000)
-    assert world.noise == TruncatedGaussian(0.1)
+    assert world.noise == TruncatedGaussianNoise(0.1)
     assert world.change_rounds.tolist() == changes
     np.testing.assert_allclose(np.linalg.norm(world.arms.points, axis=1), 1.0)
     if name.startswith("switching"):
@@ -90,7 +90,7 @@ def test_unknown_names_are_answered_with_the_nearest() -> None:
 
 
 def test_noises_by_name() -> None:
-    assert noise_from_config({"name": "gaussian", "sd": 0.1}) == Gaussian(0.1)
+    assert noise_from_config({"name": "gaussian", "sd": 0.1}) == GaussianNoise(0.1)
     values = {
         "gaussian": {"sd": 1},
         "truncated_gaussian": {"sd": 1},

@@ -11,13 +11,13 @@ import pytest
 from driftbandits.arms import ArmSet
 from driftbandits.environments import (
     SLOW_DRIFT,
-    Bernoulli,
+    BernoulliNoise,
     CosineBandit,
-    Gaussian,
+    GaussianNoise,
     Piecewise,
     SwitchingKernel,
     Tabular,
-    TruncatedGaussian,
+    TruncatedGaussianNoise,
 )
 from driftbandits.errors import InputError
 
@@ -47,7 +47,7 @@ def test_bad_tables_are_refused(arms) -> None:
     with pytest.raises(InputError, match="rows of equal length"):
         Tabular(arms, [[0.0], [0.0, 1.0]])
     with pytest.raises(InputError, match="cannot serve means"):
-        Tabular(arms, np.full((5, 12), 1.5), noise=Bernoulli())
+        Tabular(arms, np.full((5, 12), 1.5), noise=BernoulliNoise())
     with pytest.raises(InputError, match="ArmSet"):
         Tabular(np.zeros((12, 2)), np.zeros((5, 12)))  # type: ignore[arg-type]
     with pytest.raises(InputError, match="noise must be"):
@@ -183,12 +183,12 @@ def test_segments_have_their_own_streams(arms) -> None:
 
 
 def test_offset_serves_bernoulli_noise(arms) -> None:
-    world = SwitchingKernel(arms, horizon=10, switches=(5,), seed=0, offset=0.5, peak=0.4, noise=Bernoulli())
+    world = SwitchingKernel(arms, horizon=10, switches=(5,), seed=0, offset=0.5, peak=0.4, noise=BernoulliNoise())
     assert world.reward_range == (0.0, 1.0)
     with pytest.raises(InputError, match=r"offset=0.5"):
-        SwitchingKernel(arms, horizon=10, seed=0, noise=Bernoulli())
+        SwitchingKernel(arms, horizon=10, seed=0, noise=BernoulliNoise())
     with pytest.raises(InputError, match="strictly between -1 and 1"):
-        SwitchingKernel(arms, horizon=10, seed=0, peak=1.0, noise=TruncatedGaussian(0.1))
+        SwitchingKernel(arms, horizon=10, seed=0, peak=1.0, noise=TruncatedGaussianNoise(0.1))
 
 
 @pytest.mark.parametrize(
@@ -252,7 +252,7 @@ def test_theta_must_fit_the_points(arms) -> None:
 
 
 def test_noise_free_rewards_are_the_means(arms) -> None:
-    world = CosineBandit(arms, [1.0, 0.0], horizon=10, noise=Gaussian(0.0))
+    world = CosineBandit(arms, [1.0, 0.0], horizon=10, noise=GaussianNoise(0.0))
     assert (world.rewards(0, np.arange(10), seed=0) == world.means_of(0, np.arange(10))).all()
 
 

@@ -109,7 +109,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "scale": 1.0,
     },
     "Exp3S": {"switches": 1.0, "exploration": 0.1, "share": 0.001},
-    "CalibratedOPKB": {"false_alarm": 0.1, "mode": "practice", "kernel": "auto", "order": "told"},
+    "CalibratedOPKB": {"false_alarm": 0.1, "mode": "practical", "kernel": "auto", "order": "told"},
     "AutoBandit": {"kernel": "auto", "floor": 0.001, "rank": 100},
     "Uniform": {},
 }

@@ -64,7 +64,7 @@ def torch_outputs(weights, points):
 
 
 def torch_jacobian(network, points):
-    """Gradients of f, one row a point, shape (N, p)."""
+    """Gradients of f, one row per point, shape (N, p)."""
     weights = torch_weights(host_weights(network))
     outputs = torch_outputs(weights, points)
     rows = [torch.autograd.grad(output, weights, retain_graph=True) for output in outputs]

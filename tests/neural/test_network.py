@@ -25,7 +25,7 @@ POINTS = sphere_points(7)
 
 
 def gradients(network, points):
-    """g(x; W), one row a point, from what `sweep` gives: sqrt(m) times an outer product a layer."""
+    """g(x; W), one row per point, from what `sweep` gives: sqrt(m) times an outer product per layer."""
     entering, deltas = network.sweep(points)
     parts = [np.einsum("no,ni->noi", D, H) for D, H in zip([*deltas, np.ones((len(points), 1))], entering, strict=True)]
     return np.sqrt(network.width) * np.hstack([part.reshape(len(points), -1) for part in parts])

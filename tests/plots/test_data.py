@@ -6,7 +6,7 @@ import pytest
 
 from driftbandits.experiments.definitions.growth import SWEEPS
 from driftbandits.plots.data import (
-    CROWDED,
+    MOST_CURVES_PER_PANEL,
     RegretCurve,
     growth_panel,
     ranked_regret,
@@ -58,7 +58,7 @@ def test_no_panel_is_crowded_and_no_curve_is_lost():
     curves = [curve(str(k)) for k in range(27)]
     panels = regret_panels(curves, true_changes=())
     assert [c.policy for panel in panels for c in panel.curves] == [c.policy for c in curves]
-    assert max(len(panel.curves) for panel in panels) <= CROWDED
+    assert max(len(panel.curves) for panel in panels) <= MOST_CURVES_PER_PANEL
     assert panels[0].title == "Policies (1 of 4)"
 
 

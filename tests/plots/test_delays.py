@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from driftbandits.plots.delays import Dot, delay_figure, delay_panels
-from driftbandits.plots.palette import looks
+from driftbandits.plots.palette import line_styles
 
 NAN = math.nan
 TABLE = pd.DataFrame(
@@ -20,7 +20,7 @@ TABLE = pd.DataFrame(
 
 
 def draw(table=TABLE):
-    return delay_figure(delay_panels(table), palette=looks(table["policy"]))
+    return delay_figure(delay_panels(table), palette=line_styles(table["policy"]))
 
 
 def dots(axes):
@@ -62,7 +62,7 @@ def test_axes_have_units_and_legends_every_policy():
 
 def test_a_policy_has_the_colour_of_its_look_and_a_mark_of_its_own():
     first, second = dots(draw().axes[0])
-    look = looks(TABLE["policy"])
+    look = line_styles(TABLE["policy"])
     assert (first.get_color(), second.get_color()) == (look["A"].colour, look["B"].colour)
     assert first.get_marker() != second.get_marker()
 

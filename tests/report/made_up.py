@@ -6,8 +6,8 @@ import numpy as np
 
 from driftbandits.experiments.definitions.growth import SWEEPS
 from driftbandits.experiments.definitions.specs import Experiment, PolicySpec, cells_of
+from driftbandits.experiments.files.cell_result import CellResult
 from driftbandits.experiments.judging.results import collect
-from driftbandits.experiments.running.cells import CellResult
 from driftbandits.simulation import Detection
 
 

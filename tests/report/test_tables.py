@@ -7,12 +7,12 @@ import pytest
 from driftbandits.errors import InputError
 from driftbandits.experiments.definitions.growth import SWEEPS
 from driftbandits.report.chapters import sort_experiments
-from driftbandits.report.context import Desk
+from driftbandits.report.context import ReportContext
 from driftbandits.report.facts import commands, facts_table
-from driftbandits.report.page import _without_guests
 from driftbandits.report.real_series import real_blocks, reference_regret
 from driftbandits.report.settings import settings_table
 from driftbandits.report.suite import geometric_means, regret_matrix, suite_blocks
+from driftbandits.report.sweeps import without_guests
 from driftbandits.report.worlds import policy_table, true_changes
 from tests.report.made_up import own_experiment, results_of, small
 
@@ -23,7 +23,7 @@ def texts(table):
 
 def test_policies_that_do_not_detect_have_no_detection_numbers(tmp_path):
     experiment = own_experiment(policies=("AdaOPKB", "GPUCB"))
-    table = policy_table(Desk(results_of([experiment]), tmp_path), experiment)
+    table = policy_table(ReportContext(results_of([experiment]), tmp_path), experiment)
     # regret (1 + place + 0.05 seed) 400^0.6 on seeds 0 and 1; alarms 10 and 20 rounds after round 200
     scale = 400**0.6
     assert texts(table) == [
@@ -35,9 +35,9 @@ def test_policies_that_do_not_detect_have_no_detection_numbers(tmp_path):
 
 def test_a_still_world_counts_false_alarms_alone(tmp_path):
     experiment = own_experiment(policies=("AdaOPKB",), environment="cosine/stationary", settings={"horizon": 400})
-    table = policy_table(Desk(results_of([experiment]), tmp_path), experiment, turnover=True)
+    table = policy_table(ReportContext(results_of([experiment]), tmp_path), experiment, turnover=True)
     heads = [column.head for column in table.columns]
-    assert heads == ["policy", "seeds", "final regret ± s.e.", "false alarms a run", "turnover", "time a run"]
+    assert heads == ["policy", "seeds", "final regret ± s.e.", "false alarms per run", "turnover", "time per run"]
     assert texts(table)[0][-2] == "25%"
 
 
@@ -55,10 +55,10 @@ def test_geometric_means_are_over_whole_positive_rows():
 
 def test_suite_has_the_best_policy_first_and_says_by_how_much(tmp_path):
     experiments = [own_experiment(f"suite/{name}/d2", policies=("GPUCB", "Uniform")) for name in ("one", "two")]
-    desk = Desk(results_of(experiments), tmp_path)
-    matrix = regret_matrix(desk.results.summary, experiments)
+    context = ReportContext(results_of(experiments), tmp_path)
+    matrix = regret_matrix(context.results.summary, experiments)
     assert list(matrix.columns) == ["GPUCB", "Uniform"]
-    (block,) = suite_blocks(desk, experiments)
+    (block,) = suite_blocks(context, experiments)
     row = block.tables[0].rows[0]
     assert row[1].marks == "heat-0 best"
     assert row[1].small == ""
@@ -81,7 +81,7 @@ def test_regret_against_a_reference_is_less_by_its_shortfall(tmp_path):
     differences = results.cells["regret"] - results.cells["seed"].map(shortfall)
     assert found.loc[0, "regret"] == pytest.approx(differences.mean())
     assert found.loc[0, "standard_error"] == pytest.approx(differences.sem())
-    (block,) = real_blocks(Desk(results, tmp_path, references), [experiment])
+    (block,) = real_blocks(ReportContext(results, tmp_path, references), [experiment])
     assert [column.head for column in block.tables[1].columns] == ["policy", "best fixed"]
     assert "turnover" in [column.head for column in block.tables[0].columns]
 
@@ -144,4 +144,4 @@ def test_the_paper_claims_nothing_about_policies_that_joined():
     sweep = dataclasses.replace(SWEEPS[0], values=SWEEPS[0].values[:1], experiments=(small(SWEEPS[0].experiments[0]),))
     guest = own_experiment(policies=("Uniform",)).policies[0]
     joined = dataclasses.replace(sweep.experiments[0], policies=(*sweep.experiments[0].policies, guest))
-    assert _without_guests(dataclasses.replace(sweep, experiments=(joined,))) == sweep
+    assert without_guests([dataclasses.replace(sweep, experiments=(joined,))]) == (sweep,)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import driftbandits as db
-from driftbandits.environments import Tabular, TruncatedGaussian
+from driftbandits.environments import Tabular, TruncatedGaussianNoise
 
 HORIZON, ARMS = 400, 8
 
@@ -40,7 +40,7 @@ POLICIES = [
 @pytest.mark.parametrize("build", POLICIES)
 def test_only_offered_arms_are_played_as_by_hand(build):
     means, mask = tables()
-    world = Tabular(arms(), means, allowed=mask, noise=TruncatedGaussian(0.1))
+    world = Tabular(arms(), means, allowed=mask, noise=TruncatedGaussianNoise(0.1))
     trace = db.simulate(build(world.arms), world, seed=3)
     assert mask[np.arange(HORIZON), trace.arm].all()
     assert (trace.regret >= 0).all()
@@ -58,7 +58,7 @@ def test_only_offered_arms_are_played_as_by_hand(build):
 @pytest.mark.parametrize("build", [db.GPUCB, db.OPKB])  # round by round, and in steady stretches
 def test_worlds_may_draw_rewards_themselves(build):
     means, _ = tables()
-    world = Cubed(arms(), means, noise=TruncatedGaussian(0.1))
+    world = Cubed(arms(), means, noise=TruncatedGaussianNoise(0.1))
     trace = db.simulate(build(world.arms, horizon=HORIZON, seed=0), world, seed=5)
     assert (trace.reward == db.environments.uniforms(5, 0, HORIZON) ** 3 - 0.01 * trace.arm).all()
     assert (trace.reward == world.rewards(0, trace.arm, 5)).all()

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import driftbandits as db
-from driftbandits.environments import Bernoulli, Gaussian, SwitchingKernel, Tabular, TruncatedGaussian
+from driftbandits.environments import BernoulliNoise, GaussianNoise, SwitchingKernel, Tabular, TruncatedGaussianNoise
 from driftbandits.errors import HorizonError, InputError
 
 
@@ -63,7 +63,7 @@ def test_common_noise_for_all_policies():
 
 def test_what_does_not_fit_is_refused_up_front():
     here = world()
-    loud = Tabular(here.arms, np.zeros((50, 30)), noise=Gaussian(0.1))
+    loud = Tabular(here.arms, np.zeros((50, 30)), noise=GaussianNoise(0.1))
     with pytest.raises(InputError, match="clip"):
         db.simulate(db.OPKB(here.arms, horizon=50), loud)
     db.simulate(db.OPKB(here.arms, horizon=50, out_of_range="clip"), loud)
@@ -78,17 +78,17 @@ def test_what_does_not_fit_is_refused_up_front():
 def test_reward_ranges_of_worlds_are_respected_by_bounded_noise():
     means = np.full((200, 3), 0.3)
     arms = db.ArmSet(np.eye(3))
-    coin = Tabular(arms, means, noise=Bernoulli())
+    coin = Tabular(arms, means, noise=BernoulliNoise())
     trace = db.simulate(db.OPKB(arms, horizon=200, reward_range=(0, 1)), coin)
     assert set(trace.reward.tolist()) <= {0.0, 1.0}
-    bounded = Tabular(arms, means, noise=TruncatedGaussian(0.1))
+    bounded = Tabular(arms, means, noise=TruncatedGaussianNoise(0.1))
     assert db.simulate(db.OPKB(arms, horizon=200), bounded).reward.max() <= 1.0
 
 
 def test_estimates_are_in_the_users_units():
     """Bernoulli rewards in (0, 1): after 3,000 rounds the estimate of the best arm is near its mean (seed fixed)."""
     arms = db.ArmSet(np.eye(3), kernel={"name": "linear"})
-    coin = Tabular(arms, np.tile([0.2, 0.5, 0.8], (3000, 1)), noise=Bernoulli())
+    coin = Tabular(arms, np.tile([0.2, 0.5, 0.8], (3000, 1)), noise=BernoulliNoise())
     policy = db.OPKB(arms, horizon=3000, reward_range=(0.0, 1.0), constants=db.Constants(sigma=1.0))
     db.simulate(policy, coin, seed=0)
     assert int(policy.estimate().argmax()) == 2

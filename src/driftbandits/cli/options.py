@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 def _not_zero(jobs: int) -> int:
     if jobs == 0:
-        raise typer.BadParameter("must not be 0; use -1 for one process a core")
+        raise typer.BadParameter("must not be 0; use -1 for one process per core")
     return jobs
 
 
 Out = Annotated[Path, typer.Option("--out", help="Folder for everything that is written.", show_default=True)]
-Jobs = Annotated[int, typer.Option("--jobs", callback=_not_zero, help="How many processes; -1: one a core.")]
+Jobs = Annotated[int, typer.Option("--jobs", callback=_not_zero, help="How many processes; -1: one per core.")]
 EngineName = Annotated[
     str, typer.Option("--engine", autocompletion=complete.engines, help="Where runs are played: loky, ray or dask.")
 ]

@@ -11,7 +11,6 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +20,9 @@ from driftbandits.experiments.definitions.specs import Experiment
 from driftbandits.experiments.files.config import plain_experiment, plain_to_experiment
 from driftbandits.experiments.running.engines import Engine
 from driftbandits.files import write_whole
+from driftbandits.packages import installed_versions
 
-NAME = "run.json"
+RECORD_NAME = "run.json"
 PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "joblib", "torch", "ray", "distributed")
 
 
@@ -48,7 +48,7 @@ def new_record(title: str, experiments: Sequence[Experiment], *, mode: str, engi
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "python": platform.python_version(),
         "platform": platform.platform(),
-        "packages": {name: version for name in PACKAGES if (version := _version(name))},
+        "packages": installed_versions(PACKAGES),
     }
     return Record(title, tuple(experiments), about)
 
@@ -60,14 +60,14 @@ def write_record(record: Record, out: Path) -> Path:
         **record.about,
         "experiments": [plain_experiment(experiment) for experiment in record.experiments],
     }
-    path = out / NAME
+    path = out / RECORD_NAME
     write_whole(path, (json.dumps(values, indent=2, ensure_ascii=False) + "\n").encode())
     return path
 
 
 def read_record(folder: Path) -> Record:
     """The record in `folder`. Raises InputError if there is none, or none that can be read."""
-    path = folder / NAME
+    path = folder / RECORD_NAME
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
         plain = [dict(entry) for entry in values.pop("experiments")]
@@ -79,12 +79,6 @@ def read_record(folder: Path) -> Record:
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:  # JSON, but of something else
         raise InputError(f"{path} is not the record of a run: {error}") from None
     return Record(title, tuple(plain_to_experiment(entry) for entry in plain), values)
-
-
-def _version(package: str) -> str | None:
-    with contextlib.suppress(metadata.PackageNotFoundError):
-        return metadata.version(package)
-    return None
 
 
 def _commit() -> str | None:

@@ -64,7 +64,7 @@ def choose(ids: Sequence[str], *, quick: bool, full: bool, seeds: int | None) ->
     from driftbandits.experiments.definitions import catalogue
     from driftbandits.experiments.definitions.growth import SWEEPS, quick_sweep
 
-    names = ids or (*catalogue.REPRODUCED, *(["five"] if full else []))
+    names = ids or (*catalogue.DEFAULT_GROUPS, *(["five"] if full else []))
     found = catalogue.find_experiments(names)
     if quick:
         short = {e.id: e for sweep in SWEEPS for e in quick_sweep(sweep).experiments}
@@ -78,12 +78,12 @@ def choose(ids: Sequence[str], *, quick: bool, full: bool, seeds: int | None) ->
 
 def join(experiment: Experiment, policies: Sequence[PolicySpec]) -> Experiment:
     """The experiment with these policies as well, checked."""
-    from driftbandits.experiments.files.config import unlike
+    from driftbandits.experiments.files.config import check_labels
     from driftbandits.experiments.running.preflight import check_experiment
 
     if not policies:
         return experiment
-    joined = dataclasses.replace(experiment, policies=unlike([*experiment.policies, *policies]))
+    joined = dataclasses.replace(experiment, policies=check_labels([*experiment.policies, *policies]))
     check_experiment(joined, labels=[policy.label for policy in policies])
     return joined
 

@@ -84,9 +84,9 @@ def read(
     """The experiment that a file or options describe; options go over the file."""
     from driftbandits.cli.settings import merge, read_policy, read_settings
     from driftbandits.configuration.references import resolve
+    from driftbandits.experiments.definitions.seeds import check_seed_count, default_seeds
     from driftbandits.experiments.definitions.specs import Experiment
-    from driftbandits.experiments.files.config import default_seeds, read_experiment, unlike
-    from driftbandits.experiments.running.limits import check_seed_count
+    from driftbandits.experiments.files.config import check_labels, read_experiment
 
     if (file is None) == (environment is None):
         raise typer.BadParameter("give either a file or --environment, as in: driftbandits run experiment.yaml")
@@ -101,6 +101,6 @@ def read(
     return dataclasses.replace(
         base,
         settings=merge(base.settings, read_settings(settings)),
-        policies=unlike([*base.policies, *(read_policy(text) for text in policies)]),
+        policies=check_labels([*base.policies, *(read_policy(text) for text in policies)]),
         seeds=base.seeds if seeds is None else tuple(range(check_seed_count(seeds))),
     )

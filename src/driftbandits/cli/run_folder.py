@@ -1,4 +1,4 @@
-"""Plays experiments into a folder, and writes tables, claims and the report from what the folder holds."""
+"""The folder of a run: experiments are played into it; tables, claims and the report are written from it."""
 
 from __future__ import annotations
 
@@ -14,37 +14,39 @@ from typing import Any
 
 import typer
 
-from driftbandits.cli.record import NAME, Record, new_record, read_record, write_record
+from driftbandits.cli.record import RECORD_NAME, Record, new_record, read_record, write_record
 from driftbandits.cli.show import print_json, say
 from driftbandits.errors import InputError
 from driftbandits.escaping import csv
-from driftbandits.experiments.definitions.catalogue import GROWTH
 from driftbandits.experiments.definitions.growth import SWEEPS, Sweep
-from driftbandits.experiments.definitions.real_series import is_real, reference_table
+from driftbandits.experiments.definitions.real_series import is_real
 from driftbandits.experiments.definitions.specs import Cell, Experiment, cells_of
-from driftbandits.experiments.files.store import Store, told_together
-from driftbandits.experiments.judging.autobandit import Judgement, judge, judgement_markdown
+from driftbandits.experiments.files.cell_result import CellResult
+from driftbandits.experiments.files.store import Store, damage_summary
+from driftbandits.experiments.judging.autobandit import AutoBanditJudgement, autobandit_markdown, judge_autobandit
 from driftbandits.experiments.judging.calibrated_opkb import (
-    CalibrationJudgement,
-    calibration_markdown,
-    judge_calibration,
+    CalibratedOPKBJudgement,
+    calibrated_opkb_markdown,
+    judge_calibrated_opkb,
 )
-from driftbandits.experiments.judging.claims import Claim, check_claims, claims_markdown
-from driftbandits.experiments.judging.results import Results, as_markdown, collect
-from driftbandits.experiments.judging.targets import Verdict
-from driftbandits.experiments.running.cells import CellResult
-from driftbandits.experiments.running.cost import work_of
+from driftbandits.experiments.judging.claims import Claim, check_claims
+from driftbandits.experiments.judging.claims_markdown import claims_markdown
+from driftbandits.experiments.judging.reference_table import reference_table
+from driftbandits.experiments.judging.results import Results, collect, summary_markdown
+from driftbandits.experiments.judging.verdicts import TargetVerdict
+from driftbandits.experiments.running.cost import cost_of
 from driftbandits.experiments.running.engines import Engine
 from driftbandits.experiments.running.runner import run_cells
 from driftbandits.files import write_whole
 from driftbandits.progress import progress_bar
 from driftbandits.report import write_report
+from driftbandits.report.sweeps import without_guests
 
-SHOWN = ("command", "mode", "wall_seconds", "jobs", "engine", "version", "commit", "date")  # in the report
+FACTS_IN_REPORT = ("command", "mode", "wall_seconds", "jobs", "engine", "version", "commit", "date")
 
 
 @dataclass(frozen=True)
-class Written:
+class Outputs:
     """What a command has written and will print; `claims` are those that something was played for.
 
     `judgement` is that of AutoBandit, None where it has played no world of its yardstick; `calibration` is that of
@@ -53,8 +55,8 @@ class Written:
 
     results: Results
     claims: tuple[Claim, ...]
-    judgement: Judgement | None
-    calibration: CalibrationJudgement | None
+    judgement: AutoBanditJudgement | None
+    calibration: CalibratedOPKBJudgement | None
     files: dict[str, str]
 
 
@@ -70,10 +72,10 @@ def play(
     cells = [cell for experiment in experiments for cell in cells_of(experiment)]
     begun = time.perf_counter()
     try:
-        with progress_bar(len(cells), "runs", work=sum(map(work_of, cells))) as advance:
+        with progress_bar(len(cells), "runs", work=sum(map(cost_of, cells))) as advance:
 
             def tell(finished: list[Cell]) -> None:
-                advance(len(finished), sum(map(work_of, finished)))
+                advance(len(finished), sum(map(cost_of, finished)))
 
             run_cells(cells, store=store, engine=engine, progress=tell)
     finally:
@@ -84,23 +86,23 @@ def play(
     return record
 
 
-def write_outputs(record: Record, out: Path) -> Written:
+def write_outputs(record: Record, out: Path) -> Outputs:
     """Write tables, claims and the report of what `out` holds of the record's experiments."""
     results = collect(record.experiments, _finished(record, out))
     sweeps = sweeps_of(record.experiments)
-    claims = tuple(c for c in check_claims(results, sweeps=_without_guests(sweeps)) if c.verdict != "not run")
+    claims = tuple(c for c in check_claims(results, sweeps=without_guests(sweeps)) if c.verdict != "not run")
     real = [experiment for experiment in record.experiments if is_real(experiment)]
     references = reference_table(real) if real else None
-    judged = judge(results.cells, references=references)
+    judged = judge_autobandit(results.cells, references=references)
     judgement = judged if len(judged.worlds) else None
-    calibrated = judge_calibration(results.cells)
+    calibrated = judge_calibrated_opkb(results.cells)
     texts = {
         "claims.md": claims_markdown(claims) if claims else "",
         "references.csv": "" if references is None else csv(references),
         **_yardstick_texts(judgement),
         **_calibrated_texts(calibrated),
     }
-    about = {name: record.about[name] for name in SHOWN if record.about.get(name) is not None}
+    about = {name: record.about[name] for name in FACTS_IN_REPORT if record.about.get(name) is not None}
     try:
         names = _write_tables(results, texts, out)
         report = write_report(results, out=out, title=record.title, sweeps=sweeps, about=about, references=references)
@@ -111,24 +113,24 @@ def write_outputs(record: Record, out: Path) -> Written:
             f"driftbandits report {out}"
         ) from None
     files = {report.name: str(report), **{name: str(out / name) for name in names}}
-    return Written(results, claims, judgement, None if calibrated.empty else calibrated, files)
+    return Outputs(results, claims, judgement, None if calibrated.empty else calibrated, files)
 
 
-def _yardstick_texts(judgement: Judgement | None) -> dict[str, str]:
+def _yardstick_texts(judgement: AutoBanditJudgement | None) -> dict[str, str]:
     return {
-        "yardstick.md": "" if judgement is None else judgement_markdown(judgement),
+        "yardstick.md": "" if judgement is None else autobandit_markdown(judgement),
         "yardstick.csv": "" if judgement is None else csv(judgement.worlds),
     }
 
 
-def _calibrated_texts(judgement: CalibrationJudgement) -> dict[str, str]:
+def _calibrated_texts(judgement: CalibratedOPKBJudgement) -> dict[str, str]:
     tables = {
         "calibrated.csv": judgement.worlds,
         "calibrated-alarms.csv": judgement.alarms,
         "calibrated-delays.csv": judgement.delays,
     }
     return {
-        "calibrated.md": "" if judgement.empty else calibration_markdown(judgement),
+        "calibrated.md": "" if judgement.empty else calibrated_opkb_markdown(judgement),
         **{name: "" if table.empty else csv(table) for name, table in tables.items()},
     }
 
@@ -136,7 +138,7 @@ def _calibrated_texts(judgement: CalibrationJudgement) -> dict[str, str]:
 def _write_tables(results: Results, texts: Mapping[str, str], out: Path) -> list[str]:
     """Write every table, those that are empty texts excepted, and give the names of the files."""
     files = {
-        "summary.md": as_markdown(results.summary).encode(),
+        "summary.md": summary_markdown(results.summary).encode(),
         "summary.csv": csv(results.summary).encode(),
         "cells.parquet": results.cells.to_parquet(),
         "curves.parquet": results.curves.to_parquet(),
@@ -147,36 +149,36 @@ def _write_tables(results: Results, texts: Mapping[str, str], out: Path) -> list
             write_whole(out / name, content)
         else:
             (out / name).unlink(missing_ok=True)  # of other experiments, played into this folder before
-    return [NAME, *(name for name, content in files.items() if content)]
+    return [RECORD_NAME, *(name for name, content in files.items() if content)]
 
 
-def print_outputs(written: Written, record: Record, *, as_json: bool) -> None:
+def print_outputs(outputs: Outputs, record: Record, *, as_json: bool) -> None:
     """Print the summary and the claims, and where everything is."""
     if as_json:
         print_json(
             {
                 "title": record.title,
-                "runs": len(written.results.cells),
+                "runs": len(outputs.results.cells),
                 "seconds": record.about.get("wall_seconds"),
-                "summary": json.loads(written.results.summary.to_json(orient="records")),
-                "claims": [_plain({"verdict": c.verdict, **dataclasses.asdict(c)}) for c in written.claims],
-                "targets": [_plain({"status": v.status, **dataclasses.asdict(v)}) for v in _verdicts(written)],
-                "files": written.files,
+                "summary": json.loads(outputs.results.summary.to_json(orient="records")),
+                "claims": [_plain({"verdict": c.verdict, **dataclasses.asdict(c)}) for c in outputs.claims],
+                "targets": [_plain({"status": v.status, **dataclasses.asdict(v)}) for v in _verdicts(outputs)],
+                "files": outputs.files,
             }
         )
         return
-    typer.echo(as_markdown(written.results.summary))
-    if written.claims:
-        typer.echo(claims_markdown(written.claims))
-    if written.judgement is not None:
-        typer.echo(judgement_markdown(written.judgement))
-    if written.calibration is not None:
-        typer.echo(calibration_markdown(written.calibration))
-    say(f"{len(written.results.cells)} runs: {', '.join(written.files.values())}")
+    typer.echo(summary_markdown(outputs.results.summary))
+    if outputs.claims:
+        typer.echo(claims_markdown(outputs.claims))
+    if outputs.judgement is not None:
+        typer.echo(autobandit_markdown(outputs.judgement))
+    if outputs.calibration is not None:
+        typer.echo(calibrated_opkb_markdown(outputs.calibration))
+    say(f"{len(outputs.results.cells)} runs: {', '.join(outputs.files.values())}")
 
 
-def _verdicts(written: Written) -> tuple[Verdict, ...]:
-    judged = (written.judgement, written.calibration)
+def _verdicts(outputs: Outputs) -> tuple[TargetVerdict, ...]:
+    judged = (outputs.judgement, outputs.calibration)
     return tuple(verdict for one in judged if one is not None for verdict in one.verdicts)
 
 
@@ -192,20 +194,14 @@ def sweeps_of(experiments: Sequence[Experiment]) -> tuple[Sweep, ...]:
     return tuple(kept)
 
 
-def _without_guests(sweeps: Sequence[Sweep]) -> tuple[Sweep, ...]:
-    """The sweeps with the catalogue's policies alone: the paper claims nothing about those that joined."""
-    own = tuple(tuple(GROWTH[experiment.id] for experiment in sweep.experiments) for sweep in sweeps)
-    return tuple(dataclasses.replace(sweep, experiments=e) for sweep, e in zip(sweeps, own, strict=True))
-
-
 def _finished(record: Record, out: Path) -> list[CellResult]:
     cells = [cell for experiment in record.experiments for cell in cells_of(experiment)]
     damages: list[str] = []
     finished = Store(out).read(cells, on_damage=damages.append)
     if damages:
-        say(f"{told_together(damages)}: left out; play again what is missing with: {_command(record)} --resume")
+        say(f"{damage_summary(damages)}: left out; play again what is missing with: {_command(record)} --resume")
     if not finished:
-        raise InputError(f"{out} holds none of the {len(cells)} runs of {out / NAME}; play them with --resume")
+        raise InputError(f"{out} holds none of the {len(cells)} runs of {out / RECORD_NAME}; play them with --resume")
     if len(finished) < len(cells):
         say(f"only {len(finished)} of {len(cells)} runs are finished: tables and report show those")
     return finished
@@ -219,7 +215,7 @@ def _refuse_to_overwrite(store: Store, out: Path, resume: bool) -> None:
     if resume:
         return
     finished = len(store.finished())
-    if finished or (out / NAME).exists():
+    if finished or (out / RECORD_NAME).exists():
         raise InputError(
             f"{out} already holds {finished} finished runs; add --resume to keep them and play only what is missing, "
             f"or name another folder with --out"

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from driftbandits.configuration.files import read_value
+from driftbandits.configuration.names import default_label
 from driftbandits.configuration.references import resolve
 from driftbandits.errors import InputError
 from driftbandits.experiments.definitions.specs import PolicySpec
-from driftbandits.experiments.files.config import default_label
 
 
 def read_settings(items: Sequence[str]) -> dict[str, Any]:

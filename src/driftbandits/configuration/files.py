@@ -99,8 +99,11 @@ class ConfigFile:
         return str(self.path) if mark is None else f"{self.path}:{_position(mark.start_mark)}"
 
 
-def read_config_file(path: Path) -> ConfigFile:
-    """Read a YAML, JSON or TOML file that holds a mapping. Raises InputError with the place of what is wrong."""
+def read_config_file(path: Path, *, needs: Sequence[str], example: str) -> ConfigFile:
+    """Read a YAML, JSON or TOML file that holds a mapping. Raises InputError with the place of what is wrong.
+
+    `needs` are the keys without which it says nothing, and `example` is one of them with a value, for messages.
+    """
     if path.suffix not in SUFFIXES:
         raise InputError(f"{path} is neither YAML nor TOML by its name; it must end in {', '.join(SUFFIXES)}")
     try:
@@ -113,11 +116,9 @@ def read_config_file(path: Path) -> ConfigFile:
         raise InputError(f"cannot read {path}: {error.strerror}") from None
     file = _read_toml(path, text) if path.suffix == ".toml" else _read_yaml(path, text)
     if file.values is None or file.values == {}:
-        raise InputError(f"{path} is empty; it needs at least 'environment' and 'policies'")
+        raise InputError(f"{path} is empty; it needs at least {' and '.join(map(repr, needs))}")
     if not isinstance(file.values, dict):
-        raise InputError(
-            f"{path} holds {_kind(file.values)}; it must hold keys with values, as in 'environment: switching/1'"
-        )
+        raise InputError(f"{path} holds {_kind(file.values)}; it must hold keys with values, as in {example!r}")
     return file
 
 

@@ -7,9 +7,11 @@ import re
 from driftbandits.errors import InputError
 from driftbandits.showing import breaking, shown
 
-LONGEST = 200  # bytes; file systems end at 255, and figures add to it
+MOST_BYTES = 200  # file systems end at 255, and figures add to it
 # Windows has devices of these names in every folder.
-RESERVED = frozenset({"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10))})
+WINDOWS_DEVICES = frozenset(
+    {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10))}
+)
 
 
 def check_name(name: str, what: str) -> str:
@@ -22,8 +24,8 @@ def check_name(name: str, what: str) -> str:
         raise InputError(f"{what} {name!r} is blank; name it in a word or two")
     if (odd := breaking(name)) is not None:
         raise InputError(f"{what} {shown(name)} has the control character {odd!r}; leave it out")
-    if (size := len(name.encode())) > LONGEST:
-        raise InputError(f"{what} {shown(name)} has {size:,} bytes; it may have {LONGEST}")
+    if (size := len(name.encode())) > MOST_BYTES:
+        raise InputError(f"{what} {shown(name)} has {size:,} bytes; it may have {MOST_BYTES}")
     return name
 
 
@@ -41,6 +43,15 @@ def folder_name(name: str, what: str = "id") -> str:
     if set(name.split("/")) & {"", ".", ".."} or name.startswith("."):
         raise InputError(f"{what} {name!r} cannot name a folder; begin it with a letter or a digit")
     folder = re.sub(r"[^\w.+=, ()-]+", "-", name).strip(" .-")
-    if not folder or folder.partition(".")[0].strip().lower() in RESERVED:
+    if not folder or folder.partition(".")[0].strip().lower() in WINDOWS_DEVICES:
         raise InputError(f"{what} {name!r} cannot name a folder; choose another")
     return folder
+
+
+def default_label(name: str) -> str:
+    """What a policy is called where nothing is said: its name, or that of its class.
+
+    >>> default_label("AdaOPKB"), default_label("/home/me/mine.py:MyPolicy")
+    ('AdaOPKB', 'MyPolicy')
+    """
+    return name.rpartition(":")[2]

@@ -19,14 +19,17 @@ def is_reference(name: str) -> bool:
     return ":" in name
 
 
-def resolve(name: str) -> str:
+def resolve(name: str, *, folder: Path | None = None) -> str:
     """The reference with its file as an absolute path, so that worker processes find it; other names as they are.
 
-    `my_module:MyPolicy` is looked for as my_module.py in the working directory first.
+    A file is looked for in `folder`, if one is given, and then in the working directory. `my_module:MyPolicy` is looked
+    for as my_module.py in the working directory first.
     """
     if not is_reference(name):
         return name
     module, _, attribute = name.rpartition(":")
+    if folder is not None and module.endswith(".py") and (folder / module).is_file():
+        return f"{(folder / module).resolve()}:{attribute}"
     for file in (Path(module), Path(f"{module}.py")):
         if file.suffix == ".py" and file.is_file():
             return f"{file.resolve()}:{attribute}"

@@ -6,14 +6,14 @@ from driftbandits.datasets.drift_test import DriftTest, drift_test
 from driftbandits.datasets.hindsight import SWITCHES, benchmarks_of, filled, switching_totals, turnover
 from driftbandits.datasets.panel import OFFSETS, Panel
 from driftbandits.datasets.registry import COPIES, create, load, names
-from driftbandits.datasets.replay import Replay
+from driftbandits.datasets.replay import SeriesReplay
 
 __all__ = [
     "COPIES",
     "DriftTest",
     "OFFSETS",
     "Panel",
-    "Replay",
+    "SeriesReplay",
     "SWITCHES",
     "benchmarks_of",
     "create",

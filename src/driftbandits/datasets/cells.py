@@ -1,4 +1,4 @@
-"""Recorded rewards by round and arm: one, many or none a cell.
+"""Recorded rewards by round and arm: one, many or none per cell.
 
 | symbol | name    | shape  | meaning                                              |
 |--------|---------|--------|------------------------------------------------------|
@@ -21,7 +21,7 @@ from driftbandits.types import Bools, Floats, Ints
 
 @dataclass(frozen=True)
 class Cells:
-    """Recorded rewards of T rounds and N arms, several or none a cell; build them with `collect` or `from_table`."""
+    """Recorded rewards of T rounds and N arms, several or none per cell; build them with `collect` or `from_table`."""
 
     values: Floats
     first: Ints
@@ -41,7 +41,7 @@ class Cells:
         return Cells(self.values, self.first[rounds], self.count[rounds], self.means[rounds])
 
     def draw(self, rounds: Ints, arms: npt.NDArray[np.integer], uniforms: Floats) -> Floats:
-        """One recorded reward a cell, each as likely as any other, rising in the uniform; all (n,)."""
+        """One recorded reward per cell, each as likely as any other, rising in the uniform; all (n,)."""
         chosen = (uniforms * self.count[rounds, arms]).astype(np.int64)
         drawn: Floats = self.values[self.first[rounds, arms] + chosen]
         return drawn

@@ -6,24 +6,24 @@ import numpy as np
 
 from driftbandits.datasets.cells import Cells
 from driftbandits.datasets.panel import Panel
-from driftbandits.datasets.replay import Replay
+from driftbandits.datasets.replay import SeriesReplay
 from driftbandits.seeding import stream
 from driftbandits.types import Floats, Ints
 
 
-def as_observed(panel: Panel, rounds: Ints, seed: int) -> Replay:
+def as_observed(panel: Panel, rounds: Ints, seed: int) -> SeriesReplay:
     """The rounds as they were."""
     del seed
     return _replay(panel, rounds, "")
 
 
-def reversed_in_time(panel: Panel, rounds: Ints, seed: int) -> Replay:
+def reversed_in_time(panel: Panel, rounds: Ints, seed: int) -> SeriesReplay:
     """The last round first: change stays change, trends turn around."""
     del seed
     return _replay(panel, rounds[::-1], "/reversed")
 
 
-def shuffled(panel: Panel, rounds: Ints, seed: int) -> Replay:
+def shuffled(panel: Panel, rounds: Ints, seed: int) -> SeriesReplay:
     """Blocks of rounds in random order: what a block shares stays, what lasts longer than a block is destroyed."""
     # replicates overlap, so each gets its own order, or they would share their luck
     draws = stream(seed, "datasets", panel.name, "shuffled", int(rounds[0]))
@@ -32,7 +32,7 @@ def shuffled(panel: Panel, rounds: Ints, seed: int) -> Replay:
     return _replay(panel, np.concatenate([blocks[each] for each in order]), "/shuffled")
 
 
-def semi_real(panel: Panel, rounds: Ints, seed: int) -> Replay:
+def semi_real(panel: Panel, rounds: Ints, seed: int) -> SeriesReplay:
     """Known truth with real residuals: a moving average, plus recorded residuals of blocks drawn with replacement.
 
     y_t(x) = S_t(x) + e_s(x), where S is the mean of arm x over the rounds within `panel.smoothing` of t and e_s(x) a
@@ -50,7 +50,7 @@ def semi_real(panel: Panel, rounds: Ints, seed: int) -> Replay:
     drawn = Cells(drawn.values, drawn.first, np.where(usable, drawn.count, 0), drawn.means)
     shift = truth - truth[source] - centre
     low, high = drawn.ends()
-    return Replay(
+    return SeriesReplay(
         panel.arms,
         drawn,
         means=truth,
@@ -84,5 +84,7 @@ def _resampled(length: int, block: int, draws: np.random.Generator) -> Ints:
     return np.asarray((starts[:, None] + np.arange(block)).ravel()[:length], dtype=np.int64)
 
 
-def _replay(panel: Panel, rounds: Ints, suffix: str) -> Replay:
-    return Replay(panel.arms, panel.cells.rows(rounds), reward_range=panel.reward_range, name=f"{panel.name}{suffix}")
+def _replay(panel: Panel, rounds: Ints, suffix: str) -> SeriesReplay:
+    return SeriesReplay(
+        panel.arms, panel.cells.rows(rounds), reward_range=panel.reward_range, name=f"{panel.name}{suffix}"
+    )

@@ -33,10 +33,10 @@ from driftbandits.types import Floats, Ints
 RATES = np.logspace(-2.5, 1.0, 7)
 DECAYS = np.logspace(-4.0, -0.5, 6)
 PHASES = ("upright", "churn", "noisy", "turned", "churn", "noisy", "upright", "churn")
-PHASE = 350  # rounds
+PHASE_ROUNDS = 350
 _BATCH = 32
-_CHURN = 25  # rounds a permutation stays
-_NOISE = 1.0  # standard deviation, in units of a pixel's range
+_ROUNDS_PER_PERMUTATION = 25
+_PIXEL_NOISE = 1.0  # standard deviation, in units of a pixel's range
 _SEED = 0
 _CLASSES = 10
 
@@ -55,7 +55,7 @@ def load() -> Panel:
         reward_range=(0.0, 1.0),
         block=10,
         smoothing=10,
-        changes=tuple(range(PHASE, PHASE * len(PHASES), PHASE)),
+        changes=tuple(range(PHASE_ROUNDS, PHASE_ROUNDS * len(PHASES), PHASE_ROUNDS)),
     )
 
 
@@ -66,8 +66,8 @@ def _accuracies(rates: Floats, decays: Floats) -> Floats:
     keep = np.maximum(1.0 - step * np.repeat(decays, _CLASSES), 0.0)
     images, labels = load_digits(return_X_y=True)
     batches = _Batches(images / 16.0, labels)
-    weights = np.zeros((images.shape[1] + 1, size * _CLASSES))  # all configurations side by side: one product a round
-    result = np.empty((PHASE * len(PHASES), size))
+    weights = np.zeros((images.shape[1] + 1, size * _CLASSES))  # all configurations side by side: one product per round
+    result = np.empty((PHASE_ROUNDS * len(PHASES), size))
     for now in range(len(result)):
         inputs, answers = batches.next(now)
         scores = (inputs @ weights).reshape(_BATCH, size, _CLASSES)
@@ -96,12 +96,12 @@ class _Batches:
         return np.concatenate([images, np.ones((_BATCH, 1))], axis=1), self._labels[chosen]
 
     def _changed(self, images: Floats, now: int) -> Floats:
-        phase = PHASES[now // PHASE]
+        phase = PHASES[now // PHASE_ROUNDS]
         if phase == "churn":
-            order = stream(_SEED, "digits", "churn", now // _CHURN).permutation(images.shape[1])
+            order = stream(_SEED, "digits", "churn", now // _ROUNDS_PER_PERMUTATION).permutation(images.shape[1])
             return images[:, order]
         if phase == "noisy":
-            return images + self._draws.normal(0.0, _NOISE, images.shape)
+            return images + self._draws.normal(0.0, _PIXEL_NOISE, images.shape)
         if phase == "turned":
             return np.rot90(images.reshape(-1, 8, 8), axes=(1, 2)).reshape(images.shape)
         return images

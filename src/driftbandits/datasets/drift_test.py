@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from driftbandits.checks import check_count
 from driftbandits.errors import InputError
 from driftbandits.seeding import stream
 from driftbandits.types import Floats
@@ -65,8 +66,7 @@ def drift_test(
     sums, counts = _blocks(table, block)
     if not 2 <= windows <= len(sums):
         raise InputError(f"windows must be from 2 to the {len(sums)} blocks there are, got {windows!r}; shorten block")
-    if permutations < 1:
-        raise InputError(f"permutations must be at least 1, got {permutations!r}")
+    check_count("permutations", permutations)
     labels = np.arange(len(sums)) * windows // len(sums)
     draws = stream(seed, "datasets", "drift test")
     observed = _between(sums, counts, labels, windows)

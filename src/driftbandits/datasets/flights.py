@@ -38,7 +38,7 @@ SLOT_ENDS = (8, 10, 13, 16, 18)  # hours; chosen for even traffic, so that most 
 SLOTS = len(SLOT_ENDS) + 1
 _NEW_YEAR = datetime.date(2013, 1, 1).toordinal()
 _DAYS = 365
-_EARTH = 6.371  # radius in thousands of kilometres
+_EARTH_RADIUS = 6.371  # thousands of kilometres
 
 Codes = npt.NDArray[np.str_]
 
@@ -82,7 +82,7 @@ def _read_flights() -> tuple[Ints, Codes, Floats]:
 
 
 def _slot(times: Ints) -> Ints:
-    """Slot since New Year of (month, day, hour), one a row."""
+    """Slot since New Year of (month, day, hour), one per row."""
     starts = np.array([datetime.date(2013, month, 1).toordinal() - _NEW_YEAR for month in range(1, 13)])
     days = starts[times[:, 0] - 1] + times[:, 1] - 1
     return np.asarray(days * SLOTS + np.searchsorted(SLOT_ENDS, times[:, 2], side="right"), dtype=np.int64)
@@ -105,6 +105,6 @@ def _arm_set(names: list[str], degrees: Floats) -> ArmSet:
     """Arms at places in thousands of kilometres east and north of their middle."""
     radians = np.radians(degrees)
     middle = radians.mean(axis=0)
-    points = _EARTH * (radians - middle) * [np.cos(middle[1]), 1.0]
+    points = _EARTH_RADIUS * (radians - middle) * [np.cos(middle[1]), 1.0]
     length = float(np.median(pdist(points))) / 2.0
     return ArmSet(points, kernel=ConstantKernel(0.5) + ConstantKernel(0.5) * RBF(length), names=names)

@@ -8,16 +8,15 @@
 
 from __future__ import annotations
 
-import operator
-
 import numpy as np
 import numpy.typing as npt
 
+from driftbandits.checks import check_count
 from driftbandits.environments import Environment
 from driftbandits.errors import InputError
 from driftbandits.types import Floats
 
-SWITCHES = (1, 3, 10)
+SWITCHES = (1, 3, 10)  # of the sequences in hindsight
 
 
 def switching_totals(table: npt.ArrayLike, *, most: int) -> Floats:
@@ -33,8 +32,7 @@ def switching_totals(table: npt.ArrayLike, *, most: int) -> Floats:
         raise InputError(
             f"table must be finite numbers of shape (rounds, arms), got shape {rewards.shape}; fill holes with filled()"
         )
-    if operator.index(most) < 0:
-        raise InputError(f"most must be a number of switches, 0 or more, got {most!r}")
+    check_count("most", most, least=0)
     best = np.zeros((most + 1, rewards.shape[1]))
     for row in rewards:
         if most:

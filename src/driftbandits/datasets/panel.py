@@ -11,7 +11,7 @@ from driftbandits.datasets.cells import Cells
 from driftbandits.types import Ints
 
 OFFSETS = 5  # replicates by start offset
-_SHARE = 20  # a twentieth of the rounds makes the recipe, and is a step between replicates
+_ONE_STEP_IN = 20  # a twentieth of the rounds makes the recipe, and is the step from replicate to replicate
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Panel:
 
     def played(self, offset: int) -> Ints:
         """Rounds that replicate `offset` plays."""
-        step = len(self.cells) // _SHARE
+        step = len(self.cells) // _ONE_STEP_IN
         length = len(self.cells) - self.preparation - (OFFSETS - 1) * step
         start = self.preparation + offset * step
         return np.arange(start, start + length)
@@ -54,4 +54,4 @@ def preparation(rounds: int) -> int:
     >>> preparation(2190)
     110
     """
-    return -(-rounds // _SHARE)
+    return -(-rounds // _ONE_STEP_IN)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
+from driftbandits.checks import check_count
 from driftbandits.datasets import copies, digits, flights, stocks
 from driftbandits.datasets.panel import OFFSETS, Panel
-from driftbandits.datasets.replay import Replay
-from driftbandits.errors import InputError, did_you_mean
+from driftbandits.datasets.replay import SeriesReplay
+from driftbandits.errors import InputError, near_and_valid
 from driftbandits.seeding import check_seed
+from driftbandits.showing import shown
 from driftbandits.types import Ints
 
 DATASETS: dict[str, Callable[[], Panel]] = {
@@ -18,7 +19,7 @@ DATASETS: dict[str, Callable[[], Panel]] = {
     "stocks": stocks.load,
 }
 
-COPIES: dict[str, Callable[[Panel, Ints, int], Replay]] = {
+COPIES: dict[str, Callable[[Panel, Ints, int], SeriesReplay]] = {
     "as observed": copies.as_observed,
     "reversed": copies.reversed_in_time,
     "shuffled": copies.shuffled,
@@ -38,11 +39,11 @@ def names() -> tuple[str, ...]:
 def load(name: str) -> Panel:
     """The whole data set called `name`, all rounds in their order; read once and kept."""
     if name not in DATASETS:
-        raise InputError(f"unknown data set {name!r}; {_near_and_valid(name, DATASETS)}")
+        raise InputError(f"unknown data set {name!r}; {near_and_valid(name, DATASETS)}")
     return DATASETS[name]()
 
 
-def create(name: str, *, offset: int = 0, copy: str = "as observed", seed: int = 0) -> Replay:
+def create(name: str, *, offset: int = 0, copy: str = "as observed", seed: int = 0) -> SeriesReplay:
     """Build the bandit called `name` from real data.
 
     Parameters
@@ -61,21 +62,13 @@ def create(name: str, *, offset: int = 0, copy: str = "as observed", seed: int =
     ('digits', 42, 2100, (0.0, 1.0))
     """
     if copy not in COPIES:
-        raise InputError(f"unknown copy {copy!r}; {_near_and_valid(copy, COPIES)}")
+        raise InputError(f"unknown copy {copy!r}; {near_and_valid(copy, COPIES)}")
     panel = load(name)
     return COPIES[copy](panel, panel.played(_check_offset(offset)), check_seed(seed))
 
 
 def _check_offset(offset: int) -> int:
-    try:
-        number = operator.index(offset)
-    except TypeError:
-        number = -1
-    if not 0 <= number < OFFSETS or isinstance(offset, bool):
-        raise InputError(f"offset must be a whole number from 0 to {OFFSETS - 1}, got {offset!r}")
+    number = check_count("offset", offset, least=0)
+    if number >= OFFSETS:
+        raise InputError(f"offset must be a whole number from 0 to {OFFSETS - 1}, got {shown(offset)}")
     return number
-
-
-def _near_and_valid(name: str, valid: Iterable[str]) -> str:
-    choices = list(valid)
-    return f"{did_you_mean(name, choices)}valid: {', '.join(choices)}"

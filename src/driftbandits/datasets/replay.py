@@ -16,7 +16,7 @@ from driftbandits.types import Floats
 
 
 @dataclass(frozen=True)
-class Recorded(Noise):
+class RecordedNoise(Noise):
     """Stands for noise that is a draw from a record, with rewards from `low` to `high`.
 
     What is drawn depends on round and arm, not on the mean alone, so only the world's `rewards` can draw it.
@@ -41,7 +41,7 @@ class Recorded(Noise):
         raise InputError("recorded rewards are drawn by round and arm, not by mean; use the world's rewards(...)")
 
 
-class Replay(Tabular):
+class SeriesReplay(Tabular):
     """A world whose reward is one recorded reward of (round, arm), drawn with the round's uniform.
 
     An arm without a record in a round is not offered then. The mean, which is what regret is measured against, is
@@ -57,7 +57,7 @@ class Replay(Tabular):
 
     >>> from driftbandits.datasets.cells import from_table
     >>> arms = ArmSet([[0.0], [1.0]])
-    >>> world = Replay(arms, from_table(np.array([[0.0, 0.5], [0.25, np.nan]])), reward_range=(-1, 1))
+    >>> world = SeriesReplay(arms, from_table(np.array([[0.0, 0.5], [0.25, np.nan]])), reward_range=(-1, 1))
     >>> world.rewards(0, [1, 0], seed=0), world.best(0, 2), world.allowed(1)
     (array([0.5 , 0.25]), array([0.5 , 0.25]), array([[ True, False]]))
     """
@@ -76,7 +76,7 @@ class Replay(Tabular):
         super().__init__(
             arms,
             cells.means if means is None else means,
-            noise=Recorded(*map(float, reward_range)),
+            noise=RecordedNoise(*map(float, reward_range)),
             allowed=None if offered.all() else offered,
             name=name,
         )

@@ -23,14 +23,14 @@ from driftbandits.design.result import Design, Status
 from driftbandits.design.starting_point import separable_law
 from driftbandits.types import Bools, Floats, Ints
 
-_COARSE = (4096, 65536)  # arms of the first pools, drawn at random: a stride would meet the rows of a grid
-_POOL = 32768  # promising arms kept from a full pass; they are priced many times for the price of one pass
-_KEEP = 10.0  # working arms with a slack up to this many times the gap stay
-_GROUP = 3  # violators taken a round from among those nearest to the same working arm
-_NEAR = 0.5  # correlation from which an arm counts as near another
-_CONSIDERED = 8192  # violators looked at a round
-_ROUNDS = 60
-_EXACT = 4096  # pools up to this size are priced exactly: it costs nothing and matters where costs are huge
+_FIRST_POOL_SIZES = (4096, 65536)  # drawn at random: a stride would meet the rows of a grid
+_POOL_SIZE = 32768  # promising arms kept from a full pass; they are priced many times for the price of one pass
+_SLACK_KEPT = 10.0  # working arms with a slack up to this many times the gap stay
+_VIOLATORS_PER_ARM = 3  # taken per round from among those nearest to the same working arm
+_NEAR_CORRELATION = 0.5  # from which an arm counts as near another
+_VIOLATORS_PER_ROUND = 8192  # looked at
+_MOST_ROUNDS = 60
+_EXACT_POOL_SIZE = 4096  # up to here pools are priced exactly: it costs nothing and matters where costs are huge
 
 
 def solve_active_set(problem: DesignProblem, *, tolerance: float, warm_start: Floats | None = None) -> Design:
@@ -95,7 +95,7 @@ class _Search:
 
     def price(self, pool: DesignProblem) -> Floats:
         """Gradient of every arm of `pool`, with one pass over its features."""
-        fast = pool.size > _EXACT
+        fast = pool.size > _EXACT_POOL_SIZE
         return pool.costs - self.information.leverage(pool.features, pool.squares, fast=fast)
 
     def gap_over(self, gradient: Floats) -> float:
@@ -105,7 +105,7 @@ class _Search:
     def settle(self, pool: DesignProblem, rows: Ints, *, target: float) -> None:
         """Solve, price and add until the gap over `pool`, the arms `rows`, is at most `target`, or stays as it is."""
         best, failures = np.inf, 0
-        for _ in range(_ROUNDS):
+        for _ in range(_MOST_ROUNDS):
             gradient = self.price(pool)
             gap = self.gap_over(gradient)
             failures = 0 if gap < best else failures + 1
@@ -123,14 +123,14 @@ class _Search:
     def _worth_keeping(self, gap: float) -> Bools:
         """Working arms that carry weight, or whose slack the present gap could still overturn."""
         slack = self.inner.costs - self.leverage - self.level
-        kept: Bools = (slack <= _KEEP * gap) | (self.law * self.leverage > 0.05)
+        kept: Bools = (slack <= _SLACK_KEPT * gap) | (self.law * self.leverage > 0.05)
         return kept
 
     def _violators(self, pool: DesignProblem, gradient: Floats) -> Ints:
         """Positions in the pool of the arms to add: the worst few near each working arm, and the worst far from all."""
         below = np.flatnonzero(gradient < self.level - self.inner_gap)
-        if below.size > _CONSIDERED:
-            below = below[np.argpartition(gradient[below], _CONSIDERED)[:_CONSIDERED]]
+        if below.size > _VIOLATORS_PER_ROUND:
+            below = below[np.argpartition(gradient[below], _VIOLATORS_PER_ROUND)[:_VIOLATORS_PER_ROUND]]
         if below.size <= 64:
             return below
         below = below[np.argsort(gradient[below], kind="stable")]
@@ -138,7 +138,7 @@ class _Search:
         cosines /= np.sqrt(self.leverage)
         nearest = cosines.argmax(axis=1)
         size = np.sqrt(np.maximum(pool.costs[below] - gradient[below], 1e-300))
-        near = cosines[np.arange(below.size), nearest] > _NEAR * size
+        near = cosines[np.arange(below.size), nearest] > _NEAR_CORRELATION * size
         far = np.flatnonzero(~near)[: max(64, self.working.size)]
         chosen: Ints = below[np.concatenate([_first_of_each(nearest, near), far])]
         return chosen
@@ -163,21 +163,21 @@ def _first_of_each(groups: Ints, mask: Bools) -> Ints:
     sorted_groups = groups[order]
     starts = np.flatnonzero(np.r_[True, sorted_groups[1:] != sorted_groups[:-1]])
     turn = np.arange(order.size) - np.repeat(starts, np.diff(np.r_[starts, order.size]))
-    first: Ints = order[turn < _GROUP]
+    first: Ints = order[turn < _VIOLATORS_PER_ARM]
     return first
 
 
 def _promising(gradient: Floats) -> Ints:
     """The arms with the smallest gradient, those next to the support and every strong violator; all of a small set."""
-    if gradient.size <= 2 * _POOL:
+    if gradient.size <= 2 * _POOL_SIZE:
         return np.arange(gradient.size)
-    return np.sort(np.argpartition(gradient, _POOL)[:_POOL])
+    return np.sort(np.argpartition(gradient, _POOL_SIZE)[:_POOL_SIZE])
 
 
 def _coarse_samples(size: int) -> list[Ints]:
     """Arms of the first pools, from coarse to fine: fixed random samples of a large set, last the set itself."""
     rng = np.random.default_rng(0)
-    samples = [np.sort(rng.choice(size, count, replace=False)) for count in _COARSE if size > 2 * count]
+    samples = [np.sort(rng.choice(size, count, replace=False)) for count in _FIRST_POOL_SIZES if size > 2 * count]
     return [*samples, np.arange(size)]
 
 

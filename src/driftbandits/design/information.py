@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from driftbandits.arms import ArmSet
+from driftbandits.checks import check_positive
 from driftbandits.design.measure import Information
-from driftbandits.design.solve import read_features, read_law, read_positive, solve_design
+from driftbandits.design.solve import read_features, read_law, solve_design
 from driftbandits.types import Floats
 
 
@@ -32,9 +33,9 @@ def information_gain(arms: ArmSet | Floats, *, horizon: float, sigma: float, tol
     (13.032386, 13.032386)
     """
     features = read_features(arms)
-    horizon = read_positive("horizon", horizon, "the number of rounds")
-    regulariser = read_positive("sigma", sigma, "1 to 100 is usual") / horizon
-    tolerance = read_positive("tolerance", tolerance, "a share of the value; 1e-6 is usual")
+    horizon = check_positive("horizon (the number of rounds)", horizon)
+    regulariser = check_positive("sigma (1 to 100 is usual)", sigma) / horizon
+    tolerance = check_positive("tolerance (a share of the value; 1e-6 is usual)", tolerance)
     # Playing one arm for ever brings log(1 + |phi|^2 / lambda): a share of that is at most the same share of gamma.
     least = float(np.log1p(np.einsum("ij,ij->i", features, features).max() / regulariser))
     if least == 0.0:
@@ -55,7 +56,7 @@ def effective_dimension(
     2.0
     """
     features = read_features(arms)
-    regulariser = read_positive("regulariser", regulariser, "sigma / T in the paper; 1e-2 is usual")
+    regulariser = check_positive("regulariser (sigma / T in the paper; 1e-2 is usual)", regulariser)
     if probabilities is None:
         law = solve_design(arms, regulariser=regulariser, tolerance=tolerance).probabilities
     else:

@@ -36,18 +36,18 @@ from driftbandits.design.starting_point import interior_start
 from driftbandits.types import Bools, Floats, Ints
 
 ITERATION_LIMIT = 200
-_PATIENCE = 15  # steps without a smaller gap before giving up
-_TO_BOUNDARY = 0.99
-_HALVINGS = 7
-_MERIT_GROWTH = 2.0  # of complementarity plus |u|: more would let it cycle
-_NEIGHBOURHOOD = 10.0  # largest |u| in units of the complementarity
-_DROP_SHARE = 0.2  # dropping rebuilds the system, so it must pay
+_MOST_STEPS_WITHOUT_GAIN = 15  # in the gap
+_SHARE_OF_WAY_TO_BOUNDARY = 0.99
+_MOST_HALVINGS = 7  # of a step
+_MOST_MERIT_GROWTH = 2.0  # of complementarity plus |u|: more would let it cycle
+_MOST_RESIDUAL = 10.0  # largest |u| in units of the complementarity
+_LEAST_SHARE_DROPPED = 0.2  # dropping rebuilds the system, so it must pay
 
 
 def solve_interior_point(
     problem: DesignProblem, *, tolerance: float, warm_start: Floats | None = None, limit: int = ITERATION_LIMIT
 ) -> Design:
-    """Minimise over all arms of `problem`; O(N^3) time and O(N^2) memory a step, 5 to 15 steps.
+    """Minimise over all arms of `problem`; O(N^3) time and O(N^2) memory per step, 5 to 15 steps.
 
     Gives a Design whose status says whether the gap was reached. Bad at many arms.
 
@@ -90,7 +90,7 @@ def _follow(path: _Path, tolerance: float, limit: int) -> Design:
             best_law, best_gap, waited = path.whole_law(), gap, 0
         else:
             waited += 1
-        if waited > _PATIENCE or not path.advance():
+        if waited > _MOST_STEPS_WITHOUT_GAIN or not path.advance():
             status = Status.STALLED
             break
         path.drop_fading()
@@ -176,10 +176,10 @@ class _Path:
         The gradient is not linear, so a long step can leave a residual u that dwarfs the products; from such a point
         the method crawls. Shorter steps are tried until |u| is at most a few times sum w.
         """
-        longest = min(1.0, _TO_BOUNDARY * step.longest())
+        longest = min(1.0, _SHARE_OF_WAY_TO_BOUNDARY * step.longest())
         allowed = max(0.5 * off_before, 1e-12 * (1.0 + float(self.law @ self.problem.costs)))
-        ceiling = _MERIT_GROWTH * (off_before + float(self.products.sum()))
-        for halvings in (*range(_HALVINGS), *range(_HALVINGS)):
+        ceiling = _MOST_MERIT_GROWTH * (off_before + float(self.products.sum()))
+        for halvings in (*range(_MOST_HALVINGS), *range(_MOST_HALVINGS)):
             length = longest * 0.5**halvings
             primal = 1.0 + length * step.primal
             dual = 1.0 + length * step.dual
@@ -190,19 +190,19 @@ class _Path:
             hat = self.system.weigh(law)
             off = float(np.abs(law * (self.problem.costs - level) - hat - products).sum())
             total = float(products.sum())
-            if off <= max(_NEIGHBOURHOOD * total, allowed) and off + total <= ceiling:  # False for NaN as well
+            if off <= max(_MOST_RESIDUAL * total, allowed) and off + total <= ceiling:  # False for NaN as well
                 self.law, self.products, self.level, self.hat = law, products, level, hat
                 # An arm on its way out: p shrinks while z stays, and z p outweighs the curvature (p leverage)^2.
                 self.fading = (primal < 0.5) & (dual > 0.5) & (hat * hat < 0.01 * products)
                 self.settled = off + total < 0.1 * float(hat.sum())
                 return True
-            if halvings + 1 == _HALVINGS:  # nothing near enough: take what does not make matters worse
+            if halvings + 1 == _MOST_HALVINGS:  # nothing near enough: take what does not make matters worse
                 allowed = np.inf
         return False
 
     def drop_fading(self) -> None:
         """Leave the fading arms out of the iteration if they are many."""
-        if not (self.may_drop and self.settled) or np.count_nonzero(self.fading) < _DROP_SHARE * self.law.size:
+        if not (self.may_drop and self.settled) or np.count_nonzero(self.fading) < _LEAST_SHARE_DROPPED * self.law.size:
             return
         kept = np.flatnonzero(~self.fading)
         if kept.size == 0:

@@ -28,7 +28,7 @@ _JITTERS = (0.0, 1e-14, 1e-12, 1e-10, 1e-8)  # relative to the largest entry, wh
 def newton_system(problem: DesignProblem) -> NewtonSystem:
     """The cheaper of the two ways to B for this shape: through (N, N) or through (r, r) matrices."""
     size, rank = problem.size, problem.rank
-    # Multiplications a law: potrf + potri against syrk + potrf + trsm + syrk. LAPACK's inverse runs at about half the
+    # Multiplications per law: potrf + potri against syrk + potrf + trsm + syrk. LAPACK's inverse runs at about half the
     # speed of products on matrices that outgrow the cache.
     through_arms = size**3 * (1.0 if size <= 64 else 1.6)
     through_features = 2.0 * size * rank**2 + rank**3 / 3 + size**2 * rank

@@ -4,7 +4,7 @@
 
 | paper     | name          | shape  | meaning                                              |
 |-----------|---------------|--------|------------------------------------------------------|
-| phi(x)    | features      | (N, r) | feature vector of each arm, one a row                |
+| phi(x)    | features      | (N, r) | feature vector of each arm, one per row                |
 | P(x)      | probabilities | (N,)   | the law, p in formulas                               |
 | beta Delta| costs         | (N,)   | linear cost of each arm, c in formulas               |
 | sigma/T   | regulariser   | scalar | lambda in formulas, > 0                              |

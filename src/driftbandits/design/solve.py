@@ -7,14 +7,15 @@ from typing import Any, Protocol
 import numpy as np
 
 from driftbandits.arms import ArmSet
+from driftbandits.checks import check_positive
 from driftbandits.design.active_set import solve_active_set
 from driftbandits.design.interior_point import solve_interior_point
 from driftbandits.design.problem import DesignProblem
 from driftbandits.design.result import Design, Status
 from driftbandits.design.starting_point import possible_support
 from driftbandits.errors import ConvergenceError, InputError
-from driftbandits.memory import FLOAT, check_memory
-from driftbandits.numeric import as_float, as_floats
+from driftbandits.memory import FLOAT_BYTES, check_memory
+from driftbandits.numeric import as_floats
 from driftbandits.showing import shown
 from driftbandits.types import Floats, Ints
 
@@ -66,8 +67,8 @@ def solve_design(
     features = read_features(arms)
     count = features.shape[0]
     costs = _read_costs(costs, count)
-    regulariser = read_positive("regulariser", regulariser, "sigma / T in the paper; 1e-2 is usual")
-    tolerance = read_positive("tolerance", tolerance, "1e-6 is usual")
+    regulariser = check_positive("regulariser (sigma / T in the paper; 1e-2 is usual)", regulariser)
+    tolerance = check_positive("tolerance (1e-6 is usual)", tolerance)
     rows = _read_candidates(candidates, count)
     law = None if warm_start is None else read_law("warm_start", warm_start, count)
     if method != "auto" and method not in _METHODS:
@@ -78,7 +79,7 @@ def solve_design(
     if method == "auto":
         method = "interior_point" if problem.size <= _INTERIOR_POINT_ARMS else "active_set"
     if method == "interior_point":
-        needed = 2 * FLOAT * problem.size**2  # B and B o B
+        needed = 2 * FLOAT_BYTES * problem.size**2  # B and B o B
         check_memory(needed, f"the interior point on {problem.size:,} arms", cure="use method='active_set'")
     found = _METHODS[method](problem, tolerance=tolerance, warm_start=_restrict_law(law, rows))
     design = _whole(found, rows, count)
@@ -168,9 +169,9 @@ def _read_vector(name: str, given: Any, count: int) -> Floats:
     try:
         vector = as_floats(given)
     except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{name} must be {count} numbers, one an arm, got {shown(given)}") from None
+        raise InputError(f"{name} must be {count} numbers, one per arm, got {shown(given)}") from None
     if vector.shape != (count,):
-        raise InputError(f"{name} must have shape ({count},), one number an arm, got {vector.shape}")
+        raise InputError(f"{name} must have shape ({count},), one number per arm, got {vector.shape}")
     if not np.isfinite(vector).all():
         arm = int(np.argmin(np.isfinite(vector)))
         raise InputError(f"{name}[{arm}] is {vector[arm]}; leave an arm out with candidates=... instead")
@@ -211,14 +212,3 @@ def _read_candidates(candidates: Any, count: int) -> Ints | None:
         outside = int(rows[0] if rows[0] < 0 else rows[-1])
         raise InputError(f"candidates holds {outside}, but the arms are numbered 0 to {count - 1}")
     return rows
-
-
-def read_positive(name: str, given: float, hint: str) -> float:
-    """`given` as a float; InputError, naming the argument, unless it is positive and finite."""
-    try:
-        value = as_float(given)
-    except (TypeError, ValueError, OverflowError):
-        value = np.nan
-    if not (0.0 < value < np.inf):
-        raise InputError(f"{name} must be a positive finite number ({hint}), got {shown(given)}")
-    return value

@@ -7,8 +7,8 @@ import numpy as np
 from driftbandits.design.problem import DesignProblem
 from driftbandits.types import Bools, Floats
 
-_BLEND = 0.1  # share of the uniform law in every start: an interior point method must start inside
-_ROUNDS = 30
+_UNIFORM_SHARE = 0.1  # of every start: an interior point method must start inside
+_NEWTON_STEPS = 30
 
 
 def possible_support(problem: DesignProblem) -> Bools:
@@ -43,7 +43,7 @@ def separable_law(problem: DesignProblem) -> Floats:
     level = float((costs - 1.0 / (goal + floor)).min())  # here the sum is at least the goal
     safe = level
     law = np.ones(problem.size)
-    for _ in range(_ROUNDS):
+    for _ in range(_NEWTON_STEPS):
         inverse = 1.0 / (costs - level)
         law = np.maximum(inverse - floor, 0.0)
         total = float(law.sum())
@@ -62,4 +62,4 @@ def separable_law(problem: DesignProblem) -> Floats:
 def interior_start(problem: DesignProblem, warm_start: Floats | None) -> Floats:
     """A law with every arm positive: the warm start if there is one, else the separable law, blended with uniform."""
     law = separable_law(problem) if warm_start is None else warm_start
-    return (1.0 - _BLEND) * law + _BLEND / problem.size
+    return (1.0 - _UNIFORM_SHARE) * law + _UNIFORM_SHARE / problem.size

@@ -1,0 +1,11 @@
+"""Detection of changes: what a detector is, the tests there are, how long they need, and how well they did.
+
+Rule: nothing here knows a policy. A detector sees epochs, rewards and beliefs through the protocols it states.
+"""
+
+from driftbandits.detection.detector import Detector
+from driftbandits.detection.finding import Finding, Verdict
+from driftbandits.detection.horizons import first_detectable_horizon
+from driftbandits.detection.scoring import Detection, detections
+
+__all__ = ["Detection", "Detector", "Finding", "Verdict", "detections", "first_detectable_horizon"]

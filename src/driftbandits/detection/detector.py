@@ -1,46 +1,55 @@
-"""The part of the block engine that finds changes: what it must do, and the paper's own.
+"""What a detector is: the part of the block engine that finds changes.
 
-symbol  name          meaning
-I       OpenReplay    rewards told of a replay
-C(k)                  blocks 0 to k of the epoch
-mu_m    levels.level  the level of index m
+It is handed to the engine, told when epochs and blocks begin and which rewards come, and asked for a finding. It sees
+the epoch through `EpochSeen`, so that it can be written, and tested, without the engine.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from driftbandits import state as states
-from driftbandits.detection.gaps import gap_test
-from driftbandits.policies.blocks.epoch import Epoch, OpenReplay
-from driftbandits.policies.paper.constants import Levels, Variant
-from driftbandits.types import Floats, Verdict
+from driftbandits.detection.finding import Finding
+from driftbandits.estimation import Sums
+from driftbandits.linalg import Cholesky
+from driftbandits.schedule import Replay
+from driftbandits.types import Floats
 
-TOLD_SHARE = 0.9  # an interval with a smaller share of its rewards told is not tested
+TOLD_SHARE = 0.9  # a replay with a smaller share of its rewards told is not tested
 
 
-@dataclass(frozen=True)
-class Found:
-    """A change found: rounds since `first_round` disagree on `arms` with what the epoch had learned before.
+class EpochSeen(Protocol):
+    """What a detector may read of the epoch: its laws, what was told of them, and estimates from that."""
 
-    `compared_with` is a block or a law, `stream` says which one fired where there are many; `before` and `after` are
-    what is estimated of `arms`.
-    """
+    laws: list[Floats]
+    baselines: list[Floats | None]
+    blocks: list[Sums]
+    features: Floats
 
+    def factor(self, law: int) -> Cholesky:
+        """S(P^(m)), factored."""
+
+    def estimate(self, told: Sums) -> Floats:
+        """Estimate of every arm's reward from these rewards, shape (N,)."""
+
+    def reference(self, block: int) -> Floats | None:
+        """Estimate from blocks 0 to `block`, None if nothing of them was told."""
+
+
+class ReplaySeen(Protocol):
+    """What a detector may read of a replay: its place in the block, its first round, and what was told of it."""
+
+    replay: Replay
     first_round: int
-    compared_with: int
-    verdict: Verdict
-    before: Floats
-    after: Floats
-    stream: str = ""
+    sums: Sums
 
 
 class Detector(Protocol):
     """What watches for changes."""
 
     prompt: bool  # whether any reward may make it fire; otherwise it is asked when a replay ends
+    patient: bool  # whether it holds rewards back until all earlier rounds are told, and wants to be told of that
 
     @property
     def fired(self) -> bool:
@@ -49,65 +58,23 @@ class Detector(Protocol):
     def begin(self) -> None:
         """A new epoch begins."""
 
-    def open(self, epoch: Epoch) -> None:
-        """The last law of the epoch begins."""
+    def open(self, epoch: EpochSeen, first_round: int) -> None:
+        """The last law of the epoch begins with this round."""
 
     def see(self, law: int, arm: int, reward: float, value: float, round_: int) -> None:
         """A reward of the epoch, and `value`, the same less the baseline of its law; only if `prompt`."""
 
-    def verdict(self, epoch: Epoch, ended: Sequence[OpenReplay]) -> Found | None:
+    def see_apart(self, arm: int, reward: float, round_: int) -> None:
+        """A reward of an arm that no law of the epoch has drawn; only if `prompt`."""
+
+    def release(self, before: float) -> None:
+        """All rounds before this one are told or forgotten; only if `patient`."""
+
+    def verdict(self, epoch: EpochSeen, ended: Sequence[ReplaySeen]) -> Finding | None:
         """Whether something has changed, now that these replays have ended (or it has fired)."""
 
     def export(self) -> dict[str, Any]:
         """What `load` needs, as JSON values and arrays."""
 
-    def load(self, state: states.Reader, epoch: Epoch) -> None:
-        """Inverse of `export`."""
-
-
-class GapTest:
-    """The paper's test: a replay that ended against the blocks before, by the gaps that each implies."""
-
-    prompt = False
-    fired = False
-
-    def __init__(self, variant: Variant, levels: Levels) -> None:
-        self._variant = variant
-        self._levels = levels
-
-    def begin(self) -> None:
-        """Everything it needs is in the epoch."""
-
-    def open(self, epoch: Epoch) -> None:
-        """Everything it needs is in the epoch."""
-
-    def see(self, law: int, arm: int, reward: float, value: float, round_: int) -> None:
-        """Single rewards do not matter."""
-
-    def verdict(self, epoch: Epoch, ended: Sequence[OpenReplay]) -> Found | None:
-        """The clearest disagreement between a replay that just ended and the blocks before, if any."""
-        block = len(epoch.laws) - 1
-        found: Found | None = None
-        for item in ended:
-            length = (item.replay.stop - item.replay.start) * self._levels.block_size
-            whole = item.replay.index == block
-            if (whole and not self._variant.test_block) or item.sums.told < TOLD_SHARE * length:
-                continue
-            recent = epoch.estimate(item.sums)
-            for compared in range(self._variant.lowest_index, block):
-                reference = epoch.reference(compared)
-                if reference is None:
-                    continue
-                threshold = self._variant.test_threshold(self._levels, item.replay.index, compared)
-                verdict = gap_test(recent, reference, threshold)
-                if verdict.changed and (found is None or verdict.excess > found.verdict.excess):
-                    arms = list(verdict.arms)
-                    found = Found(item.first_round, compared, verdict, reference[arms], recent[arms])
-        return found
-
-    def export(self) -> dict[str, Any]:
-        """Nothing is stored."""
-        return {}
-
-    def load(self, state: states.Reader, epoch: Epoch) -> None:
-        """Nothing is stored."""
+    def load(self, state: states.Reader, epoch: EpochSeen, under_way: Sequence[ReplaySeen], *, rounds: int) -> None:
+        """Inverse of `export`, after `rounds` rounds and with these replays under way."""

@@ -18,16 +18,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from driftbandits import state as states
-from driftbandits.detection.detector import TOLD_SHARE, Found
-from driftbandits.detection.gaps import gaps
-from driftbandits.policies.blocks.epoch import Epoch, OpenReplay
+from driftbandits.detection.detector import TOLD_SHARE, EpochSeen, ReplaySeen
+from driftbandits.detection.finding import Finding, Verdict
+from driftbandits.detection.gap_test import gaps
 from driftbandits.state.plausible import FARTHEST, ROUNDING
-from driftbandits.types import Floats, Ints, Verdict
+from driftbandits.types import Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -43,14 +43,24 @@ class _Side:
         return np.asarray(self.width + self.width[may_be_best].max())
 
 
+class BlockFacts(Protocol):
+    """What the widths take from the constants of the block."""
+
+    @property
+    def block_size(self) -> int:
+        """E, rounds of a slot."""
+
+    @property
+    def noise(self) -> float:
+        """s^2, variance of the noise."""
+
+
 class GapWidths:
     """Compares every replay that ended with the blocks before."""
 
-    def __init__(self, false_alarm: float) -> None:
+    def __init__(self, false_alarm: float, facts: BlockFacts) -> None:
         self._false_alarm = false_alarm
-        self.block_size = 0  # E, s^2 and first round of the block that begins, from the policy
-        self.noise = 0.0
-        self.first_round = 0
+        self._facts = facts
         self.begin()
 
     def begin(self) -> None:
@@ -59,20 +69,20 @@ class GapWidths:
         self._firsts: list[int] = []  # first round of every block
         self._tests = 0
 
-    def open(self) -> None:
+    def open(self, first_round: int) -> None:
         """A block begins."""
-        self._firsts.append(self.first_round)
+        self._firsts.append(first_round)
 
     def see(self, law: int, arm: int, value: float, round_: int) -> None:
         """A residual of the epoch."""
         self._rows.append((round_, law, arm, value))
 
-    def verdict(self, epoch: Epoch, ended: Sequence[OpenReplay]) -> Found | None:
+    def verdict(self, epoch: EpochSeen, ended: Sequence[ReplaySeen]) -> Finding | None:
         """The clearest disagreement, if any."""
         block = len(epoch.laws) - 1
-        found: Found | None = None
+        found: Finding | None = None
         for item in ended:
-            length = (item.replay.stop - item.replay.start) * self.block_size
+            length = (item.replay.stop - item.replay.start) * self._facts.block_size
             if not block or item.sums.told < TOLD_SHARE * length:
                 continue
             self._tests += 1
@@ -86,7 +96,7 @@ class GapWidths:
                 if verdict.changed and (found is None or verdict.excess > found.verdict.excess):
                     arms = list(verdict.arms)
                     stream = f"gaps of a replay of law {item.replay.index}"
-                    found = Found(item.first_round, compared, verdict, reference[arms], recent.estimate[arms], stream)
+                    found = Finding(item.first_round, compared, verdict, reference[arms], recent.estimate[arms], stream)
         return found
 
     def _since(self, first_round: int) -> Floats:
@@ -95,7 +105,7 @@ class GapWidths:
     def _before(self, first_round: int) -> Floats:
         return np.array([row for row in self._rows if row[0] < first_round])
 
-    def _side(self, epoch: Epoch, estimate: Floats, rows: Floats, d: float) -> _Side:
+    def _side(self, epoch: EpochSeen, estimate: Floats, rows: Floats, d: float) -> _Side:
         """Widths of an estimate from these rows."""
         laws, arms, values = rows[:, 1].astype(np.int64), rows[:, 2].astype(np.int64), rows[:, 3]
         size, number = len(estimate), len(rows)
@@ -110,7 +120,7 @@ class GapWidths:
         variance = np.maximum(squares / number - np.square(total / number), 0.0)
         log_term = math.log(3.0 / d)
         width = np.sqrt(2.0 * variance * log_term / number) + 12.0 * leverage * log_term / number
-        return _Side(estimate, width + np.sqrt(self.noise * leverage / number))
+        return _Side(estimate, width + np.sqrt(self._facts.noise * leverage / number))
 
     def export(self) -> dict[str, Any]:
         """What `load` needs, as JSON values and arrays."""
@@ -118,12 +128,9 @@ class GapWidths:
             "rows": np.array(self._rows, dtype=np.float64).reshape(-1, 4),
             "firsts": np.array(self._firsts, dtype=np.int64),
             "tests": self._tests,
-            "block_size": self.block_size,
-            "noise": self.noise,
-            "first_round": self.first_round,
         }
 
-    def load(self, state: states.Reader, epoch: Epoch) -> None:
+    def load(self, state: states.Reader, epoch: EpochSeen, under_way: Sequence[ReplaySeen], *, rounds: int) -> None:
         """Inverse of `export`."""
         rows = state.array("rows", np.float64, (None, 4))
         whole = rows[:, :3]
@@ -133,12 +140,12 @@ class GapWidths:
         self._rows = [(*map(int, row[:3]), float(row[3])) for row in rows.tolist()]  # type: ignore[misc]
         self._firsts = state.array("firsts", np.int64, (len(epoch.laws),)).tolist()
         self._tests = state.integer("tests", high=FARTHEST)
-        self.block_size = state.integer("block_size", low=1)
-        self.noise = state.number("noise")
-        self.first_round = state.integer("first_round", low=self._firsts[-1], high=self._firsts[-1])
+        fine = all(row[0] < rounds for row in self._rows)
+        fine = fine and all(len(self._since(item.first_round)) == item.sums.told for item in under_way)
+        states.check(fine, "gaps")
         self._check_rows(epoch, whole[:, 0], whole[:, 1], rows[:, 3])
 
-    def _check_rows(self, epoch: Epoch, rounds: Floats, laws: Floats, values: Floats) -> None:
+    def _check_rows(self, epoch: EpochSeen, rounds: Floats, laws: Floats, values: Floats) -> None:
         """Refuse residuals that are not those of the epoch's sums: as many of every law and of every block."""
         size = len(epoch.laws)
         states.check(bool((np.diff(self._firsts) >= 0).all()), "first rounds of blocks")
@@ -152,20 +159,14 @@ class GapWidths:
         largest = 1.0 + max(0.0 if b is None else float(np.abs(b).max()) for b in epoch.baselines)
         states.check(bool((np.abs(values) <= (1.0 + ROUNDING) * largest).all()), "residuals")
 
-    def check_open(self, open_: Sequence[OpenReplay], *, rounds: int, block_size: int, noise: float) -> None:
-        """Refuse what does not fit the rounds, the replays under way or the constants of the block."""
-        fine = self.block_size == block_size and self.noise == noise and all(row[0] < rounds for row in self._rows)
-        fine = fine and all(len(self._since(item.first_round)) == item.sums.told for item in open_)
-        states.check(fine, "gaps")
 
-
-def _weights(epoch: Epoch, law: int, arms: Ints) -> tuple[Ints, Floats]:
+def _weights(epoch: EpochSeen, law: int, arms: Ints) -> tuple[Ints, Floats]:
     """Arms played, and phi(x)' S^-1 phi(a) of every arm x and each of them, shape (N, played)."""
     played = np.unique(arms)
     return played, np.asarray(epoch.features @ epoch.factor(law).solve(epoch.features[played].T))
 
 
-def _leverage(epoch: Epoch, law: int) -> Floats:
+def _leverage(epoch: EpochSeen, law: int) -> Floats:
     """phi(x)' S^-1 phi(x) of every arm, shape (N,)."""
     return np.asarray(np.square(epoch.factor(law).half_solve(epoch.features.T)).sum(axis=0))
 

@@ -6,22 +6,32 @@ A detector that needs more rounds than there will be is no detector: ask before 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import scipy.stats
 
 from driftbandits.checks import check_positive
 from driftbandits.detection.conformal import POWERS
+from driftbandits.detection.gap_test import Thresholds
 from driftbandits.errors import InputError
-from driftbandits.policies.calibrated.policy import CalibratedOPKB
-from driftbandits.policies.core.base import Policy
-from driftbandits.policies.paper.base import PaperBlockPolicy
 
 _LONGEST = 10**15  # what is later than this is never
 _NODES = 64  # of the quadrature over the noise
 
 
-def first_detectable_horizon(policy: Policy, size: float | None = None) -> int:
+@runtime_checkable
+class Watching(Protocol):
+    """A policy whose test has a stated level."""
+
+    reward_range: tuple[float, float]
+
+    def _rounds_to_find(self, size: float) -> int:
+        """Least rounds in which a change of `size`, on the internal scale, can be found."""
+
+
+def first_detectable_horizon(policy: object, size: float | None = None) -> int:
     """Smallest number of rounds in which `policy` can find a change of `size`.
 
     For ADA-OPKB and ADA-OPNN: the smallest horizon with a test that an arm can fail whose gap grew from 0 to `size`,
@@ -44,59 +54,59 @@ def first_detectable_horizon(policy: Policy, size: float | None = None) -> int:
     >>> first_detectable_horizon(CalibratedOPKB(arms)) < 100
     True
     """
-    low, high = policy.reward_range
-    size = check_positive("size", (high - low) / 2 if size is None else size)
-    internal = size / ((high - low) / 2)
-    if isinstance(policy, PaperBlockPolicy) and policy.watches:
-        needed = _by_gaps(policy, internal)
-    elif isinstance(policy, CalibratedOPKB):
-        needed = _by_ranks(policy, internal)
-    else:
+    if not isinstance(policy, Watching):
         raise InputError(
             f"first_detectable_horizon knows AdaOPKB, AdaOPNN and CalibratedOPKB, got {type(policy).__name__}, "
             f"which has no test of a stated level"
         )
+    low, high = policy.reward_range
+    size = check_positive("size", (high - low) / 2 if size is None else size)
+    needed = policy._rounds_to_find(size / ((high - low) / 2))
     if needed > _LONGEST:
         raise InputError(f"a change of {size:g} is too small to be found in 10^15 rounds; ask for a larger one")
     return needed
 
 
-def _by_gaps(policy: PaperBlockPolicy, size: float) -> int:
-    """The least T that is at least the rounds needed at horizon T, found from below (they grow with T)."""
+def rounds_by_gaps(size: float, thresholds_at: Callable[[int], Thresholds]) -> int:
+    """The least horizon T that is at least the rounds needed at horizon T, found from below (they grow with T).
+
+    `thresholds_at` gives what the test would take from the constants of a run of so many rounds.
+    """
     horizon = 1
     while horizon <= _LONGEST:
-        needed = _rounds_to_a_test(policy, size, horizon)
+        needed = _rounds_to_a_test(size, thresholds_at(horizon))
         if needed <= horizon:
             break
         horizon = needed
     return horizon
 
 
-def _rounds_to_a_test(policy: PaperBlockPolicy, size: float, horizon: int) -> int:
-    """Rounds until the first test with a threshold below `size` ends, in an epoch of a run of `horizon` rounds."""
-    levels, variant = policy.levels_at(horizon), policy.variant
+def _rounds_to_a_test(size: float, thresholds: Thresholds) -> int:
+    """Rounds of an epoch until the first test with a threshold below `size` ends."""
     least = _LONGEST + 1
-    for block in range(variant.lowest_index + 1, 100):
-        before = levels.block_size * (2**block - 1)
+    for block in range(thresholds.lowest_index + 1, 100):
+        before = thresholds.block_size * (2**block - 1)
         if before >= least:
             break
-        for index in range(variant.lowest_index, block + variant.test_block):
-            if variant.test_threshold(levels, index, block - 1) * policy.internal_scale < size:
-                least = min(least, before + levels.block_size * 2**index)
+        for index in range(thresholds.lowest_index, block + thresholds.tests_blocks):
+            if thresholds.test_threshold(index, block - 1) < size:
+                least = min(least, before + thresholds.block_size * 2**index)
     return least
 
 
-def _by_ranks(policy: CalibratedOPKB, size: float) -> int:
-    """Least rounds before and after, over when the change comes and what is bet."""
-    moved = size / math.sqrt(policy.noise_variance)
+def rounds_by_ranks(size: float, nats_to_fire: Callable[[int], float]) -> int:
+    """Least rounds before and after a change of `size` standard deviations of the noise, over its time and the bets.
+
+    `nats_to_fire` gives the evidence that a bet begun after so many rounds needs.
+    """
     draws, likely = np.polynomial.hermite_e.hermegauss(_NODES)  # of the noise, and how likely each is
     likely /= likely.sum()
-    sides = 2.0 * scipy.stats.norm.sf(np.abs(draws + moved)), scipy.stats.norm.sf(draws + moved)
+    sides = 2.0 * scipy.stats.norm.sf(np.abs(draws + size)), scipy.stats.norm.sf(draws + size)
     needed = _LONGEST + 1
     for before in np.unique(np.geomspace(8, 10**9, 300).astype(np.int64)).tolist():
         if before >= needed:
             break
-        nats = policy.nats_to_fire(before)
+        nats = nats_to_fire(before)
         for tails, more in zip(sides, (0.0, math.log(2.0)), strict=True):  # of e, large and small ones are bet on
             log_ranks = float(likely @ np.log((before * tails + 0.5) / (before + 1)))
             for power in POWERS:

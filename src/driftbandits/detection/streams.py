@@ -1,4 +1,4 @@
-"""The change detector of `CalibratedOPKB`: conformal martingales of laws, of cells of neighbouring arms, and of arms.
+"""A detector by ranks: conformal martingales of laws, of cells of neighbouring arms, and of arms.
 
 Every law of the epoch has a stream: the residuals e = y - b(x) of the rounds that followed it, in its own block and in
 replays, in the order told. Baseline and law are fixed before the first of them, x is drawn afresh, and which rounds
@@ -17,28 +17,29 @@ probability that any ever fires is at most the sum of the shares. (Their average
 the filtration of its own ranks only.)
 
 Ranks are taken in the order told. If how late a reward comes depends on itself or on its arm, that is not an order of
-independent draws; with `holds`, ranks wait until all earlier rounds are told, and are taken in the order asked.
+independent draws; a `patient` detector lets ranks wait until all earlier rounds are told, and takes them in the order
+asked.
 """
 
 from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from driftbandits import state as states
 from driftbandits.detection.conformal import POWERS, ConformalMartingale, stake_after
-from driftbandits.detection.detector import Found
-from driftbandits.policies.blocks.epoch import Epoch, OpenReplay
+from driftbandits.detection.detector import EpochSeen, ReplaySeen
+from driftbandits.detection.finding import Finding, Verdict
 from driftbandits.seeding import generator_from_state, generator_state
 from driftbandits.state.plausible import FARTHEST, ROUNDING
-from driftbandits.types import Floats, Ints, Verdict
+from driftbandits.types import Floats, Ints
 
-_CELL = 4.0  # directions of the kernel a cell
+_DIRECTIONS_PER_CELL = 4.0  # of the kernel
 ABSOLUTE, SIGNED, REWARDS = "absolute residuals", "signed residuals", "rewards"
 
 
@@ -81,14 +82,50 @@ class Stream:
         return None
 
 
+class Rewards(Protocol):
+    """Rewards of some rounds, for every arm: how many and their sum, each (N,)."""
+
+    @property
+    def counts(self) -> Floats:
+        """How many."""
+
+    @property
+    def sums(self) -> Floats:
+        """Their sum."""
+
+
+class Belief(Protocol):
+    """Who knows the rewards of the epoch, and can say what moved."""
+
+    def since(self, first_round: int) -> Rewards:
+        """Rewards of the rounds from `first_round` on."""
+
+    def mean_before(self, first_round: int) -> Floats:
+        """What the rounds before `first_round` alone said of every arm's reward, (N,)."""
+
+
 class Streams:
-    """The detector: half of `false_alarm` for the laws, of which law m has 1 / ((m + 1) (m + 2)), half for the arms."""
+    """Half of `false_alarm` for the laws, of which law m has 1 / ((m + 1) (m + 2)), half for the arms.
+
+    `cells` gives the cells of a law that begins: the number of its cell for every arm, shape (N,). `patient`: whether
+    ranks are taken in the order asked instead of the order told.
+    """
 
     prompt = True
 
-    def __init__(self, false_alarm: float, arms: int, generator: np.random.Generator, *, holds: bool = False) -> None:
-        self._holds = holds
-        self.cells: Ints = np.zeros(arms, dtype=np.int64)  # of the laws to come
+    def __init__(
+        self,
+        false_alarm: float,
+        arms: int,
+        generator: np.random.Generator,
+        *,
+        belief: Belief,
+        cells: Callable[[], Ints],
+        patient: bool = False,
+    ) -> None:
+        self.patient = patient
+        self._belief = belief
+        self._cells = cells
         self._laws_share = 0.5 * false_alarm
         self._arm_enough = arms / (0.5 * false_alarm)
         self._generator = generator
@@ -106,9 +143,9 @@ class Streams:
         """Whether a martingale has enough evidence."""
         return self._fired is not None
 
-    def open(self, epoch: Epoch) -> None:
+    def open(self, epoch: EpochSeen, first_round: int) -> None:
         """A law begins."""
-        self._streams.append(self._stream(self.cells))
+        self._streams.append(self._stream(self._cells()))
 
     def _stream(self, cells: Ints) -> Stream:
         m = len(self._streams)
@@ -121,14 +158,14 @@ class Streams:
 
     def see(self, law: int, arm: int, reward: float, value: float, round_: int) -> None:
         """A reward of the epoch and its residual; once something has fired, the rest belongs to the next."""
-        if self._holds:
+        if self.patient:
             heapq.heappush(self._waiting, (round_, law, arm, reward, value))
         else:
             self._rank(law, arm, reward, value, round_)
 
     def see_apart(self, arm: int, reward: float, round_: int) -> None:
         """A reward of an arm that no law of the epoch has drawn."""
-        if self._holds:
+        if self.patient:
             heapq.heappush(self._waiting, (round_, -1, arm, reward, 0.0))
         else:
             self._rank_arm(arm, reward, round_)
@@ -164,7 +201,7 @@ class Streams:
     def _uniform(self) -> float:
         return float(self._generator.random()) or 0.5  # 0 is not inside (0, 1)
 
-    def verdict(self, epoch: Epoch, ended: Sequence[OpenReplay]) -> Found | None:
+    def verdict(self, epoch: EpochSeen, ended: Sequence[ReplaySeen]) -> Finding | None:
         """What fired, with its evidence and the round at which the change seems to have been."""
         place = self._fired
         if place is None:
@@ -176,13 +213,21 @@ class Streams:
             stream = self._streams[place.law]
             arms = np.arange(len(stream.cells)) if place.cell < 0 else np.flatnonzero(stream.cells == place.cell)
             enough = stream.enough[place.cell + 1]
-        return Found(
-            first_round=martingale.start(),
-            compared_with=max(place.law, 0),
-            verdict=Verdict(martingale.evidence, enough, tuple(arms.tolist())),
-            before=np.zeros(len(arms)),
-            after=np.zeros(len(arms)),
-            stream=str(place),
+        verdict = Verdict(martingale.evidence, enough, tuple(arms.tolist()))
+        return self._finding(martingale.start(), max(place.law, 0), verdict, str(place))
+
+    def _finding(self, first_round: int, compared_with: int, verdict: Verdict, stream: str) -> Finding:
+        """Of the arms watched, those played since: what was believed of them before, and the mean of their rewards."""
+        recent = self._belief.since(first_round)
+        arms: Ints = np.array(verdict.arms, dtype=np.int64)
+        arms = arms[recent.counts[arms] > 0]
+        return Finding(
+            first_round=first_round,
+            compared_with=compared_with,
+            verdict=Verdict(verdict.statistic, verdict.threshold, tuple(arms.tolist())),
+            before=self._belief.mean_before(first_round)[arms],
+            after=recent.sums[arms] / recent.counts[arms],
+            stream=stream,
         )
 
     def _at(self, place: Place) -> ConformalMartingale:
@@ -197,7 +242,6 @@ class Streams:
         """What `load` needs, as JSON values and arrays."""
         place = self._fired
         return {
-            "cells": self.cells.copy(),
             "waiting": np.array(self._waiting, dtype=np.float64).reshape(-1, 5),
             "generator": generator_state(self._generator),
             "fired": [] if place is None else [place.law, place.cell, place.arm, place.score],
@@ -208,10 +252,9 @@ class Streams:
             ],
         }
 
-    def load(self, state: states.Reader, epoch: Epoch) -> None:
+    def load(self, state: states.Reader, epoch: EpochSeen, under_way: Sequence[ReplaySeen], *, rounds: int) -> None:
         """Inverse of `export`."""
         size = len(epoch.laws[0])
-        self.cells = _read_cells(state, size)
         self._generator = generator_from_state(state.raw("generator"))
         self.begin()
         for item in state.readers("arms"):
@@ -229,6 +272,7 @@ class Streams:
         self._fired = self._read_place(state.raw("fired"))
         self._waiting = self._read_waiting(state.array("waiting", np.float64, (None, 5)), size)
         self._check_evidence()
+        self._check_rounds(epoch, rounds)
 
     def _check_evidence(self) -> None:
         """Refuse evidence that would have fired and has not, or has fired and is too little."""
@@ -245,7 +289,7 @@ class Streams:
                 numbers = [len(pair[0].numbers.scores) for pair in cells]
                 states.check(len(whole.numbers.scores) == len(signed.numbers.scores) == sum(numbers), "residuals")
 
-    def check_rounds(self, epoch: Epoch, rounds: int) -> None:
+    def _check_rounds(self, epoch: EpochSeen, rounds: int) -> None:
         """Refuse rewards and residuals that are too large, or of rounds that are yet to come."""
         largest = [1.0 + (0.0 if b is None else float(np.abs(b).max())) for b in epoch.baselines]
         for stream, most in zip(self._streams, largest, strict=True):
@@ -258,7 +302,7 @@ class Streams:
         states.check(all(abs(row[4]) <= (1.0 + ROUNDING) * max(largest) for row in self._waiting), "ranks that wait")
 
     def _read_waiting(self, rows: Floats, size: int) -> list[tuple[int, int, int, float, float]]:
-        states.check(self._holds or not len(rows), "ranks that wait")
+        states.check(self.patient or not len(rows), "ranks that wait")
         whole = rows[:, :3] == np.floor(rows[:, :3])
         states.check(bool(whole.all() and (np.abs(rows[:, 0] - 0.5 * FARTHEST) <= 0.5 * FARTHEST).all()), "waiting")
         states.check(bool((np.abs(rows[:, 3]) <= 1.0 + ROUNDING).all()), "rewards of ranks that wait")
@@ -292,7 +336,7 @@ def part_arms(features: Floats, dimension: float) -> Ints:
     >>> part_arms(np.array([[0.0], [0.1], [1.0], [0.9]]), 8.0).tolist()
     [0, 0, 1, 1]
     """
-    number = min(max(1, math.ceil(dimension / _CELL)), len(features))
+    number = min(max(1, math.ceil(dimension / _DIRECTIONS_PER_CELL)), len(features))
     cells: Ints = np.zeros(len(features), dtype=np.int64)
     nearest = np.square(features - features[0]).sum(axis=1)
     for cell in range(1, number):

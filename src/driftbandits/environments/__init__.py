@@ -5,7 +5,14 @@ from __future__ import annotations
 from driftbandits.environments.base import Environment, uniforms
 from driftbandits.environments.cosine import SLOW_DRIFT, CosineBandit
 from driftbandits.environments.drifting import ForgettingDrift
-from driftbandits.environments.noise import Bernoulli, Gaussian, Noise, StudentT, TruncatedGaussian, Uniform
+from driftbandits.environments.noise import (
+    BernoulliNoise,
+    GaussianNoise,
+    Noise,
+    StudentTNoise,
+    TruncatedGaussianNoise,
+    UniformNoise,
+)
 from driftbandits.environments.piecewise import Piecewise
 from driftbandits.environments.registry import create, names, noise_from_config
 from driftbandits.environments.switching import SwitchingKernel
@@ -13,20 +20,20 @@ from driftbandits.environments.tabular import Tabular
 from driftbandits.environments.truth import Truth
 
 __all__ = [
-    "Bernoulli",
+    "BernoulliNoise",
     "CosineBandit",
     "Environment",
     "ForgettingDrift",
-    "Gaussian",
+    "GaussianNoise",
     "Noise",
     "Piecewise",
     "SLOW_DRIFT",
-    "StudentT",
+    "StudentTNoise",
     "SwitchingKernel",
     "Tabular",
     "Truth",
-    "TruncatedGaussian",
-    "Uniform",
+    "TruncatedGaussianNoise",
+    "UniformNoise",
     "create",
     "names",
     "noise_from_config",

@@ -12,16 +12,17 @@ import numpy as np
 import numpy.typing as npt
 
 from driftbandits.arms import ArmSet
-from driftbandits.environments.checks import check_arm_set, check_integer
+from driftbandits.checks import check_count
+from driftbandits.environments.checks import check_arm_set
 from driftbandits.environments.noise import Noise
 from driftbandits.environments.truth import Piece, Truth, measure
 from driftbandits.errors import InputError
-from driftbandits.memory import FLOAT, check_memory
+from driftbandits.memory import FLOAT_BYTES, check_memory
 from driftbandits.seeding import check_seed, stream
 from driftbandits.types import Bools, Floats, Ints, read_only
 
-CHUNK = 4096  # uniforms a stream; changing it changes every simulated reward
-CELLS = 2**20  # most means held at once by the default implementations: 8 MiB
+UNIFORMS_PER_STREAM = 4096  # changing it changes every simulated reward
+LARGEST_TABLE = 2**20  # means held at once by the default implementations: 8 MiB
 
 
 class Environment(ABC):
@@ -47,10 +48,10 @@ class Environment(ABC):
 
     def __init__(self, arms: ArmSet, *, horizon: int, noise: Noise, mean_range: tuple[float, float], name: str) -> None:
         if not isinstance(noise, Noise):
-            raise InputError(f"noise must be a Noise such as Gaussian(0.1), got {noise!r}")
+            raise InputError(f"noise must be a Noise such as GaussianNoise(0.1), got {noise!r}")
         noise.check(*mean_range)
         self._arms = check_arm_set(arms)
-        self._horizon = check_integer(horizon, "horizon", least=1)
+        self._horizon = check_count("horizon", horizon)
         self._noise = noise
         self._mean_range = (float(mean_range[0]), float(mean_range[1]))
         self._name = str(name)
@@ -167,8 +168,8 @@ class Environment(ABC):
             yield np.arange(first, first + size), means if mask is None else np.where(mask, means, np.nan)
 
     def _stretches(self, start: int, size: int) -> Iterator[tuple[int, int]]:
-        """Cut rounds into (first, size) of at most CELLS means each."""
-        rows = max(1, CELLS // len(self._arms))
+        """Cut rounds into (first, size) of at most LARGEST_TABLE means each."""
+        rows = max(1, LARGEST_TABLE // len(self._arms))
         for first in range(start, start + size, rows):
             yield first, min(rows, start + size - first)
 
@@ -230,7 +231,7 @@ class Shape(tuple[int, ...]):
 def uniforms(seed: int, start: int, size: int) -> Floats:
     """Uniform numbers in [0, 1) of rounds start, ..., start + size - 1, shape (size,), the same in any order.
 
-    Round t has place t mod CHUNK in the stream (seed, "noise", t div CHUNK).
+    Round t has place t mod UNIFORMS_PER_STREAM in the stream (seed, "noise", t div UNIFORMS_PER_STREAM).
 
     >>> bool((uniforms(0, 4000, 200)[150:] == uniforms(0, 4150, 50)).all())
     True
@@ -240,15 +241,15 @@ def uniforms(seed: int, start: int, size: int) -> Floats:
     number = check_seed(seed)
     if start < 0 or size < 0:
         raise InputError(f"start and size must not be negative, got {start!r} and {size!r}")
-    chunk, place = divmod(operator.index(start), CHUNK)  # a plain int: streams tell it from a numpy one
-    if place + size <= CHUNK:
+    chunk, place = divmod(operator.index(start), UNIFORMS_PER_STREAM)  # a plain int: streams tell it from a numpy one
+    if place + size <= UNIFORMS_PER_STREAM:
         return _noise_chunk(number, chunk)[place : place + size]
-    check_memory(FLOAT * size, f"the noise of {size:,} rounds", cure="ask for fewer rounds at a time")
-    last = (start + size - 1) // CHUNK
+    check_memory(FLOAT_BYTES * size, f"the noise of {size:,} rounds", cure="ask for fewer rounds at a time")
+    last = (start + size - 1) // UNIFORMS_PER_STREAM
     whole = np.concatenate([_noise_chunk(number, each) for each in range(chunk, last + 1)])
     return read_only(whole[place : place + size])  # type: ignore[no-any-return]
 
 
 @lru_cache(maxsize=32)
 def _noise_chunk(seed: int, chunk: int) -> Floats:
-    return read_only(stream(seed, "noise", chunk).random(CHUNK))  # type: ignore[no-any-return]
+    return read_only(stream(seed, "noise", chunk).random(UNIFORMS_PER_STREAM))  # type: ignore[no-any-return]

@@ -1,9 +1,8 @@
-"""Checks of what a caller passes, with messages that name the value and the cure."""
+"""Checks of the arms, tables and masks that a world is built from, with messages that name the value and the cure."""
 
 from __future__ import annotations
 
 import math
-import operator
 from typing import Any
 
 import numpy as np
@@ -11,12 +10,10 @@ import numpy.typing as npt
 
 from driftbandits.arms import ArmSet
 from driftbandits.errors import InputError
-from driftbandits.memory import FLOAT, check_memory
-from driftbandits.numeric import as_floats
+from driftbandits.memory import FLOAT_BYTES, check_memory
+from driftbandits.numeric import as_float, as_floats
 from driftbandits.showing import shown
 from driftbandits.types import Bools, Floats, read_only
-
-_MOST = 2**62  # of anything counted: rounds are whole numbers of 64 bits
 
 
 def check_arm_set(arms: ArmSet) -> ArmSet:
@@ -28,39 +25,20 @@ def check_arm_set(arms: ArmSet) -> ArmSet:
     return arms
 
 
-def check_integer(value: int, what: str, *, least: int) -> int:
-    """Give `value` as an int of at least `least`."""
+def check_finite(name: str, value: Any) -> float:
+    """Give `value` as a float that is neither infinite nor NaN; it may be negative."""
     try:
-        number = operator.index(value)
-    except TypeError:
-        raise InputError(f"{what} must be a whole number, got {shown(value)}") from None
-    if isinstance(value, bool) or number < least:
-        raise InputError(f"{what} must be at least {least}, got {shown(value)}")
-    if number > _MOST:
-        raise InputError(f"{what} must be at most 2^62, about {_MOST:.1e}, got {shown(value)}")
+        number = as_float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if isinstance(value, bool) or not math.isfinite(number):
+        raise InputError(f"{name} must be a finite number, got {shown(value)}")
     return number
-
-
-def check_number(value: Any, what: str, *, positive: bool = False) -> float:
-    """Give `value` as a finite float, above 0 where `positive`."""
-    if not is_finite(value) or (positive and value <= 0):
-        raise InputError(f"{what} must be a finite {'positive ' if positive else ''}number, got {shown(value)}")
-    return float(value)
-
-
-def is_finite(value: Any) -> bool:
-    """Whether `value` is a number, not True or False, that a float can hold."""
-    if not isinstance(value, (int, float, np.integer, np.floating)) or isinstance(value, (bool, np.timedelta64)):
-        return False
-    try:
-        return math.isfinite(value)
-    except OverflowError:  # a whole number beyond floats
-        return False
 
 
 def check_room(numbers: int, what: str) -> None:
     """Refuse a world that would keep more numbers than there is memory for."""
-    check_memory(FLOAT * numbers, what, cure="take a shorter horizon, fewer switches or fewer arms")
+    check_memory(FLOAT_BYTES * numbers, what, cure="take a shorter horizon, fewer switches or fewer arms")
 
 
 def check_mask(values: npt.ArrayLike, what: str, *, arms: int) -> Bools:

@@ -5,25 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from driftbandits.arms import ArmSet
-from driftbandits.environments.base import CELLS, Environment
-from driftbandits.environments.checks import (
-    check_arm_set,
-    check_array,
-    check_integer,
-    check_number,
-    check_room,
-)
+from driftbandits.checks import check_count, check_positive
+from driftbandits.environments.base import LARGEST_TABLE
+from driftbandits.environments.checks import check_arm_set, check_array, check_finite, check_room
 from driftbandits.environments.noise import PAPER_NOISE, Noise
-from driftbandits.environments.sampling import sphere_arms, sphere_points
+from driftbandits.environments.sampling import SphereWorld, sphere_points
 from driftbandits.environments.truth import Piece
 from driftbandits.errors import InputError
-from driftbandits.seeding import check_seed, stream
+from driftbandits.seeding import stream
 from driftbandits.types import Floats, read_only
 
 Knots = Sequence[tuple[int, float]]
@@ -32,7 +27,7 @@ STILL: Knots = ((0, 0.0),)
 SLOW_DRIFT: Knots = ((1000, 0.0), (3000, math.pi), (4000, math.pi), (6000, 2 * math.pi))
 
 
-class CosineBandit(Environment):
+class CosineBandit(SphereWorld):
     """Mean rewards r_t(x) = peak cos(frequency x'theta + phase(t)) + offset.
 
     The phase is piecewise linear through knots (round, phase) and constant before the first and after the
@@ -70,35 +65,27 @@ class CosineBandit(Environment):
         name: str = "cosine",
     ) -> None:
         self._theta = check_array(theta, "theta", shape=(check_arm_set(arms).dimension,))
-        self._peak = check_number(peak, "peak", positive=True)
-        self._frequency = check_number(frequency, "frequency")
-        self._offset = check_number(offset, "offset")
+        self._peak = check_positive("peak", peak)
+        self._frequency = check_finite("frequency", frequency)
+        self._offset = check_finite("offset", offset)
         self._phase = _check_knots(phase)
-        self._phases: Floats = read_only(_phases(self._phase, check_integer(horizon, "horizon", least=1)))
+        self._phases: Floats = read_only(_phases(self._phase, check_count("horizon", horizon)))
         self._angles: Floats = self._frequency * (arms.points @ self._theta)
         mean_range = (self._offset - self._peak, self._offset + self._peak)
         super().__init__(arms, horizon=horizon, noise=noise, mean_range=mean_range, name=name)
 
     @classmethod
-    def sample(
-        cls,
-        *,
-        seed: int | None = None,
-        size: int = 256,
-        dimension: int = 8,
-        kernel: Any = None,
-        horizon: int = 10_000,
-        **settings: Any,
-    ) -> CosineBandit:
+    def sample(cls, *, size: int = 256, dimension: int = 8, **settings: Any) -> Self:
         """World with theta (stream (seed, "theta")) and `size` arms drawn evenly from the unit sphere.
 
         The kernel of the arms, which the means do not use, is RBF(0.2) unless given; `settings` are those of
-        the class.
+        `SphereWorld.sample` and of the class.
         """
-        number = check_seed(seed)
-        arms = sphere_arms(number, size=size, dimension=dimension, kernel=kernel)
-        theta = sphere_points(stream(number, "theta"), 1, dimension)[0]
-        return cls(arms, theta, horizon=horizon, **settings)
+        return super().sample(size=size, dimension=dimension, **settings)
+
+    @classmethod
+    def _on_drawn_arms(cls, arms: ArmSet, *, seed: int, **settings: Any) -> Self:
+        return cls(arms, sphere_points(stream(seed, "theta"), 1, arms.dimension)[0], **settings)
 
     @property
     def phases(self) -> Floats:
@@ -132,7 +119,7 @@ class CosineBandit(Environment):
         return values
 
     def _row_chunks(self, phases: Floats) -> Iterator[Floats]:
-        rows = max(1, CELLS // len(self._arms))
+        rows = max(1, LARGEST_TABLE // len(self._arms))
         for first in range(0, len(phases), rows):
             yield self._waves(phases[first : first + rows])
 
@@ -171,8 +158,7 @@ def _check_knots(knots: Knots) -> tuple[tuple[int, float], ...]:
     except (TypeError, ValueError):
         raise InputError(f"phase must be knots (round, phase), such as ((0, 0.0),), got {knots!r}") from None
     given = tuple(
-        (check_integer(time, "a knot's round", least=0), check_number(height, "a knot's phase"))
-        for time, height in pairs
+        (check_count("a knot's round", time, least=0), check_finite("a knot's phase", height)) for time, height in pairs
     )
     if not given:
         raise InputError("phase must have at least one knot (round, phase); a constant phase is ((0, 0.0),)")

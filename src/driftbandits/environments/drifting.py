@@ -9,18 +9,18 @@ import numpy as np
 import numpy.typing as npt
 
 from driftbandits.arms import ArmSet
-from driftbandits.environments.base import CELLS, Environment
-from driftbandits.environments.checks import check_number, check_room
+from driftbandits.checks import check_positive, check_probability
+from driftbandits.environments.base import LARGEST_TABLE
+from driftbandits.environments.checks import check_finite, check_room
 from driftbandits.environments.noise import PAPER_NOISE, Noise
-from driftbandits.environments.sampling import sphere_arms
-from driftbandits.errors import InputError
+from driftbandits.environments.sampling import SphereWorld
 from driftbandits.seeding import check_seed, stream
 from driftbandits.types import Floats, read_only
 
-BLOCK = 256  # rounds between checkpoints; changing it changes the drawn worlds
+BLOCK_ROUNDS = 256  # from one checkpoint to the next; changing it changes the drawn worlds
 
 
-class ForgettingDrift(Environment):
+class ForgettingDrift(SphereWorld):
     """Rewards that forget: f_{t+1} = sqrt(1 - rate) f_t + sqrt(rate) g_{t+1} with independent g ~ GP(0, k).
 
     Every f_t has law GP(0, k), and f_t(x), f_{t+l}(x) have correlation (1 - rate)^(l / 2). Means are squashed
@@ -31,16 +31,16 @@ class ForgettingDrift(Environment):
     which keeps the order of the arms, is near sd f in the middle and never leaves (-peak, peak). The reward
     function changes every round: L_T = T.
 
-    The process lives in feature space, f_t = Phi z_t with r numbers a round. The z at multiples of BLOCK form
+    The process lives in feature space, f_t = Phi z_t with r numbers per round. The z at multiples of BLOCK_ROUNDS form
     a chain drawn from one stream; between two of them, z is an Ornstein-Uhlenbeck bridge from the block's own
     stream (a free path plus the conditional-mean correction that makes it end at the next checkpoint). So any
-    round costs one block, in any order, and memory is O(T r / BLOCK). The law is exactly that of the
+    round costs one block, in any order, and memory is O(T r / BLOCK_ROUNDS). The law is exactly that of the
     recursion.
 
     Parameters
     ----------
     horizon : T
-    rate : part forgotten a round, in (0, 1)
+    rate : part forgotten per round, in (0, 1); 0.999 for near independence
     seed : of the process; None draws one, shown by the repr
     sd : standard deviation of sd f_t(x) where k(x, x) = 1
     peak : bound of |r_t(x) - offset|
@@ -67,35 +67,17 @@ class ForgettingDrift(Environment):
         offset: float = 0.0,
         name: str = "forgetting",
     ) -> None:
-        self._rate = check_number(rate, "rate", positive=True)
-        if rate >= 1:
-            raise InputError(f"rate must lie strictly between 0 and 1, got {rate!r}; use 0.999 for near independence")
+        self._rate = check_probability("rate", rate)
         self._seed = check_seed(seed)
-        self._sd = check_number(sd, "sd", positive=True)
-        self._peak = check_number(peak, "peak", positive=True)
-        self._offset = check_number(offset, "offset")
+        self._sd = check_positive("sd", sd)
+        self._peak = check_positive("peak", peak)
+        self._offset = check_finite("offset", offset)
         mean_range = (self._offset - self._peak, self._offset + self._peak)
         super().__init__(arms, horizon=horizon, noise=noise, mean_range=mean_range, name=name)
         self._tile_rows = _rows_of_tile(len(arms))
         self._checkpoints = self._draw_checkpoints()
         self._last_block: tuple[int, Floats] | None = None
         self._last_tile: tuple[int, Floats] | None = None
-
-    @classmethod
-    def sample(
-        cls,
-        *,
-        seed: int | None = None,
-        size: int = 100,
-        dimension: int = 10,
-        kernel: Any = None,
-        horizon: int = 10_000,
-        **settings: Any,
-    ) -> ForgettingDrift:
-        """World on `size` arms drawn evenly from the unit sphere; the kernel is RBF(0.2) unless given."""
-        number = check_seed(seed)
-        arms = sphere_arms(number, size=size, dimension=dimension, kernel=kernel)
-        return cls(arms, horizon=horizon, seed=number, **settings)
 
     @property
     def seed(self) -> int:
@@ -119,7 +101,7 @@ class ForgettingDrift(Environment):
         return result
 
     def coefficients(self, block: int) -> Floats:
-        """Feature-space process z_t of rounds block * BLOCK, ..., shape (BLOCK, r), with f_t = Phi z_t."""
+        """Process z_t, with f_t = Phi z_t, of all rounds of a block counted from 0, shape (BLOCK_ROUNDS, r)."""
         last = self._last_block  # one read: another thread may replace it meanwhile
         if last is not None and last[0] == block:
             return last[1]
@@ -141,18 +123,18 @@ class ForgettingDrift(Environment):
         last = self._last_tile
         if last is not None and last[0] == tile:
             return last[1]
-        block, place = divmod(tile * self._tile_rows, BLOCK)
+        block, place = divmod(tile * self._tile_rows, BLOCK_ROUNDS)
         process = self.coefficients(block)[place : place + self._tile_rows] @ self._arms.features.T
         values: Floats = read_only(self._peak * np.tanh(process * (self._sd / self._peak)) + self._offset)
         self._last_tile = (tile, values)
         return values
 
     def _draw_checkpoints(self) -> Floats:
-        """z at rounds 0, BLOCK, 2 BLOCK, ... to past the horizon: the recursion's chain of BLOCK steps."""
-        count = -(-self._horizon // BLOCK) + 1
+        """z at the first round of each block, to past the horizon: the chain of BLOCK_ROUNDS steps at once."""
+        count = -(-self._horizon // BLOCK_ROUNDS) + 1
         check_room(count * self._arms.rank, f"the checkpoints of {self._horizon:,} rounds")
         chain = stream(self._seed, "rewards", "checkpoints").standard_normal((count, self._arms.rank))
-        keep, add = np.sqrt(_kept(self._rate, BLOCK)), np.sqrt(_lost(self._rate, BLOCK))
+        keep, add = np.sqrt(_kept(self._rate, BLOCK_ROUNDS)), np.sqrt(_lost(self._rate, BLOCK_ROUNDS))
         for number in range(1, count):
             chain[number] = keep * chain[number - 1] + add * chain[number]
         return chain
@@ -164,14 +146,16 @@ class ForgettingDrift(Environment):
         start.
         """
         keep, add = np.sqrt(1.0 - self._rate), np.sqrt(self._rate)
-        path = np.empty((BLOCK + 1, self._arms.rank))
+        path = np.empty((BLOCK_ROUNDS + 1, self._arms.rank))
         path[0] = self._checkpoints[block]
-        steps = add * stream(self._seed, "rewards", int(block)).standard_normal((BLOCK, self._arms.rank))
-        for step in range(BLOCK):
+        steps = add * stream(self._seed, "rewards", int(block)).standard_normal((BLOCK_ROUNDS, self._arms.rank))
+        for step in range(BLOCK_ROUNDS):
             np.multiply(path[step], keep, out=path[step + 1])
             path[step + 1] += steps[step]
-        ages = np.arange(BLOCK + 1)
-        gain = np.sqrt(_kept(self._rate, BLOCK - ages)) * _lost(self._rate, ages) / _lost(self._rate, BLOCK)
+        ages = np.arange(BLOCK_ROUNDS + 1)
+        gain = (
+            np.sqrt(_kept(self._rate, BLOCK_ROUNDS - ages)) * _lost(self._rate, ages) / _lost(self._rate, BLOCK_ROUNDS)
+        )
         path += gain[:, None] * (self._checkpoints[block + 1] - path[-1])
         return read_only(path[:-1])  # type: ignore[no-any-return]
 
@@ -194,8 +178,8 @@ def _lost(rate: float, rounds: Any) -> Any:
 
 
 def _rows_of_tile(arms: int) -> int:
-    """Largest power of two up to BLOCK with at most CELLS means a tile."""
-    rows = BLOCK
-    while rows > 1 and rows * arms > CELLS:
+    """Largest power of two up to BLOCK_ROUNDS with at most LARGEST_TABLE means per tile."""
+    rows = BLOCK_ROUNDS
+    while rows > 1 and rows * arms > LARGEST_TABLE:
         rows //= 2
     return rows

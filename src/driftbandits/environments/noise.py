@@ -3,7 +3,7 @@
 | symbol | name      | shape | meaning                                   |
 |--------|-----------|-------|-------------------------------------------|
 | m      | means     | (n,)  | mean reward of the arm played             |
-| u      | uniforms  | (n,)  | uniform numbers in [0, 1), one a round    |
+| u      | uniforms  | (n,)  | uniform numbers in [0, 1), one per round  |
 | y      | rewards   | (n,)  | F^-1(u) for the distribution F with mean m |
 """
 
@@ -17,9 +17,8 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from driftbandits.environments.checks import is_finite
+from driftbandits.checks import check_positive
 from driftbandits.errors import InputError
-from driftbandits.showing import shown
 from driftbandits.types import Floats
 
 # Uniforms are multiples of 2^-53, so 0 stands for the cell [0, 2^-53): its middle keeps quantiles finite.
@@ -47,12 +46,12 @@ class Noise(ABC):
 
 
 @dataclass(frozen=True)
-class Gaussian(Noise):
+class GaussianNoise(Noise):
     """Normal noise: y = m + sd Phi^-1(u). `sd=0.0` gives rewards without noise.
 
-    Unbounded: a policy with a declared reward range has to clip. `TruncatedGaussian` does not need that.
+    Unbounded: a policy with a declared reward range has to clip. `TruncatedGaussianNoise` does not need that.
 
-    >>> Gaussian(0.1).sample(np.array([0.5]), np.array([0.5]))
+    >>> GaussianNoise(0.1).sample(np.array([0.5]), np.array([0.5]))
     array([0.5])
     """
 
@@ -76,14 +75,14 @@ class Gaussian(Noise):
 
 
 @dataclass(frozen=True)
-class TruncatedGaussian(Noise):
+class TruncatedGaussianNoise(Noise):
     """Normal noise cut symmetrically about the mean so that |y| <= 1, as in the paper's experiments.
 
     y = m + sd sqrt 2 erfinv((2 u - 1) w), with c = 1 - |m| the half width and w = erf(c / (sd sqrt 2)) its
     probability. Because the cut is symmetric the mean stays m; the standard deviation is a little below `sd`
     (see `deviation`). Means must lie strictly inside (-1, 1).
 
-    >>> noise = TruncatedGaussian(0.1)
+    >>> noise = TruncatedGaussianNoise(0.1)
     >>> noise.range(-0.8, 0.8)
     (-1.0, 1.0)
     >>> float(noise.deviation(np.array([0.8]))[0].round(3))
@@ -122,14 +121,14 @@ class TruncatedGaussian(Noise):
     def check(self, low: float, high: float) -> None:
         """Means strictly inside (-1, 1)."""
         if not -1 < low <= high < 1:
-            _refuse(self, low, high, "means strictly between -1 and 1; scale the means down, or use Gaussian(sd)")
+            _refuse(self, low, high, "means strictly between -1 and 1; scale the means down, or use GaussianNoise(sd)")
 
 
 @dataclass(frozen=True)
-class Bernoulli(Noise):
+class BernoulliNoise(Noise):
     """Rewards 0 or 1 with probability m of a 1: y = 1 if u >= 1 - m. Means must lie in [0, 1].
 
-    >>> Bernoulli().sample(np.array([0.3, 0.3]), np.array([0.6, 0.8]))
+    >>> BernoulliNoise().sample(np.array([0.3, 0.3]), np.array([0.6, 0.8]))
     array([0., 1.])
     """
 
@@ -153,10 +152,10 @@ class Bernoulli(Noise):
 
 
 @dataclass(frozen=True)
-class Uniform(Noise):
+class UniformNoise(Noise):
     """Even noise: y = m + half_width (2 u - 1).
 
-    >>> Uniform(0.2).range(-0.8, 0.8)
+    >>> UniformNoise(0.2).range(-0.8, 0.8)
     (-1.0, 1.0)
     """
 
@@ -179,13 +178,13 @@ class Uniform(Noise):
 
 
 @dataclass(frozen=True)
-class StudentT(Noise):
+class StudentTNoise(Noise):
     """Heavy-tailed noise: y = m + scale F_df^-1(u), Student's t with `df` degrees of freedom.
 
     The standard deviation is scale sqrt(df / (df - 2)), infinite for df <= 2; df > 1 so that the mean exists.
     Slow: the quantile costs some 20 times that of a normal.
 
-    >>> float(StudentT(0.1, df=3).deviation(np.array([0.0]))[0].round(4))
+    >>> float(StudentTNoise(0.1, df=3).deviation(np.array([0.0]))[0].round(4))
     0.1732
     """
 
@@ -194,9 +193,9 @@ class StudentT(Noise):
 
     def __post_init__(self) -> None:
         _check_scale(self, "scale", self.scale, zero=False)
-        _check_scale(self, "df", self.df, zero=False)
+        check_positive("StudentTNoise: df", self.df)
         if self.df <= 1:
-            raise InputError(f"StudentT: df must exceed 1, or the mean does not exist; got {self.df!r}")
+            raise InputError(f"StudentTNoise: df must exceed 1, or the mean does not exist; got {self.df!r}")
 
     def sample(self, means: Floats, uniforms: Floats) -> Floats:
         """Rewards m + scale F_df^-1(u)."""
@@ -214,15 +213,17 @@ class StudentT(Noise):
 
 
 def _check_scale(noise: Noise, name: str, value: Any, *, zero: bool) -> None:
-    cure = "" if zero or not is_finite(value) or value != 0 else "; for rewards without noise use Gaussian(0.0)"
-    if not is_finite(value) or value < 0 or (value == 0 and not zero):
-        wanted = "a finite number, 0 or larger" if zero else "a finite positive number"
-        raise InputError(f"{type(noise).__name__}: {name} must be {wanted}, got {shown(value)}{cure}")
+    described = f"{type(noise).__name__}: {name}"
+    number = check_positive(described, value, zero=True)
+    if number == 0 and not zero:
+        raise InputError(
+            f"{described} must be a positive number, got 0; for rewards without noise use GaussianNoise(0.0)"
+        )
 
 
 def _refuse(noise: Noise, low: float, high: float, wants: str) -> None:
     raise InputError(f"{noise!r} cannot serve means from {low:.6g} to {high:.6g}: it needs {wants}")
 
 
-PAPER_NOISE = TruncatedGaussian(0.1)  # of all experiments of the paper
-PLAIN_NOISE = Gaussian(0.1)  # serves means of any size
+PAPER_NOISE = TruncatedGaussianNoise(0.1)  # of all experiments of the paper
+PLAIN_NOISE = GaussianNoise(0.1)  # serves means of any size

@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from driftbandits.arms import ArmSet
+from driftbandits.checks import check_count
 from driftbandits.environments.base import Environment, Shape
-from driftbandits.environments.checks import check_arm_set, check_array, check_integer
+from driftbandits.environments.checks import check_arm_set, check_array
 from driftbandits.environments.noise import PLAIN_NOISE, Noise
 from driftbandits.environments.truth import Piece
 from driftbandits.errors import InputError
@@ -25,7 +26,7 @@ class Piecewise(Environment):
     Parameters
     ----------
     values : array, shape (S, N)
-        One reward vector a segment.
+        One reward vector per segment.
     switches : S - 1 rising rounds in [1, T)
         Each is the first round of the next segment.
 
@@ -50,9 +51,9 @@ class Piecewise(Environment):
         noise: Noise = PLAIN_NOISE,
         name: str = "piecewise",
     ) -> None:
-        self._switches = check_switches(switches, check_integer(horizon, "horizon", least=1))
+        self._switches = check_switches(switches, check_count("horizon", horizon))
         shape = (len(self._switches) + 1, len(check_arm_set(arms)))
-        table = check_array(values, "values (one row a segment)", shape=shape)
+        table = check_array(values, "values (one row per segment)", shape=shape)
         self._values = table
         self._best: Floats = read_only(table.max(axis=1))
         self._starts = [0, *self._switches]
@@ -111,7 +112,7 @@ class Piecewise(Environment):
 
 def check_switches(switches: Sequence[int], horizon: int) -> tuple[int, ...]:
     """Give switches as a tuple of strictly rising rounds in [1, horizon)."""
-    given = tuple(check_integer(switch, "a switch", least=1) for switch in switches)
+    given = tuple(check_count("a switch", switch) for switch in switches)
     for before, after in pairwise(given):
         if before >= after:
             raise InputError(f"switches must rise, but {before} comes before {after}; sort them and drop repeats")

@@ -9,20 +9,28 @@ from typing import Any
 from driftbandits.environments.base import Environment
 from driftbandits.environments.cosine import SLOW_DRIFT, STILL, CosineBandit
 from driftbandits.environments.drifting import ForgettingDrift
-from driftbandits.environments.noise import Bernoulli, Gaussian, Noise, StudentT, TruncatedGaussian, Uniform
+from driftbandits.environments.noise import (
+    BernoulliNoise,
+    GaussianNoise,
+    Noise,
+    StudentTNoise,
+    TruncatedGaussianNoise,
+    UniformNoise,
+)
+from driftbandits.environments.sampling import SphereWorld
 from driftbandits.environments.switching import SwitchingKernel
-from driftbandits.errors import InputError, did_you_mean
+from driftbandits.errors import InputError, near_and_valid
 
 NOISES: dict[str, type[Noise]] = {
-    "gaussian": Gaussian,
-    "truncated_gaussian": TruncatedGaussian,
-    "bernoulli": Bernoulli,
-    "uniform": Uniform,
-    "student_t": StudentT,
+    "gaussian": GaussianNoise,
+    "truncated_gaussian": TruncatedGaussianNoise,
+    "bernoulli": BernoulliNoise,
+    "uniform": UniformNoise,
+    "student_t": StudentTNoise,
 }
 
 # How to build it, and the settings that differ from the class's own.
-ENVIRONMENTS: dict[str, tuple[type[Environment], dict[str, Any]]] = {
+ENVIRONMENTS: dict[str, tuple[type[SphereWorld], dict[str, Any]]] = {
     "switching": (SwitchingKernel, {}),
     "switching/1": (SwitchingKernel, {"switches": (3000,)}),
     "switching/2": (SwitchingKernel, {"switches": (1500, 5000)}),
@@ -52,17 +60,15 @@ def create(name: str, **settings: Any) -> Environment:
 
     >>> world = create("switching/1", dimension=3, seed=3, noise={"name": "gaussian", "sd": 0.1})
     >>> world.name, world.horizon, world.noise, world.change_rounds
-    ('switching/1', 10000, Gaussian(sd=0.1), array([3000]))
+    ('switching/1', 10000, GaussianNoise(sd=0.1), array([3000]))
     """
     if name not in ENVIRONMENTS:
-        raise InputError(f"unknown environment {name!r}; {_near_and_valid(name, ENVIRONMENTS)}")
+        raise InputError(f"unknown environment {name!r}; {near_and_valid(name, ENVIRONMENTS)}")
     kind, given = ENVIRONMENTS[name]
-    sample: Callable[..., Environment] = kind.sample  # type: ignore[attr-defined]
-    known = [key for maker in (sample, kind) for key in _keywords(maker)]
-    _check_settings(f"environment {name!r}", settings, known)
+    _check_settings(f"environment {name!r}", settings, settings_of(kind))
     if isinstance(settings.get("noise"), Mapping):
         settings["noise"] = noise_from_config(settings["noise"])
-    return sample(**{"name": name, **given, **settings})
+    return kind.sample(**{"name": name, **given, **settings})
 
 
 def noise_from_config(config: Mapping[str, Any]) -> Noise:
@@ -71,12 +77,12 @@ def noise_from_config(config: Mapping[str, Any]) -> Noise:
     Raises InputError for an unknown name or parameter, with the nearest valid one.
 
     >>> noise_from_config({"name": "student_t", "scale": 0.1, "df": 4})
-    StudentT(scale=0.1, df=4)
+    StudentTNoise(scale=0.1, df=4)
     """
     settings = dict(config)
     name = settings.pop("name", None)
     if name not in NOISES:
-        raise InputError(f"unknown noise {name!r}; {_near_and_valid(name, NOISES)}")
+        raise InputError(f"unknown noise {name!r}; {near_and_valid(name, NOISES)}")
     parameters = inspect.signature(NOISES[name]).parameters
     _check_settings(f"noise {name!r}", settings, parameters)
     for key, parameter in parameters.items():
@@ -85,18 +91,19 @@ def noise_from_config(config: Mapping[str, Any]) -> Noise:
     return NOISES[name](**settings)
 
 
+def settings_of(kind: type[SphereWorld]) -> list[str]:
+    """Keyword settings with which a world of this kind can be drawn."""
+    makers: tuple[Callable[..., Environment], ...] = (SphereWorld.sample, kind.sample, kind)
+    return list(dict.fromkeys(key for maker in makers for key in _keywords(maker)))
+
+
 def _keywords(maker: Callable[..., Any]) -> list[str]:
     parameters = inspect.signature(maker).parameters.values()
     return [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
 
 
 def _check_settings(what: str, settings: Iterable[str], known: Iterable[str]) -> None:
-    valid = list(dict.fromkeys(known))
+    valid = list(known)
     for key in settings:
         if key not in valid:
-            raise InputError(f"{what} has no setting {key!r}; {_near_and_valid(key, valid)}")
-
-
-def _near_and_valid(name: Any, valid: Iterable[str]) -> str:
-    choices = list(valid)
-    return f"{did_you_mean(name, choices)}valid: {', '.join(choices)}"
+            raise InputError(f"{what} has no setting {key!r}; {near_and_valid(key, valid)}")

@@ -1,15 +1,17 @@
-"""Random points on the unit sphere, as in the paper's experiments."""
+"""Random points on the unit sphere, as in the paper's experiments, and the worlds that are drawn on them."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Self
 
 import numpy as np
 from sklearn.gaussian_process.kernels import RBF
 
 from driftbandits.arms import ArmSet
-from driftbandits.environments.checks import check_integer
-from driftbandits.memory import FLOAT, check_memory
+from driftbandits.checks import check_count
+from driftbandits.environments.base import Environment
+from driftbandits.memory import FLOAT_BYTES, check_memory
 from driftbandits.seeding import check_seed, stream
 from driftbandits.types import Floats
 
@@ -34,8 +36,41 @@ def sphere_arms(seed: int, *, size: int = 100, dimension: int = 10, kernel: Any 
     >>> sphere_arms(3, size=20, dimension=2).points.shape
     (20, 2)
     """
-    count = check_integer(size, "size", least=1)
-    coordinates = check_integer(dimension, "dimension", least=1)
-    check_memory(FLOAT * count * coordinates, f"{count:,} points in {coordinates:,} dimensions", cure="take fewer")
+    count = check_count("size", size)
+    coordinates = check_count("dimension", dimension)
+    check_memory(
+        FLOAT_BYTES * count * coordinates, f"{count:,} points in {coordinates:,} dimensions", cure="take fewer"
+    )
     points = sphere_points(stream(check_seed(seed), "arms"), count, coordinates)
     return ArmSet(points, kernel=RBF(0.2) if kernel is None else kernel)
+
+
+class SphereWorld(Environment):
+    """A world that can be drawn by a seed: on arms from the unit sphere, with all else drawn from the same seed.
+
+    A subclass takes `seed` as a setting, or says in `_on_drawn_arms` what it draws instead.
+    """
+
+    @classmethod
+    def sample(
+        cls,
+        *,
+        seed: int | None = None,
+        size: int = 100,
+        dimension: int = 10,
+        kernel: Any = None,
+        horizon: int = 10_000,
+        **settings: Any,
+    ) -> Self:
+        """World on `size` arms drawn evenly from the unit sphere; the kernel is RBF(0.2) unless given.
+
+        `settings` are those of the class.
+        """
+        number = check_seed(seed)
+        arms = sphere_arms(number, size=size, dimension=dimension, kernel=kernel)
+        return cls._on_drawn_arms(arms, seed=number, horizon=horizon, **settings)
+
+    @classmethod
+    def _on_drawn_arms(cls, arms: ArmSet, *, seed: int, **settings: Any) -> Self:
+        build: Callable[..., Self] = cls
+        return build(arms, seed=seed, **settings)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 
 from driftbandits.arms import ArmSet
-from driftbandits.environments.checks import check_arm_set, check_integer, check_number, check_room
+from driftbandits.checks import check_count, check_positive, check_word
+from driftbandits.environments.checks import check_arm_set, check_finite, check_room
 from driftbandits.environments.noise import PAPER_NOISE, Noise
 from driftbandits.environments.piecewise import Piecewise, check_switches
-from driftbandits.environments.sampling import sphere_arms
+from driftbandits.environments.sampling import SphereWorld
 from driftbandits.errors import InputError
 from driftbandits.seeding import check_seed, stream
 from driftbandits.types import Floats
@@ -19,7 +20,7 @@ from driftbandits.types import Floats
 Kind = Literal["flip", "redraw", "partial", "hidden", "level"]
 
 
-class SwitchingKernel(Piecewise):
+class SwitchingKernel(Piecewise, SphereWorld):
     """Rewards drawn from the kernel, r ~ N(0, K) scaled to max |r| = peak, with changes at `switches`.
 
     The draw of segment s is Phi z with z standard normal from the stream (seed, "rewards", s). At a switch:
@@ -73,38 +74,24 @@ class SwitchingKernel(Piecewise):
         offset: float = 0.0,
         name: str = "switching",
     ) -> None:
-        if kind not in get_args(Kind):
-            raise InputError(f"kind must be one of {', '.join(get_args(Kind))}, got {kind!r}")
-        self._kind = kind
+        self._kind = check_word("kind", kind, get_args(Kind))
         self._seed = check_seed(seed)
-        self._peak = check_number(peak, "peak", positive=True)
-        self._share = check_number(share, "share", positive=True)
+        self._peak = check_positive("peak", peak)
+        self._share = check_positive("share", share)
         if share > 1:
             raise InputError(f"share must lie in (0, 1], got {share!r}")
-        self._offset = check_number(offset, "offset")
-        rounds = check_switches(switches, check_integer(horizon, "horizon", least=1))
+        self._offset = check_finite("offset", offset)
+        rounds = check_switches(switches, check_count("horizon", horizon))
         values = _offset_values(self._draw_segments(check_arm_set(arms), len(rounds)), self._offset)
         super().__init__(arms, values, horizon=horizon, switches=rounds, noise=noise, name=name)
 
     @classmethod
-    def sample(
-        cls,
-        *,
-        seed: int | None = None,
-        size: int = 100,
-        dimension: int = 10,
-        kernel: Any = None,
-        horizon: int = 10_000,
-        switches: Sequence[int] = (3000,),
-        **settings: Any,
-    ) -> SwitchingKernel:
-        """World on `size` arms drawn evenly from the unit sphere; by default the paper's environment 1.
+    def sample(cls, *, switches: Sequence[int] = (3000,), **settings: Any) -> Self:
+        """World on arms drawn evenly from the unit sphere; by default the paper's environment 1.
 
-        The kernel is RBF(0.2) unless given; `settings` are those of the class.
+        `settings` are those of `SphereWorld.sample` and of the class.
         """
-        number = check_seed(seed)
-        arms = sphere_arms(number, size=size, dimension=dimension, kernel=kernel)
-        return cls(arms, horizon=horizon, switches=switches, seed=number, **settings)
+        return super().sample(switches=switches, **settings)
 
     @property
     def seed(self) -> int:

@@ -27,14 +27,15 @@ class Tabular(Environment):
         Which arms each round offers, at least one each; by default all. What `means` holds elsewhere is thrown away,
         so that a value nobody could have played never becomes the benchmark.
 
-    >>> from driftbandits.environments import Gaussian
+    >>> from driftbandits.environments import GaussianNoise
     >>> arms = ArmSet([[0.0], [1.0]])
-    >>> world = Tabular(arms, [[0.0, 0.5], [0.0, 0.5], [0.75, 0.5]], noise=Gaussian(0.0))
+    >>> world = Tabular(arms, [[0.0, 0.5], [0.0, 0.5], [0.75, 0.5]], noise=GaussianNoise(0.0))
     >>> world.change_rounds, world.segments, world.variation, world.best_arm_changes
     (array([2]), 2, 0.75, 1)
     >>> world.rewards(1, [0, 0], seed=0)
     array([0.  , 0.75])
-    >>> away = Tabular(arms, [[0.0, 0.5], [0.0, np.nan]], allowed=[[True, True], [True, False]], noise=Gaussian(0.0))
+    >>> mask = [[True, True], [True, False]]
+    >>> away = Tabular(arms, [[0.0, 0.5], [0.0, np.nan]], allowed=mask, noise=GaussianNoise(0.0))
     >>> away.best(0, 2), away.variation
     (array([0.5, 0. ]), 0.0)
     """

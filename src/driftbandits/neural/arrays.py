@@ -2,8 +2,8 @@
 
 symbol   shape      meaning
 W        (out, in)  weights of one layer, C order
-H        (N, in)    what enters the layer, one row a point
-D        (N, out)   derivative of the output with respect to what the layer gives, one row a point
+H        (N, in)    what enters the layer, one row per point
+D        (N, out)   derivative of the output with respect to what the layer gives, one row per point
 
 Nothing of the size of W is allocated: W is updated where it lies, and everything else is N rows. All large products go
 through SciPy's BLAS, because NumPy's is another copy of it with threads of its own that would compete.
@@ -88,7 +88,7 @@ class NumpyArrays:
         np.multiply(out, gate > 0.0, out=out)  # a masked copy takes fifteen times as long
 
     def read_out(self, H: Array, w: Array) -> Floats:
-        """One number a point."""
+        """One number per point."""
         return np.asarray(H @ w[0], dtype=np.float64)
 
     def descend(self, W: Array, W0: Array, D: Array, H: Array, *, rate: float, decay: float) -> None:

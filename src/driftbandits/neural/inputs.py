@@ -6,7 +6,7 @@ import numpy as np
 
 from driftbandits.types import Floats
 
-_EQUAL = 1e-9  # lengths that differ by less than this share of the spread of the points are equal
+_EQUAL_SHARE = 1e-9  # of the spread of the points: lengths that differ by less are equal
 
 
 def on_sphere(points: Floats) -> Floats:
@@ -24,7 +24,7 @@ def on_sphere(points: Floats) -> Floats:
     lengths = np.linalg.norm(points, axis=1)
     centred = points - points.mean(axis=0)
     radius = float(np.linalg.norm(centred, axis=1).max())
-    if float(lengths.min()) > 0.0 and float(np.ptp(lengths)) <= _EQUAL * radius:
+    if float(lengths.min()) > 0.0 and float(np.ptp(lengths)) <= _EQUAL_SHARE * radius:
         return np.asarray(points / lengths.max())
     scaled = centred / radius if radius > 0.0 else centred
     height = np.sqrt(np.maximum(1.0 - np.einsum("ij,ij->i", scaled, scaled), 0.0))

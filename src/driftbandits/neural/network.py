@@ -30,8 +30,8 @@ from driftbandits.seeding import stream
 from driftbandits.types import Floats
 
 Weights = list[npt.NDArray[Any]]
-_HALVINGS = 30  # of a step size that made the loss rise; by then it is a billionth
-_SAFETY = 0.5  # share of the largest stable step that "auto" takes: 1 / L of a loss with curvature L
+_MOST_HALVINGS = 30  # of a step size that made the loss rise; by then it is a billionth
+_AUTO_SHARE = 0.5  # of the largest stable step: 1 / L of a loss with curvature L
 
 
 class Network:
@@ -178,14 +178,15 @@ def train(
     seen = np.flatnonzero(counts > 0)
     points, counts, means, gram = points[seen], counts[seen], means[seen], gram[np.ix_(seen, seen)]
     bound = largest_step(gram, counts, width=start.width, weight_decay=weight_decay)
-    rate = _SAFETY * bound if learning_rate == "auto" else float(learning_rate)
+    rate = _AUTO_SHARE * bound if learning_rate == "auto" else float(learning_rate)
     if not 0.0 < rate < bound:
         raise InputError(
-            f"learning_rate {learning_rate!r} would make training diverge; use 'auto' or at most {_SAFETY * bound:.2g}"
+            f"learning_rate {learning_rate!r} would make training diverge; use 'auto' or at most "
+            f"{_AUTO_SHARE * bound:.2g}"
         )
     if not len(seen):
         return Training(start.copy(), rate, 0.0, 0.0)
-    for _ in range(_HALVINGS):
+    for _ in range(_MOST_HALVINGS):
         found = _descend(start, points, counts, means, steps=steps, rate=rate, decay=rate * start.width * weight_decay)
         if found is not None:
             return found

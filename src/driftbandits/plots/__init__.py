@@ -1,1 +1,1 @@
-"""Plots: `data` computes the small table behind a plot, `palette` gives every policy its look, `figures` draws."""
+"""Plots: `data` computes the small table behind a plot, `palette` gives policies their line styles, `figures` draws."""

@@ -12,9 +12,9 @@ from driftbandits.experiments.definitions.growth import Sweep
 from driftbandits.experiments.judging.slopes import Growth, measure_growth, regret_by_seed
 from driftbandits.types import Floats, Ints
 
-TOGETHER = 5  # policies that one panel shows well
-CROWDED = 8  # policies that a panel shows at most
-GRID = 500  # places for ticks at changes found; more cannot be told apart
+CURVES_BEFORE_SPLITTING = 5  # one panel shows as many well
+MOST_CURVES_PER_PANEL = 8
+TICK_PLACES = 500  # for changes found; more cannot be told apart
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,8 @@ def regret_panels(
 ) -> list[RegretPanel]:
     """Panels of one experiment: all policies together while they are few, else those of the paper apart from the rest.
 
-    `ours` are labels of policies whose algorithm is the paper's own. No panel holds more than `CROWDED` curves.
+    `ours` are labels of policies whose algorithm is the paper's own. No panel holds more than
+    `MOST_CURVES_PER_PANEL` curves.
     """
     parts = _parts(curves, ours)
     top = max((float((c.mean + c.standard_error).max()) for c in curves), default=1.0)
@@ -104,7 +105,7 @@ def regret_panels(
 
 
 def _parts(curves: Sequence[RegretCurve], ours: Collection[str]) -> list[tuple[str, list[RegretCurve]]]:
-    if len(curves) <= TOGETHER:
+    if len(curves) <= CURVES_BEFORE_SPLITTING:
         return [("", list(curves))] if curves else []
     mine = [c for c in curves if c.policy in ours]
     rest = [c for c in curves if c.policy not in ours]
@@ -114,8 +115,8 @@ def _parts(curves: Sequence[RegretCurve], ours: Collection[str]) -> list[tuple[s
 
 
 def _split(title: str, curves: list[RegretCurve]) -> list[tuple[str, list[RegretCurve]]]:
-    """As few parts of nearly equal size as hold at most `CROWDED` curves each, with a number behind the title."""
-    number = -(-len(curves) // CROWDED)
+    """As few parts of nearly equal size as panels can hold, with a number behind the title."""
+    number = -(-len(curves) // MOST_CURVES_PER_PANEL)
     size = -(-len(curves) // number)
     parts = [curves[k : k + size] for k in range(0, len(curves), size)]
     if len(parts) == 1:
@@ -124,14 +125,14 @@ def _split(title: str, curves: list[RegretCurve]) -> list[tuple[str, list[Regret
 
 
 def tick_rounds(curve: RegretCurve, horizon: int) -> Ints:
-    """Rounds at which changes were found, thinned to what can be told apart on `GRID` places.
+    """Rounds at which changes were found, thinned to what can be told apart on `TICK_PLACES` places.
 
     >>> changes = np.array([100, 101, 9000])
     >>> curve = RegretCurve("any", 1, np.array([1]), np.zeros(1), np.zeros(1), changes)
     >>> tick_rounds(curve, 10_000).tolist()
     [100, 9000]
     """
-    places = curve.changes * GRID // max(horizon, 1)
+    places = curve.changes * TICK_PLACES // max(horizon, 1)
     _, first = np.unique(places, return_index=True)
     return curve.changes[first]
 

@@ -13,11 +13,10 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, LogLocator, NullFormatter, PercentFormatter
 
 from driftbandits.plots.frame import THOUSANDS, Frame, plain, tidy
-from driftbandits.plots.palette import Look
+from driftbandits.plots.palette import MARKERS, LineStyle
 
-MARKS = ("o", "s", "^", "D", "v", "P", "X")
-APART = 0.24  # rows between the dots of two policies
-EDGE = 1.3  # room beyond the outermost delay
+ROWS_BETWEEN_DOTS = 0.24  # of two policies
+AXIS_BEYOND_DELAYS = 1.3  # a factor, on both sides
 
 
 @dataclass(frozen=True)
@@ -31,7 +30,7 @@ class Dot:
 
 @dataclass(frozen=True)
 class DelayPanel:
-    """Dots by policy, one a change, in the order of `changes`; `shares`: of runs, otherwise delays in rounds."""
+    """Dots by policy, one per change, in the order of `changes`; `shares`: of runs, otherwise delays in rounds."""
 
     title: str
     changes: tuple[str, ...]
@@ -42,7 +41,7 @@ class DelayPanel:
 def delay_panels(delays: pd.DataFrame) -> tuple[DelayPanel, DelayPanel]:
     """Delays with their quartiles, and shares found.
 
-    `delays` has one row a change and policy: columns change, policy, share_found, lower_quartile, median,
+    `delays` has one row per change and policy: columns change, policy, share_found, lower_quartile, median,
     upper_quartile; what was never found has no delay. Changes and policies keep their order.
 
     >>> row = {"change": "flip", "policy": "A", "share_found": 0.5}
@@ -68,8 +67,8 @@ def _filled(dots: Mapping[str, Mapping[str, Dot]], changes: Sequence[str]) -> di
     return {policy: tuple(own.get(change, nothing) for change in changes) for policy, own in dots.items()}
 
 
-def delay_figure(panels: Sequence[DelayPanel], *, palette: Mapping[str, Look]) -> Figure:
-    """Panels side by side with a row a change, and in it a dot a policy; bars are quartiles."""
+def delay_figure(panels: Sequence[DelayPanel], *, palette: Mapping[str, LineStyle]) -> Figure:
+    """Panels side by side with one row per change, and in it one dot per policy; bars are quartiles."""
     first = panels[0]
     frame = Frame(left=0.95, right=0.2, height=0.3 * len(first.changes) + 0.1, legend=len(first.dots))
     figure = frame.figure(len(panels))
@@ -89,8 +88,8 @@ def delay_figure(panels: Sequence[DelayPanel], *, palette: Mapping[str, Look]) -
 
 
 def _draw_dots(axes: Axes, dots: Sequence[Dot], colour: str, place: int, places: int) -> Line2D:
-    mark = MARKS[place % len(MARKS)]
-    shift = APART * (place - (places - 1) / 2)
+    mark = MARKERS[place % len(MARKERS)]
+    shift = ROWS_BETWEEN_DOTS * (place - (places - 1) / 2)
     for row, dot in enumerate(dots):
         axes.plot((dot.low, dot.high), (row + shift,) * 2, color=colour, linewidth=1.0, alpha=0.6, zorder=2)
     across, up = [dot.value for dot in dots], [row + shift for row in range(len(dots))]
@@ -107,7 +106,7 @@ def _scale(axes: Axes, panel: DelayPanel) -> None:
     ends = [end for dots in panel.dots.values() for dot in dots for end in (dot.low, dot.value, dot.high)]
     ends = [end for end in ends if end > 0] or [1.0, 1000.0]
     axes.set_xscale("log")
-    axes.set_xlim(min(ends) / EDGE, max(ends) * EDGE)
+    axes.set_xlim(min(ends) / AXIS_BEYOND_DELAYS, max(ends) * AXIS_BEYOND_DELAYS)
     axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 3.0)))
     axes.xaxis.set_major_formatter(THOUSANDS)
     axes.xaxis.set_minor_formatter(NullFormatter())

@@ -20,13 +20,12 @@ from driftbandits.plots.data import (
     power_law,
     tick_rounds,
 )
-from driftbandits.plots.frame import LABEL, SHORT, THOUSANDS, Frame, plain, tidy
-from driftbandits.plots.palette import SOLID, Look
+from driftbandits.plots.frame import LABEL_POINTS, SHORT, THOUSANDS, Frame, plain, tidy
+from driftbandits.plots.palette import MARKERS, SOLID, LineStyle
 
-ROW = 0.115  # inches of a row of ticks
+TICK_ROW_INCHES = 0.115
 GREY = "0.80"
 SYMBOLS = {"T": "rounds T", "L_T": "segments $L_T$", "V_T": "turns of the drift, to which $V_T$ is proportional"}
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 
 def regret_frame(panels: Sequence[RegretPanel]) -> Frame:
@@ -35,12 +34,14 @@ def regret_frame(panels: Sequence[RegretPanel]) -> Frame:
     return Frame(
         width=3.9 if len(panels) > 1 else 5.2,
         height=2.45 if len(panels) > 1 else 2.9,
-        strip=ROW * detecting + 0.16 if detecting else 0.0,
+        strip=TICK_ROW_INCHES * detecting + 0.16 if detecting else 0.0,
         legend=max(len(panel.curves) + bool(panel.others) for panel in panels),
     )
 
 
-def regret_figure(panels: Sequence[RegretPanel], *, palette: Mapping[str, Look], frame: Frame | None = None) -> Figure:
+def regret_figure(
+    panels: Sequence[RegretPanel], *, palette: Mapping[str, LineStyle], frame: Frame | None = None
+) -> Figure:
     """Mean cumulative regret in panels side by side, with bands of one standard error.
 
     Dotted lines are true jumps, shades true drift, ticks on top the changes that each policy found on any seed; curves
@@ -55,7 +56,7 @@ def regret_figure(panels: Sequence[RegretPanel], *, palette: Mapping[str, Look],
         found = [c for c in _by_end(panel.curves) if len(c.changes)]
         if found:
             axes.set_title("", loc="left")  # the strip carries it
-            strip = frame.strip_axes(figure, number, ROW * len(found))
+            strip = frame.strip_axes(figure, number, TICK_ROW_INCHES * len(found))
             _draw_ticks(strip, found, panel, palette)
     return figure
 
@@ -65,7 +66,7 @@ def _by_end(curves: Sequence[RegretCurve]) -> list[RegretCurve]:
     return sorted(curves, key=lambda c: -c.mean[-1])
 
 
-def _draw_panel(axes: Axes, panel: RegretPanel, palette: Mapping[str, Look]) -> dict[str, Line2D]:
+def _draw_panel(axes: Axes, panel: RegretPanel, palette: Mapping[str, LineStyle]) -> dict[str, Line2D]:
     for first, last in panel.spans:
         if first == last:
             axes.axvline(first, color="0.4", linestyle=":", linewidth=1.0, zorder=0.5)
@@ -75,11 +76,13 @@ def _draw_panel(axes: Axes, panel: RegretPanel, palette: Mapping[str, Look]) -> 
         axes.plot(curve.rounds, curve.mean, color=GREY, linewidth=0.9, zorder=1)
     handles = {}
     for curve in _by_end(panel.curves):
-        look = palette[curve.policy]
-        (line,) = axes.plot(curve.rounds, curve.mean, color=look.colour, linestyle=look.style, linewidth=1.5, zorder=3)
+        style = palette[curve.policy]
+        (line,) = axes.plot(
+            curve.rounds, curve.mean, color=style.colour, linestyle=style.dashes, linewidth=1.5, zorder=3
+        )
         low, high = curve.mean - curve.standard_error, curve.mean + curve.standard_error
         if curve.seeds > 1:
-            axes.fill_between(curve.rounds, low, high, color=look.colour, alpha=0.18, linewidth=0, zorder=2)
+            axes.fill_between(curve.rounds, low, high, color=style.colour, alpha=0.18, linewidth=0, zorder=2)
         seeds = "1 seed" if curve.seeds == 1 else f"{curve.seeds} seeds"
         handles[f"{curve.policy}, {seeds}: {curve.mean[-1]:,.0f}"] = line
     if panel.others:
@@ -93,17 +96,19 @@ def _draw_panel(axes: Axes, panel: RegretPanel, palette: Mapping[str, Look]) -> 
     return handles
 
 
-def _draw_ticks(axes: Axes, curves: Sequence[RegretCurve], panel: RegretPanel, palette: Mapping[str, Look]) -> None:
-    """One row a policy that found changes, in the order of the legend; true jumps go through."""
+def _draw_ticks(
+    axes: Axes, curves: Sequence[RegretCurve], panel: RegretPanel, palette: Mapping[str, LineStyle]
+) -> None:
+    """One row per policy that found changes, in the order of the legend; true jumps go through."""
     for row, curve in enumerate(curves):
         rounds = tick_rounds(curve, panel.horizon).astype(np.float64)
         across = np.repeat(rounds, 3)
         across[2::3] = np.nan  # one broken line, not a thousand marks
         up = np.tile([row + 0.12, row + 0.88, np.nan], len(rounds))
-        look = palette[curve.policy]
-        axes.plot(across, up, color=look.colour, linewidth=0.8, solid_capstyle="butt")
+        style = palette[curve.policy]
+        axes.plot(across, up, color=style.colour, linewidth=0.8, solid_capstyle="butt")
         sample = (-0.115 * panel.horizon, -0.02 * panel.horizon)  # in the margin: whose row it is, as in the legend
-        axes.plot(sample, (row + 0.5,) * 2, color=look.colour, linestyle=look.style, linewidth=1.5, clip_on=False)
+        axes.plot(sample, (row + 0.5,) * 2, color=style.colour, linestyle=style.dashes, linewidth=1.5, clip_on=False)
     for first, last in panel.spans:
         if first == last:
             axes.axvline(first, color="0.4", linestyle=":", linewidth=1.0)
@@ -118,7 +123,9 @@ def growth_frame(panels: Sequence[GrowthPanel]) -> Frame:
     return Frame(left=0.72, legend=max(2 * len(panel.curves) for panel in panels))
 
 
-def growth_figure(panels: Sequence[GrowthPanel], *, palette: Mapping[str, Look], frame: Frame | None = None) -> Figure:
+def growth_figure(
+    panels: Sequence[GrowthPanel], *, palette: Mapping[str, LineStyle], frame: Frame | None = None
+) -> Figure:
     """Mean final regret along sweeps, both axes logarithmic, with bars of one standard error.
 
     Solid lines are the fitted slopes, dotted ones the slopes that the paper's rate allows, through the same middle; the
@@ -147,26 +154,26 @@ def growth_figure(panels: Sequence[GrowthPanel], *, palette: Mapping[str, Look],
     return figure
 
 
-def _draw_growth(axes: Axes, curve: GrowthCurve, look: Look) -> list[Line2D]:
+def _draw_growth(axes: Axes, curve: GrowthCurve, style: LineStyle) -> list[Line2D]:
     axes.errorbar(
         curve.values,
         curve.mean,
         yerr=curve.standard_error if curve.seeds > 1 else None,
         fmt="o",
-        color=look.colour,
+        color=style.colour,
         markersize=3.5,
         capsize=2,
         linewidth=1,
-        markerfacecolor=look.colour if look.style == SOLID else "white",
+        markerfacecolor=style.colour if style.dashes == SOLID else "white",
     )
-    fitted = Line2D([], [], color=look.colour, marker="o", markersize=3.5, linestyle="")
+    fitted = Line2D([], [], color=style.colour, marker="o", markersize=3.5, linestyle="")
     if curve.growth is not None:
-        for slope, style, width in ((curve.growth.slope.estimate, "-", 1.2), (curve.growth.allowed, ":", 1.0)):
-            axes.plot(curve.values, power_law(curve, slope), color=look.colour, linestyle=style, linewidth=width)
+        for slope, dashes, width in ((curve.growth.slope.estimate, "-", 1.2), (curve.growth.allowed, ":", 1.0)):
+            axes.plot(curve.values, power_law(curve, slope), color=style.colour, linestyle=dashes, linewidth=width)
         fitted.set_linestyle("-")
-    if look.style != SOLID:
+    if style.dashes != SOLID:
         fitted.set_markerfacecolor("white")
-    return [fitted, Line2D([], [], color=look.colour, linestyle=":", linewidth=1.0)][: 1 + (curve.growth is not None)]
+    return [fitted, Line2D([], [], color=style.colour, linestyle=":", linewidth=1.0)][: 1 + (curve.growth is not None)]
 
 
 def _growth_labels(curve: GrowthCurve) -> list[str]:
@@ -188,11 +195,11 @@ def ranking_figure(
     panels: Sequence[RankedRegret],
     *,
     families: Mapping[str, str],
-    palette: Mapping[str, Look],
+    palette: Mapping[str, LineStyle],
     columns: int = 3,
     frame: Frame | None = None,
 ) -> Figure:
-    """Final regret of every policy on a logarithmic axis, best on top; one panel an experiment.
+    """Final regret of every policy on a logarithmic axis, best on top; one panel per experiment.
 
     `families` names the family of each label, which has its own mark.
     """
@@ -202,8 +209,8 @@ def ranking_figure(
     handles = [Line2D([], [], color="0.25", marker=mark, linestyle="", markersize=4.5) for mark in marks.values()]
     for number, panel in enumerate(panels):
         axes = frame.axes(figure, number)
-        looks = [(palette[policy].colour, marks[families[policy]]) for policy in panel.policies]
-        _draw_ranking(axes, panel, looks)
+        marks_of_policies = [(palette[policy].colour, marks[families[policy]]) for policy in panel.policies]
+        _draw_ranking(axes, panel, marks_of_policies)
         frame.draw_legend(figure, number, handles, list(marks))
     return figure
 
@@ -212,8 +219,8 @@ def _marks(families: Mapping[str, str]) -> dict[str, str]:
     return {kind: MARKERS[number % len(MARKERS)] for number, kind in enumerate(dict.fromkeys(families.values()))}
 
 
-def _draw_ranking(axes: Axes, panel: RankedRegret, looks: Sequence[tuple[str, str]]) -> None:
-    for place, (colour, mark) in enumerate(looks):
+def _draw_ranking(axes: Axes, panel: RankedRegret, marks: Sequence[tuple[str, str]]) -> None:
+    for place, (colour, mark) in enumerate(marks):
         error = panel.standard_error[place] or None
         axes.errorbar(
             panel.mean[place], place, xerr=error, fmt=mark, color=colour, markersize=4.5, capsize=2, linewidth=1
@@ -225,4 +232,4 @@ def _draw_ranking(axes: Axes, panel: RankedRegret, looks: Sequence[tuple[str, st
     axes.xaxis.set_major_formatter(THOUSANDS)
     axes.xaxis.set_minor_formatter(NullFormatter())
     tidy(axes, title=panel.title, xlabel="final cumulative regret (log scale)")
-    axes.tick_params(axis="y", labelsize=LABEL - 0.5)
+    axes.tick_params(axis="y", labelsize=LABEL_POINTS - 0.5)

@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter
 
-LINE = 0.165  # inches of a legend's line
-LABEL = 7.5  # points of ticks and legends
+LEGEND_LINE_INCHES = 0.165
+LABEL_POINTS = 7.5  # of ticks and legends
 DPI = 200
 
 
@@ -31,7 +31,7 @@ class Frame:
     @property
     def total(self) -> float:
         """Height of the whole panel."""
-        return self.title + self.strip + self.height + self.below + self.legend * LINE + 0.06
+        return self.title + self.strip + self.height + self.below + self.legend * LEGEND_LINE_INCHES + 0.06
 
     def figure(self, panels: int, *, columns: int = 2) -> Figure:
         """An empty figure with room for so many panels."""
@@ -53,7 +53,7 @@ class Frame:
         return axes
 
     def draw_legend(self, figure: Figure, number: int, handles: Sequence[Line2D], labels: Sequence[str]) -> None:
-        """A legend below panel `number`, one line an entry."""
+        """A legend below panel `number`, one line per entry."""
         left, top = self._corner(figure, number)
         width, height = figure.get_size_inches()
         place = top - self.title - self.strip - self.height - self.below
@@ -67,7 +67,7 @@ class Frame:
             labelspacing=0.35,
             handlelength=3.2,
             frameon=False,
-            fontsize=LABEL,
+            fontsize=LABEL_POINTS,
         )
 
     def _corner(self, figure: Figure, number: int) -> tuple[float, float]:
@@ -97,7 +97,7 @@ def tidy(axes: Axes, *, title: str, xlabel: str, ylabel: str = "") -> None:
     axes.set_title(plain(title), fontsize=9, loc="left")
     axes.set_xlabel(xlabel, fontsize=8)
     axes.set_ylabel(ylabel, fontsize=8)
-    axes.tick_params(labelsize=LABEL)
+    axes.tick_params(labelsize=LABEL_POINTS)
     axes.grid(alpha=0.25, linewidth=0.5)
     axes.set_axisbelow(True)
     for side in ("top", "right"):

@@ -1,4 +1,4 @@
-"""One look a policy, the same in every figure: the colour says which algorithm, the line style which variant of it."""
+"""One line style per policy, the same in every figure: colours tell algorithms apart, dashes their variants."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 # Okabe and Ito's colours, with Tol's where those run out: told apart with any kind of colour vision.
-ALGORITHMS = {
+COLOURS = {
     "ADA-OPKB": "#0072B2",
     "OPKB": "#56B4E9",
     "ADA-OPNN": "#D55E00",
@@ -23,11 +23,11 @@ ALGORITHMS = {
     "CalibratedOPKB": "#117733",
     "Uniform": "#888888",
 }
-SPARE = ("#44AA99", "#661100", "#6699CC", "#DDAA33", "#AA4466", "#4477AA", "#7F7FBF", "#BB5566")  # for all others
+OTHER_COLOURS = ("#44AA99", "#661100", "#6699CC", "#DDAA33", "#AA4466", "#4477AA", "#7F7FBF", "#BB5566")
 
-Style = str | tuple[int, tuple[float, ...]]
-SOLID: Style = "-"
-STYLES: tuple[Style, ...] = (
+Dashes = str | tuple[int, tuple[float, ...]]
+SOLID: Dashes = "-"
+DASHES: tuple[Dashes, ...] = (
     SOLID,
     (0, (4.5, 1.6)),
     (0, (1.2, 1.2)),
@@ -35,8 +35,8 @@ STYLES: tuple[Style, ...] = (
     (0, (6, 1.5, 1.2, 1.5, 1.2, 1.5)),
     (0, (9, 2)),
 )
-# In the order in which they choose.
-WISHES = {
+# Places in DASHES; where two want the same, the first listed here gets it.
+WANTED_DASHES = {
     "": 0,
     "tuned": 0,
     "plain": 0,
@@ -45,14 +45,15 @@ WISHES = {
     "window 1000": 3,
     "infinite width": 0,
 }
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 
 @dataclass(frozen=True)
-class Look:
-    """How a policy is drawn: its algorithm's colour, and the line style of the variant."""
+class LineStyle:
+    """How a policy is drawn: its algorithm's colour, and the dashes of the variant."""
 
     colour: str
-    style: Style
+    dashes: Dashes
 
 
 def algorithm(label: str) -> str:
@@ -73,31 +74,31 @@ def variant(label: str) -> str:
     return label.removeprefix(algorithm(label)).strip(" ,()")
 
 
-def looks(*figures: Iterable[str]) -> dict[str, Look]:
-    """A look for each label; every argument holds the labels that stand in one figure.
+def line_styles(*figures: Iterable[str]) -> dict[str, LineStyle]:
+    """A line style for each label; every argument holds the labels that stand in one figure.
 
     Solid is the plain or tuned variant, dashed the published one. Known algorithms always have the same colour; others
     take spare ones in their order, and share them again when there are too many. Two variants of one algorithm never
-    share a style in a figure while there are styles left.
+    share their dashes in a figure while there are any left.
 
-    >>> found = looks(["OPKB", "OPKB (published)", "mine"])
-    >>> found["OPKB"].colour == found["OPKB (published)"].colour, found["OPKB"].style, found["mine"].colour
+    >>> found = line_styles(["OPKB", "OPKB (published)", "mine"])
+    >>> found["OPKB"].colour == found["OPKB (published)"].colour, found["OPKB"].dashes, found["mine"].colour
     (True, '-', '#44AA99')
     """
     together = [dict.fromkeys(labels) for labels in figures]
     distinct = list(dict.fromkeys(label for labels in together for label in labels))
-    unknown = [a for a in dict.fromkeys(map(algorithm, distinct)) if a not in ALGORITHMS]
-    colours = {**ALGORITHMS, **{a: SPARE[number % len(SPARE)] for number, a in enumerate(unknown)}}
-    order = [*WISHES]
-    styles: dict[str, int] = {}
+    unknown = [a for a in dict.fromkeys(map(algorithm, distinct)) if a not in COLOURS]
+    colours = COLOURS | {a: OTHER_COLOURS[number % len(OTHER_COLOURS)] for number, a in enumerate(unknown)}
+    order = {variant: place for place, variant in enumerate(WANTED_DASHES)}
+    dashes: dict[str, int] = {}
     # known variants choose first, so that a published one is dashed whoever else is there
-    for label in sorted(distinct, key=lambda name: order.index(v) if (v := variant(name)) in WISHES else len(order)):
+    for label in sorted(distinct, key=lambda name: order.get(variant(name), len(order))):
         near = {other for labels in together if label in labels for other in labels}
-        used = {styles[other] for other in near & styles.keys() if algorithm(other) == algorithm(label)}
-        styles[label] = _free_style(WISHES.get(variant(label), 2), used)
-    return {label: Look(colours[algorithm(label)], STYLES[styles[label]]) for label in distinct}
+        used = {dashes[other] for other in near & dashes.keys() if algorithm(other) == algorithm(label)}
+        dashes[label] = _free_dashes(WANTED_DASHES.get(variant(label), 2), used)
+    return {label: LineStyle(colours[algorithm(label)], DASHES[dashes[label]]) for label in distinct}
 
 
-def _free_style(wish: int, used: set[int]) -> int:
-    order = [wish, *range(2, len(STYLES)), 1, 0]
+def _free_dashes(wish: int, used: set[int]) -> int:
+    order = [wish, *range(2, len(DASHES)), 1, 0]
     return next((number for number in order if number not in used), wish)

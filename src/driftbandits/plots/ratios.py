@@ -14,10 +14,10 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
 from driftbandits.plots.frame import Frame, plain, tidy
 
 # A dimension's colour and mark: Okabe and Ito's, and told apart without colour too.
-LOOKS = {"d10": ("#0072B2", "o"), "d3": ("#D55E00", "s"), "d2": ("#009E73", "^")}
-OTHER = ("#555555", "D")
-STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
-EDGE = 1.25  # room beyond the outermost dot
+MARK_OF_DIMENSION = {"d10": ("#0072B2", "o"), "d3": ("#D55E00", "s"), "d2": ("#009E73", "^")}
+MARK_OF_OTHERS = ("#555555", "D")
+AXIS_TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
+AXIS_BEYOND_DOTS = 1.25  # a factor, on both sides
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,8 @@ def ratio_rows(worlds: pd.DataFrame, column: str) -> list[RatioRow]:
 
 
 def ratio_figure(rows: Sequence[RatioRow], *, limit: float, subject: str, rival: str) -> Figure:
-    """A dot a world and dimension on a logarithmic axis, losses on top; lines at 1 and at the most allowed, `limit`."""
-    dimensions = [d for d in LOOKS if any(d in row.ratios for row in rows)]
+    """A dot per world and dimension, logarithmic, losses on top; lines at 1 and at `limit`, the most allowed."""
+    dimensions = [d for d in MARK_OF_DIMENSION if any(d in row.ratios for row in rows)]
     dimensions += sorted({d for row in rows for d in row.ratios} - set(dimensions))
     frame = Frame(left=0.95, right=0.15, height=0.19 * len(rows) + 0.12, legend=len(dimensions) + 1)
     figure = frame.figure(1)
@@ -64,7 +64,7 @@ def ratio_figure(rows: Sequence[RatioRow], *, limit: float, subject: str, rival:
 
 
 def _draw_dots(axes: Axes, rows: Sequence[RatioRow], dimension: str) -> Line2D:
-    colour, mark = LOOKS.get(dimension, OTHER)
+    colour, mark = MARK_OF_DIMENSION.get(dimension, MARK_OF_OTHERS)
     places = [(row.ratios[dimension], place) for place, row in enumerate(rows) if dimension in row.ratios]
     across, up = zip(*places, strict=True)
     (dots,) = axes.plot(across, up, linestyle="", marker=mark, color=colour, markersize=4.2, alpha=0.9, zorder=3)
@@ -73,7 +73,7 @@ def _draw_dots(axes: Axes, rows: Sequence[RatioRow], dimension: str) -> Line2D:
 
 def _scale(axes: Axes, ratios: Sequence[float]) -> None:
     axes.set_xscale("log")
-    axes.set_xlim(min(ratios) / EDGE, max(ratios) * EDGE)
-    axes.xaxis.set_major_locator(FixedLocator(STEPS))
+    axes.set_xlim(min(ratios) / AXIS_BEYOND_DOTS, max(ratios) * AXIS_BEYOND_DOTS)
+    axes.xaxis.set_major_locator(FixedLocator(AXIS_TICKS))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.xaxis.set_minor_formatter(NullFormatter())

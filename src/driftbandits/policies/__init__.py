@@ -1,6 +1,5 @@
 """Policies: one family a file; `registry` is the only list of names."""
 
-from driftbandits.detection.horizons import first_detectable_horizon
 from driftbandits.policies.adversarial.exp3 import LinearExp3
 from driftbandits.policies.adversarial.exp3s import Exp3S
 from driftbandits.policies.auto.policy import AutoBandit
@@ -18,7 +17,8 @@ from driftbandits.policies.paper.constants import Constants, Variant, subgaussia
 from driftbandits.policies.paper.opkb import OPKB, AdaOPKB
 from driftbandits.policies.paper.opnn import OPNN, AdaOPNN
 from driftbandits.policies.plain.glr import GLRklUCB
-from driftbandits.policies.plain.ucb import DiscountedUCB, SlidingWindowUCB, Uniform
+from driftbandits.policies.plain.ucb import DiscountedUCB, SlidingWindowUCB
+from driftbandits.policies.plain.uniform import Uniform
 from driftbandits.policies.registry import POLICIES, create_policy
 
 __all__ = [
@@ -53,6 +53,5 @@ __all__ = [
     "Variant",
     "WeightedGPUCB",
     "create_policy",
-    "first_detectable_horizon",
     "subgaussian_range",
 ]

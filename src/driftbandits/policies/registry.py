@@ -22,7 +22,8 @@ from driftbandits.policies.meta.master import Master
 from driftbandits.policies.paper.opkb import OPKB, AdaOPKB
 from driftbandits.policies.paper.opnn import OPNN, AdaOPNN
 from driftbandits.policies.plain.glr import GLRklUCB
-from driftbandits.policies.plain.ucb import DiscountedUCB, SlidingWindowUCB, Uniform
+from driftbandits.policies.plain.ucb import DiscountedUCB, SlidingWindowUCB
+from driftbandits.policies.plain.uniform import Uniform
 
 _ALL: tuple[type[Policy], ...] = (
     OPKB,

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from driftbandits.experiments.definitions.catalogue import FIVE, GROWTH, PAPER
+from driftbandits.experiments.definitions.catalogue import FIVE_MATRICES, GROWTH, PAPER
 from driftbandits.experiments.definitions.growth import Sweep
 from driftbandits.experiments.definitions.specs import Experiment
 from driftbandits.report.calibrated_opkb import calibrated_blocks
-from driftbandits.report.context import Block, Desk, Section
+from driftbandits.report.context import ReportContext
 from driftbandits.report.rankings import ranking_blocks
 from driftbandits.report.real_series import real_blocks
-from driftbandits.report.suite import STEPS, suite_blocks
+from driftbandits.report.sections import Block, Section
+from driftbandits.report.suite import HEAT_STEPS, suite_blocks
 from driftbandits.report.sweeps import growth_blocks
 from driftbandits.report.worlds import experiment_block
 from driftbandits.report.yardstick import yardstick_blocks
 
-FIGURES = {"switching/1": "1a", "switching/2": "1b", "cosine/stationary": "2a", "cosine/slow": "2b"}
+FIGURE_NUMBERS = {"switching/1": "1a", "switching/2": "1b", "cosine/stationary": "2a", "cosine/slow": "2b"}
 DIMENSIONS = (3, 2)
 
 LEADS = {
@@ -40,7 +41,7 @@ LEADS = {
     "suite": (
         "A wider range of worlds. Every policy keeps the settings found for it on environment 1, so most worlds are "
         "new to it. Below each regret: how many times the best one of its world it is. Darker is worse, in steps at × "
-        + ", ".join(f"{step:g}" for step in STEPS)
+        + ", ".join(f"{step:g}" for step in HEAT_STEPS)
         + "; the best is "
         "bold. Means are over worlds that all policies have played.",
     ),
@@ -65,35 +66,37 @@ LEADS = {
 }
 
 
-def make_chapters(desk: Desk, sweeps: Sequence[Sweep]) -> list[Section]:
+def make_chapters(context: ReportContext, sweeps: Sequence[Sweep]) -> list[Section]:
     """All chapters that hold anything."""
-    groups = sort_experiments(desk.results.experiments, sweeps)
+    groups = sort_experiments(context.results.experiments, sweeps)
     chapters = [
-        Section("figures", "The paper’s figures", LEADS["figures"], _figures(desk, groups["figures"])),
-        *(_lower(desk, groups[f"d{d}"], d) for d in DIMENSIONS),
+        Section("figures", "The paper’s figures", LEADS["figures"], _figures(context, groups["figures"])),
+        *(_lower(context, groups[f"d{d}"], d) for d in DIMENSIONS),
         Section(
             "growth",
             "Table 1: how fast regret grows",
             LEADS["growth"],
-            _growth(desk, groups["growth"], sweeps),
+            _growth(context, groups["growth"], sweeps),
         ),
         Section(
             "comparison",
             "All policies, tuned alike",
             LEADS["comparison"],
-            tuple(ranking_blocks(desk, groups["comparison"])),
+            tuple(ranking_blocks(context, groups["comparison"])),
         ),
-        Section("suite", "A wider suite of worlds", LEADS["suite"], tuple(suite_blocks(desk, groups["suite"]))),
-        Section("real", "Real data", LEADS["real"], tuple(real_blocks(desk, groups["real"]))),
-        Section("yardstick", "AutoBandit and its yardstick", LEADS["yardstick"], _yardstick(desk, groups["yardstick"])),
+        Section("suite", "A wider suite of worlds", LEADS["suite"], tuple(suite_blocks(context, groups["suite"]))),
+        Section("real", "Real data", LEADS["real"], tuple(real_blocks(context, groups["real"]))),
+        Section(
+            "yardstick", "AutoBandit and its yardstick", LEADS["yardstick"], _yardstick(context, groups["yardstick"])
+        ),
         Section(
             "calibrated",
             "CalibratedOPKB: worlds, false alarms, delays",
             LEADS["calibrated"],
-            tuple(calibrated_blocks(desk, groups["calibrated"])) if groups["calibrated"] else (),
+            tuple(calibrated_blocks(context, groups["calibrated"])) if groups["calibrated"] else (),
         ),
-        Section("five", "Five weight matrices", LEADS["five"], _plain(desk, groups["five"])),
-        Section("own", "Experiments of your own", LEADS["own"], _plain(desk, groups["own"])),
+        Section("five", "Five weight matrices", LEADS["five"], _plain(context, groups["five"])),
+        Section("own", "Experiments of your own", LEADS["own"], _plain(context, groups["own"])),
     ]
     return [chapter for chapter in chapters if chapter.blocks]
 
@@ -124,39 +127,39 @@ def sort_experiments(experiments: Sequence[Experiment], sweeps: Sequence[Sweep])
 
 
 def _chapter_of(name: str, swept: set[str]) -> str:
-    if name in FIGURES:
+    if name in FIGURE_NUMBERS:
         return "figures"
     if name in PAPER:
         return name.rpartition("/")[2]
     if name in swept or name in GROWTH:
         return "growth"
-    if name in FIVE:
+    if name in FIVE_MATRICES:
         return "five"
     first = name.partition("/")[0]
     return first if first in ("comparison", "suite", "real", "yardstick", "calibrated") else "own"
 
 
-def _figures(desk: Desk, experiments: Sequence[Experiment]) -> tuple[Block, ...]:
-    begun = sorted(desk.begun(experiments), key=lambda e: FIGURES[e.id])
-    return tuple(experiment_block(desk, e, title=f"Figure {FIGURES[e.id]}. {e.title}") for e in begun)
+def _figures(context: ReportContext, experiments: Sequence[Experiment]) -> tuple[Block, ...]:
+    begun = sorted(context.begun(experiments), key=lambda e: FIGURE_NUMBERS[e.id])
+    return tuple(experiment_block(context, e, title=f"Figure {FIGURE_NUMBERS[e.id]}. {e.title}") for e in begun)
 
 
-def _yardstick(desk: Desk, experiments: Sequence[Experiment]) -> tuple[Block, ...]:
-    return tuple(yardstick_blocks(desk, experiments)) if experiments else ()
+def _yardstick(context: ReportContext, experiments: Sequence[Experiment]) -> tuple[Block, ...]:
+    return tuple(yardstick_blocks(context, experiments)) if experiments else ()
 
 
-def _growth(desk: Desk, experiments: Sequence[Experiment], sweeps: Sequence[Sweep]) -> tuple[Block, ...]:
+def _growth(context: ReportContext, experiments: Sequence[Experiment], sweeps: Sequence[Sweep]) -> tuple[Block, ...]:
     """Sweeps with any of these experiments; single points that no sweep holds stand for themselves."""
     here = {e.id for e in experiments}
     swept = {e.id for sweep in sweeps for e in sweep.experiments}
     held = [sweep for sweep in sweeps if here & {e.id for e in sweep.experiments}]
-    return (*growth_blocks(desk, held), *_plain(desk, [e for e in experiments if e.id not in swept]))
+    return (*growth_blocks(context, held), *_plain(context, [e for e in experiments if e.id not in swept]))
 
 
-def _lower(desk: Desk, experiments: Sequence[Experiment], dimension: int) -> Section:
+def _lower(context: ReportContext, experiments: Sequence[Experiment], dimension: int) -> Section:
     lead = tuple(text.format(d=dimension) for text in LEADS["lower"])
-    return Section(f"d{dimension}", f"The same worlds at d = {dimension}", lead, _plain(desk, experiments))
+    return Section(f"d{dimension}", f"The same worlds at d = {dimension}", lead, _plain(context, experiments))
 
 
-def _plain(desk: Desk, experiments: Sequence[Experiment]) -> tuple[Block, ...]:
-    return tuple(experiment_block(desk, experiment) for experiment in desk.begun(experiments))
+def _plain(context: ReportContext, experiments: Sequence[Experiment]) -> tuple[Block, ...]:
+    return tuple(experiment_block(context, experiment) for experiment in context.begun(experiments))

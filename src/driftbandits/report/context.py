@@ -1,4 +1,4 @@
-"""What every section of a report works from, and the records sections are made of."""
+"""What every section of a report works from: results, and what is worked out once for all sections."""
 
 from __future__ import annotations
 
@@ -11,37 +11,15 @@ import pandas as pd
 
 from driftbandits.experiments.definitions.specs import Experiment, PolicySpec, cells_of
 from driftbandits.experiments.judging.results import Results
-from driftbandits.plots.palette import Look, looks
-from driftbandits.report.pictures import Picture, file_name
-from driftbandits.report.tables import Table
+from driftbandits.plots.palette import LineStyle, line_styles
+from driftbandits.report.pictures import file_name
 
 # Policies that report changes; any other counts as one as soon as it has reported a change.
 DETECTING = frozenset({"AdaOPKB", "AdaOPNN", "CalibratedOPKB", "EventTriggeredGPUCB", "GLRklUCB", "Master"})
 
 
-@dataclass(frozen=True)
-class Block:
-    """A part of a section with a heading of its own: notes, a figure, tables; in that order, each if there is one."""
-
-    id: str
-    title: str
-    notes: tuple[str, ...] = ()
-    picture: Picture | None = None
-    tables: tuple[Table, ...] = ()
-
-
-@dataclass(frozen=True)
-class Section:
-    """A chapter of the page."""
-
-    id: str
-    title: str
-    lead: tuple[str, ...]
-    blocks: tuple[Block, ...]
-
-
 @dataclass(frozen=True, eq=False)
-class Desk:
+class ReportContext:
     """Results, the folder for figures, and what is worked out once for all sections."""
 
     results: Results
@@ -49,9 +27,9 @@ class Desk:
     references: pd.DataFrame | None = None
 
     @cached_property
-    def palette(self) -> Mapping[str, Look]:
-        """The look of every policy."""
-        return looks(*([policy.label for policy in e.policies] for e in self.results.experiments))
+    def palette(self) -> Mapping[str, LineStyle]:
+        """How the line of every policy is drawn."""
+        return line_styles(*([policy.label for policy in e.policies] for e in self.results.experiments))
 
     @cached_property
     def detecting(self) -> frozenset[str]:
@@ -98,12 +76,12 @@ class Desk:
         return [e for e in experiments if self.played.get(e.id, 0)]
 
     def runs(self, experiment: Experiment) -> pd.DataFrame:
-        """Finished runs of an experiment, one a row."""
+        """Finished runs of an experiment, one per row."""
         cells = self.results.cells
         return cells[cells["experiment"] == experiment.id]
 
     def summary(self, experiment: Experiment) -> pd.DataFrame:
-        """One row a policy that has finished runs."""
+        """One row per policy that has finished runs."""
         summary = self.results.summary
         return summary[summary["experiment"] == experiment.id]
 

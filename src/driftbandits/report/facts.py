@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import platform
 from collections.abc import Mapping
 
 from driftbandits import __version__
+from driftbandits.packages import installed_versions
 from driftbandits.report.formats import duration, number
-from driftbandits.report.tables import Column, Entry, Table
+from driftbandits.report.tables import ReportTable, TableColumn, TableEntry
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "matplotlib", "torch")
-NAMES = {"mode": "size of the run", "date": "date", "jobs": "processes", "engine": "engine", "command": "command"}
+NAMES_OF_FACTS = {
+    "mode": "size of the run",
+    "date": "date",
+    "jobs": "processes",
+    "engine": "engine",
+    "command": "command",
+}
 
 
-def facts_table(about: Mapping[str, object]) -> Table:
+def facts_table(about: Mapping[str, object]) -> ReportTable:
     """What the caller says about the run, then versions and machine as they are now.
 
     Keys that end in `seconds` are durations; the command is not in the table, for it has a place of its own.
@@ -23,32 +29,24 @@ def facts_table(about: Mapping[str, object]) -> Table:
     said = {_name(key): _shown(key, value) for key, value in about.items() if key not in ("command", "version")}
     versions = {"driftbandits": str(about.get("version", __version__)), "Python": platform.python_version()}
     machine = f"{platform.system()} {platform.machine()}, {os.cpu_count() or 'unknown'} cores"
-    facts = {**said, **versions, **_installed(), "machine": machine}
-    rows = tuple((Entry(name), Entry(value)) for name, value in facts.items())
-    return Table("How this report came about", (Column("what", numeric=False), Column("value", numeric=False)), rows)
+    facts = {**said, **versions, **installed_versions(PACKAGES), "machine": machine}
+    rows = tuple((TableEntry(name), TableEntry(value)) for name, value in facts.items())
+    return ReportTable(
+        "How this report came about", (TableColumn("what", numeric=False), TableColumn("value", numeric=False)), rows
+    )
 
 
 def commands(about: Mapping[str, object]) -> list[str]:
-    """The commands that make this report again, one a line."""
+    """The commands that make this report again, one per line."""
     given = about.get("command", "")
     return [str(line) for line in given] if isinstance(given, list | tuple) else str(given).splitlines()
-
-
-def _installed() -> dict[str, str]:
-    found = {}
-    for package in PACKAGES:
-        try:
-            found[package] = importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return found
 
 
 def _name(key: str) -> str:
     if key in ("seconds", "wall_seconds", "wall seconds"):
         return "time it took"
     plain = key.replace("_", " ")
-    return NAMES.get(key, plain.removesuffix(" seconds"))
+    return NAMES_OF_FACTS.get(key, plain.removesuffix(" seconds"))
 
 
 def _shown(key: str, value: object) -> str:

@@ -7,16 +7,16 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from driftbandits.experiments.judging.targets import Verdict
+from driftbandits.experiments.judging.verdicts import TargetVerdict
 from driftbandits.plots.ratios import RatioRow, ratio_figure
-from driftbandits.report.context import Desk
+from driftbandits.report.context import ReportContext
 from driftbandits.report.formats import NOTHING, number, with_error
 from driftbandits.report.pictures import Picture, make_picture
-from driftbandits.report.tables import Column, Entry, Table, columns
+from driftbandits.report.tables import ReportTable, TableColumn, TableEntry, columns
 
 
 def ratio_picture(
-    desk: Desk, rows: Sequence[RatioRow], *, limit: float, subject: str, rival: str, caption: str, name: str
+    context: ReportContext, rows: Sequence[RatioRow], *, limit: float, subject: str, rival: str, caption: str, name: str
 ) -> Picture | None:
     """The figure of the rows, in files called `name`; none without rows."""
     if not rows:
@@ -26,7 +26,7 @@ def ratio_picture(
         lambda panels: ratio_figure(panels[0], limit=limit, subject=subject, rival=rival),
         _describe,
         caption=caption,
-        folder=desk.figures,
+        folder=context.figures,
         name=name,
     )
 
@@ -38,28 +38,34 @@ def _describe(rows: Sequence[RatioRow]) -> str:
     return f"Dots: {lost} of {of} ratios lie above 1; the largest is {max(worst.ratios.values()):.2f}, {worst.world}."
 
 
-def verdict_table(verdicts: Sequence[Verdict]) -> Table:
+def verdict_table(verdicts: Sequence[TargetVerdict]) -> ReportTable:
     """Every target."""
     rows = tuple(
-        (Entry(v.target), Entry(_ratio(v.value)), Entry(_ratio(v.limit)), Entry(v.status), Entry(v.note))
+        (
+            TableEntry(v.target),
+            TableEntry(_ratio(v.value)),
+            TableEntry(_ratio(v.limit)),
+            TableEntry(v.status),
+            TableEntry(v.note),
+        )
         for v in verdicts
     )
-    words = (Column("verdict", numeric=False), Column("of", numeric=False))
-    return Table("Targets", (*columns("target", "measured", "at most"), *words), rows)
+    words = (TableColumn("verdict", numeric=False), TableColumn("of", numeric=False))
+    return ReportTable("Targets", (*columns("target", "measured", "at most"), *words), rows)
 
 
-def world_table(worlds: pd.DataFrame, heads: Mapping[str, str], *, subject: str) -> Table:
+def world_table(worlds: pd.DataFrame, heads: Mapping[str, str], *, subject: str) -> ReportTable:
     """The rows of a `targets.ratio_table`; `heads` has the head of each rival's column."""
     rows = tuple(
         (
-            Entry(str(row["world"])),
-            Entry(with_error(row["regret"], row["standard_error"])),
-            *(Entry(number(row[rival]), f"× {_ratio(row[f'over_{rival}'])}") for rival in heads),
+            TableEntry(str(row["world"])),
+            TableEntry(with_error(row["regret"], row["standard_error"])),
+            *(TableEntry(number(row[rival]), f"× {_ratio(row[f'over_{rival}'])}") for rival in heads),
         )
         for row in worlds.to_dict("records")
     )
     caption = f"Mean final regret; below each rival’s: {subject}’s over it"
-    return Table(caption, columns("world", subject, *heads.values()), rows)
+    return ReportTable(caption, columns("world", subject, *heads.values()), rows)
 
 
 def _ratio(value: float) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
@@ -13,20 +12,22 @@ import pandas as pd
 from driftbandits import __version__
 from driftbandits.errors import MissingExtraError
 from driftbandits.experiments.definitions.catalogue import PAPER
-from driftbandits.experiments.definitions.growth import POLICIES, SWEEPS, Sweep
+from driftbandits.experiments.definitions.growth import SWEEPS, Sweep
 from driftbandits.experiments.judging.claims import Claim, check_claims
 from driftbandits.experiments.judging.results import Results
 from driftbandits.files import write_whole
 from driftbandits.report.chapters import make_chapters
-from driftbandits.report.context import Desk, Section
+from driftbandits.report.context import ReportContext
 from driftbandits.report.facts import commands, facts_table
 from driftbandits.report.formats import count, duration, listed
+from driftbandits.report.sections import Section
 from driftbandits.report.settings import settings_table
-from driftbandits.report.tables import Table
+from driftbandits.report.sweeps import without_guests
+from driftbandits.report.tables import ReportTable
 from driftbandits.report.verdicts import ClaimRow, claim_rows, counted
 
 TITLE = "Non-stationary kernel bandits: the experiments again"
-NAMED = 6  # unfinished experiments named on the first screen
+MOST_UNFINISHED_NAMED = 6  # experiments, on the first screen
 
 
 @dataclass(frozen=True)
@@ -41,8 +42,8 @@ class Page:
     verdicts: str
     claims: tuple[ClaimRow, ...]
     chapters: tuple[Section, ...]
-    settings: Table
-    facts: Table
+    settings: ReportTable
+    facts: ReportTable
     commands: tuple[str, ...]
 
 
@@ -68,26 +69,26 @@ def write_report(
 
     """
     about = {} if about is None else about
-    desk = Desk(results, Path(out) / "figures", references)
-    page = _make_page(desk, title=title, sweeps=sweeps, about=about)
+    context = ReportContext(results, Path(out) / "figures", references)
+    page = _make_page(context, title=title, sweeps=sweeps, about=about)
     path = Path(out) / "report.html"
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, render(page).encode())
     return path
 
 
-def _make_page(desk: Desk, *, title: str, sweeps: Sequence[Sweep], about: Mapping[str, object]) -> Page:
-    claims = _claims(desk, sweeps)
-    begun = desk.begun(desk.results.experiments)
+def _make_page(context: ReportContext, *, title: str, sweeps: Sequence[Sweep], about: Mapping[str, object]) -> Page:
+    claims = _claims(context, sweeps)
+    begun = context.begun(context.results.experiments)
     return Page(
         title=title,
         style=_read("style.css"),
         version=str(about.get("version", __version__)),
-        opening=_opening(desk, paper=bool(claims)),
-        unfinished=_unfinished(desk),
+        opening=_opening(context, paper=bool(claims)),
+        unfinished=_unfinished(context),
         verdicts=counted(claims),
         claims=tuple(claim_rows(claims)),
-        chapters=tuple(make_chapters(desk, sweeps)),
+        chapters=tuple(make_chapters(context, sweeps)),
         settings=settings_table(begun),
         facts=facts_table(about),
         commands=tuple(commands(about)),
@@ -110,31 +111,24 @@ def _read(name: str) -> str:
     return (resources.files("driftbandits.report") / name).read_text(encoding="utf-8")
 
 
-def _claims(desk: Desk, sweeps: Sequence[Sweep]) -> list[Claim]:
+def _claims(context: ReportContext, sweeps: Sequence[Sweep]) -> list[Claim]:
     """The paper's claims, if anything they are about has been played."""
     about = {*PAPER, *(e.id for sweep in sweeps for e in sweep.experiments)}
-    if not about & desk.played.keys():
+    if not about & context.played.keys():
         return []
-    return check_claims(desk.results, sweeps=[_without_guests(sweep) for sweep in sweeps])
+    return check_claims(context.results, sweeps=without_guests(sweeps))
 
 
-def _without_guests(sweep: Sweep) -> Sweep:
-    """The sweep with the policies that the paper claims something about."""
-    own = {policy.label for policy in POLICIES}
-    kept = [dataclasses.replace(e, policies=tuple(p for p in e.policies if p.label in own)) for e in sweep.experiments]
-    return dataclasses.replace(sweep, experiments=tuple(kept))
-
-
-def _opening(desk: Desk, *, paper: bool) -> tuple[str, ...]:
-    begun = desk.begun(desk.results.experiments)
-    runs = sum(desk.played.values())
+def _opening(context: ReportContext, *, paper: bool) -> tuple[str, ...]:
+    begun = context.begun(context.results.experiments)
+    runs = sum(context.played.values())
     what = (
         "The experiments of Hong, Li and Tewari, “An Optimization-based Algorithm for Non-stationary Kernel Bandits "
         "without Prior Knowledge” (AISTATS 2023), played again with driftbandits"
         if paper
         else "Experiments played with driftbandits"
     )
-    work = duration(float(desk.results.cells["seconds"].sum()))
+    work = duration(float(context.results.cells["seconds"].sum()))
     return (
         f"{what}: {count(runs, 'run')} of {count(len(begun), 'experiment')}, {work} of computing.",
         "Regret is the reward lost against always playing the best arm of the round, so less is better. A seed fixes "
@@ -143,10 +137,10 @@ def _opening(desk: Desk, *, paper: bool) -> tuple[str, ...]:
     )
 
 
-def _unfinished(desk: Desk) -> str:
-    lacking = desk.missing(desk.results.experiments)
+def _unfinished(context: ReportContext) -> str:
+    lacking = context.missing(context.results.experiments)
     if not lacking:
         return ""
-    total = sum(desk.wanted.values())
-    where = listed([f"{name} ({runs:,})" for name, runs in lacking.items()], NAMED)
+    total = sum(context.wanted.values())
+    where = listed([f"{name} ({runs:,})" for name, runs in lacking.items()], MOST_UNFINISHED_NAMED)
     return f"{count(sum(lacking.values()), 'run')} of {total:,} are missing: {where}."

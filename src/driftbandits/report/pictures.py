@@ -17,13 +17,13 @@ from driftbandits.files import write_whole
 
 Panel = TypeVar("Panel")
 
-LONGEST = 200  # letters of a file's name without its suffix
+LONGEST_FILE_NAME = 200  # letters, without the suffix
 
 _NEEDLESS = re.compile(r"<metadata>.*?</metadata>|<!DOCTYPE.*?>|<\?xml.*?\?>|<!--.*?-->", re.DOTALL)
 _PATH = re.compile(r'(?<= d=")[^"]*')
 _NUMBER = re.compile(r"-?\d+\.\d+")
 _GAP = re.compile(r"\s*([A-Za-z])\s*")
-_SAFE = "/:;,=()+*!-._~@$&"  # of an address in an attribute; the template escapes what HTML wants escaped
+_PLAIN_IN_ADDRESSES = "/:;,=()+*!-._~@$&"  # the template escapes what HTML wants escaped
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def file_name(experiment: str) -> str:
     >>> file_name("switching/1/d3"), file_name("Mine & <b>yours</b>")
     ('switching-1-d3', 'mine-b-yours-b')
     """
-    return re.sub(r"[^a-z0-9.]+", "-", experiment.lower()).strip("-.")[:LONGEST] or "experiment"
+    return re.sub(r"[^a-z0-9.]+", "-", experiment.lower()).strip("-.")[:LONGEST_FILE_NAME] or "experiment"
 
 
 def svg(figure: Figure) -> str:
@@ -96,5 +96,7 @@ def _short_path(path: str) -> str:
 
 def _image(figure: Figure, alt: str) -> Image:
     width, height = figure.get_size_inches()
-    coded = urllib.parse.quote(svg(figure), safe=_SAFE)  # a third shorter than base64: paths stay as they are
+    coded = urllib.parse.quote(
+        svg(figure), safe=_PLAIN_IN_ADDRESSES
+    )  # a third shorter than base64: paths stay as they are
     return Image(f"data:image/svg+xml;charset=utf-8,{coded}", round(96 * width), round(96 * height), alt)

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from driftbandits.experiments.definitions.specs import Experiment
 from driftbandits.plots.data import RankedRegret, ranked_regret
 from driftbandits.plots.figures import ranking_figure, ranking_frame
-from driftbandits.report.context import Block, Desk
+from driftbandits.report.context import ReportContext
 from driftbandits.report.formats import number
 from driftbandits.report.pictures import make_picture
+from driftbandits.report.sections import Block
 from driftbandits.report.worlds import experiment_note, policy_table
 
 # Families by what a policy's registered name holds, the first that fits.
@@ -37,26 +38,26 @@ def family(name: str) -> str:
     return next((kind for kind, parts in FAMILIES if ":" not in name and any(p in name for p in parts)), "other")
 
 
-def ranking_blocks(desk: Desk, experiments: Sequence[Experiment]) -> list[Block]:
-    """One figure of all rankings, then a table an experiment."""
-    begun = desk.begun(experiments)
+def ranking_blocks(context: ReportContext, experiments: Sequence[Experiment]) -> list[Block]:
+    """One figure of all rankings, then one table per experiment."""
+    begun = context.begun(experiments)
     if not begun:
         return []
     names = {policy.label: policy.name for e in begun for policy in e.policies}
     order = [kind for kind, _ in FAMILIES] + ["other"]
     families = dict(sorted(((label, family(name)) for label, name in names.items()), key=lambda x: order.index(x[1])))
-    panels = [ranked_regret(desk.results.cells, e.id, title=e.title) for e in begun]
+    panels = [ranked_regret(context.results.cells, e.id, title=e.title) for e in begun]
     frame = ranking_frame(panels, families)
     picture = make_picture(
         panels,
-        lambda some: ranking_figure(some, families=families, palette=desk.palette, frame=frame),
+        lambda some: ranking_figure(some, families=families, palette=context.palette, frame=frame),
         _describe,
         caption=CAPTION,
-        folder=desk.figures,
+        folder=context.figures,
         name="comparison",
     )
-    tables = tuple(policy_table(desk, e) for e in begun)
-    notes = tuple(note for e in begun for note in experiment_note(desk, e, named=True))
+    tables = tuple(policy_table(context, e) for e in begun)
+    notes = tuple(note for e in begun for note in experiment_note(context, e, named=True))
     return [
         Block("comparison-ranking", "Ranking", notes, picture),
         Block("comparison-tables", "All numbers", tables=tables),

@@ -8,13 +8,13 @@ from typing import Any
 
 from driftbandits.experiments.definitions.specs import Experiment
 from driftbandits.report.formats import listed
-from driftbandits.report.tables import Column, Entry, Table
+from driftbandits.report.tables import ReportTable, TableColumn, TableEntry
 
-SHOWN = 3  # experiments named in a row
+MOST_EXPERIMENTS_PER_ROW = 3
 
 
-def settings_table(experiments: Sequence[Experiment]) -> Table:
-    """One row a policy and settings, with the experiments it played them in."""
+def settings_table(experiments: Sequence[Experiment]) -> ReportTable:
+    """One row per policy and settings, with the experiments it played them in."""
     where: dict[tuple[str, str, str, str], list[str]] = {}
     for experiment in experiments:
         for policy in experiment.policies:
@@ -23,11 +23,13 @@ def settings_table(experiments: Sequence[Experiment]) -> Table:
             key = (policy.label, policy.name, in_words(settings) or "defaults", kernel)
             where.setdefault(key, []).append(experiment.id)
     rows = [
-        (*(Entry(part) for part in key), Entry(listed(ids, SHOWN)))
+        (*(TableEntry(part) for part in key), TableEntry(listed(ids, MOST_EXPERIMENTS_PER_ROW)))
         for key, ids in sorted(where.items(), key=lambda item: item[0][0].lower())
     ]
     heads = ("policy", "class", "settings", "kernel it is told", "played in")
-    return Table("Settings of every policy", tuple(Column(head, numeric=False) for head in heads), tuple(rows))
+    return ReportTable(
+        "Settings of every policy", tuple(TableColumn(head, numeric=False) for head in heads), tuple(rows)
+    )
 
 
 def in_words(settings: Mapping[str, Any]) -> str:

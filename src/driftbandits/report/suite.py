@@ -9,30 +9,31 @@ import numpy as np
 import pandas as pd
 
 from driftbandits.experiments.definitions.specs import Experiment
-from driftbandits.report.context import Block, Desk
+from driftbandits.report.context import ReportContext
 from driftbandits.report.formats import NOTHING, number
-from driftbandits.report.tables import Entry, Table, columns
+from driftbandits.report.sections import Block
+from driftbandits.report.tables import ReportTable, TableEntry, columns
 from driftbandits.report.worlds import experiment_note
 
 # A regret up to so many times the best one has the mark heat-0, heat-1, ...; more than the last has heat-6.
-STEPS = (1.1, 1.5, 2.0, 4.0, 8.0, 16.0)
+HEAT_STEPS = (1.1, 1.5, 2.0, 4.0, 8.0, 16.0)
 
 
-def suite_blocks(desk: Desk, experiments: Sequence[Experiment]) -> list[Block]:
-    """One table a dimension, the best policy over all worlds first."""
+def suite_blocks(context: ReportContext, experiments: Sequence[Experiment]) -> list[Block]:
+    """One table per dimension, the best policy over all worlds first."""
     blocks = []
     for part in dict.fromkeys(_dimension(e.id) for e in experiments):
-        here = desk.begun([e for e in experiments if _dimension(e.id) == part])
+        here = context.begun([e for e in experiments if _dimension(e.id) == part])
         if not here:
             continue
-        notes = tuple(note for e in here for note in experiment_note(desk, e, named=True))
+        notes = tuple(note for e in here for note in experiment_note(context, e, named=True))
         title = f"d = {part.removeprefix('d')}" if part else "Worlds"
-        blocks.append(Block(f"suite-{part or 'worlds'}", title, notes, tables=(_suite_table(desk, here, title),)))
+        blocks.append(Block(f"suite-{part or 'worlds'}", title, notes, tables=(_suite_table(context, here, title),)))
     return blocks
 
 
 def regret_matrix(summary: pd.DataFrame, experiments: Sequence[Experiment]) -> pd.DataFrame:
-    """Mean final regret, one row an experiment and one column a policy, the least geometric mean first."""
+    """Mean final regret, one row per experiment and one column per policy, the least geometric mean first."""
     ids = [experiment.id for experiment in experiments]
     here = summary[summary["experiment"].isin(ids)]
     table = here.pivot(index="experiment", columns="policy", values="regret").reindex(ids)
@@ -53,32 +54,35 @@ def heat(ratio: float) -> int:
     >>> [heat(x) for x in (1.0, 1.2, 3.0, 100.0)]
     [0, 1, 3, 6]
     """
-    return sum(ratio > step for step in STEPS)
+    return sum(ratio > step for step in HEAT_STEPS)
 
 
-def _suite_table(desk: Desk, experiments: Sequence[Experiment], title: str) -> Table:
-    table = regret_matrix(desk.results.summary, experiments)
+def _suite_table(context: ReportContext, experiments: Sequence[Experiment], title: str) -> ReportTable:
+    table = regret_matrix(context.results.summary, experiments)
     best = table.min(axis=1)
     rows = []
     for experiment in experiments:
         regrets = table.loc[experiment.id].to_numpy(dtype=np.float64)
         name = experiment.title.removesuffix(f", {title}")
-        rows.append((Entry(name), *(_entry(float(r), float(np.nanmin(regrets))) for r in regrets)))
+        rows.append((TableEntry(name), *(_entry(float(r), float(np.nanmin(regrets))) for r in regrets)))
     means = geometric_means(table)
     relative = geometric_means(table.div(best, axis=0))
     foot = (
-        (Entry("geometric mean over worlds"), *(Entry(number(float(m))) for m in means)),
-        (Entry("… of regret over the best"), *(Entry(_times(float(r)), marks=_mark(float(r))) for r in relative)),
+        (TableEntry("geometric mean over worlds"), *(TableEntry(number(float(m))) for m in means)),
+        (
+            TableEntry("… of regret over the best"),
+            *(TableEntry(_times(float(r)), marks=_mark(float(r))) for r in relative),
+        ),
     )
-    return Table(f"Mean final regret, {title}", columns("world", *map(str, table.columns)), tuple(rows), foot)
+    return ReportTable(f"Mean final regret, {title}", columns("world", *map(str, table.columns)), tuple(rows), foot)
 
 
-def _entry(regret: float, best: float) -> Entry:
+def _entry(regret: float, best: float) -> TableEntry:
     if math.isnan(regret):
-        return Entry(NOTHING)
+        return TableEntry(NOTHING)
     ratio = regret / best if best > 0 else math.nan
     lead = " best" if regret == best else ""
-    return Entry(number(regret), "" if lead else _times(ratio), _mark(ratio) + lead)
+    return TableEntry(number(regret), "" if lead else _times(ratio), _mark(ratio) + lead)
 
 
 def _times(ratio: float) -> str:

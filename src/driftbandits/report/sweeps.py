@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 
-from driftbandits.experiments.definitions.growth import Sweep
+from driftbandits.experiments.definitions.growth import GROWTH_POLICIES, Sweep
+from driftbandits.experiments.definitions.specs import Experiment
 from driftbandits.plots.data import GrowthPanel, growth_panel
 from driftbandits.plots.figures import growth_figure, growth_frame
-from driftbandits.report.context import Block, Desk
-from driftbandits.report.formats import NOTHING, count, listed, with_error
+from driftbandits.report.context import ReportContext
+from driftbandits.report.formats import NOTHING, count, listed
 from driftbandits.report.pictures import make_picture
-from driftbandits.report.tables import Column, Entry, Table, columns
+from driftbandits.report.sections import Block
+from driftbandits.report.tables import ReportTable, TableColumn, TableEntry, columns, regret_entry
 
 CAPTION = (
     "Mean final regret over seeds with bars of one standard error, both axes logarithmic. Solid lines have the fitted "
@@ -20,34 +23,44 @@ CAPTION = (
 )
 
 
-def growth_blocks(desk: Desk, sweeps: Sequence[Sweep]) -> list[Block]:
-    """The figure of all sweeps with their slopes, and a table of regrets a sweep; nothing if none was played."""
-    begun = [sweep for sweep in sweeps if desk.begun(sweep.experiments)]
+def growth_blocks(context: ReportContext, sweeps: Sequence[Sweep]) -> list[Block]:
+    """The figure of all sweeps with their slopes, and one table of regrets per sweep; nothing if none was played."""
+    begun = [sweep for sweep in sweeps if context.begun(sweep.experiments)]
     if not begun:
         return []
-    panels = [growth_panel(desk.results.cells, sweep) for sweep in begun]
+    panels = [growth_panel(context.results.cells, sweep) for sweep in begun]
     drawn = [panel for panel in panels if panel.curves]
     if not drawn:
         return []
     frame = growth_frame(drawn)
     picture = make_picture(
         drawn,
-        lambda some: growth_figure(some, palette=desk.palette, frame=frame),
+        lambda some: growth_figure(some, palette=context.palette, frame=frame),
         _describe,
         caption=CAPTION,
-        folder=desk.figures,
+        folder=context.figures,
         name="growth",
     )
-    tables = [_regret_table(desk, sweep) for sweep in begun]
+    tables = [_regret_table(context, sweep) for sweep in begun]
     return [
-        Block("growth-slopes", "Slopes", _unfinished(desk, begun), picture, (_slope_table(drawn),)),
+        Block("growth-slopes", "Slopes", _unfinished(context, begun), picture, (_slope_table(drawn),)),
         Block("growth-regret", "Regret along each sweep", tables=tuple(tables)),
     ]
 
 
-def _unfinished(desk: Desk, sweeps: Sequence[Sweep]) -> tuple[str, ...]:
-    known = {e.id for e in desk.results.experiments}
-    lacking = {s.title: sum(desk.missing([e for e in s.experiments if e.id in known]).values()) for s in sweeps}
+def without_guests(sweeps: Sequence[Sweep]) -> tuple[Sweep, ...]:
+    """The sweeps with the catalogue's policies alone: the paper claims nothing about those that joined."""
+    own = {policy.label for policy in GROWTH_POLICIES}
+
+    def cut(experiment: Experiment) -> Experiment:
+        return dataclasses.replace(experiment, policies=tuple(p for p in experiment.policies if p.label in own))
+
+    return tuple(dataclasses.replace(sweep, experiments=tuple(map(cut, sweep.experiments))) for sweep in sweeps)
+
+
+def _unfinished(context: ReportContext, sweeps: Sequence[Sweep]) -> tuple[str, ...]:
+    known = {e.id for e in context.results.experiments}
+    lacking = {s.title: sum(context.missing([e for e in s.experiments if e.id in known]).values()) for s in sweeps}
     words = [f"{count(runs, 'run')} along “{title}”" for title, runs in lacking.items() if runs]
     return (f"Unfinished: missing {listed(words)}.",) if words else ()
 
@@ -61,7 +74,7 @@ def _describe(panel: GrowthPanel) -> str:
     return f"Log-log chart of final regret: {panel.title}. {slopes or 'Too few points for slopes'}."
 
 
-def _slope_table(panels: Sequence[GrowthPanel]) -> Table:
+def _slope_table(panels: Sequence[GrowthPanel]) -> ReportTable:
     rows = []
     for panel in panels:
         for curve in panel.curves:
@@ -72,29 +85,29 @@ def _slope_table(panels: Sequence[GrowthPanel]) -> Table:
             around = NOTHING if math.isnan(slope.low) else f"{slope.low:.2f} to {slope.high:.2f}"
             rows.append(
                 (
-                    Entry(panel.title[:1].upper() + panel.title[1:]),
-                    Entry(curve.policy),
-                    Entry(f"{slope.seeds:,}"),
-                    Entry(f"{len(growth.values)}"),
-                    Entry(f"{slope.estimate:.2f}"),
-                    Entry(around),
-                    Entry(f"{growth.late:.2f}" if not math.isnan(growth.late) else NOTHING),
-                    Entry(f"{growth.allowed:.2f}"),
-                    Entry(f"{panel.rate:.2f}"),
+                    TableEntry(panel.title[:1].upper() + panel.title[1:]),
+                    TableEntry(curve.policy),
+                    TableEntry(f"{slope.seeds:,}"),
+                    TableEntry(f"{len(growth.values)}"),
+                    TableEntry(f"{slope.estimate:.2f}"),
+                    TableEntry(around),
+                    TableEntry(f"{growth.late:.2f}" if not math.isnan(growth.late) else NOTHING),
+                    TableEntry(f"{growth.allowed:.2f}"),
+                    TableEntry(f"{panel.rate:.2f}"),
                 )
             )
     heads = ("seeds", "points", "slope", "95 % interval", "slope, later half", "allowed", "plain exponent")
-    words = (Column("sweep over", numeric=False), Column("policy", numeric=False))
-    return Table("Slopes fitted seed by seed, and what the bound allows", (*words, *map(Column, heads)), tuple(rows))
+    words = (TableColumn("sweep over", numeric=False), TableColumn("policy", numeric=False))
+    return ReportTable(
+        "Slopes fitted seed by seed, and what the bound allows", (*words, *map(TableColumn, heads)), tuple(rows)
+    )
 
 
-def _regret_table(desk: Desk, sweep: Sweep) -> Table:
+def _regret_table(context: ReportContext, sweep: Sweep) -> ReportTable:
     labels = list(dict.fromkeys(policy.label for e in sweep.experiments for policy in e.policies))
     heads = [f"{v:,g} turns" if sweep.symbol == "V_T" else f"{sweep.symbol} = {v:,g}" for v in sweep.values]
-    found = {(row["experiment"], row["policy"]): row for row in desk.results.summary.to_dict("records")}
+    found = {(row["experiment"], row["policy"]): row for row in context.results.summary.to_dict("records")}
     rows = []
     for label in labels:
-        cells = [found.get((e.id, label)) for e in sweep.experiments]
-        shown = [Entry(NOTHING) if c is None else Entry(with_error(c["regret"], c["standard_error"])) for c in cells]
-        rows.append((Entry(label), *shown))
-    return Table(f"Final regret ± s.e.: {sweep.title}", columns("policy", *heads), tuple(rows))
+        rows.append((TableEntry(label), *(regret_entry(found.get((e.id, label))) for e in sweep.experiments)))
+    return ReportTable(f"Final regret ± s.e.: {sweep.title}", columns("policy", *heads), tuple(rows))

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
+
+from driftbandits.report.formats import NOTHING, with_error
 
 
 @dataclass(frozen=True)
-class Entry:
+class TableEntry:
     """One place of a table: its text, the smaller text below it, and the marks (CSS classes) it has."""
 
     text: str
@@ -15,7 +19,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Column:
+class TableColumn:
     """A column: its head, and whether it holds numbers, which stand to the right."""
 
     head: str
@@ -23,15 +27,24 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Table:
+class ReportTable:
     """Columns, rows whose first entry names them, and a last row apart from the others if there is one."""
 
     caption: str
-    columns: tuple[Column, ...]
-    rows: tuple[tuple[Entry, ...], ...]
-    foot: tuple[tuple[Entry, ...], ...] = ()
+    columns: tuple[TableColumn, ...]
+    rows: tuple[tuple[TableEntry, ...], ...]
+    foot: tuple[tuple[TableEntry, ...], ...] = ()
 
 
-def columns(*heads: str) -> tuple[Column, ...]:
+def columns(*heads: str) -> tuple[TableColumn, ...]:
     """The first column in words, all others in numbers."""
-    return tuple(Column(head, numeric=number > 0) for number, head in enumerate(heads))
+    return tuple(TableColumn(head, numeric=number > 0) for number, head in enumerate(heads))
+
+
+def regret_entry(row: Mapping[Any, Any] | None) -> TableEntry:
+    """Mean regret with its standard error; a dash where nothing was played.
+
+    >>> regret_entry({"regret": 3721.4, "standard_error": 155.6}).text, regret_entry(None).text
+    ('3,721 ± 156', '–')
+    """
+    return TableEntry(NOTHING if row is None else with_error(row["regret"], row["standard_error"]))

@@ -11,16 +11,16 @@ from driftbandits.report.formats import NOTHING, interval
 
 ORDER = ("holds", "does not hold", "depends on the settings", "undecided", "not run")
 SYMBOLS = dict(zip(ORDER, ("✓", "✗", "◐", "?", "○"), strict=True))
-MARKS = dict(zip(ORDER, ("holds", "fails", "depends", "undecided", "not-run"), strict=True))
+CSS_CLASSES = dict(zip(ORDER, ("holds", "fails", "depends", "undecided", "not-run"), strict=True))
 
 
 @dataclass(frozen=True)
-class Mark:
-    """A verdict as the page shows it: word, symbol and CSS class."""
+class ShownVerdict:
+    """A verdict as the page shows it."""
 
     word: str
     symbol: str
-    mark: str
+    css_class: str
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class CheckRow:
     interval: str
     seeds: str
     few: bool
-    verdict: Mark
+    verdict: ShownVerdict
     note: str
 
 
@@ -45,8 +45,8 @@ class ClaimRow:
     anchor: str
     figure: str
     text: str
-    verdict: Mark
-    variants: tuple[tuple[str, Mark], ...]
+    verdict: ShownVerdict
+    variants: tuple[tuple[str, ShownVerdict], ...]
     checks: tuple[CheckRow, ...]
     few: bool
 
@@ -74,8 +74,8 @@ def counted(claims: Sequence[Claim]) -> str:
     )
 
 
-def _mark(verdict: str) -> Mark:
-    return Mark(verdict, SYMBOLS[verdict], MARKS[verdict])
+def _shown(verdict: str) -> ShownVerdict:
+    return ShownVerdict(verdict, SYMBOLS[verdict], CSS_CLASSES[verdict])
 
 
 def _claim_row(claim: Claim) -> ClaimRow:
@@ -86,8 +86,8 @@ def _claim_row(claim: Claim) -> ClaimRow:
         anchor=f"claim-{claim.id.lower()}",
         figure=f"Figure {claim.figure}" if claim.figure[:1].isdigit() else claim.figure,
         text=claim.text,
-        verdict=_mark(claim.verdict),
-        variants=tuple((variant, _mark(_verdict_under(claim, variant))) for variant in variants),
+        verdict=_shown(claim.verdict),
+        variants=tuple((variant, _shown(_verdict_under(claim, variant))) for variant in variants),
         checks=checks,
         few=any(check.few for check in checks),
     )
@@ -107,6 +107,6 @@ def _check_row(check: Check) -> CheckRow:
         interval=around,
         seeds=f"{seeds} of {check.paper_seeds:,}" if check.paper_seeds else seeds,
         few=0 < check.seeds < check.paper_seeds,
-        verdict=_mark(check.verdict),
+        verdict=_shown(check.verdict),
         note=check.note,
     )

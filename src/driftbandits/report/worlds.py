@@ -6,59 +6,62 @@ import math
 from typing import Any, Literal
 
 from driftbandits.experiments.definitions.specs import Experiment
-from driftbandits.experiments.judging.results import DRIFT
+from driftbandits.experiments.judging.results import MOST_COUNTED_CHANGES_PER_RUN
 from driftbandits.experiments.running.build import build_world
 from driftbandits.plots.data import RegretPanel, regret_curves, regret_panels
 from driftbandits.plots.figures import regret_figure, regret_frame
-from driftbandits.report.context import Block, Desk
+from driftbandits.report.context import ReportContext
 from driftbandits.report.formats import NOTHING, count, duration, number, with_error
 from driftbandits.report.pictures import Picture, make_picture
-from driftbandits.report.tables import Entry, Table, columns
+from driftbandits.report.sections import Block
+from driftbandits.report.tables import ReportTable, TableEntry, columns
 
-OURS = frozenset({"OPKB", "AdaOPKB", "OPNN", "AdaOPNN"})  # the paper's algorithms
+PAPER_ALGORITHMS = frozenset({"OPKB", "AdaOPKB", "OPNN", "AdaOPNN"})
 Kind = Literal["jumps", "drift", "still"]
 
 
-def experiment_block(desk: Desk, experiment: Experiment, *, title: str = "", turnover: bool = False) -> Block:
+def experiment_block(
+    context: ReportContext, experiment: Experiment, *, title: str = "", turnover: bool = False
+) -> Block:
     """Figure and table of one experiment that has been begun."""
     return Block(
-        id=desk.names[experiment.id],
+        id=context.names[experiment.id],
         title=title or experiment.title,
-        notes=experiment_note(desk, experiment),
-        picture=regret_picture(desk, experiment),
-        tables=(policy_table(desk, experiment, turnover=turnover),),
+        notes=experiment_note(context, experiment),
+        picture=regret_picture(context, experiment),
+        tables=(policy_table(context, experiment, turnover=turnover),),
     )
 
 
-def experiment_note(desk: Desk, experiment: Experiment, *, named: bool = False) -> tuple[str, ...]:
+def experiment_note(context: ReportContext, experiment: Experiment, *, named: bool = False) -> tuple[str, ...]:
     """How many runs are missing; nothing where none is."""
-    lacking = desk.missing([experiment]).get(experiment.id, 0)
+    lacking = context.missing([experiment]).get(experiment.id, 0)
     if not lacking:
         return ()
     which = f"{experiment.id}: " if named else ""
-    return (f"Unfinished: {which}{count(lacking, 'run')} of {desk.wanted[experiment.id]:,} missing.",)
+    return (f"Unfinished: {which}{count(lacking, 'run')} of {context.wanted[experiment.id]:,} missing.",)
 
 
 # --- the figure -----------------------------------------------------------------------------------------------------
 
 
-def regret_picture(desk: Desk, experiment: Experiment) -> Picture:
+def regret_picture(context: ReportContext, experiment: Experiment) -> Picture:
     """Mean regret over time."""
-    curves = regret_curves(desk.results.curves, desk.results.cells, experiment.id)
+    curves = regret_curves(context.results.curves, context.results.cells, experiment.id)
     changes = true_changes(experiment)
     panels = regret_panels(
         curves,
         true_changes=changes or (),
-        ours={policy.label for policy in experiment.policies if policy.name in OURS},
+        ours={policy.label for policy in experiment.policies if policy.name in PAPER_ALGORITHMS},
     )
     frame = regret_frame(panels)
     return make_picture(
         panels,
-        lambda some: regret_figure(some, palette=desk.palette, frame=frame),
+        lambda some: regret_figure(some, palette=context.palette, frame=frame),
         lambda panel: _describe(panel, experiment),
         caption=_caption(panels, known=changes is not None),
-        folder=desk.figures,
-        name=desk.names[experiment.id],
+        folder=context.figures,
+        name=context.names[experiment.id],
     )
 
 
@@ -83,7 +86,7 @@ def _caption(panels: list[RegretPanel], *, known: bool) -> str:
     if not known:
         parts.append("No true changes are drawn: they are not known, or differ from seed to seed.")
     if any(len(curve.changes) for panel in panels for curve in panel.curves):
-        parts.append("Ticks on top: changes found on any seed, one row a policy, with its line in the margin.")
+        parts.append("Ticks on top: changes found on any seed, one row per policy, with its line in the margin.")
     if len(panels) > 1:
         parts.append("Panels share their scale; each shows the curves of the others in grey.")
     return " ".join(parts)
@@ -102,54 +105,54 @@ def _describe(panel: RegretPanel, experiment: Experiment) -> str:
 # --- the table ------------------------------------------------------------------------------------------------------
 
 
-def policy_table(desk: Desk, experiment: Experiment, *, turnover: bool = False) -> Table:
-    """One row a policy: final regret, what became of the changes where there are any, time, turnover if wanted."""
-    rows = desk.summary(experiment).to_dict("records")
+def policy_table(context: ReportContext, experiment: Experiment, *, turnover: bool = False) -> ReportTable:
+    """One row per policy: final regret, what became of the changes where there are any, time, turnover if wanted."""
+    rows = context.summary(experiment).to_dict("records")
     kind = _kind(rows)
-    detects = {p.label for p in experiment.policies if p.name in desk.detecting}
+    detects = {p.label for p in experiment.policies if p.name in context.detecting}
     heads = ["policy", "seeds", "final regret ± s.e."]
     if detects:
         heads += {
-            "jumps": ["changes found", "median delay (rounds)", "false alarms a run"],
-            "drift": ["changes reported a run"],
-            "still": ["false alarms a run"],
+            "jumps": ["changes found", "median delay (rounds)", "false alarms per run"],
+            "drift": ["changes reported per run"],
+            "still": ["false alarms per run"],
         }[kind]
     heads += ["turnover"] if turnover else []
-    heads += ["time a run"]
+    heads += ["time per run"]
     best = min((row["regret"] for row in rows), default=0.0)
     body = []
     for row in rows:
         entries = [
-            Entry(str(row["policy"])),
-            Entry(f"{row['seeds']:,}"),
-            Entry(with_error(row["regret"], row["standard_error"]), marks="best" if row["regret"] == best else ""),
+            TableEntry(str(row["policy"])),
+            TableEntry(f"{row['seeds']:,}"),
+            TableEntry(with_error(row["regret"], row["standard_error"]), marks="best" if row["regret"] == best else ""),
         ]
         if detects:
             entries += _detection(row, kind, reports=row["policy"] in detects)
-        entries += [Entry(f"{row['turnover']:.0%}")] if turnover else []
-        body.append((*entries, Entry(duration(row["seconds_a_run"]))))
-    return Table(f"What every policy did: {experiment.title}", columns(*heads), tuple(body))
+        entries += [TableEntry(f"{row['turnover']:.0%}")] if turnover else []
+        body.append((*entries, TableEntry(duration(row["seconds_per_run"]))))
+    return ReportTable(f"What every policy did: {experiment.title}", columns(*heads), tuple(body))
 
 
 def _kind(rows: list[dict[Any, Any]]) -> Kind:
     changes = max(((row["changes_found"] + row["changes_missed"]) / row["seeds"] for row in rows), default=0.0)
     if changes == 0:
         return "still"
-    return "drift" if changes > DRIFT else "jumps"
+    return "drift" if changes > MOST_COUNTED_CHANGES_PER_RUN else "jumps"
 
 
 def _delay(rounds: float) -> str:
     return NOTHING if math.isnan(rounds) else f"{rounds:,.1f}".removesuffix(".0")
 
 
-def _detection(row: dict[Any, Any], kind: Kind, *, reports: bool) -> list[Entry]:
+def _detection(row: dict[Any, Any], kind: Kind, *, reports: bool) -> list[TableEntry]:
     found, missed = int(row["changes_found"]), int(row["changes_missed"])
-    alarms = Entry(f"{row['false_alarms_a_run']:.2f}" if reports else NOTHING)
+    alarms = TableEntry(f"{row['false_alarms_per_run']:.2f}" if reports else NOTHING)
     if kind == "still":
         return [alarms]
     if kind == "drift":
-        reported = found / row["seeds"] + row["false_alarms_a_run"]
-        return [Entry(f"{reported:.1f}" if reports else NOTHING)]
+        reported = found / row["seeds"] + row["false_alarms_per_run"]
+        return [TableEntry(f"{reported:.1f}" if reports else NOTHING)]
     if not reports:
-        return [Entry(NOTHING)] * 3
-    return [Entry(f"{found:,} of {found + missed:,}"), Entry(_delay(float(row["median_delay"]))), alarms]
+        return [TableEntry(NOTHING)] * 3
+    return [TableEntry(f"{found:,} of {found + missed:,}"), TableEntry(_delay(float(row["median_delay"]))), alarms]

@@ -9,6 +9,7 @@ import numpy as np
 
 from driftbandits.checks import check_count
 from driftbandits.environments import Environment, uniforms
+from driftbandits.environments.base import LARGEST_TABLE
 from driftbandits.errors import HorizonError, InputError
 from driftbandits.policies import Policy
 from driftbandits.seeding import check_seed
@@ -16,8 +17,7 @@ from driftbandits.simulation.trace import Trace
 from driftbandits.types import Decision, Decisions, Floats
 
 _LONGEST_STRETCH = 65_536  # rounds asked at once, so that memory stays bounded whatever the policy's stretches
-_SINGLE_ROUNDS = 64  # single rounds before looking again whether the policy is sure of more
-_CELLS = 2**20  # means looked up at a time
+_SINGLE_ROUNDS = 64  # before looking again whether the policy is sure of more
 
 
 def simulate(
@@ -63,7 +63,7 @@ def simulate(
     while now < stop:
         steady = 1 if masked else policy.steady_rounds()
         if steady == 1:
-            count = min(stop - now, _SINGLE_ROUNDS, max(_CELLS // len(world.arms), 1))
+            count = min(stop - now, _SINGLE_ROUNDS, max(LARGEST_TABLE // len(world.arms), 1))
             batch, told = _single_rounds(policy, world, seed, now, count)
         else:
             batch = policy.ask(size=min(stop - now, steady, _LONGEST_STRETCH))
@@ -131,5 +131,5 @@ def _check_match(policy: Policy, world: Environment, start: int, stop: int) -> N
     if policy.out_of_range == "error" and (least < low or most > high):
         raise InputError(
             f"rewards of this world lie in ({least:g}, {most:g}), outside the policy's ({low:g}, {high:g}); "
-            f"declare that range, pass out_of_range='clip', or use a bounded noise such as TruncatedGaussian"
+            f"declare that range, pass out_of_range='clip', or use a bounded noise such as TruncatedGaussianNoise"
         )

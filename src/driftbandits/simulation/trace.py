@@ -1,4 +1,4 @@
-"""What happened in a simulated run, a column a quantity."""
+"""What happened in a simulated run, one column per quantity."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FORMAT = 2
 
 @dataclass(frozen=True)
 class Trace:
-    """Columns of equal length, one entry a round from round `start` on; rewards and regrets in the world's units.
+    """Columns of equal length, one entry per round from round `start` on; rewards and regrets in the world's units.
 
     `regret` is the best mean of the round less the mean of the arm played (not cumulative), `probability` that with
     which the arm was drawn, `law` the number of the law. `seconds` is the wall time of policy and world together.

@@ -15,11 +15,21 @@ import numpy as np
 
 from driftbandits.errors import InterruptedPolicyError, ReentryError, UnknownDecisionError
 from driftbandits.policies import Policy
-from driftbandits.testing.helpers import ROUNDS, PolicyFactory, play, raises, require, reward_of, same, twelve_arms
+from driftbandits.testing.helpers import (
+    ROUNDS,
+    PolicyFactory,
+    one_reward,
+    play,
+    raises,
+    require,
+    reward_of,
+    same,
+    twelve_arms,
+)
 from driftbandits.types import Decision
 
-_THREADS = 8
-_INTERRUPTIONS = 15
+_THREAD_COUNT = 8
+_INTERRUPTION_COUNT = 15
 
 
 class _InterruptionError(BaseException):
@@ -29,7 +39,7 @@ class _InterruptionError(BaseException):
 def threads_take_turns(make: PolicyFactory) -> None:
     """Eight threads ask, tell and look: no error, no id twice, nothing left pending, and a law at the end."""
     policy = make(twelve_arms(), horizon=ROUNDS, seed=0)
-    each = ROUNDS // _THREADS // 4
+    each = ROUNDS // _THREAD_COUNT // 4
     ids: list[int] = []
     failures: list[BaseException] = []
 
@@ -39,20 +49,20 @@ def threads_take_turns(make: PolicyFactory) -> None:
                 choice = policy.ask()
                 batch = policy.ask(size=2)
                 policy.law()
-                policy.tell(choice.id, float(reward_of(np.array([choice.id]), np.array([choice.arm]))[0]))
+                policy.tell(choice.id, one_reward(choice.id, choice.arm))
                 policy.tell(batch, reward_of(batch.ids, batch.arms))
                 ids.extend((choice.id, *batch.ids.tolist()))
         except BaseException as error:  # noqa: BLE001  # whatever it is, the check names it
             failures.append(error)
 
     with _impatient_threads():
-        workers = [threading.Thread(target=work) for _ in range(_THREADS)]
+        workers = [threading.Thread(target=work) for _ in range(_THREAD_COUNT)]
         for worker in workers:
             worker.start()
         for worker in workers:
             worker.join()
     require(not failures, f"{len(failures)} threads failed, the first with {failures[:1]!r}")
-    require(sorted(ids) == list(range(3 * each * _THREADS)), "an id was given out twice or not at all")
+    require(sorted(ids) == list(range(3 * each * _THREAD_COUNT)), "an id was given out twice or not at all")
     require(policy.pending == 0 and policy.rounds == len(ids), "rewards told are still pending")
     require(abs(policy.law().sum() - 1.0) < 1e-9, "no law after the threads")
     again = type(policy).restore(twelve_arms(), policy.state_dict())
@@ -75,7 +85,7 @@ def interruptions_are_known(make: PolicyFactory) -> None:
     start = make(twelve_arms(), horizon=ROUNDS, seed=1)
     play(start, 50)
     rng = np.random.default_rng(0)
-    for number in range(_INTERRUPTIONS):
+    for number in range(_INTERRUPTION_COUNT):
         policy = copy.copy(start)
         play(policy, 3 * number)  # so that blocks, windows and gathered terms end at some of them
         choice = policy.ask()

@@ -28,6 +28,11 @@ def reward_of(ids: Ints, arms: Ints) -> Floats:
     return np.asarray(np.round(48.0 * wave / 1.3) / 64.0)
 
 
+def one_reward(number: int, arm: int) -> float:
+    """`reward_of` one decision."""
+    return float(reward_of(np.array([number]), np.array([arm]))[0])
+
+
 def require(condition: object, message: str) -> None:
     """Fail with this message unless the condition holds."""
     if not condition:
@@ -52,7 +57,7 @@ def play(policy: Policy, rounds: int) -> tuple[list[int], list[float]]:
         choice = policy.ask()
         arms.append(choice.arm)
         probabilities.append(choice.probability)
-        policy.tell(choice.id, float(reward_of(np.array([choice.id]), np.array([choice.arm]))[0]))
+        policy.tell(choice.id, one_reward(choice.id, choice.arm))
     return arms, probabilities
 
 

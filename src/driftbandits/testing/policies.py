@@ -23,7 +23,17 @@ from driftbandits.errors import (
     StateError,
     UnknownDecisionError,
 )
-from driftbandits.testing.helpers import ROUNDS, PolicyFactory, play, raises, require, reward_of, same, twelve_arms
+from driftbandits.testing.helpers import (
+    ROUNDS,
+    PolicyFactory,
+    one_reward,
+    play,
+    raises,
+    require,
+    reward_of,
+    same,
+    twelve_arms,
+)
 
 
 def law_is_a_probability_vector(make: PolicyFactory) -> None:
@@ -237,7 +247,7 @@ def late_rewards_are_taken(make: PolicyFactory) -> None:
         open_ids.append((choice.id, choice.arm))
         if len(open_ids) > 12:
             ident, arm = open_ids.pop(int(order.integers(len(open_ids))))
-            policy.tell(ident, float(reward_of(np.array([ident]), np.array([arm]))[0]))
+            policy.tell(ident, one_reward(ident, arm))
     require(policy.pending == len(open_ids) == 12, f"{policy.pending} pending, not 12")
     for ident, _ in open_ids:
         policy.tell(ident, 0.0)
@@ -338,7 +348,7 @@ def reward_units_do_not_matter(make: PolicyFactory) -> None:
     for _ in range(120):
         a, b = unit.ask(), large.ask()
         require(a == b, "the unit of the rewards changed a decision")
-        reward = float(reward_of(np.array([a.id]), np.array([a.arm]))[0])
+        reward = one_reward(a.id, a.arm)
         unit.tell(a.id, reward)
         large.tell(b.id, 4.0 * reward)
     require(np.allclose(large.estimate(), 4.0 * unit.estimate()), "estimates are not in the user's units")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from driftbandits.errors import InputError, did_you_mean
-from driftbandits.experiments.definitions.specs import TUNING_SEEDS
+from driftbandits.experiments.definitions.seeds import TUNING_SEEDS
 from driftbandits.experiments.running.engines import Engine
 from driftbandits.files import write_whole
 from driftbandits.tuning.launch import launch

@@ -20,8 +20,9 @@ from typing import Any
 import numpy as np
 
 from driftbandits.errors import InputError
-from driftbandits.experiments.definitions.prior_knowledge import told_spec
-from driftbandits.experiments.definitions.specs import TUNING_SEEDS, Cell, Experiment, cells_of
+from driftbandits.experiments.definitions.prior_knowledge import informed_spec
+from driftbandits.experiments.definitions.seeds import TUNING_SEEDS
+from driftbandits.experiments.definitions.specs import Cell, Experiment, cells_of
 from driftbandits.experiments.definitions.suite import SUITE
 from driftbandits.experiments.files.store import Store, distinct
 from driftbandits.experiments.running.engines import Engine
@@ -56,7 +57,7 @@ class Ladder:
         return [cell for world in self.worlds for cell in self._cells(point, world, seeds)]
 
     def _cells(self, point: int, world: Experiment, seeds: int) -> list[Cell]:
-        spec = told_spec(self.label, self.grid.policy, self.grid.points[point], world)
+        spec = informed_spec(self.label, self.grid.policy, self.grid.points[point], world)
         return cells_of(dataclasses.replace(world, policies=(spec,), seeds=TUNING_SEEDS[:seeds]))
 
 

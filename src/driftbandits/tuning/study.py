@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from driftbandits.experiments.definitions.specs import TUNING_SEEDS, Cell, PolicySpec
-from driftbandits.experiments.running.build import plain_settings
+from driftbandits.configuration.presets import plain_settings
+from driftbandits.experiments.definitions.seeds import TUNING_SEEDS
+from driftbandits.experiments.definitions.specs import Cell, PolicySpec
 from driftbandits.tuning.points import Point, Space, World, trial_points
 from driftbandits.tuning.records import Found, PointScore
 from driftbandits.tuning.rungs import Regrets, Rungs, Slot, Standing, count_cells, mean_regret, slots, standing

@@ -1,20 +1,17 @@
 import numpy as np
 import pytest
 
-from driftbandits.experiments.definitions.autobandit import AUTO
-from driftbandits.experiments.definitions.calibrated_opkb import (
-    ADA_OPKB_THEORY,
-    ALARMS,
-    CALIBRATED_GROUP,
-    CONDITIONS,
-    DELAYS,
-    PAPER,
-    THEORY_MODE,
-)
+from driftbandits.experiments.definitions.calibrated_opkb import CALIBRATED_GROUP, STATIONARY_CONDITIONS
 from driftbandits.experiments.definitions.catalogue import PAPER as FIGURES
 from driftbandits.experiments.definitions.catalogue import find_experiments
+from driftbandits.experiments.definitions.ids import (
+    CALIBRATED_ALARMS_PREFIX,
+    CALIBRATED_DELAYS_PREFIX,
+    CALIBRATED_PAPER_PREFIX,
+)
+from driftbandits.experiments.definitions.rows import ADA_OPKB_THEORY, AUTOBANDIT, CALIBRATED_OPKB_THEORY
 from driftbandits.experiments.definitions.specs import cells_of
-from driftbandits.experiments.definitions.suite import SUITE, TOLD
+from driftbandits.experiments.definitions.suite import SUITE, WRONG_KERNELS
 from driftbandits.experiments.definitions.yardstick import YARDSTICK
 from driftbandits.experiments.running.build import build_policy, build_world
 from driftbandits.experiments.running.preflight import check_experiment
@@ -30,7 +27,7 @@ def keys(experiments, label):
 
 def test_it_has_every_suite_world_the_papers_alarms_and_delays():
     assert [e.id for e in find_experiments(["calibrated"])] == list(CALIBRATED_GROUP)
-    assert len(CALIBRATED_GROUP) == len(SUITE) + 3 + 2 * len(CONDITIONS) + 2 * 4 + 3
+    assert len(CALIBRATED_GROUP) == len(SUITE) + 3 + 2 * len(STATIONARY_CONDITIONS) + 2 * 4 + 3
     for name, world in SUITE.items():
         mine = CALIBRATED_GROUP[name.replace("suite/", "calibrated/")]
         assert (mine.environment, mine.settings, mine.common) == (world.environment, world.settings, world.common)
@@ -40,22 +37,26 @@ def test_it_has_every_suite_world_the_papers_alarms_and_delays():
 
 @pytest.mark.parametrize("label", ["ADA-OPKB", "AutoBandit"])
 def test_runs_of_the_yardstick_are_used_again(label):
-    worlds = {name: e for name, e in CALIBRATED_GROUP.items() if not name.startswith((PAPER, ALARMS, DELAYS))}
+    worlds = {
+        name: e
+        for name, e in CALIBRATED_GROUP.items()
+        if not name.startswith((CALIBRATED_PAPER_PREFIX, CALIBRATED_ALARMS_PREFIX, CALIBRATED_DELAYS_PREFIX))
+    }
     yardstick = {name.replace("calibrated/", "yardstick/"): e for name, e in worlds.items()}
     assert keys(worlds.values(), label) == keys([YARDSTICK[name] for name in yardstick], label)
     in_paper = [YARDSTICK[name] for name in YARDSTICK if name.startswith("yardstick/paper/")]
-    assert keys(in_paper, label) < keys(part(PAPER).values(), label)
+    assert keys(in_paper, label) < keys(part(CALIBRATED_PAPER_PREFIX).values(), label)
 
 
 def test_ada_opkb_on_the_papers_worlds_is_what_its_figures_play():
     figures = [FIGURES[name] for name in ("switching/1", "switching/2", "cosine/slow")]
     for label in ("ADA-OPKB", "ADA-OPKB (published)"):
-        assert keys(part(PAPER).values(), label) == keys(figures, label)
+        assert keys(part(CALIBRATED_PAPER_PREFIX).values(), label) == keys(figures, label)
 
 
 def test_all_but_autobandit_are_told_the_kernel_of_the_suite():
     for policy in CALIBRATED_GROUP["calibrated/mismatched/d2"].policies:
-        assert policy in AUTO or policy.kernel == TOLD["mismatched"]
+        assert policy == AUTOBANDIT or policy.kernel == WRONG_KERNELS["mismatched"]
 
 
 @pytest.mark.parametrize("dimension", [2, 3, 10])
@@ -69,18 +70,18 @@ def test_the_constants_of_the_proofs_have_no_third_block(dimension):
 
 
 def test_nothing_changes_where_alarms_are_false():
-    for name, experiment in part(ALARMS).items():
+    for name, experiment in part(CALIBRATED_ALARMS_PREFIX).items():
         world = build_world(experiment.environment, experiment.settings, 0)
         assert len(world.change_rounds) == 0
         assert (world.horizon, len(experiment.seeds)) == (10_000, 200)
         assert [p.label for p in experiment.policies] == [
             "CalibratedOPKB",
-            *([THEORY_MODE.label] if name == "calibrated/alarms/gaussian/d2" else []),
+            *([CALIBRATED_OPKB_THEORY.label] if name == "calibrated/alarms/gaussian/d2" else []),
         ]
 
 
 def test_rewards_of_every_condition_fit_the_range_or_are_clipped():
-    for experiment in part(ALARMS).values():
+    for experiment in part(CALIBRATED_ALARMS_PREFIX).values():
         check_experiment(experiment)
     bernoulli = CALIBRATED_GROUP["calibrated/alarms/bernoulli/d2"]
     world = build_world(bernoulli.environment, bernoulli.settings, 0)
@@ -98,11 +99,11 @@ def test_a_wrong_length_scale_is_believed():
 
 
 def test_changes_have_the_size_their_name_says():
-    for name, experiment in part(DELAYS).items():
+    for name, experiment in part(CALIBRATED_DELAYS_PREFIX).items():
         world = build_world(experiment.environment, experiment.settings, 0)
         assert world.change_rounds.tolist() == [3000]
         assert world.horizon == 6000
-        kind, _, size = name.removeprefix(DELAYS).partition("-")
+        kind, _, size = name.removeprefix(CALIBRATED_DELAYS_PREFIX).partition("-")
         moved = np.abs(world.means(3000) - world.means(2999))
         if kind == "flip":
             assert moved.max() == pytest.approx(float(size))

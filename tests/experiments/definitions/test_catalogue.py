@@ -3,23 +3,31 @@ import itertools
 
 import pytest
 
+from driftbandits.configuration.presets import read_settings
 from driftbandits.errors import InputError
 from driftbandits.experiments.definitions.catalogue import (
+    DEFAULT_GROUPS,
     EXPERIMENTS,
-    FIVE,
+    FIVE_MATRICES,
     GROUPS,
     PAPER,
-    REPRODUCED,
     find_experiments,
     full,
     quick,
 )
-from driftbandits.experiments.definitions.growth import LONG, ROUNDS, SEGMENTS, SWEEPS, quick_sweep
+from driftbandits.experiments.definitions.growth import (
+    GROWTH_ROUNDS,
+    GROWTH_SEGMENTS,
+    LONG_HORIZON,
+    SWEEPS,
+    quick_sweep,
+)
 from driftbandits.experiments.definitions.real_series import is_real
-from driftbandits.experiments.definitions.specs import EVALUATION_SEEDS, TUNING_SEEDS, Cell, PolicySpec, cells_of
-from driftbandits.experiments.definitions.suite import DIMENSIONS, JUDGED, WORLDS
+from driftbandits.experiments.definitions.seeds import EVALUATION_SEEDS, TUNING_SEEDS
+from driftbandits.experiments.definitions.specs import Cell, PolicySpec, cells_of
+from driftbandits.experiments.definitions.suite import SUITE_DIMENSIONS, SUITE_POLICIES, SUITE_WORLDS
 from driftbandits.experiments.definitions.tuned_settings import tuned_spec
-from driftbandits.experiments.running.build import build_policy, build_world, read_settings
+from driftbandits.experiments.running.build import build_policy, build_world
 
 SYNTHETIC = {name: e for name, e in EXPERIMENTS.items() if not is_real(e)}
 NEURAL = {"AdaOPNN", "OPNN", "NeuralUCB", "SlidingWindowNeuralUCB"}
@@ -64,15 +72,15 @@ def test_the_paper_has_its_worlds_at_three_dimensions_and_its_seeds():
 
 
 def test_the_five_matrices_of_the_authors_code():
-    for name, experiment in FIVE.items():
+    for name, experiment in FIVE_MATRICES.items():
         assert {policy.settings["depth"] for policy in experiment.policies} == {5}, name
         assert all(policy.name in NEURAL for policy in experiment.policies)
 
 
 def test_sweeps_move_one_quantity_as_table_1_asks():
     rounds, drifting, segments, variation = SWEEPS
-    assert (ROUNDS[0], ROUNDS[-1]) == (2_000, 128_000)
-    assert (SEGMENTS[0], SEGMENTS[-1]) == (1, 16)
+    assert (GROWTH_ROUNDS[0], GROWTH_ROUNDS[-1]) == (2_000, 128_000)
+    assert (GROWTH_SEGMENTS[0], GROWTH_SEGMENTS[-1]) == (1, 16)
     for sweep in SWEEPS:
         assert len(sweep.values) == len(sweep.experiments)
         assert all(len(e.seeds) == 20 for e in sweep.experiments)
@@ -80,7 +88,7 @@ def test_sweeps_move_one_quantity_as_table_1_asks():
         assert build_world(experiment.environment, experiment.settings, 0).segments == count
     worlds = [build_world(e.environment, e.settings, 0) for e in variation.experiments]
     for turns, world in zip(variation.values, worlds, strict=True):
-        assert world.horizon == LONG
+        assert world.horizon == LONG_HORIZON
         assert world.variation == pytest.approx(worlds[0].variation * turns / variation.values[0], rel=0.02)
     assert variation.values[-1] / variation.values[0] == 16
     first, last = (build_world(e.environment, e.settings, 0) for e in drifting.experiments[:3:2])
@@ -89,9 +97,9 @@ def test_sweeps_move_one_quantity_as_table_1_asks():
 
 
 def test_suite_has_every_world_at_every_dimension():
-    assert set(GROUPS["suite"]) == {f"suite/{n}/d{d}" for n, d in itertools.product(WORLDS, DIMENSIONS)}
+    assert set(GROUPS["suite"]) == {f"suite/{n}/d{d}" for n, d in itertools.product(SUITE_WORLDS, SUITE_DIMENSIONS)}
     for experiment in GROUPS["suite"].values():
-        assert [policy.label for policy in experiment.policies] == list(JUDGED)
+        assert [policy.label for policy in experiment.policies] == list(SUITE_POLICIES)
 
 
 def test_experiments_are_found_by_id_group_and_beginning():
@@ -99,8 +107,8 @@ def test_experiments_are_found_by_id_group_and_beginning():
     names = [e.id for e in find_experiments(["switching"])]
     assert names == [f"switching/{k}{d}" for d in ("", "/d3", "/d2") for k in (1, 2)]
     assert [e.id for e in find_experiments(["switching/1/five"])] == ["switching/1/five"]
-    assert len(find_experiments(["growth/rounds"])) == len(ROUNDS)
-    assert len(find_experiments(REPRODUCED)) == len(GROUPS["paper"]) + len(GROUPS["growth"])
+    assert len(find_experiments(["growth/rounds"])) == len(GROWTH_ROUNDS)
+    assert len(find_experiments(DEFAULT_GROUPS)) == len(GROUPS["paper"]) + len(GROUPS["growth"])
     with pytest.raises(InputError, match="did you mean 'switching/1'"):
         find_experiments(["switchin/1"])
 
@@ -116,7 +124,7 @@ def test_quick_and_full_change_seeds_and_widths_only():
     short = quick_sweep(SWEEPS[0])
     assert short.values == (2_000, 4_000, 8_000, 16_000)
     assert all(len(e.seeds) == 2 for e in short.experiments)
-    assert quick_sweep(SWEEPS[2]).values == SEGMENTS
+    assert quick_sweep(SWEEPS[2]).values == GROWTH_SEGMENTS
     assert {e.settings["horizon"] for e in quick_sweep(SWEEPS[3]).experiments} == {16_000}
 
 

@@ -3,8 +3,10 @@ import dataclasses
 import pytest
 
 from driftbandits.errors import InputError
-from driftbandits.experiments.definitions.real_series import REAL, reference_table
-from driftbandits.experiments.definitions.specs import EVALUATION_SEEDS, cells_of
+from driftbandits.experiments.definitions.real_series import REAL
+from driftbandits.experiments.definitions.seeds import EVALUATION_SEEDS
+from driftbandits.experiments.definitions.specs import cells_of
+from driftbandits.experiments.judging.reference_table import reference_table
 from driftbandits.experiments.running.build import build_policy, build_world
 from driftbandits.experiments.running.cells import run_cell
 

@@ -1,10 +1,10 @@
-from driftbandits.experiments.definitions.autobandit import AUTO
 from driftbandits.experiments.definitions.catalogue import PAPER, find_experiments
-from driftbandits.experiments.definitions.oracle_settings import HERE, ONE, single_settings
+from driftbandits.experiments.definitions.oracle_settings import single_settings
 from driftbandits.experiments.definitions.real_series import REAL, is_real
+from driftbandits.experiments.definitions.rows import AUTOBANDIT, ONE_SETTING_ENDING, TUNED_HERE_ENDING
 from driftbandits.experiments.definitions.specs import cells_of
-from driftbandits.experiments.definitions.suite import SUITE, TOLD
-from driftbandits.experiments.definitions.yardstick import TOLD_CHANGES, YARDSTICK
+from driftbandits.experiments.definitions.suite import SUITE, WRONG_KERNELS
+from driftbandits.experiments.definitions.yardstick import KNOWS_CHANGES_LABEL, YARDSTICK
 from driftbandits.experiments.running.build import build_world
 
 
@@ -23,28 +23,28 @@ def test_it_has_every_suite_world_the_papers_and_the_real_series():
 
 def test_autobandit_is_in_every_one_of_them_and_in_every_real_series():
     for experiment in (*YARDSTICK.values(), *REAL.values()):
-        assert experiment.policies[: len(AUTO)] == AUTO
+        assert experiment.policies[0] == AUTOBANDIT
 
 
 def test_baselines_are_told_kernel_and_noise():
-    window = spec("yardstick/noisy/d3", f"SW-GPUCB{HERE}")
+    window = spec("yardstick/noisy/d3", f"SW-GPUCB{TUNED_HERE_ENDING}")
     assert (window.settings["noise"], window.settings["ridge"]) == (0.5, 2.5)
-    master = spec("yardstick/slow/d2", f"GPUCB+MASTER{ONE}")
+    master = spec("yardstick/slow/d2", f"GPUCB+MASTER{ONE_SETTING_ENDING}")
     assert (master.settings["noise"], master.settings["base_settings"]["ridge"]) == (0.1, 0.1)
     for policy in YARDSTICK["yardstick/mismatched/d2"].policies:
-        assert policy in AUTO or policy.kernel == TOLD["mismatched"]
+        assert policy == AUTOBANDIT or policy.kernel == WRONG_KERNELS["mismatched"]
 
 
 def test_on_real_series_nobody_knows_the_noise():
     for policy in single_settings():
         assert "noise" not in policy.settings
-    assert spec("yardstick/real/flights", f"SW-GPUCB{ONE}").settings["ridge"] == 0.1
+    assert spec("yardstick/real/flights", f"SW-GPUCB{ONE_SETTING_ENDING}").settings["ridge"] == 0.1
     assert is_real(YARDSTICK["yardstick/real/flights"])
 
 
 def test_who_is_told_the_changes_restarts_at_them():
     for name, experiment in YARDSTICK.items():
-        told = [policy for policy in experiment.policies if policy.label == TOLD_CHANGES]
+        told = [policy for policy in experiment.policies if policy.label == KNOWS_CHANGES_LABEL]
         assert len(told) == bool(experiment.settings.get("switches"))
         if told:
             period = told[0].settings["period"]
@@ -55,6 +55,8 @@ def test_who_is_told_the_changes_restarts_at_them():
 
 def test_ada_opkb_on_the_papers_worlds_is_what_its_figures_play():
     figures = {cell.key for name in ("switching/1", "switching/2", "cosine/slow") for cell in cells_of(PAPER[name])}
-    mine = [cell for e in YARDSTICK.values() if "/paper/" in e.id for cell in cells_of(e) if cell.policy not in AUTO]
+    mine = [
+        cell for e in YARDSTICK.values() if "/paper/" in e.id for cell in cells_of(e) if cell.policy != AUTOBANDIT
+    ]
     assert {cell.key for cell in mine} <= figures
     assert len(mine) == 3 * 2 * 10

@@ -9,7 +9,8 @@ import yaml
 from driftbandits.configuration.files import read_config_file, read_value
 from driftbandits.errors import InputError, did_you_mean
 from driftbandits.experiments.definitions.catalogue import EXPERIMENTS
-from driftbandits.experiments.definitions.specs import EVALUATION_SEEDS, cells_of
+from driftbandits.experiments.definitions.seeds import EVALUATION_SEEDS
+from driftbandits.experiments.definitions.specs import cells_of
 from driftbandits.experiments.files import config
 from driftbandits.experiments.files.config import plain_experiment, plain_to_experiment, read_experiment
 from driftbandits.experiments.files.schema import run_schema

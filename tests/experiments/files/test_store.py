@@ -14,8 +14,8 @@ import pytest
 from driftbandits.errors import InputError
 from driftbandits.experiments.definitions.specs import Cell, PolicySpec
 from driftbandits.experiments.files import store as store_module
-from driftbandits.experiments.files.store import DamagedPartWarning, Store, StoreError, told_together
-from driftbandits.experiments.running.cells import CellResult
+from driftbandits.experiments.files.cell_result import CellResult
+from driftbandits.experiments.files.store import DamagedPartWarning, Store, StoreError, damage_summary
 from driftbandits.files import BLANK_SEAL, sealed
 from driftbandits.simulation import Detection
 
@@ -199,8 +199,8 @@ def test_every_flipped_bit_is_found(store):
 
 
 def test_many_damaged_parts_are_told_of_together():
-    assert told_together(["a is bad", "b is bad"]) == "a is bad; b is bad"
-    assert told_together([f"{n} is bad" for n in range(100)]).endswith("4 is bad; and 95 more")
+    assert damage_summary(["a is bad", "b is bad"]) == "a is bad; b is bad"
+    assert damage_summary([f"{n} is bad" for n in range(100)]).endswith("4 is bad; and 95 more")
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])

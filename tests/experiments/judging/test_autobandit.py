@@ -3,8 +3,8 @@ import math
 import pandas as pd
 import pytest
 
-from driftbandits.experiments.judging.autobandit import COLUMNS, judge, judgement_markdown
-from driftbandits.experiments.judging.targets import Verdict
+from driftbandits.experiments.judging.autobandit import WORLD_COLUMNS, autobandit_markdown, judge_autobandit
+from driftbandits.experiments.judging.verdicts import TargetVerdict
 
 BASE = {"SW-GPUCB (tuned here)": 100.0, "WGPUCB (tuned here)": 80.0, "GPUCB (tuned here)": 50.0}
 SINGLES = {"TV-GP-UCB (one setting)": 200.0, "R-GPUCB (one setting)": 400.0}
@@ -29,8 +29,10 @@ def found(judgement):
 
 
 def test_one_row_a_world_with_the_worst_first():
-    table = judge(pd.concat([world("slow/d2", 50.0), world("flip-1/d2", 120.0), world("flip-3/d2", 90.0)])).worlds
-    assert list(table.columns) == list(COLUMNS)
+    table = judge_autobandit(
+        pd.concat([world("slow/d2", 50.0), world("flip-1/d2", 120.0), world("flip-3/d2", 90.0)])
+    ).worlds
+    assert list(table.columns) == list(WORLD_COLUMNS)
     assert list(table["world"]) == ["flip-1/d2", "flip-3/d2", "slow/d2"]
     assert list(table["over_window"]) == [1.2, 0.9, 0.5]
     assert list(table["over_discount"]) == [1.5, 1.125, 0.625]
@@ -39,13 +41,13 @@ def test_one_row_a_world_with_the_worst_first():
 
 
 def test_standard_errors_are_over_seeds():
-    table = judge(world("slow/d2", 50.0, seeds=(0, 1, 2), spread=10.0)).worlds
+    table = judge_autobandit(world("slow/d2", 50.0, seeds=(0, 1, 2), spread=10.0)).worlds
     assert table["regret"][0] == 60.0
     assert table["standard_error"][0] == pytest.approx(10.0 / math.sqrt(3))
 
 
 def test_geometric_means_are_over_worlds():
-    verdicts = found(judge(pd.concat([world("slow/d2", 40.0), world("flip-1/d2", 90.0)])))
+    verdicts = found(judge_autobandit(pd.concat([world("slow/d2", 40.0), world("flip-1/d2", 90.0)])))
     assert verdicts["over the window tuned in each world"].value == pytest.approx(0.6)
     assert verdicts["over the window tuned in each world"].status == "met"
     assert verdicts["over the discount tuned in each world"].value == pytest.approx(0.75)
@@ -56,13 +58,13 @@ def test_geometric_means_are_over_worlds():
 
 def test_the_best_single_setting_is_best_over_all_worlds_not_in_each():
     odd = runs("yardstick/flip-1/d2", {"AutoBandit": 10.0, **BASE, **SINGLES, "R-GPUCB (one setting)": 150.0})
-    judgement = judge(pd.concat([world("slow/d2", 10.0), odd]))
+    judgement = judge_autobandit(pd.concat([world("slow/d2", 10.0), odd]))
     assert judgement.single == "TV-GP-UCB (one setting)"
     assert list(judgement.worlds["single"]) == [200.0, 200.0]
 
 
 def test_stationary_worlds_are_judged_by_gpucb_and_others_by_the_window():
-    verdicts = found(judge(pd.concat([world("stationary/d2", 160.0), world("flip-1/d2", 140.0)])))
+    verdicts = found(judge_autobandit(pd.concat([world("stationary/d2", 160.0), world("flip-1/d2", 140.0)])))
     changing = verdicts["worst world with changes, over the tuned window"]
     assert (changing.value, changing.status) == (pytest.approx(1.4), "met")
     assert changing.note == "flip-1/d2, of 1"
@@ -74,7 +76,7 @@ def test_false_alarms_are_those_of_stationary_worlds():
     cells = pd.concat(
         [world("stationary/d2", 1.0), world("stationary/d3", 1.0, alarms=1), world("slow/d2", 1, alarms=9)]
     )
-    verdict = found(judge(cells))["false alarms in 10,000 stationary rounds"]
+    verdict = found(judge_autobandit(cells))["false alarms in 10,000 stationary rounds"]
     assert (verdict.value, verdict.status, verdict.note) == (0.5, "not met", "4 runs")
 
 
@@ -83,7 +85,7 @@ def test_the_papers_worlds_are_judged_by_ada_opkb_alone():
     cells = pd.concat(
         [runs("yardstick/paper/slow", paper), runs("yardstick/paper/one-switch", {**paper, "AutoBandit": 10.0})]
     )
-    verdicts = found(judge(cells))
+    verdicts = found(judge_autobandit(cells))
     verdict = verdicts["worst environment of the paper, over ADA-OPKB"]
     assert (verdict.value, verdict.status, verdict.note) == (0.15, "met", "slow, of 2")
     assert verdicts["worst environment of the paper, over ADA-OPKB (published)"].status == "reported"
@@ -99,42 +101,42 @@ def test_real_series_are_judged_by_the_best_baseline_and_reported_against_the_be
             for name, value in (("fixed", 120.0), ("1 switch", 40.0))
         ]
     )
-    verdicts = found(judge(cells, references=references))
+    verdicts = found(judge_autobandit(cells, references=references))
     best = verdicts["digits: regret over the best baseline"]
     assert (best.value, best.status, best.note) == (1.125, "not met", "B")
     assert verdicts["digits: regret against the best fixed arm"].value == -30.0
-    assert "digits: regret against the best fixed arm" not in found(judge(cells))
+    assert "digits: regret against the best fixed arm" not in found(judge_autobandit(cells))
 
 
 def test_only_seeds_that_all_have_played_count():
     cells = world("slow/d2", 50.0, spread=100.0)
     late = (cells["policy"] == "WGPUCB (tuned here)") & (cells["seed"] == 1)
-    table = judge(cells[~late]).worlds
+    table = judge_autobandit(cells[~late]).worlds
     assert (table["seeds"][0], table["regret"][0], table["window"][0]) == (1, 50.0, 100.0)
 
 
 def test_other_experiments_and_worlds_it_has_not_played_are_left_out():
     cells = pd.concat([world("slow/d2", 50.0), world("slow/d2", 50.0).assign(experiment="suite/slow/d2")])
     lacking = runs("yardstick/flip-1/d2", BASE)
-    assert list(judge(pd.concat([cells, lacking])).worlds["world"]) == ["slow/d2"]
-    nothing = judge(lacking)
+    assert list(judge_autobandit(pd.concat([cells, lacking])).worlds["world"]) == ["slow/d2"]
+    nothing = judge_autobandit(lacking)
     assert nothing.worlds.empty
     assert nothing.single == ""
     assert {verdict.status for verdict in nothing.verdicts} <= {"not played"}
 
 
 def test_any_policy_can_be_judged():
-    assert judge(runs("yardstick/slow/d2", {"mine": 7.0, **BASE}), subject="mine").worlds["regret"][0] == 7.0
+    assert judge_autobandit(runs("yardstick/slow/d2", {"mine": 7.0, **BASE}), subject="mine").worlds["regret"][0] == 7.0
 
 
 def test_a_verdict_on_the_limit_is_met():
-    assert Verdict("x", 0.7, 0.7, "").status == "met"
-    assert Verdict("x", 0.7, math.nan, "").status == "reported"
-    assert Verdict("x", math.nan, 0.7, "").status == "not played"
+    assert TargetVerdict("x", 0.7, 0.7, "").status == "met"
+    assert TargetVerdict("x", 0.7, math.nan, "").status == "reported"
+    assert TargetVerdict("x", math.nan, 0.7, "").status == "not played"
 
 
 def test_markdown_has_a_line_for_every_target_and_world():
-    text = judgement_markdown(judge(pd.concat([world("slow/d2", 50.0), world("flip-1/d2", 1200.0)])))
+    text = autobandit_markdown(judge_autobandit(pd.concat([world("slow/d2", 50.0), world("flip-1/d2", 1200.0)])))
     assert "| over the window tuned in each world | 2.45 | 0.70 | **not met** | geometric mean over 2 worlds |" in text
     assert "| flip-1/d2 | 1,200 ± 0 | 100 | 80 | 200 | 50 | 12.00 | 15.00 | 6.00 | 24.00 |" in text
     assert text.index("flip-1/d2 | 1,200") < text.index("slow/d2 | 50")

@@ -8,10 +8,10 @@ from driftbandits.experiments.judging.calibrated_opkb import (
     ALARM_COLUMNS,
     DELAY_COLUMNS,
     WORLD_COLUMNS,
-    calibration_markdown,
-    judge_calibration,
-    share_interval,
+    calibrated_opkb_markdown,
+    judge_calibrated_opkb,
 )
+from driftbandits.intervals import share_interval
 
 RIVALS = {"ADA-OPKB": 100.0, "ADA-OPKB (published)": 80.0, "AutoBandit": 20.0}
 
@@ -52,7 +52,7 @@ def found(judgement):
 
 
 def test_one_row_a_world_with_the_worst_over_ada_opkb_first():
-    table = judge_calibration(pd.concat([world("slow/d2", 40.0), world("flip-1/d2", 60.0)])).worlds
+    table = judge_calibrated_opkb(pd.concat([world("slow/d2", 40.0), world("flip-1/d2", 60.0)])).worlds
     assert list(table.columns) == list(WORLD_COLUMNS)
     assert list(table["world"]) == ["flip-1/d2", "slow/d2"]
     assert list(table["over_ada_opkb"]) == [0.6, 0.4]
@@ -64,7 +64,7 @@ def test_one_row_a_world_with_the_worst_over_ada_opkb_first():
 
 def test_worlds_with_changes_have_a_limit_and_stationary_ones_are_reported():
     cells = pd.concat([world("stationary/d2", 90.0), world("flip-1/d2", 40.0), world("paper/slow", 50.0)])
-    verdicts = found(judge_calibration(cells))
+    verdicts = found(judge_calibrated_opkb(cells))
     changing = verdicts["worst world with changes, over ADA-OPKB"]
     assert (changing.value, changing.limit, changing.status) == (0.5, 0.5, "met")
     assert changing.note == "paper/slow, of 2"
@@ -78,20 +78,20 @@ def test_worlds_with_changes_have_a_limit_and_stationary_ones_are_reported():
 
 def test_one_world_above_the_limit_is_enough_to_miss_it():
     cells = pd.concat([world("slow/d2", 1.0), world("flip-1/d2", 51.0)])
-    assert found(judge_calibration(cells))["worst world with changes, over ADA-OPKB"].status == "not met"
+    assert found(judge_calibrated_opkb(cells))["worst world with changes, over ADA-OPKB"].status == "not met"
 
 
 def test_only_seeds_that_all_have_played_count():
     cells = world("slow/d2", 50.0, spread=100.0)
     late = (cells["policy"] == "AutoBandit") & (cells["seed"] == 1)
-    table = judge_calibration(cells[~late]).worlds
+    table = judge_calibrated_opkb(cells[~late]).worlds
     assert (table["seeds"][0], table["regret"][0], table["ada_opkb"][0]) == (1, 50.0, 100.0)
 
 
 def test_runs_with_alarms_are_counted_once_by_condition_and_policy():
     theory = "CalibratedOPKB (theory mode)"
     cells = pd.concat([still("gaussian/d2", 3, 20), still("gaussian/d2", 0, 20, theory), still("student-t/d10", 2, 20)])
-    judgement = judge_calibration(cells)
+    judgement = judge_calibrated_opkb(cells)
     assert list(judgement.alarms.columns) == list(ALARM_COLUMNS)
     assert list(judgement.alarms["with_alarm"]) == [3, 0, 2]
     assert list(judgement.alarms["share"]) == [0.15, 0.0, 0.1]
@@ -127,7 +127,7 @@ def test_delays_are_of_the_runs_that_found_the_change():
             change("hidden", [100]),
         ]
     )
-    table = judge_calibration(cells).delays
+    table = judge_calibrated_opkb(cells).delays
     assert list(table.columns) == list(DELAY_COLUMNS)
     assert list(table["change"]) == ["flip by 1.6", "flip by 1.6", "level by 0.05", "hidden"]
     assert list(table["kind"]) == ["flip", "flip", "level", "hidden"]
@@ -143,16 +143,16 @@ def test_delays_are_of_the_runs_that_found_the_change():
 def test_other_experiments_and_worlds_it_has_not_played_are_left_out():
     yardstick = world("slow/d2", 50.0).assign(experiment="yardstick/slow/d2")
     lacking = runs("flip-1/d2", RIVALS)
-    nothing = judge_calibration(pd.concat([yardstick, lacking]))
+    nothing = judge_calibrated_opkb(pd.concat([yardstick, lacking]))
     assert nothing.empty
     assert {verdict.status for verdict in nothing.verdicts} == {"not played"}
-    assert not judge_calibration(world("slow/d2", 50.0)).empty
-    assert not judge_calibration(still("gaussian/d2", 0, 2)).empty
+    assert not judge_calibrated_opkb(world("slow/d2", 50.0)).empty
+    assert not judge_calibrated_opkb(still("gaussian/d2", 0, 2)).empty
 
 
 def test_alarms_and_delays_are_no_worlds():
     cells = pd.concat([still("gaussian/d2", 0, 2), change("hidden", [3])])
-    assert judge_calibration(cells).worlds.empty
+    assert judge_calibrated_opkb(cells).worlds.empty
 
 
 def test_markdown_has_a_line_for_every_target_change_and_world():
@@ -165,10 +165,10 @@ def test_markdown_has_a_line_for_every_target_change_and_world():
             change("hidden", [None], "ADA-OPKB"),
         ]
     )
-    text = calibration_markdown(judge_calibration(cells))
+    text = calibrated_opkb_markdown(judge_calibrated_opkb(cells))
     assert "| worst world with changes, over ADA-OPKB | 12.00 | 0.50 | **not met** | flip-1/d2, of 2 |" in text
     assert "| hidden | CalibratedOPKB | 2 of 3 | 5 | 4 to 6 |" in text
     assert "| hidden | ADA-OPKB | 0 of 1 | – | – |" in text
     assert "| flip-1/d2 | 1,200 ± 0 | 100 (12.00) | 80 (15.00) | 20 (60.00) | – | – |" in text
     assert text.index("flip-1/d2 | 1,200") < text.index("slow/d2 | 50")
-    assert "| change |" not in calibration_markdown(judge_calibration(world("slow/d2", 50.0)))
+    assert "| change |" not in calibrated_opkb_markdown(judge_calibrated_opkb(world("slow/d2", 50.0)))

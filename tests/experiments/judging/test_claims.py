@@ -9,18 +9,21 @@ from scipy import stats
 
 from driftbandits import environments
 from driftbandits.experiments.definitions.catalogue import PAPER, quick
-from driftbandits.experiments.definitions.growth import POLICIES, SWEEPS, Sweep, quick_sweep
+from driftbandits.experiments.definitions.growth import GROWTH_POLICIES, SWEEPS, Sweep, quick_sweep
 from driftbandits.experiments.definitions.specs import Experiment, cells_of
-from driftbandits.experiments.judging.claims import STATEMENTS, SWITCH, Check, Claim, check_claims, claims_markdown
+from driftbandits.experiments.files.cell_result import CellResult
+from driftbandits.experiments.judging.claims import ROUNDS_BEFORE_SWITCH, Check, Claim, check_claims
+from driftbandits.experiments.judging.claims_markdown import claims_markdown
 from driftbandits.experiments.judging.results import collect
 from driftbandits.experiments.judging.slopes import allowed_slope, information_gain_of, log_slopes, measure_growth
+from driftbandits.experiments.judging.statements import STATEMENTS
 from driftbandits.experiments.running.build import build_policy, build_world
-from driftbandits.experiments.running.cells import CHECKPOINTS, CellResult, run_cell
+from driftbandits.experiments.running.cells import CURVE_POINTS, run_cell
 from driftbandits.intervals import Interval, judge_at_most, judge_below, judge_within, t_interval
 from driftbandits.simulation import Detection
 
 IDS = ["F1a-1", "F1a-2", "F1b-1", "F1b-2", "F2a-1", "F2a-2", "F2b-1", "F2b-2", "T1"]
-ROUNDS = np.unique(np.linspace(1, 10_000, CHECKPOINTS).astype(np.int64))
+ROUNDS = np.unique(np.linspace(1, 10_000, CURVE_POINTS).astype(np.int64))
 SEGMENTS = SWEEPS[2]
 
 
@@ -96,7 +99,7 @@ def test_comparisons_cover_every_setting_of_every_rival():
 
 
 def test_the_switch_is_where_the_world_has_it():
-    assert environments.create("switching/1", seed=0, size=5).change_rounds.tolist() == [SWITCH]
+    assert environments.create("switching/1", seed=0, size=5).change_rounds.tolist() == [ROUNDS_BEFORE_SWITCH]
     assert "horizon" in PAPER["switching/1"].settings
 
 
@@ -201,7 +204,7 @@ def test_near_is_within_a_quarter_of_the_other(share, verdict):
 
 def test_before_the_switch_is_the_last_checkpoint_before_it():
     """SW-GPUCB is better until the checkpoint before the switch and worse one checkpoint later."""
-    before = ROUNDS <= SWITCH
+    before = ROUNDS <= ROUNDS_BEFORE_SWITCH
 
     def curve(_, label, seed):
         first = 1.0 if label.startswith("SW") else 2.0
@@ -210,7 +213,7 @@ def test_before_the_switch_is_the_last_checkpoint_before_it():
     found = claim(played([all_seeds("switching/1")], curve), "F1a-1")
     assert found.verdict == "holds"
     last = int(ROUNDS[before][-1])
-    assert SWITCH - last < 10_000 / CHECKPOINTS + 1
+    assert ROUNDS_BEFORE_SWITCH - last < 10_000 / CURVE_POINTS + 1
     for check in found.checks:
         assert check.estimate == pytest.approx(-last, abs=3)
         assert f"regret after {last:,} rounds" in check.statement
@@ -320,8 +323,8 @@ def test_slopes_are_those_of_polyfit(seed, points):
 @pytest.mark.parametrize(("slope", "verdict"), [(0.3, "holds"), (0.5, "undecided"), (0.8, "does not hold")])
 def test_the_verdict_on_growth_flips_at_the_rate(slope, verdict):
     found = claim(power_law(SEGMENTS, slope, spread=0.05), "T1", sweeps=[SEGMENTS])
-    assert [c.variant for c in found.checks] == [policy.label for policy in POLICIES]
-    assert [c.verdict for c in found.checks] == [verdict] * len(POLICIES)
+    assert [c.variant for c in found.checks] == [policy.label for policy in GROWTH_POLICIES]
+    assert [c.verdict for c in found.checks] == [verdict] * len(GROWTH_POLICIES)
     assert found.verdict == verdict
     check = found.checks[0]
     assert (check.unit, check.seeds, check.paper_seeds) == ("slope", 20, 0)
@@ -357,10 +360,10 @@ def test_quick_sweeps_are_checked_as_far_as_they_go():
     verdicts = [(c.verdict, c.seeds) for c in found.checks[: len(sweeps)]]
     assert verdicts[0] == ("undecided", 2)
     assert set(verdicts[1:]) == {("not run", 0)}
-    assert len(found.checks) == len(sweeps) * len(POLICIES)
+    assert len(found.checks) == len(sweeps) * len(GROWTH_POLICIES)
 
 
-@pytest.mark.parametrize("policy", POLICIES, ids=lambda p: p.label)
+@pytest.mark.parametrize("policy", GROWTH_POLICIES, ids=lambda p: p.label)
 def test_gain_is_the_one_the_policy_works_with(policy):
     experiment = SWEEPS[0].experiments[0]
     world = build_world(experiment.environment, experiment.settings, 0)
@@ -372,7 +375,7 @@ def test_gain_is_the_one_the_policy_works_with(policy):
 @pytest.mark.parametrize(("sweep", "power"), [(SWEEPS[0], 1 / 2), (SWEEPS[1], 1 / 3)], ids=["segments", "drift"])
 def test_allowed_slope_in_rounds_is_that_of_the_bound(sweep, power):
     values = sweep.values[:4]
-    gains = np.array([information_gain_of(e, POLICIES[0]) for e in sweep.experiments[:4]])
+    gains = np.array([information_gain_of(e, GROWTH_POLICIES[0]) for e in sweep.experiments[:4]])
     bound = gains**power * np.array(values) ** (1 - power)
     expected = np.polyfit(np.log(values), np.log(bound), 1)[0]
     assert allowed_slope(sweep, "ADA-OPKB", values) == pytest.approx(expected)
@@ -389,7 +392,7 @@ def test_growth_of_the_gain_hardly_depends_on_the_seed():
 
 
 def test_a_policy_the_bound_is_not_about_has_the_plain_rate():
-    spec = dataclasses.replace(POLICIES[0], label="any", name="Uniform", settings={})
+    spec = dataclasses.replace(GROWTH_POLICIES[0], label="any", name="Uniform", settings={})
     experiments = tuple(dataclasses.replace(e, policies=(spec,)) for e in SWEEPS[0].experiments)
     sweep = dataclasses.replace(SWEEPS[0], experiments=experiments)
     assert allowed_slope(sweep, "any", sweep.values[:3]) == sweep.rate
@@ -415,7 +418,7 @@ def test_a_sweep_from_runs_to_verdict():
             "Tiny",
             "switching",
             {"dimension": 2, "size": 10, "horizon": t, "switches": [t // 2]},
-            POLICIES[:1],
+            GROWTH_POLICIES[:1],
             (0, 1, 2),
         )
         for t in rounds

@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driftbandits.experiments.definitions.specs import Experiment, PolicySpec, cells_of
-from driftbandits.experiments.judging.results import as_markdown, collect
-from driftbandits.experiments.running.cells import CellResult, run_cell
+from driftbandits.experiments.files.cell_result import CellResult
+from driftbandits.experiments.judging.results import collect, summary_markdown
+from driftbandits.experiments.running.cells import run_cell
 from driftbandits.simulation import Detection
 
 WORLD = {"horizon": 300, "switches": [150], "size": 10}
@@ -61,7 +62,7 @@ def test_an_unfinished_experiment_shows_what_is_there_in_the_order_of_its_polici
     assert keys(found.cells) == [("one", "any", 1), ("one", "old", 0), ("one", "old", 1)]
     assert found.summary["policy"].tolist() == ["any", "old"]
     assert found.summary["seeds"].tolist() == [1, 2]
-    assert "nan" not in as_markdown(found.summary)
+    assert "nan" not in summary_markdown(found.summary)
 
 
 def test_nothing_played_gives_empty_tables_with_their_columns():
@@ -70,7 +71,7 @@ def test_nothing_played_gives_empty_tables_with_their_columns():
         assert {"regret", "turnover", "false_alarms"} <= set(found.cells.columns)
         assert {"round", "regret"} <= set(found.curves.columns)
         assert {"seeds", "standard_error", "turnover"} <= set(found.summary.columns)
-        assert len(as_markdown(found.summary).splitlines()) == 2
+        assert len(summary_markdown(found.summary).splitlines()) == 2
 
 
 def test_runs_of_no_experiment_are_left_out_and_the_later_of_two_counts():
@@ -88,14 +89,14 @@ def test_summary_is_mean_standard_error_and_detection():
     row = collect([OTHER], runs).summary.iloc[0]
     assert (row["regret"], row["seeds"], row["changes_found"], row["changes_missed"]) == (15.0, 2, 2, 2)
     assert row["standard_error"] == pytest.approx(np.std([10, 20], ddof=1) / np.sqrt(2))
-    assert (row["median_delay"], row["false_alarms_a_run"], row["turnover"]) == (6.0, 2.0, 0.5)
-    text = as_markdown(collect([OTHER], runs).summary)
+    assert (row["median_delay"], row["false_alarms_per_run"], row["turnover"]) == (6.0, 2.0, 0.5)
+    text = summary_markdown(collect([OTHER], runs).summary)
     assert "| other | blocks | 2 | 15 ± 5 | 2 / 2 | 6 | 2.00 | 0.250 |" in text
 
 
 def test_a_world_that_drifts_has_no_detection_to_show():
     run = fake(cells_of(OTHER)[0], delays=[1] * 5, missed=500)
-    assert "| drift | – | – |" in as_markdown(collect([OTHER], [run]).summary)
+    assert "| drift | – | – |" in summary_markdown(collect([OTHER], [run]).summary)
 
 
 @settings(max_examples=50, deadline=None)

@@ -1,10 +1,11 @@
 import pytest
 
 from driftbandits import AdaOPKB, Constants, Variant
+from driftbandits.configuration.presets import PRESETS, plain_settings, read_settings
 from driftbandits.environments import Piecewise
 from driftbandits.errors import InputError
 from driftbandits.experiments.definitions.specs import Experiment, PolicySpec
-from driftbandits.experiments.running.build import PRESETS, build_policy, build_world, plain_settings, read_settings
+from driftbandits.experiments.running.build import build_policy, build_world
 from driftbandits.experiments.running.preflight import check_experiment
 
 SETTINGS = {"horizon": 200, "switches": [100], "size": 10}

@@ -5,9 +5,10 @@ import pytest
 
 from driftbandits.errors import InputError
 from driftbandits.experiments.definitions.catalogue import EXPERIMENTS
+from driftbandits.experiments.definitions.seeds import check_seed_count
 from driftbandits.experiments.definitions.specs import Experiment, PolicySpec
 from driftbandits.experiments.running.build import build_world
-from driftbandits.experiments.running.limits import MOST_RUNS, check_seed_count, check_work
+from driftbandits.experiments.running.limits import MOST_RUNS, check_work
 from driftbandits.experiments.running.preflight import check_experiment
 
 SMALL = Experiment("small", "Small", "switching/1", {"horizon": 50, "switches": [25], "size": 5}, ())

@@ -10,7 +10,7 @@ from driftbandits.experiments.definitions.specs import Cell, PolicySpec
 from driftbandits.experiments.files.store import DamagedPartWarning, Store
 from driftbandits.experiments.running import runner
 from driftbandits.experiments.running.cells import run_cell
-from driftbandits.experiments.running.cost import work_of
+from driftbandits.experiments.running.cost import cost_of
 from driftbandits.experiments.running.engines import Engine
 from driftbandits.experiments.running.runner import CellError, run_cells
 from driftbandits.progress import progress_bar
@@ -236,13 +236,13 @@ def test_time_left_goes_by_the_work_where_cells_differ(capsys, monkeypatch):
 
 def test_work_is_most_for_networks_that_train():
     def work(name, **settings):
-        return work_of(Cell("switching/1", {"horizon": 10_000}, PolicySpec(name, name, settings), 0))
+        return cost_of(Cell("switching/1", {"horizon": 10_000}, PolicySpec(name, name, settings), 0))
 
     assert work("AdaOPNN") > work("OPNN") > work("NeuralUCB") > work("AdaOPKB")
     assert work("AdaOPNN", width="infinite", train=False) == work("AdaOPNN", train=False) == work("AdaOPKB")
     assert work("AdaOPNN", depth=5) == 3 * work("AdaOPNN")
     assert work("AdaOPNN", width=256) < work("AdaOPNN") / 10
-    assert work_of(Cell("switching/1", {"horizon": 20_000}, PolicySpec("a", "OPKB"), 0)) == 2 * work("OPKB")
+    assert cost_of(Cell("switching/1", {"horizon": 20_000}, PolicySpec("a", "OPKB"), 0)) == 2 * work("OPKB")
 
 
 def test_a_log_hears_of_slow_cells_too(capsys, monkeypatch):

@@ -9,7 +9,7 @@ from sklearn.gaussian_process.kernels import RBF
 
 from driftbandits import ArmSet
 from driftbandits.policies.auto import priors as priors_module
-from driftbandits.policies.auto.beliefs import GATHERED, Beliefs
+from driftbandits.policies.auto.beliefs import TERMS_GATHERED, Beliefs
 from driftbandits.policies.auto.mixture import Mixture
 from driftbandits.policies.auto.priors import Priors
 
@@ -45,9 +45,9 @@ def in_arm_coordinates(priors):
 
 def covariance_of(priors, kind):
     """Prior covariance of all arms, from the features: signal K + level."""
-    signals = np.repeat(priors_module.SIGNALS, priors.count // len(priors_module.SIGNALS))
+    signals = np.repeat(priors_module.SIGNAL_VARIANCES, priors.count // len(priors_module.SIGNAL_VARIANCES))
     phi = priors._features[kind]
-    return signals[kind] * phi @ phi.T + priors_module.LEVEL
+    return signals[kind] * phi @ phi.T + priors_module.LEVEL_VARIANCE
 
 
 def root_of(covariance):
@@ -60,7 +60,7 @@ def exact(priors, rates, *, noise):
     """Beliefs and mixture of one hypothesis a rate and prior, with known noise and nothing shrunk; 0 never forgets."""
     drifting, slots = tuple(rate for rate in rates if rate), int(0.0 in rates)
     rows = Mixture.capacity(priors.count, rates=drifting, slots=slots)
-    beliefs = Beliefs(priors, rows, known_noise=noise, shrunk=math.inf)
+    beliefs = Beliefs(priors, rows, known_noise=noise, shrunk_beyond=math.inf)
     mixture = Mixture(beliefs, rates=drifting, slots=slots)
     mixture.start(0)
     return beliefs, mixture
@@ -69,7 +69,7 @@ def exact(priors, rates, *, noise):
 def take_in(beliefs, arm, reward):
     """What a reward does, multiplied out when it must be."""
     step = beliefs.observe(beliefs.forecast(arm), reward)
-    if beliefs.gathered == GATHERED:
+    if beliefs.gathered == TERMS_GATHERED:
         beliefs.flush()
     return step
 

@@ -10,8 +10,7 @@ from hypothesis import settings
 from sklearn.gaussian_process.kernels import RBF
 
 from driftbandits import ArmSet
-from driftbandits.policies.auto.beliefs import GATHERED, Beliefs
-from driftbandits.policies.auto.watch import reading
+from driftbandits.policies.auto.beliefs import TERMS_GATHERED, Beliefs
 from driftbandits.policies.gp.posterior import ArmPosterior
 from driftbandits.policies.gp.timevarying import DriftingPosterior
 from tests.policies.auto import reference
@@ -22,7 +21,7 @@ ARMS = {"arms": line(), "features": plane()}
 
 
 def same(beliefs, mean, variance):
-    for mine, other in zip(reading(beliefs, 0), (mean, variance), strict=True):
+    for mine, other in zip(beliefs.reading(0), (mean, variance), strict=True):
         np.testing.assert_allclose(mine, other, atol=1e-9)
 
 
@@ -88,9 +87,9 @@ def test_nothing_is_lost_over_a_long_silence():
 
 def test_multiplying_out_changes_nothing():
     beliefs, _ = exact(given(line()), (0.1,), noise=NOISE)
-    play_in(beliefs, some_rewards(10, GATHERED - 1))
-    before = [part.copy() for part in reading(beliefs, 0)]
-    assert beliefs.gathered == GATHERED - 1
+    play_in(beliefs, some_rewards(10, TERMS_GATHERED - 1))
+    before = [part.copy() for part in beliefs.reading(0)]
+    assert beliefs.gathered == TERMS_GATHERED - 1
     beliefs.flush()
     assert beliefs.gathered == 0
     same(beliefs, *before)
@@ -100,9 +99,9 @@ def test_those_not_able_learn_nothing():
     beliefs, _ = exact(given(line()), (0.0, 0.1), noise=NOISE)
     play_in(beliefs, some_rewards(10, 20))
     row = beliefs.count - 1
-    before = [part.copy() for part in reading(beliefs, row)]
+    before = [part.copy() for part in beliefs.reading(row)]
     beliefs.observe(beliefs.forecast(2), 0.9, np.arange(beliefs.count) != row)
-    for mine, other in zip(reading(beliefs, row), before, strict=True):
+    for mine, other in zip(beliefs.reading(row), before, strict=True):
         np.testing.assert_array_equal(mine, other)
 
 
@@ -124,15 +123,15 @@ def test_the_noise_is_learned():
 def test_a_wild_reward_moves_the_mean_no_further_than_a_surprising_one():
     means = []
     for deviations in (3.0, 300.0):
-        beliefs = estimating(known_noise=0.01, shrunk=3.0)
+        beliefs = estimating(known_noise=0.01, shrunk_beyond=3.0)
         forecast = beliefs.forecast(4)
         beliefs.observe(forecast, deviations * math.sqrt(forecast.variance[0] + 0.01))
-        means.append(reading(beliefs, 0)[0])
+        means.append(beliefs.reading(0)[0])
     np.testing.assert_allclose(*means, rtol=1e-12)
 
 
 def test_a_copy_is_wider_by_what_was_asked():
-    beliefs = Beliefs(given(line()), 2, known_noise=NOISE, shrunk=math.inf)
+    beliefs = Beliefs(given(line()), 2, known_noise=NOISE, shrunk_beyond=math.inf)
     beliefs.write(0, kind=0, birth=0, rate=0.1, noise=NOISE)
     play_in(beliefs, some_rewards(10, 20))
     beliefs.copy(0, 1, birth=7, breadth=0.5, level=0.0, origin=2)
@@ -141,7 +140,7 @@ def test_a_copy_is_wider_by_what_was_asked():
     assert beliefs.rate[1] == 0.0
     beliefs.copy(0, 1, birth=7, breadth=0.0, level=1.0, origin=3)
     wider = beliefs.covariance(1) - beliefs.covariance(0)
-    np.testing.assert_allclose(wider, reference.priors_module.LEVEL, atol=1e-12)
+    np.testing.assert_allclose(wider, reference.priors_module.LEVEL_VARIANCE, atol=1e-12)
 
 
 @st.composite

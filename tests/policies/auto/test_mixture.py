@@ -9,9 +9,8 @@ from driftbandits import ArmSet
 from driftbandits.policies.auto import mixture as module
 from driftbandits.policies.auto import priors as priors_module
 from driftbandits.policies.auto.beliefs import Beliefs
-from driftbandits.policies.auto.mixture import RESET, Mixture
+from driftbandits.policies.auto.mixture import LOCAL, RESET, Mixture
 from driftbandits.policies.auto.priors import Priors
-from driftbandits.policies.auto.watch import reading
 from tests.policies.auto.reference import covariance_of, exact, given, line, log_evidence, plane, play_in, some_rewards
 
 NOISE = 0.02
@@ -21,13 +20,13 @@ RATES = (0.0, 1e-2, 0.1)
 @pytest.fixture
 def one_prior(monkeypatch):
     """With the kernel given there is then one prior only."""
-    monkeypatch.setattr(priors_module, "SIGNALS", (0.1,))
+    monkeypatch.setattr(priors_module, "SIGNAL_VARIANCES", (0.1,))
 
 
 @pytest.fixture
 def unbounded(monkeypatch):
     """A reward may count by any number of nats."""
-    monkeypatch.setattr(module, "WORST", math.inf)
+    monkeypatch.setattr(module, "MOST_NATS_PER_REWARD", math.inf)
 
 
 def weigh(beliefs, mixture, told):
@@ -93,7 +92,7 @@ def test_one_reward_changes_odds_by_a_bounded_factor():
     first = mixture.weights().copy()
     mixture.update(np.array([0.0, -1000.0, 0.0]))
     after = mixture.weights()
-    assert after[1] / after[0] == pytest.approx(first[1] / first[0] * math.exp(-module.WORST))
+    assert after[1] / after[0] == pytest.approx(first[1] / first[0] * math.exp(-module.MOST_NATS_PER_REWARD))
 
 
 # --- births and merging -----------------------------------------------------------------------------------------
@@ -167,11 +166,13 @@ def test_births_begin_now_and_one_of_them_knows_nothing():
     mixture.start(0)
     play_in(beliefs, some_rewards(10, 10, gaps=False))
     mixture.pass_time(10, 9)
-    rows = mixture.renew(10)
-    assert (beliefs.birth[rows] == 10).all()
-    fresh = [row for row in rows if beliefs.origin[row] == RESET]
+    known = beliefs.count
+    mixture.renew(10)
+    born = np.arange(known, beliefs.count)
+    assert (beliefs.birth[born] == 10).all()
+    fresh = born[beliefs.origin[born] == RESET]
     assert len(fresh) == 1
-    mean, variance = reading(beliefs, fresh[0])
+    mean, variance = beliefs.reading(fresh[0])
     np.testing.assert_array_equal(mean, 0.0)
     np.testing.assert_allclose(variance, covariance_of(beliefs.priors, 0).diagonal())
 
@@ -182,8 +183,10 @@ def test_no_births_while_no_time_passes():
     mixture = Mixture(beliefs)
     mixture.start(0)
     mixture.pass_time(10, 9)
-    assert mixture.renew(10)
-    assert mixture.renew(10) == []
+    mixture.renew(10)
+    writes = beliefs.writes
+    mixture.renew(10)
+    assert beliefs.writes == writes
 
 
 @pytest.mark.usefixtures("one_prior")
@@ -223,7 +226,7 @@ def test_making_room_for_one_prior_from_another_divides_by_no_zero():
 
 
 def test_giving_up_a_prior_leaves_the_rest_in_proportion(monkeypatch):
-    monkeypatch.setattr(module, "UNLIKELY", 1e-12)
+    monkeypatch.setattr(module, "LEAST_PRIOR_WEIGHT", 1e-12)
     priors = Priors(line(), auto=True, rank=100)
     beliefs, mixture = exact(priors, RATES, noise=NOISE)
     weigh(beliefs, mixture, some_rewards(10, 10))
@@ -232,16 +235,24 @@ def test_giving_up_a_prior_leaves_the_rest_in_proportion(monkeypatch):
     mixture._weights = None
     weights, means = mixture.weights()[~hopeless].copy(), beliefs.mean[: beliefs.count][~hopeless].copy()
     kinds, rates = beliefs.kind[: beliefs.count][~hopeless].copy(), beliefs.rate[: beliefs.count][~hopeless].copy()
-    assert mixture.prune()
+    mixture.prune()
     assert beliefs.count == len(weights)
     np.testing.assert_allclose(mixture.weights(), weights / weights.sum())
     np.testing.assert_array_equal(beliefs.mean[: beliefs.count], means)
     np.testing.assert_array_equal(beliefs.kind[: beliefs.count], kinds)
     np.testing.assert_array_equal(beliefs.rate[: beliefs.count], rates)
-    assert not mixture.prune()
+    writes = beliefs.writes
+    mixture.prune()
+    assert beliefs.writes == writes
 
 
 # --- one arm alone ----------------------------------------------------------------------------------------------
+
+
+def suspected(mixture):
+    """The row of a hypothesis that only arm 1 has changed, of chance 0.01."""
+    mixture.suspect(1, 0.01, 30)
+    return int(np.flatnonzero(mixture.beliefs.origin == LOCAL)[0])
 
 
 def clusters():
@@ -254,14 +265,14 @@ def clusters():
 def test_a_suspect_is_the_leader_but_for_the_arm_and_its_like(arms):
     """Wider by the part of the prior, level apart, that the arm shares; the mean stays."""
     priors = given(arms)
-    beliefs = Beliefs(priors, Mixture.capacity(1), known_noise=NOISE, shrunk=math.inf)
+    beliefs = Beliefs(priors, Mixture.capacity(1), known_noise=NOISE, shrunk_beyond=math.inf)
     mixture = Mixture(beliefs)
     mixture.start(0)
     weigh(beliefs, mixture, some_rewards(len(arms), 25))
     leader = mixture.leader()
-    row = mixture.suspect(1, 0.01, 30)
+    row = suspected(mixture)
     read = np.eye(len(arms)) if priors.rows is None else priors.rows[0]
-    column = covariance_of(priors, 0)[:, 1] - priors_module.LEVEL
+    column = covariance_of(priors, 0)[:, 1] - priors_module.LEVEL_VARIANCE
     np.testing.assert_array_equal(beliefs.mean[row], beliefs.mean[leader])
     wider = read @ (beliefs.covariance(row) - beliefs.covariance(leader)) @ read.T
     np.testing.assert_allclose(wider, np.outer(column, column) / column[1], atol=1e-10)
@@ -276,7 +287,7 @@ def test_a_suspect_knows_arms_far_away_as_well_as_before():
     mixture.start(0)
     weigh(beliefs, mixture, some_rewards(6, 25))
     leader = mixture.leader()
-    before = reading(beliefs, leader)[1]
-    after = reading(beliefs, mixture.suspect(1, 0.01, 30))[1]
+    before = beliefs.reading(leader)[1]
+    after = beliefs.reading(suspected(mixture))[1]
     np.testing.assert_allclose(after[3:], before[3:], atol=1e-12)
     assert (after[:3] > 2 * before[:3]).all()

@@ -14,7 +14,8 @@ from driftbandits.errors import InputError, RewardError
 from driftbandits.policies.auto import policy as module
 from driftbandits.policies.auto.beliefs import Beliefs
 from driftbandits.policies.auto.mixture import Mixture
-from driftbandits.policies.auto.vigilance import AGAIN
+from driftbandits.policies.auto.samples import MOST_SAMPLED
+from driftbandits.policies.auto.vigilance import MOST_LOOKS_IN_A_ROW
 from driftbandits.policies.gp.timevarying import TimeVaryingGPUCB
 from driftbandits.testing import POLICY_CHECKS
 from tests.policies.auto import reference
@@ -118,20 +119,25 @@ def test_the_mask_asks_for_the_best_allowed_arm():
 # --- what it computes -------------------------------------------------------------------------------------------
 
 
+class OneRate(Mixture):
+    """A single hypothesis per prior, which drifts."""
+
+    rate = 0.02
+
+    def __init__(self, beliefs):
+        super().__init__(beliefs, rates=(self.rate,), slots=0)
+
+
 def test_with_one_rate_alone_it_believes_what_time_varying_gpucb_does(monkeypatch):
     """Known noise, one prior, no births: the means after every reward, over rounds without one."""
-    rate, ridge = 0.02, 0.02
-    monkeypatch.setattr(reference.priors_module, "SIGNALS", (0.1,))
-    monkeypatch.setattr(module, "ALERT", math.inf)
+    ridge = 0.02
+    monkeypatch.setattr(reference.priors_module, "SIGNAL_VARIANCES", (0.1,))
+    monkeypatch.setattr(module, "BIRTH_DEVIATIONS", math.inf)
+    monkeypatch.setattr(module, "Beliefs", partial(Beliefs, known_noise=ridge, shrunk_beyond=math.inf))
+    monkeypatch.setattr(module, "Mixture", OneRate)
     policy = AutoBandit(line(), kernel="given")
-    policy.law()
-    beliefs = Beliefs(given(line()), 1, known_noise=ridge, shrunk=math.inf)
-    policy._beliefs = policy._samples._beliefs = policy._watch._beliefs = beliefs
-    policy._mixture = Mixture(beliefs, rates=(rate,), slots=0)
-    policy._mixture.start(0)
-    policy._samples.choose(np.ones(1), anew=True)
     features = reference.root_of(reference.covariance_of(given(line()), 0))
-    other = TimeVaryingGPUCB(ArmSet.from_features(features), rate=rate, ridge=ridge)
+    other = TimeVaryingGPUCB(ArmSet.from_features(features), rate=OneRate.rate, ridge=ridge)
     rng = np.random.default_rng(0)
     for _ in range(80):
         allowed = [int(rng.integers(8))]
@@ -184,7 +190,7 @@ def test_an_arm_is_doubted_for_a_few_of_its_rewards_only():
             arm = int(play(policy, 1, means=MEANS * (-1) ** part)[0])
             row = row + 1 if arm == doubted == policy._vigilance.doubted >= 0 else 0
             longest, doubted = max(longest, row), policy._vigilance.doubted
-    assert longest <= AGAIN
+    assert longest <= MOST_LOOKS_IN_A_ROW
 
 
 # --- units ------------------------------------------------------------------------------------------------------
@@ -258,8 +264,8 @@ def test_no_state_grows_with_time():
     for part in range(12):
         play(policy, 250, means=MEANS[:4] * (-1) ** part)
         sizes.append(sum(array.nbytes for array in arrays_in(policy.state_dict())))
-    rows, sampled = len(policy._beliefs.mean) / policy._beliefs.count, len(policy._samples.values)
-    assert sizes[-1] <= rows * sampled * sizes[1]
+    rows = len(policy._beliefs.mean) / policy._beliefs.count
+    assert sizes[-1] <= rows * MOST_SAMPLED * sizes[1]
     assert max(sizes[6:]) <= 1.5 * max(sizes[:6])
     assert policy._beliefs.count <= len(policy._beliefs.mean)
     assert len(policy.changes) <= 40

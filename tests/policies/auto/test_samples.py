@@ -8,9 +8,8 @@ import pytest
 
 from driftbandits import ArmSet
 from driftbandits.policies.auto import samples as module
-from driftbandits.policies.auto.beliefs import GATHERED
+from driftbandits.policies.auto.beliefs import TERMS_GATHERED
 from driftbandits.policies.auto.samples import Samples
-from driftbandits.policies.auto.watch import reading
 from driftbandits.seeding import stream
 from tests.policies.auto.reference import exact, given, in_arm_coordinates, line, plane, some_rewards, take_in
 
@@ -46,7 +45,7 @@ def few_points():
 @pytest.mark.parametrize("priors", [given(line(4)), given(few_points())], ids=["arms", "features"])
 def test_moved_samples_have_the_moments_of_the_posterior(priors, rate, monkeypatch):
     """A large pool of drifts: 20,000 samples shall differ from each other."""
-    monkeypatch.setattr(module, "_POOL", 50)
+    monkeypatch.setattr(module, "_DRIFTS_PER_SAMPLE", 50)
     beliefs, _, samples = sampled(priors, (rate,), number=MANY)
     follow(beliefs, samples, some_rewards(samples.values.shape[2], 14))
     read = np.eye(beliefs.priors.width) if priors.rows is None else priors.rows[0]
@@ -63,15 +62,15 @@ def test_moved_samples_have_the_moments_of_the_posterior(priors, rate, monkeypat
 def test_the_mean_row_is_the_mean(arms, rate):
     beliefs, _, samples = sampled(given(arms), (rate,))
     follow(beliefs, samples, some_rewards(len(arms), 150))
-    np.testing.assert_allclose(slot_of(samples)[0], reading(beliefs, 0)[0], atol=1e-9)
+    np.testing.assert_allclose(slot_of(samples)[0], beliefs.reading(0)[0], atol=1e-9)
 
 
 def test_the_mean_row_of_slow_drift_is_the_mean_when_drawn_anew():
     beliefs, mixture, samples = sampled(given(line()), (1e-3,))
     follow(beliefs, samples, some_rewards(10, 50))
-    np.testing.assert_allclose(slot_of(samples)[0], reading(beliefs, 0)[0], atol=0.05)
+    np.testing.assert_allclose(slot_of(samples)[0], beliefs.reading(0)[0], atol=0.05)
     samples.choose(mixture.weights(), anew=True)
-    np.testing.assert_allclose(slot_of(samples)[0], reading(beliefs, 0)[0], atol=1e-9)
+    np.testing.assert_allclose(slot_of(samples)[0], beliefs.reading(0)[0], atol=1e-9)
 
 
 def test_samples_drawn_anew_have_the_moments_of_the_posterior():
@@ -99,7 +98,7 @@ def test_the_mean_is_that_of_the_mixture():
     follow(beliefs, samples, some_rewards(10, 30))
     weights = mixture.weights()
     assert len(samples.rows) == beliefs.count
-    expected = sum(weight * reading(beliefs, row)[0] for row, weight in enumerate(weights))
+    expected = sum(weight * beliefs.reading(row)[0] for row, weight in enumerate(weights))
     np.testing.assert_allclose(samples.mean(weights), expected, atol=1e-9)
 
 
@@ -129,21 +128,68 @@ def test_a_mask_that_takes_nothing_changes_nothing():
     np.testing.assert_array_equal(every, samples.frequencies(mixture.weights()))
 
 
+def rewrite(beliefs, row):
+    beliefs.write(row, kind=0, birth=7, noise=NOISE)
+
+
 def test_samples_already_there_are_kept():
-    _, mixture, samples = sampled(given(line()), (0.0, 0.1))
+    beliefs, mixture, samples = sampled(given(line()), (0.0, 0.1))
     before = {int(row): samples.values[slot].copy() for slot, row in enumerate(samples.rows)}
-    samples.forget([int(samples.rows[0])])
+    rewrite(beliefs, int(samples.rows[0]))
     samples.choose(mixture.weights(), anew=False)
     kept = [row for row in before if np.array_equal(slot_of(samples, row), before[row])]
     assert len(kept) == len(before) - 1
 
 
-def test_hypotheses_forgotten_are_missed():
-    _, mixture, samples = sampled(given(line()), (0.0, 0.1))
+def test_hypotheses_written_over_are_missed():
+    beliefs, mixture, samples = sampled(given(line()), (0.0, 0.1))
     assert not samples.lacking(mixture.weights())
-    samples.forget([mixture.leader()])
+    rewrite(beliefs, mixture.leader())
     assert mixture.leader() not in samples.rows
     assert samples.lacking(mixture.weights())
+
+
+WRITES = {
+    "write": rewrite,
+    "copy": lambda beliefs, row: beliefs.copy(1 - row, row, birth=7, breadth=0.3, level=0.0, origin=2),
+    "doubt": lambda beliefs, row: beliefs.doubt(row, 3),
+    "keep": lambda beliefs, row: beliefs.keep(np.array([1 - row])),
+}
+READS = {
+    "rows": lambda samples, weights: samples.rows,
+    "values": lambda samples, weights: samples.values,
+    "frequencies": lambda samples, weights: samples.frequencies(weights),
+    "mean": lambda samples, weights: samples.mean(weights),
+    "lacking": lambda samples, weights: samples.lacking(weights),
+    "export": lambda samples, weights: samples.export()["values"],
+}
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+@pytest.mark.parametrize("read", READS.values(), ids=READS)
+def test_samples_of_a_row_written_over_are_never_read(write, read):
+    """Whatever is read next is the same for any samples of the row before, even for none that are numbers."""
+    outcomes = []
+    for spoiled in (False, True):
+        beliefs, mixture, samples = sampled(given(line()), (0.0, 0.1))
+        row = int(samples.rows[0])
+        if spoiled:
+            samples.values[0] = 1e6
+        write(beliefs, row)
+        with np.errstate(invalid="ignore"):  # where no row is left
+            outcomes.append(read(samples, mixture.weights()))
+        assert row not in samples.rows
+    np.testing.assert_array_equal(*outcomes)
+
+
+def test_samples_of_a_row_written_over_do_not_follow():
+    beliefs, _, samples = sampled(given(line()), (0.0, 0.1))
+    first, *others = samples.rows.tolist()
+    rewrite(beliefs, first)
+    follow(beliefs, samples, some_rewards(10, 5))
+    assert samples.rows.tolist() == others
+    for row in others:
+        np.testing.assert_allclose(slot_of(samples, row)[0], beliefs.reading(row)[0], atol=1e-9)
 
 
 def drift_bias(kind, rate, rounds):
@@ -161,4 +207,4 @@ def drift_bias(kind, rate, rounds):
 
 def test_drift_has_no_direction():
     """Over half the rounds until samples are drawn anew, to a tenth of a deviation; the pool's own mean made it 0.3."""
-    assert np.abs(drift_bias(0, 0.1, GATHERED // 2)).max() < 0.1
+    assert np.abs(drift_bias(0, 0.1, TERMS_GATHERED // 2)).max() < 0.1

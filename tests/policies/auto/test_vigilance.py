@@ -10,7 +10,7 @@ from sklearn.gaussian_process.kernels import RBF
 from driftbandits import ArmSet
 from driftbandits.policies.auto import vigilance as module
 from driftbandits.policies.auto.priors import Priors
-from driftbandits.policies.auto.vigilance import AGAIN, MOST, Vigilance
+from driftbandits.policies.auto.vigilance import LARGEST_LOOK_SHARE, MOST_LOOKS_IN_A_ROW, Vigilance
 from tests.policies.auto.reference import given, line
 
 SIZE = 6
@@ -26,7 +26,7 @@ def watching(now=100):
     """All arms seen, arm 0 at last."""
     vigilance = Vigilance(independent(), SIZE)
     for arm in reversed(range(SIZE)):
-        vigilance.look(arm, 0, now - 10 * arm)
+        vigilance.see(arm, 0, now - 10 * arm)
     return vigilance
 
 
@@ -37,7 +37,7 @@ def test_no_looks_before_anything_is_told():
 def test_looks_are_hazard_times_gain_over_gap_times_staleness():
     """The gain of an arm drawn anew by numerical integration; here arms are alone and gaps not small."""
     now, vigilance = 100, watching()
-    deviation, best = module._DEVIATION, 0.5
+    deviation, best = module._PRIOR_DEVIATION, 0.5
     density = stats.norm(scale=deviation).pdf
     gain = integrate.quad(lambda f: (f - best) * density(f), best, best + 12 * deviation)[0]
     hazard = vigilance.chance(SIZE - 1, now) / 50.0  # that arm was seen 50 rounds ago
@@ -53,8 +53,8 @@ def test_the_arm_just_seen_is_not_looked_at():
 def test_looks_are_at_most_the_share_allowed(hidden):
     vigilance = watching()
     vigilance.hidden = hidden
-    assert vigilance.law(MEAN, 10**6).sum() <= MOST + 1e-12
-    assert vigilance.law(np.zeros(SIZE), 10**6).sum() <= MOST + 1e-12
+    assert vigilance.law(MEAN, 10**6).sum() <= LARGEST_LOOK_SHARE + 1e-12
+    assert vigilance.law(np.zeros(SIZE), 10**6).sum() <= LARGEST_LOOK_SHARE + 1e-12
 
 
 def test_staler_arms_are_looked_at_more():
@@ -89,14 +89,14 @@ def test_a_mask_leaves_no_look_outside():
     vigilance.doubted = 0
     law = vigilance.law(MEAN, 100, mask)
     assert (law[~mask] == 0).all()
-    assert law.sum() <= MOST + 1e-12
+    assert law.sum() <= LARGEST_LOOK_SHARE + 1e-12
 
 
 def test_the_second_look_comes_first():
     vigilance = watching()
     vigilance.verify(4, 0.9, 0.1, 0.5, 0.1)
     assert vigilance.doubted == 4
-    assert vigilance.law(MEAN, 100)[4] >= module.SECOND
+    assert vigilance.law(MEAN, 100)[4] >= module.SECOND_LOOK_PROBABILITY
     assert vigilance.law(MEAN, 100).sum() <= 1.0
 
 
@@ -106,8 +106,8 @@ def test_a_surprising_arm_is_asked_at_most_so_many_times_in_a_row():
     while vigilance.doubted == 4:
         looks += 1
         vigilance.verify(4, 0.9, 0.1, 0.5, 0.1)
-        assert looks <= AGAIN
-    assert looks == AGAIN - 1
+        assert looks <= MOST_LOOKS_IN_A_ROW
+    assert looks == MOST_LOOKS_IN_A_ROW - 1
 
 
 @pytest.mark.parametrize(("reward", "best"), [(0.12, 0.1), (0.5, 0.9)], ids=["as expected", "good, but not enough"])
@@ -135,7 +135,7 @@ def test_the_chance_of_a_hidden_change_is_a_small_probability():
 def test_arms_alike_count_as_seen():
     arms = ArmSet(np.array([0.0, 0.01, 5.0])[:, None], RBF(0.2))
     vigilance = Vigilance(given(arms), 3)
-    vigilance.look(0, 0, 7)
+    vigilance.see(0, 0, 7)
     assert vigilance.seen.tolist() == [7.0, 7.0, 0.0]
 
 
@@ -143,7 +143,7 @@ def test_arms_alike_share_their_looks():
     """Two arms at one point are together looked at as often as one arm alone."""
     arms = ArmSet(np.array([0.0, 0.0, 5.0, 9.0])[:, None], RBF(0.2))
     vigilance = Vigilance(given(arms), 4)
-    vigilance.look(3, 0, 10)
+    vigilance.see(3, 0, 10)
     law = vigilance.law(np.array([0.1, 0.1, 0.1, 0.5]), 10)
     assert law[0] + law[1] == pytest.approx(law[2])
 
@@ -156,9 +156,9 @@ def test_arms_alike_share_their_looks():
 def test_an_arm_told_of_counts_as_seen(arms):
     vigilance = Vigilance(Priors(arms, auto=False, rank=10), len(arms))
     for arm in range(len(arms)):
-        vigilance.look(arm, 0, 5)
+        vigilance.see(arm, 0, 5)
     assert (vigilance.seen == 5).all()
 
 
 def test_the_expected_gain_is_half_the_mean_deviation_at_zero():
-    assert module._expected_gain(0.0) == pytest.approx(module._DEVIATION / math.sqrt(2 * math.pi))
+    assert module._expected_gain(0.0) == pytest.approx(module._PRIOR_DEVIATION / math.sqrt(2 * math.pi))

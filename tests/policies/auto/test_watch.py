@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from driftbandits import ArmSet, AutoBandit
-from driftbandits.policies.auto import watch as module
 from driftbandits.policies.auto.beliefs import Beliefs
 from driftbandits.policies.auto.mixture import LEVEL_SHIFT, LOCAL, PARTIAL, RESET, START
-from driftbandits.policies.auto.watch import Watch, reading
+from driftbandits.policies.auto.watch import Watch
 from tests.policies.auto.reference import given, line, take_in
 
 SIZE = 8
@@ -21,7 +20,7 @@ def after_a_change(means, *, origin=RESET, rate=0.0):
     for arm in range(SIZE):
         take_in(beliefs, arm, BASE[arm])
     watch = Watch(beliefs, SIZE)
-    watch.settle(np.ones(1), reading(beliefs, 0)[0])
+    watch.settle(np.ones(1), beliefs.reading(0)[0])
     if origin == RESET:
         beliefs.write(1, kind=0, birth=100, rate=rate, noise=0.001, origin=origin)
     else:
@@ -33,14 +32,14 @@ def after_a_change(means, *, origin=RESET, rate=0.0):
 
 
 def test_a_change_is_found_where_the_weight_has_left_the_old():
-    found = after_a_change(-BASE).look(np.array([1e-9, 1.0]), 130)
+    found = after_a_change(-BASE).find_change(np.array([1e-9, 1.0]), 130)
     assert found.birth == 100
     assert found.odds == pytest.approx(1e9)
 
 
 def test_arms_that_moved_are_named_with_both_rewards():
     means = np.where(np.arange(SIZE) < 3, -BASE, BASE)
-    found = after_a_change(means).look(np.array([1e-9, 1.0]), 130)
+    found = after_a_change(means).find_change(np.array([1e-9, 1.0]), 130)
     assert found.moved.tolist() == [0, 1, 2]
     np.testing.assert_allclose(found.before, BASE[:3], atol=0.02)
     np.testing.assert_allclose(found.after, -BASE[:3], atol=0.02)
@@ -49,18 +48,18 @@ def test_arms_that_moved_are_named_with_both_rewards():
 @pytest.mark.parametrize("weights", [[0.2, 0.8], [1.0, 1e-9]], ids=["not sure", "no"])
 def test_nothing_is_found_while_the_old_has_weight(weights):
     watch = after_a_change(-BASE)
-    assert watch.look(np.array(weights), 130) is None
+    assert watch.find_change(np.array(weights), 130) is None
     assert watch.epoch == 0
 
 
 def test_what_drifts_is_no_change():
-    assert after_a_change(-BASE, rate=0.1).look(np.array([0.3, 0.7]), 130) is None
+    assert after_a_change(-BASE, rate=0.1).find_change(np.array([0.3, 0.7]), 130) is None
 
 
 def test_a_change_is_found_once():
     watch = after_a_change(-BASE)
-    assert watch.look(np.array([1e-9, 1.0]), 130) is not None
-    assert watch.look(np.array([1e-9, 1.0]), 131) is None
+    assert watch.find_change(np.array([1e-9, 1.0]), 130) is not None
+    assert watch.find_change(np.array([1e-9, 1.0]), 131) is None
     assert (watch.regime, watch.epoch) == (130, 1)
 
 
@@ -74,11 +73,11 @@ def test_a_change_is_found_once():
     ],
 )
 def test_it_says_what_was_forgotten(origin, words):
-    assert words in after_a_change(BASE - 0.5, origin=origin).look(np.array([1e-9, 1.0]), 130).forgot
+    assert words in after_a_change(BASE - 0.5, origin=origin).find_change(np.array([1e-9, 1.0]), 130).forgot
 
 
 def test_a_level_shift_moves_all_arms():
-    found = after_a_change(BASE - 0.5, origin=LEVEL_SHIFT).look(np.array([1e-9, 1.0]), 130)
+    found = after_a_change(BASE - 0.5, origin=LEVEL_SHIFT).find_change(np.array([1e-9, 1.0]), 130)
     assert found.moved.tolist() == list(range(SIZE))
     np.testing.assert_allclose(found.after, BASE - 0.5, atol=0.05)
 
@@ -87,8 +86,8 @@ def test_a_change_of_a_worse_arm_was_hidden_one_of_the_best_was_not():
     worse, best = BASE.copy(), BASE.copy()
     worse[6] = best[2] = 0.9
     best[2] = -0.5
-    assert after_a_change(worse, origin=PARTIAL).look(np.array([1e-9, 1.0]), 130).hidden
-    assert not after_a_change(best, origin=PARTIAL).look(np.array([1e-9, 1.0]), 130).hidden
+    assert after_a_change(worse, origin=PARTIAL).find_change(np.array([1e-9, 1.0]), 130).hidden
+    assert not after_a_change(best, origin=PARTIAL).find_change(np.array([1e-9, 1.0]), 130).hidden
 
 
 def test_beliefs_of_a_change_not_yet_found_are_not_kept_for_comparison():
@@ -104,7 +103,7 @@ def test_rewards_never_settled_are_not_said_to_have_been_zero():
     """What the old hypothesis believes stands in, a little spoilt by the first rewards of the new world."""
     watch = after_a_change(-BASE)
     fresh = Watch(watch._beliefs, SIZE)
-    found = fresh.look(np.array([1e-9, 1.0]), 130)
+    found = fresh.find_change(np.array([1e-9, 1.0]), 130)
     np.testing.assert_allclose(found.before, BASE[found.moved], atol=0.1)
 
 
@@ -115,7 +114,7 @@ def test_reading_in_features_is_reading_in_arms():
     beliefs.write(0, kind=0, birth=0, noise=0.01)
     take_in(beliefs, 4, 0.7)
     covariance = priors.rows[0] @ beliefs.covariance(0) @ priors.rows[0].T
-    mean, variance = module.reading(beliefs, 0)
+    mean, variance = beliefs.reading(0)
     np.testing.assert_allclose(variance, covariance.diagonal(), atol=1e-12)
     np.testing.assert_allclose(mean, priors.rows[0] @ beliefs.mean[0])
 

@@ -12,7 +12,7 @@ from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
 
 import driftbandits as db
 from driftbandits import OPKB, AdaOPKB, ArmSet, Constants, Variant, information_gain, simulate, solve_design
-from driftbandits.environments import Gaussian, Piecewise, Uniform
+from driftbandits.environments import GaussianNoise, Piecewise, UniformNoise
 from driftbandits.estimation import law_factor
 from driftbandits.schedule import Replay, draw_schedule
 from driftbandits.seeding import stream
@@ -61,8 +61,8 @@ def estimate_of(arms, law, regulariser, played, rewards):
 class Spy(AdaOPKB):
     """Keeps, for every law it makes, the estimate it was made from."""
 
-    def _next_law(self, block, design):
-        law = super()._next_law(block, design)
+    def _next_law(self, block, moved):
+        law = super()._next_law(block, moved)
         if block:
             self.__dict__.setdefault("made", []).append((block, np.array(self._estimate()), law))
         return law
@@ -91,7 +91,7 @@ def test_laws_played_are_op_mixed_with_the_design_and_keep_the_bounds_of_lemma_2
     constants = dataclasses.replace(QUICK, c0=1e6, c1=c1, c2=c2)
     policy = Spy(arms, horizon=horizon, seed=seed, constants=constants, variant=Variant(share=share))
     means = np.random.default_rng(seed).uniform(-peak, peak, (1, size))
-    simulate(policy, Piecewise(arms, means, horizon=horizon, noise=Uniform(0.0)), seed=0)
+    simulate(policy, Piecewise(arms, means, horizon=horizon, noise=UniformNoise(0.0)), seed=0)
     design = solve_design(arms, regulariser=1.0 / horizon)
     gamma = design.log_det - arms.rank * np.log(1.0 / horizon)
     levels = constants.levels(gamma=gamma, horizon=horizon, arms=size)
@@ -131,7 +131,9 @@ def test_replays_follow_earlier_laws_by_the_schedule():
     """Law numbers of a watching policy are those of the schedule its stream draws."""
     arms, size, seed = line(), 5, 3
     policy = AdaOPKB(arms, horizon=2000, seed=seed, constants=with_block_size(arms, 2000, size, c0=1e6))
-    trace = simulate(policy, Piecewise(arms, np.zeros((1, 9)), horizon=2000, noise=Gaussian(0.0)), rounds=31 * size)
+    trace = simulate(
+        policy, Piecewise(arms, np.zeros((1, 9)), horizon=2000, noise=GaussianNoise(0.0)), rounds=31 * size
+    )
     coins = stream(seed, "schedule")
     expected = []
     for block in range(5):
@@ -167,7 +169,7 @@ def test_feature_maps_with_the_same_gram_matrix_decide_alike_for_a_whole_run():
     means *= 0.8 / np.abs(means).max()
     traces, policies = [], []
     for arms in maps:
-        world = Piecewise(arms, [means, -means, means], horizon=2000, switches=(700, 1400), noise=Uniform(0.1))
+        world = Piecewise(arms, [means, -means, means], horizon=2000, switches=(700, 1400), noise=UniformNoise(0.1))
         policies.append(AdaOPKB(arms, horizon=2000, seed=5, constants=QUICK))
         traces.append(simulate(policies[-1], world, seed=5))
     first = traces[0]
@@ -369,7 +371,7 @@ def test_unknown_horizon_doubles_from_1024():
     arms = line()
     means = arms.features @ np.random.default_rng(3).standard_normal(arms.rank)
     means *= 0.8 / np.abs(means).max()
-    world = Piecewise(arms, [means, -means, means], horizon=4000, switches=(500, 2000), noise=Uniform(0.1))
+    world = Piecewise(arms, [means, -means, means], horizon=4000, switches=(500, 2000), noise=UniformNoise(0.1))
     policy = AdaOPKB(arms, seed=2, constants=QUICK)
     trace = simulate(policy, world, seed=0)
     known = AdaOPKB(arms, horizon=1024, seed=2, constants=QUICK)
@@ -425,5 +427,5 @@ def test_scale_of_the_theory_and_units_of_the_user_leave_estimates_in_place():
 
 def test_public_names_are_the_engine():
     assert db.AdaOPKB is AdaOPKB
-    assert AdaOPKB.watches
-    assert not OPKB.watches
+    assert AdaOPKB.adapts
+    assert not OPKB.adapts

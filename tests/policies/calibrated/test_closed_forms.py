@@ -12,7 +12,7 @@ from driftbandits import ArmSet, CalibratedOPKB, solve_design
 from driftbandits.design import effective_dimension
 from driftbandits.policies.calibrated.closed_forms import (
     BUDGET,
-    SHORTEST,
+    SHORTEST_BLOCK,
     block_size,
     least_mixing,
     replay_scale,
@@ -56,7 +56,7 @@ def test_the_block_size_is_the_least_fixed_point(noise, signal, seed):
         return float((values / (values + regulariser)).sum())
 
     size = block_size(dimension, noise, signal)
-    scanned = next(n for n in range(SHORTEST, 10_000) if n >= dimension(ridge(noise, signal, n)) - 1e-6)
+    scanned = next(n for n in range(SHORTEST_BLOCK, 10_000) if n >= dimension(ridge(noise, signal, n)) - 1e-6)
     assert size == scanned
 
 
@@ -70,7 +70,7 @@ def test_the_block_size_of_a_design():
         return effective_dimension(features, regulariser=regulariser)
 
     size = block_size(dimension, 0.01, 0.1)
-    assert size > SHORTEST
+    assert size > SHORTEST_BLOCK
     assert size >= dimension(ridge(0.01, 0.1, size)) - 1e-6
     assert size - 1 < dimension(ridge(0.01, 0.1, size - 1))
     assert len(calls) < 20
@@ -91,7 +91,7 @@ def test_the_effective_dimension_is_the_trace(regulariser):
     )
 
 
-@pytest.mark.parametrize("mode", ["practice", "theory"])
+@pytest.mark.parametrize("mode", ["practical", "theory"])
 def test_the_constants_a_policy_has_are_those_of_the_table(mode):
     """Noise, signal and kernel as believed when the block began; E of block 0 stays for the epoch."""
     arms = ArmSet(np.linspace(0, 1, 12)[:, None], RBF(0.2))
@@ -103,13 +103,13 @@ def test_the_constants_a_policy_has_are_those_of_the_table(mode):
         choice = policy.ask()
         policy.tell(choice.id, float(0.3 * np.sin(choice.arm) + rng.uniform(-0.2, 0.2)))
     assert not policy.changes
-    levels, noise, signal, told = policy._levels, policy._source.noise, policy._source.signal, policy.rounds
+    levels, noise, signal, told = policy._levels, policy._surrogate.noise, policy._surrogate.signal, policy.rounds
 
     def dimension(regulariser):
         return effective_dimension(arms.features, regulariser=regulariser)
 
-    assert levels.block_size == first.block_size == SHORTEST
-    assert levels.regulariser == ridge(noise, signal, SHORTEST * 4)
+    assert levels.block_size == first.block_size == SHORTEST_BLOCK
+    assert levels.regulariser == ridge(noise, signal, SHORTEST_BLOCK * 4)
     assert levels.dimension == pytest.approx(dimension(levels.regulariser), rel=1e-5)
     error = math.sqrt(noise * dimension(ridge(noise, signal, told)) / told)
     factor = math.sqrt(2 * math.log(2 * 12)) if mode == "theory" else 1.0

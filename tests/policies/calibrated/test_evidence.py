@@ -266,7 +266,7 @@ def test_a_copy_goes_on_bit_for_bit(auto):
     surrogate, played, rewards = two_epochs(keeps=True, sign=1, auto=auto)
     surrogate.forget(130)
     copy = Surrogate(line(), auto=auto, keeps=True)
-    copy.load(states.Reader(surrogate.export()))
+    copy.load(states.Reader(surrogate.export()), rounds=1000)
     assert plain(copy.export()) == plain(surrogate.export())
     np.testing.assert_array_equal(copy.mean(), surrogate.mean())
     for one in (surrogate, copy):
@@ -292,6 +292,7 @@ def test_the_export_is_a_copy():
     [
         ("arms", np.full(150, 30)),
         ("rounds", np.full(150, -1)),
+        ("rounds", np.full(150, 1000)),
         ("rewards", np.zeros(149)),
         ("kernel", 1),
         ("noise", 0.0),
@@ -303,4 +304,4 @@ def test_a_broken_state_is_refused(key, value):
     surrogate, _, _ = two_epochs(keeps=True, sign=1)
     broken = {**surrogate.export(), key: value}
     with pytest.raises(StateError):
-        Surrogate(line(), auto=False, keeps=True).load(states.Reader(broken))
+        Surrogate(line(), auto=False, keeps=True).load(states.Reader(broken), rounds=1000)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from driftbandits import CalibratedOPKB
-from driftbandits.policies.calibrated.looks import AGE, LOOKS, promises
+from driftbandits.policies.calibrated.looks import LEAST_AGE_SHARE, SHORTEST_LOOK, promises
 from tests.policies.calibrated.worlds import MEANS, SIZE, hidden_best, line, play, to_look
 
 
@@ -25,8 +25,8 @@ def test_a_look_that_keeps_its_promise_ends_its_block():
     """Without alarms (false_alarm next to 0): `wanted` rounds of the arm alone, then a new block that plays it."""
     policy = CalibratedOPKB(line(), seed=2, false_alarm=1e-200)
     arm = to_look(policy)
-    blocks, wanted = len(policy._epoch.laws), policy._look.wanted
-    assert wanted >= LOOKS
+    blocks, wanted = len(policy._epoch.laws), policy._looks.look.wanted
+    assert wanted >= SHORTEST_LOOK
     choices = play(policy, wanted - 1, means=hidden_best(arm), seed=1)
     assert all(choice.law == -1 - arm for choice in choices)
     choice = play(policy, 1, means=hidden_best(arm), seed=1)[0]
@@ -94,8 +94,8 @@ def test_blocks_stay_few_under_heavy_tails():
             blocks, begun = (policy._epoch.number, len(policy._epoch.laws)), t
         policy.tell(choice.id, float(MEANS[choice.arm] + 0.15 * rng.standard_t(2.5)))
         if len(policy._epoch.laws) == blocks[1] + 1 and policy._epoch.number == blocks[0]:
-            assert t + 1 - begun >= policy._levels.block_size * 2 ** (blocks[1] - 1) // AGE
+            assert t + 1 - begun >= policy._levels.block_size * 2 ** (blocks[1] - 1) // LEAST_AGE_SHARE
     assert looked > 0
     size = policy._levels.block_size
-    assert size * (2 ** (len(policy._epoch.laws) - 1) - 1) / AGE <= 10_000
-    assert len(policy._epoch.laws) <= math.log2(10_000 * AGE / size) + 2
+    assert size * (2 ** (len(policy._epoch.laws) - 1) - 1) / LEAST_AGE_SHARE <= 10_000
+    assert len(policy._epoch.laws) <= math.log2(10_000 * LEAST_AGE_SHARE / size) + 2

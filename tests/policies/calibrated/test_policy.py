@@ -178,7 +178,7 @@ def test_the_laws_of_theory_mode_are_op_on_residual_ips_mixed_with_the_design():
 def test_block_0_plays_the_optimal_design_of_the_finest_kernel():
     policy = CalibratedOPKB(line(), mode="theory")
     law = policy.law()
-    design = solve_design(policy._source.first, regulariser=policy._levels.regulariser).probabilities
+    design = solve_design(policy._surrogate.first, regulariser=policy._levels.regulariser).probabilities
     np.testing.assert_allclose(law, design, atol=1e-6)
 
 

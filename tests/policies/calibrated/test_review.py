@@ -152,7 +152,7 @@ def test_before_is_what_was_believed_before_the_change():
     assert np.mean(wrong) < 0.1, wrong
 
 
-@pytest.mark.parametrize("mode", ["practice", "theory"])
+@pytest.mark.parametrize("mode", ["practical", "theory"])
 def test_records_are_sound_whenever_the_change_comes(mode):
     for when in (20, 60, 150):
         policy = CalibratedOPKB(line(names=[f"arm {k}" for k in range(SIZE)]), mode=mode, reward_range=(-5, -1))
@@ -209,14 +209,14 @@ def at_a_look():
         choice = policy.ask()
         surprises = t > 300 and choice.law >= 0 and MEANS[choice.arm] < 0
         policy.tell(choice.id, 0.9 if surprises else float(MEANS[choice.arm] + 0.05 * rng.standard_normal()))
-        if surprises and policy._look is not None:
+        if surprises and policy._looks.look is not None:
             return policy, choice.arm
     pytest.fail("no look")
 
 
 def test_a_look_with_a_forgotten_reward_ends_its_block():
     policy, arm = at_a_look()
-    blocks, wanted = len(policy._epoch.laws), policy._look.wanted
+    blocks, wanted = len(policy._epoch.laws), policy._looks.look.wanted
     policy.forget(policy.ask().id)
     for _ in range(wanted + 1):
         choice = policy.ask()
@@ -227,7 +227,7 @@ def test_a_look_with_a_forgotten_reward_ends_its_block():
 
 def test_a_look_asked_and_told_in_one_batch_ends_its_block():
     policy, arm = at_a_look()
-    blocks, wanted = len(policy._epoch.laws), policy._look.wanted
+    blocks, wanted = len(policy._epoch.laws), policy._looks.look.wanted
     batch = policy.ask(size=wanted + 20)
     assert (batch.laws < 0).sum() == wanted
     policy.tell(batch.ids, np.where(batch.arms == arm, 0.9, MEANS[batch.arms]))
@@ -253,7 +253,7 @@ def test_whether_the_old_mean_is_kept_does_not_depend_on_the_level(level):
             if policy.changes:
                 break
         assert policy.changes[0].round > 500
-        assert not policy._source.follows
+        assert not policy._surrogate.follows
 
 
 # --- newcomers --------------------------------------------------------------------------------------------------
@@ -284,7 +284,7 @@ def test_a_replay_that_is_no_list_is_refused(value):
         CalibratedOPKB.restore(policy.arms, state)
 
 
-@pytest.mark.parametrize("mode", ["practice", "theory"])
+@pytest.mark.parametrize("mode", ["practical", "theory"])
 @pytest.mark.parametrize("rewards", ["constant", "exact", "0/1", "heavy"])
 @pytest.mark.filterwarnings("error")
 def test_degenerate_rewards_raise_neither_warnings_nor_alarms(rewards, mode):

@@ -10,7 +10,7 @@ from driftbandits import ArmSet
 
 SIZE = 12
 MEANS = 0.5 * np.sin(np.linspace(0, 5, SIZE))
-MODES = ("practice", "theory")
+MODES = ("practical", "theory")
 
 
 def hidden_best(arm):

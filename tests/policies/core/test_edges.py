@@ -160,7 +160,7 @@ def test_a_solver_that_stops_short_is_said_and_played_on(monkeypatch):
         found = solve_design(*arguments, **settings)
         raise ConvergenceError("stalled on purpose", best=found)
 
-    monkeypatch.setattr("driftbandits.policies.blocks.engine.solve_design", short)
+    monkeypatch.setattr("driftbandits.policies.blocks.design.solve_design", short)
     policy = db.OPKB(ARMS, horizon=100)
     with pytest.warns(ConvergenceWarning, match="stalled on purpose"):
         batch = policy.ask(size=50)

@@ -77,7 +77,7 @@ def test_ten_thousand_changes_are_kept():
 
 
 def test_a_trace_has_the_changes_of_its_own_rounds():
-    world = db.environments.Tabular(ARMS, np.zeros((40, 6)), noise=db.environments.Uniform(0.1))
+    world = db.environments.Tabular(ARMS, np.zeros((40, 6)), noise=db.environments.UniformNoise(0.1))
     policy = FindsOften(ARMS, seed=0, reward_range=world.reward_range)
     first = db.simulate(policy, world, rounds=25)
     second = db.simulate(policy, world)

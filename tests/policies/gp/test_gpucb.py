@@ -8,8 +8,9 @@ from sklearn.gaussian_process.kernels import RBF, DotProduct
 import driftbandits as db
 from driftbandits.errors import InputError
 from driftbandits.policies.gp import sizes
+from driftbandits.policies.gp.beta import confidence_factor
 from driftbandits.policies.gp.forgetting import RestartGPUCB, RestartLinUCB, SlidingWindowGPUCB, SlidingWindowLinUCB
-from driftbandits.policies.gp.gpucb import GPUCB, LinUCB, confidence_factor
+from driftbandits.policies.gp.gpucb import GPUCB, LinUCB
 from driftbandits.policies.gp.posterior import ArmPosterior
 from driftbandits.policies.gp.weighted import DiscountedLinUCB, WeightedGPUCB
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import RBF
 
 from driftbandits import GPUCB, ArmSet, SlidingWindowGPUCB, information_gain, simulate
-from driftbandits.environments import Piecewise
-from driftbandits.environments import Uniform as UniformNoise
+from driftbandits.environments import Piecewise, UniformNoise
 from driftbandits.errors import ConvergenceError, InputError, StateError
 from driftbandits.neural import NetworkModel, NeuralTangentKernel
 from driftbandits.policies import NeuralUCB, SlidingWindowNeuralUCB, Uniform

@@ -9,8 +9,9 @@ from sklearn.gaussian_process.kernels import RBF
 
 import driftbandits as db
 from driftbandits.errors import InputError
+from driftbandits.policies.gp.beta import drift_factor
 from driftbandits.policies.gp.gpucb import GPUCB
-from driftbandits.policies.gp.timevarying import DriftingPosterior, TimeVaryingGPUCB, drift_factor
+from driftbandits.policies.gp.timevarying import DriftingPosterior, TimeVaryingGPUCB
 from driftbandits.testing import POLICY_CHECKS
 
 MAKERS = {

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 
 from driftbandits import ArmSet, Constants
-from driftbandits.environments import Piecewise, Uniform
+from driftbandits.environments import Piecewise, UniformNoise
 from driftbandits.schedule import Replay, draw_schedule
 from driftbandits.seeding import stream
 
@@ -33,7 +33,7 @@ def reward(arm, sign=1):
 def flipping(arms, *, horizon, switches=(), seed=0):
     means = np.random.default_rng(seed).uniform(-0.85, 0.85, len(arms))
     rows = [(-1) ** k * means for k in range(len(switches) + 1)]
-    return Piecewise(arms, rows, horizon=horizon, switches=switches, noise=Uniform(0.1))
+    return Piecewise(arms, rows, horizon=horizon, switches=switches, noise=UniformNoise(0.1))
 
 
 def quiet_seed(block=2):
@@ -53,7 +53,7 @@ def stretch(policy, sign=1):
 
 
 def source(policy):
-    return policy.state_dict()["engine"]["source"]
+    return policy.state_dict()["engine"]["features"]
 
 
 def weights_of(network):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from driftbandits import OPKB, OPNN, AdaOPKB, AdaOPNN, ArmSet, Constants, Variant, simulate, solve_design
-from driftbandits.environments import Piecewise, Uniform
+from driftbandits.environments import Piecewise, UniformNoise
 from driftbandits.errors import InputError
 from driftbandits.neural import Network, NeuralTangentKernel, tangent_gram
 from tests.policies.blocks.slow import side_by_side, world
@@ -53,7 +53,7 @@ def against_slow(
         constants=constants,
         variant=variant,
         seed=seed,
-        watches=kind.watches,
+        watches=kind.adapts,
         network=SlowNetwork(POINTS, width=shape["width"], depth=shape["depth"], seed=seed, symmetric=symmetric),
         steps=shape["steps"],
         decay=shape["weight_decay"],
@@ -256,7 +256,7 @@ def restarted(seed):
     """A policy right after its first restart, that had been trained before."""
     policy = AdaOPNN(ARMS, horizon=600, seed=seed, constants=FIRES, **SMALL)
     law = np.array(policy.law())
-    assert_same(policy.state_dict()["engine"]["source"]["weights"], [])
+    assert_same(policy.state_dict()["engine"]["features"]["weights"], [])
     stretch(policy)
     assert policy.trainings == 1
     while not policy.changes:
@@ -336,7 +336,7 @@ def test_a_large_flip_is_noticed_and_a_steady_world_is_seldom_left():
         for rows in ([means, -means], [means]):
             switches = (1000,) * (len(rows) - 1)
             policy = AdaOPNN(arms, horizon=2000, seed=seed, width=32, steps=20, constants=constants)
-            simulate(policy, Piecewise(arms, rows, horizon=2000, switches=switches, noise=Uniform(0.1)), seed=seed)
+            simulate(policy, Piecewise(arms, rows, horizon=2000, switches=switches, noise=UniformNoise(0.1)), seed=seed)
             if switches:
                 noticed += any(1000 < change.round <= 1400 for change in policy.changes)
             else:

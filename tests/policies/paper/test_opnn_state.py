@@ -140,7 +140,7 @@ DAMAGE = {
 
 def damaged(policy, change):
     state = policy.state_dict()
-    change(state["engine"]["source"])
+    change(state["engine"]["features"])
     return state
 
 
@@ -292,4 +292,4 @@ def test_a_reward_of_a_closed_epoch_does_not_train():
     policy.tell(held.id, 1.0)
     assert policy.late == 1
     assert_same(policy.state_dict()["engine"], before)
-    assert before["source"]["counts"].sum() == 2
+    assert before["features"]["counts"].sum() == 2

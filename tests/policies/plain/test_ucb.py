@@ -1,4 +1,4 @@
-"""Uniform, SW-UCB and D-UCB against naive recomputation from the whole history."""
+"""SW-UCB and D-UCB against naive recomputation from the whole history."""
 
 import math
 from functools import partial
@@ -10,17 +10,14 @@ import driftbandits as db
 from driftbandits.errors import InputError
 from driftbandits.policies.core.optimistic import Optimism
 from driftbandits.policies.plain.ucb import (
-    ArmMeans,
     DiscountedUCB,
     SlidingWindowUCB,
-    Uniform,
     plain_discount,
     plain_window,
 )
 from driftbandits.testing import POLICY_CHECKS
 
 MAKERS = {
-    "uniform": Uniform,
     "window": SlidingWindowUCB,
     "short window": partial(SlidingWindowUCB, window=7),
     "window of one": partial(SlidingWindowUCB, window=1),
@@ -202,30 +199,9 @@ def test_wrong_settings_are_refused(make, wrong):
         make(small_arms(), horizon=100, **wrong)
 
 
-def test_uniform_is_uniform_for_ever():
-    policy = Uniform(small_arms(), horizon=5000, seed=0)
-    assert policy.steady_rounds() == 5000
-    batch = policy.ask(size=5000)
-    policy.tell(batch.ids, np.where(batch.arms == 2, 1.0, -1.0))
-    assert policy.law().tolist() == [1 / 6] * 6
-    assert policy.estimate().tolist() == [-1, -1, 1, -1, -1, -1]
-    counts = np.bincount(batch.arms, minlength=6)
-    assert abs(counts - 5000 / 6).max() < 5 * math.sqrt(5000 / 6)
-
-
-def test_arm_means_forget_exactly():
-    means = ArmMeans(2)
-    for value in (0.1, 0.2, 0.3):
-        means.shift(0, 1.0, value)
-    for value in (0.1, 0.2, 0.3):
-        means.shift(0, -1.0, value)
-    assert means.sums[0] == 0.0
-    assert means.index(1.0).tolist() == [np.inf, np.inf]
-
-
 @pytest.mark.parametrize("seed", [0, 2])
-def test_regret_of_the_sanity_table(seed):
-    """algorithms.md section 11 has 506 +- 64 (10 seeds) for a window of 3,000 and 845 +- 12 for 1,000."""
+def test_regret_is_as_measured(seed):
+    """Ten seeds gave 506 +- 64 for a window of 3,000 and 845 +- 12 for 1,000."""
     world = db.environments.create("switching/1", seed=seed)
     for window, limit in ((3000, 700), (1000, 1100)):
         policy = SlidingWindowUCB(world.arms, horizon=world.horizon, seed=seed, window=window)

@@ -16,35 +16,41 @@ from typing import Any
 from driftbandits.errors import InputError, did_you_mean
 from driftbandits.experiments.definitions.calibrated_opkb import CALIBRATED_GROUP
 from driftbandits.experiments.definitions.growth import SWEEPS
+from driftbandits.experiments.definitions.ids import (
+    ENVIRONMENT_1,
+    ENVIRONMENT_2,
+    PAPER_TITLES,
+    SLOW_COSINE,
+    STATIONARY_COSINE,
+)
 from driftbandits.experiments.definitions.real_series import REAL
-from driftbandits.experiments.definitions.specs import EVALUATION_SEEDS, Experiment, PolicySpec
+from driftbandits.experiments.definitions.rows import (
+    ADA_OPKB,
+    ADA_OPKB_PUBLISHED,
+    ADA_OPKB_PUBLISHED_ON_DRIFT,
+    ADA_OPNN,
+    ADA_OPNN_INFINITE,
+    ADA_OPNN_PUBLISHED,
+    GPUCB_PUBLISHED,
+    OPKB,
+    OPNN,
+    OPNN0,
+    OPNN0_PUBLISHED,
+    OPNN_PUBLISHED,
+    SW_GPUCB_PUBLISHED,
+    SW_GPUCB_RETUNED,
+    TUNED_ENDING,
+    WGPUCB_PUBLISHED,
+)
+from driftbandits.experiments.definitions.seeds import EVALUATION_SEEDS
+from driftbandits.experiments.definitions.specs import HORIZON, Experiment, PolicySpec, by_id
 from driftbandits.experiments.definitions.suite import SUITE
 from driftbandits.experiments.definitions.tuned_settings import tuned_spec, tuned_specs
 from driftbandits.experiments.definitions.yardstick import YARDSTICK
 
-HORIZON = 10_000
-FIFTY = tuple(range(50))  # the paper's seeds for the stationary bandit
-NEURAL_SEEDS = 8  # a run of ADA-OPNN takes about a minute
-OPNN_SEEDS = 20  # one of OPNN 20 seconds
-OTHER_SEEDS = 10  # at d = 3 and d = 2, which the paper does not have: all kernel policies within ten minutes
-
-ADA_OPKB = PolicySpec("ADA-OPKB", "AdaOPKB")
-PUBLISHED = {"constants": "published", "variant": "published"}
-ADA_OPKB_PUBLISHED = PolicySpec("ADA-OPKB (published)", "AdaOPKB", PUBLISHED)
-OPKB = PolicySpec("OPKB", "OPKB")
-ADA_OPNN = PolicySpec("ADA-OPNN", "AdaOPNN", seeds=NEURAL_SEEDS)
-NEURAL_PUBLISHED = {"constants": "published_neural", "variant": "published", "learning_rate": 1e-8}
-ADA_OPNN_PUBLISHED = PolicySpec("ADA-OPNN (published)", "AdaOPNN", NEURAL_PUBLISHED, seeds=NEURAL_SEEDS)
-# Features that never move: as quick as a kernel, it stands for ADA-OPNN at the dimensions the paper does not have.
-ADA_OPNN_INFINITE = PolicySpec("ADA-OPNN (infinite width)", "AdaOPNN", {"width": "infinite", "train": False})
-# What the authors' code computes with its lambda = 20 and v = 0.01 is a correct GP-UCB with these (paper-notes, 3).
-GPUCB_PUBLISHED = {"ridge": 0.05, "scale": 0.2}
-SW_GPUCB_PUBLISHED = PolicySpec("SW-GPUCB (published)", "SlidingWindowGPUCB", {**GPUCB_PUBLISHED, "window": 3000})
-SW_GPUCB_RETUNED = PolicySpec("SW-GPUCB (window 1000)", "SlidingWindowGPUCB", {**GPUCB_PUBLISHED, "window": 1000})
-WGPUCB_PUBLISHED = PolicySpec("WGPUCB (published)", "WeightedGPUCB", {"ridge": 0.01, "scale": 0.5, "discount": 0.9996})
-STATIONARY = {**NEURAL_PUBLISHED, "constants": {"preset": "published_neural", "c1": 0.3}}
-
-SWITCHING = {"switching/1": "Environment 1: one switch", "switching/2": "Environment 2: two switches"}
+STATIONARY_SEEDS = tuple(range(50))  # the paper's for the stationary bandit
+# At d = 3 and d = 2, which the paper does not have: all kernel policies within ten minutes.
+SEEDS_IN_OTHER_DIMENSIONS = 10
 
 
 def _rivals(dimension: int) -> tuple[PolicySpec, ...]:
@@ -58,8 +64,8 @@ def _rivals(dimension: int) -> tuple[PolicySpec, ...]:
 
 def _at(experiment: Experiment, dimension: int) -> Experiment:
     """The same in another dimension: neural policies at infinite width, WGPUCB with settings found there alone."""
-    tuned = [p.label.removesuffix(" (tuned)") for p in experiment.policies if p.label.endswith(" (tuned)")]
-    others = [p for p in experiment.policies if p.seeds is None and not p.label.endswith(" (tuned)")]
+    tuned = [p.label.removesuffix(TUNED_ENDING) for p in experiment.policies if p.label.endswith(TUNED_ENDING)]
+    others = [p for p in experiment.policies if p.seeds is None and not p.label.endswith(TUNED_ENDING)]
     return dataclasses.replace(
         experiment,
         id=f"{experiment.id}/d{dimension}",
@@ -67,7 +73,7 @@ def _at(experiment: Experiment, dimension: int) -> Experiment:
         settings={**experiment.settings, "dimension": dimension},
         seeds=EVALUATION_SEEDS,
         policies=tuple(
-            dataclasses.replace(policy, seeds=OTHER_SEEDS)
+            dataclasses.replace(policy, seeds=SEEDS_IN_OTHER_DIMENSIONS)
             for policy in (
                 *(p for p in others if p is not WGPUCB_PUBLISHED),  # its settings are for d = 10, its runs take longest
                 *(tuned_spec(label, dimension) for label in tuned),
@@ -77,7 +83,7 @@ def _at(experiment: Experiment, dimension: int) -> Experiment:
     )
 
 
-def _five(experiment: Experiment) -> Experiment:
+def _with_five_matrices(experiment: Experiment) -> Experiment:
     """The neural policies with the five weight matrices of the authors' code, where the text has three."""
     neural = [p for p in experiment.policies if p.seeds is not None]
     return dataclasses.replace(
@@ -95,43 +101,38 @@ _PUBLISHED_FIGURES = (
     *(
         Experiment(
             id=name,
-            title=title,
+            title=PAPER_TITLES[name],
             environment=name,
             settings={"dimension": 10, "horizon": HORIZON},
             policies=(ADA_OPKB, ADA_OPKB_PUBLISHED, ADA_OPNN, ADA_OPNN_PUBLISHED, OPKB, *_rivals(10)),
         )
-        for name, title in SWITCHING.items()
+        for name in (ENVIRONMENT_1, ENVIRONMENT_2)
     ),
     Experiment(
-        id="cosine/stationary",
-        title="Stationary cosine bandit",
-        environment="cosine/stationary",
+        id=STATIONARY_COSINE,
+        title=PAPER_TITLES[STATIONARY_COSINE],
+        environment=STATIONARY_COSINE,
         settings={"horizon": HORIZON},
         policies=(
-            PolicySpec("OPNN", "OPNN", seeds=OPNN_SEEDS),
-            PolicySpec("OPNN0", "OPNN", {"train": False}),
-            PolicySpec("OPNN (published)", "OPNN", STATIONARY, seeds=OPNN_SEEDS),
-            PolicySpec("OPNN0 (published)", "OPNN", {**STATIONARY, "train": False}),
+            OPNN,
+            OPNN0,
+            OPNN_PUBLISHED,
+            OPNN0_PUBLISHED,
             OPKB,
-            PolicySpec("GPUCB (published)", "GPUCB", GPUCB_PUBLISHED),
+            GPUCB_PUBLISHED,
             tuned_spec("GPUCB", 10),
         ),
-        seeds=FIFTY,
+        seeds=STATIONARY_SEEDS,
     ),
     Experiment(
-        id="cosine/slow",
-        title="Slowly varying cosine bandit",
-        environment="cosine/slow",
+        id=SLOW_COSINE,
+        title=PAPER_TITLES[SLOW_COSINE],
+        environment=SLOW_COSINE,
         settings={"horizon": HORIZON},
         policies=(
             ADA_OPKB,
             ADA_OPKB_PUBLISHED,
-            # the authors told ADA-OPKB another length scale here, and here alone
-            dataclasses.replace(
-                ADA_OPKB_PUBLISHED,
-                label="ADA-OPKB (published, length scale 1)",
-                kernel={"name": "rbf", "length_scale": 1.0},
-            ),
+            ADA_OPKB_PUBLISHED_ON_DRIFT,
             ADA_OPNN,
             ADA_OPNN_PUBLISHED,
             *_rivals(10),
@@ -140,34 +141,30 @@ _PUBLISHED_FIGURES = (
     ),
 )
 
-PAPER: dict[str, Experiment] = {
-    experiment.id: experiment
-    for experiment in (
+PAPER: dict[str, Experiment] = by_id(
+    (
         *_PUBLISHED_FIGURES,
         *(_at(experiment, dimension) for dimension in (3, 2) for experiment in _PUBLISHED_FIGURES),
     )
-}
-FIVE: dict[str, Experiment] = {e.id: e for e in map(_five, _PUBLISHED_FIGURES)}
-GROWTH: dict[str, Experiment] = {e.id: e for sweep in SWEEPS for e in sweep.experiments}
+)
+FIVE_MATRICES: dict[str, Experiment] = by_id(map(_with_five_matrices, _PUBLISHED_FIGURES))
+GROWTH: dict[str, Experiment] = by_id(experiment for sweep in SWEEPS for experiment in sweep.experiments)
 # Every policy with its tuned settings on the worlds of the paper, d = 10 and d = 2.
-COMPARISON: dict[str, Experiment] = {
-    experiment.id: experiment
-    for experiment in (
-        Experiment(
-            id=f"comparison/{name}/d{dimension}",
-            title=f"{title}, d = {dimension}",
-            environment=name,
-            settings={"dimension": dimension, "horizon": HORIZON},
-            policies=tuned_specs(dimension),
-        )
-        for dimension in (10, 2)
-        for name, title in {
-            "switching/1": "One switch",
-            "switching/2": "Two switches",
-            "cosine/slow": "Slow drift",
-        }.items()
+COMPARISON: dict[str, Experiment] = by_id(
+    Experiment(
+        id=f"comparison/{name}/d{dimension}",
+        title=f"{title}, d = {dimension}",
+        environment=name,
+        settings={"dimension": dimension, "horizon": HORIZON},
+        policies=tuned_specs(dimension),
     )
-}
+    for dimension in (10, 2)
+    for name, title in {
+        ENVIRONMENT_1: "One switch",
+        ENVIRONMENT_2: "Two switches",
+        SLOW_COSINE: "Slow drift",
+    }.items()
+)
 GROUPS: dict[str, dict[str, Experiment]] = {
     "paper": PAPER,
     "growth": GROWTH,
@@ -176,10 +173,10 @@ GROUPS: dict[str, dict[str, Experiment]] = {
     "real": REAL,
     "yardstick": YARDSTICK,
     "calibrated": CALIBRATED_GROUP,
-    "five": FIVE,
+    "five": FIVE_MATRICES,
 }
 EXPERIMENTS: dict[str, Experiment] = {name: e for group in GROUPS.values() for name, e in group.items()}
-REPRODUCED = ("paper", "growth")  # what `reproduce` runs when nothing is named
+DEFAULT_GROUPS = ("paper", "growth")  # what `reproduce` plays when nothing is named
 
 
 def find_experiments(names: Sequence[str]) -> list[Experiment]:
@@ -207,7 +204,7 @@ def _matches(name: str) -> Mapping[str, Experiment]:
     if name in EXPERIMENTS:
         return {name: EXPERIMENTS[name]}
     # five matrices take hours: they are run when named, not because their id begins like others
-    return {key: e for key, e in EXPERIMENTS.items() if key.startswith(f"{name}/") and key not in FIVE}
+    return {key: e for key, e in EXPERIMENTS.items() if key.startswith(f"{name}/") and key not in FIVE_MATRICES}
 
 
 def quick(experiment: Experiment) -> Experiment:

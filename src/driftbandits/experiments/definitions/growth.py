@@ -12,17 +12,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from driftbandits.experiments.definitions.specs import Experiment, PolicySpec
+from driftbandits.experiments.definitions.rows import ADA_OPKB, ADA_OPKB_PUBLISHED
+from driftbandits.experiments.definitions.specs import Experiment
 
-SEEDS = tuple(range(20))
-ROUNDS = (2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000)
-SEGMENTS = (1, 2, 4, 8, 16)
-TURNS = (0.25, 0.5, 1.0, 2.0, 4.0)  # of the cosine's phase over the whole run; the variation is proportional to it
-LONG = 32_000  # rounds of the sweeps over L_T and V_T: blocks must fit between changes
-POLICIES = (
-    PolicySpec("ADA-OPKB", "AdaOPKB"),
-    PolicySpec("ADA-OPKB (published)", "AdaOPKB", {"constants": "published", "variant": "published"}),
-)
+GROWTH_SEEDS = tuple(range(20))
+GROWTH_ROUNDS = (2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000)
+GROWTH_SEGMENTS = (1, 2, 4, 8, 16)
+GROWTH_TURNS = (0.25, 0.5, 1.0, 2.0, 4.0)  # of the cosine's phase per run; the variation is proportional to it
+LONG_HORIZON = 32_000  # of the sweeps over L_T and V_T: blocks must fit between changes
+GROWTH_POLICIES = (ADA_OPKB, ADA_OPKB_PUBLISHED)
 
 
 @dataclass(frozen=True)
@@ -54,7 +52,9 @@ def _sweeps(*, rounds: tuple[int, ...], long: int, seeds: tuple[int, ...]) -> tu
         name: str, title: str, symbol: str, rate: float, environment: str, points: Mapping[float, dict[str, Any]]
     ) -> Sweep:
         experiments = tuple(
-            Experiment(f"{name}/{value:g}", f"{title}: {symbol} = {value:,}", environment, settings, POLICIES, seeds)
+            Experiment(
+                f"{name}/{value:g}", f"{title}: {symbol} = {value:,}", environment, settings, GROWTH_POLICIES, seeds
+            )
             for value, settings in points.items()
         )
         return Sweep(name, title, symbol, tuple(points), rate, experiments)
@@ -75,7 +75,7 @@ def _sweeps(*, rounds: tuple[int, ...], long: int, seeds: tuple[int, ...]) -> tu
             "L_T",
             1 / 2,
             "switching",
-            {s: _redraws(s, long) for s in SEGMENTS},
+            {s: _redraws(s, long) for s in GROWTH_SEGMENTS},
         ),
         sweep(
             "growth/variation",
@@ -83,13 +83,13 @@ def _sweeps(*, rounds: tuple[int, ...], long: int, seeds: tuple[int, ...]) -> tu
             "V_T",
             1 / 3,
             "cosine",
-            {v: _turning(v, long) for v in TURNS},
+            {v: _turning(v, long) for v in GROWTH_TURNS},
         ),
     )
 
 
-SWEEPS = _sweeps(rounds=ROUNDS, long=LONG, seeds=SEEDS)
-_QUICK = {sweep.id: sweep for sweep in _sweeps(rounds=ROUNDS[:4], long=ROUNDS[3], seeds=SEEDS[:2])}
+SWEEPS = _sweeps(rounds=GROWTH_ROUNDS, long=LONG_HORIZON, seeds=GROWTH_SEEDS)
+_QUICK = {sweep.id: sweep for sweep in _sweeps(rounds=GROWTH_ROUNDS[:4], long=GROWTH_ROUNDS[3], seeds=GROWTH_SEEDS[:2])}
 
 
 def quick_sweep(sweep: Sweep) -> Sweep:

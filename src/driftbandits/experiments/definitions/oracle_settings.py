@@ -11,11 +11,10 @@ from functools import lru_cache
 from importlib import resources
 from typing import Any
 
-from driftbandits.experiments.definitions.prior_knowledge import told_spec, untold_spec
+from driftbandits.experiments.definitions.prior_knowledge import informed_spec, uninformed_spec
+from driftbandits.experiments.definitions.rows import ONE_SETTING_ENDING, TUNED_HERE_ENDING
 from driftbandits.experiments.definitions.specs import Experiment, PolicySpec
-
-HERE = " (tuned here)"
-ONE = " (one setting)"
+from driftbandits.experiments.definitions.suite import suite_name
 
 
 @lru_cache
@@ -33,13 +32,17 @@ def tuned_here(world: Experiment) -> tuple[PolicySpec, ...]:
     >>> [spec.label for spec in tuned_here(SUITE["suite/slow/d2"])]
     ['SW-GPUCB (tuned here)', 'WGPUCB (tuned here)', 'GPUCB (tuned here)']
     """
-    found = oracle_settings()["worlds"][world.id.removeprefix("suite/")]
-    return tuple(told_spec(label + HERE, e["policy"], e["settings"], world) for label, e in found.items())
+    found = oracle_settings()["worlds"][suite_name(world)]
+    return tuple(
+        informed_spec(label + TUNED_HERE_ENDING, e["policy"], e["settings"], world) for label, e in found.items()
+    )
 
 
 def single_settings(world: Experiment | None = None) -> tuple[PolicySpec, ...]:
     """Every baseline with its one setting, told what there is to know of a suite world, or without one nothing."""
     found = oracle_settings()["singles"]
-    if world is None:
-        return tuple(untold_spec(label + ONE, e["policy"], e["settings"]) for label, e in found.items())
-    return tuple(told_spec(label + ONE, e["policy"], e["settings"], world) for label, e in found.items())
+    specs = []
+    for label, entry in found.items():
+        named = (label + ONE_SETTING_ENDING, entry["policy"], entry["settings"])
+        specs.append(uninformed_spec(*named) if world is None else informed_spec(*named, world))
+    return tuple(specs)

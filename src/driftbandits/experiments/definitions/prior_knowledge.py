@@ -10,11 +10,11 @@ import numpy as np
 from driftbandits.environments.noise import PAPER_NOISE
 from driftbandits.environments.registry import noise_from_config
 from driftbandits.experiments.definitions.specs import Experiment, PolicySpec
-from driftbandits.experiments.definitions.suite import TOLD
+from driftbandits.experiments.definitions.suite import WRONG_KERNELS
 
-SIGNAL = 0.1  # variance of rewards over a suite world's arms: the ridge is relative to it, for a kernel has diagonal 1
-USUAL = 0.1  # noise that policies take for granted where nobody knows it, in half reward ranges
-PLAIN = ("GLRklUCB",)  # regress on nothing, so they have no ridge
+SIGNAL_VARIANCE = 0.1  # of rewards over a suite world's arms; ridges are relative to it, for kernels have diagonal 1
+USUAL_NOISE = 0.1  # what policies take for granted where nobody knows it, in half reward ranges
+WITHOUT_RIDGE = ("GLRklUCB",)  # regress on nothing
 
 
 def noise_of(world: Experiment) -> float:
@@ -31,31 +31,31 @@ def noise_of(world: Experiment) -> float:
 
 def kernel_of(world: Experiment) -> Mapping[str, Any] | None:
     """The kernel that policies are told in a suite world; None for the world's own."""
-    return TOLD.get(world.id.split("/")[1])
+    return WRONG_KERNELS.get(world.id.split("/")[1])
 
 
-def told_spec(label: str, policy: str, settings: Mapping[str, Any], world: Experiment) -> PolicySpec:
+def informed_spec(label: str, policy: str, settings: Mapping[str, Any], world: Experiment) -> PolicySpec:
     """The policy with these settings, and what it can be told of the world.
 
     >>> from driftbandits.experiments.definitions.suite import SUITE
-    >>> told_spec("a window", "SlidingWindowGPUCB", {"window": 400, "beta": 0.6}, SUITE["suite/noisy/d2"]).settings
+    >>> informed_spec("a window", "SlidingWindowGPUCB", {"window": 400, "beta": 0.6}, SUITE["suite/noisy/d2"]).settings
     {'noise': 0.5, 'ridge': 2.5, 'window': 400, 'beta': 0.6}
     """
     noise = noise_of(world)
     return PolicySpec(label, policy, _joined(policy, settings, {"noise": noise}, _ridge(noise)), kernel_of(world))
 
 
-def untold_spec(label: str, policy: str, settings: Mapping[str, Any]) -> PolicySpec:
+def uninformed_spec(label: str, policy: str, settings: Mapping[str, Any]) -> PolicySpec:
     """The policy with these settings where nobody knows the noise: the usual one.
 
-    >>> untold_spec("a window", "SlidingWindowGPUCB", {"window": 400, "beta": 0.6}).settings
+    >>> uninformed_spec("a window", "SlidingWindowGPUCB", {"window": 400, "beta": 0.6}).settings
     {'ridge': 0.1, 'window': 400, 'beta': 0.6}
     """
-    return PolicySpec(label, policy, _joined(policy, settings, {}, _ridge(USUAL)))
+    return PolicySpec(label, policy, _joined(policy, settings, {}, _ridge(USUAL_NOISE)))
 
 
 def _ridge(noise: float) -> dict[str, Any]:
-    return {"ridge": round(noise**2 / SIGNAL, 6)}
+    return {"ridge": round(noise**2 / SIGNAL_VARIANCE, 6)}
 
 
 def _joined(
@@ -64,4 +64,4 @@ def _joined(
     """A wrapper knows the noise; the ridge is for its base."""
     if "base" in settings:
         return {**noise, **settings, "base_settings": {**noise, **ridge, **settings.get("base_settings", {})}}
-    return {**noise, **({} if policy in PLAIN else ridge), **settings}
+    return {**noise, **({} if policy in WITHOUT_RIDGE else ridge), **settings}

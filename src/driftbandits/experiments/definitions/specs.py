@@ -8,16 +8,24 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from driftbandits import __version__
 from driftbandits.configuration.references import source_of
 from driftbandits.errors import InputError
+from driftbandits.experiments.definitions.seeds import EVALUATION_SEEDS
 
-EVALUATION_SEEDS = tuple(range(25))
-TUNING_SEEDS = tuple(range(1_000_000, 1_000_064))
+HORIZON = 10_000  # rounds of the paper's experiments, and of all that are compared with them
+CLIP_REWARDS = {"out_of_range": "clip"}  # a setting of policies whose world may leave its reward range
+# Settings that a world or a policy has, but the experiment decides; each with the reason.
+NOT_WORLD_SETTINGS = {"seed": "the seeds are those of the experiment"}
+NOT_POLICY_SETTINGS = {
+    "arms": "a policy plays the arms of its world",
+    "horizon": "a policy plays as many rounds as its world has; set the horizon of the environment",
+    "seed": "the seeds are those of the experiment",
+}
 
 
 @dataclass(frozen=True)
@@ -77,6 +85,11 @@ class Cell:
         except TypeError as error:
             raise InputError(f"settings of an experiment must be plain values, as in JSON: {error}") from None
         return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+
+def by_id(experiments: Iterable[Experiment]) -> dict[str, Experiment]:
+    """The experiments by their ids, in order."""
+    return {experiment.id: experiment for experiment in experiments}
 
 
 def cells_of(experiment: Experiment) -> list[Cell]:

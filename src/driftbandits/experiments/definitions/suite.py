@@ -10,13 +10,22 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from driftbandits.experiments.definitions.specs import Experiment, PolicySpec
+from driftbandits.experiments.definitions.ids import SLOW_COSINE, SUITE_PREFIX
+from driftbandits.experiments.definitions.specs import CLIP_REWARDS, HORIZON, Experiment, PolicySpec, by_id
 from driftbandits.experiments.definitions.tuned_settings import tuned_spec
 
-HORIZON = 10_000
-SEEDS = tuple(range(10))
-DIMENSIONS = (10, 3, 2)
-JUDGED = ("ADA-OPKB", "GPUCB", "SW-GPUCB", "TV-GP-UCB", "GPUCB+MASTER", "ET-GP-UCB", "GLR-klUCB (plain)", "Uniform")
+SUITE_SEEDS = tuple(range(10))
+SUITE_DIMENSIONS = (10, 3, 2)
+SUITE_POLICIES = (
+    "ADA-OPKB",
+    "GPUCB",
+    "SW-GPUCB",
+    "TV-GP-UCB",
+    "GPUCB+MASTER",
+    "ET-GP-UCB",
+    "GLR-klUCB (plain)",
+    "Uniform",
+)
 
 
 def _switches(count: int) -> list[int]:
@@ -30,7 +39,7 @@ def _tides(periods: int) -> list[list[float]]:
 
 
 # name: (title, environment, its settings)
-WORLDS: dict[str, tuple[str, str, Mapping[str, Any]]] = {
+SUITE_WORLDS: dict[str, tuple[str, str, Mapping[str, Any]]] = {
     "stationary": ("Stationary", "switching", {"switches": []}),
     **{
         f"{kind}-{count}": (
@@ -44,7 +53,7 @@ WORLDS: dict[str, tuple[str, str, Mapping[str, Any]]] = {
     "partial-3": ("Three partial changes", "switching", {"kind": "partial", "switches": _switches(3)}),
     "hidden-3": ("Three hidden changes", "switching", {"kind": "hidden", "switches": _switches(3)}),
     "level-3": ("Three level shifts of all arms", "switching", {"kind": "level", "switches": _switches(3)}),
-    "slow": ("Slow drift", "cosine/slow", {}),
+    "slow": ("Slow drift", SLOW_COSINE, {}),
     "forgetting": ("Random drift", "forgetting", {}),
     "periodic": ("Periodic drift", "cosine", {"size": 100, "phase": _tides(4)}),
     "noisy": (
@@ -59,8 +68,9 @@ WORLDS: dict[str, tuple[str, str, Mapping[str, Any]]] = {
     ),
     "mismatched": ("Two redraws, wrong kernel", "switching", {"kind": "redraw", "switches": _switches(2)}),
 }
-TOLD = {"mismatched": {"name": "matern", "length_scale": 0.05, "nu": 0.5}}  # the kernel the policies are told
-UNBOUNDED = ("noisy", "heavy-tails")  # rewards can leave [-1, 1], so policies clip
+# What policies are told in place of the world's own kernel.
+WRONG_KERNELS = {"mismatched": {"name": "matern", "length_scale": 0.05, "nu": 0.5}}
+UNBOUNDED_WORLDS = ("noisy", "heavy-tails")  # rewards can leave [-1, 1], so policies clip
 
 
 def _policy(label: str, dimension: int, kernel: Mapping[str, Any] | None) -> PolicySpec:
@@ -68,19 +78,25 @@ def _policy(label: str, dimension: int, kernel: Mapping[str, Any] | None) -> Pol
     return PolicySpec(label, found.name, found.settings, kernel)
 
 
-SUITE: dict[str, Experiment] = {
-    experiment.id: experiment
-    for experiment in (
-        Experiment(
-            id=f"suite/{name}/d{dimension}",
-            title=f"{title}, d = {dimension}",
-            environment=environment,
-            settings={**settings, "dimension": dimension, "horizon": HORIZON},
-            policies=tuple(_policy(label, dimension, TOLD.get(name)) for label in JUDGED),
-            seeds=SEEDS,
-            common={"out_of_range": "clip"} if name in UNBOUNDED else {},
-        )
-        for dimension in DIMENSIONS
-        for name, (title, environment, settings) in WORLDS.items()
+SUITE: dict[str, Experiment] = by_id(
+    Experiment(
+        id=f"{SUITE_PREFIX}{name}/d{dimension}",
+        title=f"{title}, d = {dimension}",
+        environment=environment,
+        settings={**settings, "dimension": dimension, "horizon": HORIZON},
+        policies=tuple(_policy(label, dimension, WRONG_KERNELS.get(name)) for label in SUITE_POLICIES),
+        seeds=SUITE_SEEDS,
+        common=CLIP_REWARDS if name in UNBOUNDED_WORLDS else {},
     )
-}
+    for dimension in SUITE_DIMENSIONS
+    for name, (title, environment, settings) in SUITE_WORLDS.items()
+)
+
+
+def suite_name(world: Experiment) -> str:
+    """What a suite world is called in files and in other groups.
+
+    >>> suite_name(SUITE["suite/flip-3/d2"])
+    'flip-3/d2'
+    """
+    return world.id.removeprefix(SUITE_PREFIX)

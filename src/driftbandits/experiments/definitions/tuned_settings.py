@@ -8,6 +8,7 @@ from importlib import resources
 from typing import Any
 
 from driftbandits.errors import InputError
+from driftbandits.experiments.definitions.rows import TUNED_ENDING
 from driftbandits.experiments.definitions.specs import PolicySpec
 
 
@@ -28,7 +29,7 @@ def tuned_spec(label: str, dimension: int) -> PolicySpec:
     found = tuned_settings().get(f"d={dimension}", {})
     if label not in found:
         raise InputError(f"no tuned settings for {label!r} at d = {dimension}; known: {', '.join(found)}")
-    return PolicySpec(f"{label} (tuned)", found[label]["policy"], found[label]["settings"])
+    return PolicySpec(label + TUNED_ENDING, found[label]["policy"], found[label]["settings"])
 
 
 def tuned_specs(dimension: int) -> tuple[PolicySpec, ...]:

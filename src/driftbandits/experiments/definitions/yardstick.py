@@ -11,61 +11,63 @@ from __future__ import annotations
 
 import dataclasses
 
-from driftbandits.experiments.definitions.autobandit import AUTO
+from driftbandits.experiments.definitions.ids import (
+    ENVIRONMENT_1,
+    ENVIRONMENT_2,
+    PAPER_TITLES,
+    SLOW_COSINE,
+    STATIONARY_PREFIX,
+    YARDSTICK_PAPER_PREFIX,
+    YARDSTICK_PREFIX,
+)
 from driftbandits.experiments.definitions.oracle_settings import oracle_settings, single_settings, tuned_here
-from driftbandits.experiments.definitions.prior_knowledge import kernel_of, told_spec
+from driftbandits.experiments.definitions.prior_knowledge import informed_spec, kernel_of
 from driftbandits.experiments.definitions.real_series import REAL
-from driftbandits.experiments.definitions.specs import Experiment, PolicySpec
-from driftbandits.experiments.definitions.suite import HORIZON, SEEDS, SUITE
+from driftbandits.experiments.definitions.rows import ADA_OPKB, ADA_OPKB_PUBLISHED, AUTOBANDIT
+from driftbandits.experiments.definitions.specs import HORIZON, Experiment, PolicySpec, by_id
+from driftbandits.experiments.definitions.suite import SUITE, SUITE_SEEDS, suite_name
 
-PREFIX = "yardstick/"
-PAPER = "yardstick/paper/"
-SERIES = "yardstick/real/"
-TOLD_CHANGES = "GPUCB told the changes"
-ADA_OPKB = PolicySpec("ADA-OPKB", "AdaOPKB")
-ADA_OPKB_PUBLISHED = PolicySpec("ADA-OPKB (published)", "AdaOPKB", {"constants": "published", "variant": "published"})
+KNOWS_CHANGES_LABEL = "GPUCB told the changes"
 
 
 def _in_suite(world: Experiment) -> Experiment:
-    name = world.id.removeprefix("suite/")
     ada_opkb = dataclasses.replace(ADA_OPKB, kernel=kernel_of(world))
-    policies = (*AUTO, *tuned_here(world), *_told_changes(world), *single_settings(world), ada_opkb)
-    return dataclasses.replace(world, id=PREFIX + name, policies=policies, seeds=SEEDS)
+    policies = (AUTOBANDIT, *tuned_here(world), *_knows_changes(world), *single_settings(world), ada_opkb)
+    return dataclasses.replace(world, id=YARDSTICK_PREFIX + suite_name(world), policies=policies, seeds=SUITE_SEEDS)
 
 
-def _told_changes(world: Experiment) -> tuple[PolicySpec, ...]:
+def _knows_changes(world: Experiment) -> tuple[PolicySpec, ...]:
     """GP-UCB that starts anew at every switch: the suite's are evenly spaced, so a period says when."""
     switches = world.settings.get("switches", [])
     if not switches:
         return ()
-    still = f"stationary/d{world.settings['dimension']}"
+    still = f"{STATIONARY_PREFIX}d{world.settings['dimension']}"
     beta = oracle_settings()["worlds"][still]["GPUCB"]["settings"]["beta"]
-    return (told_spec(TOLD_CHANGES, "RestartGPUCB", {"period": switches[0], "beta": beta}, world),)
+    return (informed_spec(KNOWS_CHANGES_LABEL, "RestartGPUCB", {"period": switches[0], "beta": beta}, world),)
 
 
-def _of_paper(name: str, title: str, environment: str, **settings: int) -> Experiment:
+def _of_paper(name: str, environment: str, **settings: int) -> Experiment:
     return Experiment(
-        id=PAPER + name,
-        title=title,
+        id=YARDSTICK_PAPER_PREFIX + name,
+        title=PAPER_TITLES[environment],
         environment=environment,
         settings={**settings, "horizon": HORIZON},
-        policies=(*AUTO, ADA_OPKB, ADA_OPKB_PUBLISHED),
-        seeds=SEEDS,
+        policies=(AUTOBANDIT, ADA_OPKB, ADA_OPKB_PUBLISHED),
+        seeds=SUITE_SEEDS,
     )
 
 
 def _on_series(series: Experiment) -> Experiment:
-    policies = (*AUTO, *single_settings(), *(p for p in series.policies if p not in AUTO))
-    return dataclasses.replace(series, id=PREFIX + series.id, policies=policies)
+    policies = (AUTOBANDIT, *single_settings(), *(p for p in series.policies if p != AUTOBANDIT))
+    return dataclasses.replace(series, id=YARDSTICK_PREFIX + series.id, policies=policies)
 
 
-YARDSTICK: dict[str, Experiment] = {
-    experiment.id: experiment
-    for experiment in (
+YARDSTICK: dict[str, Experiment] = by_id(
+    (
         *map(_in_suite, SUITE.values()),
-        _of_paper("one-switch", "Environment 1: one switch", "switching/1", dimension=10),
-        _of_paper("two-switches", "Environment 2: two switches", "switching/2", dimension=10),
-        _of_paper("slow", "Slowly varying cosine bandit", "cosine/slow"),
+        _of_paper("one-switch", ENVIRONMENT_1, dimension=10),
+        _of_paper("two-switches", ENVIRONMENT_2, dimension=10),
+        _of_paper("slow", SLOW_COSINE),
         *(_on_series(series) for series in REAL.values() if series.settings["copy"] == "as observed"),
     )
-}
+)

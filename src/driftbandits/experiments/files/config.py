@@ -1,4 +1,4 @@
-"""A run as a configuration file: models of it, checks with the nearest valid name, and the published JSON Schema.
+"""A run as a configuration file: its model, and the experiment it means.
 
 environment: switching/1            # or {name: ..., settings: {horizon: 2000, noise: {name: gaussian, sd: 0.1}}}
 policies:
@@ -18,66 +18,35 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
+from pydantic import ConfigDict, Field
+
 from driftbandits.configuration.files import ConfigFile, read_config_file
-from driftbandits.configuration.names import check_name, folder_name
-from driftbandits.configuration.references import is_reference, resolve
-from driftbandits.datasets import OFFSETS
-from driftbandits.errors import InputError, MissingExtraError, did_you_mean
-from driftbandits.experiments.definitions.specs import EVALUATION_SEEDS, Experiment, PolicySpec
-from driftbandits.experiments.running.build import REAL_PREFIX
-from driftbandits.experiments.running.limits import check_seed_count
-
-try:
-    from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
-except ModuleNotFoundError:
-    raise MissingExtraError("pydantic", extra="experiments", purpose="a configuration file") from None
-
-Settings = dict[str, Any]
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
-class EnvironmentConfig(_Strict):
-    """A world: its name and what differs from its defaults."""
-
-    name: str = Field(description="A registered name (driftbandits list environments), or file.py:Class.")
-    settings: Settings = Field(default={}, description="Settings of the world: horizon, size, noise, kernel, ...")
-
-
-class PolicyConfig(_Strict):
-    """A policy: its name, what tables call it, and what differs from its defaults."""
-
-    name: str = Field(description="A registered name (driftbandits list policies), or file.py:Class.")
-    label: str | None = Field(
-        default=None, min_length=1, description="Name in tables and figures; the class by default."
-    )
-    settings: Settings = Field(default={}, description="Settings of the policy; constants and variant may be presets.")
-    kernel: Settings | None = Field(default=None, description="The kernel it is told instead of the world's own.")
-    seeds: int | None = Field(default=None, ge=1, description="It plays only the first so many seeds.")
-
-
-def _named(value: Any) -> Any:
-    return {"name": value} if isinstance(value, str) else value
-
+from driftbandits.configuration.models import (
+    NamedEnvironment,
+    NamedPolicy,
+    PolicyConfig,
+    Settings,
+    StrictModel,
+    validated,
+)
+from driftbandits.configuration.names import check_name, default_label, folder_name
+from driftbandits.configuration.references import resolve
+from driftbandits.errors import InputError
+from driftbandits.experiments.definitions.seeds import EVALUATION_SEEDS, check_seed_count, default_seeds
+from driftbandits.experiments.definitions.specs import Experiment, PolicySpec
 
 Seed = Annotated[int, Field(ge=0)]
 
 
-class RunConfig(_Strict):
+class RunConfig(StrictModel):
     """One experiment: a world, the policies that play it, and the seeds."""
 
     model_config = ConfigDict(title="driftbandits run")
 
     id: str | None = Field(default=None, min_length=1, description="Name in tables; by default that of the file.")
     title: str | None = Field(default=None, description="Title of its figure; by default the id.")
-    environment: Annotated[
-        EnvironmentConfig, BeforeValidator(_named, json_schema_input_type=str | EnvironmentConfig)
-    ] = Field(description="The world, by name alone or with settings.")
-    policies: list[Annotated[PolicyConfig, BeforeValidator(_named, json_schema_input_type=str | PolicyConfig)]] = Field(
-        min_length=1, description="Who plays, each by name alone or with settings."
-    )
+    environment: NamedEnvironment = Field(description="The world, by name alone or with settings.")
+    policies: list[NamedPolicy] = Field(min_length=1, description="Who plays, each by name alone or with settings.")
     seeds: Annotated[int, Field(ge=1)] | Annotated[list[Seed], Field(min_length=1)] | None = Field(
         default=None,
         description=f"How many seeds, counted from 0, or a list of them; {len(EVALUATION_SEEDS)} by default.",
@@ -87,8 +56,8 @@ class RunConfig(_Strict):
 
 def read_experiment(path: Path) -> Experiment:
     """The experiment a YAML or TOML file describes. Raises InputError with the place and the nearest valid key."""
-    file = read_config_file(path)
-    config = _validated(file)
+    file = read_config_file(path, needs=("environment", "policies"), example="environment: switching/1")
+    config = validated(RunConfig, file)
     try:
         return experiment_of(config, default_id=path.stem, folder=path.parent)
     except InputError as error:
@@ -99,14 +68,14 @@ def experiment_of(config: RunConfig, *, default_id: str, folder: Path | None = N
     """The experiment a configuration means; files of classes are looked for in `folder` first, then here."""
     name = config.id or default_id
     folder_name(name)  # results go into a folder of that name
-    world = _resolved(config.environment.name, folder)
+    world = resolve(config.environment.name, folder=folder)
     seeds = _seeds(config.seeds, world)
     return Experiment(
         id=name,
         title=check_name(config.title or name, "title"),
         environment=world,
         settings=config.environment.settings,
-        policies=unlike([_policy_spec(policy, folder) for policy in config.policies]),
+        policies=check_labels([_policy_spec(policy, folder) for policy in config.policies]),
         seeds=seeds,
         common=config.common,
     )
@@ -129,25 +98,11 @@ def plain_experiment(experiment: Experiment) -> dict[str, Any]:
 
 def plain_to_experiment(values: Mapping[str, Any]) -> Experiment:
     """The inverse of `plain_experiment`, checked."""
-    return experiment_of(_validated(ConfigFile(Path("run.json"), dict(values))), default_id="run")
+    return experiment_of(validated(RunConfig, ConfigFile(Path("run.json"), dict(values))), default_id="run")
 
 
-def default_label(name: str) -> str:
-    """What a policy is called where nothing is said: its name, or that of its class.
-
-    >>> default_label("AdaOPKB"), default_label("/home/me/mine.py:MyPolicy")
-    ('AdaOPKB', 'MyPolicy')
-    """
-    return name.rpartition(":")[2]
-
-
-def default_seeds(environment: str) -> tuple[int, ...]:
-    """The seeds where nothing is said: of real data, whose seeds are start offsets, all there are."""
-    return tuple(range(OFFSETS)) if environment.startswith(REAL_PREFIX) else EVALUATION_SEEDS
-
-
-def unlike(policies: Sequence[PolicySpec]) -> tuple[PolicySpec, ...]:
-    """The policies, if no two share a label: tables and stores tell runs apart by it."""
+def check_labels(policies: Sequence[PolicySpec]) -> tuple[PolicySpec, ...]:
+    """Give the policies back if no two share a label: tables and stores tell runs apart by it."""
     labels = [check_name(policy.label, "label") for policy in policies]
     for label in labels:
         if labels.count(label) > 1:
@@ -165,51 +120,5 @@ def _seeds(given: int | list[int] | None, environment: str) -> tuple[int, ...]:
 
 
 def _policy_spec(config: PolicyConfig, folder: Path | None) -> PolicySpec:
-    name = _resolved(config.name, folder)
+    name = resolve(config.name, folder=folder)
     return PolicySpec(config.label or default_label(name), name, config.settings, config.kernel, config.seeds)
-
-
-def _resolved(name: str, folder: Path | None) -> str:
-    if folder is not None and is_reference(name):
-        module, _, attribute = name.rpartition(":")
-        if module.endswith(".py") and (folder / module).is_file():
-            return f"{(folder / module).resolve()}:{attribute}"
-    return resolve(name)
-
-
-def _validated(file: ConfigFile) -> RunConfig:
-    try:
-        return RunConfig.model_validate(file.values)
-    except ValidationError as error:
-        problems = error.errors(include_url=False)
-        wrong = [p for p in problems if p["type"] == "extra_forbidden"] or problems  # a typo explains a missing key
-        lines = dict.fromkeys(f"{file.where(p['loc'])}: {_explain(p)}" for p in wrong)
-        raise InputError("\n".join(lines)) from None
-
-
-def _explain(problem: Mapping[str, Any]) -> str:
-    *parents, last = problem["loc"]
-    if "seeds" in problem["loc"]:
-        return f"seeds must be a whole number from 1, or a list of seeds from 0, got {problem['input']!r}"
-    path = _dotted(problem["loc"])
-    match problem["type"]:
-        case "extra_forbidden":
-            valid = list(_model_at(parents).model_fields)
-            inside = f" in {_dotted(parents)}" if parents else ""
-            return f"there is no key {last!r}{inside}; {did_you_mean(last, valid)}valid: {', '.join(valid)}"
-        case "missing":
-            return f"{path} is missing"
-        case "model_type":
-            return f"{path} must be a name, or a mapping with 'name' and 'settings', got {problem['input']!r}"
-        case _:
-            return f"{path}: {problem['msg'][0].lower()}{problem['msg'][1:]}, got {problem['input']!r}"
-
-
-def _model_at(parents: Sequence[str | int]) -> type[BaseModel]:
-    models: dict[str | int, type[BaseModel]] = {"environment": EnvironmentConfig, "policies": PolicyConfig}
-    return models.get(parents[0], RunConfig) if parents else RunConfig
-
-
-def _dotted(location: Sequence[str | int]) -> str:
-    """policies[1].label"""
-    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in location).removeprefix(".")

@@ -12,11 +12,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from driftbandits import datasets
+from driftbandits.configuration.presets import PRESETS
 from driftbandits.datasets import COPIES
-from driftbandits.environments.registry import ENVIRONMENTS, NOISES
+from driftbandits.environments.registry import ENVIRONMENTS, NOISES, settings_of
+from driftbandits.experiments.definitions.ids import REAL_PREFIX
+from driftbandits.experiments.definitions.specs import NOT_POLICY_SETTINGS, NOT_WORLD_SETTINGS
 from driftbandits.experiments.files.config import RunConfig
-from driftbandits.experiments.running.build import PRESETS, REAL_PREFIX
-from driftbandits.experiments.running.preflight import POLICY_OWN, WORLD_OWN
 from driftbandits.kernels import COMBINED, NAMED
 from driftbandits.policies import POLICIES
 from driftbandits.policies.core.settings import known_settings
@@ -67,18 +68,12 @@ def _name_alone(place: Schema, name: str) -> None:
 
 def _world_settings(name: str) -> Schema:
     kind, _ = ENVIRONMENTS[name]
-    makers = (kind.sample, kind)  # type: ignore[attr-defined]
-    names = [
-        p.name
-        for maker in makers
-        for p in inspect.signature(maker).parameters.values()
-        if p.kind is p.KEYWORD_ONLY and p.name not in WORLD_OWN
-    ]
+    names = [setting for setting in settings_of(kind) if setting not in NOT_WORLD_SETTINGS]
     return _closed(names, noise={"$ref": "#/$defs/Noise"}, kernel={"$ref": "#/$defs/Kernel"})
 
 
 def _policy_settings(name: str) -> Schema:
-    names = sorted(known_settings(POLICIES[name]) - set(POLICY_OWN))
+    names = sorted(known_settings(POLICIES[name]) - set(NOT_POLICY_SETTINGS))
     return _closed(names, **{key: {"$ref": f"#/$defs/Preset of {key}"} for key in PRESETS})
 
 

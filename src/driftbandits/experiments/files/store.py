@@ -22,7 +22,7 @@ import numpy as np
 from driftbandits import __version__
 from driftbandits.errors import InputError, MissingExtraError
 from driftbandits.experiments.definitions.specs import Cell
-from driftbandits.experiments.running.cells import CellResult
+from driftbandits.experiments.files.cell_result import CellResult
 from driftbandits.files import BLANK_SEAL, clean, has_seal, seal_holds, sealed, write_whole
 from driftbandits.simulation import Detection
 
@@ -40,10 +40,10 @@ class DamagedPartWarning(UserWarning):
     """A part was left out: it is damaged, or is that of another cell or schema version."""
 
 
-def told_together(damages: Sequence[str]) -> str:
-    """What `on_damage` was told, in one line that names the first few.
+def damage_summary(damages: Sequence[str]) -> str:
+    """What `on_damage` was called with, in one line that names the first few.
 
-    >>> told_together([f"{n}.parquet is no finished run (it is damaged)" for n in range(12)])
+    >>> damage_summary([f"{n}.parquet is no finished run (it is damaged)" for n in range(12)])
     '0.parquet is no finished run (it is damaged); 1.parquet is ...; and 7 more'
     """
     more = [f"and {len(damages) - NAMED} more"] if len(damages) > NAMED else []

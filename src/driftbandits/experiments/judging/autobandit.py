@@ -1,4 +1,4 @@
-"""AutoBandit against its yardstick: one row a world, losses first, and a verdict on every target set beforehand.
+"""AutoBandit against its yardstick: one row per world, losses first, and a verdict on every target set beforehand.
 
 Policies are compared in a world by their mean final regret over the seeds that all of them have played there; world and
 noise are the same for all. Worlds without such a seed are left out, and every verdict says how many worlds it is of.
@@ -15,66 +15,83 @@ import numpy as np
 import pandas as pd
 
 from driftbandits.escaping import markdown
-from driftbandits.experiments.definitions.autobandit import LABEL
-from driftbandits.experiments.definitions.oracle_settings import HERE, ONE
-from driftbandits.experiments.definitions.yardstick import PAPER, PREFIX, SERIES
-from driftbandits.experiments.judging.targets import (
-    Verdict,
-    ratio_table,
-    shared_runs,
-    table_columns,
-    typical,
+from driftbandits.experiments.definitions.ids import (
+    STATIONARY_PREFIX,
+    YARDSTICK_PAPER_PREFIX,
+    YARDSTICK_PREFIX,
+    YARDSTICK_REAL_PREFIX,
+)
+from driftbandits.experiments.definitions.rows import (
+    ADA_OPKB,
+    ADA_OPKB_PUBLISHED,
+    AUTOBANDIT,
+    ONE_SETTING_ENDING,
+    TUNED_HERE_ENDING,
+)
+from driftbandits.experiments.definitions.targets import (
+    AUTOBANDIT_MOST_FALSE_ALARMS_PER_RUN,
+    AUTOBANDIT_MOST_IN_WORST_CHANGING_WORLD,
+    AUTOBANDIT_MOST_IN_WORST_STATIONARY_WORLD,
+    AUTOBANDIT_MOST_OVER_ADA_OPKB,
+    AUTOBANDIT_MOST_OVER_BEST_SINGLE_SETTING,
+    AUTOBANDIT_MOST_OVER_TUNED_DISCOUNT,
+    AUTOBANDIT_MOST_OVER_TUNED_WINDOW,
+)
+from driftbandits.experiments.judging.ratios import geometric_mean, ratio_columns, ratio_table, shared_runs
+from driftbandits.experiments.judging.reference_table import BEST_FIXED_ARM
+from driftbandits.experiments.judging.verdicts import (
+    REPORTED_ONLY,
+    TargetVerdict,
+    judge_worst_world,
     verdict_lines,
-    worst,
+    with_standard_error,
 )
 
-WINDOW, DISCOUNT, GPUCB = f"SW-GPUCB{HERE}", f"WGPUCB{HERE}", f"GPUCB{HERE}"
-ADA_OPKB = "ADA-OPKB"
-STILL = "stationary/"
-FIXED = "fixed"  # the reference table's name for the best fixed arm
-# Set before anything was played.
-MOST_OF_WINDOW = 0.70
-MOST_OF_DISCOUNT = 0.75
-MOST_OF_SINGLE = 0.5
-MOST_LOST = 1.5
-MOST_STILL = 2.5
-MOST_OF_ADA_OPKB = 0.2
-MOST_FALSE_ALARMS = 0.1
-COLUMNS = table_columns(("window", "discount", "single", "gpucb"))
+# Baselines by the columns they have; the best single setting is known only when the results are.
+TUNED_RIVALS = {
+    "window": f"SW-GPUCB{TUNED_HERE_ENDING}",
+    "discount": f"WGPUCB{TUNED_HERE_ENDING}",
+    "gpucb": f"GPUCB{TUNED_HERE_ENDING}",
+}
+RIVAL_COLUMNS = ("window", "discount", "single", "gpucb")
+WORLD_COLUMNS = ratio_columns(RIVAL_COLUMNS)
 
 
 @dataclass(frozen=True, eq=False)  # tables have no single truth value to compare by
-class Judgement:
+class AutoBanditJudgement:
     """What became of the targets.
 
-    `worlds` has the COLUMNS, the world with the largest regret over the tuned window first; `single` names the best
-    single setting, empty where none was played.
+    `worlds` has the WORLD_COLUMNS, the world with the largest regret over the tuned window first; `single` names the
+    best single setting, empty where none was played.
     """
 
     worlds: pd.DataFrame
     single: str
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[TargetVerdict, ...]
 
 
-def judge(cells: pd.DataFrame, *, references: pd.DataFrame | None = None, subject: str = LABEL) -> Judgement:
-    """Judge the policy called `subject` by the cells of results; `references` is that of `real.reference_table`."""
-    regrets = shared_runs(cells, PREFIX, subject)
-    suite = regrets[regrets["experiment"].map(_in_suite).astype(bool)]
-    means = suite.pivot_table(index="experiment", columns="policy", values="regret", sort=False)
-    single = best_single(means)
-    rivals = {"window": WINDOW, "discount": DISCOUNT, "single": single, "gpucb": GPUCB}
-    worlds = ratio_table(suite, rivals, prefix=PREFIX, subject=subject)
+def judge_autobandit(
+    cells: pd.DataFrame, *, references: pd.DataFrame | None = None, subject: str = AUTOBANDIT.label
+) -> AutoBanditJudgement:
+    """Judge the policy called `subject` by the cells of results; `references` is what `reference_table` gives."""
+    regrets = shared_runs(cells, YARDSTICK_PREFIX, subject)
+    suite = regrets[~regrets["experiment"].str.startswith((YARDSTICK_PAPER_PREFIX, YARDSTICK_REAL_PREFIX))]
+    single = best_single(_mean_regrets(suite))
+    labels = {**TUNED_RIVALS, "single": single}
+    rivals = {column: labels[column] for column in RIVAL_COLUMNS}
+    worlds = ratio_table(suite, rivals, prefix=YARDSTICK_PREFIX, subject=subject)
     verdicts = (
         *_over_worlds(worlds, single),
         *_on_paper(regrets, subject),
         _false_alarms(cells, subject),
         *_on_series(regrets, references, subject),
     )
-    return Judgement(worlds, single, verdicts)
+    return AutoBanditJudgement(worlds, single, verdicts)
 
 
-def _in_suite(experiment: str) -> bool:
-    return experiment.startswith(PREFIX) and not experiment.startswith((PAPER, SERIES))
+def _mean_regrets(runs: pd.DataFrame) -> pd.DataFrame:
+    """Mean final regret, one row per experiment and one column per policy."""
+    return runs.pivot_table(index="experiment", columns="policy", values="regret", sort=False)
 
 
 def best_single(means: pd.DataFrame) -> str:
@@ -83,75 +100,103 @@ def best_single(means: pd.DataFrame) -> str:
     >>> best_single(pd.DataFrame({"A (one setting)": [1.0, 9.0], "B (one setting)": [4.0, 4.0], "C": [1.0, 1.0]}))
     'A (one setting)'
     """
-    singles = means[[name for name in means.columns if str(name).endswith(ONE)]].dropna(axis=1)
+    singles = means[[name for name in means.columns if str(name).endswith(ONE_SETTING_ENDING)]].dropna(axis=1)
     return "" if singles.empty else str(np.log(singles).mean().idxmin())
 
 
-def _over_worlds(worlds: pd.DataFrame, single: str) -> list[Verdict]:
-    still = worlds["world"].str.startswith(STILL)
+def _over_worlds(worlds: pd.DataFrame, single: str) -> list[TargetVerdict]:
+    stationary = worlds["world"].str.startswith(STATIONARY_PREFIX)
     every = f"geometric mean over {len(worlds)} worlds"
     return [
-        Verdict("over the window tuned in each world", typical(worlds["over_window"]), MOST_OF_WINDOW, every),
-        Verdict("over the discount tuned in each world", typical(worlds["over_discount"]), MOST_OF_DISCOUNT, every),
-        Verdict(
+        TargetVerdict(
+            "over the window tuned in each world",
+            geometric_mean(worlds["over_window"]),
+            AUTOBANDIT_MOST_OVER_TUNED_WINDOW,
+            every,
+        ),
+        TargetVerdict(
+            "over the discount tuned in each world",
+            geometric_mean(worlds["over_discount"]),
+            AUTOBANDIT_MOST_OVER_TUNED_DISCOUNT,
+            every,
+        ),
+        TargetVerdict(
             "over the best single setting of any baseline",
-            typical(worlds["over_single"]),
-            MOST_OF_SINGLE,
+            geometric_mean(worlds["over_single"]),
+            AUTOBANDIT_MOST_OVER_BEST_SINGLE_SETTING,
             f"{every}; {single or 'none'}",
         ),
-        worst("worst world with changes, over the tuned window", worlds[~still], "over_window", MOST_LOST),
-        worst("worst stationary world, over GP-UCB tuned there", worlds[still], "over_gpucb", MOST_STILL),
+        judge_worst_world(
+            "worst world with changes, over the tuned window",
+            worlds[~stationary],
+            "over_window",
+            AUTOBANDIT_MOST_IN_WORST_CHANGING_WORLD,
+        ),
+        judge_worst_world(
+            "worst stationary world, over GP-UCB tuned there",
+            worlds[stationary],
+            "over_gpucb",
+            AUTOBANDIT_MOST_IN_WORST_STATIONARY_WORLD,
+        ),
     ]
 
 
-def _on_paper(cells: pd.DataFrame, subject: str) -> list[Verdict]:
+def _on_paper(cells: pd.DataFrame, subject: str) -> list[TargetVerdict]:
     """The worst of the paper's environments, over ADA-OPKB; over its published form it is only reported."""
-    paper = cells[cells["experiment"].str.startswith(PAPER)]
-    means = paper.pivot_table(index="experiment", columns="policy", values="regret", sort=False)
+    means = _mean_regrets(cells[cells["experiment"].str.startswith(YARDSTICK_PAPER_PREFIX)])
+    limits = {ADA_OPKB.label: AUTOBANDIT_MOST_OVER_ADA_OPKB, ADA_OPKB_PUBLISHED.label: REPORTED_ONLY}
     verdicts = []
-    for rival, limit in ((ADA_OPKB, MOST_OF_ADA_OPKB), (f"{ADA_OPKB} (published)", math.nan)):
+    for rival, limit in limits.items():
         ratios = pd.Series(dtype=float) if rival not in means.columns else means[subject] / means[rival]
-        table = pd.DataFrame({"world": [str(n).removeprefix(PAPER) for n in ratios.index], "ratio": ratios.to_numpy()})
-        verdicts.append(worst(f"worst environment of the paper, over {rival}", table, "ratio", limit))
+        names = [str(name).removeprefix(YARDSTICK_PAPER_PREFIX) for name in ratios.index]
+        table = pd.DataFrame({"world": names, "ratio": ratios.to_numpy()})
+        verdicts.append(judge_worst_world(f"worst environment of the paper, over {rival}", table, "ratio", limit))
     return verdicts
 
 
-def _false_alarms(cells: pd.DataFrame, subject: str) -> Verdict:
+def _false_alarms(cells: pd.DataFrame, subject: str) -> TargetVerdict:
     """A mean over the runs in stationary worlds, which have 10,000 rounds each."""
-    still = cells["experiment"].str.startswith(PREFIX + STILL) & (cells["policy"] == subject)
-    alarms = cells.loc[still, "false_alarms"]
-    value = float(alarms.mean()) if len(alarms) else math.nan
-    return Verdict("false alarms in 10,000 stationary rounds", value, MOST_FALSE_ALARMS, f"{len(alarms)} runs")
+    stationary = cells["experiment"].str.startswith(YARDSTICK_PREFIX + STATIONARY_PREFIX)
+    alarms = cells.loc[stationary & (cells["policy"] == subject), "false_alarms"]
+    return TargetVerdict(
+        "false alarms in 10,000 stationary rounds",
+        float(alarms.mean()) if len(alarms) else math.nan,
+        AUTOBANDIT_MOST_FALSE_ALARMS_PER_RUN,
+        f"{len(alarms)} runs",
+    )
 
 
-def _on_series(cells: pd.DataFrame, references: pd.DataFrame | None, subject: str) -> list[Verdict]:
+def _on_series(cells: pd.DataFrame, references: pd.DataFrame | None, subject: str) -> list[TargetVerdict]:
     """In every real series: regret over that of the best baseline, and what is earned less than the best fixed arm."""
     verdicts = []
-    for experiment, group in cells[cells["experiment"].str.startswith(SERIES)].groupby("experiment", sort=False):
+    for experiment, group in cells[cells["experiment"].str.startswith(YARDSTICK_REAL_PREFIX)].groupby(
+        "experiment", sort=False
+    ):
         means = group.groupby("policy", sort=False)["regret"].mean()
         others = means.drop(subject)
-        name = str(experiment).removeprefix(SERIES)
+        name = str(experiment).removeprefix(YARDSTICK_REAL_PREFIX)
         if len(others):
             best = str(others.idxmin())
-            verdicts.append(Verdict(f"{name}: regret over the best baseline", means[subject] / others[best], 1.0, best))
+            ratio = means[subject] / others[best]
+            verdicts.append(TargetVerdict(f"{name}: regret over the best baseline", ratio, 1.0, best))
         own = group[group["policy"] == subject]
         verdicts += _against_fixed(name, own, references)
     return verdicts
 
 
-def _against_fixed(name: str, runs: pd.DataFrame, references: pd.DataFrame | None) -> list[Verdict]:
+def _against_fixed(name: str, runs: pd.DataFrame, references: pd.DataFrame | None) -> list[TargetVerdict]:
     if references is None:
         return []
-    fixed = references[references["reference"] == FIXED]
+    fixed = references[references["reference"] == BEST_FIXED_ARM]
     both = runs.merge(fixed, on=["experiment", "seed"])
     if both.empty:
         return []
     value = float((both["regret"] - both["shortfall"]).mean())
-    earned = "negative: earns more"
-    return [Verdict(f"{name}: regret against the best fixed arm", value, math.nan, earned)]
+    target = f"{name}: regret against the best fixed arm"
+    return [TargetVerdict(target, value, REPORTED_ONLY, "negative: earns more")]
 
 
-def judgement_markdown(judgement: Judgement, *, subject: str = LABEL) -> str:
+def autobandit_markdown(judgement: AutoBanditJudgement, *, subject: str = AUTOBANDIT.label) -> str:
     """Verdicts, then every world, as tables to read."""
     single = markdown(judgement.single or "best single")
     lines = [
@@ -162,8 +207,8 @@ def judgement_markdown(judgement: Judgement, *, subject: str = LABEL) -> str:
         "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for row in judgement.worlds.to_dict("records"):
-        error = "" if math.isnan(row["standard_error"]) else f" ± {row['standard_error']:.0f}"
-        regrets = " | ".join(f"{row[name]:,.0f}" for name in ("window", "discount", "single", "gpucb"))
-        ratios = " | ".join(f"{row[f'over_{name}']:.2f}" for name in ("window", "discount", "single", "gpucb"))
-        lines.append(f"| {markdown(row['world'])} | {row['regret']:,.0f}{error} | {regrets} | {ratios} |")
+        own = with_standard_error(row["regret"], row["standard_error"])
+        regrets = " | ".join(f"{row[rival]:,.0f}" for rival in RIVAL_COLUMNS)
+        ratios = " | ".join(f"{row[f'over_{rival}']:.2f}" for rival in RIVAL_COLUMNS)
+        lines.append(f"| {markdown(row['world'])} | {own} | {regrets} | {ratios} |")
     return "\n".join(lines) + "\n"

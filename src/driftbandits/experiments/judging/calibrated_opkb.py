@@ -13,42 +13,45 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from driftbandits.escaping import markdown
-from driftbandits.experiments.definitions.autobandit import LABEL as AUTO_LABEL
-from driftbandits.experiments.definitions.calibrated_opkb import (
+from driftbandits.experiments.definitions.ids import (
+    CALIBRATED_ALARMS_PREFIX,
+    CALIBRATED_DELAYS_PREFIX,
+    CALIBRATED_PREFIX,
+    STATIONARY_PREFIX,
+)
+from driftbandits.experiments.definitions.rows import (
+    ADA_OPKB,
+    ADA_OPKB_PUBLISHED,
     ADA_OPKB_THEORY,
-    ALARMS,
-    DELAYS,
-    LABEL,
-    PREFIX,
-    THEORY_MODE,
+    AUTOBANDIT,
+    CALIBRATED_OPKB,
+    CALIBRATED_OPKB_THEORY,
 )
-from driftbandits.experiments.definitions.yardstick import ADA_OPKB, ADA_OPKB_PUBLISHED
-from driftbandits.experiments.judging.targets import (
-    Verdict,
-    ratio_table,
-    shared_runs,
-    table_columns,
-    typical,
+from driftbandits.experiments.definitions.targets import (
+    CALIBRATED_OPKB_MOST_OVER_ADA_OPKB,
+    CALIBRATED_OPKB_MOST_RUNS_WITH_FALSE_ALARM,
+)
+from driftbandits.experiments.judging.ratios import geometric_mean, ratio_columns, ratio_table, shared_runs
+from driftbandits.experiments.judging.verdicts import (
+    REPORTED_ONLY,
+    TargetVerdict,
+    judge_worst_world,
     verdict_lines,
-    worst,
+    with_standard_error,
 )
+from driftbandits.intervals import share_interval
 
-STILL = "stationary/"
-# Set before anything was played.
-MOST_OF_ADA_OPKB = 0.5
-MOST_FALSE_ALARMS = 0.1  # the default of `false_alarm`
-COVERAGE = 0.95
+# The labels of rivals by the columns they have.
 RIVALS = {
     "ada_opkb": ADA_OPKB.label,
     "published": ADA_OPKB_PUBLISHED.label,
-    "auto": AUTO_LABEL,
+    "auto": AUTOBANDIT.label,
     "theory_constants": ADA_OPKB_THEORY.label,
-    "theory_mode": THEORY_MODE.label,
+    "theory_mode": CALIBRATED_OPKB_THEORY.label,
 }
-WORLD_COLUMNS = table_columns(tuple(RIVALS))
+WORLD_COLUMNS = ratio_columns(tuple(RIVALS))
 ALARM_COLUMNS = ("condition", "policy", "runs", "with_alarm", "share", "low", "high")
 DELAY_COLUMNS = (
     "change",
@@ -65,17 +68,17 @@ DELAY_COLUMNS = (
 
 
 @dataclass(frozen=True, eq=False)  # tables have no single truth value to compare by
-class CalibrationJudgement:
+class CalibratedOPKBJudgement:
     """What became of the targets.
 
-    `worlds` has the WORLD_COLUMNS, the largest regret over ADA-OPKB first; `alarms` the ALARM_COLUMNS, one row a
-    condition and policy; `delays` the DELAY_COLUMNS, one row a change and policy, of those found alone.
+    `worlds` has the WORLD_COLUMNS, the largest regret over ADA-OPKB first; `alarms` the ALARM_COLUMNS, one row per
+    condition and policy; `delays` the DELAY_COLUMNS, one row per change and policy, of those found alone.
     """
 
     worlds: pd.DataFrame
     alarms: pd.DataFrame
     delays: pd.DataFrame
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[TargetVerdict, ...]
 
     @property
     def empty(self) -> bool:
@@ -83,42 +86,36 @@ class CalibrationJudgement:
         return self.worlds.empty and self.alarms.empty and self.delays.empty
 
 
-def judge_calibration(cells: pd.DataFrame, *, subject: str = LABEL) -> CalibrationJudgement:
+def judge_calibrated_opkb(cells: pd.DataFrame, *, subject: str = CALIBRATED_OPKB.label) -> CalibratedOPKBJudgement:
     """Judge the policy called `subject` by the cells of results."""
-    played = shared_runs(cells[~cells["experiment"].str.startswith((ALARMS, DELAYS))], PREFIX, subject)
-    worlds = ratio_table(played, RIVALS, prefix=PREFIX, subject=subject)
+    played = shared_runs(
+        cells[~cells["experiment"].str.startswith((CALIBRATED_ALARMS_PREFIX, CALIBRATED_DELAYS_PREFIX))],
+        CALIBRATED_PREFIX,
+        subject,
+    )
+    worlds = ratio_table(played, RIVALS, prefix=CALIBRATED_PREFIX, subject=subject)
     alarms = alarm_table(cells)
-    return CalibrationJudgement(worlds, alarms, delay_table(cells), (*_over_worlds(worlds), *_false_alarms(alarms)))
+    return CalibratedOPKBJudgement(worlds, alarms, delay_table(cells), (*_over_worlds(worlds), *_false_alarms(alarms)))
 
 
 def alarm_table(cells: pd.DataFrame) -> pd.DataFrame:
-    """One row a condition and policy: the share of runs with a false alarm, and its interval."""
-    still = cells[cells["experiment"].str.startswith(ALARMS)]
+    """One row per condition and policy: the share of runs with a false alarm, and its interval."""
+    stationary = cells[cells["experiment"].str.startswith(CALIBRATED_ALARMS_PREFIX)]
     rows = []
-    for (name, policy), group in still.groupby(["experiment", "policy"], sort=False):
+    for (name, policy), group in stationary.groupby(["experiment", "policy"], sort=False):
         runs, alarmed = len(group), int((group["false_alarms"] > 0).sum())
-        low, high = share_interval(alarmed, runs)
-        rows.append((str(name).removeprefix(ALARMS), policy, runs, alarmed, alarmed / runs, low, high))
+        share = share_interval(alarmed, runs)
+        condition = str(name).removeprefix(CALIBRATED_ALARMS_PREFIX)
+        rows.append((condition, policy, runs, alarmed, share.estimate, share.low, share.high))
     return pd.DataFrame(rows, columns=list(ALARM_COLUMNS))
 
 
-def share_interval(hits: int, runs: int) -> tuple[float, float]:
-    """Clopper and Pearson's interval of a share.
-
-    >>> low, high = share_interval(0, 200)
-    >>> low, round(high, 4)
-    (0.0, 0.0183)
-    """
-    interval = stats.binomtest(hits, runs).proportion_ci(confidence_level=COVERAGE, method="exact")
-    return float(interval.low), float(interval.high)
-
-
 def delay_table(cells: pd.DataFrame) -> pd.DataFrame:
-    """One row a change and policy: how many runs found it, and quartiles of the delay of those; NaN where none has."""
-    changing = cells[cells["experiment"].str.startswith(DELAYS)]
+    """One row per change and policy: how many runs found it, and quartiles of their delays; NaN where none has."""
+    changing = cells[cells["experiment"].str.startswith(CALIBRATED_DELAYS_PREFIX)]
     rows = []
     for (name, policy), group in changing.groupby(["experiment", "policy"], sort=False):
-        kind, _, size = str(name).removeprefix(DELAYS).partition("-")
+        kind, _, size = str(name).removeprefix(CALIBRATED_DELAYS_PREFIX).partition("-")
         delays = [delay for run in group["delays"] for delay in run]
         quartiles = np.quantile(delays, (0.25, 0.5, 0.75)) if delays else (math.nan,) * 3
         change = f"{kind} by {size}" if size else kind
@@ -127,18 +124,21 @@ def delay_table(cells: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(DELAY_COLUMNS))
 
 
-def _over_worlds(worlds: pd.DataFrame) -> list[Verdict]:
-    still = worlds["world"].str.startswith(STILL)
-    reported = math.nan
+def _over_worlds(worlds: pd.DataFrame) -> list[TargetVerdict]:
+    stationary = worlds["world"].str.startswith(STATIONARY_PREFIX)
+    still, changing = worlds[stationary], worlds[~stationary]
+    most = CALIBRATED_OPKB_MOST_OVER_ADA_OPKB
     return [
-        worst("worst world with changes, over ADA-OPKB", worlds[~still], "over_ada_opkb", MOST_OF_ADA_OPKB),
-        worst("worst stationary world, over ADA-OPKB", worlds[still], "over_ada_opkb", reported),
-        worst("worst world with changes, over ADA-OPKB (published)", worlds[~still], "over_published", reported),
+        judge_worst_world("worst world with changes, over ADA-OPKB", changing, "over_ada_opkb", most),
+        judge_worst_world("worst stationary world, over ADA-OPKB", still, "over_ada_opkb", REPORTED_ONLY),
+        judge_worst_world(
+            f"worst world with changes, over {ADA_OPKB_PUBLISHED.label}", changing, "over_published", REPORTED_ONLY
+        ),
         *(
-            Verdict(
+            TargetVerdict(
                 f"over {RIVALS[rival]}",
-                typical(worlds[f"over_{rival}"].dropna()),
-                reported,
+                geometric_mean(worlds[f"over_{rival}"].dropna()),
+                REPORTED_ONLY,
                 f"geometric mean over {worlds[rival].count()} worlds",
             )
             for rival in ("ada_opkb", "published", "auto", "theory_mode")
@@ -146,19 +146,19 @@ def _over_worlds(worlds: pd.DataFrame) -> list[Verdict]:
     ]
 
 
-def _false_alarms(alarms: pd.DataFrame) -> list[Verdict]:
+def _false_alarms(alarms: pd.DataFrame) -> list[TargetVerdict]:
     return [
-        Verdict(
+        TargetVerdict(
             f"share of runs with a false alarm, {row['condition']}, {row['policy']}",
             row["share"],
-            MOST_FALSE_ALARMS,
+            CALIBRATED_OPKB_MOST_RUNS_WITH_FALSE_ALARM,
             f"{row['with_alarm']} of {row['runs']} runs; 95 % interval {row['low']:.3f} to {row['high']:.3f}",
         )
         for row in alarms.to_dict("records")
     ]
 
 
-def calibration_markdown(judgement: CalibrationJudgement, *, subject: str = LABEL) -> str:
+def calibrated_opkb_markdown(judgement: CalibratedOPKBJudgement, *, subject: str = CALIBRATED_OPKB.label) -> str:
     """Verdicts, then delays, then every world, as tables to read; those with nothing in them are left out."""
     lines = verdict_lines(judgement.verdicts)
     if not judgement.delays.empty:
@@ -187,9 +187,9 @@ def _world_lines(worlds: pd.DataFrame, subject: str) -> list[str]:
         f"|---|---:|{'---:|' * len(RIVALS)}",
     ]
     for row in worlds.to_dict("records"):
-        error = "" if math.isnan(row["standard_error"]) else f" ± {row['standard_error']:.0f}"
+        own = with_standard_error(row["regret"], row["standard_error"])
         rivals = " | ".join(_beside(row[rival], row[f"over_{rival}"]) for rival in RIVALS)
-        lines.append(f"| {markdown(row['world'])} | {row['regret']:,.0f}{error} | {rivals} |")
+        lines.append(f"| {markdown(row['world'])} | {own} | {rivals} |")
     return lines
 
 

@@ -20,29 +20,32 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, get_args
+from typing import Literal
 
 import pandas as pd
 
-from driftbandits.experiments.definitions.catalogue import HORIZON, PAPER
-from driftbandits.experiments.definitions.growth import POLICIES, SWEEPS, Sweep
-from driftbandits.experiments.definitions.specs import Experiment, cells_of
+from driftbandits.experiments.definitions.catalogue import PAPER
+from driftbandits.experiments.definitions.growth import GROWTH_POLICIES, SWEEPS, Sweep
+from driftbandits.experiments.definitions.ids import ENVIRONMENT_1
+from driftbandits.experiments.definitions.specs import HORIZON, Experiment, cells_of
 from driftbandits.experiments.judging.results import Results
 from driftbandits.experiments.judging.slopes import Growth, measure_growth
+from driftbandits.experiments.judging.statements import STATEMENTS, Comparison
 from driftbandits.intervals import (
     LEAST_SEEDS,
     Interval,
-    Verdict,
+    IntervalVerdict,
     judge_at_most,
     judge_below,
     judge_within,
     t_interval,
 )
 
-ClaimVerdict = Literal["holds", "does not hold", "depends on the settings", "undecided", "not run"]
+CheckVerdict = Literal[IntervalVerdict, "not run"]
+ClaimVerdict = Literal[CheckVerdict, "depends on the settings"]
 
-MARGIN = 0.25  # of the other's mean regret: what "near" and "comparable" are taken to mean
-SWITCH = 3_000  # rounds before the switch of environment 1
+NEAR_MARGIN = 0.25  # of the other's mean regret: what the paper's "near" and "comparable" are taken to mean
+ROUNDS_BEFORE_SWITCH = 3_000  # of environment 1
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,7 @@ class Check:
     unit: str
     seeds: int
     paper_seeds: int
-    verdict: Verdict
+    verdict: CheckVerdict
     note: str
 
 
@@ -82,7 +85,7 @@ class Claim:
         return _agree([_all_of(c.verdict for c in self.checks if c.variant == variant) for variant in variants])
 
 
-def _all_of(verdicts: Iterable[Verdict]) -> Verdict:
+def _all_of(verdicts: Iterable[CheckVerdict]) -> CheckVerdict:
     """Verdict of a conjunction."""
     given = set(verdicts)
     if "does not hold" in given:
@@ -90,149 +93,12 @@ def _all_of(verdicts: Iterable[Verdict]) -> Verdict:
     return given.pop() if len(given) == 1 else "undecided"
 
 
-def _agree(verdicts: Sequence[Verdict]) -> ClaimVerdict:
+def _agree(verdicts: Sequence[CheckVerdict]) -> ClaimVerdict:
     """Verdict over several settings."""
     given = set(verdicts)
     if len(given) <= 1:
         return verdicts[0] if verdicts else "not run"
     return "depends on the settings" if {"holds", "does not hold"} <= given else "undecided"
-
-
-# --- what is compared -----------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """`first` against `second` in one experiment; `when` is the end of the run or just before the switch."""
-
-    variant: str
-    experiment: str
-    first: str
-    second: str
-    kind: Literal["below", "near"] = "below"
-    when: Literal["end", "switch"] = "end"
-
-
-@dataclass(frozen=True)
-class Statement:
-    """A claim before any results: its comparisons."""
-
-    id: str
-    figure: str
-    text: str
-    comparisons: tuple[Comparison, ...]
-
-
-TEXT, PUBLISHED, TUNED = "paper's text", "published", "tuned"
-# (ADA-OPKB, ADA-OPNN) in the switching worlds, and on slow drift, where the authors gave ADA-OPKB another kernel
-OURS = {TEXT: ("ADA-OPKB", "ADA-OPNN"), PUBLISHED: ("ADA-OPKB (published)", "ADA-OPNN (published)")}
-OURS_SLOW = {**OURS, PUBLISHED: ("ADA-OPKB (published, length scale 1)", "ADA-OPNN (published)")}
-OPNN = {TEXT: ("OPNN", "OPNN0"), PUBLISHED: ("OPNN (published)", "OPNN0 (published)")}
-RIVALS = (PUBLISHED, TUNED)
-RETUNED = "SW-GPUCB (window 1000)"
-ENVIRONMENT_1, ENVIRONMENT_2, STATIONARY, SLOW = "switching/1", "switching/2", "cosine/stationary", "cosine/slow"
-
-
-def _against(ours: str, rivals: str) -> str:
-    return f"{ours} against {rivals} rivals"
-
-
-STATEMENTS: tuple[Statement, ...] = (
-    Statement(
-        "F1a-1",
-        "1a",
-        "On environment 1, SW-GPUCB has lost less than ADA-OPKB and ADA-OPNN by the time of the switch.",
-        tuple(
-            Comparison(_against(ours, how), ENVIRONMENT_1, f"SW-GPUCB ({how})", label, when="switch")
-            for ours, labels in OURS.items()
-            for how in RIVALS
-            for label in labels
-        ),
-    ),
-    Statement(
-        "F1a-2",
-        "1a",
-        "On environment 1, ADA-OPKB has less regret in the end than ADA-OPNN.",
-        tuple(Comparison(ours, ENVIRONMENT_1, opkb, opnn) for ours, (opkb, opnn) in OURS.items()),
-    ),
-    Statement(
-        "F1b-1",
-        "1b",
-        "With settings from environment 1, SW-GPUCB has more regret on environment 2 than ADA-OPKB and ADA-OPNN.",
-        tuple(
-            Comparison(_against(ours, how), ENVIRONMENT_2, label, f"SW-GPUCB ({how})")
-            for ours, labels in OURS.items()
-            for how in RIVALS
-            for label in labels
-        ),
-    ),
-    Statement(
-        "F1b-2",
-        "1b",
-        "With settings from environment 1, WGPUCB has more regret on environment 2 than ADA-OPKB, and about as much "
-        "as ADA-OPNN.",
-        tuple(
-            comparison
-            for ours, (opkb, opnn) in OURS.items()
-            for how in RIVALS
-            for comparison in (
-                Comparison(_against(ours, how), ENVIRONMENT_2, opkb, f"WGPUCB ({how})"),
-                Comparison(_against(ours, how), ENVIRONMENT_2, f"WGPUCB ({how})", opnn, kind="near"),
-            )
-        ),
-    ),
-    Statement(
-        "F2a-1",
-        "2a",
-        "On the stationary cosine bandit, training helps: OPNN has less regret than OPNN0.",
-        tuple(Comparison(ours, STATIONARY, opnn, opnn0) for ours, (opnn, opnn0) in OPNN.items()),
-    ),
-    Statement(
-        "F2a-2",
-        "2a",
-        "On the stationary cosine bandit, OPNN has about as much regret as GPUCB and OPKB.",
-        tuple(
-            Comparison(_against(ours, how), STATIONARY, opnn, rival, kind="near")
-            for ours, (opnn, _) in OPNN.items()
-            for how in RIVALS
-            for rival in (f"GPUCB ({how})", "OPKB")  # OPKB has one setting, and stands in both
-        ),
-    ),
-    Statement(
-        "F2b-1",
-        "2b",
-        "On slow drift, ADA-OPKB and ADA-OPNN have less regret than SW-GPUCB and WGPUCB with settings from "
-        "environment 1.",
-        tuple(
-            Comparison(_against(ours, how), SLOW, label, f"{rival} ({how})")
-            for ours, labels in OURS_SLOW.items()
-            for how in RIVALS
-            for label in labels
-            for rival in ("SW-GPUCB", "WGPUCB")
-        ),
-    ),
-    Statement(
-        "F2b-2",
-        "2b",
-        "On slow drift, SW-GPUCB with its window set to 1000 for it has the least regret of all.",
-        tuple(
-            Comparison(variant, SLOW, RETUNED, other)
-            for variant, others in {
-                "against published settings": (
-                    *OURS_SLOW[PUBLISHED],
-                    OURS[PUBLISHED][0],  # on its usual kernel too: the claim is about all
-                    "SW-GPUCB (published)",
-                    "WGPUCB (published)",
-                ),
-                "against the paper's text and tuned settings": (*OURS[TEXT], "SW-GPUCB (tuned)", "WGPUCB (tuned)"),
-            }.items()
-            for other in others
-        ),
-    ),
-)
-
-
-# --- checking -------------------------------------------------------------------------------------------------------
 
 
 def check_claims(results: Results, *, sweeps: Sequence[Sweep] = SWEEPS) -> list[Claim]:
@@ -267,7 +133,7 @@ class _Played:
     @cached_property
     def _before_switch(self) -> pd.DataFrame:
         curves = self._results.curves
-        return curves[(curves["experiment"] == ENVIRONMENT_1) & (curves["round"] <= SWITCH)]
+        return curves[(curves["experiment"] == ENVIRONMENT_1) & (curves["round"] <= ROUNDS_BEFORE_SWITCH)]
 
     def regrets(self, comparison: Comparison, label: str) -> pd.Series[float]:
         """Regret of a policy on each seed it has played."""
@@ -282,9 +148,9 @@ class _Played:
             experiment = self.experiments.get(comparison.experiment, PAPER[comparison.experiment])
             return f"regret after {experiment.settings.get('horizon', HORIZON):,} rounds"
         if self._before_switch.empty:
-            return f"regret just before the switch in round {SWITCH:,}"
+            return f"regret just before the switch in round {ROUNDS_BEFORE_SWITCH:,}"
         last = int(self._before_switch["round"].max())
-        return f"regret after {last:,} rounds, the last checkpoint before the switch in round {SWITCH:,}"
+        return f"regret after {last:,} rounds, the last checkpoint before the switch in round {ROUNDS_BEFORE_SWITCH:,}"
 
     @cached_property
     def _keys(self) -> dict[str, dict[str, str]]:
@@ -305,8 +171,8 @@ def _compare(claim: str, comparison: Comparison, played: _Played) -> Check:
     first, second = (played.regrets(comparison, label) for label in (comparison.first, comparison.second))
     seeds = first.index.intersection(second.index)
     interval = t_interval((first.loc[seeds] - second.loc[seeds]).to_numpy())
-    margin = MARGIN * float(second.loc[seeds].mean()) if len(seeds) else math.nan
-    sense = "below 0" if comparison.kind == "below" else f"within {MARGIN:.0%} of that of {comparison.second}"
+    margin = NEAR_MARGIN * float(second.loc[seeds].mean()) if len(seeds) else math.nan
+    sense = "below 0" if comparison.kind == "below" else f"within {NEAR_MARGIN:.0%} of that of {comparison.second}"
     statement = f"{comparison.first} minus {comparison.second}, {played.moment(comparison)}: {sense}"
     paper_seeds = len(PAPER[comparison.experiment].seeds)
     if not len(seeds):
@@ -332,7 +198,7 @@ def _check(
     interval: Interval,
     unit: str,
     paper_seeds: int,
-    verdict: Verdict,
+    verdict: CheckVerdict,
     note: str,
 ) -> Check:
     return Check(
@@ -353,7 +219,7 @@ def _check(
 def _labels(sweeps: Sequence[Sweep]) -> list[str]:
     """Policies of the sweeps, each once; those of the catalogue for sweeps cut down to nothing."""
     found = [policy.label for sweep in sweeps for experiment in sweep.experiments for policy in experiment.policies]
-    return list(dict.fromkeys(found or [policy.label for policy in POLICIES]))
+    return list(dict.fromkeys(found or [policy.label for policy in GROWTH_POLICIES]))
 
 
 def _check_growth(results: Results, sweep: Sweep, label: str) -> Check:
@@ -377,41 +243,3 @@ def _growth_notes(sweep: Sweep, growth: Growth) -> list[str]:
         *([f"the sweep has {len(sweep.values)} points"] if points < len(sweep.values) else []),
         *([f"fewer than {LEAST_SEEDS} seeds"] if growth.slope.seeds < LEAST_SEEDS else []),
     ]
-
-
-# --- reading --------------------------------------------------------------------------------------------------------
-
-
-def claims_markdown(claims: Sequence[Claim]) -> str:
-    """Two tables to read: the verdict on every claim, and every check with its interval.
-
-    >>> from driftbandits.experiments.judging.results import collect
-    >>> print(claims_markdown(check_claims(collect([], [])))[:66])
-    | claim | figure | what it says | verdict | checks |
-    |---|---|---|
-    """
-    lines = ["| claim | figure | what it says | verdict | checks |", "|---|---|---|---|---|"]
-    lines += [f"| {c.id} | {c.figure} | {c.text} | **{c.verdict}** | {_counts(c)} |" for c in claims]
-    lines += ["", "| claim | settings | statement | estimate [95 % interval] | seeds | verdict | note |"]
-    lines += ["|---|---|---|---:|---:|---|---|"]
-    lines += [
-        f"| {c.claim} | {c.variant} | {c.statement} | {_shown(c)} | {c.seeds or '–'} | {c.verdict} | {c.note} |"
-        for claim in claims
-        for c in claim.checks
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _counts(claim: Claim) -> str:
-    verdicts = [check.verdict for check in claim.checks]
-    return ", ".join(f"{verdicts.count(v)} {v}" for v in get_args(Verdict) if v in verdicts)
-
-
-def _shown(check: Check) -> str:
-    form = "{:.2f}" if check.unit == "slope" else "{:,.0f}"
-    if math.isnan(check.estimate):
-        return "–"
-    estimate = form.format(check.estimate)
-    if math.isnan(check.low):
-        return estimate
-    return f"{estimate} [{form.format(check.low)}, {form.format(check.high)}]"

@@ -1,4 +1,4 @@
-"""Results as tidy tables: one row a run, one row a curve point, one row a policy."""
+"""Results as tidy tables: one row per run, one row per point of a curve, one row per policy."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import pandas as pd
 
 from driftbandits.escaping import markdown
 from driftbandits.experiments.definitions.specs import Experiment, cells_of
-from driftbandits.experiments.running.cells import CellResult
+from driftbandits.experiments.files.cell_result import CellResult
 
-DRIFT = 100  # a world with more changes a run than this drifts, and counting those found says nothing
-SUMMARY = (
+MOST_COUNTED_CHANGES_PER_RUN = 100  # a world with more of them drifts, and counting those found says nothing
+SUMMARY_COLUMNS = (
     "experiment",
     "policy",
     "seeds",
@@ -22,14 +22,14 @@ SUMMARY = (
     "changes_found",
     "changes_missed",
     "median_delay",
-    "false_alarms_a_run",
+    "false_alarms_per_run",
     "turnover",
-    "seconds_a_run",
+    "seconds_per_run",
 )
 
 
 @dataclass(frozen=True)
-class Row:
+class RunRow:
     """A run as one experiment shows it: under that experiment's id and its own label for the policy."""
 
     experiment: str
@@ -39,7 +39,7 @@ class Row:
 
 @dataclass(frozen=True, eq=False)  # tables have no single truth value to compare by
 class Results:
-    """What was played of some experiments: one row a run, a point of a curve, and a policy of an experiment."""
+    """What was played of some experiments: one row per run, per point of a curve, and per policy of an experiment."""
 
     experiments: tuple[Experiment, ...]
     cells: pd.DataFrame
@@ -68,18 +68,18 @@ def collect(experiments: Sequence[Experiment], results: Sequence[CellResult]) ->
     return Results(tuple(experiments), cells, curve_table(rows), summary_table(cells))
 
 
-def _rows(experiment: Experiment, by_key: dict[str, CellResult]) -> list[Row]:
+def _rows(experiment: Experiment, by_key: dict[str, CellResult]) -> list[RunRow]:
     order = {policy.label: place for place, policy in enumerate(experiment.policies)}
     found = [
-        Row(experiment.id, cell.policy.label, by_key[key])
+        RunRow(experiment.id, cell.policy.label, by_key[key])
         for cell in cells_of(experiment)
         if (key := cell.key) in by_key
     ]
     return sorted(found, key=lambda row: order[row.policy])  # stable: seeds stay in their order
 
 
-def cell_table(rows: Sequence[Row]) -> pd.DataFrame:
-    """One row a run: final regret, changes found, delays, misses, false alarms, turnover, seconds."""
+def cell_table(rows: Sequence[RunRow]) -> pd.DataFrame:
+    """One row per run: final regret, changes found, delays, misses, false alarms, turnover, seconds."""
     results = [row.result for row in rows]
     return pd.DataFrame(
         {
@@ -97,8 +97,8 @@ def cell_table(rows: Sequence[Row]) -> pd.DataFrame:
     )
 
 
-def curve_table(rows: Sequence[Row]) -> pd.DataFrame:
-    """One row a point of a regret curve: experiment, policy, seed, round (rounds played), cumulative regret."""
+def curve_table(rows: Sequence[RunRow]) -> pd.DataFrame:
+    """One row per point of a regret curve: experiment, policy, seed, round (rounds played), cumulative regret."""
     sizes = np.array([len(row.result.rounds) for row in rows], dtype=np.int64)
     rounds = [row.result.rounds for row in rows]
     regrets = [row.result.regret for row in rows]
@@ -114,7 +114,7 @@ def curve_table(rows: Sequence[Row]) -> pd.DataFrame:
 
 
 def summary_table(cells: pd.DataFrame) -> pd.DataFrame:
-    """One row a policy and experiment: mean final regret with its standard error, detection, turnover, seconds."""
+    """One row per policy and experiment: mean final regret with its standard error, detection, turnover, seconds."""
     rows = []
     for (experiment, policy), group in cells.groupby(["experiment", "policy"], sort=False):
         delays = [delay for delays in group["delays"] for delay in delays]
@@ -128,30 +128,30 @@ def summary_table(cells: pd.DataFrame) -> pd.DataFrame:
                 "changes_found": len(delays),
                 "changes_missed": int(group["missed"].sum()),
                 "median_delay": float(np.median(delays)) if delays else float("nan"),
-                "false_alarms_a_run": group["false_alarms"].mean(),
+                "false_alarms_per_run": group["false_alarms"].mean(),
                 "turnover": group["turnover"].mean(),
-                "seconds_a_run": group["seconds"].median(),
+                "seconds_per_run": group["seconds"].median(),
             }
         )
-    return pd.DataFrame(rows, columns=list(SUMMARY))
+    return pd.DataFrame(rows, columns=list(SUMMARY_COLUMNS))
 
 
-def as_markdown(summary: pd.DataFrame) -> str:
+def summary_markdown(summary: pd.DataFrame) -> str:
     """The summary as a table to read."""
     lines = [
-        "| experiment | policy | seeds | regret ± s.e. | changes found / missed | median delay | false alarms a run "
-        "| seconds a run |",
+        "| experiment | policy | seeds | regret ± s.e. | changes found / missed | median delay | false alarms per run "
+        "| seconds per run |",
         "|---|---|---:|---:|---:|---:|---:|---:|",
     ]
     for row in summary.to_dict("records"):
-        drifts = row["changes_found"] + row["changes_missed"] > DRIFT * row["seeds"]
+        drifts = row["changes_found"] + row["changes_missed"] > MOST_COUNTED_CHANGES_PER_RUN * row["seeds"]
         delay = "–" if drifts or np.isnan(row["median_delay"]) else f"{row['median_delay']:.0f}"
         found = "drift" if drifts else f"{row['changes_found']} / {row['changes_missed']}"
         error = "" if np.isnan(row["standard_error"]) else f" ± {row['standard_error']:.0f}"  # one seed has none
-        alarms = "–" if drifts else f"{row['false_alarms_a_run']:.2f}"
+        alarms = "–" if drifts else f"{row['false_alarms_per_run']:.2f}"
         lines.append(
             f"| {markdown(row['experiment'])} | {markdown(row['policy'])} | {row['seeds']} "
             f"| {row['regret']:.0f}{error} | {found} | {delay} | {alarms} "
-            f"| {row['seconds_a_run']:.3f} |"
+            f"| {row['seconds_per_run']:.3f} |"
         )
     return "\n".join(lines) + "\n"

@@ -29,7 +29,7 @@ from driftbandits.tangent_kernel import NeuralTangentKernel
 from driftbandits.types import Floats
 
 LEAST_POINTS = 3
-DEPTH = 3  # weight matrices of a network that is not told otherwise
+DEFAULT_DEPTH = 3  # weight matrices of a network that is not told otherwise
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def measure_growth(cells: pd.DataFrame, sweep: Sweep, policy: str) -> Growth | N
 
 
 def regret_by_seed(cells: pd.DataFrame, sweep: Sweep, policy: str) -> pd.DataFrame:
-    """Final regret, one row a seed and one column a value of the sweep, without gaps.
+    """Final regret, one row per seed and one column per value of the sweep, without gaps.
 
     Of an unfinished sweep: the points played on at least half as many seeds as the most played one, and the seeds that
     have them all. A run without any regret has no logarithm and counts as not played.
@@ -133,5 +133,5 @@ def information_gain_of(experiment: Experiment, spec: PolicySpec) -> float | Non
 
 
 def _tangent_features(arms: ArmSet, spec: PolicySpec) -> Floats:
-    kernel = NeuralTangentKernel(depth=int(spec.settings.get("depth", DEPTH)))
+    kernel = NeuralTangentKernel(depth=int(spec.settings.get("depth", DEFAULT_DEPTH)))
     return ArmSet(on_sphere(arms.points), kernel=kernel).features  # an ArmSet scales its kernel to k(x, x) <= 1

@@ -25,11 +25,11 @@ def trains(cell: Cell) -> bool:
     )
 
 
-def work_of(cell: Cell) -> float:
+def cost_of(cell: Cell) -> float:
     """Roughly the seconds a cell takes on one core; a guess, which is off by a factor of a few.
 
     >>> from driftbandits.experiments.definitions.specs import PolicySpec
-    >>> work_of(Cell("switching/1", {}, PolicySpec("a network", "AdaOPNN"), 0))
+    >>> cost_of(Cell("switching/1", {}, PolicySpec("a network", "AdaOPNN"), 0))
     60.0
     """
     horizon = cell.settings.get("horizon", ROUNDS)

@@ -10,27 +10,19 @@ from typing import Any
 
 from driftbandits.environments import Environment
 from driftbandits.errors import InputError
+from driftbandits.experiments.definitions.seeds import MOST_RUNS_PER_EXPERIMENT, PLAY_FEWER_SEEDS
 from driftbandits.experiments.definitions.specs import Cell, Experiment
-from driftbandits.experiments.running.cost import work_of
+from driftbandits.experiments.running.cost import cost_of
 from driftbandits.memory import check_memory
 from driftbandits.showing import shown
 
-MOST_ROUNDS = 10**8  # of one run: an hour of the quickest policy
-ROUND_BYTES = 36  # of a round in a trace
+MOST_ROUNDS_PER_RUN = 10**8  # an hour of the quickest policy
+TRACE_BYTES_PER_ROUND = 36
 MOST_ARMS = 10**5  # where the kernel tells every arm from every other, their features take 80 GB already
-MOST_RUNS = 10**6  # of one experiment: each is a file
-YEAR = 365.25 * 24 * 3600
-MOST_YEARS = 10  # on one core
+SECONDS_PER_YEAR = 365.25 * 24 * 3600
+MOST_YEARS_ON_ONE_CORE = 10
 
-STRETCHES = "play it in stretches from Python: simulate(policy, world, rounds=...)"
-PARTS = "play some of its seeds at a time, as in seeds: [0, 1, 2]"
-
-
-def check_seed_count(count: int) -> int:
-    """Give `count` back if so many seeds can be played."""
-    if count > MOST_RUNS:
-        raise InputError(f"seeds must be at most {MOST_RUNS:,}, got {shown(count)}; {PARTS}")
-    return count
+PLAY_IN_STRETCHES = "play it in stretches from Python: simulate(policy, world, rounds=...)"
 
 
 def check_sizes(what: str, settings: Mapping[str, Any]) -> None:
@@ -45,26 +37,31 @@ def check_world(what: str, world: Environment) -> None:
     _check_arms(what, len(world.arms))
 
 
-def check_work(experiment: Experiment) -> None:
-    """Refuse an experiment that would take years, by an estimate of the work."""
+def check_cost(experiment: Experiment) -> None:
+    """Refuse an experiment that would take years, by an estimate of its cost."""
     runs, seconds = 0, 0.0
     for policy in experiment.policies:
         own = len(experiment.seeds) if policy.seeds is None else min(policy.seeds, len(experiment.seeds))
         runs += own
-        seconds += own * work_of(Cell(experiment.environment, experiment.settings, policy, 0))
-    if runs > MOST_RUNS:
-        raise InputError(f"{experiment.id} has {runs:,} runs, more than {MOST_RUNS:,}; {PARTS}")
-    if seconds > MOST_YEARS * YEAR:
+        seconds += own * cost_of(Cell(experiment.environment, experiment.settings, policy, 0))
+    if runs > MOST_RUNS_PER_EXPERIMENT:
         raise InputError(
-            f"{experiment.id} would take about {seconds / YEAR:,.0f} years on one core, more than {MOST_YEARS}; use a "
-            f"shorter horizon, or {PARTS}"
+            f"{experiment.id} has {runs:,} runs, more than {MOST_RUNS_PER_EXPERIMENT:,}; {PLAY_FEWER_SEEDS}"
+        )
+    years = seconds / SECONDS_PER_YEAR
+    if years > MOST_YEARS_ON_ONE_CORE:
+        raise InputError(
+            f"{experiment.id} would take about {years:,.0f} years on one core, more than {MOST_YEARS_ON_ONE_CORE}; "
+            f"use a shorter horizon, or {PLAY_FEWER_SEEDS}"
         )
 
 
 def _check_rounds(what: str, rounds: int) -> None:
-    if rounds > MOST_ROUNDS:
-        raise InputError(f"{what} has {shown(rounds)} rounds, more than {MOST_ROUNDS:,} in one run; {STRETCHES}")
-    check_memory(ROUND_BYTES * rounds, f"what happens in the {rounds:,} rounds of {what}", cure=STRETCHES)
+    if rounds > MOST_ROUNDS_PER_RUN:
+        most = f"{MOST_ROUNDS_PER_RUN:,} in one run"
+        raise InputError(f"{what} has {shown(rounds)} rounds, more than {most}; {PLAY_IN_STRETCHES}")
+    trace = f"what happens in the {rounds:,} rounds of {what}"
+    check_memory(TRACE_BYTES_PER_ROUND * rounds, trace, cure=PLAY_IN_STRETCHES)
 
 
 def _check_arms(what: str, arms: int) -> None:

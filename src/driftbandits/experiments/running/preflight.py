@@ -13,20 +13,21 @@ from driftbandits import datasets
 from driftbandits.configuration.references import is_reference, load
 from driftbandits.environments import Environment
 from driftbandits.errors import DriftbanditsError, InputError, did_you_mean
-from driftbandits.experiments.definitions.specs import Cell, Experiment, PolicySpec, cells_of
-from driftbandits.experiments.running.build import REAL_PREFIX, build_policy, build_world
-from driftbandits.experiments.running.limits import check_work
+from driftbandits.experiments.definitions.ids import REAL_PREFIX
+from driftbandits.experiments.definitions.specs import (
+    NOT_POLICY_SETTINGS,
+    NOT_WORLD_SETTINGS,
+    Cell,
+    Experiment,
+    PolicySpec,
+    cells_of,
+)
+from driftbandits.experiments.running.build import build_policy, build_world
+from driftbandits.experiments.running.limits import check_cost
 from driftbandits.policies import Policy
 from driftbandits.simulation import simulate
 
 Built = TypeVar("Built")
-
-WORLD_OWN = {"seed": "the seeds are those of the experiment"}
-POLICY_OWN = {
-    "arms": "a policy plays the arms of its world",
-    "horizon": "a policy plays as many rounds as its world has; set the horizon of the environment",
-    "seed": "the seeds are those of the experiment",
-}
 
 
 def check_experiment(experiment: Experiment, *, labels: Iterable[str] | None = None) -> None:
@@ -41,7 +42,7 @@ def check_experiment(experiment: Experiment, *, labels: Iterable[str] | None = N
     """
     wanted = None if labels is None else set(labels)
     world = _build_world(experiment)
-    check_work(experiment)
+    check_cost(experiment)
     first: dict[str, Cell] = {}
     for cell in cells_of(experiment):
         first.setdefault(cell.policy.label, cell)
@@ -54,7 +55,7 @@ def check_experiment(experiment: Experiment, *, labels: Iterable[str] | None = N
 def _build_world(experiment: Experiment) -> Environment:
     name, settings = experiment.environment, experiment.settings
     what = f"environment {name!r}"
-    _refuse(what, settings, WORLD_OWN)
+    _refuse(what, settings, NOT_WORLD_SETTINGS)
     if name.startswith(REAL_PREFIX):
         _check_known(what, settings, ("copy",))
         if max(experiment.seeds) >= datasets.OFFSETS:
@@ -69,7 +70,7 @@ def _build_world(experiment: Experiment) -> Environment:
 
 def _build_policy(spec: PolicySpec, world: Environment, seed: int) -> Policy:
     what = f"policy {spec.label!r}"
-    _refuse(what, spec.settings, POLICY_OWN)
+    _refuse(what, spec.settings, NOT_POLICY_SETTINGS)
     if is_reference(spec.name):
         maker = _loaded(what, spec.name)
         if isinstance(maker, type) and not issubclass(maker, Policy):

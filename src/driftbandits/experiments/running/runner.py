@@ -23,8 +23,9 @@ import joblib
 
 from driftbandits.errors import DriftbanditsError, InputError
 from driftbandits.experiments.definitions.specs import Cell
-from driftbandits.experiments.files.store import DamagedPartWarning, Store, distinct, told_together
-from driftbandits.experiments.running.cells import CellResult, run_cell
+from driftbandits.experiments.files.cell_result import CellResult
+from driftbandits.experiments.files.store import DamagedPartWarning, Store, damage_summary, distinct
+from driftbandits.experiments.running.cells import run_cell
 from driftbandits.experiments.running.cost import trains
 from driftbandits.experiments.running.engines import Engine, end_with
 
@@ -108,7 +109,7 @@ def _held(cells: Mapping[str, Cell], store: Store | None) -> dict[str, CellResul
     held = store.load(cells, on_damage=damages.append)
     if damages:
         again = "its cell is" if len(damages) == 1 else "their cells are"
-        warnings.warn(f"{told_together(damages)}: {again} played again", DamagedPartWarning, stacklevel=3)
+        warnings.warn(f"{damage_summary(damages)}: {again} played again", DamagedPartWarning, stacklevel=3)
     return held
 
 

@@ -25,16 +25,16 @@ import scipy.linalg
 
 from driftbandits import state as states
 from driftbandits.arms import ArmSet
-from driftbandits.checks import check_count, check_positive
+from driftbandits.checks import check_count, check_flag, check_positive
 from driftbandits.design import Design, solve_design
 from driftbandits.errors import ConvergenceError, ConvergenceWarning, InputError, StateError
 from driftbandits.estimation import law_factor
 from driftbandits.linalg import Cholesky
-from driftbandits.policies.core.base import Policy
 from driftbandits.policies.core.guard import guarded
 from driftbandits.policies.core.laws import freeze
 from driftbandits.policies.core.pending import Feedback, Row
 from driftbandits.policies.core.settings import CommonSettings
+from driftbandits.policies.core.sized import SizedPolicy
 from driftbandits.state.plausible import FARTHEST, ROUNDING, check_whole
 from driftbandits.types import Floats
 
@@ -70,7 +70,7 @@ def restart_period(*, horizon: int, variation: float, dimension: float, arms: in
     return min(max(int((horizon * difficulty / (2.0 * variation)) ** (2 / 3)), 1), horizon)
 
 
-class LinearExp3(Policy):
+class LinearExp3(SizedPolicy):
     """Exp3 for linear bandits (Lattimore and Szepesvari, chapter 27), forgetting everything every `restart` rounds.
 
     It assumes nothing about how rewards change, not even chance, and pays for it with a wide law throughout: its bound
@@ -86,7 +86,7 @@ class LinearExp3(Policy):
     others : see `Policy`
 
     A late reward is weighted by the law it was asked under; after a restart it is counted in `late`. A round whose mask
-    removed mass is answered, but neither learned from nor counted. Cost a round: O(N r^2).
+    removed mass is answered, but neither learned from nor counted. Cost per round: O(N r^2).
 
     >>> policy = LinearExp3(ArmSet([[0.0], [0.5], [1.0]]), horizon=100, seed=0)
     >>> policy.tell(policy.ask().id, 0.3)
@@ -107,18 +107,16 @@ class LinearExp3(Policy):
         **common: Unpack[CommonSettings],
     ) -> None:
         super().__init__(arms, **common)
-        self._restart = None if restart is None else check_count("restart", restart)
+        self._size = None if restart is None else check_count("restart", restart)
         self.variation = check_positive("variation", variation, zero=True)
-        if not isinstance(kernel, bool):
-            raise InputError(f"kernel must be True or False, got {kernel!r}")
-        self.kernel = kernel
+        self.kernel = check_flag("kernel", kernel)
         self.ridge = check_positive("ridge", ridge)
         self._number = 0
 
     @property
     def restart(self) -> int | None:
         """Rounds between restarts; None before the first round if it is to be computed."""
-        return self._period if self._phase_length else self._restart
+        return self._period if self._phase_length else self._size  # type: ignore[return-value]
 
     @property
     @guarded
@@ -156,13 +154,11 @@ class LinearExp3(Policy):
         self._number += 1
         self._prepare(horizon)
         self._explore(*self._find_design())
-        period = self._restart
-        if period is None:
-            period = restart_period(
-                horizon=horizon, variation=self.variation, dimension=self._dimension, arms=len(self.arms)
-            )
-        self._tune(period)
+        self._tune(int(self._resolve_size(horizon)))
         self._new_block()
+
+    def _compute_size(self, horizon: int) -> int:
+        return restart_period(horizon=horizon, variation=self.variation, dimension=self._dimension, arms=len(self.arms))
 
     def _prepare(self, horizon: int) -> None:
         """Coordinates of the arms, and the regulariser of Q."""
@@ -287,7 +283,7 @@ class LinearExp3(Policy):
     # --- state --------------------------------------------------------------------------------------------------
 
     def _settings(self) -> dict[str, Any]:
-        return {"restart": self._restart, "variation": self.variation, "kernel": self.kernel, "ridge": self.ridge}
+        return {"restart": self._size, "variation": self.variation, "kernel": self.kernel, "ridge": self.ridge}
 
     def _export(self) -> dict[str, Any]:
         return {
@@ -314,7 +310,7 @@ class LinearExp3(Policy):
         self._explore(state.law("design", size), state.number("leverage"), state.number("dimension"))
         self._check_design()
         self._tune(state.integer("period", low=1))
-        states.check(self._restart is None or self._restart == self._period, "period")
+        states.check(self._size is None or self._size == self._period, "period")
         self._new_block()
         self._number = state.integer("number", high=FARTHEST)
         self._block_start = state.integer("block_start", low=self._phase_start, high=self.rounds)

@@ -9,11 +9,11 @@ import numpy as np
 
 from driftbandits import state as states
 from driftbandits.arms import ArmSet
-from driftbandits.checks import check_positive
+from driftbandits.checks import check_positive, check_probability
 from driftbandits.errors import InputError
 from driftbandits.policies.core.base import Policy
 from driftbandits.policies.core.pending import Feedback, Row
-from driftbandits.policies.plain.ucb import ArmMeans
+from driftbandits.policies.plain.means import ArmMeans
 from driftbandits.state.plausible import ROUNDING, check_whole, told_at_most
 from driftbandits.types import Floats
 
@@ -46,7 +46,7 @@ class Exp3S(Policy):
     others : see `Policy`
 
     A reward counts whenever it comes, over the probability its arm was drawn with. `estimate` is the mean of all
-    rewards of each arm; the law does not use it. Cost a round: O(N).
+    rewards of each arm; the law does not use it. Cost per round: O(N).
 
     >>> policy = Exp3S(ArmSet([[0.0], [1.0]]), horizon=1000, seed=0)
     >>> policy.tell(policy.ask().id, 0.3)
@@ -63,10 +63,10 @@ class Exp3S(Policy):
     ) -> None:
         super().__init__(arms, **settings)
         self.switches = check_positive("switches", switches, zero=True)
-        self._given_exploration = None if exploration is None else check_positive("exploration", exploration)
+        self._given_exploration = (
+            None if exploration is None else check_probability("exploration", exploration, one=True)
+        )
         self._given_share = None if share is None else check_positive("share", share, zero=True)
-        if self._given_exploration is not None and self._given_exploration > 1:
-            raise InputError(f"exploration must lie in (0, 1], got {exploration!r}")
         self.needs_horizon = exploration is None or share is None
 
     @property

@@ -1,6 +1,6 @@
-"""The parts of `AutoBandit`: hypotheses, their weights, how it acts, how it watches.
+"""`AutoBandit` and its parts: what only this policy uses belongs here.
 
-priors       what the reward function may look like: one prior a length scale
+priors       what the reward function may look like: one prior per length scale
 beliefs      the hypotheses: Gaussian posteriors in a stack, each with its own start and rate of forgetting
 mixture      their weights, births, merging
 samples      posterior samples of the weightiest hypotheses, and how often each arm is their best

@@ -10,7 +10,7 @@ e       rate      (n,)           of forgetting: a round makes m into sqrt(1-e) m
 b       noise     (n,)           estimated variance of the noise, from `told` rewards
 
 Forgetting only scales D, and a wider belief only adds to `breadth` or `level`, so every hypothesis, whether it drifts,
-restarted or was widened, costs one rank-one term a reward. Terms are gathered and multiplied out together, as a matrix
+restarted or was widened, costs one rank-one term per reward. Terms are gathered and multiplied out together: one matrix
 product is several times faster than as many outer products.
 """
 
@@ -24,19 +24,19 @@ import numpy as np
 import scipy.linalg.blas
 
 from driftbandits import state as states
-from driftbandits.policies.auto.priors import LEVEL, Priors
+from driftbandits.policies.auto.priors import LEVEL_VARIANCE, Priors
 from driftbandits.state.plausible import ROUNDING, check_covariance
 from driftbandits.types import Bools, Floats, Ints
 
-GATHERED = 32  # rank-one terms gathered before they are multiplied out
-FIRST_NOISE = 0.01  # variance of the noise before any reward, a guess worth two rewards
-MEMORY = 400.0  # rewards the estimate of the noise remembers, about
-SHRUNK = 3.0  # residuals beyond so many standard deviations are shrunk to them: one wild reward is not a new world
-_FAINTEST = 1e-6  # below this `fade` is multiplied out
-LEAST_NOISE = 1e-6  # a quiet spell must not make the next reward a wonder
-_LEAST = 1e-12
+TERMS_GATHERED = 32  # before they are multiplied out
+FIRST_NOISE_VARIANCE = 0.01  # a guess worth two rewards
+NOISE_MEMORY = 400.0  # rewards, about
+SHRUNK_BEYOND = 3.0  # standard deviations of a residual: one wild reward is not a new world
+_FAINTEST_FADE = 1e-6  # below, it is multiplied out
+LEAST_NOISE_VARIANCE = 1e-6  # a quiet spell must not make the next reward a wonder
+_LEAST_VARIANCE = 1e-12
 LAST_ORIGIN = 4  # where a hypothesis comes from, see `mixture`
-UNBELIEVABLE = 1e8  # of what is known of rewards of at most 1; in features too
+LARGEST_BELIEF = 1e8  # of what is known of rewards of at most 1; in features too
 
 _ROWS = ("mean", "learned", "recent", "breadth", "level", "fade", "rate", "noise", "birth", "kind", "origin")
 
@@ -68,31 +68,33 @@ class Step:
 class Beliefs:
     """A stack of at most `capacity` Gaussian posteriors; rows 0 to `count` - 1 are in use.
 
-    `known_noise` fixes the variance of the noise, `shrunk` where residuals are shrunk (infinity: never).
+    `known_noise` fixes the variance of the noise, `shrunk_beyond` where residuals are shrunk (infinity: never).
     """
 
     def __init__(
-        self, priors: Priors, capacity: int, *, known_noise: float | None = None, shrunk: float = SHRUNK
+        self, priors: Priors, capacity: int, *, known_noise: float | None = None, shrunk_beyond: float = SHRUNK_BEYOND
     ) -> None:
         width = priors.width
         self.priors = priors
         self.known_noise = known_noise
-        self.shrunk = shrunk
+        self.shrunk_beyond = shrunk_beyond
         self.count = 0
         self.told = 2.0  # rewards behind the estimate of the noise, the guess among them
         self.gathered = 0
         self.two_valued = True  # all rewards so far were an end of their range: a rare success is then nothing wild
         self.mean = np.zeros((capacity, width))
         self.learned = np.zeros((capacity, width, width))
-        self.recent = np.zeros((capacity, GATHERED, width))
+        self.recent = np.zeros((capacity, TERMS_GATHERED, width))
         self._scales = np.array([np.ones(capacity), np.zeros(capacity), np.ones(capacity)])  # breadth, level, fade
         self.rate = np.zeros(capacity)
         self._keep = np.ones(capacity)  # 1 - rate
-        self.first_noise = FIRST_NOISE if known_noise is None else known_noise
+        self.first_noise = FIRST_NOISE_VARIANCE if known_noise is None else known_noise
         self.noise = np.full(capacity, self.first_noise)
         self.birth = np.zeros(capacity, dtype=np.int64)
         self.kind = np.zeros(capacity, dtype=np.int64)
         self.origin = np.zeros(capacity, dtype=np.int64)
+        self.writes = 0  # how often rows were written over, widened or moved
+        self.serial = np.zeros(capacity, dtype=np.int64)  # the write that made each row the hypothesis it is
 
     @property
     def breadth(self) -> Floats:
@@ -111,8 +113,14 @@ class Beliefs:
 
     # --- rows ---------------------------------------------------------------------------------------------------
 
+    def _renew(self, rows: int | slice) -> None:
+        """Say that these rows are other hypotheses now, so that nobody takes them for the ones before."""
+        self.writes += 1
+        self.serial[rows] = self.writes
+
     def write(self, row: int, *, kind: int, birth: int, rate: float = 0.0, noise: float, origin: int = 0) -> None:
         """Make `row` a hypothesis that knows nothing yet."""
+        self._renew(row)
         self.count = max(self.count, row + 1)
         self.mean[row] = self.learned[row] = self.recent[row] = self.level[row] = 0.0
         self.breadth[row] = self.fade[row] = 1.0
@@ -121,6 +129,7 @@ class Beliefs:
 
     def copy(self, source: int, row: int, *, birth: int, breadth: float, level: float, origin: int) -> None:
         """Make `row` what `source` believes, less surely: by `breadth` of its prior and by `level` of the level's."""
+        self._renew(row)
         for name in _ROWS:
             values = getattr(self, name)
             values[row] = values[source]
@@ -132,11 +141,13 @@ class Beliefs:
 
     def doubt(self, row: int, arm: int) -> None:
         """Make `row` less sure of `arm` and of arms like it, as if they had been drawn anew."""
+        self._renew(row)
         bump = self.priors.bump(int(self.kind[row]), arm)
         self.learned[row] -= np.multiply.outer(bump, bump / self.fade[row])
 
     def keep(self, rows: Ints) -> None:
         """Drop all rows but these."""
+        self._renew(slice(None))
         for name in _ROWS:
             values = getattr(self, name)
             values[: len(rows)] = values[rows]
@@ -152,7 +163,7 @@ class Beliefs:
         if rows is None:
             column = self.priors.prior[kind, arm]
             column *= self.breadth[:n, None]
-            column += (LEVEL * self.level[:n])[:, None]
+            column += (LEVEL_VARIANCE * self.level[:n])[:, None]
             explained = self.learned[:n, arm]
             if k:
                 recent = self.recent[:n, :k]
@@ -183,10 +194,18 @@ class Beliefs:
             learned = learned + recent.T @ recent
         covariance = self.breadth[row] * self.priors.prior[self.kind[row]] - self.fade[row] * learned
         if self.priors.rows is None:
-            covariance += LEVEL * self.level[row]
+            covariance += LEVEL_VARIANCE * self.level[row]
         else:
             covariance[-1, -1] += self.level[row]
         return np.asarray(covariance)
+
+    def reading(self, row: int) -> tuple[Floats, Floats]:
+        """Mean and variance of every arm's reward under one hypothesis, each (N,)."""
+        covariance, rows = self.covariance(row), self.priors.rows
+        if rows is None:
+            return self.mean[row].copy(), np.maximum(np.diagonal(covariance), 0.0)
+        read = rows[self.kind[row]]
+        return read @ self.mean[row], np.maximum(np.einsum("ar,rs,as->a", read, covariance, read, optimize=True), 0.0)
 
     # --- learning -----------------------------------------------------------------------------------------------
 
@@ -202,7 +221,7 @@ class Beliefs:
 
     def _multiply_out_fade(self) -> None:
         """Before `fade` becomes so small that what comes after it is lost in rounding."""
-        for row in np.flatnonzero(self.fade[: self.count] < _FAINTEST):
+        for row in np.flatnonzero(self.fade[: self.count] < _FAINTEST_FADE):
             self.learned[row] *= self.fade[row]
             self.recent[row] *= math.sqrt(self.fade[row])
             self.fade[row] = 1.0
@@ -210,12 +229,12 @@ class Beliefs:
     def forecast(self, arm: int) -> Forecast:
         """What is expected of `arm`."""
         column = self.column(arm)
-        variance = np.maximum(self.at(column, arm), _LEAST)
+        variance = np.maximum(self.at(column, arm), _LEAST_VARIANCE)
         return Forecast(arm, column, self.at(self.mean[: self.count], arm).copy(), variance)
 
     def observe(self, forecast: Forecast, reward: float, able: Bools | None = None) -> Step:
         """Take in a reward of the arm forecast. Hypotheses not `able` (born after its round) learn nothing of it."""
-        if self.gathered == GATHERED:  # an interruption came before the last flush
+        if self.gathered == TERMS_GATHERED:  # an interruption came before the last flush
             self.flush()
         n = self.count
         column, variance = forecast.column, forecast.variance
@@ -225,9 +244,9 @@ class Beliefs:
         square = residual * residual / total
         likelihood = self._likelihood(square, total)
         self.two_valued = self.two_valued and abs(reward) == 1.0
-        shrunk = math.inf if self.two_valued else self.shrunk
+        shrunk = math.inf if self.two_valued else self.shrunk_beyond
         if square.item(square.argmax()) > shrunk**2:
-            residual *= np.minimum(1.0, shrunk / np.sqrt(np.maximum(square, _LEAST)))
+            residual *= np.minimum(1.0, shrunk / np.sqrt(np.maximum(square, _LEAST_VARIANCE)))
         if able is not None:
             column *= able[:, None]
         gain = column / total[:, None]
@@ -246,15 +265,15 @@ class Beliefs:
         return -0.5 * (np.log(total) + (freedom + 1.0) * np.log1p(square / freedom))
 
     def _learn_noise(self, variance: Floats, total: Floats, residual: Floats, able: Bools | None) -> None:
-        """Expected square of the noise given the residual, averaged over about the last `MEMORY` rewards."""
+        """Expected square of the noise given the residual, averaged over about the last `NOISE_MEMORY` rewards."""
         n = self.count
         noise = self.noise[:n]
         share = noise / total
         expected = share * (variance + share * residual * residual)
         change = (expected - noise) / (self.told + 1.0)
         noise += change if able is None else change * able
-        np.maximum(noise, LEAST_NOISE, out=noise)
-        self.told = min(self.told + 1.0, MEMORY)
+        np.maximum(noise, LEAST_NOISE_VARIANCE, out=noise)
+        self.told = min(self.told + 1.0, NOISE_MEMORY)
 
     def flush(self) -> None:
         """Multiply out the gathered terms."""
@@ -280,8 +299,9 @@ class Beliefs:
 
     def load(self, state: states.Reader, *, rounds: int) -> None:
         """Inverse of `export`."""
+        self._renew(slice(None))
         self.count = state.integer("count", low=1, high=len(self.mean))
-        self.gathered = state.integer("gathered", high=GATHERED - 1)
+        self.gathered = state.integer("gathered", high=TERMS_GATHERED - 1)
         self.told = state.number("told")
         self.two_valued = state.flag("two_valued")
         for name in _ROWS:
@@ -289,7 +309,7 @@ class Beliefs:
             values[: self.count] = state.array(name, values.dtype, (self.count, *values.shape[1:]))
         n = self.count
         checks = {
-            "told": 2.0 <= self.told <= MEMORY,
+            "told": 2.0 <= self.told <= NOISE_MEMORY,
             "kind": ((self.kind[:n] >= 0) & (self.kind[:n] < self.priors.count)).all(),
             "birth": ((self.birth[:n] >= 0) & (self.birth[:n] <= rounds)).all(),
             "noise": (self.noise[:n] > 0).all(),
@@ -310,8 +330,8 @@ class Beliefs:
         n = self.count
         widest = 3.0 + 3.0 * rounds  # a birth widens a copy by 1 at most, and a reward has few of them
         states.check(bool((self.breadth[:n] <= widest).all() and (self.level[:n] <= widest).all()), "breadth or level")
-        states.check(bool((self.noise[:n] <= UNBELIEVABLE).all()), "noise")
-        states.check(bool((np.abs(self.mean[:n]) <= UNBELIEVABLE).all()), "mean")
+        states.check(bool((self.noise[:n] <= LARGEST_BELIEF).all()), "noise")
+        states.check(bool((np.abs(self.mean[:n]) <= LARGEST_BELIEF).all()), "mean")
         for row in range(n):
             prior = float(self.priors.prior[self.kind[row]].diagonal().max())
             largest = self.breadth[row] * prior + self.level[row]

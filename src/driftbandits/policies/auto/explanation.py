@@ -10,14 +10,13 @@ import numpy as np
 
 from driftbandits.policies.auto.beliefs import Beliefs, memory_of
 from driftbandits.policies.auto.mixture import Mixture
-from driftbandits.policies.auto.watch import reading
 from driftbandits.policies.core.scale import RewardScale
 from driftbandits.showing import label
 from driftbandits.types import Floats
 
-_BEST = 3  # arms shown
-_WEIGHTY = 1e-3  # weight from which a hypothesis is counted
-_SMALL = 0.005  # weight below which a time scale is not named
+_ARMS_SHOWN = 3
+_LEAST_WEIGHT_COUNTED = 1e-3  # of a hypothesis
+_LEAST_WEIGHT_SHOWN = 0.005  # of a time scale or a length scale
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +57,11 @@ class Explanation:
         drifts = [
             f"drifts, memory {memory:,.0f} rounds ({weight:.2f})"
             for memory, weight in sorted(self.memory.items())
-            if math.isfinite(memory) and weight >= _SMALL
+            if math.isfinite(memory) and weight >= _LEAST_WEIGHT_SHOWN
         ]
-        moves = [f"as it is since round {self.since} ({steady:.2f})"] if steady >= _SMALL else []
+        moves = [f"as it is since round {self.since} ({steady:.2f})"] if steady >= _LEAST_WEIGHT_SHOWN else []
         arms = ", ".join(f"{label(b.name)} {b.mean:.3g} [{b.low:.3g}, {b.high:.3g}]" for b in self.best)
-        scales = ", ".join(f"{_scale(s)} ({w:.2f})" for s, w in self.length_scales.items() if w >= _SMALL)
+        scales = ", ".join(f"{_scale(s)} ({w:.2f})" for s, w in self.length_scales.items() if w >= _LEAST_WEIGHT_SHOWN)
         return "\n".join(
             (
                 f"after {self.rounds} rounds, changes found: {self.changes}",
@@ -101,7 +100,7 @@ def explain(
     steady = np.where(beliefs.rate[: beliefs.count] == 0, weights, -1.0)
     noise = scale.outward_size(math.sqrt(float(weights @ beliefs.noise[: beliefs.count])))
     mean, deviation = _moments(beliefs, weights)
-    best = np.argsort(-mean)[:_BEST]
+    best = np.argsort(-mean)[:_ARMS_SHOWN]
     low, middle, high = (scale.outward(values[best]) for values in (mean - 2 * deviation, mean, mean + 2 * deviation))
     return Explanation(
         rounds=rounds,
@@ -120,9 +119,9 @@ def explain(
 
 def _moments(beliefs: Beliefs, weights: Floats) -> tuple[Floats, Floats]:
     """Mean and standard deviation of every arm's reward under the mixture, each (N,)."""
-    rows = np.flatnonzero(weights >= _WEIGHTY)
+    rows = np.flatnonzero(weights >= _LEAST_WEIGHT_COUNTED)
     share = weights[rows] / weights[rows].sum()
-    readings = [reading(beliefs, int(row)) for row in rows]
+    readings = [beliefs.reading(int(row)) for row in rows]
     means = np.array([mean for mean, _ in readings])
     variances = np.array([variance for _, variance in readings])
     mean = share @ means

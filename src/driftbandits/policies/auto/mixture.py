@@ -1,7 +1,7 @@
 """The weights of the hypotheses: when did the present world begin, does it drift, how smooth is it?
 
 Every prior starts with one hypothesis that never forgets and one for each rate of drift. The world may change at any
-time, with probability 1 / (t + 30) a round. Every few rewards, and before a surprising one is weighed, that share of
+time, with probability 1 / (t + 30) per round. Every few rewards, and before a surprising one is weighed, that share of
 the weight moves to hypotheses born now (all is new; much is new; only the common level is new) and back to the drifting
 ones. What predicts badly loses weight. Where no row is free, the hypothesis that is missed least is merged into a
 neighbour in age.
@@ -18,23 +18,23 @@ from driftbandits import state as states
 from driftbandits.policies.auto.beliefs import Beliefs
 from driftbandits.types import Bools, Floats, Ints
 
-RATES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)  # of drift
-SLOTS = 12  # hypotheses that do not drift
-FIRST_ROUNDS = 30.0  # the world is taken to have stood for so long before the first round
-WORST = 4.0  # a reward counts against a hypothesis by at most so many nats more than against the best
+DRIFT_RATES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
+STEADY_SLOTS = 12  # for hypotheses that do not drift
+ROUNDS_BEFORE_THE_FIRST = 30.0  # for which the world is taken to have stood
+MOST_NATS_PER_REWARD = 4.0  # counts against a hypothesis, more than against the best
 START, RESET, PARTIAL, LEVEL_SHIFT, LOCAL = range(5)  # where a hypothesis comes from
-SHARES = {RESET: 0.4, PARTIAL: 0.38, LEVEL_SHIFT: 0.02}  # of the weight that moves; the rest goes to the drifting
-WIDENING = 0.3  # of the prior, where much is new
-UNLIKELY = 1e-4  # a prior with less weight is given up
-_BREEDING = 0.05  # a prior with less weight has no births
-_SMALLEST = 1e-200  # weight
-_FAR = 100.0  # from 0, for the logarithm of the heaviest weight
+BIRTH_SHARES = {RESET: 0.4, PARTIAL: 0.38, LEVEL_SHIFT: 0.02}  # of the weight that moves; the rest goes to the drifting
+PARTIAL_WIDENING = 0.3  # of the prior, where much is new
+LEAST_PRIOR_WEIGHT = 1e-4  # a prior with less weight is given up
+_LEAST_BREEDING_WEIGHT = 0.05  # a prior with less weight has no births
+_SMALLEST_WEIGHT = 1e-200
+_LARGEST_LOG_WEIGHT = 100.0  # of the heaviest, and the least is its negative
 
 
 class Mixture:
     """Weights of the rows of `beliefs`, as logarithms."""
 
-    def __init__(self, beliefs: Beliefs, *, rates: tuple[float, ...] = RATES, slots: int = SLOTS) -> None:
+    def __init__(self, beliefs: Beliefs, *, rates: tuple[float, ...] = DRIFT_RATES, slots: int = STEADY_SLOTS) -> None:
         self.beliefs = beliefs
         self.rates = rates
         self.slots = slots
@@ -43,12 +43,12 @@ class Mixture:
         self._weights: Floats | None = None  # of `log_weight`
 
     @staticmethod
-    def capacity(kinds: int, *, rates: tuple[float, ...] = RATES, slots: int = SLOTS) -> int:
+    def capacity(kinds: int, *, rates: tuple[float, ...] = DRIFT_RATES, slots: int = STEADY_SLOTS) -> int:
         """Rows needed."""
         return kinds * len(rates) + max(slots, kinds)
 
     def start(self, birth: int) -> None:
-        """One hypothesis that never forgets and one a rate, for every prior."""
+        """One hypothesis that never forgets and one per rate, for every prior."""
         beliefs = self.beliefs
         beliefs.count = 0
         drifting = 0.5 / len(self.rates) if self.rates else 0.0
@@ -80,15 +80,15 @@ class Mixture:
 
     def pass_time(self, rounds: int, now: int) -> None:
         """Let `rounds` rounds pass, up to round `now`: the world may have changed in each."""
-        self._due = min(self._due + rounds / (now + FIRST_ROUNDS), 1.0)
+        self._due = min(self._due + rounds / (now + ROUNDS_BEFORE_THE_FIRST), 1.0)
 
     def update(self, likelihood: Floats, able: Bools | None = None) -> None:
         """Weigh by the log likelihoods of a reward; hypotheses not `able` keep their share."""
         log_weight = self.log_weight[: self.beliefs.count]
         if able is None:
-            likelihood = np.maximum(likelihood, likelihood.item(likelihood.argmax()) - WORST)
+            likelihood = np.maximum(likelihood, likelihood.item(likelihood.argmax()) - MOST_NATS_PER_REWARD)
         elif able.any():
-            likelihood = np.maximum(likelihood, likelihood[able].max() - WORST)
+            likelihood = np.maximum(likelihood, likelihood[able].max() - MOST_NATS_PER_REWARD)
             inside = np.where(able, log_weight, -np.inf)
             of_the_able = np.logaddexp.reduce(inside + likelihood) - np.logaddexp.reduce(inside)
             likelihood = np.where(able, likelihood, of_the_able)
@@ -106,27 +106,24 @@ class Mixture:
 
     # --- births -------------------------------------------------------------------------------------------------
 
-    def prune(self) -> bool:
-        """Give up priors with next to no weight; True if rows have moved."""
+    def prune(self) -> None:
+        """Give up priors with next to no weight."""
         by_kind = self.kinds()
-        unlikely = (by_kind < UNLIKELY) & (by_kind > 0)
+        unlikely = (by_kind < LEAST_PRIOR_WEIGHT) & (by_kind > 0)
         if unlikely.any():
             self._give_up(unlikely)
-        return bool(unlikely.any())
 
-    def renew(self, now: int) -> list[int]:
-        """Let weight move to hypotheses born at round `now`, as much as has become due; gives the rows written over."""
+    def renew(self, now: int) -> None:
+        """Let weight move to hypotheses born at round `now`, as much as has become due."""
         hazard = -math.expm1(-self._due)
         self._due = 0.0
         if not self.slots or hazard == 0.0:
-            return []
+            return
         by_kind = self.kinds()
         self._move(hazard, by_kind)
-        rows: list[int] = []
         for kind in np.argsort(-by_kind)[:2]:
-            if by_kind[kind] >= _BREEDING:
-                rows += self._births(int(kind), hazard * float(by_kind[kind]), now)
-        return rows
+            if by_kind[kind] >= _LEAST_BREEDING_WEIGHT:
+                self._births(int(kind), hazard * float(by_kind[kind]), now)
 
     def _give_up(self, unlikely: Bools) -> None:
         beliefs = self.beliefs
@@ -141,36 +138,33 @@ class Mixture:
         n = self.beliefs.count
         weights = (1.0 - hazard) * self.weights()  # a new array
         drifting = self.beliefs.rate[:n] > 0
-        back = hazard * (1.0 - sum(SHARES.values())) / max(len(self.rates), 1)
+        back = hazard * (1.0 - sum(BIRTH_SHARES.values())) / max(len(self.rates), 1)
         weights[drifting] += back * by_kind[self.beliefs.kind[:n][drifting]]
-        self.log_weight[:n] = np.log(np.maximum(weights, _SMALLEST))
+        self.log_weight[:n] = np.log(np.maximum(weights, _SMALLEST_WEIGHT))
         self._weights = None
 
-    def _births(self, kind: int, weight: float, now: int) -> list[int]:
-        beliefs, rows = self.beliefs, []
-        for origin, share in SHARES.items():
+    def _births(self, kind: int, weight: float, now: int) -> None:
+        beliefs = self.beliefs
+        for origin, share in BIRTH_SHARES.items():
             row = self._room()
             mine = np.where(beliefs.kind[: beliefs.count] == kind, self.log_weight[: beliefs.count], -np.inf)
             leader = int(mine.argmax())
             if origin == RESET:
                 beliefs.write(row, kind=kind, birth=now, noise=float(beliefs.noise[leader]), origin=origin)
             else:
-                wider, shift = (WIDENING, 0.0) if origin == PARTIAL else (0.0, 1.0)
+                wider, shift = (PARTIAL_WIDENING, 0.0) if origin == PARTIAL else (0.0, 1.0)
                 beliefs.copy(leader, row, birth=now, breadth=wider, level=shift, origin=origin)
             self.log_weight[row] = math.log(share * weight)
             self._weights = None
-            rows.append(row)
-        return rows
 
-    def suspect(self, arm: int, chance: float, now: int) -> int:
-        """A hypothesis born of a surprise: all is as the leader thinks but `arm` and its like; gives the row."""
+    def suspect(self, arm: int, chance: float, now: int) -> None:
+        """Let a hypothesis be born of a surprise: all is as the leader thinks but `arm` and its like."""
         beliefs = self.beliefs
         row, leader = self._room(), self.leader()
         beliefs.copy(leader, row, birth=now, breadth=0.0, level=0.0, origin=LOCAL)
         beliefs.doubt(row, arm)
         self.log_weight[row] = self.log_weight[leader] + math.log(chance)
         self._weights = None
-        return row
 
     def _room(self) -> int:
         """A row to write, freed by merging if need be; it has no weight."""
@@ -229,4 +223,4 @@ class Mixture:
         states.check(1 <= steady <= max(self.slots, self.beliefs.priors.count), "rate")
         states.check(n - steady <= self.beliefs.priors.count * len(self.rates), "rate")
         # the heaviest has weight 1 after a reward, and after births what is left of it
-        states.check(-_FAR <= float(self.log_weight[:n].max()) <= _FAR, "log_weight")
+        states.check(-_LARGEST_LOG_WEIGHT <= float(self.log_weight[:n].max()) <= _LARGEST_LOG_WEIGHT, "log_weight")

@@ -9,16 +9,15 @@ import numpy as np
 
 from driftbandits import state as states
 from driftbandits.arms import ArmSet
-from driftbandits.checks import check_count, check_positive
-from driftbandits.errors import InputError
-from driftbandits.memory import FLOAT, check_memory
-from driftbandits.policies.auto.beliefs import GATHERED, Beliefs, Forecast
+from driftbandits.checks import check_count, check_probability, check_word
+from driftbandits.memory import FLOAT_BYTES, check_memory
+from driftbandits.policies.auto.beliefs import TERMS_GATHERED, Beliefs, Forecast
 from driftbandits.policies.auto.explanation import Explanation, explain
 from driftbandits.policies.auto.mixture import Mixture
-from driftbandits.policies.auto.priors import SIGNALS, Priors
+from driftbandits.policies.auto.priors import SIGNAL_VARIANCES, Priors
 from driftbandits.policies.auto.samples import Samples
 from driftbandits.policies.auto.vigilance import Vigilance
-from driftbandits.policies.auto.watch import ODDS, Found, Watch
+from driftbandits.policies.auto.watch import CHANGE_ODDS, RegimeChange, Watch
 from driftbandits.policies.core.base import Policy
 from driftbandits.policies.core.guard import guarded
 from driftbandits.policies.core.laws import freeze
@@ -28,11 +27,11 @@ from driftbandits.policies.core.settings import CommonSettings
 from driftbandits.seeding import stream
 from driftbandits.types import Bools, Floats
 
-SAMPLES = 32  # of every hypothesis that is sampled
-RANK = 100  # features a kernel has at most, where there are more than twice as many arms
-ALERT = 2.0  # standard deviations off what the leader expects, for hypotheses of a change to be born
-SURPRISE = 2.5  # for one that only this arm has changed
-_LEAST_SAMPLED = 1e-3  # weight of the hypotheses sampled: they are chosen anew long before
+SAMPLES_PER_HYPOTHESIS = 32
+DEFAULT_RANK = 100
+BIRTH_DEVIATIONS = 2.0  # off what the leader expects, for hypotheses of a change to be born
+LOCAL_BIRTH_DEVIATIONS = 2.5  # for the hypothesis that only this arm has changed
+_LEAST_SAMPLED_WEIGHT = 1e-3  # weight of the hypotheses sampled: they are chosen anew long before
 
 
 class AutoBandit(Policy):
@@ -58,7 +57,7 @@ class AutoBandit(Policy):
     others : see `Policy`; `horizon` is not needed
 
     Rewards that come late count only for hypotheses not born after their round; drifting ones take them as new.
-    Cost a round: about 20 products of an (R, R) matrix with a vector, R the number of arms or features.
+    Cost per round: about 20 products of an (R, R) matrix with a vector, R the number of arms or features.
 
     >>> policy = AutoBandit(ArmSet([[0.0], [0.5], [1.0]], names=["low", "mid", "high"]), seed=0)
     >>> for _ in range(200):
@@ -76,18 +75,12 @@ class AutoBandit(Policy):
         *,
         kernel: Literal["auto", "given"] = "auto",
         floor: float = 0.001,
-        rank: int = RANK,
+        rank: int = DEFAULT_RANK,
         **common: Unpack[CommonSettings],
     ) -> None:
         super().__init__(arms, **common)
-        if not isinstance(kernel, str) or kernel not in ("auto", "given"):
-            raise InputError(
-                f"kernel must be 'auto' or 'given', got {kernel!r}; a kernel of your own goes into the ArmSet"
-            )
-        self.kernel: Literal["auto", "given"] = kernel
-        self.floor = check_positive("floor", floor, zero=True)
-        if self.floor >= 1:
-            raise InputError(f"floor must lie in [0, 1), got {floor!r}")
+        self.kernel = check_word("kernel", kernel, ("auto", "given"), cure="a kernel of your own goes into the ArmSet")
+        self.floor = check_probability("floor", floor, zero=True)
         self.rank = check_count("rank", rank)
         self._check_room()
 
@@ -97,10 +90,12 @@ class AutoBandit(Policy):
         if self.kernel == "given":
             return  # what its features need is known when they are cut
         if size <= 2 * self.rank:  # independent arms are among the kernels: each hypothesis has an (N, N) matrix
-            numbers = Mixture.capacity(len(SIGNALS)) * size**2
+            numbers = Mixture.capacity(len(SIGNAL_VARIANCES)) * size**2
         else:
             numbers = min(size, TRIED * self.rank) ** 2 if self.arms.kernel is not None else 0
-        check_memory(FLOAT * numbers, f"rank={self.rank} with {size:,} arms", cure="take a smaller rank or fewer arms")
+        check_memory(
+            FLOAT_BYTES * numbers, f"rank={self.rank} with {size:,} arms", cure="take a smaller rank or fewer arms"
+        )
 
     def _start(self, horizon: int | None) -> None:
         self._build()
@@ -113,7 +108,7 @@ class AutoBandit(Policy):
         size = len(self.arms)
         self._beliefs = Beliefs(priors, Mixture.capacity(priors.count))
         self._mixture = Mixture(self._beliefs)
-        self._samples = Samples(self._beliefs, size, SAMPLES, stream(self.seed, "samples"))
+        self._samples = Samples(self._beliefs, size, SAMPLES_PER_HYPOTHESIS, stream(self.seed, "samples"))
         self._vigilance = Vigilance(priors, size)
         self._watch = Watch(self._beliefs, size)
         self._known_law: Floats | None = None
@@ -176,23 +171,22 @@ class AutoBandit(Policy):
         forecast = beliefs.forecast(row.arm)
         leader = mixture.leader()
         surprise = abs(forecast.surprise(leader, reward, float(beliefs.noise[leader])))
-        if surprise <= ALERT:
+        if surprise <= BIRTH_DEVIATIONS:
             return forecast
-        written = mixture.renew(row.id)
-        if surprise > SURPRISE and self._vigilance.told[row.arm]:  # unlike what the arm itself has shown before
-            written.append(mixture.suspect(row.arm, self._vigilance.chance(row.arm, self._clock), row.id))
-        self._samples.forget(written)
+        mixture.renew(row.id)
+        told_before = bool(self._vigilance.told[row.arm])  # else the arm is unlike its neighbours, not unlike itself
+        if surprise > LOCAL_BIRTH_DEVIATIONS and told_before:
+            mixture.suspect(row.arm, self._vigilance.chance(row.arm, self._clock), row.id)
         return beliefs.forecast(row.arm)
 
     def _tidy(self) -> None:
         """Every few rewards multiply out, let hypotheses be born and draw new samples; sooner if the weight moves."""
         mixture, samples = self._mixture, self._samples
-        full = self._beliefs.gathered == GATHERED
+        full = self._beliefs.gathered == TERMS_GATHERED
         if full:
             self._beliefs.flush()
-            if mixture.prune():
-                samples.forget(samples.rows.tolist())
-            samples.forget(mixture.renew(self._clock))
+            mixture.prune()
+            mixture.renew(self._clock)
         weights = mixture.weights()
         if full or samples.lacking(weights):
             samples.choose(weights, anew=full)
@@ -203,7 +197,7 @@ class AutoBandit(Policy):
         """Was that a change, was the arm surprisingly good, and which arms count as seen by it?"""
         beliefs, weights = self._beliefs, self._mixture.weights()
         leader, best = self._mixture.leader(), int(expected.argmax())
-        found = self._watch.look(weights, self._clock)
+        found = self._watch.find_change(weights, self._clock)
         if found is not None:
             self._vigilance.hidden += found.hidden
             self._report(found)
@@ -212,14 +206,14 @@ class AutoBandit(Policy):
         elif on_time:
             deviation = math.sqrt(float(beliefs.noise[leader]))
             self._vigilance.verify(row.arm, reward, float(expected[row.arm]), float(expected[best]), deviation)
-        self._vigilance.look(row.arm, int(beliefs.kind[leader]), row.id + 1)
+        self._vigilance.see(row.arm, int(beliefs.kind[leader]), row.id + 1)
 
-    def _report(self, found: Found) -> None:
+    def _report(self, found: RegimeChange) -> None:
         self._report_change(
             epoch=self._watch.epoch - 1,
             interval=(found.birth, self._clock),
             statistic=math.log(found.odds),
-            threshold=math.log(ODDS),
+            threshold=math.log(CHANGE_ODDS),
             arms=found.moved.tolist(),
             before=found.before,
             after=found.after,
@@ -263,6 +257,6 @@ class AutoBandit(Policy):
         self._mixture.load(state.reader("mixture"))
         self._samples.load(state.reader("samples"))
         sampled = self._mixture.weights()[self._samples.rows]
-        states.check(float(sampled.sum()) >= _LEAST_SAMPLED, "hypotheses sampled")
+        states.check(float(sampled.sum()) >= _LEAST_SAMPLED_WEIGHT, "hypotheses sampled")
         self._vigilance.load(state.reader("vigilance"), rounds=self._clock)
         self._watch.load(state.reader("watch"), rounds=self.rounds)

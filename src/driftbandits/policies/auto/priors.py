@@ -1,4 +1,4 @@
-"""What the reward function may look like before any reward: one Gaussian prior a length scale.
+"""What the reward function may look like before any reward: one Gaussian prior per length scale.
 
 symbol  name      shape
 c                 number of a prior
@@ -17,62 +17,64 @@ import math
 import numpy as np
 
 from driftbandits.arms import ArmSet
-from driftbandits.memory import FLOAT, check_memory
+from driftbandits.memory import FLOAT_BYTES, check_memory
 from driftbandits.policies.core.lengthscales import candidates, cut_features, some_rows
 from driftbandits.types import Bools, Floats, Ints
 
-SIGNALS = (0.2, 0.05)  # prior variances of an arm's reward about the level, where rewards span [-1, 1]
-SIGNAL = 0.1  # between them, where one number must do
-LEVEL = 0.1  # prior variance of the level that all arms share
-_ALIKE = 0.5  # squared correlation above which a look at one arm is a look at the other
-_LEAST = 1e-12
-_COUNTED = 800  # arms among which those alike are counted
+SIGNAL_VARIANCES = (0.2, 0.05)  # of an arm's reward about the level, on the scale [-1, 1]
+TYPICAL_SIGNAL_VARIANCE = 0.1  # between them, where one number must do
+LEVEL_VARIANCE = 0.1  # of the level that all arms share
+_ALIKE_SQUARED_CORRELATION = 0.5  # above, a look at one arm is a look at the other
+_LEAST_SQUARED_LENGTH = 1e-12
+_ARMS_COUNTED = 800  # among which those alike are counted
 
 
 class Priors:
     """The priors of all candidate kernels and sizes of the signal, in coordinates common to them.
 
-    `length_scales` has one entry a prior: None for the kernel the arms came with, 0 for independent arms.
+    `length_scales` has one entry per prior: None for the kernel the arms came with, 0 for independent arms.
     """
 
     def __init__(self, arms: ArmSet, *, auto: bool, rank: int) -> None:
         tried = candidates(arms, rank) if auto else [(None, cut_features(arms.features, rank))]
-        self.length_scales = tuple(scale for scale, _ in tried) * len(SIGNALS)
-        self._features = [features for _, features in tried] * len(SIGNALS)
+        self.length_scales = tuple(scale for scale, _ in tried) * len(SIGNAL_VARIANCES)
+        self._features = [features for _, features in tried] * len(SIGNAL_VARIANCES)
         self._directions: dict[int, Floats] = {}
         self._crowds: dict[int, Floats] = {}
         self._alike: dict[int, Bools] = {}
         self.count = len(self._features)
-        signals = np.repeat(SIGNALS, len(tried))
+        signals = np.repeat(SIGNAL_VARIANCES, len(tried))
         widest = max(features.shape[1] for features in self._features)
         self.direct = 2 * widest + 2 > len(arms)  # arms are their own coordinates
         self.rows: Floats | None = None  # (kinds, N, R), how arms read the coordinates, unless they are their own
         self._check_room(len(arms), widest)
         if self.direct:
             self.width = len(arms)
-            self.prior = np.array([s * phi @ phi.T + LEVEL for s, phi in zip(signals, self._features, strict=True)])
+            self.prior = np.array(
+                [s * phi @ phi.T + LEVEL_VARIANCE for s, phi in zip(signals, self._features, strict=True)]
+            )
         else:
             self.width = widest + 1
             self.prior = np.broadcast_to(np.eye(self.width), (self.count, self.width, self.width))
             self.rows = np.zeros((self.count, len(arms), self.width))
             for rows, signal, phi in zip(self.rows, signals, self._features, strict=True):
                 rows[:, : phi.shape[1]] = math.sqrt(signal) * phi
-                rows[:, -1] = math.sqrt(LEVEL)
+                rows[:, -1] = math.sqrt(LEVEL_VARIANCE)
 
     def _check_room(self, size: int, widest: int) -> None:
         """Refuse priors that cannot be held; what is learned takes several times as much again."""
         numbers = self.count * size * (size if self.direct else widest + 1)
         cure = f"take a smaller rank (the widest kernel has {widest:,} features), or fewer arms"
-        check_memory(FLOAT * numbers, f"{self.count} priors of {size:,} arms", cure=cure)
+        check_memory(FLOAT_BYTES * numbers, f"{self.count} priors of {size:,} arms", cure=cure)
 
     def bump(self, kind: int, arm: int) -> Floats:
         """Coordinates u such that u u' is the part of the prior, without the level, that a reward of `arm` sees."""
         if self.rows is None:
-            column = self.prior[kind, arm] - LEVEL
-            return np.asarray(column / math.sqrt(max(float(column[arm]), _LEAST)))
+            column = self.prior[kind, arm] - LEVEL_VARIANCE
+            return np.asarray(column / math.sqrt(max(float(column[arm]), _LEAST_SQUARED_LENGTH)))
         row = self.rows[kind, arm].copy()
         row[-1] = 0.0
-        return np.asarray(row / math.sqrt(max(float(row @ row), _LEAST)))
+        return np.asarray(row / math.sqrt(max(float(row @ row), _LEAST_SQUARED_LENGTH)))
 
     def alike(self, kind: int, arm: int) -> Bools:
         """Arms of which a reward of `arm` says much, itself among them."""
@@ -87,8 +89,8 @@ class Priors:
         """How many arms each arm is alike with, shape (N,); counted on some of them where there are many."""
         if kind not in self._crowds:
             unit = self._units(kind)
-            some = some_rows(unit, _COUNTED)
-            alike = np.square(unit @ some.T) > _ALIKE
+            some = some_rows(unit, _ARMS_COUNTED)
+            alike = np.square(unit @ some.T) > _ALIKE_SQUARED_CORRELATION
             self._crowds[kind] = np.maximum(np.count_nonzero(alike, axis=1) * (len(unit) / len(some)), 1.0)
         return self._crowds[kind]
 
@@ -96,12 +98,13 @@ class Priors:
         """Features of length 1, whose products are correlations."""
         if kind not in self._directions:
             phi = self._features[kind]
-            self._directions[kind] = phi / np.sqrt(np.maximum(np.square(phi).sum(axis=1), _LEAST))[:, None]
+            squared = np.maximum(np.square(phi).sum(axis=1), _LEAST_SQUARED_LENGTH)
+            self._directions[kind] = phi / np.sqrt(squared)[:, None]
         return self._directions[kind]
 
 
 def _near(unit: Floats, others: Floats, own: int | Ints) -> Bools:
     """Which of `unit` each of the `others` says much of; these are rows `own` of `unit`."""
-    near: Bools = np.square(unit @ others.T) > _ALIKE
+    near: Bools = np.square(unit @ others.T) > _ALIKE_SQUARED_CORRELATION
     near[own, np.arange(len(others))] = True
     return near

@@ -18,14 +18,14 @@ import scipy.linalg.blas
 import scipy.linalg.lapack
 
 from driftbandits import state as states
-from driftbandits.policies.auto.beliefs import UNBELIEVABLE, Beliefs, Step
+from driftbandits.policies.auto.beliefs import LARGEST_BELIEF, Beliefs, Step
 from driftbandits.seeding import generator_from_state, generator_state, stream
 from driftbandits.types import Bools, Floats, Ints
 
-MOST = 4  # hypotheses sampled
-MISSED = 0.1  # weight that may be without samples before they are chosen anew
-_POOL = 8  # times as many draws from each prior as samples, of which the drift is taken; the same for all seeds
-_FAST = 3e-3  # drift beyond this moves the samples at once; less of it, only when they are drawn anew
+MOST_SAMPLED = 4  # hypotheses
+LARGEST_UNSAMPLED_WEIGHT = 0.1  # beyond, the hypotheses to sample are chosen anew
+_DRIFTS_PER_SAMPLE = 8  # drawn once from each prior, the same for all seeds; each drift is taken from them
+_FAST_DRIFT = 3e-3  # beyond, drift moves the samples at once; below, only when they are drawn anew
 _JITTER = 1e-8
 
 
@@ -33,17 +33,31 @@ class Samples:
     """`number` samples of each of the weightiest hypotheses of `beliefs`."""
 
     def __init__(self, beliefs: Beliefs, arms: int, number: int, generator: np.random.Generator) -> None:
-        self.rows: Ints = np.zeros(0, dtype=np.int64)  # hypotheses sampled
-        self.values: Floats = np.zeros((MOST, number + 1, arms))
+        self._rows: Ints = np.zeros(0, dtype=np.int64)
+        self._serials: Ints = np.zeros(0, dtype=np.int64)  # of the rows when they were sampled
+        self._values: Floats = np.zeros((MOST_SAMPLED, number + 1, arms))
         self._beliefs = beliefs
+        self._writes = beliefs.writes  # when the serial numbers were last compared
         self._number = number
         self._generator = generator
         self._pools: dict[int, Floats] = {}  # made when first needed, from the prior alone
 
+    @property
+    def rows(self) -> Ints:
+        """Hypotheses sampled, shape (k,). Samples of a row that was written over since are dropped first."""
+        if self._writes != self._beliefs.writes:
+            self._writes = self._beliefs.writes
+            self._keep(self._beliefs.serial[self._rows] == self._serials)
+        return self._rows
+
+    @property
+    def values(self) -> Floats:
+        """Their samples F, shape (k, m + 1, N): a view."""
+        return self._values[: len(self.rows)]
+
     def frequencies(self, weights: Floats, mask: Bools | None = None) -> Floats:
         """How often each arm is the best (allowed) one, weighted by the hypotheses' weights, shape (N,)."""
-        k = len(self.rows)
-        values = self.values[:k, 1:]
+        values = self.values[:, 1:]
         if mask is not None:
             values = np.where(mask, values, -np.inf)
         best = values.argmax(axis=2)
@@ -53,7 +67,7 @@ class Samples:
 
     def mean(self, weights: Floats) -> Floats:
         """Expected reward of every arm, shape (N,)."""
-        return np.asarray(self._shares(weights) @ self.values[: len(self.rows), 0])
+        return np.asarray(self._shares(weights) @ self.values[:, 0])
 
     def _shares(self, weights: Floats) -> Floats:
         """Weights of the hypotheses sampled, adding up to 1."""
@@ -65,29 +79,27 @@ class Samples:
     def pass_time(self, rounds: int) -> None:
         """Let the samples of fast drifting hypotheses drift."""
         beliefs = self._beliefs
-        for slot, row in enumerate(self.rows):
+        for values, row in zip(self.values, self.rows, strict=True):
             rate = beliefs.rate[row]
-            if rate * rounds <= _FAST:
+            if rate * rounds <= _FAST_DRIFT:
                 continue
             keep = (1.0 - rate) ** rounds
             pool = self._pool(int(beliefs.kind[row]))
-            first = int(self._generator.integers(0, (_POOL - 1) * self._number))
-            values = self.values[slot]
+            first = int(self._generator.integers(0, (_DRIFTS_PER_SAMPLE - 1) * self._number))
             values *= math.sqrt(keep)
             values[1:] += math.sqrt(1.0 - keep) * pool[first : first + self._number]
 
     def _pool(self, kind: int) -> Floats:
         if kind not in self._pools:
             priors = self._beliefs.priors
-            normal = stream(kind, "drift").standard_normal((_POOL * self._number, priors.width))
+            normal = stream(kind, "drift").standard_normal((_DRIFTS_PER_SAMPLE * self._number, priors.width))
             root = _root(priors.prior[kind]) if priors.rows is None else priors.rows[kind]
             self._pools[kind] = (normal - normal.mean(axis=0)) @ root.T
         return self._pools[kind]
 
     def follow(self, arm: int, step: Step) -> None:
         """Move the samples by a reward of `arm`."""
-        rows, priors = self.rows, self._beliefs.priors
-        values = self.values[: len(rows)]
+        rows, values, priors = self.rows, self.values, self._beliefs.priors
         shifts = (values[:, 0, arm] + step.residual[rows])[:, None] - values[:, :, arm]
         noise = self._generator.standard_normal((len(rows), self._number))
         shifts[:, 1:] += np.sqrt(step.noise[rows])[:, None] * noise
@@ -99,30 +111,26 @@ class Samples:
 
     def choose(self, weights: Floats, *, anew: bool) -> None:
         """Sample the weightiest hypotheses, those that have samples already only if `anew`."""
-        order = np.argsort(-weights)[:MOST]
-        enough = int(np.searchsorted(np.cumsum(weights[order]), 1.0 - MISSED / 4.0)) + 1
+        order = np.argsort(-weights)[:MOST_SAMPLED]
+        enough = int(np.searchsorted(np.cumsum(weights[order]), 1.0 - LARGEST_UNSAMPLED_WEIGHT / 4.0)) + 1
         chosen = order[:enough]
         self._keep(np.isin(self.rows, chosen) & (not anew))
         for row in chosen[~np.isin(chosen, self.rows)].tolist():
-            self.values[len(self.rows)] = self._drawn(row)
-            self.rows = np.append(self.rows, row)
+            self._values[len(self._rows)] = self._drawn(row)
+            self._rows = np.append(self._rows, row)
+            self._serials = np.append(self._serials, self._beliefs.serial[row])
 
     def lacking(self, weights: Floats) -> bool:
         """Whether too much weight is without samples, and others would have more."""
         sampled = float(weights[self.rows].sum())
-        if sampled >= 1.0 - MISSED:
+        if sampled >= 1.0 - LARGEST_UNSAMPLED_WEIGHT:
             return False
-        return sampled < (1.0 - MISSED) * float(np.sort(weights)[-MOST:].sum())
-
-    def forget(self, rows: list[int]) -> None:
-        """These hypotheses are others now."""
-        if rows:
-            self._keep(~np.isin(self.rows, rows))
+        return sampled < (1.0 - LARGEST_UNSAMPLED_WEIGHT) * float(np.sort(weights)[-MOST_SAMPLED:].sum())
 
     def _keep(self, kept: Bools) -> None:
         if not kept.all():
-            self.values[: int(kept.sum())] = self.values[: len(self.rows)][kept]
-            self.rows = self.rows[kept]
+            self._values[: int(kept.sum())] = self._values[: len(self._rows)][kept]
+            self._rows, self._serials = self._rows[kept], self._serials[kept]
 
     def _drawn(self, row: int) -> Floats:
         beliefs = self._beliefs
@@ -137,21 +145,22 @@ class Samples:
 
     def export(self) -> dict[str, Any]:
         """Samples and generator."""
-        k = len(self.rows)
         return {
             "rows": self.rows.astype(np.int64),
-            "values": self.values[:k].copy(),
+            "values": self.values.copy(),
             "generator": generator_state(self._generator),
         }
 
     def load(self, state: states.Reader) -> None:
-        """Inverse of `export`."""
-        self.rows = state.array("rows", np.int64, (None,))
-        k = len(self.rows)
-        known = (self.rows >= 0) & (self.rows < self._beliefs.count)
-        states.check(0 < k <= MOST and bool(known.all()) and len(np.unique(self.rows)) == k, "rows")
-        self.values[:k] = state.array("values", np.float64, (k, *self.values.shape[1:]))
-        states.check(bool((np.abs(self.values[:k]) <= UNBELIEVABLE).all()), "samples")
+        """Inverse of `export`; the beliefs are loaded before."""
+        rows = state.array("rows", np.int64, (None,))
+        k = len(rows)
+        known = (rows >= 0) & (rows < self._beliefs.count)
+        states.check(0 < k <= MOST_SAMPLED and bool(known.all()) and len(np.unique(rows)) == k, "rows")
+        self._values[:k] = state.array("values", np.float64, (k, *self._values.shape[1:]))
+        states.check(bool((np.abs(self._values[:k]) <= LARGEST_BELIEF).all()), "samples")
+        self._rows, self._serials = rows, self._beliefs.serial[rows]
+        self._writes = self._beliefs.writes
         self._generator = generator_from_state(state.raw("generator"))
 
 

@@ -1,12 +1,12 @@
 """How often to look at arms that look worse, in case one of them has become better unseen.
 
 An arm that is played shows its changes by itself. One that is not costs its gap at every look, and a change for the
-better that goes unseen costs its gain in every round. Looking every D rounds costs gap / D + hazard gain D / 2 a round,
-least at D = sqrt(2 gap / (hazard gain)): the rarer hidden changes are, the rarer the looks, and a world that never had
-one is hardly looked at.
+better that goes unseen costs its gain in every round. Looking every D rounds costs gap / D + hazard gain D / 2 per
+round, least at D = sqrt(2 gap / (hazard gain)): the rarer hidden changes are, the rarer the looks, and a world that
+never had one is hardly looked at.
 
 symbol  name      meaning
-h       hazard    probability a round of a hidden change: (FIRST + WORTH hidden changes found) / rounds
+h       hazard    probability per round of a hidden change: (first + found, `HAZARD_...`) / rounds so far
 G       gain      expected gain if an arm is drawn anew from the prior, E (f - best)+
 D_a     gap       by how much arm a is thought worse than the best
 """
@@ -19,19 +19,19 @@ from typing import Any
 import numpy as np
 
 from driftbandits import state as states
-from driftbandits.policies.auto.beliefs import UNBELIEVABLE
-from driftbandits.policies.auto.priors import LEVEL, SIGNAL, Priors
+from driftbandits.policies.auto.beliefs import LARGEST_BELIEF
+from driftbandits.policies.auto.priors import LEVEL_VARIANCE, TYPICAL_SIGNAL_VARIANCE, Priors
 from driftbandits.state.plausible import FARTHEST, check_whole
 from driftbandits.types import Bools, Floats, Ints
 
-WORTH = 0.02  # of a hidden change found
-WORTH_MOST = 0.1  # of all of them
-FIRST = 0.004  # hidden changes taken as found before any was
-MOST = 0.2  # of the rounds spent looking
-SURPRISE = 2.5  # standard deviations of the noise above what was expected, for a second look
-AGAIN = 4  # looks in a row
-SECOND = 0.9  # probability of the second look
-_DEVIATION = math.sqrt(SIGNAL + LEVEL)
+HAZARD_AT_FIRST = 0.004
+HAZARD_PER_HIDDEN_CHANGE = 0.02
+MOST_HAZARD_FROM_FOUND = 0.1
+LARGEST_LOOK_SHARE = 0.2  # of the rounds
+SECOND_LOOK_DEVIATIONS = 2.5  # of the noise, above what was expected
+MOST_LOOKS_IN_A_ROW = 4
+SECOND_LOOK_PROBABILITY = 0.9
+_PRIOR_DEVIATION = math.sqrt(TYPICAL_SIGNAL_VARIANCE + LEVEL_VARIANCE)
 
 
 class Vigilance:
@@ -47,7 +47,7 @@ class Vigilance:
         self._again = 0
         self._reference = 0.0
 
-    def look(self, arm: int, kind: int, now: int) -> None:
+    def see(self, arm: int, kind: int, now: int) -> None:
         """A reward of round `now` - 1 of `arm` was told; arms alike under the likeliest prior count as seen then."""
         self._kind = kind
         alike = self._priors.alike(kind, arm)
@@ -55,7 +55,7 @@ class Vigilance:
         self.told[arm] += 1
 
     def _hazard(self, now: int) -> float:
-        return (FIRST + min(WORTH * self.hidden, WORTH_MOST)) / (now + 1.0)
+        return (HAZARD_AT_FIRST + min(HAZARD_PER_HIDDEN_CHANGE * self.hidden, MOST_HAZARD_FROM_FOUND)) / (now + 1.0)
 
     def chance(self, arm: int, now: int) -> float:
         """Probability that `arm` has changed unseen since it was last looked at."""
@@ -69,26 +69,26 @@ class Vigilance:
         """Look again at an arm that was surprisingly good: one reward never convinces, four in a row do."""
         if arm != self.doubted:
             self._reference, self._again = expected, 0
-        surprising = reward - self._reference > SURPRISE * deviation and reward > best - deviation
+        surprising = reward - self._reference > SECOND_LOOK_DEVIATIONS * deviation and reward > best - deviation
         self._again += 1
-        self.doubted = arm if surprising and self._again < AGAIN else -1
+        self.doubted = arm if surprising and self._again < MOST_LOOKS_IN_A_ROW else -1
 
     def law(self, mean: Floats, now: int, mask: Bools | None = None) -> Floats:
-        """Probability of a look at every arm, shape (N,), adding up to at most `MOST` unless an arm is doubted."""
+        """Probability of a look at every arm, (N,); in all at most `LARGEST_LOOK_SHARE` unless an arm is doubted."""
         if self._kind < 0:
             return np.zeros(len(mean))
         best = float(mean.max() if mask is None else mean[mask].max())
         hazard = self._hazard(now)
-        gaps = np.maximum(best - mean, 0.1 * _DEVIATION)
+        gaps = np.maximum(best - mean, 0.1 * _PRIOR_DEVIATION)
         rate = hazard * _expected_gain(best) / gaps * (now - self.seen) / self._priors.crowds(self._kind)
         if mask is not None:
             rate = rate * mask
         total = float(rate.sum())
-        if total > MOST:
-            rate *= MOST / total
+        if total > LARGEST_LOOK_SHARE:
+            rate *= LARGEST_LOOK_SHARE / total
         if self.doubted >= 0 and (mask is None or mask[self.doubted]):
-            rate *= 1.0 - SECOND
-            rate[self.doubted] += SECOND
+            rate *= 1.0 - SECOND_LOOK_PROBABILITY
+            rate[self.doubted] += SECOND_LOOK_PROBABILITY
         return np.asarray(rate)
 
     def export(self) -> dict[str, Any]:
@@ -114,13 +114,13 @@ class Vigilance:
         self._kind = state.integer("kind", low=-1, high=self._priors.count - 1)
         self.doubted = state.integer("doubted", low=-1, high=len(self.seen) - 1)
         check_whole(self.told, rounds, "told")
-        self._again = state.integer("again", high=AGAIN)
+        self._again = state.integer("again", high=MOST_LOOKS_IN_A_ROW)
         self._reference = state.number("reference")
-        states.check(abs(self._reference) <= UNBELIEVABLE, "reference")
+        states.check(abs(self._reference) <= LARGEST_BELIEF, "reference")
 
 
 def _expected_gain(best: float) -> float:
     """E (f - best)+ for f normal with mean 0 and the prior's variance."""
-    z = best / _DEVIATION
+    z = best / _PRIOR_DEVIATION
     tail = 0.5 * math.erfc(z / math.sqrt(2.0))
-    return max(_DEVIATION * (math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi) - z * tail), 0.0)
+    return max(_PRIOR_DEVIATION * (math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi) - z * tail), 0.0)

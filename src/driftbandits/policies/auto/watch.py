@@ -1,6 +1,6 @@
 """Says when the world has changed: the weight has left the hypotheses born before the last change.
 
-A reward seldom decides it alone, and a wild one never does: it counts by at most `mixture.WORST` nats.
+A reward seldom decides it alone, and a wild one never does: it counts by at most `mixture.MOST_NATS_PER_REWARD` nats.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from typing import Any
 import numpy as np
 
 from driftbandits import state as states
-from driftbandits.policies.auto.beliefs import UNBELIEVABLE, Beliefs
+from driftbandits.policies.auto.beliefs import LARGEST_BELIEF, Beliefs
 from driftbandits.policies.auto.mixture import LEVEL_SHIFT, LOCAL, PARTIAL, RESET
-from driftbandits.policies.auto.priors import SIGNAL
+from driftbandits.policies.auto.priors import TYPICAL_SIGNAL_VARIANCE
 from driftbandits.state.plausible import FARTHEST
 from driftbandits.types import Bools, Floats, Ints
 
-ODDS = 1e4  # of a change, against none since the last one
-SETTLED = 0.5  # weight of all but the fresh hypotheses while what is believed is kept for comparison
-_KNOWN = 0.25 * SIGNAL  # variance below which a hypothesis knows an arm
-_SURE = 2.0  # standard deviations by which an arm must differ to have moved
+CHANGE_ODDS = 1e4  # of a change, against none since the last one
+SETTLED_WEIGHT = 0.5  # of all but the fresh hypotheses, for what is believed to be kept for comparison
+_KNOWN_ARM_VARIANCE = 0.25 * TYPICAL_SIGNAL_VARIANCE  # below, a hypothesis knows the arm
+_MOVED_DEVIATIONS = 2.0  # by which an arm must differ to have moved
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class RegimeChange:
     """A change: the hypothesis that explains it, and what it says. Rewards are on the internal scale."""
 
     birth: int
@@ -49,13 +49,13 @@ class Watch:
 
     def settle(self, weights: Floats, mean: Floats) -> None:
         """Keep what is believed now, unless it is hypotheses of a change not yet found that believe it."""
-        if float(weights[self._fresh(len(weights))].sum()) < 1.0 - SETTLED:
+        if float(weights[self._fresh(len(weights))].sum()) < 1.0 - SETTLED_WEIGHT:
             self.before, self._settled = mean, True
 
     def _fresh(self, count: int) -> Bools:
         return np.asarray(self._beliefs.birth[:count] > self.regime)
 
-    def look(self, weights: Floats, now: int) -> Found | None:
+    def find_change(self, weights: Floats, now: int) -> RegimeChange | None:
         """The change that the weights show, if they do; everything born until `now` is then old.
 
         Drifting hypotheses say nothing about it: they are neither before a change nor after. But they must not lead.
@@ -68,21 +68,21 @@ class Watch:
         new = float(weights[fresh].sum())
         before = np.where(~fresh & (beliefs.rate[: len(weights)] == 0), weights, 0.0)
         old = float(before.sum())
-        if new < 0.5 or new < ODDS * old:
+        if new < 0.5 or new < CHANGE_ODDS * old:
             return None
         if not self._settled and old > 0:
-            self.before, self._settled = reading(beliefs, int(before.argmax()))[0], True
+            self.before, self._settled = beliefs.reading(int(before.argmax()))[0], True
         found = self._describe(leader, new / max(old, 1e-300))
         self.regime = now
         self.epoch += 1
         return found
 
-    def _describe(self, row: int, odds: float) -> Found:
+    def _describe(self, row: int, odds: float) -> RegimeChange:
         beliefs = self._beliefs
-        mean, variance = reading(beliefs, row)
+        mean, variance = beliefs.reading(row)
         difference = np.abs(mean - self.before)
-        known = variance < _KNOWN
-        moved = known & (difference > _SURE * np.sqrt(variance) + 0.1 * math.sqrt(SIGNAL))
+        known = variance < _KNOWN_ARM_VARIANCE
+        moved = known & (difference > _MOVED_DEVIATIONS * np.sqrt(variance) + 0.1 * math.sqrt(TYPICAL_SIGNAL_VARIANCE))
         best = int(self.before.argmax())
         arms = np.flatnonzero(moved)
         origin, birth = int(beliefs.origin[row]), int(beliefs.birth[row])
@@ -91,7 +91,7 @@ class Watch:
             LEVEL_SHIFT: f"the level of all rewards before round {birth}, not their differences",
             LOCAL: "what it knew of the arms that moved",
         }.get(origin, f"part of what rewards before round {birth} said")
-        return Found(
+        return RegimeChange(
             birth=birth,
             odds=odds,
             moved=arms,
@@ -110,14 +110,5 @@ class Watch:
         self.regime = state.integer("regime", high=rounds)
         self.epoch = state.integer("epoch", high=FARTHEST)
         self.before = state.array("before", np.float64, self.before.shape)
-        states.check(bool((np.abs(self.before) <= UNBELIEVABLE).all()), "before")
+        states.check(bool((np.abs(self.before) <= LARGEST_BELIEF).all()), "before")
         self._settled = state.flag("settled")
-
-
-def reading(beliefs: Beliefs, row: int) -> tuple[Floats, Floats]:
-    """Mean and variance of every arm's reward under one hypothesis, each (N,)."""
-    covariance, rows = beliefs.covariance(row), beliefs.priors.rows
-    if rows is None:
-        return beliefs.mean[row].copy(), np.maximum(np.diagonal(covariance), 0.0)
-    read = rows[beliefs.kind[row]]
-    return read @ beliefs.mean[row], np.maximum(np.einsum("ar,rs,as->a", read, covariance, read, optimize=True), 0.0)

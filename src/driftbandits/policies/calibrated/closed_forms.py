@@ -5,7 +5,7 @@ n          told             rewards behind the estimated gaps
 n_j                         E 2^j, rounds of block j
 lambda_j   regulariser      s^2 / (kappa n_j): S(P, lambda_j) n_j / s^2 is then the precision of the posterior
 g_j        dimension        trace S^-1 (S - lambda_j I) of the optimal design: directions told apart
-E          block_size       least E >= 16 with E >= g(s^2 / (kappa E)): a round a direction
+E          block_size       least E >= 16 with E >= g(s^2 / (kappa E)): one round per direction
 w_j        width            s sqrt(g(s^2 / (kappa n)) / n), one standard error of the worst arm
 beta_j     beta             g_j / w_j: what the law then loses is what the gaps are uncertain by
            good_gap         w_j
@@ -26,7 +26,7 @@ from driftbandits.design.measure import Information
 from driftbandits.types import Floats
 
 BUDGET = 0.3  # share of a block's planned regret that replays may cost, and as much the mixing with the optimal design
-SHORTEST = 16  # rounds of a first block: finding a law costs as much as hundreds of rounds
+SHORTEST_BLOCK = 16  # rounds of a first block: finding a law costs as much as hundreds of rounds
 _LEAST_RIDGE = 2.0**-23  # beyond some million rounds leverages would leave no digits to the designs
 _STEPS = 12  # of a bisection
 
@@ -39,7 +39,7 @@ class Calibration:
     regulariser: float
     dimension: float
     width: float
-    good: float
+    largest_good_gap: float
 
     def beta(self, block: int) -> float:
         """Weight of exploitation."""
@@ -47,7 +47,7 @@ class Calibration:
 
     def good_gap(self, block: int) -> float:
         """Largest estimated gap of a good arm."""
-        return self.good
+        return self.largest_good_gap
 
 
 def ridge(noise: float, signal: float, rounds: float) -> float:
@@ -60,12 +60,12 @@ def ridge(noise: float, signal: float, rounds: float) -> float:
 
 
 def block_size(dimension: Callable[[float], float], noise: float, signal: float) -> int:
-    """E: the least whole number of at least g(lambda(E)) and SHORTEST, found from below (g grows with E).
+    """E: the least whole number of at least g(lambda(E)) and SHORTEST_BLOCK, found from below (g grows with E).
 
     >>> block_size(lambda regulariser: 40 / (1 + regulariser), 0.01, 0.1)
     40
     """
-    length = SHORTEST
+    length = SHORTEST_BLOCK
     while True:
         needed = math.ceil(dimension(ridge(noise, signal, length)) - 1e-6)
         if needed <= length:

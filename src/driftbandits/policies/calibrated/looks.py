@@ -14,17 +14,21 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from driftbandits import state as states
-from driftbandits.state.plausible import FARTHEST, ROUNDING
+import numpy as np
 
-LOOKS = 32  # rounds of a look at least
-AGE = 8  # a block that ends with a look has lasted at least 1 / AGE of its length: blocks double, so they stay few
+from driftbandits import state as states
+from driftbandits.policies.calibrated.surrogate import Surrogate
+from driftbandits.state.plausible import FARTHEST, ROUNDING
+from driftbandits.types import Bools, Floats, Ints
+
+SHORTEST_LOOK = 32  # rounds
+LEAST_AGE_SHARE = 8  # a block that ends with a look has lasted 1 / 8 of its length: blocks double, so they stay few
 _SURPRISE = 3.0  # standard deviations of the noise
 
 
 @dataclass
 class Look:
-    """A look at `arm` of at most `wanted` rounds: those asked for it, and the rewards told of them."""
+    """One look at `arm` of at most `wanted` rounds: those asked for it, and the rewards told of them."""
 
     arm: int
     wanted: int
@@ -69,13 +73,87 @@ class Look:
         return cls(arm, wanted, asked, told, total)
 
 
+class SecondLooks:
+    """At most one look at a time, by what the block expects and what is believed of the noise."""
+
+    def __init__(self, surrogate: Surrogate) -> None:
+        self._surrogate = surrogate
+        self._look: Look | None = None
+        self._first_round = 0  # of the block
+        self._length = 0
+
+    @property
+    def look(self) -> Look | None:
+        """The look under way, whether or not rounds of it are left to be asked."""
+        return self._look
+
+    @property
+    def arm(self) -> int | None:
+        """The arm to be played now."""
+        return self._look.arm if self._look is not None and self._look.left > 0 else None
+
+    @property
+    def left(self) -> int:
+        """Rounds of the look still to be asked."""
+        return 0 if self._look is None else self._look.left
+
+    @property
+    def calls_for_a_block(self) -> bool:
+        """Whether the arm has kept its promise to the end."""
+        return self._look is not None and self._look.kept
+
+    def open(self, first_round: int, length: int) -> None:
+        """A block begins."""
+        self._look = None
+        self._first_round, self._length = first_round, length
+
+    def ask(self, rounds: int) -> None:
+        """The arm was asked for so many rounds."""
+        if self._look is not None:
+            self._look.asked += rounds
+
+    def allow(self, mask: Bools) -> None:
+        """A look ends where its arm may not be played."""
+        if self._look is not None and not mask[self._look.arm]:
+            self._look = None
+
+    def surprise(self, arm: int, reward: float, round_: int, expected: Floats) -> None:
+        """Begin a look if the reward promises enough and no other is being played."""
+        if self.arm is not None:
+            return
+        if promises(reward, float(expected[arm]), float(expected.max()), self._surrogate.noise):
+            age = round_ - self._first_round
+            self._look = Look(arm, wanted=max(SHORTEST_LOOK, self._length // LEAST_AGE_SHARE - age))
+
+    def tell(self, arm: int, reward: float, expected: Floats) -> None:
+        """A reward of an arm that was looked at; the look ends if the arm disappoints."""
+        look = self._look
+        if look is None or look.arm != arm or look.told == look.asked:  # not a round of this look
+            return
+        if look.disappoints(reward, float(expected.max()), self._surrogate.noise):
+            self._look = None
+
+    def lose(self, arms: Ints) -> None:
+        """A look does without rounds whose rewards will never come."""
+        if self._look is not None and self._look.lose(int(np.count_nonzero(arms == self._look.arm))):
+            self._look = None
+
+    def export(self) -> dict[str, Any]:
+        """The look, if there is one."""
+        return {"look": None if self._look is None else self._look.export()}
+
+    def load(self, state: states.Reader, *, arms: int) -> None:
+        """Inverse of `export`."""
+        self._look = None if state.raw("look") is None else Look.load(state.reader("look"), arms)
+
+
 def promises(reward: float, expected: float, best: float, noise: float) -> bool:
     """Whether a reward of an arm of which `expected` was expected deserves a look.
 
-    The best arm is played anyway, and so are those that LOOKS rounds could not tell from it.
+    The best arm is played anyway, and so are those that SHORTEST_LOOK rounds could not tell from it.
 
     >>> promises(0.9, 0.1, 0.8, 0.01), promises(0.7, 0.1, 0.8, 0.01), promises(0.9, 0.75, 0.8, 0.01)
     (True, False, False)
     """
-    told_apart = best - expected > math.sqrt(noise / LOOKS)
+    told_apart = best - expected > math.sqrt(noise / SHORTEST_LOOK)
     return told_apart and reward > best and reward - expected > _SURPRISE * math.sqrt(noise)

@@ -13,6 +13,7 @@ s^2        noise             variance of the noise
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ from driftbandits.types import Floats, Ints
 
 _ENORMOUS = 1e15  # evidence in nats: a reward brings 1e5 at most
 _UNBELIEVABLE = 1e6  # mean of rewards of at most 1
-RANK = 100  # features a kernel has at most, where there are more than twice as many arms
+RANK = 100  # most features of a kernel, where there are more than twice as many arms
 
 
 class Surrogate:
@@ -39,23 +40,38 @@ class Surrogate:
     """
 
     def __init__(self, arms: ArmSet, *, auto: bool, keeps: bool) -> None:
+        self._arm_set = arms
+        self._auto = auto
         self._keeps = keeps
-        others = other_kernels(arms, RANK) if auto else []
-        own = leading_features(arms.features, RANK) if others else arms.features
-        tried: list[tuple[float | None, Floats]] = [*([] if own is None else [(None, own)]), *others]
-        self.length_scales = tuple(scale for scale, _ in tried)  # None: the arms' own kernel; 0: independent arms
-        self.kernels = [features for _, features in tried]
         self._size = len(arms)
+
+    @cached_property
+    def _tried(self) -> list[tuple[float | None, Floats]]:
+        """Length scales (None: the arms' own kernel; 0: independent arms) and features of every kernel tried."""
+        arms = self._arm_set
+        others = other_kernels(arms, RANK) if self._auto else []
+        own = leading_features(arms.features, RANK) if others else arms.features
+        return [*([] if own is None else [(None, own)]), *others]
+
+    @property
+    def length_scales(self) -> tuple[float | None, ...]:
+        """Of every kernel tried; None is the arms' own kernel, 0 independent arms."""
+        return tuple(scale for scale, _ in self._tried)
+
+    @property
+    def kernels(self) -> list[Floats]:
+        """Features of every kernel tried."""
+        return [features for _, features in self._tried]
 
     @property
     def first(self) -> Floats:
         """Features of the finest kernel: where nothing is known, its design explores."""
-        return self.kernels[-1]
+        return self._tried[-1][1]
 
     @property
     def present(self) -> Floats:
         """Features of the kernel believed."""
-        return self.kernels[self.kernel]
+        return self._tried[self.kernel][1]
 
     @property
     def told(self) -> int:
@@ -184,15 +200,15 @@ class Surrogate:
             "noise": self.noise,
         }
 
-    def load(self, state: states.Reader) -> None:
+    def load(self, state: states.Reader, *, rounds: int) -> None:
         """Inverse of `export`."""
         self.begin()
         arms = state.array("arms", np.int64, (None,))
         rewards = state.array("rewards", np.float64, (len(arms),))
-        rounds = state.array("rounds", np.int64, (len(arms),))
-        if ((arms < 0) | (arms >= self._size)).any() or (rounds < 0).any():
-            raise StateError("state.engine.source has rounds of unknown arms, or of before the first")
-        self.observe(arms, rewards, rounds)
+        played = state.array("rounds", np.int64, (len(arms),))
+        if ((arms < 0) | (arms >= self._size)).any() or ((played < 0) | (played >= rounds)).any():
+            raise StateError("state.engine.features has rounds of unknown arms, or rounds that were not played")
+        self.observe(arms, rewards, played)
         self.closed = state.array("closed", np.float64, self.closed.shape)
         self.prior_mean = state.array("prior_mean", np.float64, (self._size,))
         self.kernel = state.integer("kernel", high=len(self.kernels) - 1)
@@ -203,3 +219,6 @@ class Surrogate:
         states.check(bool((np.abs(rewards) <= 1.0 + ROUNDING).all()), "rewards")
         states.check(bool((np.abs(self.closed) <= _ENORMOUS).all()), "evidence of earlier epochs")
         states.check(bool((np.abs(self.prior_mean) <= _UNBELIEVABLE).all()), "prior mean")
+
+    def check(self, *, told: int, largest: float) -> None:
+        """Rounds may have been kept from before the epoch, so their number says nothing."""

@@ -81,7 +81,12 @@ class Policy(ABC):
     counts_masked: bool = True  # whether a round whose mask removed mass advances the policy's clock
 
     def __new__(cls, *_arms: Any, **settings: Any) -> Self:
-        """Refuse settings that no constructor of the class knows, before one of them does so less clearly."""
+        """Refuse arms that are none, and settings that no constructor of the class knows, before one of them does."""
+        for arms in (*_arms[:1], *([settings["arms"]] if "arms" in settings else [])):
+            if not isinstance(arms, ArmSet):
+                raise InputError(
+                    f"arms must be an ArmSet, got {type(arms).__name__}; build one with ArmSet(points, kernel)"
+                )
         check_settings(cls, settings)
         return super().__new__(cls)
 
@@ -95,10 +100,6 @@ class Policy(ABC):
         out_of_range: Literal["error", "clip"] = "error",
         pending_limit: int = 1_000_000,
     ) -> None:
-        if not isinstance(arms, ArmSet):
-            raise InputError(
-                f"arms must be an ArmSet, got {type(arms).__name__}; build one with ArmSet(points, kernel)"
-            )
         self.arms = arms
         cure = "use horizon=None if it is unknown"
         self.horizon = None if horizon is None else check_count("horizon", horizon, cure=cure)

@@ -7,10 +7,10 @@ from typing import Any
 from driftbandits.arms import ArmSet
 from driftbandits.checks import check_count, check_flag, check_positive
 from driftbandits.errors import InputError
-from driftbandits.memory import FLOAT, check_memory
+from driftbandits.memory import FLOAT_BYTES, check_memory
 from driftbandits.neural.model import INFINITE, NetworkModel
 from driftbandits.showing import shown
-from driftbandits.tangent_kernel import DEEPEST
+from driftbandits.tangent_kernel import MOST_WEIGHT_MATRICES
 
 WIDEST = 65_536  # beyond this a weight matrix takes more than 16 GiB: surely a slip
 MOST_STEPS = 1_000_000  # of a training: hours for a narrow network
@@ -71,16 +71,17 @@ def _check_steps(steps: Any) -> int:
 def check_depth(depth: Any) -> int:
     """Give `depth` as an int from 2 to 10,000."""
     number = check_count("depth", depth)
-    if not 2 <= number <= DEEPEST:
+    if not 2 <= number <= MOST_WEIGHT_MATRICES:
         raise InputError(
-            f"depth, the number of weight matrices, must be at least 2 and at most {DEEPEST:,}, got {shown(depth)}"
+            f"depth, the number of weight matrices, must be at least 2 and at most {MOST_WEIGHT_MATRICES:,}, "
+            f"got {shown(depth)}"
         )
     return number
 
 
 def _check_room(size: int, dimension: int, width: int | str, depth: int) -> None:
     """Refuse a network whose weights, what passes through it, or tangent kernel on the arms cannot be held."""
-    kernel = _GRAMS * FLOAT * size**2
+    kernel = _GRAMS * FLOAT_BYTES * size**2
     check_memory(kernel, f"the tangent kernel of a network on {size:,} arms", cure="take fewer arms, or another policy")
     if isinstance(width, str):
         return

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from driftbandits import state as states
+from driftbandits.checks import check_count
 from driftbandits.errors import StateError
+from driftbandits.policies.core.sized import SizedPolicy
 from driftbandits.state.plausible import ROUNDING
 from driftbandits.types import Floats, Ints
 
@@ -91,3 +93,32 @@ class Window:
         states.check(bool((np.bincount(arms, minlength=size) == counts).all()), "counts of the window")
         off = np.abs(np.bincount(arms, weights=rewards, minlength=size) - sums)
         states.check(bool((off <= 1e-6).all()), "sums of the window")
+
+
+class WindowedPolicy(SizedPolicy):
+    """What policies with a sliding window share, whatever they compute from the rewards in it."""
+
+    _size_name: ClassVar[str] = "window"
+    _window: Window
+
+    def _set_window(self, window: Any) -> None:
+        """Check and keep the setting."""
+        self._set_size(None if window is None else check_count("window", window))
+
+    @property
+    def window(self) -> int | None:
+        """Rounds kept; None before the first round if it is to be computed."""
+        return self._window.length if self._phase_length else self._size  # type: ignore[return-value]
+
+    def _open_window(self, horizon: int | None) -> None:
+        self._window = Window(int(self._resolve_size(horizon)), first=self.rounds)
+
+    def _due(self) -> bool:
+        return self._window.due(self.rounds)
+
+    def _load_window(self, state: states.Reader, counts: Floats, sums: Floats) -> None:
+        """Load the window, of whose rewards the policy has these counts and sums, one of each per arm."""
+        self._window = Window.load(state.reader("window"), now=self.rounds, arms=len(self.arms))
+        states.check(self._window.length == self._size or self._size is None, "length of the window")
+        self._window.check_totals(counts, sums)
+        self._window.check_untold(self._pending.rows()["id"])

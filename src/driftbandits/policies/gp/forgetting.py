@@ -2,35 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from driftbandits import state as states
 from driftbandits.arms import ArmSet
 from driftbandits.checks import check_count, check_positive
-from driftbandits.errors import InputError
-from driftbandits.policies.core.window import Window
+from driftbandits.policies.core.sized import SizedPolicy
+from driftbandits.policies.core.window import WindowedPolicy
 from driftbandits.policies.gp import sizes
 from driftbandits.policies.gp.gpucb import GPUCB
 from driftbandits.state.plausible import check_whole, told_at_most
 
 
-class Forgetting(GPUCB):
+class Forgetting(SizedPolicy, GPUCB):
     """What the forgetting forms share: a size given, or computed from the variation V_T and the horizon."""
 
-    _size_name: ClassVar[str]
+    _kernel_size: ClassVar[Callable[..., float]]  # of `sizes`
+    _linear_size: ClassVar[Callable[..., float]]
 
-    def __init__(
-        self,
-        arms: ArmSet,
-        *,
-        size: float | None,
-        variation: float,
-        **settings: Any,
-    ) -> None:
+    def __init__(self, arms: ArmSet, *, variation: float = 1.0, **settings: Any) -> None:
         super().__init__(arms, **settings)
         self.variation = check_positive("variation", variation, zero=True)
-        self._size = size
-        self.needs_horizon = size is None
+
+    def _compute_size(self, horizon: int) -> float:
+        if self._linear:
+            return self._linear_size(horizon=horizon, variation=self.variation, dimension=self.arms.dimension)
+        return self._kernel_size(horizon=horizon, variation=self.variation, gain=self._gain_at(horizon))
 
     def _settings(self) -> dict[str, Any]:
         return {**super()._settings(), self._size_name: self._size, "variation": self.variation}
@@ -47,28 +45,21 @@ class RestartGPUCB(Forgetting):
     """
 
     _size_name: ClassVar[str] = "period"
+    _kernel_size = staticmethod(sizes.kernel_window)
+    _linear_size = staticmethod(sizes.linear_period)
 
-    def __init__(self, arms: ArmSet, *, period: int | None = None, variation: float = 1.0, **settings: Any) -> None:
-        size = None if period is None else check_count("period", period)
-        super().__init__(arms, size=size, variation=variation, **settings)
+    def __init__(self, arms: ArmSet, *, period: int | None = None, **settings: Any) -> None:
+        super().__init__(arms, **settings)
+        self._set_size(None if period is None else check_count("period", period))
 
     @property
     def period(self) -> int | None:
         """Rounds between restarts; None before the first round if it is to be computed."""
         return self._resolved if self._phase_length else self._size  # type: ignore[return-value]
 
-    def _resolve(self, horizon: int | None) -> int:
-        if self._size is not None:
-            return int(self._size)
-        if horizon is None:
-            raise InputError("period=None needs a horizon")
-        if self._linear:
-            return sizes.linear_period(horizon=horizon, variation=self.variation, dimension=self.arms.dimension)
-        return sizes.kernel_window(horizon=horizon, variation=self.variation, gain=self._gain_at(horizon))
-
     def _start(self, horizon: int | None) -> None:
         super()._start(horizon)
-        self._resolved = self._resolve(horizon)
+        self._resolved = int(self._resolve_size(horizon))
         self._block_start = self.rounds
 
     def _due(self) -> bool:
@@ -106,7 +97,7 @@ class RestartLinUCB(RestartGPUCB):
     _linear: ClassVar[bool] = True
 
 
-class SlidingWindowGPUCB(Forgetting):
+class SlidingWindowGPUCB(WindowedPolicy, Forgetting):
     """SW-GPUCB (Zhou and Shroff 2021): GPUCB on the rewards of the last `window` rounds.
 
     An observation that leaves is removed exactly, by a rank-one update; where the arm that enters is the one that
@@ -119,32 +110,16 @@ class SlidingWindowGPUCB(Forgetting):
     others : see `GPUCB`
     """
 
-    _size_name: ClassVar[str] = "window"
+    _kernel_size = staticmethod(sizes.kernel_window)
+    _linear_size = staticmethod(sizes.linear_window)
 
-    def __init__(self, arms: ArmSet, *, window: int | None = None, variation: float = 1.0, **settings: Any) -> None:
-        size = None if window is None else check_count("window", window)
-        super().__init__(arms, size=size, variation=variation, **settings)
-
-    @property
-    def window(self) -> int | None:
-        """Rounds kept; None before the first round if it is to be computed."""
-        return self._window.length if self._phase_length else self._size  # type: ignore[return-value]
-
-    def _resolve(self, horizon: int | None) -> int:
-        if self._size is not None:
-            return int(self._size)
-        if horizon is None:
-            raise InputError("window=None needs a horizon")
-        if self._linear:
-            return sizes.linear_window(horizon=horizon, variation=self.variation, dimension=self.arms.dimension)
-        return sizes.kernel_window(horizon=horizon, variation=self.variation, gain=self._gain_at(horizon))
+    def __init__(self, arms: ArmSet, *, window: int | None = None, **settings: Any) -> None:
+        super().__init__(arms, **settings)
+        self._set_window(window)
 
     def _start(self, horizon: int | None) -> None:
         super()._start(horizon)
-        self._window = Window(self._resolve(horizon), first=self.rounds)
-
-    def _due(self) -> bool:
-        return self._window.due(self.rounds)
+        self._open_window(horizon)
 
     def _turn(self) -> None:
         for gone in self._window.expire(self.rounds):
@@ -168,10 +143,7 @@ class SlidingWindowGPUCB(Forgetting):
 
     def _import(self, state: states.Reader) -> None:
         super()._import(state)
-        self._window = Window.load(state.reader("window"), now=self.rounds, arms=len(self.arms))
-        states.check(self._window.length == self._size or self._size is None, "length of the window")
-        self._window.check_totals(self._posterior.weights, self._posterior.sums)
-        self._window.check_untold(self._pending.rows()["id"])
+        self._load_window(state, self._posterior.weights, self._posterior.sums)
 
 
 class SlidingWindowLinUCB(SlidingWindowGPUCB):

@@ -13,38 +13,17 @@ import numpy as np
 
 from driftbandits import state as states
 from driftbandits.arms import ArmSet
-from driftbandits.checks import check_positive
+from driftbandits.checks import check_positive, check_probability
 from driftbandits.design import information_gain
-from driftbandits.errors import InputError, KernelError, StateError
+from driftbandits.errors import KernelError, StateError
 from driftbandits.policies.core.guard import guarded
 from driftbandits.policies.core.optimistic import Optimism, OptimisticPolicy
 from driftbandits.policies.core.pending import Row
 from driftbandits.policies.core.settings import CommonSettings
+from driftbandits.policies.gp.beta import CONFIDENCE_RULES, check_beta, confidence_factor
 from driftbandits.policies.gp.posterior import ArmPosterior, check_posterior
 from driftbandits.state.plausible import check_whole, told_at_most
 from driftbandits.types import Floats
-
-BETA_RULES = ("ridge", "igp", "paper")
-
-
-def confidence_factor(
-    rule: str | float, *, gain: float, ridge: float, noise: float, bound: float, failure_probability: float
-) -> float:
-    """The factor beta in mean + beta sd, from the information gain `gain` (half convention) of the data behind them.
-
-    ridge   B + (R / sqrt(lambda)) sqrt(2 g + 2 log(1 / delta))     any lambda, ||r||_H <= B, R-sub-Gaussian noise
-    igp     B + R sqrt(2 (g + 1 + log(1 / delta)))                  Chowdhury and Gopalan, lambda = 1 + 2/T
-    paper   1 + sqrt(2 (2 g + 1 + log(1 / delta)))                  the paper's GPUCB; its gain has no factor 1/2
-    number  that number
-    """
-    if not isinstance(rule, str):
-        return float(rule)
-    log_term = math.log(1.0 / failure_probability)
-    if rule == "ridge":
-        return bound + noise / math.sqrt(ridge) * math.sqrt(2.0 * gain + 2.0 * log_term)
-    if rule == "igp":
-        return bound + noise * math.sqrt(2.0 * (gain + 1.0 + log_term))
-    return 1.0 + math.sqrt(2.0 * (2.0 * gain + 1.0 + log_term))
 
 
 class GPUCB(OptimisticPolicy):
@@ -60,7 +39,7 @@ class GPUCB(OptimisticPolicy):
     beta : "ridge" (default), "igp", "paper", or a number; see `confidence_factor`
     others : see `Policy`
 
-    Cost a round: O(N^2), or O(N r) where the kernel's rank r is below N / 2.
+    Cost per round: O(N^2), or O(N r) where the kernel's rank r is below N / 2.
 
     >>> policy = GPUCB(ArmSet([[0.0], [0.5], [1.0]]), seed=0)
     >>> policy.tell(policy.ask().id, 0.3)
@@ -86,12 +65,8 @@ class GPUCB(OptimisticPolicy):
         self.scale = check_positive("scale", scale, zero=True)
         self.noise = None if noise is None else check_positive("noise", noise, zero=True)
         self.bound = None if bound is None else check_positive("bound", bound, zero=True)
-        self.failure_probability = check_positive("failure_probability", failure_probability)
-        if self.failure_probability >= 1:
-            raise InputError(f"failure_probability must lie below 1, got {failure_probability!r}")
-        if isinstance(beta, str) and beta not in BETA_RULES:
-            raise InputError(f"beta must be a number or one of {', '.join(BETA_RULES)}, got {beta!r}")
-        self.beta = beta if isinstance(beta, str) else check_positive("beta", beta, zero=True)
+        self.failure_probability = check_probability("failure_probability", failure_probability)
+        self.beta = check_beta(beta, CONFIDENCE_RULES)
         self._noise = self._scale.noise(self.noise)
         self._bound = 1.0 if self.bound is None else self._scale.inward_size(self.bound)
 
@@ -106,10 +81,11 @@ class GPUCB(OptimisticPolicy):
     def _start(self, horizon: int | None) -> None:
         self._posterior = self._new_posterior()
 
-    def _factor(self) -> float:
+    def _factor(self, gain: float) -> float:
+        """What the sd is multiplied by, with data of this information gain behind it."""
         return self.scale * confidence_factor(
             self.beta,
-            gain=self._posterior.information_gain,
+            gain=gain,
             ridge=self.ridge,
             noise=self._noise,
             bound=self._bound,
@@ -118,11 +94,13 @@ class GPUCB(OptimisticPolicy):
 
     def _index(self) -> Floats:
         posterior = self._posterior
-        return np.asarray(posterior.mean + self._factor() * np.sqrt(np.maximum(posterior.variance, 0.0)))
+        factor = self._factor(posterior.information_gain)
+        return np.asarray(posterior.mean + factor * np.sqrt(np.maximum(posterior.variance, 0.0)))
 
     def _optimism(self, arm: int) -> Optimism:
-        width = self._factor() * math.sqrt(max(float(self._posterior.variance[arm]), 0.0))
-        return Optimism(value=float(self._posterior.mean[arm]) + width, width=width)
+        posterior = self._posterior
+        width = self._factor(posterior.information_gain) * math.sqrt(max(float(posterior.variance[arm]), 0.0))
+        return Optimism(value=float(posterior.mean[arm]) + width, width=width)
 
     @property
     @guarded

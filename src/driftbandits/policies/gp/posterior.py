@@ -13,7 +13,7 @@ d         variance           (N,) diagonal of F A F'
 g         information_gain   1/2 log det(I + K n / lambda), the half convention of GP-UCB papers
 
 The past enters through (n, s) only. Where the rank is below half the number of arms the coordinates are the features
-(O(r^2 + N r) a round), otherwise the arms themselves (O(N^2)).
+(O(r^2 + N r) per round), otherwise the arms themselves (O(N^2)).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import scipy.linalg.lapack
 
 from driftbandits import state as states
 from driftbandits.errors import KernelError
-from driftbandits.memory import FLOAT, check_memory
+from driftbandits.memory import FLOAT_BYTES, check_memory
 from driftbandits.state.plausible import FARTHEST, check_covariance, check_sums, check_whole
 from driftbandits.types import Floats
 
@@ -233,4 +233,6 @@ def check_posterior(features: Floats) -> None:
     """Refuse arms whose joint posterior cannot be held: two matrices as large as the features are many."""
     arms, rank = features.shape
     cure = "take fewer arms, or a kernel with a longer length scale or a larger tolerance"
-    check_memory(2 * FLOAT * min(arms, rank) ** 2, f"a posterior over {arms:,} arms and {rank:,} features", cure=cure)
+    check_memory(
+        2 * FLOAT_BYTES * min(arms, rank) ** 2, f"a posterior over {arms:,} arms and {rank:,} features", cure=cure
+    )

@@ -22,35 +22,17 @@ import scipy.linalg.blas
 
 from driftbandits import state as states
 from driftbandits.arms import ArmSet
-from driftbandits.checks import check_positive
-from driftbandits.errors import InputError
+from driftbandits.checks import check_positive, check_probability
 from driftbandits.policies.core.optimistic import Optimism, OptimisticPolicy
 from driftbandits.policies.core.pending import Row
 from driftbandits.policies.core.settings import CommonSettings
+from driftbandits.policies.gp.beta import DRIFT_RULES, check_beta, drift_factor
 from driftbandits.policies.gp.posterior import check_posterior
 from driftbandits.state.plausible import check_covariance
 from driftbandits.types import Floats
 
-BETA_RULES = ("finite", "practical")
 SMALLEST_RIDGE = 1e-4  # of the default: declaring no noise must not make the filter believe one reward wholly
-_FAINTEST = 1e-8  # below this c is multiplied out
-
-
-def drift_factor(rule: str | float, *, arms: int, rounds: int, failure_probability: float) -> float:
-    """The factor of the sd in round number `rounds` (from 1): the square root of Bogunovic et al.'s beta_t.
-
-    finite      beta_t = 2 log(N pi^2 t^2 / (6 delta))      their theorem on finite domains
-    practical   beta_t = 0.8 log(4 t)                       as public re-implementations have it
-    number      that number is the factor itself, as in `GPUCB`
-
-    >>> round(drift_factor("practical", arms=100, rounds=1000, failure_probability=0.01), 3)
-    2.576
-    """
-    if not isinstance(rule, str):
-        return float(rule)
-    if rule == "finite":
-        return math.sqrt(2.0 * math.log(arms * math.pi**2 * rounds**2 / (6.0 * failure_probability)))
-    return math.sqrt(0.8 * math.log(4.0 * rounds))
+_FAINTEST_FADE = 1e-8  # below, it is multiplied out
 
 
 class DriftingPosterior:
@@ -88,7 +70,7 @@ class DriftingPosterior:
     def forget(self, rounds: int) -> None:
         """Let `rounds` rounds pass."""
         self._fade *= self._keep**rounds
-        if self._fade < _FAINTEST:
+        if self._fade < _FAINTEST_FADE:
             self._shift *= math.sqrt(self._fade)
             self._explained *= self._fade
             self._learned *= self._fade
@@ -132,7 +114,7 @@ class DriftingPosterior:
         self._shift = state.array("shift", np.float64, self._shift.shape)
         self._explained = state.array("explained", np.float64, self._explained.shape)
         self._learned = np.asfortranarray(state.array("learned", np.float64, (self._size, self._size)))
-        states.check(_FAINTEST <= self._fade <= 1.0, "fade")
+        states.check(_FAINTEST_FADE <= self._fade <= 1.0, "fade")
         self._check_loaded()
 
     @np.errstate(all="ignore")
@@ -172,7 +154,7 @@ class TimeVaryingGPUCB(OptimisticPolicy):
     others : see `Policy`
 
     Rewards told in the order of their rounds, however late, are taken in exactly; one that is overtaken by another
-    enters at its age, see `DriftingPosterior.add`. Cost a round: O(N^2), or O(N r) where the kernel's rank r is below
+    enters at its age, see `DriftingPosterior.add`. Cost per round: O(N^2), or O(N r) where the kernel's rank r is below
     N / 2.
 
     >>> policy = TimeVaryingGPUCB(ArmSet([[0.0], [0.5], [1.0]]), seed=0)
@@ -193,18 +175,12 @@ class TimeVaryingGPUCB(OptimisticPolicy):
     ) -> None:
         super().__init__(arms, **common)
         check_posterior(arms.features)
-        self.rate = check_positive("rate", rate, zero=True)
-        if self.rate >= 1:
-            raise InputError(f"rate must lie in [0, 1), got {rate!r}")
+        self.rate = check_probability("rate", rate, zero=True)
         self.ridge = None if ridge is None else check_positive("ridge", ridge)
         self.scale = check_positive("scale", scale, zero=True)
         self.noise = None if noise is None else check_positive("noise", noise, zero=True)
-        self.failure_probability = check_positive("failure_probability", failure_probability)
-        if self.failure_probability >= 1:
-            raise InputError(f"failure_probability must lie below 1, got {failure_probability!r}")
-        if isinstance(beta, str) and beta not in BETA_RULES:
-            raise InputError(f"beta must be a number or one of {', '.join(BETA_RULES)}, got {beta!r}")
-        self.beta = beta if isinstance(beta, str) else check_positive("beta", beta, zero=True)
+        self.failure_probability = check_probability("failure_probability", failure_probability)
+        self.beta = check_beta(beta, DRIFT_RULES)
         deviation = self._scale.noise(self.noise)
         self._variance = max(deviation**2, SMALLEST_RIDGE) if self.ridge is None else self.ridge
 

@@ -13,8 +13,8 @@ from driftbandits.state.plausible import FARTHEST, told_at_most
 def trigger_threshold(*, deviation: float, noise: float, observations: int, failure_probability: float) -> float:
     """How far reward number `observations` (from 1) may lie from its prediction: sqrt(2 log(2 pi_t / delta)) (sd + R).
 
-    With pi_t = pi^2 t^2 / 6, the chance that any reward of a world that stays exceeds it is at most `failure_probability`, if
-    the model's prior and noise are right.
+    With pi_t = pi^2 t^2 / 6, the chance that any reward of a world that stays exceeds it is at most
+    `failure_probability`, if the model's prior and noise are right.
 
     >>> round(trigger_threshold(deviation=0.0, noise=0.1, observations=100, failure_probability=0.01), 3)
     0.548
@@ -39,7 +39,7 @@ class EventTriggeredGPUCB(GPUCB):
     others : see `GPUCB`; with a `ridge` above the noise's variance, the trigger is on the safe side
 
     The constants of the trigger follow Brunzema et al. as far as we could confirm them. Rewards of rounds before the
-    one that fired, told after it, are counted in `late`. Cost a round: that of `GPUCB`.
+    one that fired, told after it, are counted in `late`. Cost per round: that of `GPUCB`.
 
     >>> from driftbandits.arms import ArmSet
     >>> policy = EventTriggeredGPUCB(ArmSet([[0.0], [0.5], [1.0]]), seed=0)

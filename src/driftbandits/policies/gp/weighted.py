@@ -1,4 +1,4 @@
-"""WGPUCB and D-LinUCB: regression with weights that fade by a factor `discount` a round.
+"""WGPUCB and D-LinUCB: regression with weights that fade by a factor `discount` per round.
 
 symbol     name        meaning
 eta        discount    weight of a reward k rounds old is eta^k
@@ -30,13 +30,12 @@ import scipy.linalg.lapack
 
 from driftbandits import state as states
 from driftbandits.arms import ArmSet
-from driftbandits.checks import check_positive
-from driftbandits.errors import InputError, KernelError
+from driftbandits.checks import check_probability, check_word
+from driftbandits.errors import KernelError
 from driftbandits.policies.core.guard import guarded
 from driftbandits.policies.core.optimistic import Optimism
 from driftbandits.policies.gp import sizes
 from driftbandits.policies.gp.forgetting import Forgetting
-from driftbandits.policies.gp.gpucb import confidence_factor
 from driftbandits.state.plausible import ROUNDING, check_sums, told_at_most
 from driftbandits.types import Floats, Ints
 
@@ -77,7 +76,7 @@ class _Anchor:
     def __init__(self, features: Floats, weights: Floats, *, clock: int, eta: float, ridge: float) -> None:
         rank = features.shape[1]
         self._clock, self._eta, self._ridge = clock, eta, ridge
-        self._room = rank // 2  # near the best between more arms a round and eigenvectors more often
+        self._room = rank // 2  # near the best between more arms per round and eigenvectors more often
         self._places: dict[int, int] = {}
         self._since: Ints = np.empty(0, dtype=np.int64)  # its keys
         self._rows: Floats = np.empty((2, self._room, rank))
@@ -146,46 +145,34 @@ class WeightedGPUCB(Forgetting):
     width : "one_matrix" (sd from V) or "two_matrix" (sd from V^-1 V2 V^-1, tighter and dearer)
     others : see `GPUCB`; beta uses the gain of the squared weights
 
-    A late reward enters with the weight of its age since it was asked. Cost a round: O(N r m) with m <= r / 2 arms
+    A late reward enters with the weight of its age since it was asked. Cost per round: O(N r m) with m <= r / 2 arms
     played lately, and O(N r^2 + r^3) whenever they become too many; O(N r^2) with "two_matrix".
     """
 
     _size_name: ClassVar[str] = "discount"
+    _kernel_size = staticmethod(sizes.kernel_discount)
+    _linear_size = staticmethod(sizes.linear_discount)
 
     def __init__(
         self,
         arms: ArmSet,
         *,
         discount: float | None = None,
-        variation: float = 1.0,
         width: Literal["one_matrix", "two_matrix"] = "one_matrix",
         **settings: Any,
     ) -> None:
-        size = None if discount is None else check_positive("discount", discount)
-        if size is not None and size > 1:
-            raise InputError(f"discount must lie in (0, 1], got {discount!r}")
-        if width not in ("one_matrix", "two_matrix"):
-            raise InputError(f"width must be 'one_matrix' or 'two_matrix', got {width!r}")
-        super().__init__(arms, size=size, variation=variation, **settings)
-        self.width = width
+        super().__init__(arms, **settings)
+        self._set_size(None if discount is None else check_probability("discount", discount, one=True))
+        self.width = check_word("width", width, ("one_matrix", "two_matrix"))
 
     @property
     def discount(self) -> float | None:
-        """Factor by which weights fade a round; None before the first round if it is to be computed."""
+        """Factor by which weights fade per round; None before the first round if it is to be computed."""
         return self._eta if self._phase_length else self._size
-
-    def _resolve(self, horizon: int | None) -> float:
-        if self._size is not None:
-            return self._size
-        if horizon is None:
-            raise InputError("discount=None needs a horizon")
-        if self._linear:
-            return sizes.linear_discount(horizon=horizon, variation=self.variation, dimension=self.arms.dimension)
-        return sizes.kernel_discount(horizon=horizon, variation=self.variation, gain=self._gain_at(horizon))
 
     def _start(self, horizon: int | None) -> None:
         self._prepare()
-        self._eta = self._resolve(horizon)
+        self._eta = self._resolve_size(horizon)
         self._set_weights(np.zeros((3, len(self.arms))))
         self._first = self._clock = self.rounds
 
@@ -280,23 +267,13 @@ class WeightedGPUCB(Forgetting):
         first, second = flat.reshape(2, rank, rank)
         return first.T, second.T
 
-    def _factor_of(self, beliefs: _Beliefs) -> float:
-        return self.scale * confidence_factor(
-            self.beta,
-            gain=beliefs.gain,
-            ridge=self.ridge,
-            noise=self._noise,
-            bound=self._bound,
-            failure_probability=self.failure_probability,
-        )
-
     def _index(self) -> Floats:
         beliefs = self._believe()
-        return np.asarray(beliefs.mean + self._factor_of(beliefs) * beliefs.sd)
+        return np.asarray(beliefs.mean + self._factor(beliefs.gain) * beliefs.sd)
 
     def _optimism(self, arm: int) -> Optimism:
         beliefs = self._believe()
-        width = self._factor_of(beliefs) * float(beliefs.sd[arm])
+        width = self._factor(beliefs.gain) * float(beliefs.sd[arm])
         return Optimism(value=float(beliefs.mean[arm]) + width, width=width)
 
     def _estimate(self) -> Floats:

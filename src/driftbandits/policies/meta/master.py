@@ -31,7 +31,7 @@ from driftbandits.policies.core.guard import guarded
 from driftbandits.policies.core.optimistic import OptimisticPolicy
 from driftbandits.policies.core.pending import Feedback, Row
 from driftbandits.policies.core.settings import CommonSettings
-from driftbandits.policies.gp.gpucb import GPUCB, confidence_factor
+from driftbandits.policies.gp.gpucb import GPUCB
 from driftbandits.policies.meta import nested
 from driftbandits.schedule import Replay, build_schedule, read_replay, replay_probability
 from driftbandits.seeding import generator_from_state, generator_state, stream
@@ -213,14 +213,7 @@ class Master(Policy):
             gain = 0.5 * d * math.log1p(horizon * reach / (probe.ridge * d))
         else:
             gain = probe._gain_at(horizon)
-        beta = probe.scale * confidence_factor(
-            probe.beta,
-            gain=gain,
-            ridge=probe.ridge,
-            noise=probe._noise,
-            bound=probe._bound,
-            failure_probability=probe.failure_probability,
-        )
+        beta = probe._factor(gain)
         # sum of sigma^2 <= 2 gain k / log(1 + k / lambda) for k(x, x) <= k; on [0, 1] the widths halve: w for 2 w
         widths = beta * math.sqrt(2.0 * gain * reach / math.log1p(reach / probe.ridge)) if reach > 0 else 0.0
         return max(

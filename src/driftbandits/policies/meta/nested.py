@@ -23,14 +23,16 @@ from driftbandits.types import Ints
 
 Inner = TypeVar("Inner", bound=Policy)
 
+_LIBRARY = __name__.split(".")[0] + "."  # how the modules of the library's own policies begin
 _OUTER = ("horizon", "seed", "reward_range", "out_of_range", "pending_limit")  # decided by the outer policy
 
 
 def find_base(base: Any, kind: type[Inner]) -> type[Inner]:
     """The class called `base`, or `base` itself: a usable policy class of this `kind`.
 
-    A name is looked up in the registry first, then among all classes of this kind defined so far, so that a state can
-    be restored with a base of your own once its class is defined.
+    A name is looked up among the classes of this kind defined so far: those of the library first (importing
+    driftbandits defines them all), then yours, the latest first. So a state with a base of your own can be restored
+    once its class is defined.
     """
     found = _by_name(base, kind) if isinstance(base, str) else base
     if not (isinstance(found, type) and issubclass(found, kind)) or inspect.isabstract(found):
@@ -40,12 +42,9 @@ def find_base(base: Any, kind: type[Inner]) -> type[Inner]:
 
 
 def _by_name(name: str, kind: type[Policy]) -> type[Policy] | None:
-    from driftbandits.policies.registry import POLICIES  # the registry lists the policies that import this file
-
-    if name in POLICIES:
-        return POLICIES[name]
     found = [below for below in _subclasses(kind) if below.__name__ == name]
-    return found[-1] if found else None
+    own = [below for below in found if below.__module__.startswith(_LIBRARY)]
+    return own[0] if own else found[-1] if found else None
 
 
 def _subclasses(kind: type[Policy]) -> Iterator[type[Policy]]:

@@ -196,7 +196,7 @@ class Variant:
 
 
 def subgaussian_range(*, bound: float, noise: float, horizon: int, failure_probability: float) -> tuple[float, float]:
-    """Reward range that holds all `horizon` rewards with probability 1 - failure_probability, for `noise`-sub-Gaussian noise.
+    """Reward range that holds all `horizon` rewards but for `failure_probability`, under `noise`-sub-Gaussian noise.
 
     The paper's truncation (appendix D): |r| <= `bound` plus sqrt(2 R^2 log(T / delta)) of noise. Pass it as
     `reward_range` together with `out_of_range="clip"`.

@@ -1,62 +1,37 @@
-"""Where the block engine's features come from: fixed by a kernel, or those of a network trained from block to block."""
+"""Features for the block engine: fixed by a kernel, or those of a network trained from block to block."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from driftbandits import state as states
+from driftbandits.arms import ArmSet
 from driftbandits.errors import StateError
 from driftbandits.neural import ArmsSeen, NetworkModel
 from driftbandits.neural.network import Network
-from driftbandits.state.plausible import FARTHEST, check_whole
+from driftbandits.state.plausible import FARTHEST, check_sums, check_whole
 from driftbandits.types import Floats, Ints
 
-_LONGEST = 1e6  # of features that are not normalised, squared; usual is 1 a layer
-
-
-class FeatureSource(Protocol):
-    """The part of the block engine that gives phi^(j)."""
-
-    @property
-    def first(self) -> Floats:
-        """phi^(0), (N, r)."""
-
-    @property
-    def present(self) -> Floats:
-        """phi^(j) of the present block, (N, r')."""
-
-    def begin(self) -> None:
-        """Find phi^(0)."""
-
-    def forget(self, since: int | None) -> None:
-        """A new epoch begins: back to phi^(0); a source may keep what it saw of rounds from `since` on."""
-
-    def observe(self, arms: Ints, rewards: Floats, rounds: Ints) -> None:
-        """Rewards of the present epoch, in the order of their rounds."""
-
-    def observe_one(self, arm: int, reward: float, round_: int) -> None:
-        """One reward of the present epoch."""
-
-    def prepare(self) -> None:
-        """Compute what takes long of the next block's features; changes nothing that is believed."""
-
-    def advance(self) -> bool:
-        """A new block begins: take its features; whether they are others than before."""
-
-    def export(self) -> dict[str, Any]:
-        """What `load` needs, as JSON values and arrays."""
-
-    def load(self, state: states.Reader) -> None:
-        """Inverse of `export`."""
+_LONGEST = 1e6  # of features that are not normalised, squared; usual is 1 per layer
 
 
 class FixedFeatures:
-    """Features that never change."""
+    """Features of the arms' kernel, which never change."""
 
-    def __init__(self, features: Floats) -> None:
-        self.first = self.present = features
+    def __init__(self, arms: ArmSet) -> None:
+        self._arms = arms
+
+    @property
+    def first(self) -> Floats:
+        """Those of the arms."""
+        return self._arms.features
+
+    @property
+    def present(self) -> Floats:
+        """The same."""
+        return self._arms.features
 
     def begin(self) -> None:
         """They are there."""
@@ -81,8 +56,11 @@ class FixedFeatures:
         """The arms have them."""
         return {}
 
-    def load(self, state: states.Reader) -> None:
+    def load(self, state: states.Reader, *, rounds: int) -> None:
         """Nothing is stored."""
+
+    def check(self, *, told: int, largest: float) -> None:
+        """Nothing depends on rewards."""
 
 
 class NetworkFeatures:
@@ -92,25 +70,32 @@ class NetworkFeatures:
     differ in the last bit.
     """
 
-    first: Floats
-    present: Floats
-
     def __init__(self, model: NetworkModel, *, trains: bool) -> None:
         self.model = model
         self.trains = trains
-        self.trained: Network | None = None
-        self.trainings = 0
-        self.seen = ArmsSeen.none(len(model.points))
-        self._next: tuple[Network, Floats] | None = None
+        self._saved: Floats | None = None
+        self.begin()
+
+    @property
+    def first(self) -> Floats:
+        """Features of W^(0), as computed here or as saved."""
+        return self.model.initial.features if self._saved is None else self._saved
+
+    @property
+    def present(self) -> Floats:
+        """Features of the network in use."""
+        return self.first if self._present is None else self._present
 
     def begin(self) -> None:
-        """Draw W^(0), or take it from an earlier start."""
-        self.first = self.present = self.model.initial.features
+        """Nothing is trained."""
+        self.trainings = 0
+        self.forget(None)
 
     def forget(self, since: int | None) -> None:
         """Back to W^(0)."""
-        self.present = self.first
-        self.trained = self._next = None
+        self.trained: Network | None = None
+        self._present: Floats | None = None
+        self._next: tuple[Network, Floats] | None = None
         self.seen = ArmsSeen.none(len(self.model.points))
 
     def observe(self, arms: Ints, rewards: Floats, rounds: Ints) -> None:
@@ -131,7 +116,7 @@ class NetworkFeatures:
         """Take what was trained."""
         if self._next is None:
             return False
-        (self.trained, self.present), self._next = self._next, None
+        (self.trained, self._present), self._next = self._next, None
         self.trainings += 1
         return True
 
@@ -147,22 +132,27 @@ class NetworkFeatures:
             "sums": self.seen.sums.copy(),
         }
 
-    def load(self, state: states.Reader) -> None:
+    def load(self, state: states.Reader, *, rounds: int) -> None:
         """Inverse of `export`."""
         size = len(self.model.points)
-        self.first = self.present = self._read_features(state, "first")
+        self._saved = self._read_features(state, "first")
         weights = [item.array("layer", np.float32, (None, None)) for item in state.readers("weights")]
         if weights or state.raw("present") is not None:
             shapes = [w.shape for w in weights]
             if not self.trains or shapes != self.model.shapes:
                 wanted = self.model.shapes if self.trains else []
-                raise StateError(f"state.engine.source.weights have shapes {shapes}, wanted {wanted}")
+                raise StateError(f"state.engine.features.weights have shapes {shapes}, wanted {wanted}")
             self.trained = self.model.restore(weights)
-            self.present = self._read_features(state, "present")
+            self._present = self._read_features(state, "present")
         self.trainings = state.integer("trainings", high=FARTHEST)
         self.seen.counts = state.array("counts", np.float64, (size,))
         self.seen.sums = state.array("sums", np.float64, (size,))
         check_whole(self.seen.counts, FARTHEST, "number of rewards")
+
+    def check(self, *, told: int, largest: float) -> None:
+        """Refuse sums to train on that are not those of the epoch."""
+        states.check(float(self.seen.counts.sum()) == told, "number of rewards to train on")
+        check_sums(self.seen.counts, self.seen.sums, "sums of rewards to train on", largest=largest)
 
     def _read_features(self, state: states.Reader, name: str) -> Floats:
         """Features whose longest has length 1, or about as many as there are layers if they are not normalised."""

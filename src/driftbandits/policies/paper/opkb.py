@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 from driftbandits.arms import ArmSet
+from driftbandits.policies.core.settings import CommonSettings
 from driftbandits.policies.paper.base import PaperBlockPolicy
 from driftbandits.policies.paper.constants import Constants, Variant
+from driftbandits.policies.paper.features import FixedFeatures
 
 
-class OPKB(PaperBlockPolicy):
+class KernelBlockPolicy(PaperBlockPolicy):
+    """What OPKB and ADA-OPKB share: the features of the arms' kernel."""
+
+    def __init__(
+        self,
+        arms: ArmSet,
+        *,
+        constants: Constants | None = None,
+        variant: Variant | None = None,
+        **common: Unpack[CommonSettings],
+    ) -> None:
+        chosen = Constants.tuned() if constants is None else constants
+        super().__init__(arms, FixedFeatures(arms), constants=chosen, variant=variant, **common)
+
+
+class OPKB(KernelBlockPolicy):
     """Optimisation-based kernel bandit for a world that stays as it is.
 
     Plays the optimal design for E rounds, then in blocks of doubling size a law that minimises
@@ -34,10 +51,8 @@ class OPKB(PaperBlockPolicy):
     (1, 0)
     """
 
-    watches: ClassVar[bool] = False
 
-
-class AdaOPKB(PaperBlockPolicy):
+class AdaOPKB(KernelBlockPolicy):
     """OPKB that replays its earlier laws to notice a change, and starts anew when it finds one.
 
     Inside block j, intervals of 2^m E rounds replay law m < j with probability 2^((m - j) / 2) each. When a replay (or
@@ -64,9 +79,12 @@ class AdaOPKB(PaperBlockPolicy):
     ()
     """
 
-    watches: ClassVar[bool] = True
+    adapts: ClassVar[bool] = True
 
     @classmethod
     def published(cls, arms: ArmSet, **settings: Any) -> Self:
         """ADA-OPKB as in the authors' code: their constants and variant, restarts not capped."""
         return cls(arms, constants=Constants.published(), variant=Variant.published(), **settings)
+
+    def _rounds_to_find(self, size: float) -> int:
+        return self._rounds_by_gaps(size)

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
-from driftbandits import state as states
 from driftbandits.arms import ArmSet
 from driftbandits.checks import check_flag
 from driftbandits.neural.model import INFINITE, Rate, Width
 from driftbandits.neural.network import Network
 from driftbandits.policies.core.guard import guarded
 from driftbandits.policies.core.network import check_rate, network_model
+from driftbandits.policies.core.settings import CommonSettings
 from driftbandits.policies.paper.base import PaperBlockPolicy
 from driftbandits.policies.paper.constants import Constants, Variant
 from driftbandits.policies.paper.features import NetworkFeatures
-from driftbandits.state.plausible import check_sums
+from driftbandits.seeding import check_seed
 
 _OF_THE_NETWORK = (
     "width",
@@ -32,8 +32,6 @@ _OF_THE_NETWORK = (
 class NeuralBlockPolicy(PaperBlockPolicy):
     """What OPNN and ADA-OPNN share: the settings of the network, and features that come from it."""
 
-    _source: NetworkFeatures
-
     def __init__(
         self,
         arms: ArmSet,
@@ -48,12 +46,13 @@ class NeuralBlockPolicy(PaperBlockPolicy):
         normalise: bool = True,
         device: str | None = None,
         constants: Constants | None = None,
-        **settings: Any,
+        variant: Variant | None = None,
+        **common: Unpack[CommonSettings],
     ) -> None:
-        super().__init__(arms, constants=Constants.neural() if constants is None else constants, **settings)
+        seed = common["seed"] = check_seed(common.get("seed", 0))  # the weights are drawn from it
         self._model = network_model(
             arms,
-            seed=self.seed,
+            seed=seed,
             width=width,
             depth=depth,
             steps=steps,
@@ -64,25 +63,25 @@ class NeuralBlockPolicy(PaperBlockPolicy):
             device=device,
         )
         self.train = check_flag("train", train)
+        self._network = NetworkFeatures(self._model, trains=self.train and self._model.width != INFINITE)
+        chosen = Constants.neural() if constants is None else constants
+        super().__init__(arms, self._network, constants=chosen, variant=variant, **common)
         if self.train:
             check_rate(self._model, self.horizon)
-
-    def _feature_source(self) -> NetworkFeatures:
-        return NetworkFeatures(self._model, trains=self.train and self._model.width != INFINITE)
 
     @property
     @guarded
     def network(self) -> Network:
         """The network whose features are in use: trained when the present block began, or as it was drawn."""
         self._begin_once()
-        return self._model.start if self._source.trained is None else self._source.trained
+        return self._model.start if self._network.trained is None else self._network.trained
 
     @property
     @guarded
     def trainings(self) -> int:
         """How often the network was trained since the last start (a horizon that doubles is a new start)."""
         self._begin_once()
-        return self._source.trainings
+        return self._network.trainings
 
     def _settings(self) -> dict[str, Any]:
         return {**super()._settings(), **self._network_settings()}
@@ -96,12 +95,6 @@ class NeuralBlockPolicy(PaperBlockPolicy):
     @classmethod
     def _read_settings(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
         return {**settings, **super()._read_settings(settings)}
-
-    def _import(self, state: states.Reader) -> None:
-        super()._import(state)
-        seen, told = self._source.seen, sum(part.told for part in self._epoch.blocks)
-        states.check(float(seen.counts.sum()) == told, "number of rewards to train on")
-        check_sums(seen.counts, seen.sums, "sums of rewards to train on", largest=1.0 / self._divisor)
 
 
 class OPNN(NeuralBlockPolicy):
@@ -142,8 +135,6 @@ class OPNN(NeuralBlockPolicy):
     (1, 0)
     """
 
-    watches: ClassVar[bool] = False
-
 
 class AdaOPNN(NeuralBlockPolicy):
     """OPNN that replays its earlier laws to notice a change, and then starts anew from the initial weights.
@@ -160,10 +151,13 @@ class AdaOPNN(NeuralBlockPolicy):
     ()
     """
 
-    watches: ClassVar[bool] = True
+    adapts: ClassVar[bool] = True
 
     @classmethod
     def published(cls, arms: ArmSet, **settings: Any) -> Self:
         """ADA-OPNN with the constants and step size of the authors' configuration files, restarts not capped."""
         given = {"constants": Constants.published_neural(), "variant": Variant.published(), "learning_rate": 1e-8}
         return cls(arms, **{**given, **settings})
+
+    def _rounds_to_find(self, size: float) -> int:
+        return self._rounds_by_gaps(size)

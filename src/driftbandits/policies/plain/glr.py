@@ -1,4 +1,4 @@
-"""GLR-klUCB: one kl-UCB index and one change test an arm.
+"""GLR-klUCB: one kl-UCB index and one change test per arm.
 
 symbol    name           meaning
 kl        divergence     of two rewards' distributions with these means
@@ -20,16 +20,16 @@ import numpy as np
 
 from driftbandits import state as states
 from driftbandits.arms import ArmSet
-from driftbandits.checks import check_count, check_positive
-from driftbandits.errors import InputError, StateError
+from driftbandits.checks import check_count, check_positive, check_probability, check_word
+from driftbandits.errors import StateError
 from driftbandits.policies.core.optimistic import Optimism, OptimisticPolicy
 from driftbandits.policies.core.pending import Row
-from driftbandits.policies.plain.ucb import ArmMeans
+from driftbandits.policies.plain.means import ArmMeans
 from driftbandits.state.plausible import FARTHEST, ROUNDING, check_sums, check_whole, told_at_most
 from driftbandits.types import Bools, Floats, Ints
 
-MOST_SPLITS = 512  # split points kept an arm; beyond, every second one is dropped
-_EDGE = 1e-12  # Bernoulli means are kept this far from 0 and 1
+MOST_SPLITS = 512  # split points kept per arm; beyond, every second one is dropped
+_BERNOULLI_MARGIN = 1e-12  # means are kept this far from 0 and 1
 _NEWTON_STEPS = 50  # of the Bernoulli index; about 5 are needed, 15 near the upper end
 
 
@@ -56,8 +56,8 @@ def gaussian_divergence(left: Floats, right: Floats | float, noise: float) -> Fl
 
 def bernoulli_divergence(left: Floats, right: Floats | float) -> Floats:
     """kl of Bernoulli distributions with these means on [-1, 1], mapped to [0, 1]."""
-    p = np.clip(0.5 * (left + 1.0), _EDGE, 1.0 - _EDGE)
-    q = np.clip(0.5 * (np.asarray(right) + 1.0), _EDGE, 1.0 - _EDGE)
+    p = np.clip(0.5 * (left + 1.0), _BERNOULLI_MARGIN, 1.0 - _BERNOULLI_MARGIN)
+    q = np.clip(0.5 * (np.asarray(right) + 1.0), _BERNOULLI_MARGIN, 1.0 - _BERNOULLI_MARGIN)
     return np.asarray(p * np.log(p / q) + (1.0 - p) * np.log((1.0 - p) / (1.0 - q)))
 
 
@@ -107,7 +107,7 @@ class GLRklUCB(OptimisticPolicy):
     others : see `Policy`
 
     Rewards enter an arm's history in the order told; those of rounds asked before the arm's restart are counted in
-    `late`. Cost a round: O(N), and at most 512 numbers at a test.
+    `late`. Cost per round: O(N), and at most 512 numbers at a test.
 
     >>> policy = GLRklUCB(ArmSet([[0.0], [1.0]]), horizon=1000, seed=0)
     >>> policy.tell(policy.ask().id, 0.3)
@@ -129,16 +129,13 @@ class GLRklUCB(OptimisticPolicy):
         **settings: Any,
     ) -> None:
         super().__init__(arms, **settings)
-        _check_word("divergence", divergence, ("gaussian", "bernoulli"))
-        _check_word("threshold", threshold, ("practical", "theory"))
-        _check_word("restart", restart, ("global", "local"))
-        self.divergence, self.threshold, self.restart = divergence, threshold, restart
+        self.divergence = check_word("divergence", divergence, ("gaussian", "bernoulli"))
+        self.threshold = check_word("threshold", threshold, ("practical", "theory"))
+        self.restart = check_word("restart", restart, ("global", "local"))
         self.noise = None if noise is None else check_positive("noise", noise)
         self.failure_probability = (
-            None if failure_probability is None else check_positive("failure_probability", failure_probability)
+            None if failure_probability is None else check_probability("failure_probability", failure_probability)
         )
-        if self.failure_probability is not None and self.failure_probability >= 1:
-            raise InputError(f"failure_probability must lie below 1, got {failure_probability!r}")
         self.exploration = check_positive("exploration", exploration, zero=True)
         self.test_every = check_count("test_every", test_every)
         self.split_every = check_count("split_every", split_every)
@@ -345,19 +342,14 @@ def _bernoulli_upper(mean: Floats, level: Floats) -> Floats:
 
     Newton's method from Pinsker's bound above: kl is convex in q, so it comes down to the root and stays above it.
     """
-    p = np.clip(0.5 * (mean + 1.0), _EDGE, 1.0 - _EDGE)
+    p = np.clip(0.5 * (mean + 1.0), _BERNOULLI_MARGIN, 1.0 - _BERNOULLI_MARGIN)
     entropy = p * np.log(p) + (1.0 - p) * np.log1p(-p) - level
-    q = np.minimum(p + np.sqrt(0.5 * level), 1.0 - _EDGE)
+    q = np.minimum(p + np.sqrt(0.5 * level), 1.0 - _BERNOULLI_MARGIN)
     for _ in range(_NEWTON_STEPS):
         value = entropy - p * np.log(q) - (1.0 - p) * np.log1p(-q)
-        slope = np.maximum((q - p) / (q * (1.0 - q)), _EDGE)
+        slope = np.maximum((q - p) / (q * (1.0 - q)), _BERNOULLI_MARGIN)
         step = np.maximum(value / slope, 0.0)
         q = np.maximum(q - step, p)
         if step.max() < 1e-13:
             break
     return np.asarray(2.0 * q - 1.0)
-
-
-def _check_word(name: str, value: Any, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise InputError(f"{name} must be one of {', '.join(map(repr, known))}, got {value!r}")

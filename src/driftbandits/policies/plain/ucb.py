@@ -1,11 +1,11 @@
-"""Bandits without a kernel, as controls that show what the kernel buys: every arm is learned by itself.
+"""SW-UCB and D-UCB: UCB with a sliding window or a discount, every arm learned by itself.
 
 symbol    name        meaning
 R         noise       scale of the sub-Gaussian noise
 tau       window      rounds kept
-gamma     discount    factor by which weights fade a round
+gamma     discount    factor by which weights fade per round
 Y         switches    how often the world changes, where a size is computed from it
-n, s      weights, sums of the rewards of each arm, in the window or discounted
+n         weight of the rewards of an arm, in the window or discounted; see `means`
 
 Means are weighted by time, in rounds and not in pulls of the arm. Widths are R sqrt(2 log(.) / n): on the internal
 scale [-1, 1], a reward of which only the range is known is 1-sub-Gaussian, so `noise` = half the range gives the
@@ -16,23 +16,21 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar
-
-import numpy as np
 
 from driftbandits import state as states
 from driftbandits.arms import ArmSet
-from driftbandits.checks import check_count, check_positive
-from driftbandits.errors import InputError
-from driftbandits.policies.core.base import Policy
-from driftbandits.policies.core.laws import freeze
+from driftbandits.checks import check_positive, check_probability
 from driftbandits.policies.core.optimistic import Optimism, OptimisticPolicy
-from driftbandits.policies.core.pending import Feedback, Row
-from driftbandits.policies.core.window import Window
-from driftbandits.state.plausible import ROUNDING, check_sums, check_whole, told_at_most
+from driftbandits.policies.core.pending import Row
+from driftbandits.policies.core.sized import SizedPolicy
+from driftbandits.policies.core.window import WindowedPolicy
+from driftbandits.policies.plain.means import ArmMeans
+from driftbandits.state.plausible import ROUNDING, told_at_most
 from driftbandits.types import Floats
 
-_FAINTEST = 1e-100  # below this the common factor of discounted weights is multiplied out
+_FAINTEST_FADE = 1e-100  # below, the common factor of discounted weights is multiplied out
 
 
 def plain_window(*, horizon: int, switches: float) -> int:
@@ -55,135 +53,16 @@ def plain_discount(*, horizon: int, switches: float) -> float:
     return max(1.0 - 0.25 * math.sqrt(switches / horizon), 0.5)
 
 
-class ArmMeans:
-    """Weighted mean reward of every arm, with what an index needs of it kept up to date arm by arm.
+class PlainUCB(SizedPolicy, OptimisticPolicy):
+    """What the two plain UCB bandits share: a size given or computed, widths R sqrt(2 log(.) / n), a mean per arm."""
 
-    >>> means = ArmMeans(2)
-    >>> means.shift(0, 1.0, 0.5)
-    >>> means.index(2.0).tolist()
-    [2.5, inf]
-    """
-
-    def __init__(self, size: int) -> None:
-        self.weights: Floats = np.zeros(size)
-        self.sums: Floats = np.zeros(size)
-        self.refresh()
-
-    def shift(self, arm: int, weight: float, reward: float) -> None:
-        """Add `weight` (or take it away) at `reward`."""
-        total = float(self.weights[arm]) + weight
-        if total > 0.0:
-            value = float(self.sums[arm]) + weight * reward
-            self.weights[arm], self.sums[arm] = total, value
-            self._start[arm] = value / total
-            self._radius[arm] = 1.0 / math.sqrt(total)
-        else:
-            self.clear(arm)
-
-    def clear(self, arm: int) -> None:
-        """Forget one arm."""
-        self.weights[arm] = self.sums[arm] = self._radius[arm] = 0.0
-        self._start[arm] = np.inf
-
-    def fade(self, factor: float) -> None:
-        """Multiply all weights."""
-        self.weights *= factor
-        self.sums *= factor
-        self.refresh()
-
-    def refresh(self) -> None:
-        """Compute means and radii from weights and sums."""
-        seen = self.weights > 0.0
-        safe = np.where(seen, self.weights, 1.0)
-        self._start: Floats = np.where(seen, self.sums / safe, np.inf)  # the mean; infinite where nothing is known
-        self._radius: Floats = np.where(seen, 1.0 / np.sqrt(safe), 0.0)
-
-    @property
-    def mean(self) -> Floats:
-        """Mean of every arm, 0 where nothing is known."""
-        return np.where(self.weights > 0.0, self._start, 0.0)
-
-    def index(self, width: float | Floats) -> Floats:
-        """Give mean + width / sqrt(weight), infinite where nothing is known."""
-        return np.asarray(self._start + width * self._radius)
-
-    def optimism(self, arm: int, width: float) -> Optimism:
-        """Value and width of one arm; of an arm not seen, the whole range [-1, 1]."""
-        if self.weights[arm] == 0.0:
-            return Optimism(value=1.0, width=1.0)
-        own = width * float(self._radius[arm])
-        return Optimism(value=float(self._start[arm]) + own, width=own)
-
-    def export(self) -> dict[str, Any]:
-        """Weights and sums."""
-        return {"weights": self.weights.copy(), "sums": self.sums.copy()}
-
-    def load(self, state: states.Reader, *, slack: float = 0.0) -> None:
-        """Inverse of `export`; `slack` is what removals may leave behind of a sum."""
-        self.weights = state.array("weights", np.float64, self.weights.shape)
-        self.sums = state.array("sums", np.float64, self.weights.shape)
-        check_sums(self.weights, self.sums, "means of the arms", slack=slack)
-        self.refresh()
-
-
-class Uniform(Policy):
-    """Plays every arm with the same probability, always: the control that learns nothing.
-
-    `estimate` is the mean of all rewards of each arm. Cost a round: that of a draw.
-
-    >>> Uniform(ArmSet([[0.0], [1.0]]), seed=0).law().tolist()
-    [0.5, 0.5]
-    """
-
-    def _start(self, horizon: int | None) -> None:
-        self._prepare()
-
-    def _prepare(self) -> None:
-        self._even: Floats = freeze(np.full(len(self.arms), 1.0 / len(self.arms)))
-        self._sums: Floats = np.zeros((2, len(self.arms)))  # rewards, counts
-
-    def _law(self) -> Floats:
-        return self._even
-
-    def _stamp(self) -> tuple[int, int]:
-        return 0, 0
-
-    def _steady(self) -> int:
-        return max(self._phase_left(), 1)
-
-    def _learn(self, feedback: Feedback) -> None:
-        np.add.at(self._sums[0], feedback.arms, feedback.rewards)
-        np.add.at(self._sums[1], feedback.arms, 1.0)
-
-    def _learn_one(self, row: Row, reward: float) -> None:
-        self._sums[0, row.arm] += reward
-        self._sums[1, row.arm] += 1.0
-
-    def _estimate(self) -> Floats:
-        return np.asarray(self._sums[0] / np.maximum(self._sums[1], 1.0))
-
-    def _export(self) -> dict[str, Any]:
-        return {"sums": self._sums.copy()}
-
-    def _import(self, state: states.Reader) -> None:
-        self._prepare()
-        self._sums = state.array("sums", np.float64, self._sums.shape)
-        rewards, counts = self._sums
-        check_whole(counts, told_at_most(self.rounds, self._pending.rows()), "number of rewards")
-        check_sums(counts, rewards, "sums of rewards")
-
-
-class PlainUCB(OptimisticPolicy):
-    """What the two plain UCB bandits share: a size given or computed, widths R sqrt(2 log(.) / n), one mean an arm."""
-
-    _size_name: ClassVar[str]
+    _size_rule: ClassVar[Callable[..., float]]
     _left_behind: ClassVar[float] = 0.0  # of a sum, by the rounding of what was added and taken away again
 
     def __init__(
         self,
         arms: ArmSet,
         *,
-        size: float | None,
         switches: float = 1,
         scale: float = 1.0,
         noise: float | None = None,
@@ -194,8 +73,6 @@ class PlainUCB(OptimisticPolicy):
         self.scale = check_positive("scale", scale, zero=True)
         self.noise = None if noise is None else check_positive("noise", noise, zero=True)
         self._noise = self._scale.noise(self.noise)
-        self._size = size
-        self.needs_horizon = size is None
 
     @abstractmethod
     def _width(self) -> float:
@@ -205,10 +82,8 @@ class PlainUCB(OptimisticPolicy):
     def _add(self, ident: int, arm: int, reward: float) -> None:
         """Take in one reward."""
 
-    def _known(self, horizon: int | None) -> int:
-        if horizon is None:
-            raise InputError(f"{self._size_name}=None needs a horizon")
-        return horizon
+    def _compute_size(self, horizon: int) -> float:
+        return self._size_rule(horizon=horizon, switches=self.switches)
 
     def _start(self, horizon: int | None) -> None:
         self._means = ArmMeans(len(self.arms))
@@ -241,11 +116,11 @@ class PlainUCB(OptimisticPolicy):
         self._first = state.integer("first", low=self._phase_start, high=self.rounds)
 
 
-class SlidingWindowUCB(PlainUCB):
+class SlidingWindowUCB(WindowedPolicy, PlainUCB):
     """SW-UCB (Garivier and Moulines 2011): UCB on the rewards of the last `window` rounds, without a kernel.
 
     Index mean + scale R sqrt(2 log(min(t, tau)) / n); arms not seen in the window come first. Every arm is played at
-    least once a window, so many arms want a long window. Not to be confused with the linear SW-UCB,
+    least once per window, so many arms want a long window. Not to be confused with the linear SW-UCB,
     `SlidingWindowLinUCB`.
 
     Parameters
@@ -256,7 +131,7 @@ class SlidingWindowUCB(PlainUCB):
     noise : R, scale of the sub-Gaussian noise, in the user's units; default a tenth of half the reward range
     others : see `Policy`
 
-    Rewards told after their round has left the window are counted in `late`. Cost a round: O(N).
+    Rewards told after their round has left the window are counted in `late`. Cost per round: O(N).
 
     >>> policy = SlidingWindowUCB(ArmSet([[0.0], [1.0]]), horizon=10_000, seed=0)
     >>> policy.tell(policy.ask().id, 0.3)
@@ -264,26 +139,16 @@ class SlidingWindowUCB(PlainUCB):
     607
     """
 
-    _size_name: ClassVar[str] = "window"
+    _size_rule = staticmethod(plain_window)
     _left_behind: ClassVar[float] = 1e-6
 
-    def __init__(self, arms: ArmSet, *, window: int | None = None, switches: float = 1, **settings: Any) -> None:
-        size = None if window is None else check_count("window", window)
-        super().__init__(arms, size=size, switches=switches, **settings)
-
-    @property
-    def window(self) -> int | None:
-        """Rounds kept; None before the first round if it is to be computed."""
-        return self._window.length if self._phase_length else self._size  # type: ignore[return-value]
+    def __init__(self, arms: ArmSet, *, window: int | None = None, **settings: Any) -> None:
+        super().__init__(arms, **settings)
+        self._set_window(window)
 
     def _start(self, horizon: int | None) -> None:
         super()._start(horizon)
-        given = self._size
-        length = plain_window(horizon=self._known(horizon), switches=self.switches) if given is None else int(given)
-        self._window = Window(length, first=self.rounds)
-
-    def _due(self) -> bool:
-        return self._window.due(self.rounds)
+        self._open_window(horizon)
 
     def _turn(self) -> None:
         for arm, reward in self._window.expire(self.rounds):
@@ -307,10 +172,7 @@ class SlidingWindowUCB(PlainUCB):
 
     def _import(self, state: states.Reader) -> None:
         super()._import(state)
-        self._window = Window.load(state.reader("window"), now=self.rounds, arms=len(self.arms))
-        states.check(self._window.length == self._size or self._size is None, "length of the window")
-        self._window.check_totals(self._means.weights, self._means.sums)
-        self._window.check_untold(self._pending.rows()["id"])
+        self._load_window(state, self._means.weights, self._means.sums)
 
 
 class DiscountedUCB(PlainUCB):
@@ -328,7 +190,7 @@ class DiscountedUCB(PlainUCB):
     noise : R, scale of the sub-Gaussian noise, in the user's units; default a tenth of half the reward range
     others : see `Policy`
 
-    A late reward enters with the weight of its age since it was asked. Cost a round: O(N).
+    A late reward enters with the weight of its age since it was asked. Cost per round: O(N).
 
     >>> policy = DiscountedUCB(ArmSet([[0.0], [1.0]]), horizon=10_000, seed=0)
     >>> policy.tell(policy.ask().id, 0.3)
@@ -337,24 +199,20 @@ class DiscountedUCB(PlainUCB):
     """
 
     _size_name: ClassVar[str] = "discount"
+    _size_rule = staticmethod(plain_discount)
 
-    def __init__(self, arms: ArmSet, *, discount: float | None = None, switches: float = 1, **settings: Any) -> None:
-        size = None if discount is None else check_positive("discount", discount)
-        if size is not None and size > 1:
-            raise InputError(f"discount must lie in (0, 1], got {discount!r}")
-        super().__init__(arms, size=size, switches=switches, **settings)
+    def __init__(self, arms: ArmSet, *, discount: float | None = None, **settings: Any) -> None:
+        super().__init__(arms, **settings)
+        self._set_size(None if discount is None else check_probability("discount", discount, one=True))
 
     @property
     def discount(self) -> float | None:
-        """What a weight is multiplied by a round; None before the first round if it is to be computed."""
+        """What a weight is multiplied by per round; None before the first round if it is to be computed."""
         return self._resolved if self._phase_length else self._size
 
     def _start(self, horizon: int | None) -> None:
         super()._start(horizon)
-        given = self._size
-        self._resolved = (
-            plain_discount(horizon=self._known(horizon), switches=self.switches) if given is None else given
-        )
+        self._resolved = self._resolve_size(horizon)
         self._clock = self.rounds
         self._fade = 1.0  # weights are kept over this factor: a round that passes costs one multiplication
         self._total = 0.0  # n, over the same factor
@@ -365,7 +223,7 @@ class DiscountedUCB(PlainUCB):
     def _turn(self) -> None:
         self._fade *= self._resolved ** (self.rounds - self._clock)
         self._clock = self.rounds
-        if self._fade < _FAINTEST:
+        if self._fade < _FAINTEST_FADE:
             self._means.fade(self._fade)
             self._total *= self._fade
             self._fade = 1.0
@@ -398,7 +256,7 @@ class DiscountedUCB(PlainUCB):
         states.check(0.0 < self._resolved <= 1.0 and (given is None or self._resolved == given), "discount")
         self._clock = state.integer("clock", low=max(self._first, self.rounds - 1), high=self.rounds)
         self._fade = state.number("fade")
-        states.check(_FAINTEST <= self._fade <= 1.0, "fade")
+        states.check(_FAINTEST_FADE <= self._fade <= 1.0, "fade")
         self._total = state.number("total")
         weight = float(self._means.weights.sum())
         states.check(math.isclose(self._total, weight, rel_tol=ROUNDING), "weight of all arms")

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from driftbandits.detection.gaps import gap_test, gaps
+from driftbandits.detection.gap_test import gap_test, gaps
 
 PROPERTY = settings(max_examples=200, deadline=None, derandomize=True)
 vectors = st.integers(1, 8).flatmap(

@@ -1,0 +1,25 @@
+"""The seeds of experiments: those of figures, those of searches, and how many there may be."""
+
+from __future__ import annotations
+
+from driftbandits.datasets import OFFSETS
+from driftbandits.errors import InputError
+from driftbandits.experiments.definitions.ids import REAL_PREFIX
+from driftbandits.showing import shown
+
+EVALUATION_SEEDS = tuple(range(25))
+TUNING_SEEDS = tuple(range(1_000_000, 1_000_064))  # never used for a figure
+MOST_RUNS_PER_EXPERIMENT = 10**6  # each is a file
+PLAY_FEWER_SEEDS = "play some of its seeds at a time, as in seeds: [0, 1, 2]"
+
+
+def default_seeds(environment: str) -> tuple[int, ...]:
+    """The seeds where nothing is said: of real data, whose seeds are start offsets, all there are."""
+    return tuple(range(OFFSETS)) if environment.startswith(REAL_PREFIX) else EVALUATION_SEEDS
+
+
+def check_seed_count(count: int) -> int:
+    """Give `count` back if so many seeds can be played."""
+    if count > MOST_RUNS_PER_EXPERIMENT:
+        raise InputError(f"seeds must be at most {MOST_RUNS_PER_EXPERIMENT:,}, got {shown(count)}; {PLAY_FEWER_SEEDS}")
+    return count
