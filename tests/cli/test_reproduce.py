@@ -1,3 +1,4 @@
+import dataclasses
 import errno
 import json
 from pathlib import Path
@@ -5,13 +6,14 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from driftbandits.cli import run_folder as playing
+from driftbandits.cli import run_folder
 from driftbandits.cli.reproduce import choose
 from driftbandits.errors import InputError
 from driftbandits.experiments.definitions.catalogue import FIVE_MATRICES, GROWTH, PAPER
 from driftbandits.experiments.definitions.growth import SWEEPS
-from driftbandits.experiments.definitions.specs import Experiment, cells_of
+from driftbandits.experiments.definitions.specs import PolicySpec, cells_of
 from driftbandits.experiments.files.store import DamagedPartWarning
+from driftbandits.report.sweeps import without_guests
 
 ROOT = Path(__file__).parents[2]
 FILES = {"report.html", "summary.md", "summary.csv", "cells.parquet", "curves.parquet", "run.json"}
@@ -108,19 +110,19 @@ def test_seeds_are_the_first_so_many():
 def test_sweeps_are_those_with_two_points_or_more_and_claims_leave_guests_out():
     sweep = SWEEPS[0]
     first, second = sweep.experiments[:2]
-    guest = Experiment(second.id, second.title, second.environment, second.settings, second.policies[:1])
-    (found,) = playing.sweeps_of([first, guest])
+    joined = dataclasses.replace(second, policies=(PolicySpec("guest", "Uniform"), *second.policies))
+    (found,) = run_folder.sweeps_of([first, joined])
     assert found.values == sweep.values[:2]
-    assert found.experiments == (first, guest)
-    assert playing._without_guests([found])[0].experiments == (first, second)
-    assert playing.sweeps_of([first]) == ()
+    assert found.experiments == (first, joined)
+    assert without_guests([found])[0].experiments == (first, second)
+    assert run_folder.sweeps_of([first]) == ()
 
 
 def test_claims_are_written_and_printed_where_there_are_any(cli, tmp_path, monkeypatch):
     from driftbandits.experiments.judging.claims import Check, Claim
 
     check = Check("X", "plain", "a < b", -1.0, float("nan"), 1.0, "regret", 2, 50, "undecided", "few")
-    monkeypatch.setattr(playing, "check_claims", lambda results, sweeps: [Claim("X", "1", "a is less", (check,))])
+    monkeypatch.setattr(run_folder, "check_claims", lambda results, sweeps: [Claim("X", "1", "a is less", (check,))])
     result = cli("reproduce", "small", "--seeds", 1, "--jobs", 1, "--out", tmp_path, "--json")
     assert result.exit_code == 0, result.stderr
     (claim,) = json.loads(result.stdout)["claims"]
@@ -133,7 +135,7 @@ def test_a_disk_that_fills_while_the_report_is_written_costs_no_run(cli, tmp_pat
     def full(*arguments, **settings):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(playing, "write_report", full)
+    monkeypatch.setattr(run_folder, "write_report", full)
     result = cli("reproduce", "small", "--seeds", 1, "--jobs", 1, "--out", tmp_path)
     assert result.exit_code == 1
     last = result.stderr.splitlines()[-1]
@@ -256,9 +258,9 @@ def test_the_time_of_a_killed_run_is_not_made_up(tmp_path):
         def __init__(self, *keys):
             self.finished = lambda: set(keys)
 
-    assert playing._seconds_before(tmp_path, Held()) == 0.0
-    assert playing._seconds_before(tmp_path, Held("a cell")) is None
+    assert run_folder._seconds_before(tmp_path, Held()) == 0.0
+    assert run_folder._seconds_before(tmp_path, Held("a cell")) is None
     (tmp_path / "run.json").write_text('{"title": "t", "experiments": [], "wall_seconds": null}')
-    assert playing._seconds_before(tmp_path, Held("a cell")) is None
+    assert run_folder._seconds_before(tmp_path, Held("a cell")) is None
     (tmp_path / "run.json").write_text('{"title": "t", "experiments": [], "wall_seconds": 12.5}')
-    assert playing._seconds_before(tmp_path, Held("a cell")) == 12.5
+    assert run_folder._seconds_before(tmp_path, Held("a cell")) == 12.5

@@ -55,8 +55,6 @@ def test_who_is_told_the_changes_restarts_at_them():
 
 def test_ada_opkb_on_the_papers_worlds_is_what_its_figures_play():
     figures = {cell.key for name in ("switching/1", "switching/2", "cosine/slow") for cell in cells_of(PAPER[name])}
-    mine = [
-        cell for e in YARDSTICK.values() if "/paper/" in e.id for cell in cells_of(e) if cell.policy != AUTOBANDIT
-    ]
+    mine = [cell for e in YARDSTICK.values() if "/paper/" in e.id for cell in cells_of(e) if cell.policy != AUTOBANDIT]
     assert {cell.key for cell in mine} <= figures
     assert len(mine) == 3 * 2 * 10

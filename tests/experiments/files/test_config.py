@@ -6,7 +6,6 @@ import jsonschema
 import pytest
 import yaml
 
-from driftbandits.configuration.files import read_config_file, read_value
 from driftbandits.errors import InputError, did_you_mean
 from driftbandits.experiments.definitions.catalogue import EXPERIMENTS
 from driftbandits.experiments.definitions.seeds import EVALUATION_SEEDS
@@ -145,33 +144,6 @@ def test_all_wrong_keys_are_named_at_once(tmp_path):
         read_experiment(file)
     assert "file.yaml:1:1: there is no key 'enviroment'; did you mean 'environment'?" in str(error.value)
     assert "file.yaml:3:1: there is no key 'seed'; did you mean 'seeds'?" in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [("1e-8", 1e-8), ("1E5", 1e5), ("-2.5e+3", -2500.0), (".5", 0.5), ("10_000", 10_000), ("e5", "e5"), ("1e", "1e")],
-)
-def test_numbers_are_read_as_people_write_them(text, value):
-    assert read_value(text) == value
-    assert type(read_value(text)) is type(value)
-
-
-def test_yaml_may_not_make_objects(tmp_path):
-    file = tmp_path / "file.yaml"
-    file.write_text("environment: !!python/object/apply:os.system ['true']\npolicies: [OPKB]\n")
-    with pytest.raises(InputError, match=re.escape("file.yaml:1:14: could not determine a constructor")):
-        read_config_file(file)
-
-
-def test_a_place_inside_is_found_as_far_as_it_exists(tmp_path):
-    file = tmp_path / "file.yaml"
-    file.write_text("policies:\n  - name: OPKB\n    settings:\n      a: 1\n")
-    read = read_config_file(file)
-    assert read.where(("policies", 0, "settings", "a")) == f"{file}:4:7"
-    assert read.where(("policies", 0, "nothing")) == f"{file}:2:5"
-    toml = tmp_path / "file.toml"
-    toml.write_text("seeds = 3\n")
-    assert read_config_file(toml).where(("seeds",)) == str(toml)
 
 
 def test_nothing_near_is_no_hint():

@@ -99,3 +99,48 @@ def test_blocks_stay_few_under_heavy_tails():
     size = policy._levels.block_size
     assert size * (2 ** (len(policy._epoch.laws) - 1) - 1) / LEAST_AGE_SHARE <= 10_000
     assert len(policy._epoch.laws) <= math.log2(10_000 * LEAST_AGE_SHARE / size) + 2
+
+
+def test_looks_are_an_exception_where_successes_are_rare():
+    """0.5 to 3 % successes: two rounds in three are looks, at one arm with probability 1, and no law's."""
+    x = np.linspace(0, 1, 20)
+    chances = 0.005 + 0.025 * np.exp(-(((x - 0.3) / 0.15) ** 2))
+    policy, rng = CalibratedOPKB(line(20), reward_range=(0, 1)), np.random.default_rng([0, 3])
+    looks = 0
+    for _ in range(4000):
+        choice = policy.ask()
+        looks += choice.law < 0
+        policy.tell(choice.id, float(rng.random() < chances[choice.arm]))
+    assert looks < 1000, looks
+
+
+def at_a_look():
+    policy, rng = CalibratedOPKB(line(), seed=2, false_alarm=1e-200), np.random.default_rng(0)
+    for t in range(6000):
+        choice = policy.ask()
+        surprises = t > 300 and choice.law >= 0 and MEANS[choice.arm] < 0
+        policy.tell(choice.id, 0.9 if surprises else float(MEANS[choice.arm] + 0.05 * rng.standard_normal()))
+        if surprises and policy._looks.look is not None:
+            return policy, choice.arm
+    pytest.fail("no look")
+
+
+def test_a_look_with_a_forgotten_reward_ends_its_block():
+    policy, arm = at_a_look()
+    blocks, wanted = len(policy._epoch.laws), policy._looks.look.wanted
+    policy.forget(policy.ask().id)
+    for _ in range(wanted + 1):
+        choice = policy.ask()
+        policy.tell(choice.id, 0.9 if choice.arm == arm else float(MEANS[choice.arm]))
+    assert len(policy._epoch.laws) == blocks + 1
+    assert policy.law()[arm] > 0.3
+
+
+def test_a_look_asked_and_told_in_one_batch_ends_its_block():
+    policy, arm = at_a_look()
+    blocks, wanted = len(policy._epoch.laws), policy._looks.look.wanted
+    batch = policy.ask(size=wanted + 20)
+    assert (batch.laws < 0).sum() == wanted
+    policy.tell(batch.ids, np.where(batch.arms == arm, 0.9, MEANS[batch.arms]))
+    assert len(policy._epoch.laws) == blocks + 1
+    assert policy.law()[arm] > 0.3

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from driftbandits import CalibratedOPKB
+from driftbandits.errors import StateError
 from tests.policies.calibrated.worlds import MEANS, MODES, as_text, line, play, reward_of, to_look
 
 
@@ -84,3 +85,29 @@ def test_one_by_one_is_the_same_as_together(mode, changed):
     assert as_text(copies[0], "version") == as_text(copies[1], "version")
     assert bool(copies[0].changes) == changed
     assert play(copies[0], 100) == play(copies[1], 100)
+
+
+@pytest.mark.parametrize("value", [None, 5, 1.5])
+def test_a_replay_that_is_no_list_is_refused(value):
+    policy = CalibratedOPKB(line())
+    policy.ask()
+    state = policy.state_dict()
+    state["engine"]["open"][0]["replay"] = value
+    with pytest.raises(StateError):
+        CalibratedOPKB.restore(policy.arms, state)
+
+
+def test_one_state_can_be_restored_twice():
+    """Copies share nothing: wealth is multiplied in place."""
+    policy, rng = CalibratedOPKB(line()), np.random.default_rng(1)
+    for _ in range(80):
+        choice = policy.ask()
+        policy.tell(choice.id, float(MEANS[choice.arm] + 0.1 * rng.standard_normal()))
+    state, played = policy.state_dict(), []
+    for _ in range(2):
+        copy, noise = CalibratedOPKB.restore(policy.arms, state), np.random.default_rng(9)
+        for _ in range(40):
+            choice = copy.ask()
+            copy.tell(choice.id, float(0.1 * noise.standard_normal()))
+        played.append([(arm, m.evidence) for arm, m in copy._detector._arms.items()])
+    assert played[0] == played[1]

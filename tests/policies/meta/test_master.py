@@ -9,6 +9,7 @@ from sklearn.gaussian_process.kernels import RBF
 import driftbandits as db
 from driftbandits.policies.gp.forgetting import SlidingWindowGPUCB
 from driftbandits.policies.gp.gpucb import GPUCB, LinUCB
+from driftbandits.policies.meta.contradiction import Strength
 from driftbandits.policies.meta.master import Master
 from driftbandits.policies.paper.opkb import OPKB
 from driftbandits.schedule import Replay
@@ -79,10 +80,10 @@ def test_the_shortest_scheduled_instance_plays(arms):
     seen = set()
     for _ in range(400):
         policy.law()
-        slot = (policy.rounds - policy._block_start) // 3
+        slot = (policy.rounds - policy._evidence.first_round) // 3
         covering = [r.index for r in policy._schedule.replays if r.start <= slot < r.stop]
         assert policy._active.order == min(covering)
-        assert {i.replay.index for i in policy._open} == set(covering)
+        assert {i.replay.index for i in policy._evidence.intervals} == set(covering)
         assert set(policy._instances) <= set(covering)
         seen.add((policy.order, min(covering)))
         play(policy, lambda t, a: 0.0, 1)
@@ -170,10 +171,9 @@ def test_the_theory_fires_only_with_other_constants(arms, test, better):
 def test_the_numbers_of_the_docstring():
     """9 rho_hat(T) and 3 rho_hat(T) with the smallest admissible rho."""
     for horizon, first, second in ((10**4, 107, 36), (10**6, 21, 6.9), (10**8, 3.4, 1.1)):
-        policy = Master(db.ArmSet([[0.0], [1.0]]), horizon=horizon, seed=0, tests="theory")
-        policy._prepare(horizon, 1.0)
-        assert 9 * policy._rho_hat / math.sqrt(horizon) == pytest.approx(first, rel=0.02)
-        assert 3 * policy._rho_hat / math.sqrt(horizon) == pytest.approx(second, rel=0.05)
+        strength = Strength.at(horizon, kind="theory", c1=1.0, c2=1.0, noise=0.1, failure_probability=0.01, g1=1.0)
+        assert strength.first_threshold(horizon) / 2 == pytest.approx(first, rel=0.02)  # doubled on the scale [-1, 1]
+        assert strength.second_threshold(horizon) / 2 == pytest.approx(second, rel=0.05)
 
 
 def test_rho_follows_the_formulas():
@@ -206,10 +206,10 @@ def test_a_reward_of_a_closed_instance_is_late_and_changes_nothing(arms):
     before = policy.state_dict()["engine"]
     policy.tell(batch.ids[:3], [0.5, 0.5, 0.5])
     assert policy.late == 3
-    assert before["gap"] == policy._gap
+    assert before["gap"] == policy.state_dict()["engine"]["gap"]
     policy.tell(int(batch.ids[8]), 0.5)
     assert policy.late == 3
-    assert policy._told == 1
+    assert policy.state_dict()["engine"]["told"] == 1
 
 
 def test_forgotten_and_dropped_decisions_are_not_kept(arms):
@@ -231,7 +231,7 @@ def test_a_mask_is_the_instance_s(arms):
     best = float(policy._active.policy._index().max())
     policy.ask(allowed=[0])
     assert policy._active.waiting[30][1] == value < best
-    assert value < policy._lowest <= best
+    assert value < policy.state_dict()["engine"]["lowest"] <= best
 
 
 # --- building ---------------------------------------------------------------------------------------------------

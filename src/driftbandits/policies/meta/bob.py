@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from driftbandits import state as states
 from driftbandits.arms import ArmSet
-from driftbandits.checks import check_count
+from driftbandits.checks import check_count, check_probability, check_word
 from driftbandits.design import information_gain
 from driftbandits.errors import InputError, StateError
 from driftbandits.policies.adversarial.exp3 import LinearExp3
@@ -27,6 +27,7 @@ from driftbandits.policies.core.base import Policy
 from driftbandits.policies.core.guard import guarded
 from driftbandits.policies.core.pending import Feedback, Row
 from driftbandits.policies.core.settings import CommonSettings
+from driftbandits.policies.core.sized import SizedPolicy
 from driftbandits.policies.gp.forgetting import SlidingWindowLinUCB
 from driftbandits.policies.meta import nested
 from driftbandits.seeding import generator_from_state, generator_state, stream
@@ -35,7 +36,7 @@ from driftbandits.state.plausible import FARTHEST, ROUNDING, told_at_most
 from driftbandits.types import Bools, Floats, Ints, read_only
 
 SETTINGS = ("window", "period", "discount", "restart")  # what a base may forget by
-_MOST_CANDIDATES = 10_000  # a policy is built for each
+_MOST_CANDIDATES = 10_000  # a policy is built for each of them
 
 
 class Exp3:
@@ -133,7 +134,7 @@ class BanditOverBandit(Policy):
 
     A block's reward is the sum of what has been told when the next block begins, as if the missing were mid-range;
     what comes later is counted in `late`, and so is what comes too late for the base. The last block may be short;
-    nothing is learned from it. Cost a round: that of the base.
+    nothing is learned from it. Cost per round: that of the base.
 
     >>> policy = BanditOverBandit(ArmSet([[0.0], [0.5], [1.0]]), horizon=100, seed=0)
     >>> policy.tell(policy.ask().id, 0.3)
@@ -161,10 +162,8 @@ class BanditOverBandit(Policy):
         self.base_settings = nested.read_settings(base_settings)
         if self.setting in self.base_settings:
             raise InputError(f"{self.setting!r} is what the blocks choose; give its values as candidates=...")
-        if learner not in ("exp3", "exp3p"):
-            raise InputError(f"learner must be 'exp3' or 'exp3p', got {learner!r}")
-        self.learner: Literal["exp3", "exp3p"] = learner
-        self.failure_probability = _below_one(failure_probability)
+        self.learner = check_word("learner", learner, ("exp3", "exp3p"))
+        self.failure_probability = check_probability("failure_probability", failure_probability)
         self._given_block = None if block is None else check_count("block", block)
         self._given_candidates = None if candidates is None else _read_candidates(candidates)
         for candidate in self._given_candidates or (0.5 if self.setting == "discount" else 1,):
@@ -251,7 +250,7 @@ class BanditOverBandit(Policy):
         return max(self._phase_start + self._phase_length - self._block_start, 1)
 
     def _choose(self) -> int:
-        """One uniform a block, from a stream of its own."""
+        """One uniform per block, from a stream of its own."""
         cumulative = np.cumsum(self._exp3.probabilities)
         place = np.searchsorted(cumulative, self._coins.random() * cumulative[-1], side="right")
         return int(min(place, len(cumulative) - 1))
@@ -367,10 +366,9 @@ class BanditOverBandit(Policy):
 
 
 def _varied(base: type[Policy]) -> str:
-    setting = getattr(base, "_size_name", None)
-    if setting not in SETTINGS:
+    if not issubclass(base, SizedPolicy):
         raise InputError(f"base must forget by one of {', '.join(SETTINGS)}, and {base.__name__} has none of them")
-    return str(setting)
+    return base._size_name
 
 
 def _default_candidates(setting: str, block: int) -> tuple[float, ...]:
@@ -387,13 +385,3 @@ def _read_candidates(candidates: Any) -> tuple[float, ...]:
     if len(given) > _MOST_CANDIDATES:
         raise InputError(f"candidates must be at most {_MOST_CANDIDATES:,} values, got {len(given):,}; ten are usual")
     return tuple(value.item() if isinstance(value, np.generic) else value for value in given)
-
-
-def _below_one(failure_probability: float) -> float:
-    if (
-        isinstance(failure_probability, bool)
-        or not isinstance(failure_probability, (int, float))
-        or not 0 < failure_probability < 1
-    ):
-        raise InputError(f"failure_probability must lie in (0, 1), got {failure_probability!r}")
-    return float(failure_probability)

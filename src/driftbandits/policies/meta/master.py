@@ -3,13 +3,9 @@
 symbol       name             meaning
 E            length           rounds of the shortest instance; order m has E 2^m (1 in theory)
 n            order            order of the present block, which has E 2^n rounds
-f_t          value            optimistic value of the arm played, before its reward, clipped to [-1, 1]
-w_t          width            its width beta sigma
-U_t          lowest           least f since the block began
-rho(t)                        g1 / sqrt(t), what the base loses a round in t rounds without change, on the scale [0, 1]
-rho_hat(t)                    6 (log2 T + 1) log(T / delta) rho(t)
+rho(t)                        g1 / sqrt(t), what the base loses per round in t rounds without change, on [0, 1]
 
-Everything is kept on the internal scale [-1, 1] of rewards; the theory's thresholds, which are for [0, 1], are doubled.
+The two tests are in `contradiction`.
 """
 
 from __future__ import annotations
@@ -24,8 +20,8 @@ import numpy.typing as npt
 
 from driftbandits import state as states
 from driftbandits.arms import ArmSet
-from driftbandits.checks import check_count, check_positive
-from driftbandits.errors import InputError, StateError
+from driftbandits.checks import check_count, check_positive, check_probability, check_word
+from driftbandits.errors import StateError
 from driftbandits.policies.core.base import Policy
 from driftbandits.policies.core.guard import guarded
 from driftbandits.policies.core.optimistic import OptimisticPolicy
@@ -33,12 +29,12 @@ from driftbandits.policies.core.pending import Feedback, Row
 from driftbandits.policies.core.settings import CommonSettings
 from driftbandits.policies.gp.gpucb import GPUCB
 from driftbandits.policies.meta import nested
+from driftbandits.policies.meta.contradiction import LARGEST_WIDTH, Alarm, BlockEvidence, Strength
 from driftbandits.schedule import Replay, build_schedule, read_replay, replay_probability
 from driftbandits.seeding import generator_from_state, generator_state, stream
-from driftbandits.state.plausible import FARTHEST, ROUNDING, told_at_most
+from driftbandits.state.plausible import FARTHEST
 from driftbandits.types import Bools, Floats, Ints
 
-_ENORMOUS = 1e150  # beyond all beliefs; squares are still finite
 PRACTICAL_BASE: dict[str, Any] = {"beta": 1.0, "ridge": 0.05}  # optimism about unseen arms reaches the largest reward
 
 
@@ -50,24 +46,6 @@ class _Instance:
     order: int
     policy: OptimisticPolicy
     waiting: dict[int, tuple[int, float, float]] = field(default_factory=dict)  # id -> own round, value, width
-
-
-@dataclass
-class _Interval:
-    """The interval of a scheduled instance that has not ended, whoever plays in it, and the rewards told of it."""
-
-    replay: Replay
-    first_round: int
-    total: float = 0.0
-    told: int = 0
-
-
-@dataclass(frozen=True)
-class _Alarm:
-    test: int
-    interval: tuple[int, int]
-    statistic: float
-    threshold: float
 
 
 class Master(Policy):
@@ -114,7 +92,7 @@ class Master(Policy):
 
     A restart is a record in `changes` that names no arms: `block` and `compared_with` are the order n of the block,
     `interval` the rounds tested. Tests use the rewards told when the next round is asked; a reward whose instance has
-    ended is counted in `late`. Cost a round: that of the base; memory: one base for each of the at most log2 T orders.
+    ended is counted in `late`. Cost per round: that of the base; memory: one base for each of the at most log2 T orders.
 
     >>> policy = Master(ArmSet([[0.0], [0.5], [1.0]]), horizon=100, seed=0)
     >>> policy.tell(policy.ask().id, 0.3)
@@ -142,12 +120,8 @@ class Master(Policy):
         **common: Unpack[CommonSettings],
     ) -> None:
         super().__init__(arms, **common)
-        if mode not in ("practical", "theory"):
-            raise InputError(f"mode must be 'practical' or 'theory', got {mode!r}")
-        if tests not in (None, "calibrated", "theory"):
-            raise InputError(f"tests must be 'calibrated' or 'theory', got {tests!r}")
+        self.mode = check_word("mode", mode, ("practical", "theory"))
         practical = mode == "practical"
-        self.mode: Literal["practical", "theory"] = mode
         self.base = nested.find_base(base, OptimisticPolicy)  # type: ignore[type-abstract]
         defaults = PRACTICAL_BASE if practical and issubclass(self.base, GPUCB) else {}
         self.base_settings = {**defaults, **nested.read_settings(base_settings)}
@@ -155,18 +129,17 @@ class Master(Policy):
         self.length = default_length if length is None else check_count("length", length)
         default_scale = 0.3 if practical else 1.0
         self.replay_scale = (
-            default_scale if replay_scale is None else check_positive("replay_scale", replay_scale, zero=True)
+            default_scale
+            if replay_scale is None
+            else check_probability("replay_scale", replay_scale, zero=True, one=True)
         )
-        if self.replay_scale > 1:
-            raise InputError(f"replay_scale must lie in [0, 1], got {replay_scale!r}")
-        self.tests: Literal["calibrated", "theory"] = tests or ("calibrated" if practical else "theory")
+        default_tests: Literal["calibrated", "theory"] = "calibrated" if practical else "theory"
+        self.tests = default_tests if tests is None else check_word("tests", tests, ("calibrated", "theory"))
         self.c_rho = check_positive("c_rho", c_rho)
         self.c1 = check_positive("c1", c1)
         self.c2 = check_positive("c2", c2)
         self.noise = None if noise is None else check_positive("noise", noise, zero=True)
-        self.failure_probability = check_positive("failure_probability", failure_probability)
-        if self.failure_probability >= 1:
-            raise InputError(f"failure_probability must lie below 1, got {failure_probability!r}")
+        self.failure_probability = check_probability("failure_probability", failure_probability)
         self._noise = self._scale.noise(self.noise)
         self._build(0)  # refuses unusable settings now
         self._coins = stream(self.seed, "schedule")
@@ -195,11 +168,18 @@ class Master(Policy):
         self._prepare(horizon, self._rho(horizon) if self.tests == "theory" else 0.0)
         self._new_epoch()
 
-    def _prepare(self, horizon: int, rho: float) -> None:
+    def _prepare(self, horizon: int, g1: float) -> None:
         """Keep what stays the same through all blocks of a horizon."""
-        self._log_term = math.log(horizon / self.failure_probability)
-        self._g1 = rho
-        self._rho_hat = 6.0 * (math.log2(horizon) + 1.0) * self._log_term * rho  # times 1 / sqrt(t)
+        self._g1 = g1
+        self._strength = Strength.at(
+            horizon,
+            kind=self.tests,
+            c1=self.c1,
+            c2=self.c2,
+            noise=self._noise,
+            failure_probability=self.failure_probability,
+            g1=g1,
+        )
 
     def _rho(self, horizon: int) -> float:
         """g1 of rho(t) = g1 / sqrt(t): the base's regret bound on the scale [0, 1], at least 1."""
@@ -229,12 +209,8 @@ class Master(Policy):
 
     def _new_block(self, order: int) -> None:
         self._schedule = build_schedule(order, self._draw_replays(order))
-        self._block_start = self.rounds
-        self._open: list[_Interval] = []
+        self._evidence = BlockEvidence(self._strength, self.rounds)
         self._instances: dict[int, _Instance] = {}  # by order: two of one order never overlap
-        self._lowest = 1.0  # no value is above
-        self._gap = 0.0  # sum of f - y, less 2 c2 w if calibrated, over the rewards told of the block
-        self._told = 0
         self._new_stretch(0)
 
     def _draw_replays(self, order: int) -> list[Replay]:
@@ -251,7 +227,7 @@ class Master(Policy):
         self._position = 0
         self._measure()
         for replay in self._schedule.starting(int(self._schedule.edges[number])):
-            self._open.append(_Interval(replay, first_round=self.rounds))
+            self._evidence.open(replay, self.rounds)
         self._activate()
 
     def _measure(self) -> None:
@@ -289,7 +265,7 @@ class Master(Policy):
             belief = policy._optimism(arm)
             value = min(max(belief.value, -1.0), 1.0)
             # Test 1 needs a bound on the best of all arms; under a mask the arm played need not be it
-            self._lowest = min(self._lowest, max(float(policy._index().max()), -1.0))
+            self._evidence.believe(float(policy._index().max()))
             waiting[first + position] = (policy.rounds + position, value, belief.width)
         while len(waiting) > self._pending.limit:
             del waiting[next(iter(waiting))]
@@ -299,7 +275,8 @@ class Master(Policy):
     def _due(self) -> bool:
         if self._active.policy._due():
             return True
-        return self._phase_left() > 0 and (self._position == self._stretch_length or self._second_test() is not None)
+        over = self._position == self._stretch_length
+        return self._phase_left() > 0 and (over or self._evidence.second_test(self.rounds) is not None)
 
     def _turn(self) -> None:
         """Test what can be tested; then restart, open the next block or stretch, or let the active instance move on."""
@@ -310,17 +287,16 @@ class Master(Policy):
     def _move_on(self) -> None:
         over = self._position == self._stretch_length
         slot = int(self._schedule.edges[self._stretch + 1])
-        alarm = (self._first_test(slot) if over else None) or self._second_test()
+        evidence = self._evidence
+        alarm = (evidence.first_test(slot, self.rounds) if over else None) or evidence.second_test(self.rounds)
         if alarm is not None:
             self._raise(alarm)
             self._new_epoch()
         elif over and self._stretch + 1 == len(self._schedule):
             self._new_block(self._schedule.block + 1)
         elif over:
-            for interval in self._open:
-                if interval.replay.stop == slot:
-                    self._instances.pop(interval.replay.index, None)
-            self._open = [interval for interval in self._open if interval.replay.stop != slot]
+            for order in evidence.close(slot):
+                self._instances.pop(order, None)
             self._new_stretch(self._stretch + 1)
 
     def _learn(self, feedback: Feedback) -> None:
@@ -334,12 +310,7 @@ class Master(Policy):
             self.late += 1
             return
         own_round, value, width = asked
-        self._gap += value - reward - (2.0 * self.c2 * width if self.tests == "calibrated" else 0.0)
-        self._told += 1
-        for interval in self._open:
-            if interval.first_round <= row.id:
-                interval.total += reward
-                interval.told += 1
+        self._evidence.learn(row.id, reward, value, width)
         self.late += nested.teach(instance.policy, Row(own_round, row.arm, 0, 0, row.probability), reward)
 
     def _find(self, serial: int) -> _Instance | None:
@@ -357,40 +328,7 @@ class Master(Policy):
         """That of the instance that has played most."""
         return max(self._instances.values(), key=lambda item: item.policy.rounds).policy._estimate()
 
-    # --- the two tests ------------------------------------------------------------------------------------------
-
-    def _first_test(self, slot: int) -> _Alarm | None:
-        """The clearest of the intervals ending at `slot` that earned more than the block believed possible."""
-        found: _Alarm | None = None
-        for interval in self._open:
-            if interval.replay.stop != slot or not interval.told:
-                continue
-            statistic = interval.total / interval.told - self._lowest
-            if self.tests == "theory":
-                threshold = 2.0 * 9.0 * self.c1 * self._rho_hat / math.sqrt(interval.told)
-                fires = statistic >= threshold
-            else:
-                threshold = self.c1 * self._noise * math.sqrt(2.0 * self._log_term / interval.told)
-                fires = statistic > threshold
-            if fires and (found is None or statistic - threshold > found.statistic - found.threshold):
-                found = _Alarm(1, (interval.first_round, self.rounds), statistic, threshold)
-        return found
-
-    def _second_test(self) -> _Alarm | None:
-        """Whether the block earned less than it believed."""
-        told, gap = self._told, self._gap
-        if not told or gap <= 0.0:
-            return None
-        root = math.sqrt(told)
-        if self.tests == "theory":
-            threshold = 2.0 * 3.0 * self.c2 * self._rho_hat / root
-            fires = gap / told >= threshold
-        else:
-            threshold = self._noise * math.sqrt(2.0 * self._log_term) / root
-            fires = gap / told > threshold
-        return _Alarm(2, (self._block_start, self.rounds), gap / told, threshold) if fires else None
-
-    def _raise(self, alarm: _Alarm) -> None:
+    def _raise(self, alarm: Alarm) -> None:
         self._alarms[alarm.test - 1] += 1
         self._report_change(
             epoch=self._epoch,
@@ -418,22 +356,9 @@ class Master(Policy):
             "alarms": list(self._alarms),
             "order": self._schedule.block,
             "replays": np.array([(item.start, item.stop, item.index) for item in self._schedule.replays]),
-            "block_start": self._block_start,
             "stretch": self._stretch,
             "position": self._position,
-            "lowest": self._lowest,
-            "gap": self._gap,
-            "told": self._told,
-            "open": [
-                {
-                    "start": item.replay.start,
-                    "order": item.replay.index,
-                    "first_round": item.first_round,
-                    "total": item.total,
-                    "told": item.told,
-                }
-                for item in self._open
-            ],
+            **self._evidence.export(),
             "instances": [
                 {
                     "serial": item.serial,
@@ -459,15 +384,11 @@ class Master(Policy):
         states.check(all(0 <= number <= FARTHEST for number in alarms), "number of alarms")
         self._alarms = [int(number) for number in alarms]
         order = self._import_schedule(state)
-        self._lowest = state.number("lowest")
-        states.check(abs(self._lowest) <= 1.0, "lowest value")
-        self._told = state.integer("told", high=max(self._told_at_most(self._block_start), 0))
-        self._gap = state.number("gap")
-        states.check(-_ENORMOUS <= self._gap <= 2.0 * self._told + ROUNDING * (1.0 + self._told), "gap")
-        self._open = [self._read_interval(item, order) for item in state.readers("open")]
+        evidence = self._evidence
+        evidence.load(state, order=order, length=self.length, rounds=self.rounds, pending=self._pending.rows())
         slot = int(self._schedule.edges[self._stretch])
         meant = [replay for replay in self._schedule.replays if replay.start <= slot < replay.stop]
-        states.check(sorted(item.replay for item in self._open) == meant, "intervals that have not ended")
+        states.check(sorted(item.replay for item in evidence.intervals) == meant, "intervals that have not ended")
         instances = [self._read_instance(item, order) for item in state.readers("instances")]
         self._instances = {item.order: item for item in instances}
         states.check(len({item.serial for item in instances}) == len(self._instances) == len(instances), "instances")
@@ -486,25 +407,14 @@ class Master(Policy):
         states.check(len(set(replays)) == len(replays), "replays, of which one is there twice,")
         self._schedule = build_schedule(order, replays)
         shorter = self.length * (2**order - 1)  # the blocks before
-        self._block_start = state.integer("block_start", low=self._phase_start + shorter, high=self.rounds)
+        block_start = state.integer("block_start", low=self._phase_start + shorter, high=self.rounds)
+        self._evidence = BlockEvidence(self._strength, block_start)
         self._stretch = state.integer("stretch", high=len(self._schedule) - 1)
         self._measure()
         self._position = state.integer("position", high=self._stretch_length)
         played = int(self._schedule.edges[self._stretch]) * self.length + self._position
-        states.check(played == self.rounds - self._block_start, "place in the block")
+        states.check(played == self.rounds - block_start, "place in the block")
         return order
-
-    def _told_at_most(self, since: int) -> int:
-        return told_at_most(self.rounds, self._pending.rows(), since=since)
-
-    def _read_interval(self, state: states.Reader, highest: int) -> _Interval:
-        order, start = state.integer("order", high=highest), state.integer("start", high=2**highest)
-        replay = read_replay([start, start + 2**order, order], highest)
-        first = self._block_start + start * self.length
-        first_round = state.integer("first_round", low=first, high=min(first, self.rounds))
-        told, total = state.integer("told", high=max(self._told_at_most(first_round), 0)), state.number("total")
-        states.check(abs(total) <= (1.0 + ROUNDING) * told, "rewards of an interval")
-        return _Interval(replay, first_round, total, told)
 
     def _read_instance(self, state: states.Reader, highest: int) -> _Instance:
         order = state.integer("order", high=highest)
@@ -513,12 +423,12 @@ class Master(Policy):
         ids = state.array("ids", np.int64, (None,))
         own_rounds = state.array("own_rounds", np.int64, ids.shape)
         beliefs = state.array("beliefs", np.float64, (len(ids), 2)).tolist()
-        first = next((item.first_round for item in self._open if item.replay.index == order), self.rounds)
+        first = next((item.first_round for item in self._evidence.intervals if item.replay.index == order), self.rounds)
         states.check(policy.rounds <= self.rounds - first, "rounds of an instance")
         _check_waiting(ids, first, self.rounds)
         _check_waiting(own_rounds, 0, policy.rounds)
         nested.check_untold(policy, own_rounds)
-        states.check(all(abs(value) <= 1.0 and 0.0 <= width <= _ENORMOUS for value, width in beliefs), "beliefs")
+        states.check(all(abs(value) <= 1.0 and 0.0 <= width <= LARGEST_WIDTH for value, width in beliefs), "beliefs")
         waiting = {
             ident: (own, value, width)
             for ident, own, (value, width) in zip(ids.tolist(), own_rounds.tolist(), beliefs, strict=True)

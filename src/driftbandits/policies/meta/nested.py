@@ -17,7 +17,7 @@ from driftbandits import state as states
 from driftbandits.errors import InputError, StateError
 from driftbandits.policies.core.base import Policy
 from driftbandits.policies.core.pending import Row
-from driftbandits.policies.core.window import Window
+from driftbandits.policies.core.window import WindowedPolicy
 from driftbandits.state.plausible import FARTHEST
 from driftbandits.types import Ints
 
@@ -126,6 +126,5 @@ def load(inner: Policy, state: states.Reader) -> None:
 
 def check_untold(inner: Policy, rounds: Ints) -> None:
     """Refuse a base that knows the rewards of these rounds of its own already, which are to come."""
-    window = getattr(inner, "_window", None)
-    if isinstance(window, Window):
-        window.check_untold(rounds)
+    if isinstance(inner, WindowedPolicy):
+        inner._window.check_untold(rounds)
