@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from driftbandits.experiments.definitions.catalogue import FIVE_MATRICES, GROWTH, PAPER
 from driftbandits.experiments.definitions.growth import Sweep
@@ -20,85 +21,28 @@ from driftbandits.report.yardstick import yardstick_blocks
 FIGURE_NUMBERS = {"switching/1": "1a", "switching/2": "1b", "cosine/stationary": "2a", "cosine/slow": "2b"}
 DIMENSIONS = (3, 2)
 
-LEADS = {
-    "figures": (
-        "The worlds of the paper’s figures, as published (d = 10; the stationary bandit d = 8). Solid lines are the "
-        "algorithms as the paper’s text has them and rivals tuned by an equal search; dashed lines are the published "
-        "settings.",
-    ),
-    "lower": (
-        "At d = 10 the kernel matrix is nearly the identity: no arm tells much about another, so the paper’s worlds "
-        "hardly test a kernel. Here are the same worlds at d = {d}, where it matters. ADA-OPNN plays at infinite "
-        "width, where its features never move.",
-    ),
-    "growth": (
-        "The paper bounds the regret of ADA-OPKB by its rates in the rounds T, the segments L_T and the variation V_T "
-        "(Table 1). Along a sweep of one of them, with both axes logarithmic, a rate is a slope.",
-    ),
-    "comparison": (
-        "Every policy, each with settings found by the same search on environment 1 in the same dimension.",
-    ),
-    "suite": (
-        "A wider range of worlds. Every policy keeps the settings found for it on environment 1, so most worlds are "
-        "new to it. Below each regret: how many times the best one of its world it is. Darker is worse, in steps at × "
-        + ", ".join(f"{step:g}" for step in HEAT_STEPS)
-        + "; the best is "
-        "bold. Means are over worlds that all policies have played.",
-    ),
-    "real": (
-        "Bandits made from real series. Replicates start at different rounds of the same series, so they overlap and "
-        "their standard errors are too small. Turnover is the share of rounds in which another arm was played than in "
-        "the round before.",
-    ),
-    "yardstick": (
-        "What AutoBandit, with one setting and told nothing, is judged by. “Tuned here” are settings found for that "
-        "very world on tuning seeds, “one setting” those found over all worlds; both are told kernel and noise. "
-        "On real series nobody knows the noise, and all baselines take it for a tenth of half the reward range.",
-    ),
-    "calibrated": (
-        "ADA-OPKB without constants, and with alarms whose probability is set: in the suite and the paper’s worlds "
-        "against ADA-OPKB (tuned, published, with the constants of the proofs) and AutoBandit, the kernel told to all "
-        "but the last; in stationary worlds, where at most a tenth of all runs may ever have an alarm, whatever the "
-        "noise and however wrong the kernel; and on single changes.",
-    ),
-    "five": ("The neural policies with the five weight matrices of the authors’ code, where the text has three.",),
-    "own": (),
-}
+Blocks = Callable[[ReportContext, Sequence[Experiment]], Sequence[Block]]
 
 
-def make_chapters(context: ReportContext, sweeps: Sequence[Sweep]) -> list[Section]:
+@dataclass(frozen=True)
+class Chapter:
+    """A chapter that a page may have: its title, its lead, and how its blocks are made from its experiments."""
+
+    id: str
+    title: str
+    lead: str
+    blocks: Blocks
+
+
+def make_chapters(context: ReportContext) -> list[Section]:
     """All chapters that hold anything."""
-    groups = sort_experiments(context.results.experiments, sweeps)
-    chapters = [
-        Section("figures", "The paper’s figures", LEADS["figures"], _figures(context, groups["figures"])),
-        *(_lower(context, groups[f"d{d}"], d) for d in DIMENSIONS),
-        Section(
-            "growth",
-            "Table 1: how fast regret grows",
-            LEADS["growth"],
-            _growth(context, groups["growth"], sweeps),
-        ),
-        Section(
-            "comparison",
-            "All policies, tuned alike",
-            LEADS["comparison"],
-            tuple(ranking_blocks(context, groups["comparison"])),
-        ),
-        Section("suite", "A wider suite of worlds", LEADS["suite"], tuple(suite_blocks(context, groups["suite"]))),
-        Section("real", "Real data", LEADS["real"], tuple(real_blocks(context, groups["real"]))),
-        Section(
-            "yardstick", "AutoBandit and its yardstick", LEADS["yardstick"], _yardstick(context, groups["yardstick"])
-        ),
-        Section(
-            "calibrated",
-            "CalibratedOPKB: worlds, false alarms, delays",
-            LEADS["calibrated"],
-            tuple(calibrated_blocks(context, groups["calibrated"])) if groups["calibrated"] else (),
-        ),
-        Section("five", "Five weight matrices", LEADS["five"], _plain(context, groups["five"])),
-        Section("own", "Experiments of your own", LEADS["own"], _plain(context, groups["own"])),
+    groups = sort_experiments(context.results.experiments, context.sweeps)
+    sections = [
+        Section(chapter.id, chapter.title, chapter.lead, tuple(chapter.blocks(context, groups[chapter.id])))
+        for chapter in CHAPTERS
+        if groups[chapter.id]
     ]
-    return [chapter for chapter in chapters if chapter.blocks]
+    return [section for section in sections if section.blocks]
 
 
 def sort_experiments(experiments: Sequence[Experiment], sweeps: Sequence[Sweep]) -> dict[str, list[Experiment]]:
@@ -107,19 +51,7 @@ def sort_experiments(experiments: Sequence[Experiment], sweeps: Sequence[Sweep])
     >>> sort_experiments([Experiment("mine", "Mine", "switching/1", {}, ())], ())["own"][0].id
     'mine'
     """
-    names = (
-        "figures",
-        *(f"d{d}" for d in DIMENSIONS),
-        "growth",
-        "comparison",
-        "suite",
-        "real",
-        "yardstick",
-        "calibrated",
-        "five",
-        "own",
-    )
-    groups: dict[str, list[Experiment]] = {name: [] for name in names}
+    groups: dict[str, list[Experiment]] = {chapter.id: [] for chapter in CHAPTERS}
     swept = {e.id for sweep in sweeps for e in sweep.experiments}
     for experiment in experiments:
         groups[_chapter_of(experiment.id, swept)].append(experiment)
@@ -144,22 +76,91 @@ def _figures(context: ReportContext, experiments: Sequence[Experiment]) -> tuple
     return tuple(experiment_block(context, e, title=f"Figure {FIGURE_NUMBERS[e.id]}. {e.title}") for e in begun)
 
 
-def _yardstick(context: ReportContext, experiments: Sequence[Experiment]) -> tuple[Block, ...]:
-    return tuple(yardstick_blocks(context, experiments)) if experiments else ()
-
-
-def _growth(context: ReportContext, experiments: Sequence[Experiment], sweeps: Sequence[Sweep]) -> tuple[Block, ...]:
+def _growth(context: ReportContext, experiments: Sequence[Experiment]) -> tuple[Block, ...]:
     """Sweeps with any of these experiments; single points that no sweep holds stand for themselves."""
     here = {e.id for e in experiments}
-    swept = {e.id for sweep in sweeps for e in sweep.experiments}
-    held = [sweep for sweep in sweeps if here & {e.id for e in sweep.experiments}]
+    swept = {e.id for sweep in context.sweeps for e in sweep.experiments}
+    held = [sweep for sweep in context.sweeps if here & {e.id for e in sweep.experiments}]
     return (*growth_blocks(context, held), *_plain(context, [e for e in experiments if e.id not in swept]))
-
-
-def _lower(context: ReportContext, experiments: Sequence[Experiment], dimension: int) -> Section:
-    lead = tuple(text.format(d=dimension) for text in LEADS["lower"])
-    return Section(f"d{dimension}", f"The same worlds at d = {dimension}", lead, _plain(context, experiments))
 
 
 def _plain(context: ReportContext, experiments: Sequence[Experiment]) -> tuple[Block, ...]:
     return tuple(experiment_block(context, experiment) for experiment in context.begun(experiments))
+
+
+CHAPTERS = (
+    Chapter(
+        "figures",
+        "The paper’s figures",
+        "The worlds of the paper’s figures, as published (d = 10; the stationary bandit d = 8). Solid lines are the "
+        "algorithms as the paper’s text has them and rivals tuned by an equal search; dashed lines are the published "
+        "settings.",
+        _figures,
+    ),
+    *(
+        Chapter(
+            f"d{d}",
+            f"The same worlds at d = {d}",
+            "At d = 10 the kernel matrix is nearly the identity: no arm tells much about another, so the paper’s worlds "
+            f"hardly test a kernel. Here are the same worlds at d = {d}, where it matters. ADA-OPNN plays at infinite "
+            "width, where its features never move.",
+            _plain,
+        )
+        for d in DIMENSIONS
+    ),
+    Chapter(
+        "growth",
+        "Table 1: how fast regret grows",
+        "The paper bounds the regret of ADA-OPKB by its rates in the rounds T, the segments L_T and the variation V_T "
+        "(Table 1). Along a sweep of one of them, with both axes logarithmic, a rate is a slope.",
+        _growth,
+    ),
+    Chapter(
+        "comparison",
+        "All policies, tuned alike",
+        "Every policy, each with settings found by the same search on environment 1 in the same dimension.",
+        ranking_blocks,
+    ),
+    Chapter(
+        "suite",
+        "A wider suite of worlds",
+        "A wider range of worlds. Every policy keeps the settings found for it on environment 1, so most worlds are "
+        "new to it. Below each regret: how many times the best one of its world it is. Darker is worse, in steps at × "
+        + ", ".join(f"{step:g}" for step in HEAT_STEPS)
+        + "; the best is "
+        "bold. Means are over worlds that all policies have played.",
+        suite_blocks,
+    ),
+    Chapter(
+        "real",
+        "Real data",
+        "Bandits made from real series. Replicates start at different rounds of the same series, so they overlap and "
+        "their standard errors are too small. Turnover is the share of rounds in which another arm was played than in "
+        "the round before.",
+        real_blocks,
+    ),
+    Chapter(
+        "yardstick",
+        "AutoBandit and its yardstick",
+        "What AutoBandit, with one setting and told nothing, is judged by. “Tuned here” are settings found for that "
+        "very world on tuning seeds, “one setting” those found over all worlds; both are told kernel and noise. "
+        "On real series nobody knows the noise, and all baselines take it for a tenth of half the reward range.",
+        yardstick_blocks,
+    ),
+    Chapter(
+        "calibrated",
+        "CalibratedOPKB: worlds, false alarms, delays",
+        "ADA-OPKB without constants, and with alarms whose probability is set: in the suite and the paper’s worlds "
+        "against ADA-OPKB (tuned, published, with the constants of the proofs) and AutoBandit, the kernel told to all "
+        "but the last; in stationary worlds, where at most a tenth of all runs may ever have an alarm, whatever the "
+        "noise and however wrong the kernel; and on single changes.",
+        calibrated_blocks,
+    ),
+    Chapter(
+        "five",
+        "Five weight matrices",
+        "The neural policies with the five weight matrices of the authors’ code, where the text has three.",
+        _plain,
+    ),
+    Chapter("own", "Experiments of your own", "", _plain),
+)

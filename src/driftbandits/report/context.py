@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from driftbandits.experiments.definitions.growth import Sweep
 from driftbandits.experiments.definitions.specs import Experiment, PolicySpec, cells_of
 from driftbandits.experiments.judging.results import Results
 from driftbandits.plots.palette import LineStyle, line_styles
@@ -20,11 +21,12 @@ DETECTING = frozenset({"AdaOPKB", "AdaOPNN", "CalibratedOPKB", "EventTriggeredGP
 
 @dataclass(frozen=True, eq=False)
 class ReportContext:
-    """Results, the folder for figures, and what is worked out once for all sections."""
+    """Results, the folder for figures, references, sweeps to measure, and what is worked out once for all sections."""
 
     results: Results
     figures: Path
     references: pd.DataFrame | None = None
+    sweeps: Sequence[Sweep] = ()
 
     @cached_property
     def palette(self) -> Mapping[str, LineStyle]:

@@ -69,16 +69,16 @@ def write_report(
 
     """
     about = {} if about is None else about
-    context = ReportContext(results, Path(out) / "figures", references)
-    page = _make_page(context, title=title, sweeps=sweeps, about=about)
+    context = ReportContext(results, Path(out) / "figures", references, tuple(sweeps))
+    page = _make_page(context, title=title, about=about)
     path = Path(out) / "report.html"
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, render(page).encode())
     return path
 
 
-def _make_page(context: ReportContext, *, title: str, sweeps: Sequence[Sweep], about: Mapping[str, object]) -> Page:
-    claims = _claims(context, sweeps)
+def _make_page(context: ReportContext, *, title: str, about: Mapping[str, object]) -> Page:
+    claims = _claims(context)
     begun = context.begun(context.results.experiments)
     return Page(
         title=title,
@@ -88,7 +88,7 @@ def _make_page(context: ReportContext, *, title: str, sweeps: Sequence[Sweep], a
         unfinished=_unfinished(context),
         verdicts=counted(claims),
         claims=tuple(claim_rows(claims)),
-        chapters=tuple(make_chapters(context, sweeps)),
+        chapters=tuple(make_chapters(context)),
         settings=settings_table(begun),
         facts=facts_table(about),
         commands=tuple(commands(about)),
@@ -111,12 +111,12 @@ def _read(name: str) -> str:
     return (resources.files("driftbandits.report") / name).read_text(encoding="utf-8")
 
 
-def _claims(context: ReportContext, sweeps: Sequence[Sweep]) -> list[Claim]:
+def _claims(context: ReportContext) -> list[Claim]:
     """The paper's claims, if anything they are about has been played."""
-    about = {*PAPER, *(e.id for sweep in sweeps for e in sweep.experiments)}
+    about = {*PAPER, *(e.id for sweep in context.sweeps for e in sweep.experiments)}
     if not about & context.played.keys():
         return []
-    return check_claims(context.results, sweeps=without_guests(sweeps))
+    return check_claims(context.results, sweeps=without_guests(context.sweeps))
 
 
 def _opening(context: ReportContext, *, paper: bool) -> tuple[str, ...]:

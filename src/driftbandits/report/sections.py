@@ -25,5 +25,5 @@ class Section:
 
     id: str
     title: str
-    lead: tuple[str, ...]
+    lead: str
     blocks: tuple[Block, ...]

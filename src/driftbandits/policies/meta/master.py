@@ -92,7 +92,7 @@ class Master(Policy):
 
     A restart is a record in `changes` that names no arms: `block` and `compared_with` are the order n of the block,
     `interval` the rounds tested. Tests use the rewards told when the next round is asked; a reward whose instance has
-    ended is counted in `late`. Cost per round: that of the base; memory: one base for each of the at most log2 T orders.
+    ended is counted in `late`. Cost per round: that of the base. Memory: one base per order, of which at most log2 T.
 
     >>> policy = Master(ArmSet([[0.0], [0.5], [1.0]]), horizon=100, seed=0)
     >>> policy.tell(policy.ask().id, 0.3)

@@ -1,0 +1,114 @@
+"""A detector of one's own: one class, handed to the engine as one argument."""
+
+import json
+
+import numpy as np
+import pytest
+
+from driftbandits import AdaOPKB, ArmSet, Constants, Variant
+from driftbandits.detection import Finding, Verdict
+from driftbandits.errors import StateError
+from driftbandits.policies.blocks.engine import BlockPolicy
+from driftbandits.policies.blocks.parts import InversePropensities, Parts
+from driftbandits.policies.paper.features import FixedFeatures
+from driftbandits.policies.paper.levels import PaperConstants
+from tests.policies.calibrated.worlds import as_text
+
+ARMS = ArmSet(np.linspace(0, 1, 6)[:, None])
+LOW = -0.5
+
+
+class LowRewards:
+    """Fires when three rewards of the epoch in a row are below LOW: a toy, but a whole detector."""
+
+    prompt = True
+    patient = False
+
+    def __init__(self):
+        self.begin()
+
+    @property
+    def fired(self):
+        return len(self.low) >= 3
+
+    def begin(self):
+        self.low = []
+
+    def open(self, epoch, first_round):
+        pass
+
+    def see(self, law, arm, reward, value, round_):
+        self.low = [*self.low, [round_, arm]] if reward < LOW else []
+
+    def see_apart(self, arm, reward, round_):
+        pass
+
+    def release(self, before):
+        pass
+
+    def verdict(self, epoch, ended):
+        if not self.fired:
+            return None
+        (first, arm), *_ = self.low
+        verdict = Verdict(statistic=3.0, threshold=2.0, arms=(arm,))
+        return Finding(first, len(epoch.laws) - 1, verdict, np.zeros(1), np.full(1, LOW), stream="low rewards")
+
+    def export(self):
+        return {"low": self.low}
+
+    def load(self, state, epoch, under_way, *, rounds):
+        self.low = state.raw("low")
+        if not isinstance(self.low, list):
+            raise StateError("low rewards must be a list")
+
+
+class Watchful(BlockPolicy):
+    """The paper's features, constants and estimator, with that detector."""
+
+    needs_horizon = True
+
+    def __init__(self, arms, **common):
+        features = FixedFeatures(arms)
+        constants = PaperConstants(Constants.tuned(), Variant.paper(), features, arms=len(arms))
+        super().__init__(arms, Parts(features, constants, InversePropensities(), LowRewards()), **common)
+
+
+def play(policy, rounds, worth):
+    for _ in range(rounds):
+        choice = policy.ask()
+        policy.tell(choice.id, worth(choice))
+
+
+def test_a_detector_of_ones_own_restarts_the_engine():
+    policy = Watchful(ARMS, horizon=400, seed=0)
+    play(policy, 100, lambda choice: 0.3)
+    assert policy.changes == ()
+    play(policy, 50, lambda choice: -0.9 if choice.id < 103 else 0.3)
+    (change,) = policy.changes
+    assert (change.interval, change.stream, change.epoch) == ((100, 103), "low rewards", 0)
+    assert change.after == (LOW,)
+
+
+def test_its_state_is_saved_with_the_policy():
+    policy = Watchful(ARMS, horizon=400, seed=0)
+    play(policy, 102, lambda choice: 0.3 if choice.id < 100 else -0.9)  # two of three
+    again = Watchful.restore(ARMS, policy.state_dict())
+    for one in (policy, again):
+        play(one, 60, lambda choice: -0.9 if choice.id == 102 else 0.3)
+    assert as_text(again) == as_text(policy)
+    assert [change.round for change in again.changes] == [103]
+    broken = policy.state_dict()
+    broken["engine"]["detector"] = {"low": None}
+    with pytest.raises(StateError, match="must be a list"):
+        Watchful.restore(ARMS, broken)
+
+
+def test_parts_that_are_not_there_have_no_state():
+    policy = AdaOPKB(ARMS, horizon=100, seed=0)
+    policy.ask()
+    engine = policy.state_dict()["engine"]
+    assert json.dumps(engine["looks"]) == json.dumps(engine["detector"]) == "{}"
+    engine["epoch"]["baselines"][0] = {"given": True, "values": np.zeros(len(ARMS))}  # IPS has none
+    state = {**policy.state_dict(), "engine": engine}
+    with pytest.raises(StateError, match="baselines"):
+        AdaOPKB.restore(ARMS, state)
