@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 
-from driftbandits.types import Change, Decision, Decisions, Verdict, read_only
+from driftbandits.types import Change, Decision, Decisions, read_only
 
 
 def decisions(first=0):
@@ -56,16 +56,9 @@ def test_records_are_frozen():
         next(iter(decisions())).arm = 3  # type: ignore[misc]
 
 
-@pytest.mark.parametrize("record", [decisions(), change(), Verdict(1.0, 0.5, (1,)), Decision(0, 1, 0.5, 0)])
+@pytest.mark.parametrize("record", [decisions(), change(), Decision(0, 1, 0.5, 0)])
 def test_records_pickle(record):
     assert pickle.loads(pickle.dumps(record)) == record  # noqa: S301
-
-
-def test_verdict():
-    assert Verdict(statistic=2.0, threshold=1.0, arms=(3,)).changed
-    assert Verdict(statistic=2.0, threshold=4.0, arms=()).excess == 0.5
-    assert not Verdict(statistic=2.0, threshold=4.0, arms=()).changed
-    assert Verdict(statistic=2.0, threshold=0.0, arms=(1,)).excess == float("inf")
 
 
 def test_a_change_reads_well():

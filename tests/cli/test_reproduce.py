@@ -258,9 +258,9 @@ def test_the_time_of_a_killed_run_is_not_made_up(tmp_path):
         def __init__(self, *keys):
             self.finished = lambda: set(keys)
 
-    assert run_folder._seconds_before(tmp_path, Held()) == 0.0
-    assert run_folder._seconds_before(tmp_path, Held("a cell")) is None
+    assert run_folder.seconds_before(tmp_path, Held()) == 0.0
+    assert run_folder.seconds_before(tmp_path, Held("a cell")) is None
     (tmp_path / "run.json").write_text('{"title": "t", "experiments": [], "wall_seconds": null}')
-    assert run_folder._seconds_before(tmp_path, Held("a cell")) is None
+    assert run_folder.seconds_before(tmp_path, Held("a cell")) is None
     (tmp_path / "run.json").write_text('{"title": "t", "experiments": [], "wall_seconds": 12.5}')
-    assert run_folder._seconds_before(tmp_path, Held("a cell")) == 12.5
+    assert run_folder.seconds_before(tmp_path, Held("a cell")) == 12.5

@@ -17,6 +17,8 @@ from driftbandits.detection.streams_and_gaps import StreamsAndGaps
 from driftbandits.errors import StateError
 from driftbandits.policies.blocks.epoch import Epoch
 from driftbandits.policies.calibrated.evidence import Totals
+from tests.policies.calibrated.worlds import detector_of
+from tests.policies.calibrated.worlds import epoch_of as played_epoch
 
 PROPERTY = settings(max_examples=40, deadline=None, derandomize=True)
 ARMS = 12
@@ -323,7 +325,7 @@ def line(size=8):
 
 def ranked_rounds(policy):
     """Rounds of every stream over all arms, in the order in which they were ranked."""
-    return [stream.pairs[0][0].numbers.rounds for stream in policy._detector._streams]
+    return [stream.pairs[0][0].numbers.rounds for stream in detector_of(policy)._streams]
 
 
 def ask_and_tell(policy, rounds, seed=0):
@@ -342,14 +344,14 @@ def test_late_rewards_enter_their_stream_in_the_order_told(mode):
     before = [list(rounds) for rounds in ranked_rounds(policy)]
     order = [5, 0, 7, 3, 1, 2, 6, 4]
     rewards = np.linspace(-0.2, 0.2, 8)
-    baseline = np.array(policy._epoch.baselines[choices[0].law])
+    baseline = np.array(played_epoch(policy).baselines[choices[0].law])
     for k in order:
         policy.tell(choices[k].id, float(rewards[k]))
     law = choices[0].law
     after = ranked_rounds(policy)
     assert after[law][len(before[law]) :] == [choices[k].id for k in order]
     # ranks depend on that order: the definition without the part of the uniforms
-    numbers = policy._detector._streams[law].pairs[0][1].numbers
+    numbers = detector_of(policy)._streams[law].pairs[0][1].numbers
     scores = [float(rewards[k] - baseline[choices[k].arm]) for k in order]
     assert before[law] == []
     for t, score in enumerate(scores):
@@ -367,13 +369,13 @@ def test_a_batch_enters_in_the_order_of_its_rounds():
 def test_masked_rounds_leave_streams_alone():
     policy = CalibratedOPKB(line(), kernel="given")
     ask_and_tell(policy, 10)
-    before = json.dumps(plain(policy._detector.export()), default=str)
+    before = json.dumps(plain(detector_of(policy).export()), default=str)
     allowed = np.ones(8, dtype=bool)
     allowed[int(policy.law().argmax())] = False
     for _ in range(40):
         choice = policy.ask(allowed=allowed)
         assert allowed[choice.arm]
         policy.tell(choice.id, 0.9)
-    assert json.dumps(plain(policy._detector.export()), default=str) == before
-    assert policy._epoch.blocks[-1].told == 10
+    assert json.dumps(plain(detector_of(policy).export()), default=str) == before
+    assert played_epoch(policy).blocks[-1].told == 10
     assert policy.changes == ()

@@ -14,6 +14,7 @@ from scipy.stats import binom, kstest
 from sklearn.gaussian_process.kernels import RBF
 
 from driftbandits import ArmSet, CalibratedOPKB
+from tests.policies.calibrated.worlds import detector_of
 
 pytestmark = pytest.mark.statistical
 
@@ -103,11 +104,11 @@ def test_ranks_are_uniform_whatever_the_policy_does(noise, mode):
             out_of_range="clip",
         )
         assert not has_alarm(policy, noise, 100 + seed)
-        for stream in policy._detector._streams:
+        for stream in detector_of(policy)._streams:
             for place, pair in enumerate(stream.pairs):
                 for score, martingale in zip(("|e|", "e"), pair, strict=True):
                     ranks[f"{'cell' if place else 'law'} {score}"] += martingale.numbers.ranks
-        for martingale in policy._detector._arms.values():
+        for martingale in detector_of(policy)._arms.values():
             ranks["arm"] += martingale.numbers.ranks
     for name, values in ranks.items():
         assert len(values) > 3000

@@ -99,7 +99,7 @@ def _datasets() -> Rows:
 
 
 def _engines() -> Rows:
-    from driftbandits.experiments.running.engines import ENGINES, PACKAGES
+    from driftbandits.experiments.running.engines import ENGINE_PACKAGES, ENGINES
 
     what = {
         "loky": "processes of this machine",
@@ -107,7 +107,7 @@ def _engines() -> Rows:
         "dask": "a Dask cluster, or one started on this machine",
     }
     return [
-        {"name": name, "installed": _can_be_imported(PACKAGES.get(name, "joblib")), "what": what.get(name, "")}
+        {"name": name, "installed": _can_be_imported(ENGINE_PACKAGES.get(name, "joblib")), "what": what.get(name, "")}
         for name in ENGINES
     ]
 

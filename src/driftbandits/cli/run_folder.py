@@ -66,13 +66,13 @@ def play(
     """Play what is missing of the experiments into `out`; the record is there from the beginning."""
     store = Store(out)
     _refuse_to_overwrite(store, out, resume)
-    before = _seconds_before(out, store)
+    before = seconds_before(out, store)
     record = new_record(title, experiments, mode=mode, engine=engine)
     _write_first(record, out)
     cells = [cell for experiment in experiments for cell in cells_of(experiment)]
     begun = time.perf_counter()
     try:
-        with progress_bar(len(cells), "runs", work=sum(map(cost_of, cells))) as advance:
+        with progress_bar(len(cells), "runs", cost=sum(map(cost_of, cells))) as advance:
 
             def tell(finished: list[Cell]) -> None:
                 advance(len(finished), sum(map(cost_of, finished)))
@@ -222,7 +222,7 @@ def _refuse_to_overwrite(store: Store, out: Path, resume: bool) -> None:
         )
 
 
-def _seconds_before(out: Path, store: Store) -> float | None:
+def seconds_before(out: Path, store: Store) -> float | None:
     """What the runs this one goes on from took; None if that is not known, as of a run that was killed."""
     if not store.finished():
         return 0.0

@@ -19,7 +19,7 @@ except ModuleNotFoundError:
 
 SUFFIXES = (".yaml", ".yml", ".json", ".toml")  # JSON is YAML
 KEY_TAGS = ("tag:yaml.org,2002:str", "tag:yaml.org,2002:merge")
-DEEPEST = 50  # levels of mappings and lists inside one another
+MOST_LEVELS = 50  # of mappings and lists inside one another
 MOST_VALUES = 100_000  # which take seconds to read
 MOST_BYTES = 10 * 2**20
 
@@ -41,8 +41,8 @@ class _Loader(yaml.SafeLoader):
         alias, before = self.check_event(yaml.AliasEvent), self._values
         mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
         self._depth += 1
-        if self._depth > DEEPEST:
-            raise yaml.composer.ComposerError(None, None, f"it is nested more than {DEEPEST} levels deep", mark)
+        if self._depth > MOST_LEVELS:
+            raise yaml.composer.ComposerError(None, None, f"it is nested more than {MOST_LEVELS} levels deep", mark)
         node = super().compose_node(parent, index)
         self._depth -= 1
         if alias and id(node) not in self._sizes:
@@ -165,7 +165,7 @@ def _read_toml(path: Path, text: str) -> ConfigFile:
     except ValueError as error:  # a number of thousands of digits
         raise InputError(f"{path}: {error}") from None
     except RecursionError:
-        raise InputError(f"{path} is nested too deep; {DEEPEST} levels are enough") from None
+        raise InputError(f"{path} is nested too deep; {MOST_LEVELS} levels are enough") from None
 
 
 def _problem(error: yaml.YAMLError) -> str:

@@ -1,1 +1,1 @@
-"""Experiments: what is run, how it is run, and the tables that come out."""
+"""Experiments, in four rooms: `judging`, `running`, `files`, `definitions`; each may import those named after it."""

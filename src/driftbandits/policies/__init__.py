@@ -1,4 +1,4 @@
-"""Policies: one family a file; `registry` is the only list of names."""
+"""Policies: one package per family; `registry` is the only list of names."""
 
 from driftbandits.policies.adversarial.exp3 import LinearExp3
 from driftbandits.policies.adversarial.exp3s import Exp3S

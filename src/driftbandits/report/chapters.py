@@ -101,9 +101,9 @@ CHAPTERS = (
         Chapter(
             f"d{d}",
             f"The same worlds at d = {d}",
-            "At d = 10 the kernel matrix is nearly the identity: no arm tells much about another, so the paper’s worlds "
-            f"hardly test a kernel. Here are the same worlds at d = {d}, where it matters. ADA-OPNN plays at infinite "
-            "width, where its features never move.",
+            "At d = 10 the kernel matrix is nearly the identity: no arm tells much about another, so the paper’s "
+            f"worlds hardly test a kernel. Here are the same worlds at d = {d}, where it matters. ADA-OPNN plays at "
+            "infinite width, where its features never move.",
             _plain,
         )
         for d in DIMENSIONS

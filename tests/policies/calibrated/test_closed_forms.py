@@ -19,6 +19,7 @@ from driftbandits.policies.calibrated.closed_forms import (
     ridge,
 )
 from driftbandits.schedule import draw_schedule, replay_probability
+from tests.policies.calibrated.worlds import belief_of, epoch_of, levels_of
 
 PROPERTY = settings(max_examples=40, deadline=None, derandomize=True)
 noises, signals = st.floats(1e-4, 1.0), st.floats(1 / 256, 1.0)
@@ -98,12 +99,12 @@ def test_the_constants_a_policy_has_are_those_of_the_table(mode):
     policy = CalibratedOPKB(arms, mode=mode, kernel="given", seed=3)
     rng = np.random.default_rng(0)
     policy.law()
-    first = policy._levels
-    while len(policy._epoch.laws) < 3:
+    first = levels_of(policy)
+    while len(epoch_of(policy).laws) < 3:
         choice = policy.ask()
         policy.tell(choice.id, float(0.3 * np.sin(choice.arm) + rng.uniform(-0.2, 0.2)))
     assert not policy.changes
-    levels, noise, signal, told = policy._levels, policy._surrogate.noise, policy._surrogate.signal, policy.rounds
+    levels, noise, signal, told = levels_of(policy), belief_of(policy).noise, belief_of(policy).signal, policy.rounds
 
     def dimension(regulariser):
         return effective_dimension(arms.features, regulariser=regulariser)

@@ -7,7 +7,7 @@ import pytest
 
 from driftbandits import CalibratedOPKB
 from driftbandits.policies.calibrated.looks import LEAST_AGE_SHARE, SHORTEST_LOOK, promises
-from tests.policies.calibrated.worlds import MEANS, SIZE, hidden_best, line, play, to_look
+from tests.policies.calibrated.worlds import MEANS, SIZE, epoch_of, hidden_best, levels_of, line, look_of, play, to_look
 
 
 def test_an_arm_that_becomes_best_is_played_alone_for_a_while():
@@ -25,13 +25,13 @@ def test_a_look_that_keeps_its_promise_ends_its_block():
     """Without alarms (false_alarm next to 0): `wanted` rounds of the arm alone, then a new block that plays it."""
     policy = CalibratedOPKB(line(), seed=2, false_alarm=1e-200)
     arm = to_look(policy)
-    blocks, wanted = len(policy._epoch.laws), policy._looks.look.wanted
+    blocks, wanted = len(epoch_of(policy).laws), look_of(policy).wanted
     assert wanted >= SHORTEST_LOOK
     choices = play(policy, wanted - 1, means=hidden_best(arm), seed=1)
     assert all(choice.law == -1 - arm for choice in choices)
     choice = play(policy, 1, means=hidden_best(arm), seed=1)[0]
     assert choice.law >= 0
-    assert len(policy._epoch.laws) == blocks + 1
+    assert len(epoch_of(policy).laws) == blocks + 1
     assert policy.law()[arm] > 0.3
     assert policy.changes == ()
 
@@ -39,12 +39,12 @@ def test_a_look_that_keeps_its_promise_ends_its_block():
 def test_a_disappointing_look_ends_early():
     policy = CalibratedOPKB(line(), seed=2)
     to_look(policy)
-    blocks = len(policy._epoch.laws)
+    blocks = len(epoch_of(policy).laws)
     choices = play(policy, 15)  # as bad as ever
     looked = [choice for choice in choices if choice.law < 0]
     assert len(looked) < 10
     assert all(choice.law >= 0 for choice in choices[len(looked) :])
-    assert len(policy._epoch.laws) == blocks
+    assert len(epoch_of(policy).laws) == blocks
 
 
 def test_a_mask_without_the_arm_ends_the_look():
@@ -90,15 +90,15 @@ def test_blocks_stay_few_under_heavy_tails():
     for t in range(10_000):
         choice = policy.ask()
         looked += choice.law < 0
-        if (policy._epoch.number, len(policy._epoch.laws)) != blocks:
-            blocks, begun = (policy._epoch.number, len(policy._epoch.laws)), t
+        if (epoch_of(policy).number, len(epoch_of(policy).laws)) != blocks:
+            blocks, begun = (epoch_of(policy).number, len(epoch_of(policy).laws)), t
         policy.tell(choice.id, float(MEANS[choice.arm] + 0.15 * rng.standard_t(2.5)))
-        if len(policy._epoch.laws) == blocks[1] + 1 and policy._epoch.number == blocks[0]:
-            assert t + 1 - begun >= policy._levels.block_size * 2 ** (blocks[1] - 1) // LEAST_AGE_SHARE
+        if len(epoch_of(policy).laws) == blocks[1] + 1 and epoch_of(policy).number == blocks[0]:
+            assert t + 1 - begun >= levels_of(policy).block_size * 2 ** (blocks[1] - 1) // LEAST_AGE_SHARE
     assert looked > 0
-    size = policy._levels.block_size
-    assert size * (2 ** (len(policy._epoch.laws) - 1) - 1) / LEAST_AGE_SHARE <= 10_000
-    assert len(policy._epoch.laws) <= math.log2(10_000 * LEAST_AGE_SHARE / size) + 2
+    size = levels_of(policy).block_size
+    assert size * (2 ** (len(epoch_of(policy).laws) - 1) - 1) / LEAST_AGE_SHARE <= 10_000
+    assert len(epoch_of(policy).laws) <= math.log2(10_000 * LEAST_AGE_SHARE / size) + 2
 
 
 def test_looks_are_an_exception_where_successes_are_rare():
@@ -120,27 +120,27 @@ def at_a_look():
         choice = policy.ask()
         surprises = t > 300 and choice.law >= 0 and MEANS[choice.arm] < 0
         policy.tell(choice.id, 0.9 if surprises else float(MEANS[choice.arm] + 0.05 * rng.standard_normal()))
-        if surprises and policy._looks.look is not None:
+        if surprises and look_of(policy) is not None:
             return policy, choice.arm
     pytest.fail("no look")
 
 
 def test_a_look_with_a_forgotten_reward_ends_its_block():
     policy, arm = at_a_look()
-    blocks, wanted = len(policy._epoch.laws), policy._looks.look.wanted
+    blocks, wanted = len(epoch_of(policy).laws), look_of(policy).wanted
     policy.forget(policy.ask().id)
     for _ in range(wanted + 1):
         choice = policy.ask()
         policy.tell(choice.id, 0.9 if choice.arm == arm else float(MEANS[choice.arm]))
-    assert len(policy._epoch.laws) == blocks + 1
+    assert len(epoch_of(policy).laws) == blocks + 1
     assert policy.law()[arm] > 0.3
 
 
 def test_a_look_asked_and_told_in_one_batch_ends_its_block():
     policy, arm = at_a_look()
-    blocks, wanted = len(policy._epoch.laws), policy._looks.look.wanted
+    blocks, wanted = len(epoch_of(policy).laws), look_of(policy).wanted
     batch = policy.ask(size=wanted + 20)
     assert (batch.laws < 0).sum() == wanted
     policy.tell(batch.ids, np.where(batch.arms == arm, 0.9, MEANS[batch.arms]))
-    assert len(policy._epoch.laws) == blocks + 1
+    assert len(epoch_of(policy).laws) == blocks + 1
     assert policy.law()[arm] > 0.3

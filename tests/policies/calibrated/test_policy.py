@@ -10,7 +10,7 @@ from sklearn.gaussian_process.kernels import RBF
 from driftbandits import ArmSet, CalibratedOPKB, solve_design
 from driftbandits.errors import InputError
 from driftbandits.testing import POLICY_CHECKS
-from tests.policies.calibrated.worlds import MEANS, MODES, SIZE, line, play, reward_of
+from tests.policies.calibrated.worlds import MEANS, MODES, SIZE, belief_of, epoch_of, levels_of, line, play, reward_of
 
 
 def conformance():
@@ -56,8 +56,8 @@ def test_no_horizon_is_needed_and_nothing_starts_anew_without_one(mode):
     assert policy.horizon is None
     play(policy, 1100, noise=0.0)
     assert policy.changes == ()
-    assert policy._epoch.number == 0
-    assert sum(block.told for block in policy._epoch.blocks) == 1100
+    assert epoch_of(policy).number == 0
+    assert sum(block.told for block in epoch_of(policy).blocks) == 1100
     assert np.abs(policy.estimate() - MEANS).max() < 0.15
 
 
@@ -109,15 +109,15 @@ def test_the_law_adds_up_and_is_the_one_recorded(mode):
 def test_blocks_double_where_nothing_surprises(mode, kernel):
     policy = CalibratedOPKB(line(), mode=mode, kernel=kernel)
     policy.law()
-    size, begun = policy._levels.block_size, []
+    size, begun = levels_of(policy).block_size, []
     for t in range(16 * size):
-        blocks = len(policy._epoch.laws)
+        blocks = len(epoch_of(policy).laws)
         choice = policy.ask()
         assert choice.law >= 0  # no look
-        if len(policy._epoch.laws) > max(blocks, len(begun)) or not begun:
+        if len(epoch_of(policy).laws) > max(blocks, len(begun)) or not begun:
             begun.append(t)
         policy.tell(choice.id, 0.0)
-        if len(policy._epoch.laws) > len(begun):
+        if len(epoch_of(policy).laws) > len(begun):
             begun.append(t + 1)
     assert policy.changes == ()
     assert begun == [size * (2**j - 1) for j in range(len(begun))]
@@ -140,16 +140,16 @@ def test_the_laws_of_theory_mode_are_op_on_residual_ips_mixed_with_the_design():
     policy = CalibratedOPKB(arms, mode="theory", kernel="given", seed=5)
     features, log, checked = arms.features, [], 0
     policy.law()
-    while len(policy._epoch.laws) < 4:
-        blocks = len(policy._epoch.laws)
+    while len(epoch_of(policy).laws) < 4:
+        blocks = len(epoch_of(policy).laws)
         choice = policy.ask()
         reward = reward_of(policy, choice, MEANS, 0.1, 3)
         log.append((choice.law, choice.arm, reward))
         policy.tell(choice.id, reward)
         assert policy.changes == ()
-        if len(policy._epoch.laws) == blocks:
+        if len(epoch_of(policy).laws) == blocks:
             continue
-        levels, epoch = policy._levels, policy._epoch
+        levels, epoch = levels_of(policy), epoch_of(policy)
         estimate = residual_ips(features, levels.regulariser, epoch.laws, epoch.baselines, log)
         np.testing.assert_allclose(policy.estimate(), estimate, atol=1e-8)
         gap = estimate.max() - estimate
@@ -178,7 +178,7 @@ def test_the_laws_of_theory_mode_are_op_on_residual_ips_mixed_with_the_design():
 def test_block_0_plays_the_optimal_design_of_the_finest_kernel():
     policy = CalibratedOPKB(line(), mode="theory")
     law = policy.law()
-    design = solve_design(policy._surrogate.first, regulariser=policy._levels.regulariser).probabilities
+    design = solve_design(belief_of(policy).first, regulariser=levels_of(policy).regulariser).probabilities
     np.testing.assert_allclose(law, design, atol=1e-6)
 
 
@@ -202,7 +202,7 @@ def test_a_change_is_found_and_recorded(kind, mode):
         policy = CalibratedOPKB(line(names=[f"a{k}" for k in range(SIZE)]), mode=mode, seed=seed)
         play(policy, 500, seed=seed)
         assert policy.changes == (), f"seed {seed}"
-        block = len(policy._epoch.laws) - 1
+        block = len(epoch_of(policy).laws) - 1
         play(policy, 60, means=CHANGES[kind], seed=seed)
         assert policy.changes, f"seed {seed}"
         change = policy.changes[0]
@@ -245,11 +245,11 @@ def test_rewards_of_a_closed_epoch_are_late(mode):
     old = [policy.ask() for _ in range(3)]
     play(policy, 60, means=-MEANS)
     assert policy.changes
-    state = policy._epoch.number, policy.estimate()
+    state = epoch_of(policy).number, policy.estimate()
     for choice in old:
         policy.tell(choice.id, 1.0)
     assert policy.late == 3
-    assert policy._epoch.number == state[0]
+    assert epoch_of(policy).number == state[0]
     np.testing.assert_array_equal(policy.estimate(), state[1])
 
 
@@ -261,11 +261,11 @@ def test_rewards_a_block_late_are_taken_in(mode):
     for choice in first[:12]:
         policy.tell(choice.id, reward_of(policy, choice, MEANS, 0.1, 0))
     policy.ask()
-    assert len(policy._epoch.laws) == 2
+    assert len(epoch_of(policy).laws) == 2
     for choice in first[12:]:
         policy.tell(choice.id, reward_of(policy, choice, MEANS, 0.1, 0))
     assert policy.late == 0
-    assert policy._epoch.blocks[0].told == 16
+    assert epoch_of(policy).blocks[0].told == 16
     play(policy, 100)
     assert policy.changes == ()
 

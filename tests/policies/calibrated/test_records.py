@@ -5,7 +5,7 @@ import pytest
 
 from driftbandits import CalibratedOPKB, first_detectable_horizon
 from driftbandits.errors import InputError
-from tests.policies.calibrated.worlds import MEANS, SIZE, line
+from tests.policies.calibrated.worlds import MEANS, SIZE, belief_of, line
 
 
 def test_before_is_what_was_believed_before_the_change():
@@ -79,4 +79,4 @@ def test_whether_the_old_mean_is_kept_does_not_depend_on_the_level(level):
             if policy.changes:
                 break
         assert policy.changes[0].round > 500
-        assert not policy._surrogate.follows
+        assert not belief_of(policy).follows

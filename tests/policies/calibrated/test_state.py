@@ -7,7 +7,7 @@ import pytest
 
 from driftbandits import CalibratedOPKB
 from driftbandits.errors import StateError
-from tests.policies.calibrated.worlds import MEANS, MODES, as_text, line, play, reward_of, to_look
+from tests.policies.calibrated.worlds import MEANS, MODES, as_text, detector_of, line, play, reward_of, to_look
 
 
 def to_block_0(policy):
@@ -35,9 +35,9 @@ def to_alarm_with_pending(policy):
     waiting = [policy.ask() for _ in range(60)]
     for choice in waiting:
         policy.tell(choice.id, reward_of(policy, choice, -MEANS, 0.05, 0))
-        if policy._detector.fired:
+        if detector_of(policy).fired:
             break
-    assert policy._detector.fired
+    assert detector_of(policy).fired
     assert policy.pending > 0
     assert policy.changes == ()  # it is for the next ask
 
@@ -109,5 +109,5 @@ def test_one_state_can_be_restored_twice():
         for _ in range(40):
             choice = copy.ask()
             copy.tell(choice.id, float(0.1 * noise.standard_normal()))
-        played.append([(arm, m.evidence) for arm, m in copy._detector._arms.items()])
+        played.append([(arm, m.evidence) for arm, m in detector_of(copy)._arms.items()])
     assert played[0] == played[1]

@@ -62,3 +62,26 @@ def to_look(policy):
             play(policy, 1, means=hidden_best(choice.arm), seed=1)
             return choice.arm
     pytest.fail("no bad arm was played")
+
+
+# What a policy does not show, for the tests that compare it with a slow twin or with the formulas.
+
+
+def epoch_of(policy):
+    return policy._epoch
+
+
+def levels_of(policy):
+    return policy._levels
+
+
+def belief_of(policy):
+    return policy._surrogate
+
+
+def detector_of(policy):
+    return policy._detector
+
+
+def look_of(policy):
+    return policy._looks.look

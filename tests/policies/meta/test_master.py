@@ -15,6 +15,7 @@ from driftbandits.policies.paper.opkb import OPKB
 from driftbandits.schedule import Replay
 from driftbandits.seeding import generator_from_state, generator_state
 from driftbandits.testing import POLICY_CHECKS
+from tests.policies.meta.playing import play
 
 
 def theory_linear(arms, **settings):
@@ -38,21 +39,6 @@ def nervous(arms, **settings):
 @pytest.mark.parametrize("make", [Master, theory_linear, practical_linear, windowed, nervous], ids=lambda f: f.__name__)
 def test_conforms(make, check):
     check(make)
-
-
-@pytest.fixture
-def arms():
-    return db.ArmSet(np.linspace(0, 1, 6)[:, None], RBF(0.2))
-
-
-def play(policy, reward, rounds):
-    """Play `rounds` rounds of `reward(round, arm)`; the arms."""
-    played = []
-    for _ in range(rounds):
-        choice = policy.ask()
-        policy.tell(choice.id, float(reward(choice.id, choice.arm)))
-        played.append(choice.arm)
-    return played
 
 
 # --- schedule ---------------------------------------------------------------------------------------------------
@@ -174,21 +160,6 @@ def test_the_numbers_of_the_docstring():
         strength = Strength.at(horizon, kind="theory", c1=1.0, c2=1.0, noise=0.1, failure_probability=0.01, g1=1.0)
         assert strength.first_threshold(horizon) / 2 == pytest.approx(first, rel=0.02)  # doubled on the scale [-1, 1]
         assert strength.second_threshold(horizon) / 2 == pytest.approx(second, rel=0.05)
-
-
-def test_rho_follows_the_formulas():
-    points = np.random.default_rng(0).standard_normal((30, 3))
-    points /= np.linalg.norm(points, axis=1).max()
-    arms, horizon = db.ArmSet(points, RBF(0.5)), 5000
-    noise = 0.1 * math.sqrt(0.5 * math.log(horizon / 0.01))
-    linear = Master(arms, horizon=horizon, base="LinUCB", mode="theory", base_settings={"ridge": 1.0})
-    log_det = 3 * math.log(1 + horizon / 3)
-    radius = 1.0 + 0.1 * math.sqrt(2 * math.log(100) + log_det)  # OFUL's, with lambda = 1
-    assert linear._rho(horizon) == pytest.approx(radius * math.sqrt(log_det / math.log(2)) + noise)
-    kernel = Master(arms, horizon=horizon, mode="theory", c_rho=2.0)
-    gain = 0.5 * db.information_gain(arms, horizon=horizon, sigma=0.05)
-    beta = 1.0 + 0.1 / math.sqrt(0.05) * math.sqrt(2 * gain + 2 * math.log(100))
-    assert kernel._rho(horizon) == pytest.approx(2 * (beta * math.sqrt(2 * gain / math.log(21)) + noise))
 
 
 def test_nothing_told_tests_nothing(arms):

@@ -252,7 +252,7 @@ def test_histories_that_do_not_fit_are_refused():
 
 
 def test_no_false_alarm_where_nothing_changes():
-    """Ten runs of 2,000 rounds, delta = 1 / sqrt(2000) an arm and noise as declared; the seeds are fixed."""
+    """Ten runs of 2,000 rounds, delta = 1 / sqrt(2000) per arm and noise as declared; the seeds are fixed."""
     for seed in range(10):
         world = db.environments.create("switching/1", seed=seed, horizon=2000, switches=())
         assert db.simulate(GLRklUCB(world.arms, horizon=2000, seed=seed), world, seed=seed).changes == ()

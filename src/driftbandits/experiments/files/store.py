@@ -27,9 +27,9 @@ from driftbandits.files import BLANK_SEAL, clean, has_seal, seal_holds, sealed, 
 from driftbandits.simulation import Detection
 
 SCHEMA_VERSION = "2"  # 1 had no seal
-SUFFIX = ".parquet"
-NAMED = 5  # damaged parts in one message
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+PART_SUFFIX = ".parquet"
+MOST_DAMAGES_IN_MESSAGE = 5
+DISK_IS_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class StoreError(InputError):
@@ -46,8 +46,8 @@ def damage_summary(damages: Sequence[str]) -> str:
     >>> damage_summary([f"{n}.parquet is no finished run (it is damaged)" for n in range(12)])
     '0.parquet is no finished run (it is damaged); 1.parquet is ...; and 7 more'
     """
-    more = [f"and {len(damages) - NAMED} more"] if len(damages) > NAMED else []
-    return "; ".join([*damages[:NAMED], *more])
+    more = [f"and {len(damages) - MOST_DAMAGES_IN_MESSAGE} more"] if len(damages) > MOST_DAMAGES_IN_MESSAGE else []
+    return "; ".join([*damages[:MOST_DAMAGES_IN_MESSAGE], *more])
 
 
 def _warn(damage: str) -> None:
@@ -80,7 +80,7 @@ class Store:
 
     def path(self, key: str) -> Path:
         """Where the part of the cell with this key is, or will be."""
-        return self.parts / f"{key}{SUFFIX}"
+        return self.parts / f"{key}{PART_SUFFIX}"
 
     def finished(self) -> set[str]:
         """Keys of all finished cells; parts that are damaged or half written do not count."""
@@ -94,8 +94,8 @@ class Store:
     def read(self, cells: Iterable[Cell], *, on_damage: Callable[[str], None] = _warn) -> list[CellResult]:
         """Results of the finished ones among `cells`, in their order, each with the asked cell, and so its label.
 
-        Parts that are damaged are left out; `on_damage` is told of each, with its file and what is wrong. By default
-        that is a DamagedPartWarning.
+        Parts that are damaged are left out; `on_damage` is called for each, with its file and what is wrong. By
+        default that is a DamagedPartWarning.
         """
         keyed = [(cell.key, cell) for cell in cells]
         parts = self.load(dict(keyed), on_damage=on_damage)
@@ -135,7 +135,7 @@ class Store:
             return set()
         except OSError as error:
             raise StoreError(f"cannot list {self.parts}: {error.strerror}; name a folder that can be read") from error
-        return {name.removesuffix(SUFFIX) for name in names if name.endswith(SUFFIX) and not name.startswith(".")}
+        return {name.removesuffix(PART_SUFFIX) for name in names if name.endswith(PART_SUFFIX) and not name.startswith(".")}
 
     def _damage(self, key: str) -> str | None:
         """What is wrong with a part, None if nothing is."""
@@ -163,7 +163,7 @@ class Store:
         return file
 
     def _cannot_write(self, error: OSError) -> str:
-        cure = "make room" if error.errno in NO_ROOM else "put that right"
+        cure = "make room" if error.errno in DISK_IS_FULL else "put that right"
         try:
             safe = len(self.finished())
         except StoreError:

@@ -1,0 +1,1 @@
+"""Judging: tables, slopes, claims and verdicts, computed from finished cells; plays no policy."""

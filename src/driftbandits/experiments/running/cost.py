@@ -7,10 +7,12 @@ from driftbandits.policies import POLICIES, NeuralUCB
 from driftbandits.policies.paper.opnn import AdaOPNN, NeuralBlockPolicy
 
 NETWORKS = (NeuralBlockPolicy, NeuralUCB)
-INFINITE = "infinite"  # a network of this width has fixed features
-ROUNDS, WIDTH, DEPTH = 10_000, 2_048, 3
-# seconds on one core, measured at ROUNDS rounds, WIDTH and DEPTH
-PLAIN, SHALLOW, STEADY, RESTARTING = 0.4, 2.0, 20.0, 60.0
+# Seconds on one core, measured for runs of MEASURED_ROUNDS with networks of MEASURED_WIDTH and MEASURED_DEPTH.
+MEASURED_ROUNDS, MEASURED_WIDTH, MEASURED_DEPTH = 10_000, 2_048, 3
+SECONDS_WITHOUT_TRAINING = 0.4
+SECONDS_OF_NEURAL_UCB = 2.0
+SECONDS_OF_OPNN = 20.0
+SECONDS_OF_ADA_OPNN = 60.0  # trains anew after every change
 
 
 def trains(cell: Cell) -> bool:
@@ -21,7 +23,7 @@ def trains(cell: Cell) -> bool:
         kind is not None
         and issubclass(kind, NETWORKS)
         and settings.get("train", True) is True
-        and settings.get("width") != INFINITE
+        and settings.get("width") != "infinite"  # whose features are fixed
     )
 
 
@@ -32,12 +34,15 @@ def cost_of(cell: Cell) -> float:
     >>> cost_of(Cell("switching/1", {}, PolicySpec("a network", "AdaOPNN"), 0))
     60.0
     """
-    horizon = cell.settings.get("horizon", ROUNDS)
-    rounds = horizon / ROUNDS if isinstance(horizon, int | float) else 1.0  # a user's own world may mean something else
+    horizon = cell.settings.get("horizon", MEASURED_ROUNDS)
+    # a user's own world may mean something else by it
+    rounds = horizon / MEASURED_ROUNDS if isinstance(horizon, int | float) else 1.0
+    quick = SECONDS_WITHOUT_TRAINING * rounds
     if not trains(cell):
-        return PLAIN * rounds
+        return quick
     kind, settings = POLICIES[cell.policy.name], cell.policy.settings
     if not issubclass(kind, NeuralBlockPolicy):
-        return SHALLOW * rounds
-    size: float = (settings.get("width", WIDTH) / WIDTH) ** 2 * (settings.get("depth", DEPTH) - 2)
-    return max(size * (RESTARTING if issubclass(kind, AdaOPNN) else STEADY), PLAIN * rounds)
+        return SECONDS_OF_NEURAL_UCB * rounds
+    width, depth = settings.get("width", MEASURED_WIDTH), settings.get("depth", MEASURED_DEPTH)
+    size: float = (width / MEASURED_WIDTH) ** 2 * (depth - 2)
+    return max(size * (SECONDS_OF_ADA_OPNN if issubclass(kind, AdaOPNN) else SECONDS_OF_OPNN), quick)

@@ -29,14 +29,14 @@ from joblib.parallel import ParallelBackendBase
 from driftbandits.errors import DriftbanditsError, InputError, MissingExtraError, did_you_mean
 
 ENGINES = ("loky", "ray", "dask")
-PACKAGES = {"ray": "ray", "dask": "distributed"}
+ENGINE_PACKAGES = {"ray": "ray", "dask": "distributed"}
 CONNECT_SECONDS = 10
-WATCH_SECONDS = 0.5
-# A cell is a few hundred bytes and a result a few thousand; Ray would set aside a third of the memory for objects.
-RAY_OBJECT_STORE = 80 * 2**20
+PARENT_CHECK_SECONDS = 0.5
+# A cell has a few hundred bytes and a result a few thousand; Ray would set aside a third of the memory for objects.
+RAY_OBJECT_STORE_BYTES = 80 * 2**20
 # On a cluster a machine may be lost, and its cells are played elsewhere; three times is Dask's own rule. What kills a
 # worker on this machine, mostly want of memory, would kill the next.
-RETRIES = 3
+LOST_WORKER_RETRIES = 3
 DASK_LOCAL = {
     "distributed.scheduler.allowed-failures": 0,
     # A nanny starts its worker anew; the cluster would dismiss nannies whose worker is down for long, and wait forever.
@@ -55,7 +55,7 @@ class EngineError(DriftbanditsError):
 
 @dataclass(frozen=True)
 class Engine:
-    """How cells are played: on `loky`, `ray` or `dask`, on `jobs` workers (-1: one a core, -2: all cores but one).
+    """How cells are played: on `loky`, `ray` or `dask`, on `jobs` workers (-1: one per core, -2: all cores but one).
 
     `address` is that of a running Ray or Dask cluster ("auto", "ray://host:10001", "tcp://host:8786"); without it a
     cluster is started on this machine and shut down afterwards. On a running cluster `jobs` is how many cells may be
@@ -79,7 +79,7 @@ class Engine:
             hint = did_you_mean(self.name, ENGINES)
             raise InputError(f"there is no engine {self.name!r}; {hint}known: {', '.join(ENGINES)}")
         if not isinstance(self.jobs, int) or isinstance(self.jobs, bool) or self.jobs == 0:
-            raise InputError(f"jobs must be a whole number other than 0, got {self.jobs!r}; use -1 for one a core")
+            raise InputError(f"jobs must be a whole number other than 0, got {self.jobs!r}; use -1 for one per core")
         if self.name == "loky" and self.address is not None:
             raise InputError(f"loky plays on this machine and has no address, got {self.address!r}; use ray or dask")
 
@@ -184,13 +184,13 @@ def _start_ray(engine: Engine) -> Iterator[None]:
                 "address": "local",
                 "num_cpus": engine.local_jobs,
                 "include_dashboard": False,
-                "object_store_memory": RAY_OBJECT_STORE,
+                "object_store_memory": RAY_OBJECT_STORE_BYTES,
             }
         with _reaching(engine):
             ray.init(**where, log_to_driver=False, logging_level=logging.CRITICAL)
     try:
         _warn_if_empty(engine, int(ray.cluster_resources().get("CPU", 0)))
-        with joblib.parallel_config(_ray_backend(ray, retries=0 if engine.address is None else RETRIES)):
+        with joblib.parallel_config(_ray_backend(ray, retries=0 if engine.address is None else LOST_WORKER_RETRIES)):
             yield
     finally:
         if ours:
@@ -198,7 +198,7 @@ def _start_ray(engine: Engine) -> Iterator[None]:
 
 
 def _ray_backend(ray: Any, *, retries: int) -> FuturesBackend:
-    """One Ray task a cell, on one core."""
+    """One Ray task per cell, on one core."""
     task = ray.remote(_call).options(num_cpus=1, max_retries=retries)
     references: dict[Future, Any] = {}
 
@@ -273,7 +273,7 @@ def end_with(parent: int) -> None:
 
 def _watch(parent: int) -> None:
     while os.getppid() == parent:
-        time.sleep(WATCH_SECONDS)
+        time.sleep(PARENT_CHECK_SECONDS)
     os._exit(1)
 
 
@@ -282,7 +282,7 @@ def _call(call: Call) -> Any:
 
 
 def _need(engine: Engine) -> None:
-    package = PACKAGES[engine.name]
+    package = ENGINE_PACKAGES[engine.name]
     if importlib.util.find_spec(package) is None:
         raise MissingExtraError(package, extra=engine.name, purpose=f"the engine {engine.name!r}")
 

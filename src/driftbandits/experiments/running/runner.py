@@ -29,10 +29,10 @@ from driftbandits.experiments.running.cells import run_cell
 from driftbandits.experiments.running.cost import trains
 from driftbandits.experiments.running.engines import Engine, end_with
 
-NAMED = 4  # cells in a message
+MOST_CELLS_IN_MESSAGE = 4
 
 # joblib's, Ray's and Dask's names for a worker that is gone; by name, for none of the three need be installed
-LOST_WORKER = (
+LOST_WORKER_ERRORS = (
     "TerminatedWorkerError",
     "BrokenProcessPool",
     "WorkerCrashedError",
@@ -68,7 +68,7 @@ def run_cells(
     Each result is in the store before the next is looked at; cells with equal keys are played once. `progress` is
     called with the cells finished since its last call, the first time with those the store held. Results are
     the same on every engine and any number of jobs. Warnings of the cells are issued here, once for each place. A part
-    of the store that is damaged, or of another schema version, is told of by a DamagedPartWarning; its cell is played
+    of the store that is damaged, or of another schema version, gives a DamagedPartWarning; its cell is played
     again, and the part is overwritten.
 
     Raises RunError if a cell fails, a worker is killed or the user interrupts, and StoreError if a part cannot be
@@ -82,7 +82,7 @@ def run_cells(
     """
     keys = [cell.key for cell in cells]
     first = distinct(cells)
-    advance = _teller(keys, cells, progress)
+    advance = _reporter(keys, cells, progress)
     results: dict[str, CellResult] = {}
     try:
         results = _held(first, store)
@@ -113,10 +113,10 @@ def _held(cells: Mapping[str, Cell], store: Store | None) -> dict[str, CellResul
     return held
 
 
-def _teller(
+def _reporter(
     keys: Sequence[str], cells: Sequence[Cell], progress: Callable[[list[Cell]], None] | None
 ) -> Callable[[Iterable[str]], None]:
-    """Tells `progress` of the cells with finished keys, each as often as it was asked for."""
+    """Calls `progress` with the cells of finished keys, each as often as it was asked for."""
     asked: dict[str, list[Cell]] = {}
     for key, cell in zip(keys, cells, strict=True):
         asked.setdefault(key, []).append(cell)
@@ -190,9 +190,9 @@ def _reported(outcomes: Iterator[_Outcome], engine: Engine, sent: Mapping[str, C
 
 def _engine_message(error: Exception, engine: Engine, sent: Mapping[str, Cell]) -> str:
     kind = type(error).__name__
-    if kind in LOST_WORKER:
+    if kind in LOST_WORKER_ERRORS:
         # Those sent first are played first, so among them is the one whose worker is gone.
-        suspects = ", ".join(_name(cell) for cell in list(sent.values())[: min(engine.local_jobs, NAMED)])
+        suspects = ", ".join(_name(cell) for cell in list(sent.values())[: min(engine.local_jobs, MOST_CELLS_IN_MESSAGE)])
         return (
             f"a worker of {engine.name} was killed ({kind}), often for want of memory, which fewer jobs need less of, "
             f"or by os._exit in a class of one's own; probably under way: {suspects}"

@@ -30,6 +30,7 @@ from driftbandits.policies.core.settings import CommonSettings
 from driftbandits.policies.gp.gpucb import GPUCB
 from driftbandits.policies.meta import nested
 from driftbandits.policies.meta.contradiction import LARGEST_WIDTH, Alarm, BlockEvidence, Strength
+from driftbandits.policies.meta.regret import regret_rate
 from driftbandits.schedule import Replay, build_schedule, read_replay, replay_probability
 from driftbandits.seeding import generator_from_state, generator_state, stream
 from driftbandits.state.plausible import FARTHEST
@@ -165,7 +166,7 @@ class Master(Policy):
     def _start(self, horizon: int | None) -> None:
         if horizon is None:
             raise StateError("MASTER needs a horizon")
-        self._prepare(horizon, self._rho(horizon) if self.tests == "theory" else 0.0)
+        self._prepare(horizon, self._regret_rate(horizon) if self.tests == "theory" else 0.0)
         self._new_epoch()
 
     def _prepare(self, horizon: int, g1: float) -> None:
@@ -181,23 +182,13 @@ class Master(Policy):
             g1=g1,
         )
 
-    def _rho(self, horizon: int) -> float:
-        """g1 of rho(t) = g1 / sqrt(t): the base's regret bound on the scale [0, 1], at least 1."""
-        probe = self._build(0)
-        if not isinstance(probe, GPUCB):
-            return 1.0
-        reach = 1.0
-        if probe._linear:
-            d = self.arms.dimension
-            reach = float(np.square(self.arms.points).sum(axis=1).max())
-            gain = 0.5 * d * math.log1p(horizon * reach / (probe.ridge * d))
-        else:
-            gain = probe._gain_at(horizon)
-        beta = probe._factor(gain)
-        # sum of sigma^2 <= 2 gain k / log(1 + k / lambda) for k(x, x) <= k; on [0, 1] the widths halve: w for 2 w
-        widths = beta * math.sqrt(2.0 * gain * reach / math.log1p(reach / probe.ridge)) if reach > 0 else 0.0
-        return max(
-            1.0, self.c_rho * (widths + self._noise * math.sqrt(0.5 * math.log(horizon / self.failure_probability)))
+    def _regret_rate(self, horizon: int) -> float:
+        return regret_rate(
+            self._build(0),
+            horizon=horizon,
+            scale=self.c_rho,
+            noise=self._noise,
+            failure_probability=self.failure_probability,
         )
 
     def _build(self, order: int) -> OptimisticPolicy:

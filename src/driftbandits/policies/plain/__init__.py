@@ -1,0 +1,1 @@
+"""Bandits without a kernel: what learns every arm by itself belongs here, as a control that shows what a kernel buys."""

@@ -1,7 +1,7 @@
 """Lemmas of the paper about designs and information gain, as properties with slack for the certified gap.
 
-The laws here are rebuilt from `solve_design` as the block engine does it; `policies/test_blocks.py` checks the same
-bounds on the laws that the engine really plays.
+The laws here are rebuilt from `solve_design` as the block engine does it; `policies/blocks/test_engine.py` checks the
+same bounds on the laws that the engine really plays.
 """
 
 from __future__ import annotations
