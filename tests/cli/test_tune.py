@@ -2,12 +2,12 @@
 
 import json
 
-from driftbandits.tuning.points import World
+from driftbandits.tuning.points import TuningWorld
 
 
 def test_tuning_constants(cli, tmp_path, monkeypatch):
     study = "constants"
-    small = World("switching/1", {"horizon": 200, "switches": [100], "size": 10})
+    small = TuningWorld("switching/1", {"horizon": 200, "switches": [100], "size": 10})
     monkeypatch.setattr("driftbandits.tuning.constants.RUNGS", ((2, 1), (1, 2)))
     monkeypatch.setattr("driftbandits.tuning.constants.WORLDS", (small,))
     result = cli("tune", study, "--jobs", 1, "--out", tmp_path, "--json")
@@ -19,7 +19,7 @@ def test_tuning_constants(cli, tmp_path, monkeypatch):
 
 
 def test_tuning_the_comparison_goes_on_where_it_was(cli, tmp_path, monkeypatch):
-    small = World("switching/1", {"horizon": 100, "switches": [50], "size": 10})
+    small = TuningWorld("switching/1", {"horizon": 100, "switches": [50], "size": 10})
     monkeypatch.setattr("driftbandits.tuning.comparison.RUNGS", ((2, 1), (1, 2)))
     monkeypatch.setattr("driftbandits.tuning.comparison._world", lambda dimension: small)
     storage = f"sqlite:///{tmp_path / 'shared.db'}"

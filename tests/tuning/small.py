@@ -6,18 +6,18 @@ import time
 from pathlib import Path
 
 from driftbandits.experiments.running.engines import Engine
-from driftbandits.tuning.points import World
-from driftbandits.tuning.search import Outcome, run_searches
+from driftbandits.tuning.points import TuningWorld
+from driftbandits.tuning.search import SearchOutcome, run_searches
 from driftbandits.tuning.spaces import SPACES
 from driftbandits.tuning.study import Search
 
-WORLD = World("switching/1", {"horizon": 300, "switches": [150], "size": 15})
-LONGER = World("switching/1", {"horizon": 600, "switches": [300], "size": 15})
+WORLD = TuningWorld("switching/1", {"horizon": 300, "switches": [150], "size": 15})
+LONGER = TuningWorld("switching/1", {"horizon": 600, "switches": [300], "size": 15})
 SMALL = Search("small", SPACES["SW-UCB (plain)"], (WORLD,), ((4, 1), (2, 3)))
 SHARED = Search("shared", SPACES["SW-UCB (plain)"], (WORLD, LONGER), ((16, 1), (4, 3), (2, 6)))
 
 
-def play(searches, url, *, jobs=1, **options) -> Outcome:
+def play(searches, url, *, jobs=1, **options) -> SearchOutcome:
     return run_searches(searches, storage=url, engine=Engine(jobs=jobs), **options)
 
 
@@ -26,7 +26,7 @@ def main(url: str, go: Path) -> None:
     while not go.exists():
         time.sleep(0.01)
     outcome = play([SHARED], url)
-    print(json.dumps({"played": outcome.played, "values": outcome.found[0].values, "regret": outcome.found[0].regret}))
+    print(json.dumps({"played": outcome.played, "values": outcome.best[0].values, "regret": outcome.best[0].regret}))
 
 
 if __name__ == "__main__":

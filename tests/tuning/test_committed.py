@@ -13,7 +13,7 @@ from driftbandits.experiments.definitions.suite import SUITE_POLICIES
 from driftbandits.experiments.definitions.tuned_settings import tuned_settings, tuned_specs
 from driftbandits.experiments.running.cells import run_cell
 from driftbandits.tuning import comparison
-from driftbandits.tuning.comparison import ELSEWHERE, comparison_searches
+from driftbandits.tuning.comparison import POLICIES_ELSEWHERE, comparison_searches
 from driftbandits.tuning.spaces import SPACES
 
 SEARCHES = comparison_searches()
@@ -35,8 +35,8 @@ def test_it_has_what_the_command_searches():
 
 def test_elsewhere_are_the_policies_that_experiments_play_there():
     figures = [p.label.removesuffix(" (tuned)") for e in PAPER.values() for p in e.policies if "(tuned)" in p.label]
-    assert set(ELSEWHERE) == {*figures, *SUITE_POLICIES}
-    assert list(ELSEWHERE) == [label for label in SPACES if label in ELSEWHERE]
+    assert set(POLICIES_ELSEWHERE) == {*figures, *SUITE_POLICIES}
+    assert list(POLICIES_ELSEWHERE) == [label for label in SPACES if label in POLICIES_ELSEWHERE]
 
 
 @pytest.mark.parametrize(("label", "dimension"), SEARCHES)

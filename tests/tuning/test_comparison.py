@@ -5,7 +5,7 @@ import pytest
 from driftbandits.errors import InputError
 from driftbandits.experiments.running.engines import Engine
 from driftbandits.tuning import comparison, tune_comparison
-from driftbandits.tuning.comparison import COMPARED, ELSEWHERE, comparison_searches
+from driftbandits.tuning.comparison import DIMENSIONS_WITH_ALL_POLICIES, POLICIES_ELSEWHERE, comparison_searches
 from driftbandits.tuning.spaces import SPACES
 from tests.tuning.small import WORLD
 
@@ -31,7 +31,7 @@ def test_what_was_found_is_written_and_found_again(tmp_path, small):
     uniform = written["d=2"]["Uniform"]
     assert (uniform["policy"], uniform["settings"], uniform["origin"]) == ("Uniform", {}, "default")
     assert first.cells == first.played == 3 * (6 + 2)
-    assert [found.name for found in first.found][:2] == ["Uniform, d = 10", "GPUCB, d = 10"]
+    assert [found.name for found in first.best][:2] == ["Uniform, d = 10", "GPUCB, d = 10"]
     assert (tmp_path / "a" / "tuning.db").exists()
 
 
@@ -66,9 +66,9 @@ def test_progress_goes_to_standard_error_when_asked_for(tmp_path, small, capsys)
 
 def test_all_are_searched_where_all_are_compared():
     searches = comparison_searches()
-    for dimension in COMPARED:
+    for dimension in DIMENSIONS_WITH_ALL_POLICIES:
         assert [label for label, d in searches if d == dimension] == list(SPACES)
-    assert [label for label, d in searches if d == 3] == list(ELSEWHERE)
+    assert [label for label, d in searches if d == 3] == list(POLICIES_ELSEWHERE)
     assert len({search.study_name for search in searches.values()}) == len(searches)
 
 

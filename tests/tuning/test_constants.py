@@ -15,7 +15,7 @@ def test_the_best_constants_and_every_score_are_kept(study, tmp_path, monkeypatc
     monkeypatch.setattr(constants, "RUNGS", ((4, 1), (2, 2)))
     monkeypatch.setattr(constants, "WORLDS", (WORLD,))
     tuned = tune_constants(study, out=tmp_path, engine=Engine(jobs=1))
-    (found,) = tuned.found
+    (found,) = tuned.best
     assert tuned.cells == tuned.played == 6
     assert found.settings["constants"]["c0"] == Constants(**found.values).c0
     with (tmp_path / f"{study}.csv").open() as file:

@@ -10,12 +10,12 @@ from driftbandits.errors import InputError
 from driftbandits.experiments.definitions.oracle_settings import oracle_settings
 from driftbandits.experiments.definitions.seeds import TUNING_SEEDS
 from driftbandits.experiments.definitions.specs import PolicySpec
-from driftbandits.experiments.definitions.suite import SUITE
+from driftbandits.experiments.definitions.suite import SUITE, suite_name
 from driftbandits.experiments.running.build import build_policy, build_world
 from driftbandits.experiments.running.engines import Engine
 from driftbandits.tuning import oracles
 from driftbandits.tuning.grids import GRIDS, Grid
-from driftbandits.tuning.oracles import SINGLE, Ladder, climb, ladders, tune_oracles, world_name
+from driftbandits.tuning.oracles import OVER_ALL_WORLDS, Ladder, climb, ladders, tune_oracles
 
 WINDOWS = Grid(
     "SlidingWindowUCB",
@@ -116,7 +116,7 @@ def test_the_command(small, tmp_path, monkeypatch):
 @pytest.mark.parametrize("label", GRIDS)
 def test_every_point_is_a_setting_of_its_policy_and_told_the_noise(label):
     world = SUITE["suite/noisy/d2"]
-    search = Ladder(SINGLE, label, GRIDS[label], (world,), ((99, 1),), tuple(range(len(GRIDS[label].points))))
+    search = Ladder(OVER_ALL_WORLDS, label, GRIDS[label], (world,), ((99, 1),), tuple(range(len(GRIDS[label].points))))
     built = build_world(world.environment, world.settings, 0)
     for point in search.alive:
         (cell,) = search.cells(point, 1)
@@ -130,7 +130,7 @@ def test_every_point_is_a_setting_of_its_policy_and_told_the_noise(label):
 def test_the_file_says_how_it_was_made_and_has_every_world_and_baseline():
     found = json.loads(FILE.read_text())
     assert found["how"] == oracles.how()
-    assert list(found["worlds"]) == [world_name(world) for world in SUITE.values()]
+    assert list(found["worlds"]) == [suite_name(world) for world in SUITE.values()]
     assert list(found["singles"]) == list(GRIDS)
     for world in found["worlds"].values():
         assert list(world) == [label for label, grid in GRIDS.items() if grid.tuned is not None]

@@ -3,12 +3,12 @@ import pytest
 
 from driftbandits import POLICIES, ArmSet, create_policy
 from driftbandits.experiments.definitions.rows import GPUCB_PUBLISHED_SETTINGS, SW_GPUCB_PUBLISHED, WGPUCB_PUBLISHED
-from driftbandits.tuning.comparison import RUNGS, comparison_searches
-from driftbandits.tuning.constants import SEARCHED
+from driftbandits.tuning.comparison import COMPARISON_RUNGS, comparison_searches
+from driftbandits.tuning.constants import CONSTANTS_STUDIES
 from driftbandits.tuning.points import Space, trial_points
 from driftbandits.tuning.spaces import FAMILIES, SPACES
 
-COUNT = RUNGS[0][0]
+COUNT = COMPARISON_RUNGS[0][0]
 
 
 @pytest.mark.parametrize("label", SPACES)
@@ -53,7 +53,7 @@ def test_published_settings_take_the_place_of_the_last_point(label, settings):
 
 
 def test_a_search_for_the_default_leaves_it_out():
-    points = trial_points(SEARCHED["constants"], 8, default=False)
+    points = trial_points(CONSTANTS_STUDIES["constants"], 8, default=False)
     assert [point.origin for point in points] == ["search"] * 8
 
 

@@ -32,7 +32,7 @@ def alone(tmp_path_factory):
     """What one process finds in the shared search."""
     outcome = play([SHARED], f"sqlite:///{tmp_path_factory.mktemp('alone') / 'tuning.db'}")
     assert outcome.played == SHARED.cells == 2 * (16 + 4 * 2 + 2 * 3)
-    return outcome.found[0]
+    return outcome.best[0]
 
 
 @contextlib.contextmanager
@@ -68,7 +68,7 @@ def recorded(path):
 
 
 def test_two_jobs_find_the_same(url, alone):
-    assert play([SHARED], url, jobs=2).found[0] == alone
+    assert play([SHARED], url, jobs=2).best[0] == alone
 
 
 def test_two_processes_at_once_find_the_same_and_share_the_work(tmp_path, url, alone):
@@ -103,14 +103,14 @@ def test_a_killed_search_is_resumed_without_playing_again_what_was_recorded(tmp_
     monkeypatch.setattr(module, "GRACE_SECONDS", 0.2)
     monkeypatch.setattr(module, "POLL_SECONDS", 0.05)
     outcome = play([SHARED], url)
-    assert outcome.found[0] == alone
+    assert outcome.best[0] == alone
     assert outcome.played == SHARED.cells - kept
     assert play([SHARED], url).played == 0
 
 
 def test_the_study_shows_what_happened(url):
     outcome = play([SMALL], url)
-    found = outcome.found[0]
+    found = outcome.best[0]
     study = optuna.load_study(study_name=SMALL.study_name, storage=url)
     states = [trial.state for trial in study.trials]
     assert sorted(state.name for state in states) == ["COMPLETE", "COMPLETE", "PRUNED", "PRUNED"]
@@ -248,12 +248,12 @@ def test_claims_of_the_living_are_left_alone_and_another_search_is_played_meanwh
         outcome = play([SMALL, other], url, keep=keep)
         thread.join()
     assert order == ["other", "small"]
-    assert [found.name for found in outcome.found] == ["small", "other"]
+    assert [found.name for found in outcome.best] == ["small", "other"]
     assert outcome.played == SMALL.cells - 1 + other.cells
 
 
 def test_a_late_writer_changes_nothing(url):
-    found = play([SMALL], url).found[0]
+    found = play([SMALL], url).best[0]
     with opened(url) as storage:
         ledger = Ledger(SMALL, storage)
         for entry in ledger.read():
@@ -261,7 +261,7 @@ def test_a_late_writer_changes_nothing(url):
             ledger.mark(entry, "late")
             ledger.release([entry])
             assert not ledger.claim(entry, "late")
-    assert play([SMALL], url).found[0] == found
+    assert play([SMALL], url).best[0] == found
 
 
 def test_a_failing_cell_stops_the_search_and_frees_its_claims(tmp_path, url):

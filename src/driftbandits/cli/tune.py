@@ -75,10 +75,10 @@ def _print(tuned: Tuned, *, as_json: bool) -> None:
             "origin": str(found.origin),
             "settings": dict(found.settings),
         }
-        for found in tuned.found
+        for found in tuned.best
     ]
     if as_json:
-        about = {key: value for key, value in dataclasses.asdict(tuned).items() if key != "found"}
+        about = {key: value for key, value in dataclasses.asdict(tuned).items() if key != "best"}
         print_json({**about, "path": str(tuned.path), "found": rows})
         return
     print_table(rows)

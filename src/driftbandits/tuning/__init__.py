@@ -7,18 +7,18 @@ needs Optuna until a search is begun.
 
 from driftbandits.tuning.comparison import tune_comparison
 from driftbandits.tuning.constants import tune_constants
-from driftbandits.tuning.points import Point, Space, World, trial_points
-from driftbandits.tuning.records import Found, PointScore, Tuned
+from driftbandits.tuning.points import Point, Space, TuningWorld, trial_points
+from driftbandits.tuning.records import BestSettings, PointScore, Tuned
 from driftbandits.tuning.storage import StorageError
 
 __all__ = [
-    "Found",
+    "BestSettings",
     "Point",
     "PointScore",
     "Space",
     "StorageError",
     "Tuned",
-    "World",
+    "TuningWorld",
     "trial_points",
     "tune_comparison",
     "tune_constants",

@@ -7,26 +7,27 @@ then met with those settings. The result is the data file `experiments/definitio
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from driftbandits.checks import check_count
 from driftbandits.errors import InputError, did_you_mean
 from driftbandits.experiments.definitions.seeds import TUNING_SEEDS
 from driftbandits.experiments.running.engines import Engine
 from driftbandits.files import write_whole
 from driftbandits.tuning.launch import launch
-from driftbandits.tuning.points import World
-from driftbandits.tuning.records import Found, Tuned
+from driftbandits.tuning.points import environment_1
+from driftbandits.tuning.records import BestSettings, Tuned
 from driftbandits.tuning.rungs import Rungs, count_cells
 from driftbandits.tuning.spaces import SPACES
 from driftbandits.tuning.study import Search
 
-RUNGS: Rungs = ((32, 1), (8, 4), (2, 16))  # (points kept, tuning seeds played so far)
+COMPARISON_RUNGS: Rungs = ((32, 1), (8, 4), (2, 16))  # (points kept, tuning seeds played so far)
 DIMENSIONS = (10, 3, 2)
-COMPARED = (10, 2)  # dimensions in which all policies are compared
+DIMENSIONS_WITH_ALL_POLICIES = (10, 2)  # where they are compared
 # The policies that other experiments (the paper's figures, the suite) play with tuned settings in other dimensions.
-ELSEWHERE = (
+POLICIES_ELSEWHERE = (
     "ADA-OPKB",
     "GPUCB",
     "SW-GPUCB",
@@ -61,9 +62,9 @@ def tune_comparison(
     written = _read(path)
     keys = {search.name: key for key, search in plan.items()}
 
-    def keep(found: Found) -> None:
+    def keep(found: BestSettings) -> None:
         label, dimension = keys[found.name]
-        written.setdefault(f"d={dimension}", {})[label] = as_entry(found)
+        written.setdefault(f"d={dimension}", {})[label] = tuned_entry(found)
         _write(path, written)
 
     return launch(list(plan.values()), path=path, storage=storage, engine=engine, show=show, keep=keep)
@@ -78,16 +79,24 @@ def comparison_searches(
             hint = did_you_mean(label, SPACES, cutoff=0.4)
             raise InputError(f"no policy of the comparison is called {label!r}; {hint}known: {', '.join(SPACES)}")
     for dimension in dimensions:
-        if not isinstance(dimension, int) or dimension < 1:
-            raise InputError(f"a dimension must be a whole number from 1, got {dimension!r}")
+        check_count("dimension", dimension)
     return {
-        (label, dimension): Search(f"{label}, d = {dimension}", SPACES[label], (_world(dimension),), RUNGS)
+        (label, dimension): Search(
+            name=f"{label}, d = {dimension}",
+            space=SPACES[label],
+            worlds=(environment_1(dimension),),
+            rungs=COMPARISON_RUNGS,
+        )
         for dimension in dict.fromkeys(dimensions)
-        for label in dict.fromkeys(labels or (SPACES if dimension in COMPARED else ELSEWHERE))
+        for label in dict.fromkeys(labels or _labels(dimension))
     }
 
 
-def as_entry(found: Found) -> dict[str, Any]:
+def _labels(dimension: int) -> Iterable[str]:
+    return SPACES if dimension in DIMENSIONS_WITH_ALL_POLICIES else POLICIES_ELSEWHERE
+
+
+def tuned_entry(found: BestSettings) -> dict[str, Any]:
     """What `tuned.json` says of a policy."""
     return {
         "policy": found.policy,
@@ -97,18 +106,14 @@ def as_entry(found: Found) -> dict[str, Any]:
     }
 
 
-def how() -> str:
+def how_it_was_made() -> str:
     """What `tuned.json` says of itself."""
-    points, seeds = RUNGS[0][0], RUNGS[-1][1]
-    cells = count_cells(points, RUNGS, worlds=1)
+    points, seeds = COMPARISON_RUNGS[0][0], COMPARISON_RUNGS[-1][1]
+    cells = count_cells(points, COMPARISON_RUNGS, worlds=1)
     return (
-        f"{COMMAND}: {points} points and {cells} cells of environment 1 a policy and dimension, "
+        f"{COMMAND}: {points} points and {cells} cells of environment 1 per policy and dimension, "
         f"on tuning seeds {TUNING_SEEDS[0]} to {TUNING_SEEDS[seeds - 1]}"
     )
-
-
-def _world(dimension: int) -> World:
-    return World("switching/1", {"dimension": dimension, "horizon": 10_000})
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -125,7 +130,7 @@ def _write(path: Path, found: Mapping[str, Mapping[str, Any]]) -> None:
     """Write whole or not at all, in the order of SPACES, so that the same findings are the same file."""
     order = [f"d={dimension}" for dimension in DIMENSIONS]
     order += [key for key in found if key not in order]
-    data: dict[str, Any] = {"how": how()}
+    data: dict[str, Any] = {"how": how_it_was_made()}
     for key in order:
         if key in found:
             data[key] = {label: found[key][label] for label in SPACES if label in found[key]}

@@ -15,22 +15,23 @@ import io
 from pathlib import Path
 
 from driftbandits.errors import InputError, did_you_mean
+from driftbandits.experiments.definitions.rows import ADA_OPNN_INFINITE
 from driftbandits.experiments.running.engines import Engine
 from driftbandits.files import write_whole
 from driftbandits.policies import Constants
 from driftbandits.tuning.launch import launch
-from driftbandits.tuning.points import Space, World
-from driftbandits.tuning.records import Found, Tuned
+from driftbandits.tuning.points import Space, environment_1
+from driftbandits.tuning.records import BestSettings, Tuned
 from driftbandits.tuning.rungs import Rungs
-from driftbandits.tuning.spaces import CONSTANTS
+from driftbandits.tuning.spaces import PAPER_CONSTANTS
 from driftbandits.tuning.study import Search
 
-RUNGS: Rungs = ((512, 1), (128, 3), (32, 10), (8, 32), (2, 64))  # (points kept, tuning seeds played so far)
-WORLDS = tuple(World("switching/1", {"dimension": dimension, "horizon": 10_000}) for dimension in (10, 2))
-SEARCHED = {
-    "constants": Space("AdaOPKB", CONSTANTS, lambda values: {"constants": Constants(**values)}),
+CONSTANTS_RUNGS: Rungs = ((512, 1), (128, 3), (32, 10), (8, 32), (2, 64))  # (points kept, tuning seeds played so far)
+CONSTANTS_WORLDS = (environment_1(10), environment_1(2))
+CONSTANTS_STUDIES = {
+    "constants": Space("AdaOPKB", PAPER_CONSTANTS, lambda values: {"constants": Constants(**values)}),
     "neural": Space(
-        "AdaOPNN", CONSTANTS, lambda values: {"constants": Constants(**values), "width": "infinite", "train": False}
+        "AdaOPNN", PAPER_CONSTANTS, lambda values: {**ADA_OPNN_INFINITE.settings, "constants": Constants(**values)}
     ),
 }
 
@@ -43,24 +44,24 @@ def tune_constants(
     engine: Engine = Engine(),  # noqa: B008  # frozen
     show: bool = False,
 ) -> Tuned:
-    """Search the study of SEARCHED and write every point's score into `out/<study>.csv`.
+    """Search the study of CONSTANTS_STUDIES and write every point's score into `out/<study>.csv`.
 
-    What was found is one, and its `values` are the constants. Storage, engine and `show` are as in `tune_comparison`.
+    There is one best point, and its `values` are the constants. Storage, engine and `show` are as in `tune_comparison`.
     """
-    if study not in SEARCHED:
-        hint = did_you_mean(study, SEARCHED, cutoff=0.4)
-        raise InputError(f"no study is called {study!r}; {hint}known: {', '.join(SEARCHED)}")
-    search = Search(study, SEARCHED[study], WORLDS, RUNGS, default=False)
+    if study not in CONSTANTS_STUDIES:
+        hint = did_you_mean(study, CONSTANTS_STUDIES, cutoff=0.4)
+        raise InputError(f"no study is called {study!r}; {hint}known: {', '.join(CONSTANTS_STUDIES)}")
+    search = Search(study, CONSTANTS_STUDIES[study], CONSTANTS_WORLDS, CONSTANTS_RUNGS, default=False)
     tuned = launch([search], path=out / f"{study}.csv", storage=storage, engine=engine, show=show)
-    _write(tuned.path, tuned.found[0])
+    _write(tuned.path, tuned.best[0])
     return tuned
 
 
-def _write(path: Path, found: Found) -> None:
+def _write(path: Path, found: BestSettings) -> None:
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
-    table.writerow(["point", *CONSTANTS, "cells", "regret"])
+    table.writerow(["point", *PAPER_CONSTANTS, "cells", "regret"])
     for score in found.scores:
-        values = [score.values[name] for name in CONSTANTS]
+        values = [score.values[name] for name in PAPER_CONSTANTS]
         table.writerow([score.number, *values, score.cells, score.regret])
     write_whole(path, text.getvalue().encode())

@@ -1,4 +1,4 @@
-"""The grids of the yardstick: few points a baseline, on the natural scale of the suite's worlds.
+"""The grids of the yardstick: few points per baseline, on the natural scale of the suite's worlds.
 
 Rewards have a variance of about 0.1 where a kernel has diagonal 1, so a width of two standard deviations is a beta of
 about 0.6. An arm not yet seen promises beta: below 0.5 a policy stays with the first good arm it finds; above 0.8, the
@@ -15,7 +15,7 @@ from typing import Any
 
 from driftbandits.tuning.rungs import Rungs
 
-MEMORIES = (100, 200, 400, 800, 1_600, 3_200, 10_000)
+MEMORY_ROUNDS = (100, 200, 400, 800, 1_600, 3_200, 10_000)
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ def _product(**values: tuple[Any, ...]) -> tuple[dict[str, Any], ...]:
 
 def _weighted() -> tuple[dict[str, Any], ...]:
     """A memory of w rounds is a discount of 1 - 1 / w. A run takes long: only long memories are tried more widely."""
-    points = (*_product(memory=MEMORIES, beta=(0.6, 0.7)), *_product(memory=(800, 1_600, 3_200), beta=(0.9,)))
+    points = (*_product(memory=MEMORY_ROUNDS, beta=(0.6, 0.7)), *_product(memory=(800, 1_600, 3_200), beta=(0.9,)))
     return tuple({"discount": round(1.0 - 1.0 / p["memory"], 8), "beta": p["beta"]} for p in points)
 
 
@@ -51,25 +51,27 @@ def _master() -> tuple[dict[str, Any], ...]:
 
 
 # All points play one seed, the window's two, lest a lucky seed drop the best; the best then play more.
-ONE: Rungs = ((99, 1),)
-ONE_MORE: Rungs = ((99, 1), (2, 2))
-TWO_MORE: Rungs = ((99, 1), (2, 3))
+ALL_ON_ONE_SEED: Rungs = ((99, 1),)
+TWO_ON_A_SECOND_SEED: Rungs = ((99, 1), (2, 2))
+TWO_ON_THREE_SEEDS: Rungs = ((99, 1), (2, 3))
 GRIDS: dict[str, Grid] = {
     "SW-GPUCB": Grid(
         "SlidingWindowGPUCB",
-        _product(window=MEMORIES, beta=(0.6, 0.7, 0.85, 1.2)),
+        _product(window=MEMORY_ROUNDS, beta=(0.6, 0.7, 0.85, 1.2)),
         single=((99, 2), (4, 3)),
         tuned=((99, 2), (6, 4), (3, 6)),
     ),
-    "WGPUCB": Grid("WeightedGPUCB", _weighted(), single=ONE_MORE, tuned=((99, 1), (3, 3))),
+    "WGPUCB": Grid("WeightedGPUCB", _weighted(), single=TWO_ON_A_SECOND_SEED, tuned=((99, 1), (3, 3))),
     "TV-GP-UCB": Grid(
-        "TimeVaryingGPUCB", _product(rate=(1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2), beta=(0.6, 0.75)), single=TWO_MORE
+        "TimeVaryingGPUCB",
+        _product(rate=(1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2), beta=(0.6, 0.75)),
+        single=TWO_ON_THREE_SEEDS,
     ),
     "ET-GP-UCB": Grid(
-        "EventTriggeredGPUCB", _product(failure_probability=(0.001, 0.05), beta=(0.6, 0.75)), single=TWO_MORE
+        "EventTriggeredGPUCB", _product(failure_probability=(0.001, 0.05), beta=(0.6, 0.75)), single=TWO_ON_THREE_SEEDS
     ),
-    "GPUCB+MASTER": Grid("Master", _master(), single=ONE),
-    "GLR-klUCB": Grid("GLRklUCB", _product(scale=(0.25, 0.45, 0.8), exploration=(0.02, 0.08)), single=ONE),
-    "GPUCB": Grid("GPUCB", _product(beta=(0.6, 0.7, 0.85, 1.2)), single=ONE_MORE, tuned=((99, 3),)),
-    "R-GPUCB": Grid("RestartGPUCB", _product(period=(400, 1_000, 2_500), beta=(0.6, 0.75)), single=TWO_MORE),
+    "GPUCB+MASTER": Grid("Master", _master(), single=ALL_ON_ONE_SEED),
+    "GLR-klUCB": Grid("GLRklUCB", _product(scale=(0.25, 0.45, 0.8), exploration=(0.02, 0.08)), single=ALL_ON_ONE_SEED),
+    "GPUCB": Grid("GPUCB", _product(beta=(0.6, 0.7, 0.85, 1.2)), single=TWO_ON_A_SECOND_SEED, tuned=((99, 3),)),
+    "R-GPUCB": Grid("RestartGPUCB", _product(period=(400, 1_000, 2_500), beta=(0.6, 0.75)), single=TWO_ON_THREE_SEEDS),
 }

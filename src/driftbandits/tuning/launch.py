@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from driftbandits.errors import InputError
 from driftbandits.experiments.running.engines import Engine
 from driftbandits.progress import progress_bar
-from driftbandits.tuning.records import Found, Tuned
+from driftbandits.tuning.records import BestSettings, Tuned
 from driftbandits.tuning.search import run_searches
-from driftbandits.tuning.storage import shown
+from driftbandits.tuning.storage import without_password
 from driftbandits.tuning.study import Search
 
 
@@ -23,29 +22,21 @@ def launch(
     storage: str | None,
     engine: Engine,
     show: bool,
-    keep: Callable[[Found], None] | None = None,
+    keep: Callable[[BestSettings], None] | None = None,
 ) -> Tuned:
     """Run searches whose results go to `path`, with studies beside it unless `storage` says where."""
     begun = time.monotonic()
-    _make_folder(path.parent)
+    make_folder(path.parent)
     url = storage or f"sqlite:///{path.parent / 'tuning.db'}"
     cells = sum(search.cells for search in searches)
-    with _progress(cells, show=show) as advance:
+    with progress_bar(cells, "cells", show=show) as advance:
         outcome = run_searches(searches, storage=url, engine=engine, progress=advance, keep=keep)
-    return Tuned(outcome.found, path, shown(url), cells, outcome.played, time.monotonic() - begun)
+    return Tuned(outcome.best, path, without_password(url), cells, outcome.played, time.monotonic() - begun)
 
 
-def _make_folder(folder: Path) -> None:
+def make_folder(folder: Path) -> None:
+    """Make the folder of the results, if it is not there."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"cannot make the folder {folder}: {error.strerror}") from error
-
-
-@contextlib.contextmanager
-def _progress(total: int, *, show: bool) -> Iterator[Callable[[int], None] | None]:
-    if not show:
-        yield None
-        return
-    with progress_bar(total, "cells") as advance:
-        yield advance

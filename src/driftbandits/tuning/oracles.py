@@ -19,22 +19,22 @@ from typing import Any
 
 import numpy as np
 
-from driftbandits.errors import InputError
 from driftbandits.experiments.definitions.prior_knowledge import informed_spec
 from driftbandits.experiments.definitions.seeds import TUNING_SEEDS
 from driftbandits.experiments.definitions.specs import Cell, Experiment, cells_of
-from driftbandits.experiments.definitions.suite import SUITE
+from driftbandits.experiments.definitions.suite import SUITE, suite_name
 from driftbandits.experiments.files.store import Store, distinct
 from driftbandits.experiments.running.engines import Engine
 from driftbandits.experiments.running.runner import run_cells
 from driftbandits.files import write_whole
 from driftbandits.progress import progress_bar
 from driftbandits.tuning.grids import GRIDS, Grid
-from driftbandits.tuning.records import Found, Tuned
-from driftbandits.tuning.rungs import Rungs
+from driftbandits.tuning.launch import make_folder
+from driftbandits.tuning.records import BestSettings, Tuned
+from driftbandits.tuning.rungs import Rungs, count_cells
 
 COMMAND = "driftbandits tune oracles"
-SINGLE = "single"  # what a search over all worlds is called instead of a world
+OVER_ALL_WORLDS = "single"  # the name of a search that is not in one world
 
 Play = Callable[[Sequence[Cell]], Mapping[str, float]]  # cells to their final regrets by key
 
@@ -64,24 +64,15 @@ class Ladder:
 def ladders(grids: Mapping[str, Grid] = GRIDS, worlds: Sequence[Experiment] = tuple(SUITE.values())) -> list[Ladder]:
     """The searches of these grids: in every world apart where a grid has rungs for that, then over all worlds."""
     tuned = [
-        Ladder(world_name(world), label, grid, (world,), grid.tuned, tuple(range(len(grid.points))))
+        Ladder(suite_name(world), label, grid, (world,), grid.tuned, tuple(range(len(grid.points))))
         for label, grid in grids.items()
         if grid.tuned is not None
         for world in worlds
     ]
     return tuned + [
-        Ladder(SINGLE, label, grid, tuple(worlds), grid.single, tuple(range(len(grid.points))))
+        Ladder(OVER_ALL_WORLDS, label, grid, tuple(worlds), grid.single, tuple(range(len(grid.points))))
         for label, grid in grids.items()
     ]
-
-
-def world_name(world: Experiment) -> str:
-    """What `oracles.json` calls a world.
-
-    >>> world_name(SUITE["suite/flip-3/d2"])
-    'flip-3/d2'
-    """
-    return world.id.removeprefix("suite/")
 
 
 def climb(searches: Sequence[Ladder], play: Play) -> list[Ladder]:
@@ -123,10 +114,7 @@ def tune_oracles(
     Finished cells are kept in `out/oracles`; the same call goes on from there. `show` shows progress on standard error.
     """
     begun, path, store = time.monotonic(), out / "oracles.json", Store(out / "oracles")
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"cannot make the folder {out}: {error.strerror}") from error
+    make_folder(out)
     asked: set[str] = set()
     played = 0
 
@@ -136,33 +124,28 @@ def tune_oracles(
         played += len(store.missing(first.values()))
         return _play(list(first.values()), store, engine, show=show)
 
-    found = climb(ladders() if searches is None else searches, play)
-    _write(path, found)
-    return Tuned(tuple(map(_found, found)), path, str(store.folder), len(asked), played, time.monotonic() - begun)
+    done = climb(ladders() if searches is None else searches, play)
+    _write(path, done)
+    best = tuple(map(_best_settings, done))
+    return Tuned(best, path, str(store.folder), len(asked), played, time.monotonic() - begun)
 
 
 def _play(cells: Sequence[Cell], store: Store, engine: Engine, *, show: bool) -> dict[str, float]:
-    if not show:
-        results = run_cells(cells, store=store, engine=engine)
-    else:
-        with progress_bar(len(cells), "runs") as advance:
-            results = run_cells(cells, store=store, engine=engine, progress=lambda finished: advance(len(finished)))
+    with progress_bar(len(cells), "runs", show=show) as advance:
+        results = run_cells(cells, store=store, engine=engine, progress=lambda finished: advance(len(finished)))
     return {cell.key: float(result.regret[-1]) for cell, result in zip(cells, results, strict=True)}
 
 
-def _found(search: Ladder) -> Found:
+def _best_settings(search: Ladder) -> BestSettings:
     settings = search.grid.points[search.alive[0]]
-    cells = sum(
-        min(keep, len(search.grid.points)) * (seeds - before) * len(search.worlds)
-        for (keep, seeds), before in zip(search.rungs, (0, *(s for _, s in search.rungs)), strict=False)
-    )
+    cells = count_cells(len(search.grid.points), search.rungs, worlds=len(search.worlds))
     name = f"{search.label}, {search.name}"
-    return Found(name, search.grid.policy, {}, settings, "search", search.scores[0], cells, ())
+    return BestSettings(name, search.grid.policy, {}, settings, "search", search.scores[0], cells, ())
 
 
-def as_entry(search: Ladder) -> dict[str, Any]:
+def oracle_entry(search: Ladder) -> dict[str, Any]:
     """What `oracles.json` says of a search; the told noise and kernel are added where the settings are used."""
-    score = "geometric_mean_on_tuning_seeds" if search.name == SINGLE else "regret_on_tuning_seeds"
+    score = "geometric_mean_on_tuning_seeds" if search.name == OVER_ALL_WORLDS else "regret_on_tuning_seeds"
     return {
         "policy": search.grid.policy,
         "settings": dict(search.grid.points[search.alive[0]]),
@@ -171,7 +154,7 @@ def as_entry(search: Ladder) -> dict[str, Any]:
     }
 
 
-def how() -> str:
+def how_it_was_made() -> str:
     """What `oracles.json` says of itself."""
     seeds = max(rungs[-1][1] for grid in GRIDS.values() for rungs in (grid.single, grid.tuned or grid.single))
     return (
@@ -184,8 +167,8 @@ def _write(path: Path, searches: Sequence[Ladder]) -> None:
     """Write whole or not at all."""
     worlds: dict[str, dict[str, Any]] = {}
     for search in searches:
-        if search.name != SINGLE:
-            worlds.setdefault(search.name, {})[search.label] = as_entry(search)
-    singles = {search.label: as_entry(search) for search in searches if search.name == SINGLE}
-    text = json.dumps({"how": how(), "singles": singles, "worlds": worlds}, indent=1) + "\n"
+        if search.name != OVER_ALL_WORLDS:
+            worlds.setdefault(search.name, {})[search.label] = oracle_entry(search)
+    singles = {search.label: oracle_entry(search) for search in searches if search.name == OVER_ALL_WORLDS}
+    text = json.dumps({"how": how_it_was_made(), "singles": singles, "worlds": worlds}, indent=1) + "\n"
     write_whole(path, text.encode())

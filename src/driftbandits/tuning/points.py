@@ -9,6 +9,9 @@ from typing import Any, Literal
 import numpy as np
 from scipy.stats import qmc
 
+from driftbandits.experiments.definitions.ids import ENVIRONMENT_1
+from driftbandits.experiments.definitions.specs import HORIZON
+
 Values = Mapping[str, float]
 Origin = Literal["default", "published", "search"]
 
@@ -28,11 +31,16 @@ class Space:
 
 
 @dataclass(frozen=True)
-class World:
+class TuningWorld:
     """A world to be tuned on, by registered name."""
 
     environment: str
     settings: Mapping[str, Any]
+
+
+def environment_1(dimension: int) -> TuningWorld:
+    """The paper's environment 1 (one switch) in this dimension; the paper tunes on it, and meets all others untuned."""
+    return TuningWorld(ENVIRONMENT_1, {"dimension": dimension, "horizon": HORIZON})
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ class PointScore:
 
 
 @dataclass(frozen=True)
-class Found:
+class BestSettings:
     """The best point of a search: its settings as plain values, its mean regret on tuning seeds, where it comes from.
 
     `cells` is the budget, all cells of the search; `scores` has every point, the longest alive and best first.
@@ -40,14 +40,14 @@ class Found:
 
 @dataclass(frozen=True)
 class Tuned:
-    """A finished command: what was found, the file it was written to, and what it cost.
+    """A finished command: the best settings of every search, the file they were written to, and what it cost.
 
     `cells` is the budget of all searches together and `played` what this process played of it: less where an earlier
     run or another machine had played the rest. `seconds` is the time this process took, `storage` the URL of the
     studies without its password.
     """
 
-    found: tuple[Found, ...]
+    best: tuple[BestSettings, ...]
     path: Path
     storage: str
     cells: int

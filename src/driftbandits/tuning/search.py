@@ -1,6 +1,6 @@
 """Plays searches, together with whatever other processes share their storage, and gives the same answer as alone.
 
-How many processes and machines work together:
+How many processes and machines share a search:
 
  * The regret of a cell is a function of the cell. Who goes on at a rung is a function of all regrets of that rung
    (`rungs`). So nothing but time depends on who plays what, and a cell that is played twice does no harm.
@@ -26,25 +26,26 @@ from dataclasses import dataclass
 
 from driftbandits.experiments.running.engines import Engine
 from driftbandits.experiments.running.runner import RunError, run_cells
-from driftbandits.tuning.records import Found
+from driftbandits.tuning.records import BestSettings
 from driftbandits.tuning.rungs import Slot, Standing
 from driftbandits.tuning.storage import opened
-from driftbandits.tuning.study import Entry, Ledger, Search
+from driftbandits.tuning.study import Ledger, Search, StudyEntry
 
 MARK_SECONDS = 3.0
 GRACE_SECONDS = 20.0
 POLL_SECONDS = 0.5  # between looks at what others do
-CELLS_A_JOB = 4  # claimed and recorded at once: few, so that little is lost, and enough to keep all jobs busy
-CLUSTER_CELLS = 64  # the same on a cluster, whose size is not known here
+# Claimed and recorded at once: few, so that little is lost, and enough to keep all jobs busy.
+CELLS_PER_JOB = 4
+CELLS_ON_CLUSTER = 64  # whose size is not known here
 
-Work = list[tuple[Entry, tuple[Slot, ...]]]
+Claimed = list[tuple[StudyEntry, tuple[Slot, ...]]]  # points, and what each has yet to play in this rung
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SearchOutcome:
     """What the searches found, in their order, and how many cells this process played."""
 
-    found: tuple[Found, ...]
+    best: tuple[BestSettings, ...]
     played: int
 
 
@@ -54,14 +55,14 @@ def run_searches(
     storage: str,
     engine: Engine,
     progress: Callable[[int], None] | None = None,
-    keep: Callable[[Found], None] | None = None,
-) -> Outcome:
+    keep: Callable[[BestSettings], None] | None = None,
+) -> SearchOutcome:
     """Search all, going on from what the storage at this URL holds.
 
     `progress` is called with the number of cells newly known to be played, by anybody; `keep` with every result as soon
     as it is there. Raises StorageError if the storage cannot be reached, and RunError if a cell fails.
     """
-    found: dict[str, Found] = {}
+    found: dict[str, BestSettings] = {}
     with opened(storage) as opened_storage, engine.started():
         worker = _Worker(engine, progress)
         ledgers: dict[str, Ledger] = {}
@@ -77,11 +78,11 @@ def run_searches(
                         keep(result)
             if before == (len(found), worker.played):
                 time.sleep(POLL_SECONDS)
-    return Outcome(tuple(found[search.name] for search in searches), worker.played)
+    return SearchOutcome(tuple(found[search.name] for search in searches), worker.played)
 
 
 class _Worker:
-    """One process at work: plays what it can claim."""
+    """One process of a search: plays what it can claim."""
 
     def __init__(self, engine: Engine, progress: Callable[[int], None] | None) -> None:
         self.played = 0
@@ -92,32 +93,32 @@ class _Worker:
         self._marks = (f"{name} {count}" for count in itertools.count())  # never the same twice
         self._seen: dict[tuple[str, int], tuple[str, float]] = {}  # marks of others, and since when
 
-    def advance(self, ledger: Ledger) -> Found | None:
+    def advance(self, ledger: Ledger) -> BestSettings | None:
         """Play until the search is finished, or until others hold all that is left of a rung (then None)."""
         while True:
             entries = ledger.read()
             now = ledger.search.standing([entry.regrets for entry in entries])
             ledger.settle(entries, now)
-            self._tell(ledger, entries)
+            self._report(ledger, entries)
             if now.finished:
-                return ledger.found(entries, now)
-            work = self._claim(ledger, entries, now)
-            if not work:
+                return ledger.best_settings(entries, now)
+            claimed = self._claim(ledger, entries, now)
+            if not claimed:
                 return None
-            claimed = [entry for entry, _ in work]
+            mine = [entry for entry, _ in claimed]
             try:
-                with self._marking(ledger, claimed):
-                    self._play(ledger, work)
+                with self._marking(ledger, mine):
+                    self._play(ledger, claimed)
             finally:
-                ledger.release(claimed)
+                ledger.release(mine)
 
-    def _claim(self, ledger: Ledger, entries: Sequence[Entry], now: Standing) -> Work:
+    def _claim(self, ledger: Ledger, entries: Sequence[StudyEntry], now: Standing) -> Claimed:
         """Claim points of this rung, as many as keep the engine busy for a while."""
         from optuna.trial import TrialState
 
-        work: Work = []
+        claimed: Claimed = []
         for point, left in now.missing.items():
-            if sum(len(slots) for _, slots in work) >= self._width:
+            if sum(len(slots) for _, slots in claimed) >= self._width:
                 break
             entry = entries[point]
             if entry.state == TrialState.RUNNING:
@@ -125,10 +126,10 @@ class _Worker:
                     continue
                 ledger.release([entry])
             if ledger.claim(entry, next(self._marks)):
-                work.append((entry, left))
-        return work
+                claimed.append((entry, left))
+        return claimed
 
-    def _is_dead(self, ledger: Ledger, entry: Entry) -> bool:
+    def _is_dead(self, ledger: Ledger, entry: StudyEntry) -> bool:
         """Whether a claim's mark has not changed for so long that its holder must be dead."""
         key = (ledger.search.study_name, entry.point)
         mark, since = self._seen.get(key, (None, 0.0))
@@ -137,19 +138,19 @@ class _Worker:
             return False
         return time.monotonic() - since > GRACE_SECONDS
 
-    def _play(self, ledger: Ledger, work: Work) -> None:
+    def _play(self, ledger: Ledger, claimed: Claimed) -> None:
         held = ledger.read()  # others may have played a point between our first look and our claim
-        cells = [(entry, slot) for entry, left in work for slot in left if slot not in held[entry.point].regrets]
+        cells = [(entry, slot) for entry, left in claimed for slot in left if slot not in held[entry.point].regrets]
         for start in range(0, len(cells), self._width):
             part = cells[start : start + self._width]
-            with _told_what_is_kept():
+            with _saying_what_is_kept():
                 results = run_cells([ledger.search.cell(e.point, slot) for e, slot in part], engine=self._engine)
             for (entry, slot), result in zip(part, results, strict=True):
                 ledger.record(entry, slot, float(result.regret[-1]))
             self.played += len(part)
 
     @contextlib.contextmanager
-    def _marking(self, ledger: Ledger, entries: Sequence[Entry]) -> Iterator[None]:
+    def _marking(self, ledger: Ledger, entries: Sequence[StudyEntry]) -> Iterator[None]:
         """Mark the claims now and then, in a thread beside the play."""
         from optuna.exceptions import StorageInternalError
 
@@ -157,9 +158,7 @@ class _Worker:
 
         def mark() -> None:
             while not done.wait(MARK_SECONDS):
-                with contextlib.suppress(
-                    StorageInternalError
-                ):  # a mark may be lost; a lost storage shows at the record
+                with contextlib.suppress(StorageInternalError):  # a lost storage shows when a regret is recorded
                     for entry in entries:
                         ledger.mark(entry, next(self._marks))
 
@@ -171,7 +170,7 @@ class _Worker:
             done.set()
             thread.join()
 
-    def _tell(self, ledger: Ledger, entries: Sequence[Entry]) -> None:
+    def _report(self, ledger: Ledger, entries: Sequence[StudyEntry]) -> None:
         recorded = sum(len(entry.regrets) for entry in entries)
         new = recorded - self._known.get(ledger.search.name, 0)
         self._known[ledger.search.name] = recorded
@@ -180,11 +179,11 @@ class _Worker:
 
     @property
     def _width(self) -> int:
-        return CLUSTER_CELLS if self._engine.address is not None else CELLS_A_JOB * self._engine.local_jobs
+        return CELLS_ON_CLUSTER if self._engine.address is not None else CELLS_PER_JOB * self._engine.local_jobs
 
 
 @contextlib.contextmanager
-def _told_what_is_kept() -> Iterator[None]:
+def _saying_what_is_kept() -> Iterator[None]:
     """The runner ends its errors with what is safe in its store; here another one keeps it."""
     try:
         yield

@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from driftbandits.experiments.definitions.rows import GPUCB_PUBLISHED_SETTINGS
 from driftbandits.policies import Constants
 from driftbandits.tuning.points import Space, Values
 
-WIDTH = {"ridge": (0.01, 1.0), "scale": (0.02, 1.0)}
-WINDOW = (100.0, 10_000.0)
-# What the authors' code computes with its lambda = 20 and v = 0.01 is a correct GP-UCB with these (paper-notes, 3).
-PUBLISHED = {"ridge": 0.05, "scale": 0.2}
-WEIGHTED_PUBLISHED = {"ridge": 0.01, "scale": 0.5, "memory": 2_500.0}  # a discount of 0.9996
-CONSTANTS = {  # within the paper's grid, where blocks are neither a few rounds nor the whole run
+RIDGE_AND_SCALE = {"ridge": (0.01, 1.0), "scale": (0.02, 1.0)}
+MEMORY_ROUNDS = (100.0, 10_000.0)
+SW_GPUCB_PUBLISHED = {**GPUCB_PUBLISHED_SETTINGS, "window": 3_000.0}
+WGPUCB_PUBLISHED = {"ridge": 0.01, "scale": 0.5, "memory": 2_500.0}  # a discount of 0.9996
+PAPER_CONSTANTS = {  # within the paper's grid, where blocks are neither a few rounds nor the whole run
     "sigma": (10.0, 1000.0),
     "c0": (0.5, 20.0),
     "c1": (0.02, 1.0),
@@ -62,38 +62,38 @@ def _based(base: str, own: tuple[str, ...] = ()) -> Callable[[Values], dict[str,
     return settings
 
 
-MASTER = {"length": (64.0, 1024.0), "replay_scale": (0.1, 1.0), "beta": (0.8, 2.0)}
-MASTER_OWN = ("length", "replay_scale")
+MASTER_RANGES = {"length": (64.0, 1024.0), "replay_scale": (0.1, 1.0), "beta": (0.8, 2.0)}
+MASTER_OWN_SETTINGS = ("length", "replay_scale")
 
 SPACES: dict[str, Space] = {
-    "ADA-OPKB": Space("AdaOPKB", CONSTANTS, _constants),
-    "OPKB": Space("OPKB", CONSTANTS, _constants),
-    "ADA-OPNN (m=256)": Space("AdaOPNN", CONSTANTS, _narrow),
-    "OPNN (m=256)": Space("OPNN", CONSTANTS, _narrow),
-    "NeuralUCB": Space("NeuralUCB", WIDTH, _plain),
-    "SW-NeuralUCB": Space("SlidingWindowNeuralUCB", {**WIDTH, "window": WINDOW}, _whole("window")),
-    "GPUCB": Space("GPUCB", WIDTH, _plain, PUBLISHED),
-    "R-GPUCB": Space("RestartGPUCB", {**WIDTH, "period": WINDOW}, _whole("period")),
+    "ADA-OPKB": Space("AdaOPKB", PAPER_CONSTANTS, _constants),
+    "OPKB": Space("OPKB", PAPER_CONSTANTS, _constants),
+    "ADA-OPNN (m=256)": Space("AdaOPNN", PAPER_CONSTANTS, _narrow),
+    "OPNN (m=256)": Space("OPNN", PAPER_CONSTANTS, _narrow),
+    "NeuralUCB": Space("NeuralUCB", RIDGE_AND_SCALE, _plain),
+    "SW-NeuralUCB": Space("SlidingWindowNeuralUCB", {**RIDGE_AND_SCALE, "window": MEMORY_ROUNDS}, _whole("window")),
+    "GPUCB": Space("GPUCB", RIDGE_AND_SCALE, _plain, GPUCB_PUBLISHED_SETTINGS),
+    "R-GPUCB": Space("RestartGPUCB", {**RIDGE_AND_SCALE, "period": MEMORY_ROUNDS}, _whole("period")),
     "SW-GPUCB": Space(
-        "SlidingWindowGPUCB", {**WIDTH, "window": WINDOW}, _whole("window"), {**PUBLISHED, "window": 3_000.0}
+        "SlidingWindowGPUCB", {**RIDGE_AND_SCALE, "window": MEMORY_ROUNDS}, _whole("window"), SW_GPUCB_PUBLISHED
     ),
-    "WGPUCB": Space("WeightedGPUCB", {**WIDTH, "memory": WINDOW}, _memory, WEIGHTED_PUBLISHED),
+    "WGPUCB": Space("WeightedGPUCB", {**RIDGE_AND_SCALE, "memory": MEMORY_ROUNDS}, _memory, WGPUCB_PUBLISHED),
     "TV-GP-UCB": Space("TimeVaryingGPUCB", {"rate": (1e-5, 1e-2), "ridge": (0.001, 0.1), "beta": (0.2, 3.0)}, _plain),
     "ET-GP-UCB": Space(
         "EventTriggeredGPUCB", {"ridge": (0.01, 1.0), "beta": (0.3, 3.0), "failure_probability": (1e-4, 0.1)}, _plain
     ),
-    "GPUCB+MASTER": Space("Master", MASTER, _based("GPUCB", MASTER_OWN)),
-    "LinUCB": Space("LinUCB", WIDTH, _plain),
-    "RestartUCB": Space("RestartLinUCB", {**WIDTH, "period": WINDOW}, _whole("period")),
-    "SW-LinUCB": Space("SlidingWindowLinUCB", {**WIDTH, "window": WINDOW}, _whole("window")),
-    "D-LinUCB": Space("DiscountedLinUCB", {**WIDTH, "memory": WINDOW}, _memory),
-    "LinUCB+MASTER": Space("Master", MASTER, _based("LinUCB", MASTER_OWN)),
-    "SW-LinUCB+BOB": Space("BanditOverBandit", WIDTH, _based("SlidingWindowLinUCB")),
-    "RestartUCB+BOB": Space("BanditOverBandit", WIDTH, _based("RestartLinUCB")),
-    "Restart-Adv": Space("LinearExp3", {"restart": WINDOW}, _whole("restart")),
+    "GPUCB+MASTER": Space("Master", MASTER_RANGES, _based("GPUCB", MASTER_OWN_SETTINGS)),
+    "LinUCB": Space("LinUCB", RIDGE_AND_SCALE, _plain),
+    "RestartUCB": Space("RestartLinUCB", {**RIDGE_AND_SCALE, "period": MEMORY_ROUNDS}, _whole("period")),
+    "SW-LinUCB": Space("SlidingWindowLinUCB", {**RIDGE_AND_SCALE, "window": MEMORY_ROUNDS}, _whole("window")),
+    "D-LinUCB": Space("DiscountedLinUCB", {**RIDGE_AND_SCALE, "memory": MEMORY_ROUNDS}, _memory),
+    "LinUCB+MASTER": Space("Master", MASTER_RANGES, _based("LinUCB", MASTER_OWN_SETTINGS)),
+    "SW-LinUCB+BOB": Space("BanditOverBandit", RIDGE_AND_SCALE, _based("SlidingWindowLinUCB")),
+    "RestartUCB+BOB": Space("BanditOverBandit", RIDGE_AND_SCALE, _based("RestartLinUCB")),
+    "Restart-Adv": Space("LinearExp3", {"restart": MEMORY_ROUNDS}, _whole("restart")),
     "Restart-Adv+BOB": Space("BanditOverBandit", {}, _based("LinearExp3")),
-    "SW-UCB (plain)": Space("SlidingWindowUCB", {"scale": (0.1, 3.0), "window": WINDOW}, _whole("window")),
-    "D-UCB (plain)": Space("DiscountedUCB", {"scale": (0.1, 3.0), "memory": WINDOW}, _memory),
+    "SW-UCB (plain)": Space("SlidingWindowUCB", {"scale": (0.1, 3.0), "window": MEMORY_ROUNDS}, _whole("window")),
+    "D-UCB (plain)": Space("DiscountedUCB", {"scale": (0.1, 3.0), "memory": MEMORY_ROUNDS}, _memory),
     "GLR-klUCB (plain)": Space("GLRklUCB", {"scale": (0.2, 3.0), "exploration": (0.01, 1.0)}, _plain),
     "Exp3.S (plain)": Space("Exp3S", {"exploration": (0.01, 1.0), "share": (1e-6, 1e-2)}, _plain),
     "AutoBandit": Space("AutoBandit", {}, _plain),

@@ -13,8 +13,8 @@ from driftbandits.errors import DriftbanditsError, MissingExtraError
 if TYPE_CHECKING:
     from optuna.storages import RDBStorage
 
-ATTEMPTS = 10  # two processes that make the tables of one SQLite file at once get in each other's way
-SQLITE_SECONDS = 60.0  # a process waits so long for its turn to write
+OPENING_ATTEMPTS = 10  # two processes that make the tables of one SQLite file at once get in each other's way
+SQLITE_WAIT_SECONDS = 60.0  # for a turn to write
 
 
 class StorageError(DriftbanditsError):
@@ -29,23 +29,24 @@ def opened(url: str) -> Iterator[RDBStorage]:
         import sqlalchemy.exc
     except ImportError:
         raise MissingExtraError("optuna", extra="tuning", purpose="tuning") from None
+    name = repr(without_password(url))
     optuna.logging.set_verbosity(optuna.logging.WARNING)  # it announces every study and trial
     try:
         storage = _connected(url)
     except ImportError as error:
         raise StorageError(
-            f"cannot open the storage {shown(url)!r}: {_cause(error)}; install the database's driver with pip"
+            f"cannot open the storage {name}: {_cause(error)}; install the database's driver with pip"
         ) from error
     except (sqlalchemy.exc.SQLAlchemyError, ValueError, RuntimeError) as error:
         raise StorageError(
-            f"cannot open the storage {shown(url)!r}: {_cause(error)}; give a URL as Optuna takes it, such as "
+            f"cannot open the storage {name}: {_cause(error)}; give a URL as Optuna takes it, such as "
             "sqlite:///folder/tuning.db or postgresql://user:password@host/name, of a database that is up"
         ) from error
     try:
         yield storage
     except (sqlalchemy.exc.SQLAlchemyError, optuna.exceptions.StorageInternalError) as error:
         raise StorageError(
-            f"lost the storage {shown(url)!r}: {_cause(error)}; what was recorded is kept, and the same command goes on"
+            f"lost the storage {name}: {_cause(error)}; what was recorded is kept, and the same command goes on"
         ) from error
     finally:
         storage.remove_session()
@@ -58,12 +59,12 @@ def _connected(url: str) -> RDBStorage:
 
     if not url.startswith("sqlite"):
         return RDBStorage(url)
-    for attempt in range(ATTEMPTS):
+    for attempt in range(OPENING_ATTEMPTS):
         try:
-            storage = RDBStorage(url, engine_kwargs={"connect_args": {"timeout": SQLITE_SECONDS}})
+            storage = RDBStorage(url, engine_kwargs={"connect_args": {"timeout": SQLITE_WAIT_SECONDS}})
             break
         except (sqlalchemy.exc.OperationalError, sqlalchemy.exc.IntegrityError) as error:
-            if attempt + 1 == ATTEMPTS or "unable to open" in str(error):
+            if attempt + 1 == OPENING_ATTEMPTS or "unable to open" in str(error):
                 raise
             time.sleep(0.1 * (attempt + 1))
     _take_turns(storage.engine)
@@ -94,10 +95,10 @@ def _take_turns(engine: Any) -> None:
     engine.dispose()  # connections made before do not know of this
 
 
-def shown(url: str) -> str:
+def without_password(url: str) -> str:
     """The URL without its password.
 
-    >>> shown("postgresql://me:secret@host/name")
+    >>> without_password("postgresql://me:secret@host/name")
     'postgresql://me:***@host/name'
     """
     import sqlalchemy.exc

@@ -1,4 +1,4 @@
-"""A search as an Optuna study: one trial a point, enqueued beforehand, and the regrets it has so far.
+"""A search as an Optuna study: one trial per point, enqueued beforehand, and the regrets it has so far.
 
 A trial is WAITING while nobody plays it and RUNNING while someone does. Its user attributes keep the regret of every
 cell (`regret 3/0`: tuning seed 3, world 0), its intermediate values the mean regret at each rung (the step is the
@@ -19,15 +19,16 @@ from typing import TYPE_CHECKING
 from driftbandits.configuration.presets import plain_settings
 from driftbandits.experiments.definitions.seeds import TUNING_SEEDS
 from driftbandits.experiments.definitions.specs import Cell, PolicySpec
-from driftbandits.tuning.points import Point, Space, World, trial_points
-from driftbandits.tuning.records import Found, PointScore
+from driftbandits.tuning.points import Point, Space, TuningWorld, trial_points
+from driftbandits.tuning.records import BestSettings, PointScore
 from driftbandits.tuning.rungs import Regrets, Rungs, Slot, Standing, count_cells, mean_regret, slots, standing
 
 if TYPE_CHECKING:
     from optuna.storages import RDBStorage
     from optuna.trial import FrozenTrial, TrialState
 
-POINT, ORIGIN, CLAIM, REGRET = "point", "origin", "claim", "regret "  # user attributes of a trial
+# Names of a trial's user attributes; the last is a beginning.
+POINT_ATTRIBUTE, ORIGIN_ATTRIBUTE, CLAIM_ATTRIBUTE, REGRET_ATTRIBUTE = "point", "origin", "claim", "regret "
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Search:
 
     name: str
     space: Space
-    worlds: tuple[World, ...]
+    worlds: tuple[TuningWorld, ...]
     rungs: Rungs
     default: bool = True
 
@@ -73,7 +74,7 @@ class Search:
 
 
 @dataclass(frozen=True)
-class Entry:
+class StudyEntry:
     """A point's trial as last read: its id, state, who claimed it, the regrets and the rungs it has."""
 
     point: int
@@ -99,11 +100,11 @@ class Ledger:
         self._ids: dict[int, int] = {}
         self._enqueue()
 
-    def read(self) -> list[Entry]:
+    def read(self) -> list[StudyEntry]:
         """Every point as it is now, in order."""
         return [self._entry(trials[0]) for _, trials in sorted(self._trials().items())]
 
-    def claim(self, entry: Entry, mark: str) -> bool:
+    def claim(self, entry: StudyEntry, mark: str) -> bool:
         """Take a waiting point, unless another process was quicker; the storage makes this atomic."""
         from optuna.trial import TrialState
 
@@ -113,12 +114,12 @@ class Ledger:
                 return True
         return False
 
-    def mark(self, entry: Entry, mark: str) -> None:
+    def mark(self, entry: StudyEntry, mark: str) -> None:
         """Show that the claim's holder is alive."""
         with _already_finished():
-            self._storage.set_trial_user_attr(entry.trial, CLAIM, mark)
+            self._storage.set_trial_user_attr(entry.trial, CLAIM_ATTRIBUTE, mark)
 
-    def release(self, entries: Iterable[Entry]) -> None:
+    def release(self, entries: Iterable[StudyEntry]) -> None:
         """Let points wait again."""
         from optuna.trial import TrialState
 
@@ -126,12 +127,12 @@ class Ledger:
             with _already_finished():
                 self._storage.set_trial_state_values(entry.trial, state=TrialState.WAITING)
 
-    def record(self, entry: Entry, slot: Slot, regret: float) -> None:
+    def record(self, entry: StudyEntry, slot: Slot, regret: float) -> None:
         """Keep the regret of a cell. A second process that played it too writes the same number."""
         with _already_finished():
-            self._storage.set_trial_user_attr(entry.trial, f"{REGRET}{slot[0]}/{slot[1]}", regret)
+            self._storage.set_trial_user_attr(entry.trial, f"{REGRET_ATTRIBUTE}{slot[0]}/{slot[1]}", regret)
 
-    def settle(self, entries: list[Entry], now: Standing) -> None:
+    def settle(self, entries: list[StudyEntry], now: Standing) -> None:
         """Report the rungs that are played, and end the trials of points that are out or through.
 
         What there is to write follows from the regrets alone, so it does not matter who does it, or how often.
@@ -143,11 +144,11 @@ class Ledger:
                 self._report(entry)
                 self._end(entry, now)
 
-    def found(self, entries: list[Entry], now: Standing) -> Found:
+    def best_settings(self, entries: list[StudyEntry], now: Standing) -> BestSettings:
         """The result of a finished search."""
         best = now.alive[0]
         scores = [self._score(entry) for entry in entries]
-        return Found(
+        return BestSettings(
             name=self.search.name,
             policy=self.search.space.policy,
             values=self.search.points[best].values,
@@ -158,13 +159,13 @@ class Ledger:
             scores=tuple(sorted(scores, key=lambda score: (-score.cells, score.regret, score.number))),
         )
 
-    def _report(self, entry: Entry) -> None:
+    def _report(self, entry: StudyEntry) -> None:
         for _, seeds in self.search.rungs:
             over = slots(seeds, len(self.search.worlds))
             if seeds not in entry.steps and all(slot in entry.regrets for slot in over):
                 self._storage.set_trial_intermediate_value(entry.trial, seeds, mean_regret(entry.regrets, over))
 
-    def _end(self, entry: Entry, now: Standing) -> None:
+    def _end(self, entry: StudyEntry, now: Standing) -> None:
         from optuna.trial import TrialState
 
         if entry.point in now.alive and not now.finished:
@@ -173,7 +174,7 @@ class Ledger:
         value = mean_regret(entry.regrets, sorted(entry.regrets))
         self._storage.set_trial_state_values(entry.trial, state=state, values=[value])
 
-    def _score(self, entry: Entry) -> PointScore:
+    def _score(self, entry: StudyEntry) -> PointScore:
         point = self.search.points[entry.point]
         regret = mean_regret(entry.regrets, sorted(entry.regrets))
         return PointScore(entry.point, point.origin, point.values, len(entry.regrets), regret)
@@ -205,14 +206,14 @@ class Ledger:
             state=TrialState.WAITING,
             params=dict(point.values),
             distributions={name: ranges[name] for name in point.values},
-            user_attrs={POINT: number, ORIGIN: point.origin},
+            user_attrs={POINT_ATTRIBUTE: number, ORIGIN_ATTRIBUTE: point.origin},
         )
 
     def _trials(self) -> dict[int, list[FrozenTrial]]:
         """Trials of every point, in the order in which they were enqueued."""
         trials: dict[int, list[FrozenTrial]] = {}
         for trial in sorted(self._storage.get_all_trials(self._study_id, deepcopy=False), key=lambda t: t.number):
-            trials.setdefault(trial.user_attrs[POINT], []).append(trial)
+            trials.setdefault(trial.user_attrs[POINT_ATTRIBUTE], []).append(trial)
         return trials
 
     def _id(self, trial: FrozenTrial) -> int:
@@ -221,20 +222,20 @@ class Ledger:
             self._ids[trial.number] = find(self._study_id, trial.number)
         return self._ids[trial.number]
 
-    def _entry(self, trial: FrozenTrial) -> Entry:
+    def _entry(self, trial: FrozenTrial) -> StudyEntry:
         attributes = trial.user_attrs
-        return Entry(
-            point=attributes[POINT],
+        return StudyEntry(
+            point=attributes[POINT_ATTRIBUTE],
             trial=self._id(trial),
             state=trial.state,
-            claim=attributes.get(CLAIM, ""),
-            regrets={_slot(key): attributes[key] for key in attributes if key.startswith(REGRET)},
+            claim=attributes.get(CLAIM_ATTRIBUTE, ""),
+            regrets={_slot(key): attributes[key] for key in attributes if key.startswith(REGRET_ATTRIBUTE)},
             steps=frozenset(trial.intermediate_values),
         )
 
 
 def _slot(key: str) -> Slot:
-    seed, world = key.removeprefix(REGRET).split("/")
+    seed, world = key.removeprefix(REGRET_ATTRIBUTE).split("/")
     return int(seed), int(world)
 
 

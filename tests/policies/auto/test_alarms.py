@@ -26,8 +26,8 @@ def play(policy, means, rng, rounds):
 def test_few_false_alarms():
     """At most one record in 12 stationary runs of 1,500 rounds.
 
-    Measured on other seeds: none in 30 runs, so below 0.1 per run with 95 % confidence; at 0.02 per run a correct program
-    would fail with probability 0.02 on seeds drawn anew.
+    Measured on other seeds: none in 30 runs, so below 0.1 per run with 95 % confidence; at 0.02 per run a correct
+    program would fail with probability 0.02 on seeds drawn anew.
     """
     records = 0
     for seed in range(12):

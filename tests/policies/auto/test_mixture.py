@@ -108,6 +108,13 @@ def stack(births, weights, *, kinds=None, auto=False):
     return beliefs, mixture
 
 
+def begun(priors):
+    beliefs = Beliefs(priors, Mixture.capacity(priors.count))
+    mixture = Mixture(beliefs)
+    mixture.start(0)
+    return beliefs, mixture
+
+
 def breed(mixture, rng, rounds):
     """Let time pass and weights move, with births after every ten rounds."""
     for now in range(10, rounds, 10):
@@ -119,9 +126,7 @@ def breed(mixture, rng, rounds):
 
 @pytest.mark.usefixtures("one_prior")
 def test_births_keep_the_sum_of_the_weights():
-    beliefs = Beliefs(given(line()), Mixture.capacity(1))
-    mixture = Mixture(beliefs)
-    mixture.start(0)
+    beliefs, mixture = begun(given(line()))
     rng = np.random.default_rng(0)
     for _ in breed(mixture, rng, 2000):
         assert np.exp(mixture.log_weight[: beliefs.count]).sum() == pytest.approx(1.0)
@@ -131,9 +136,7 @@ def test_births_keep_the_sum_of_the_weights():
 @pytest.mark.parametrize("auto", [False, True])
 def test_the_number_of_rows_is_bounded(auto):
     priors = Priors(line(), auto=auto, rank=100)
-    beliefs = Beliefs(priors, Mixture.capacity(priors.count))
-    mixture = Mixture(beliefs)
-    mixture.start(0)
+    beliefs, mixture = begun(priors)
     for _ in breed(mixture, np.random.default_rng(0), 2000):
         assert beliefs.count <= len(beliefs.mean)
         assert np.count_nonzero(beliefs.rate[: beliefs.count] == 0) <= max(mixture.slots, priors.count)
@@ -142,9 +145,7 @@ def test_the_number_of_rows_is_bounded(auto):
 
 @pytest.mark.usefixtures("one_prior")
 def test_the_oldest_is_never_merged():
-    beliefs = Beliefs(given(line()), Mixture.capacity(1))
-    mixture = Mixture(beliefs)
-    mixture.start(0)
+    beliefs, mixture = begun(given(line()))
     for _ in breed(mixture, np.random.default_rng(0), 2000):
         assert beliefs.birth[0] == 0
         assert beliefs.rate[0] == 0.0
@@ -152,18 +153,14 @@ def test_the_oldest_is_never_merged():
 
 @pytest.mark.usefixtures("one_prior")
 def test_drifting_hypotheses_are_never_merged():
-    beliefs = Beliefs(given(line()), Mixture.capacity(1))
-    mixture = Mixture(beliefs)
-    mixture.start(0)
+    beliefs, mixture = begun(given(line()))
     for _ in breed(mixture, np.random.default_rng(0), 1000):
         assert sorted(beliefs.rate[beliefs.rate > 0]) == sorted(mixture.rates)
 
 
 @pytest.mark.usefixtures("one_prior")
 def test_births_begin_now_and_one_of_them_knows_nothing():
-    beliefs = Beliefs(given(line()), Mixture.capacity(1))
-    mixture = Mixture(beliefs)
-    mixture.start(0)
+    beliefs, mixture = begun(given(line()))
     play_in(beliefs, some_rewards(10, 10, gaps=False))
     mixture.pass_time(10, 9)
     known = beliefs.count
@@ -179,9 +176,7 @@ def test_births_begin_now_and_one_of_them_knows_nothing():
 
 @pytest.mark.usefixtures("one_prior")
 def test_no_births_while_no_time_passes():
-    beliefs = Beliefs(given(line()), Mixture.capacity(1))
-    mixture = Mixture(beliefs)
-    mixture.start(0)
+    beliefs, mixture = begun(given(line()))
     mixture.pass_time(10, 9)
     mixture.renew(10)
     writes = beliefs.writes

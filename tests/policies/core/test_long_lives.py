@@ -12,7 +12,7 @@ import pytest
 import driftbandits as db
 from driftbandits.errors import InputError, RewardRangeWarning, StateError, UnknownDecisionError
 from driftbandits.policies.core import changes
-from driftbandits.policies.core.spread import REWARDS, Spread
+from driftbandits.policies.core.spread import REWARDS_LOOKED_AT, Spread
 from driftbandits.testing.helpers import play, same
 
 ARMS = db.ArmSet(np.linspace(0.0, 1.0, 6)[:, None])
@@ -92,13 +92,13 @@ def rewards(width, count):
 @pytest.mark.parametrize("together", [1, 7, 300])
 def test_rewards_that_fill_less_than_a_hundredth_of_the_range_are_noticed_once(together):
     policy = db.Uniform(ARMS, reward_range=(0.0, 100.0), seed=0)
-    told = rewards(0.9, 3 * REWARDS)
+    told = rewards(0.9, 3 * REWARDS_LOOKED_AT)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for start in range(0, len(told), together):
             batch = policy.ask(size=len(told[start : start + together]))
             policy.tell(batch, told[start : start + together])
-            if start + together < REWARDS:
+            if start + together < REWARDS_LOOKED_AT:
                 assert caught == []
     assert [item.category for item in caught] == [RewardRangeWarning]
     assert "reward_range=(0, 100)" in str(caught[0].message)
@@ -107,7 +107,7 @@ def test_rewards_that_fill_less_than_a_hundredth_of_the_range_are_noticed_once(t
 
 def test_the_warning_points_at_who_told():
     policy = db.Uniform(ARMS, reward_range=(0.0, 100.0), seed=0)
-    *first, last = rewards(0.9, REWARDS).tolist()
+    *first, last = rewards(0.9, REWARDS_LOOKED_AT).tolist()
     for reward in first:
         policy.tell(policy.ask(), reward)
     choice = policy.ask()
@@ -118,7 +118,7 @@ def test_the_warning_points_at_who_told():
 
 def test_the_warning_comes_after_the_reward_is_learned():
     policy = db.Uniform(ARMS, reward_range=(0.0, 100.0), seed=0)
-    *first, last = rewards(0.9, REWARDS).tolist()
+    *first, last = rewards(0.9, REWARDS_LOOKED_AT).tolist()
     for reward in first:
         policy.tell(policy.ask(), reward)
     choice = policy.ask()
@@ -131,9 +131,9 @@ def test_the_warning_comes_after_the_reward_is_learned():
 @pytest.mark.parametrize(
     ("told", "range_"),
     [
-        (rewards(0.9, 3 * REWARDS), (0.0, 80.0)),  # a little more than a hundredth
-        (np.zeros(3 * REWARDS), (0.0, 1.0)),  # no success yet
-        (np.r_[np.zeros(2 * REWARDS), 1.0, np.zeros(REWARDS)], (0.0, 1.0)),  # a rare one
+        (rewards(0.9, 3 * REWARDS_LOOKED_AT), (0.0, 80.0)),  # a little more than a hundredth
+        (np.zeros(3 * REWARDS_LOOKED_AT), (0.0, 1.0)),  # no success yet
+        (np.r_[np.zeros(2 * REWARDS_LOOKED_AT), 1.0, np.zeros(REWARDS_LOOKED_AT)], (0.0, 1.0)),  # a rare one
     ],
     ids=["fills it", "all equal", "rare successes"],
 )
@@ -146,8 +146,8 @@ def test_other_rewards_are_no_reason_to_warn(told, range_):
 
 def test_what_was_seen_of_the_range_is_part_of_the_state():
     policy = db.Uniform(ARMS, reward_range=(0.0, 100.0), seed=0)
-    told = rewards(0.9, REWARDS)
-    policy.tell(policy.ask(size=REWARDS - 1), told[:-1])
+    told = rewards(0.9, REWARDS_LOOKED_AT)
+    policy.tell(policy.ask(size=REWARDS_LOOKED_AT - 1), told[:-1])
     again = db.Uniform.restore(ARMS, policy.state_dict())
     with pytest.warns(RewardRangeWarning):
         again.tell(again.ask(), float(told[-1]))

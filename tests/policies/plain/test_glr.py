@@ -189,7 +189,7 @@ def test_memory_is_bounded():
         policy.tell(policy.ask().id, reward)
     assert policy.changes == ()
     history = policy._histories[0]
-    assert len(history.sums) < glr.MOST_SPLITS
+    assert len(history.sums) < glr.MOST_SPLITS_PER_ARM
     assert history.spacing == 64
     positions = history.spacing * np.arange(1, len(history.sums) + 1)
     assert history.pulls - positions[-1] < history.spacing

@@ -103,20 +103,17 @@ class Exp3S(Policy):
             self._learn_one(row, reward)
 
     def _learn_one(self, row: Row, reward: float) -> None:
-        self._add(row.id, row.arm, row.probability, reward)
-
-    def _add(self, ident: int, arm: int, probability: float, reward: float) -> None:
-        if ident < self._first:
+        if row.id < self._first:
             self.late += 1
             return
         size = len(self.arms)
         logs = self._log_weights
-        logs[arm] += self._gamma / size * (0.5 * (reward + 1.0) / probability)
+        logs[row.arm] += self._gamma / size * (0.5 * (reward + 1.0) / row.probability)
         if self._alpha > 0.0:  # the share is of the sum before this reward, which is 1
             logs = np.logaddexp(logs, math.log(self._alpha / size) + 1.0)
         top = float(logs.max())
         self._log_weights = logs - (top + math.log(float(np.exp(logs - top).sum())))
-        self._means.shift(arm, 1.0, reward)
+        self._means.shift(row.arm, 1.0, reward)
 
     def _estimate(self) -> Floats:
         return self._means.mean

@@ -21,7 +21,7 @@ from driftbandits.policies.auto.watch import CHANGE_ODDS, RegimeChange, Watch
 from driftbandits.policies.core.base import Policy
 from driftbandits.policies.core.guard import guarded
 from driftbandits.policies.core.laws import freeze
-from driftbandits.policies.core.lengthscales import TRIED
+from driftbandits.policies.core.lengthscales import ARMS_TRIED_PER_FEATURE
 from driftbandits.policies.core.pending import Feedback, Row
 from driftbandits.policies.core.settings import CommonSettings
 from driftbandits.seeding import stream
@@ -92,7 +92,7 @@ class AutoBandit(Policy):
         if size <= 2 * self.rank:  # independent arms are among the kernels: each hypothesis has an (N, N) matrix
             numbers = Mixture.capacity(len(SIGNAL_VARIANCES)) * size**2
         else:
-            numbers = min(size, TRIED * self.rank) ** 2 if self.arms.kernel is not None else 0
+            numbers = min(size, ARMS_TRIED_PER_FEATURE * self.rank) ** 2 if self.arms.kernel is not None else 0
         check_memory(
             FLOAT_BYTES * numbers, f"rank={self.rank} with {size:,} arms", cure="take a smaller rank or fewer arms"
         )

@@ -1,6 +1,10 @@
-"""The parts of `CalibratedOPKB`, a concept a file.
+"""`CalibratedOPKB` and its parts: what only this policy uses belongs here (its detectors are in `detection`).
 
-`evidence`: how likely rewards are under each kernel, size of the signal and noise; `surrogate`: the Gaussian process
-believed, and the rounds behind it; `closed_forms`: the constants that follow; `streams`: the change detector, in theory
-mode with `gap_widths` beside it (`detector`); `looks`: second looks at arms that surprised.
+policy         the policy: one number to set, and a choice of parts by mode
+evidence       how likely rewards are under each kernel, size of the signal and noise
+surrogate      the Gaussian process believed, and the rounds behind it: the engine's features
+closed_forms   formulas of the constants
+constants      the constants of a block, in practical and in theory mode
+estimators     what the epoch says of rewards, in both modes
+looks          second looks at arms that surprised
 """

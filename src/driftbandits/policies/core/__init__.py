@@ -1,0 +1,18 @@
+"""What every policy shares, or several families do: what knows no single algorithm belongs here.
+
+base         `Policy`: ask, tell, forget, and the hooks that a policy writes
+guard        one call at a time, and a mark where an exception left a policy half changed
+inputs       sizes, allowed arms, ids and rewards as callers pass them
+settings     settings by name: the common ones, and which a class knows
+scale        the reward range in the user's units, [-1, 1] inside
+laws         what a law must be
+pending      decisions asked and not yet told
+spread       whether rewards fill the declared range
+changes      the changes found
+saving       a whole policy as a state, and back
+optimistic   policies that play the arm with the largest index
+window       the latest rewards
+sized        forgetting forms by window, period or discount
+lengthscales length scales to try
+network      settings of a network
+"""

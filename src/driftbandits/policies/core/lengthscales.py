@@ -14,12 +14,12 @@ from driftbandits.errors import InputError
 from driftbandits.linalg import small_pivoted
 from driftbandits.types import Floats
 
-OCTAVES = (0.5, 0.25, 0.125, 0.0625)  # length scales tried, of the median distance between arms
-TRIED = 10  # arms among which the features of a kernel are sought, for every feature
-_FAINT = 0.1  # a length scale at which neighbours correlate less says that arms are independent
-_TOO_LITTLE = 0.5  # share of the variance that features must hold
-_LEFT_OUT = 1e-4  # of the variance, by the features of a kernel
-_SAMPLED = 400  # arms by which distances are judged
+OCTAVES = (0.5, 0.25, 0.125, 0.0625)  # of the median distance between arms
+ARMS_TRIED_PER_FEATURE = 10  # among which the features of a kernel are sought
+_LEAST_NEIGHBOUR_CORRELATION = 0.1  # with less, a length scale says that arms are independent
+_LEAST_VARIANCE_HELD = 0.5  # share that features must hold
+_VARIANCE_LEFT_OUT = 1e-4  # share, by the features of a kernel
+_ARMS_SAMPLED = 400  # by which distances are judged
 
 
 def _standardised(points: Floats) -> Floats:
@@ -47,27 +47,31 @@ def other_kernels(arms: ArmSet, rank: int) -> list[tuple[float, Floats]]:
     scales = _length_scales(points) if points.shape[1] else []
     tried = [(scale, _features(points, scale, rank)) for scale in scales]
     # the coarsest is always kept; a finer one only if the features can show it
-    held = [(s, phi) for n, (s, phi) in enumerate(tried) if n == 0 or np.square(phi).sum(axis=1).mean() > _TOO_LITTLE]
+    held = [
+        (s, phi)
+        for n, (s, phi) in enumerate(tried)
+        if n == 0 or np.square(phi).sum(axis=1).mean() > _LEAST_VARIANCE_HELD
+    ]
     return [*held, *independent]
 
 
 def _length_scales(points: Floats) -> list[float]:
     """Octaves of the median distance between arms, down to where neighbours no longer correlate."""
-    some = some_rows(points, _SAMPLED)
+    some = some_rows(points, _ARMS_SAMPLED)
     distances = scipy.spatial.distance.pdist(some)
     typical = float(np.median(distances[distances > 0])) if (distances > 0).any() else 1.0
     nearest = float(np.median(scipy.spatial.cKDTree(points).query(some, k=min(2, len(points)))[0].max(axis=-1)))
     scales = [typical * octave for octave in OCTAVES]
-    return [scale for scale in scales if math.exp(-0.5 * (nearest / scale) ** 2) > _FAINT]
+    return [scale for scale in scales if math.exp(-0.5 * (nearest / scale) ** 2) > _LEAST_NEIGHBOUR_CORRELATION]
 
 
 def _features(points: Floats, scale: float, rank: int) -> Floats:
     """Features of the kernel with this length scale, at most `rank` of them where there are many arms."""
     kernel = RBF(scale)
     if len(points) <= 2 * rank:
-        return ArmSet(points, kernel, tolerance=_LEFT_OUT).features
-    some = some_rows(points, TRIED * rank)
-    order, factor = small_pivoted(kernel(some), _LEFT_OUT)
+        return ArmSet(points, kernel, tolerance=_VARIANCE_LEFT_OUT).features
+    some = some_rows(points, ARMS_TRIED_PER_FEATURE * rank)
+    order, factor = small_pivoted(kernel(some), _VARIANCE_LEFT_OUT)
     kept = min(rank, len(order))
     columns = kernel(some[order[:kept]], points)
     return np.asarray(scipy.linalg.solve_triangular(factor[:kept, :kept], columns, lower=True).T)
@@ -81,7 +85,7 @@ def some_rows(rows: Floats, most: int) -> Floats:
 def cut_features(features: Floats, rank: int) -> Floats:
     """At most `rank` features where there are many arms: those that explain most of all arms together."""
     cut, held = _leading(features, rank)
-    if held < _TOO_LITTLE:
+    if held < _LEAST_VARIANCE_HELD:
         raise InputError(
             f"the {rank} best features of the kernel hold only {100 * held:.0f} % of its variance over {len(features)} "
             f"arms; give rank={features.shape[1]}, or a smoother kernel"
@@ -92,7 +96,7 @@ def cut_features(features: Floats, rank: int) -> Floats:
 def leading_features(features: Floats, rank: int) -> Floats | None:
     """As `cut_features`, but None where these hold too little of the variance."""
     cut, held = _leading(features, rank)
-    return cut if held >= _TOO_LITTLE else None
+    return cut if held >= _LEAST_VARIANCE_HELD else None
 
 
 def _leading(features: Floats, rank: int) -> tuple[Floats, float]:

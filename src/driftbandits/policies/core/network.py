@@ -12,10 +12,10 @@ from driftbandits.neural.model import INFINITE, NetworkModel
 from driftbandits.showing import shown
 from driftbandits.tangent_kernel import MOST_WEIGHT_MATRICES
 
-WIDEST = 65_536  # beyond this a weight matrix takes more than 16 GiB: surely a slip
+LARGEST_WIDTH = 65_536  # beyond this a weight matrix takes more than 16 GiB: surely a slip
 MOST_STEPS = 1_000_000  # of a training: hours for a narrow network
-_WEIGHT = 4  # bytes of a weight, in single precision
-_GRAMS = 4  # matrices of N x N numbers that are needed at once for a tangent kernel
+_WEIGHT_BYTES = 4  # in single precision
+_GRAMS_AT_ONCE = 4  # matrices of N x N numbers, for a tangent kernel
 
 
 def network_model(
@@ -56,8 +56,10 @@ def _check_width(width: Any) -> Any:
             raise InputError(f"width must be a whole number or {INFINITE!r}, got {shown(width)}")
         return INFINITE
     number = check_count("width", width)
-    if number > WIDEST:
-        raise InputError(f"width must be at most {WIDEST:,}, got {width!r}; {INFINITE!r} is the limit of all widths")
+    if number > LARGEST_WIDTH:
+        raise InputError(
+            f"width must be at most {LARGEST_WIDTH:,}, got {width!r}; {INFINITE!r} is the limit of all widths"
+        )
     return number
 
 
@@ -81,12 +83,12 @@ def check_depth(depth: Any) -> int:
 
 def _check_room(size: int, dimension: int, width: int | str, depth: int) -> None:
     """Refuse a network whose weights, what passes through it, or tangent kernel on the arms cannot be held."""
-    kernel = _GRAMS * FLOAT_BYTES * size**2
+    kernel = _GRAMS_AT_ONCE * FLOAT_BYTES * size**2
     check_memory(kernel, f"the tangent kernel of a network on {size:,} arms", cure="take fewer arms, or another policy")
     if isinstance(width, str):
         return
-    weights = _WEIGHT * width * (dimension + (depth - 2) * width)
-    passing = 2 * _WEIGHT * size * width * (depth - 1)  # forwards and back
+    weights = _WEIGHT_BYTES * width * (dimension + (depth - 2) * width)
+    passing = 2 * _WEIGHT_BYTES * size * width * (depth - 1)  # forwards and back
     check_memory(
         weights + passing,
         f"a network of width {width:,} and depth {depth:,} on {size:,} arms",

@@ -15,7 +15,7 @@ from driftbandits.policies.core.base import Policy
 from driftbandits.policies.core.pending import Feedback, Row
 from driftbandits.types import Bools, Floats, Ints
 
-_TIE = 1e-10
+_ROUNDING_OF_TIES = 1e-10  # relative to the largest index
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +29,8 @@ class Optimism:
 class OptimisticPolicy(Policy):
     """Plays an arm whose index (estimate plus width) is largest; ties are broken by the draw.
 
-    A subclass gives `_index` and `_optimism`. The law is uniform over the maximisers: a plain argmax would make every
-    fresh start play arm 0, 1, 2, ... in order, a real bias under restarts.
+    A subclass gives `_index`, `_optimism` and `_add`. The law is uniform over the maximisers: a plain argmax would make
+    every fresh start play arm 0, 1, 2, ... in order, a real bias under restarts.
     """
 
     @abstractmethod
@@ -45,8 +45,11 @@ class OptimisticPolicy(Policy):
         return self._uniform_over(self._index())
 
     @abstractmethod
+    def _add(self, ident: int, arm: int, reward: float) -> None:
+        """Take in the reward of round `ident`."""
+
     def _learn_one(self, row: Row, reward: float) -> None:
-        """Take in one reward."""
+        self._add(row.id, row.arm, reward)
 
     def _learn(self, feedback: Feedback) -> None:
         for row, reward in feedback.rows():
@@ -90,7 +93,7 @@ class OptimisticPolicy(Policy):
         """The maximisers; what differs by rounding only is a tie."""
         top = index.item(index.argmax())  # NaN, if there is one
         if math.isfinite(top):
-            return np.asarray(index >= top - _TIE * max(1.0, abs(top)))
+            return np.asarray(index >= top - _ROUNDING_OF_TIES * max(1.0, abs(top)))
         if math.isnan(top):
             raise LawError(
                 f"{type(self).__name__} expects nan of arm {int(index.argmax())} in round {self.rounds}, so it has no "

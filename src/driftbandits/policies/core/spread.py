@@ -7,9 +7,9 @@ from typing import Any
 
 from driftbandits import state as states
 
-REWARDS = 1_000  # looked at
-LEAST = 0.01  # of the range they must fill
-_EDGE = 1.0 + 1e-9  # the ends of the range, up to rounding
+REWARDS_LOOKED_AT = 1_000
+LEAST_SHARE_FILLED = 0.01  # of the range
+_LARGEST_REWARD = 1.0 + 1e-9  # up to rounding
 
 
 class Spread:
@@ -31,18 +31,18 @@ class Spread:
 
     def see(self, least: float, most: float, count: int) -> bool:
         """`count` rewards between `least` and `most` were told; whether they are now known to fill next to nothing."""
-        if self.seen >= REWARDS:
+        if self.seen >= REWARDS_LOOKED_AT:
             return False
         if least < self.least:
             self.least = least
         if most > self.most:
             self.most = most
         self.seen += count
-        if self.seen < REWARDS:
+        if self.seen < REWARDS_LOOKED_AT:
             return False
         if self.least == self.most:
             self.seen = 0
-        return 0.0 < self.most - self.least < 2.0 * LEAST
+        return 0.0 < self.most - self.least < 2.0 * LEAST_SHARE_FILLED
 
     def export(self) -> dict[str, Any]:
         """What `load` needs; before the first reward there is no least and no most."""
@@ -55,7 +55,7 @@ class Spread:
         spread.seen = state.integer("seen")
         if state.raw("least") is not None:
             spread.least, spread.most = state.number("least"), state.number("most")
-            states.check(-_EDGE <= spread.least <= spread.most <= _EDGE, "spread")
+            states.check(-_LARGEST_REWARD <= spread.least <= spread.most <= _LARGEST_REWARD, "spread")
         return spread
 
 

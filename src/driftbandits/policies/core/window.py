@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
 
 from driftbandits import state as states
+from driftbandits.arms import ArmSet
 from driftbandits.checks import check_count
 from driftbandits.errors import StateError
 from driftbandits.policies.core.sized import SizedPolicy
@@ -101,8 +103,8 @@ class WindowedPolicy(SizedPolicy):
     _size_name: ClassVar[str] = "window"
     _window: Window
 
-    def _set_window(self, window: Any) -> None:
-        """Check and keep the setting."""
+    def __init__(self, arms: ArmSet, *, window: int | None = None, **settings: Any) -> None:
+        super().__init__(arms, **settings)
         self._set_size(None if window is None else check_count("window", window))
 
     @property
@@ -115,6 +117,14 @@ class WindowedPolicy(SizedPolicy):
 
     def _due(self) -> bool:
         return self._window.due(self.rounds)
+
+    def _turn(self) -> None:
+        for arm, reward in self._window.expire(self.rounds):
+            self._take_back(arm, reward)
+
+    @abstractmethod
+    def _take_back(self, arm: int, reward: float) -> None:
+        """Undo what a reward that leaves the window has taught."""
 
     def _load_window(self, state: states.Reader, counts: Floats, sums: Floats) -> None:
         """Load the window, of whose rewards the policy has these counts and sums, one of each per arm."""

@@ -113,17 +113,12 @@ class SlidingWindowGPUCB(WindowedPolicy, Forgetting):
     _kernel_size = staticmethod(sizes.kernel_window)
     _linear_size = staticmethod(sizes.linear_window)
 
-    def __init__(self, arms: ArmSet, *, window: int | None = None, **settings: Any) -> None:
-        super().__init__(arms, **settings)
-        self._set_window(window)
-
     def _start(self, horizon: int | None) -> None:
         super()._start(horizon)
         self._open_window(horizon)
 
-    def _turn(self) -> None:
-        for gone in self._window.expire(self.rounds):
-            self._posterior.remove(*gone)
+    def _take_back(self, arm: int, reward: float) -> None:
+        self._posterior.remove(arm, reward)
 
     def _add(self, ident: int, arm: int, reward: float) -> None:
         """Add before removing what leaves at the same time: the removal is then better conditioned."""

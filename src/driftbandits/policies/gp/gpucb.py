@@ -18,7 +18,6 @@ from driftbandits.design import information_gain
 from driftbandits.errors import KernelError, StateError
 from driftbandits.policies.core.guard import guarded
 from driftbandits.policies.core.optimistic import Optimism, OptimisticPolicy
-from driftbandits.policies.core.pending import Row
 from driftbandits.policies.core.settings import CommonSettings
 from driftbandits.policies.gp.beta import CONFIDENCE_RULES, check_beta, confidence_factor
 from driftbandits.policies.gp.posterior import ArmPosterior, check_posterior
@@ -109,11 +108,7 @@ class GPUCB(OptimisticPolicy):
         self._begin_once()
         return self._posterior.information_gain
 
-    def _learn_one(self, row: Row, reward: float) -> None:
-        self._add(row.id, row.arm, reward)
-
     def _add(self, ident: int, arm: int, reward: float) -> None:
-        """Take in the reward of round `ident`."""
         self._posterior.add(arm, reward)
 
     def _estimate(self) -> Floats:

@@ -33,8 +33,8 @@ from driftbandits.state.plausible import FARTHEST, check_covariance, check_sums,
 from driftbandits.types import Floats
 
 _rank_one = scipy.linalg.blas.dger
-REFRESH_EVERY = 256  # removals, after which rounding is swept out by a fresh factorisation
-_LEFT_BEHIND = 1e-6  # of a sum, by the rounding of what was added and taken away again
+REMOVALS_BETWEEN_REFRESHES = 256  # a refresh sweeps out their rounding
+_ROUNDING_OF_SUMS = 1e-6  # of what was added and taken away again
 
 
 class ArmPosterior:
@@ -95,7 +95,7 @@ class ArmPosterior:
         self.weights[arm] -= 1.0
         self.sums[arm] = self.sums[arm] - reward if self.weights[arm] > 0.0 else 0.0
         self._removals += 1
-        if self._removals >= REFRESH_EVERY or self.variance[arm] >= self.ridge * (1.0 - 1e-10):
+        if self._removals >= REMOVALS_BETWEEN_REFRESHES or self.variance[arm] >= self.ridge * (1.0 - 1e-10):
             self.refresh()
             return
         self._shift(arm, reward, -1.0)
@@ -187,14 +187,14 @@ class ArmPosterior:
         self.variance = state.array("variance", np.float64, (size,))
         self._covariance = np.asfortranarray(state.array("covariance", np.float64, self._prior.shape))
         self.information_gain = state.number("information_gain")
-        self._removals = state.integer("removals", high=REFRESH_EVERY - 1)
+        self._removals = state.integer("removals", high=REMOVALS_BETWEEN_REFRESHES - 1)
         self._check_loaded()
 
     @np.errstate(all="ignore")
     def _check_loaded(self) -> None:
         """Refuse a belief that the next reward would break, or that the rewards counted cannot have led to."""
         check_whole(self.weights, FARTHEST, "weights of the posterior")
-        check_sums(self.weights, self.sums, "sums of the posterior", slack=_LEFT_BEHIND)
+        check_sums(self.weights, self.sums, "sums of the posterior", slack=_ROUNDING_OF_SUMS)
         known = max(float(self._prior_variance.max(initial=0.0)), 1e-300)
         own = known if self._features is None else 1.0  # the same in the coordinates of the covariance
         slack = (1e-3 * self.ridge / known + 1e-9) * own

@@ -24,7 +24,6 @@ from driftbandits import state as states
 from driftbandits.arms import ArmSet
 from driftbandits.checks import check_positive, check_probability
 from driftbandits.policies.core.optimistic import Optimism, OptimisticPolicy
-from driftbandits.policies.core.pending import Row
 from driftbandits.policies.core.settings import CommonSettings
 from driftbandits.policies.gp.beta import DRIFT_RULES, check_beta, drift_factor
 from driftbandits.policies.gp.posterior import check_posterior
@@ -192,12 +191,6 @@ class TimeVaryingGPUCB(OptimisticPolicy):
         self._posterior = DriftingPosterior(self.arms.features, ridge=self._variance, rate=self.rate)
 
     # --- time and data ------------------------------------------------------------------------------------------
-
-    def _stamp(self) -> tuple[int, int]:
-        return self.rounds, 0  # the law moves with every round, told or not
-
-    def _learn_one(self, row: Row, reward: float) -> None:
-        self._add(row.id, row.arm, reward)
 
     def _add(self, ident: int, arm: int, reward: float) -> None:
         if ident < self._first:

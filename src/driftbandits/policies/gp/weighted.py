@@ -41,9 +41,9 @@ from driftbandits.types import Floats, Ints
 
 _solve_lower = scipy.linalg.blas.dtrsm
 _product = scipy.linalg.blas.dgemm
-_FAINTEST = 1e-200  # a weight that has faded below counts as this: its inverse is still finite
-_AHEAD = 32  # rounds; the anchor alone then costs no calls in most of them
-_FEW = 32  # dimensions: below, factoring V takes less time than the calls it saves
+_FAINTEST_WEIGHT = 1e-200  # its inverse is still finite
+_ROUNDS_AHEAD = 32  # the anchor alone then costs no calls in most of them
+_FEW_DIMENSIONS = 32  # factoring V takes less time than the calls it saves
 
 
 @dataclass(frozen=True)
@@ -54,11 +54,11 @@ class _Beliefs:
 
 
 class _Past:
-    """What the anchor's data alone say in the `_AHEAD` rounds from `start` on: a few products for all these rounds."""
+    """What the anchor's data alone say in the `_ROUNDS_AHEAD` rounds from `start` on: a few products for all these rounds."""
 
     def __init__(self, levels: Floats, sums: Floats, turned: Floats, *, start: int, eta: float, ridge: float) -> None:
         self.start = start
-        fades = eta ** np.arange(start, start + _AHEAD, dtype=np.float64)[:, None]
+        fades = eta ** np.arange(start, start + _ROUNDS_AHEAD, dtype=np.float64)[:, None]
         # 1 / (c H + lambda) of V, and of V2 with its own H and c^2; (rounds, r)
         self.first: Floats = 1.0 / (fades * levels[0] + ridge)
         self.second: Floats = 1.0 / (np.square(fades) * levels[1] + ridge)
@@ -110,13 +110,13 @@ class _Anchor:
         each arm since is an observation s / n of noise lambda / n.
         """
         age = clock - self._clock
-        if not 0 <= age - self._past.start < _AHEAD:
+        if not 0 <= age - self._past.start < _ROUNDS_AHEAD:
             self._past = self._look_ahead(age)
         past, at = self._past, age - self._past.start
         mean, variance, gain = past.means[at], past.variances[at], past.gains[at]
         if self._places:
             weights, squared, sums = added.take(self._since, axis=1)
-            noise = 1.0 / np.maximum(weights, _FAINTEST)
+            noise = 1.0 / np.maximum(weights, _FAINTEST_WEIGHT)
             scaled = self._rows[0, : len(noise)] * past.first[at]
             known = _product(1.0, self._turned, scaled.T)  # E, its columns of the arms since
             factor = _noisy_factor(known[self._since].T, noise)
@@ -129,7 +129,7 @@ class _Anchor:
 
     def _gain_since(self, squared: Floats, within: Floats) -> float:
         """1/2 log det(I + n2 E2) of the arms since: what they add, as det(A + R' n R) = det A det(I + n R A^-1 R')."""
-        weights = np.maximum(squared, _FAINTEST)
+        weights = np.maximum(squared, _FAINTEST_WEIGHT)
         rows = self._rows[1, : len(weights)]
         factor = _noisy_factor(_product(1.0, rows.T, (rows * within).T, trans_a=1), 1.0 / weights)
         return 0.5 * float(np.log(weights * np.square(factor.diagonal())).sum())
@@ -182,10 +182,10 @@ class WeightedGPUCB(Forgetting):
             features = np.ascontiguousarray(np.linalg.qr(features.T).R.T)
         rank = features.shape[1]
         self._features = features
-        self._anchored = self.width == "one_matrix" and rank > _FEW
+        self._anchored = self.width == "one_matrix" and rank > _FEW_DIMENSIONS
         # in few dimensions both weighted Gram matrices are one small product with all f f', flattened
         self._outers: Floats | None = (
-            np.einsum("ij,ik->ijk", features, features).reshape(-1, rank**2) if rank <= _FEW else None
+            np.einsum("ij,ik->ijk", features, features).reshape(-1, rank**2) if rank <= _FEW_DIMENSIONS else None
         )
         self._log_ridge = math.log(self.ridge)
 

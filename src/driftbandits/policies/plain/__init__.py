@@ -1,1 +1,1 @@
-"""Bandits without a kernel: what learns every arm by itself belongs here, as a control that shows what a kernel buys."""
+"""Bandits without a kernel, as controls that show what it buys: what learns every arm by itself belongs here."""

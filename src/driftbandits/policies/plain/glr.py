@@ -23,12 +23,11 @@ from driftbandits.arms import ArmSet
 from driftbandits.checks import check_count, check_positive, check_probability, check_word
 from driftbandits.errors import StateError
 from driftbandits.policies.core.optimistic import Optimism, OptimisticPolicy
-from driftbandits.policies.core.pending import Row
 from driftbandits.policies.plain.means import ArmMeans
 from driftbandits.state.plausible import FARTHEST, ROUNDING, check_sums, check_whole, told_at_most
 from driftbandits.types import Bools, Floats, Ints
 
-MOST_SPLITS = 512  # split points kept per arm; beyond, every second one is dropped
+MOST_SPLITS_PER_ARM = 512  # beyond, every second one is dropped
 _BERNOULLI_MARGIN = 1e-12  # means are kept this far from 0 and 1
 _NEWTON_STEPS = 50  # of the Bernoulli index; about 5 are needed, 15 near the upper end
 
@@ -79,7 +78,7 @@ class _History:
         if self.pulls % self.spacing == 0:
             self.sums.append(self.total)
             self.rounds.append(ident)
-            if len(self.sums) == MOST_SPLITS:
+            if len(self.sums) == MOST_SPLITS_PER_ARM:
                 self.spacing *= 2
                 self.sums, self.rounds = self.sums[1::2], self.rounds[1::2]
 
@@ -208,13 +207,7 @@ class GLRklUCB(OptimisticPolicy):
     def _estimate(self) -> Floats:
         return self._means.mean
 
-    def _stamp(self) -> tuple[int, int]:
-        return self.rounds, 0  # the law moves with every round, told or not
-
     # --- learning -----------------------------------------------------------------------------------------------
-
-    def _learn_one(self, row: Row, reward: float) -> None:
-        self._add(row.id, row.arm, reward)
 
     def _add(self, ident: int, arm: int, reward: float) -> None:
         if ident < self._since[arm]:
@@ -315,7 +308,9 @@ class GLRklUCB(OptimisticPolicy):
             raise StateError("state.engine has histories that do not fit together")
         states.check(bool((self._since >= self._phase_start).all()), "restarts")
         self._check_histories(arms, pulls, totals)
-        states.check(bool((splits == pulls // spacings).all() and (splits < MOST_SPLITS).all()), "number of splits")
+        states.check(
+            bool((splits == pulls // spacings).all() and (splits < MOST_SPLITS_PER_ARM).all()), "number of splits"
+        )
         states.check(bool(((rounds >= 0) & (rounds < self.rounds)).all()), "rounds of the splits")
         check_sums(np.repeat(pulls, splits).astype(np.float64), sums, "sums of the splits")
         self._histories = {}

@@ -23,7 +23,6 @@ from driftbandits import state as states
 from driftbandits.arms import ArmSet
 from driftbandits.checks import check_positive, check_probability
 from driftbandits.policies.core.optimistic import Optimism, OptimisticPolicy
-from driftbandits.policies.core.pending import Row
 from driftbandits.policies.core.sized import SizedPolicy
 from driftbandits.policies.core.window import WindowedPolicy
 from driftbandits.policies.plain.means import ArmMeans
@@ -57,7 +56,7 @@ class PlainUCB(SizedPolicy, OptimisticPolicy):
     """What the two plain UCB bandits share: a size given or computed, widths R sqrt(2 log(.) / n), a mean per arm."""
 
     _size_rule: ClassVar[Callable[..., float]]
-    _left_behind: ClassVar[float] = 0.0  # of a sum, by the rounding of what was added and taken away again
+    _rounding_of_sums: ClassVar[float] = 0.0  # of what was added and taken away again
 
     def __init__(
         self,
@@ -78,19 +77,12 @@ class PlainUCB(SizedPolicy, OptimisticPolicy):
     def _width(self) -> float:
         """The width of an arm of weight 1, now."""
 
-    @abstractmethod
-    def _add(self, ident: int, arm: int, reward: float) -> None:
-        """Take in one reward."""
-
     def _compute_size(self, horizon: int) -> float:
         return self._size_rule(horizon=horizon, switches=self.switches)
 
     def _start(self, horizon: int | None) -> None:
         self._means = ArmMeans(len(self.arms))
         self._first = self.rounds
-
-    def _stamp(self) -> tuple[int, int]:
-        return self.rounds, 0  # the law moves with every round, told or not
 
     def _index(self) -> Floats:
         return self._means.index(self._width())
@@ -101,9 +93,6 @@ class PlainUCB(SizedPolicy, OptimisticPolicy):
     def _estimate(self) -> Floats:
         return self._means.mean
 
-    def _learn_one(self, row: Row, reward: float) -> None:
-        self._add(row.id, row.arm, reward)
-
     def _settings(self) -> dict[str, Any]:
         return {self._size_name: self._size, "switches": self.switches, "scale": self.scale, "noise": self.noise}
 
@@ -112,7 +101,7 @@ class PlainUCB(SizedPolicy, OptimisticPolicy):
 
     def _import(self, state: states.Reader) -> None:
         self._means = ArmMeans(len(self.arms))
-        self._means.load(state.reader("means"), slack=self._left_behind)
+        self._means.load(state.reader("means"), slack=self._rounding_of_sums)
         self._first = state.integer("first", low=self._phase_start, high=self.rounds)
 
 
@@ -140,19 +129,14 @@ class SlidingWindowUCB(WindowedPolicy, PlainUCB):
     """
 
     _size_rule = staticmethod(plain_window)
-    _left_behind: ClassVar[float] = 1e-6
-
-    def __init__(self, arms: ArmSet, *, window: int | None = None, **settings: Any) -> None:
-        super().__init__(arms, **settings)
-        self._set_window(window)
+    _rounding_of_sums: ClassVar[float] = 1e-6
 
     def _start(self, horizon: int | None) -> None:
         super()._start(horizon)
         self._open_window(horizon)
 
-    def _turn(self) -> None:
-        for arm, reward in self._window.expire(self.rounds):
-            self._means.shift(arm, -1.0, reward)
+    def _take_back(self, arm: int, reward: float) -> None:
+        self._means.shift(arm, -1.0, reward)
 
     def _add(self, ident: int, arm: int, reward: float) -> None:
         if not self._window.accepts(ident, self.rounds):
@@ -161,7 +145,7 @@ class SlidingWindowUCB(WindowedPolicy, PlainUCB):
         leaving = self._window.put(ident, arm, reward)
         self._means.shift(arm, 1.0, reward)
         if leaving is not None:
-            self._means.shift(leaving[0], -1.0, leaving[1])
+            self._take_back(*leaving)
 
     def _width(self) -> float:
         elapsed = min(self.rounds - self._first + 1, self._window.length)
