@@ -8,7 +8,7 @@ from driftbandits.environments import Piecewise, TruncatedGaussianNoise
 
 
 def weekends(seed: int, weeks: int = 10, visitors: int = 100) -> Piecewise:
-    """Twenty prices and `visitors` a day: at weekends people pay more. A seed draws how much."""
+    """Twenty prices and `visitors` per day: at weekends people pay more. A seed draws how much."""
     prices = np.linspace(5.0, 15.0, 20)
     weekday, weekend = np.random.default_rng(seed).uniform([6.0, 10.0], [10.0, 14.0])
     values = [0.8 * np.exp(-(((prices - best) / 1.5) ** 2)) for best in (weekday, weekend)] * weeks

@@ -182,7 +182,7 @@ def _with(state, path, wrong):
 
 
 def changed_at(state, place, change):
-    """A copy of the state in which the value at `place`, "engine.levels.0" say, is changed."""
+    """A copy of the state in which the value at `place`, "engine.constants.c1" say, is changed."""
     path = tuple(int(key) if key.isdigit() else key for key in place.split("."))
     value = state
     for key in path:

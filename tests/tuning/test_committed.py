@@ -17,12 +17,12 @@ from driftbandits.tuning.comparison import POLICIES_ELSEWHERE, comparison_search
 from driftbandits.tuning.spaces import SPACES
 
 SEARCHES = comparison_searches()
-FILE = resources.files("driftbandits.experiments") / "tuned.json"
+FILE = resources.files("driftbandits.experiments.definitions") / "tuned.json"
 
 
 def test_the_file_says_how_it_was_made_and_is_as_the_command_writes_it(tmp_path):
     written = json.loads(FILE.read_text())
-    assert written["how"] == comparison.how()
+    assert written["how"] == comparison.how_it_was_made()
     comparison._write(tmp_path / "tuned.json", {key: value for key, value in written.items() if key != "how"})
     assert (tmp_path / "tuned.json").read_text() == FILE.read_text()
 

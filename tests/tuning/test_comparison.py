@@ -14,10 +14,10 @@ ONE = Engine(jobs=1)
 
 @pytest.fixture
 def small(monkeypatch):
-    monkeypatch.setattr(comparison, "RUNGS", ((4, 1), (2, 2)))
+    monkeypatch.setattr(comparison, "COMPARISON_RUNGS", ((4, 1), (2, 2)))
     settings = dict(WORLD.settings)
     world = type(WORLD)
-    monkeypatch.setattr(comparison, "_world", lambda d: world(WORLD.environment, {**settings, "dimension": d}))
+    monkeypatch.setattr(comparison, "environment_1", lambda d: world(WORLD.environment, {**settings, "dimension": d}))
 
 
 def test_what_was_found_is_written_and_found_again(tmp_path, small):
@@ -75,7 +75,7 @@ def test_all_are_searched_where_all_are_compared():
 def test_input_that_is_not_usable(tmp_path):
     with pytest.raises(InputError, match="did you mean 'SW-GPUCB'"):
         tune_comparison(out=tmp_path, labels=["SWGPUCB"])
-    with pytest.raises(InputError, match="from 1, got 0"):
+    with pytest.raises(InputError, match="dimension must be at least 1, got 0"):
         tune_comparison(out=tmp_path, dimensions=[0])
     (tmp_path / "tuned.json").write_text("{")
     with pytest.raises(InputError, match="is not JSON"):

@@ -12,8 +12,8 @@ from tests.tuning.small import WORLD
 
 @pytest.mark.parametrize("study", ["constants", "neural"])
 def test_the_best_constants_and_every_score_are_kept(study, tmp_path, monkeypatch):
-    monkeypatch.setattr(constants, "RUNGS", ((4, 1), (2, 2)))
-    monkeypatch.setattr(constants, "WORLDS", (WORLD,))
+    monkeypatch.setattr(constants, "CONSTANTS_RUNGS", ((4, 1), (2, 2)))
+    monkeypatch.setattr(constants, "CONSTANTS_WORLDS", (WORLD,))
     tuned = tune_constants(study, out=tmp_path, engine=Engine(jobs=1))
     (found,) = tuned.best
     assert tuned.cells == tuned.played == 6
@@ -26,15 +26,21 @@ def test_the_best_constants_and_every_score_are_kept(study, tmp_path, monkeypatc
 
 
 def test_the_budget_is_the_one_stated():
-    for space in constants.SEARCHED.values():
-        search = Search("constants", space, constants.WORLDS, constants.RUNGS, default=False)
+    for space in constants.CONSTANTS_STUDIES.values():
+        search = Search("constants", space, constants.CONSTANTS_WORLDS, constants.CONSTANTS_RUNGS, default=False)
         assert (len(search.points), search.cells) == (512, 2464)
 
 
 def test_the_defaults_are_points_of_their_search():
     """They were found by it, so the points must not have moved since."""
     for study, default in (("constants", Constants.tuned()), ("neural", Constants.neural())):
-        search = Search(study, constants.SEARCHED[study], constants.WORLDS, constants.RUNGS, default=False)
+        search = Search(
+            study,
+            constants.CONSTANTS_STUDIES[study],
+            constants.CONSTANTS_WORLDS,
+            constants.CONSTANTS_RUNGS,
+            default=False,
+        )
         assert default in [Constants(**point.values) for point in search.points]
 
 

@@ -27,13 +27,15 @@ TINY = tuple(
     dataclasses.replace(world, settings={**world.settings, "horizon": 200, "switches": [100], "size": 10})
     for world in (SUITE["suite/flip-1/d2"], SUITE["suite/noisy/d2"])
 )
-FILE = resources.files("driftbandits.experiments") / "oracles.json"
+FILE = resources.files("driftbandits.experiments.definitions") / "oracles.json"
 
 
 @pytest.fixture
 def small(monkeypatch):
     """Searches in two worlds that take a second; a window without a kernel is told nothing."""
-    monkeypatch.setattr(oracles, "told_spec", lambda label, policy, settings, _: PolicySpec(label, policy, settings))
+    monkeypatch.setattr(
+        oracles, "informed_spec", lambda label, policy, settings, _: PolicySpec(label, policy, settings)
+    )
     return ladders({"window": WINDOWS}, TINY)
 
 
@@ -129,7 +131,7 @@ def test_every_point_is_a_setting_of_its_policy_and_told_the_noise(label):
 
 def test_the_file_says_how_it_was_made_and_has_every_world_and_baseline():
     found = json.loads(FILE.read_text())
-    assert found["how"] == oracles.how()
+    assert found["how"] == oracles.how_it_was_made()
     assert list(found["worlds"]) == [suite_name(world) for world in SUITE.values()]
     assert list(found["singles"]) == list(GRIDS)
     for world in found["worlds"].values():

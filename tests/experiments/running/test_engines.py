@@ -19,7 +19,7 @@ from driftbandits.experiments.running.engines import Engine, EngineError, Future
     [
         ({"name": "rays"}, "did you mean 'ray'"),
         ({"name": "spark"}, "known: loky, ray, dask"),
-        ({"jobs": 0}, "use -1 for one a core"),
+        ({"jobs": 0}, "use -1 for one per core"),
         ({"jobs": 1.5}, "got 1.5"),
         ({"jobs": True}, "got True"),
         ({"address": "tcp://here:1"}, "use ray or dask"),

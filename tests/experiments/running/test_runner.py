@@ -1,19 +1,15 @@
 import dataclasses
-import io
 import warnings
 
 import pytest
 
-from driftbandits import progress as progress_module
 from driftbandits.errors import DriftbanditsError
 from driftbandits.experiments.definitions.specs import Cell, PolicySpec
 from driftbandits.experiments.files.store import DamagedPartWarning, Store
 from driftbandits.experiments.running import runner
 from driftbandits.experiments.running.cells import run_cell
-from driftbandits.experiments.running.cost import cost_of
 from driftbandits.experiments.running.engines import Engine
 from driftbandits.experiments.running.runner import CellError, run_cells
-from driftbandits.progress import progress_bar
 from tests.experiments.running.odd_policy import odd_cells, plays, same, tell
 
 ONE = Engine(jobs=1)
@@ -170,7 +166,7 @@ class Nervous(db.Uniform):
     def _steady(self):
         return 1
     def _learn_one(self, row, reward):
-        self._record(db.Change(self.rounds, 0, 0, (0, 1), 0, 0.0, 0.0, (), (), ()))
+        self._report_change(epoch=0, interval=(0, 1), statistic=0.0, threshold=0.0)
 """
 
 
@@ -193,62 +189,3 @@ def test_networks_that_train_are_sent_first():
     sent = [args[1] for _, args, _ in runner._tasks(dict(enumerate([*cells, infinite])))]
     assert [cell.policy.name for cell in sent[:2]] == ["AdaOPNN", "NeuralUCB"]
     assert sent[2:] == [cells[0], cells[1], cells[3], infinite]
-
-
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
-
-
-def test_a_terminal_gets_a_bar(monkeypatch):
-    monkeypatch.setattr("sys.stderr", screen := Terminal())
-    with progress_bar(4, "cells") as advance:
-        advance(3)
-        advance()
-    assert "4/4" in screen.getvalue()
-
-
-def test_a_log_gets_a_line_now_and_then(capsys, monkeypatch):
-    clock = iter(range(1_000))
-    monkeypatch.setattr(progress_module.time, "monotonic", lambda: float(next(clock)))
-    with progress_bar(100, "cells") as advance:
-        advance(40)
-        for _ in range(60):
-            advance()
-    lines = capsys.readouterr().err.splitlines()
-    assert lines[0] == "cells: 40/100, 0:00:01 elapsed"
-    assert lines[1] == "cells: 50/100, 0:00:11 elapsed, about 0:00:50 left"  # the first 40 took no time
-    assert lines[-1] == "cells: 100/100, 0:01:01 elapsed, about 0:00:00 left"
-    assert len(lines) == 7
-
-
-def test_time_left_goes_by_the_work_where_cells_differ(capsys, monkeypatch):
-    clock = iter([0, 10, 110, 111])
-    monkeypatch.setattr(progress_module.time, "monotonic", lambda: float(next(clock)))
-    with progress_bar(4, "cells", work=300.0) as advance:
-        advance(1, 100.0)
-        advance(1, 100.0)
-        advance(2, 100.0)
-    lines = capsys.readouterr().err.splitlines()
-    assert lines[1] == "cells: 2/4, 0:01:50 elapsed, about 0:01:40 left"
-    assert lines[2] == "cells: 4/4, 0:01:51 elapsed, about 0:00:00 left"
-
-
-def test_work_is_most_for_networks_that_train():
-    def work(name, **settings):
-        return cost_of(Cell("switching/1", {"horizon": 10_000}, PolicySpec(name, name, settings), 0))
-
-    assert work("AdaOPNN") > work("OPNN") > work("NeuralUCB") > work("AdaOPKB")
-    assert work("AdaOPNN", width="infinite", train=False) == work("AdaOPNN", train=False) == work("AdaOPKB")
-    assert work("AdaOPNN", depth=5) == 3 * work("AdaOPNN")
-    assert work("AdaOPNN", width=256) < work("AdaOPNN") / 10
-    assert cost_of(Cell("switching/1", {"horizon": 20_000}, PolicySpec("a", "OPKB"), 0)) == 2 * work("OPKB")
-
-
-def test_a_log_hears_of_slow_cells_too(capsys, monkeypatch):
-    clock = iter(range(0, 10_000, 40))
-    monkeypatch.setattr(progress_module.time, "monotonic", lambda: float(next(clock)))
-    with progress_bar(1_000, "cells") as advance:
-        for _ in range(3):
-            advance()
-    assert len(capsys.readouterr().err.splitlines()) == 3

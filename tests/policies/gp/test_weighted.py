@@ -5,7 +5,7 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 import driftbandits as db
-from driftbandits.policies.gp.weighted import _FEW, DiscountedLinUCB, WeightedGPUCB
+from driftbandits.policies.gp.weighted import _FEW_DIMENSIONS, DiscountedLinUCB, WeightedGPUCB
 
 RNG = np.random.default_rng(3)
 RIDGE = 0.05
@@ -42,7 +42,7 @@ def reward(arm, now):
 @pytest.mark.parametrize("eta", [1.0, 0.99, 0.7])
 def test_every_round_of_a_run(arms, eta):
     """Much exploring at first, so the anchor moves; then one arm for longer than the past is computed ahead."""
-    assert arms.rank > _FEW
+    assert arms.rank > _FEW_DIMENSIONS
     policy = WeightedGPUCB(arms, horizon=200, discount=eta, ridge=RIDGE)
     log, anchors = [], set()
     for now in range(200):
@@ -101,11 +101,11 @@ def test_going_on_from_a_state_is_going_on_to_the_bit():
 
 def test_anchor_and_factors_choose_alike(monkeypatch):
     chosen = []
-    for few in (_FEW, 1000):
-        monkeypatch.setattr("driftbandits.policies.gp.weighted._FEW", few)
+    for few in (_FEW_DIMENSIONS, 1000):
+        monkeypatch.setattr("driftbandits.policies.gp.weighted._FEW_DIMENSIONS", few)
         policy = WeightedGPUCB(ROUGH, horizon=400, discount=0.98, seed=1)
         assert not policy.estimate().any()
-        assert policy._anchored == (few == _FEW)
+        assert policy._anchored == (few == _FEW_DIMENSIONS)
         for now in range(400):
             choice = policy.ask()
             chosen.append(choice.arm)

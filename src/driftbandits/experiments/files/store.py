@@ -135,9 +135,8 @@ class Store:
             return set()
         except OSError as error:
             raise StoreError(f"cannot list {self.parts}: {error.strerror}; name a folder that can be read") from error
-        return {
-            name.removesuffix(PART_SUFFIX) for name in names if name.endswith(PART_SUFFIX) and not name.startswith(".")
-        }
+        parts = [name for name in names if name.endswith(PART_SUFFIX) and not name.startswith(".")]
+        return {name.removesuffix(PART_SUFFIX) for name in parts}
 
     def _damage(self, key: str) -> str | None:
         """What is wrong with a part, None if nothing is."""

@@ -192,9 +192,8 @@ def _engine_message(error: Exception, engine: Engine, sent: Mapping[str, Cell]) 
     kind = type(error).__name__
     if kind in LOST_WORKER_ERRORS:
         # Those sent first are played first, so among them is the one whose worker is gone.
-        suspects = ", ".join(
-            _name(cell) for cell in list(sent.values())[: min(engine.local_jobs, MOST_CELLS_IN_MESSAGE)]
-        )
+        first = list(sent.values())[: min(engine.local_jobs, MOST_CELLS_IN_MESSAGE)]
+        suspects = ", ".join(map(_name, first))
         return (
             f"a worker of {engine.name} was killed ({kind}), often for want of memory, which fewer jobs need less of, "
             f"or by os._exit in a class of one's own; probably under way: {suspects}"

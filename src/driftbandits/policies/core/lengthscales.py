@@ -47,12 +47,8 @@ def other_kernels(arms: ArmSet, rank: int) -> list[tuple[float, Floats]]:
     scales = _length_scales(points) if points.shape[1] else []
     tried = [(scale, _features(points, scale, rank)) for scale in scales]
     # the coarsest is always kept; a finer one only if the features can show it
-    held = [
-        (s, phi)
-        for n, (s, phi) in enumerate(tried)
-        if n == 0 or np.square(phi).sum(axis=1).mean() > _LEAST_VARIANCE_HELD
-    ]
-    return [*held, *independent]
+    finer = [(s, phi) for s, phi in tried[1:] if np.square(phi).sum(axis=1).mean() > _LEAST_VARIANCE_HELD]
+    return [*tried[:1], *finer, *independent]
 
 
 def _length_scales(points: Floats) -> list[float]:

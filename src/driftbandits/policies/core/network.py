@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from driftbandits.arms import ArmSet
-from driftbandits.checks import check_count, check_flag, check_positive
+from driftbandits.checks import check_count, check_flag, check_positive, check_word
 from driftbandits.errors import InputError
 from driftbandits.memory import FLOAT_BYTES, check_memory
 from driftbandits.neural.model import INFINITE, NetworkModel
 from driftbandits.showing import shown
-from driftbandits.tangent_kernel import MOST_WEIGHT_MATRICES
+from driftbandits.tangent_kernel import check_depth
 
 LARGEST_WIDTH = 65_536  # beyond this a weight matrix takes more than 16 GiB: surely a slip
 MOST_STEPS = 1_000_000  # of a training: hours for a narrow network
@@ -34,14 +34,14 @@ def network_model(
     """The model of a network on the arms' points, every setting checked."""
     if check_flag("symmetric", symmetric) and not isinstance(width, str) and check_count("width", width) % 2:
         raise InputError(f"a symmetric network needs an even width, got {width!r}; use {width + 1}")
-    checked_width, checked_depth = _check_width(width), check_depth(depth)
+    checked_width, checked_depth = _check_width(width), check_network_depth(depth)
     _check_room(len(arms), arms.dimension, checked_width, checked_depth)
     return NetworkModel(
         arms.points,
         seed=seed,
         width=checked_width,
         depth=checked_depth,
-        steps=_check_steps(steps),
+        steps=_check_at_most("steps", steps, MOST_STEPS, cure="100 are usual"),
         learning_rate="auto" if learning_rate == "auto" else check_positive("learning_rate", learning_rate),
         weight_decay=check_positive("weight_decay", weight_decay),
         symmetric=symmetric,
@@ -52,33 +52,20 @@ def network_model(
 
 def _check_width(width: Any) -> Any:
     if isinstance(width, str):
-        if width != INFINITE:
-            raise InputError(f"width must be a whole number or {INFINITE!r}, got {shown(width)}")
-        return INFINITE
-    number = check_count("width", width)
-    if number > LARGEST_WIDTH:
-        raise InputError(
-            f"width must be at most {LARGEST_WIDTH:,}, got {width!r}; {INFINITE!r} is the limit of all widths"
-        )
+        return check_word("width", width, (INFINITE,), cure="or give a whole number")
+    return _check_at_most("width", width, LARGEST_WIDTH, cure=f"{INFINITE!r} is the limit of all widths")
+
+
+def _check_at_most(name: str, value: Any, most: int, *, cure: str) -> int:
+    number = check_count(name, value)
+    if number > most:
+        raise InputError(f"{name} must be at most {most:,}, got {shown(value)}; {cure}")
     return number
 
 
-def _check_steps(steps: Any) -> int:
-    number = check_count("steps", steps)
-    if number > MOST_STEPS:
-        raise InputError(f"steps must be at most {MOST_STEPS:,}, got {shown(steps)}; 100 are usual")
-    return number
-
-
-def check_depth(depth: Any) -> int:
-    """Give `depth` as an int from 2 to 10,000."""
-    number = check_count("depth", depth)
-    if not 2 <= number <= MOST_WEIGHT_MATRICES:
-        raise InputError(
-            f"depth, the number of weight matrices, must be at least 2 and at most {MOST_WEIGHT_MATRICES:,}, "
-            f"got {shown(depth)}"
-        )
-    return number
+def check_network_depth(depth: Any) -> int:
+    """Give `depth` as an int from 2 to 10,000; a tangent kernel may have 1."""
+    return check_depth(check_count("depth", depth, least=2, cure="it is the number of weight matrices"))
 
 
 def _check_room(size: int, dimension: int, width: int | str, depth: int) -> None:

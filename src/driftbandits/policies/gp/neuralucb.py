@@ -19,7 +19,7 @@ from driftbandits.design import information_gain
 from driftbandits.errors import ConvergenceError
 from driftbandits.neural import ArmsSeen, NetworkModel, NetworkView
 from driftbandits.neural.model import INFINITE, Rate, Width
-from driftbandits.policies.core.network import check_depth, check_rate, network_model
+from driftbandits.policies.core.network import check_network_depth, check_rate, network_model
 from driftbandits.policies.core.pending import Feedback, Row
 from driftbandits.policies.gp.forgetting import SlidingWindowGPUCB
 from driftbandits.policies.gp.gpucb import GPUCB
@@ -132,7 +132,7 @@ class NeuralUCB(GPUCB):
             depth=depth,
             steps=steps,
             learning_rate=learning_rate,
-            weight_decay=self.ridge * check_depth(depth),
+            weight_decay=self.ridge * check_network_depth(depth),
             symmetric=symmetric,
             normalise=True,
             device=device,

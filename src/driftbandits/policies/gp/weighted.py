@@ -54,7 +54,7 @@ class _Beliefs:
 
 
 class _Past:
-    """What the anchor's data alone say in the `_ROUNDS_AHEAD` rounds from `start` on: a few products for all these rounds."""
+    """What the anchor's data alone say in the `_ROUNDS_AHEAD` rounds from `start` on, by a few products in all."""
 
     def __init__(self, levels: Floats, sums: Floats, turned: Floats, *, start: int, eta: float, ridge: float) -> None:
         self.start = start

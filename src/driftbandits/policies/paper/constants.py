@@ -13,15 +13,10 @@ beta_j     beta(j)                   c2 gamma 2^(j/2)
 from __future__ import annotations
 
 import math
-import numbers
 from dataclasses import dataclass, fields
-from typing import Any, Literal
+from typing import Literal
 
-from driftbandits.errors import InputError
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)
+from driftbandits.checks import check_count, check_flag, check_positive, check_probability, check_word
 
 
 @dataclass(frozen=True)
@@ -52,11 +47,8 @@ class Constants:
             value = getattr(self, field.name)
             if value is None and field.name in ("c0", "c2", "scale"):
                 continue
-            if not _is_number(value) or value <= 0:
-                raise InputError(f"{field.name} must be a positive number, got {value!r}")
-            object.__setattr__(self, field.name, float(value))  # numpy numbers too: the state is plain JSON
-        if self.failure_probability >= 1:
-            raise InputError(f"failure_probability must lie below 1, got {self.failure_probability!r}")
+            check = check_probability if field.name == "failure_probability" else check_positive
+            object.__setattr__(self, field.name, check(field.name, value))  # plain floats: the state is JSON
 
     @classmethod
     def theory(
@@ -67,9 +59,7 @@ class Constants:
         `bound` is the RKHS norm B of the reward function (less the middle of the declared range), `noise` the bound S
         of the noise, both in the user's units; the theory divides all rewards by S + B.
         """
-        for name, value in (("bound", bound), ("noise", noise)):
-            if not _is_number(value) or value < 0:
-                raise InputError(f"{name} must be a non-negative number, got {value!r}")
+        bound, noise = check_positive("bound", bound, zero=True), check_positive("noise", noise, zero=True)
         return cls(
             sigma=sigma,
             failure_probability=failure_probability,
@@ -169,14 +159,10 @@ class Variant:
     test_block: bool = True
 
     def __post_init__(self) -> None:
-        if not _is_number(self.share) or not 0 < self.share < 1:
-            raise InputError(f"share must lie in (0, 1), got {self.share!r}")
-        if isinstance(self.lowest_index, bool) or not isinstance(self.lowest_index, int) or self.lowest_index < 0:
-            raise InputError(f"lowest_index must be a whole number of at least 0, got {self.lowest_index!r}")
-        if self.threshold not in ("smaller_index", "mean_level"):
-            raise InputError(f"threshold must be 'smaller_index' or 'mean_level', got {self.threshold!r}")
-        if not isinstance(self.test_block, bool):
-            raise InputError(f"test_block must be True or False, got {self.test_block!r}")
+        object.__setattr__(self, "share", check_probability("share", self.share))
+        object.__setattr__(self, "lowest_index", check_count("lowest_index", self.lowest_index, least=0))
+        check_word("threshold", self.threshold, ("smaller_index", "mean_level"))
+        check_flag("test_block", self.test_block)
 
     @classmethod
     def paper(cls) -> Variant:
@@ -205,10 +191,8 @@ def subgaussian_range(*, bound: float, noise: float, horizon: int, failure_proba
     >>> round(high, 3)
     1.326
     """
-    if not (noise >= 0 and bound >= 0 and horizon >= 1 and 0 < failure_probability < 1):
-        raise InputError(
-            f"wants bound >= 0, noise >= 0, horizon >= 1 and failure_probability in (0, 1), got {bound!r}, {noise!r}, "
-            f"{horizon!r}, {failure_probability!r}"
-        )
+    bound, noise = check_positive("bound", bound, zero=True), check_positive("noise", noise, zero=True)
+    horizon = check_count("horizon", horizon)
+    failure_probability = check_probability("failure_probability", failure_probability)
     reach = bound + noise * math.sqrt(2.0 * math.log(horizon / failure_probability))
     return -reach, reach

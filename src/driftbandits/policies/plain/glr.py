@@ -308,9 +308,8 @@ class GLRklUCB(OptimisticPolicy):
             raise StateError("state.engine has histories that do not fit together")
         states.check(bool((self._since >= self._phase_start).all()), "restarts")
         self._check_histories(arms, pulls, totals)
-        states.check(
-            bool((splits == pulls // spacings).all() and (splits < MOST_SPLITS_PER_ARM).all()), "number of splits"
-        )
+        fitting = (splits == pulls // spacings) & (splits < MOST_SPLITS_PER_ARM)
+        states.check(bool(fitting.all()), "number of splits")
         states.check(bool(((rounds >= 0) & (rounds < self.rounds)).all()), "rounds of the splits")
         check_sums(np.repeat(pulls, splits).astype(np.float64), sums, "sums of the splits")
         self._histories = {}
