@@ -7,7 +7,6 @@ import signal
 import stat
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
@@ -263,26 +262,18 @@ def test_errors_are_the_usual_ones_and_name_the_file(tmp_path):
 def test_threads_that_write_one_file_never_mix_and_readers_never_see_half(path):
     contents = [bytes([letter]) * 50_000 for letter in b"abcd"]
     write_whole(path, contents[0])
-    odd, done = [], threading.Event()
+    odd = []
 
     def write(content):
         for _ in range(25):
             write_whole(path, content)
 
     def read():
-        while not done.is_set():
-            content = path.read_bytes()
-            if content not in contents:
-                odd.append(len(content))
+        content = path.read_bytes()
+        if content not in contents:
+            odd.append(len(content))
 
-    writers = [threading.Thread(target=write, args=(content,)) for content in contents]
-    reader = threading.Thread(target=read)
-    for thread in (reader, *writers):
-        thread.start()
-    for thread in writers:
-        thread.join()
-    done.set()
-    reader.join()
+    read_while_writing(read, write, contents)
     assert odd == []
     assert beside(path) == []
 
@@ -420,3 +411,6 @@ def test_what_has_no_seal_is_not_sealed():
     for content in (b"plain", 2 * BLANK_SEAL.encode()):
         with pytest.raises(InputError, match="BLANK_SEAL once"):
             sealed(content)
+
+
+from tests.concurrent_files import read_while_writing

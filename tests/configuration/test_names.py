@@ -1,6 +1,6 @@
 import pytest
 
-from driftbandits.configuration.names import MOST_BYTES, check_name, folder_name
+from driftbandits.configuration.names import MOST_NAME_BYTES, check_name, folder_name
 from driftbandits.errors import InputError
 from driftbandits.experiments.definitions.catalogue import EXPERIMENTS
 from driftbandits.experiments.files.config import read_experiment
@@ -25,8 +25,8 @@ def test_names_that_lead_elsewhere_are_refused(name):
         ("a\x1b[31m", "control character '\\\\x1b'"),
         ("a\0b", "control character"),
         ("\ud800", "control character"),
-        ("a" * (MOST_BYTES + 1), "201 bytes; it may have 200"),
-        ("\N{SNOWMAN}" * MOST_BYTES, "600 bytes"),
+        ("a" * (MOST_NAME_BYTES + 1), "201 bytes; it may have 200"),
+        ("\N{SNOWMAN}" * MOST_NAME_BYTES, "600 bytes"),
     ],
 )
 def test_names_that_break_a_table_are_refused(name, cause):

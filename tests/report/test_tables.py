@@ -9,7 +9,7 @@ from driftbandits.experiments.definitions.growth import SWEEPS
 from driftbandits.report.chapters import sort_experiments
 from driftbandits.report.context import ReportContext
 from driftbandits.report.facts import commands, facts_table
-from driftbandits.report.real_series import real_blocks, reference_regret
+from driftbandits.report.real_series import real_series_blocks, reference_regret
 from driftbandits.report.settings import settings_table
 from driftbandits.report.suite import geometric_means, regret_matrix, suite_blocks
 from driftbandits.report.sweeps import without_guests
@@ -81,7 +81,7 @@ def test_regret_against_a_reference_is_less_by_its_shortfall(tmp_path):
     differences = results.cells["regret"] - results.cells["seed"].map(shortfall)
     assert found.loc[0, "regret"] == pytest.approx(differences.mean())
     assert found.loc[0, "standard_error"] == pytest.approx(differences.sem())
-    (block,) = real_blocks(ReportContext(results, tmp_path, references), [experiment])
+    (block,) = real_series_blocks(ReportContext(results, tmp_path, references), [experiment])
     assert [column.head for column in block.tables[1].columns] == ["policy", "best fixed"]
     assert "turnover" in [column.head for column in block.tables[0].columns]
 

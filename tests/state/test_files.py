@@ -6,7 +6,6 @@ import json
 import stat
 import subprocess
 import sys
-import threading
 import time
 import zipfile
 from pathlib import Path
@@ -126,7 +125,7 @@ def test_two_threads_save_while_a_third_loads(path):
     """No load fails, and each gives one of the two states, never a mixture."""
     versions = [{"name": name, "values": np.full(5_000, name)} for name in (1, 2)]
     states.write(path, versions[0])
-    failed, loads, done = [], [], threading.Event()
+    failed, loads = [], []
 
     def save(state):
         try:
@@ -136,21 +135,13 @@ def test_two_threads_save_while_a_third_loads(path):
             failed.append(error)
 
     def load():
-        while not done.is_set():
-            try:
-                found = states.read(path)
-                loads.append(found["name"] == found["values"][0] == found["values"][-1])
-            except (StateError, OSError) as error:
-                failed.append(error)
+        try:
+            found = states.read(path)
+            loads.append(found["name"] == found["values"][0] == found["values"][-1])
+        except (StateError, OSError) as error:
+            failed.append(error)
 
-    writers = [threading.Thread(target=save, args=(state,)) for state in versions]
-    reader = threading.Thread(target=load)
-    for thread in (reader, *writers):
-        thread.start()
-    for thread in writers:
-        thread.join()
-    done.set()
-    reader.join()
+    read_while_writing(load, save, versions)
     assert failed == []
     assert loads
     assert all(loads)
@@ -262,3 +253,6 @@ def test_policies_say_what_wrote_their_state():
     assert (state["format"], state["library"]) == (states.FORMAT, db.__version__)
     with pytest.raises(StateError, match=r"format 7, written by driftbandits 0\.3\.0"):
         db.GPUCB.restore(played(db.GPUCB, rounds=1).arms, {**state, "format": 7, "library": "0.3.0"})
+
+
+from tests.concurrent_files import read_while_writing

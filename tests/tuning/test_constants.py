@@ -25,23 +25,20 @@ def test_the_best_constants_and_every_score_are_kept(study, tmp_path, monkeypatc
     assert float(rows[0]["sigma"]) == found.values["sigma"]
 
 
-def test_the_budget_is_the_one_stated():
-    for space in constants.CONSTANTS_STUDIES.values():
-        search = Search("constants", space, constants.CONSTANTS_WORLDS, constants.CONSTANTS_RUNGS, default=False)
-        assert (len(search.points), search.cells) == (512, 2464)
+def search(study):
+    space = constants.CONSTANTS_STUDIES[study]
+    return Search(study, space, constants.CONSTANTS_WORLDS, constants.CONSTANTS_RUNGS, default=False)
+
+
+@pytest.mark.parametrize("study", ["constants", "neural"])
+def test_the_budget_is_the_one_stated(study):
+    assert (len(search(study).points), search(study).cells) == (512, 2464)
 
 
 def test_the_defaults_are_points_of_their_search():
     """They were found by it, so the points must not have moved since."""
     for study, default in (("constants", Constants.tuned()), ("neural", Constants.neural())):
-        search = Search(
-            study,
-            constants.CONSTANTS_STUDIES[study],
-            constants.CONSTANTS_WORLDS,
-            constants.CONSTANTS_RUNGS,
-            default=False,
-        )
-        assert default in [Constants(**point.values) for point in search.points]
+        assert default in [Constants(**point.values) for point in search(study).points]
 
 
 def test_an_unknown_study_is_answered_with_the_nearest(tmp_path):

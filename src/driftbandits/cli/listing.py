@@ -18,7 +18,7 @@ from driftbandits.packages import installed_versions
 Rows = list[dict[str, Any]]
 
 
-class Kind(StrEnum):
+class Listing(StrEnum):
     """What can be listed."""
 
     experiments = "experiments"
@@ -28,7 +28,7 @@ class Kind(StrEnum):
     engines = "engines"
 
 
-def list_names(kind: Annotated[Kind, typer.Argument(help="What to list.")], json: Json = False) -> None:
+def list_names(kind: Annotated[Listing, typer.Argument(help="What to list.")], json: Json = False) -> None:
     """List experiments, policies, environments, datasets or engines."""
     rows = _ROWS[kind]()
     if json:
@@ -112,12 +112,12 @@ def _engines() -> Rows:
     ]
 
 
-_ROWS: dict[Kind, Callable[[], Rows]] = {
-    Kind.experiments: _experiments,
-    Kind.policies: _policies,
-    Kind.environments: _environments,
-    Kind.datasets: _datasets,
-    Kind.engines: _engines,
+_ROWS: dict[Listing, Callable[[], Rows]] = {
+    Listing.experiments: _experiments,
+    Listing.policies: _policies,
+    Listing.environments: _environments,
+    Listing.datasets: _datasets,
+    Listing.engines: _engines,
 }
 
 

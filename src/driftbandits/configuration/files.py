@@ -17,11 +17,11 @@ try:
 except ModuleNotFoundError:
     raise MissingExtraError("pyyaml", extra="experiments", purpose="a configuration file") from None
 
-SUFFIXES = (".yaml", ".yml", ".json", ".toml")  # JSON is YAML
-KEY_TAGS = ("tag:yaml.org,2002:str", "tag:yaml.org,2002:merge")
+CONFIG_SUFFIXES = (".yaml", ".yml", ".json", ".toml")  # JSON is YAML
+YAML_KEY_TAGS = ("tag:yaml.org,2002:str", "tag:yaml.org,2002:merge")
 MOST_LEVELS = 50  # of mappings and lists inside one another
 MOST_VALUES = 100_000  # which take seconds to read
-MOST_BYTES = 10 * 2**20
+MOST_FILE_BYTES = 10 * 2**20
 
 
 class _Loader(yaml.SafeLoader):
@@ -57,7 +57,7 @@ class _Loader(yaml.SafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         seen: set[str] = set()
         for key, _ in node.value:
-            if key.tag not in KEY_TAGS:
+            if key.tag not in YAML_KEY_TAGS:
                 written = f"{key.value!r} " if isinstance(key, yaml.ScalarNode) else ""
                 problem = f"the key {written}is not a text; put it in quotes"
                 raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
@@ -104,8 +104,8 @@ def read_config_file(path: Path, *, needs: Sequence[str], example: str) -> Confi
 
     `needs` are the keys without which it says nothing, and `example` is one of them with a value, for messages.
     """
-    if path.suffix not in SUFFIXES:
-        raise InputError(f"{path} is neither YAML nor TOML by its name; it must end in {', '.join(SUFFIXES)}")
+    if path.suffix not in CONFIG_SUFFIXES:
+        raise InputError(f"{path} is neither YAML nor TOML by its name; it must end in {', '.join(CONFIG_SUFFIXES)}")
     try:
         text = _read_text(path)
     except FileNotFoundError:
@@ -136,9 +136,9 @@ def read_value(text: str) -> Any:
 
 def _read_text(path: Path) -> str:
     with path.open("rb") as file:
-        content = file.read(MOST_BYTES + 1)
-    if len(content) > MOST_BYTES:
-        raise InputError(f"{path} has more than {MOST_BYTES // 2**20} MiB; data belong into other files")
+        content = file.read(MOST_FILE_BYTES + 1)
+    if len(content) > MOST_FILE_BYTES:
+        raise InputError(f"{path} has more than {MOST_FILE_BYTES // 2**20} MiB; data belong into other files")
     return content.decode("utf-8")
 
 

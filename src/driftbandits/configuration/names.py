@@ -7,7 +7,7 @@ import re
 from driftbandits.errors import InputError
 from driftbandits.showing import breaking, shown
 
-MOST_BYTES = 200  # file systems end at 255, and figures add to it
+MOST_NAME_BYTES = 200  # file systems end at 255, and figures add to it
 # Windows has devices of these names in every folder.
 WINDOWS_DEVICES = frozenset(
     {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10))}
@@ -24,8 +24,8 @@ def check_name(name: str, what: str) -> str:
         raise InputError(f"{what} {name!r} is blank; name it in a word or two")
     if (odd := breaking(name)) is not None:
         raise InputError(f"{what} {shown(name)} has the control character {odd!r}; leave it out")
-    if (size := len(name.encode())) > MOST_BYTES:
-        raise InputError(f"{what} {shown(name)} has {size:,} bytes; it may have {MOST_BYTES}")
+    if (size := len(name.encode())) > MOST_NAME_BYTES:
+        raise InputError(f"{what} {shown(name)} has {size:,} bytes; it may have {MOST_NAME_BYTES}")
     return name
 
 

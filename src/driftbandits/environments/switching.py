@@ -17,7 +17,7 @@ from driftbandits.errors import InputError
 from driftbandits.seeding import check_seed, stream
 from driftbandits.types import Floats
 
-Kind = Literal["flip", "redraw", "partial", "hidden", "level"]
+SwitchKind = Literal["flip", "redraw", "partial", "hidden", "level"]
 
 
 class SwitchingKernel(Piecewise, SphereWorld):
@@ -66,7 +66,7 @@ class SwitchingKernel(Piecewise, SphereWorld):
         *,
         horizon: int,
         switches: Sequence[int] = (),
-        kind: Kind = "flip",
+        kind: SwitchKind = "flip",
         seed: int | None = None,
         noise: Noise = PAPER_NOISE,
         peak: float = 0.8,
@@ -74,7 +74,7 @@ class SwitchingKernel(Piecewise, SphereWorld):
         offset: float = 0.0,
         name: str = "switching",
     ) -> None:
-        self._kind = check_word("kind", kind, get_args(Kind))
+        self._kind = check_word("kind", kind, get_args(SwitchKind))
         self._seed = check_seed(seed)
         self._peak = check_positive("peak", peak)
         self._share = check_positive("share", share)

@@ -25,7 +25,7 @@ from driftbandits.report.worlds import experiment_block
 NO_ENTRY = TableEntry(NOTHING)
 
 
-def calibrated_blocks(
+def calibrated_opkb_blocks(
     context: ReportContext, experiments: Sequence[Experiment], *, subject: str = CALIBRATED_OPKB.label
 ) -> list[Block]:
     """What was judged if anything was, then delays, then the paper's worlds."""

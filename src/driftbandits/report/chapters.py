@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from driftbandits.experiments.definitions.catalogue import FIVE_MATRICES, GROWTH, PAPER
 from driftbandits.experiments.definitions.growth import Sweep
 from driftbandits.experiments.definitions.specs import Experiment
-from driftbandits.report.calibrated_opkb import calibrated_blocks
+from driftbandits.report.calibrated_opkb import calibrated_opkb_blocks
 from driftbandits.report.context import ReportContext
 from driftbandits.report.rankings import ranking_blocks
-from driftbandits.report.real_series import real_blocks
+from driftbandits.report.real_series import real_series_blocks
 from driftbandits.report.sections import Block, Section
 from driftbandits.report.suite import HEAT_STEPS, suite_blocks
 from driftbandits.report.sweeps import growth_blocks
@@ -137,7 +137,7 @@ CHAPTERS = (
         "Bandits made from real series. Replicates start at different rounds of the same series, so they overlap and "
         "their standard errors are too small. Turnover is the share of rounds in which another arm was played than in "
         "the round before.",
-        real_blocks,
+        real_series_blocks,
     ),
     Chapter(
         "yardstick",
@@ -154,7 +154,7 @@ CHAPTERS = (
         "against ADA-OPKB (tuned, published, with the constants of the proofs) and AutoBandit, the kernel told to all "
         "but the last; in stationary worlds, where at most a tenth of all runs may ever have an alarm, whatever the "
         "noise and however wrong the kernel; and on single changes.",
-        calibrated_blocks,
+        calibrated_opkb_blocks,
     ),
     Chapter(
         "five",

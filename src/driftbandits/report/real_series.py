@@ -17,7 +17,7 @@ from driftbandits.report.worlds import experiment_block
 REFERENCE_COLUMNS = ("experiment", "seed", "reference", "shortfall")
 
 
-def real_blocks(context: ReportContext, experiments: Sequence[Experiment]) -> list[Block]:
+def real_series_blocks(context: ReportContext, experiments: Sequence[Experiment]) -> list[Block]:
     """Figure and tables of each experiment on real data."""
     blocks = []
     for experiment in context.begun(experiments):

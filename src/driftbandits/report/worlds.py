@@ -17,7 +17,7 @@ from driftbandits.report.sections import Block
 from driftbandits.report.tables import ReportTable, TableEntry, columns
 
 PAPER_ALGORITHMS = frozenset({"OPKB", "AdaOPKB", "OPNN", "AdaOPNN"})
-Kind = Literal["jumps", "drift", "still"]
+ChangePattern = Literal["jumps", "drift", "still"]
 
 
 def experiment_block(
@@ -134,7 +134,7 @@ def policy_table(context: ReportContext, experiment: Experiment, *, turnover: bo
     return ReportTable(f"What every policy did: {experiment.title}", columns(*heads), tuple(body))
 
 
-def _kind(rows: list[dict[Any, Any]]) -> Kind:
+def _kind(rows: list[dict[Any, Any]]) -> ChangePattern:
     changes = max(((row["changes_found"] + row["changes_missed"]) / row["seeds"] for row in rows), default=0.0)
     if changes == 0:
         return "still"
@@ -145,7 +145,7 @@ def _delay(rounds: float) -> str:
     return NOTHING if math.isnan(rounds) else f"{rounds:,.1f}".removesuffix(".0")
 
 
-def _detection(row: dict[Any, Any], kind: Kind, *, reports: bool) -> list[TableEntry]:
+def _detection(row: dict[Any, Any], kind: ChangePattern, *, reports: bool) -> list[TableEntry]:
     found, missed = int(row["changes_found"]), int(row["changes_missed"])
     alarms = TableEntry(f"{row['false_alarms_per_run']:.2f}" if reports else NOTHING)
     if kind == "still":

@@ -14,7 +14,7 @@ from driftbandits.plots.ratios import ratio_rows
 from driftbandits.report.context import ReportContext
 from driftbandits.report.formats import NOTHING
 from driftbandits.report.judgements import ratio_picture, verdict_table, world_table
-from driftbandits.report.real_series import real_blocks
+from driftbandits.report.real_series import real_series_blocks
 from driftbandits.report.sections import Block
 from driftbandits.report.suite import suite_blocks
 from driftbandits.report.worlds import experiment_block
@@ -33,7 +33,7 @@ def yardstick_blocks(
             experiment_block(context, e)
             for e in context.begun([e for e in experiments if e.id.startswith(YARDSTICK_PAPER_PREFIX)])
         ),
-        *real_blocks(context, [e for e in experiments if e.id.startswith(YARDSTICK_REAL_PREFIX)]),
+        *real_series_blocks(context, [e for e in experiments if e.id.startswith(YARDSTICK_REAL_PREFIX)]),
     ]
 
 

@@ -18,13 +18,13 @@ from driftbandits.policies import Policy
 from driftbandits.testing.helpers import (
     ROUNDS,
     PolicyFactory,
+    arms_on_a_line,
     one_reward,
     play,
     raises,
     require,
+    require_equal,
     reward_of,
-    same,
-    twelve_arms,
 )
 from driftbandits.types import Decision
 
@@ -38,7 +38,7 @@ class _InterruptionError(BaseException):
 
 def threads_take_turns(make: PolicyFactory) -> None:
     """Eight threads ask, tell and look: no error, no id twice, nothing left pending, and a law at the end."""
-    policy = make(twelve_arms(), horizon=ROUNDS, seed=0)
+    policy = make(arms_on_a_line(), horizon=ROUNDS, seed=0)
     each = ROUNDS // _THREAD_COUNT // 4
     ids: list[int] = []
     failures: list[BaseException] = []
@@ -65,7 +65,7 @@ def threads_take_turns(make: PolicyFactory) -> None:
     require(sorted(ids) == list(range(3 * each * _THREAD_COUNT)), "an id was given out twice or not at all")
     require(policy.pending == 0 and policy.rounds == len(ids), "rewards told are still pending")
     require(abs(policy.law().sum() - 1.0) < 1e-9, "no law after the threads")
-    again = type(policy).restore(twelve_arms(), policy.state_dict())
+    again = type(policy).restore(arms_on_a_line(), policy.state_dict())
     require(play(policy, 10) == play(again, 10), "the state after the threads goes on differently")
 
 
@@ -82,7 +82,7 @@ def _impatient_threads() -> Iterator[None]:
 
 def interruptions_are_known(make: PolicyFactory) -> None:
     """An exception at any line of `ask` or `tell`: the policy goes on soundly, or refuses to go on and to be saved."""
-    start = make(twelve_arms(), horizon=ROUNDS, seed=1)
+    start = make(arms_on_a_line(), horizon=ROUNDS, seed=1)
     play(start, 50)
     rng = np.random.default_rng(0)
     for number in range(_INTERRUPTION_COUNT):
@@ -146,7 +146,7 @@ def _tracing(trace: _Stop) -> Iterator[None]:
 
 def calls_from_inside_are_refused(make: PolicyFactory) -> None:
     """What a signal handler calls in the middle of `tell` or `ask` is refused and changes nothing."""
-    disturbed, left_alone = (make(twelve_arms(), horizon=ROUNDS, seed=2) for _ in range(2))
+    disturbed, left_alone = (make(arms_on_a_line(), horizon=ROUNDS, seed=2) for _ in range(2))
     refused = 0
 
     def handler(policy: Policy) -> None:
@@ -174,30 +174,30 @@ def calls_from_inside_are_refused(make: PolicyFactory) -> None:
 def copies_go_on_alone(make: PolicyFactory) -> None:
     """copy and deepcopy decide like the original, and what is told to one does not reach the other."""
     for copied in (copy.copy, copy.deepcopy):
-        policy = make(twelve_arms(), horizon=ROUNDS, seed=3)
+        policy = make(arms_on_a_line(), horizon=ROUNDS, seed=3)
         play(policy, 60)
         policy.ask(size=3)
         twin = copied(policy)
         before = policy.state_dict()
         ahead = play(twin, 40)
-        same(policy.state_dict(), before)
+        require_equal(policy.state_dict(), before)
         require(play(policy, 40) == ahead, f"{copied.__name__} decides differently")
 
 
 def state_is_a_snapshot(make: PolicyFactory) -> None:
     """A state taken stays what it was while the policy plays on."""
-    policy = make(twelve_arms(), horizon=ROUNDS, seed=4)
+    policy = make(arms_on_a_line(), horizon=ROUNDS, seed=4)
     play(policy, 50)
     policy.ask(size=2)
     state = policy.state_dict()
     kept = copy.deepcopy(state)
     play(policy, 60)
-    same(state, kept)
+    require_equal(state, kept)
 
 
 def decisions_may_be_told(make: PolicyFactory) -> None:
     """A Decision, Decisions or a list of them may be told and forgotten as their ids may; others' are refused."""
-    by_decision, by_id = (make(twelve_arms(), horizon=ROUNDS, seed=5) for _ in range(2))
+    by_decision, by_id = (make(arms_on_a_line(), horizon=ROUNDS, seed=5) for _ in range(2))
     for policy, plain in ((by_decision, False), (by_id, True)):
         for _ in range(10):
             choice = policy.ask()
@@ -207,7 +207,7 @@ def decisions_may_be_told(make: PolicyFactory) -> None:
             several = [policy.ask() for _ in range(3)]
             policy.tell([c.id for c in several] if plain else several, [0.5, -0.5, 0.25])
             policy.forget(policy.ask().id if plain else policy.ask())
-    same(by_decision.state_dict(), by_id.state_dict())
+    require_equal(by_decision.state_dict(), by_id.state_dict())
     choice = by_decision.ask()
     before = by_decision.state_dict()
     other = Decision(id=choice.id, arm=(choice.arm + 1) % 12, probability=choice.probability, law=choice.law)
@@ -215,7 +215,7 @@ def decisions_may_be_told(make: PolicyFactory) -> None:
     for call in wrong:
         with raises(UnknownDecisionError):
             call()
-        same(by_decision.state_dict(), before)
+        require_equal(by_decision.state_dict(), before)
 
 
 DISTURBANCES: tuple[Callable[[PolicyFactory], None], ...] = (

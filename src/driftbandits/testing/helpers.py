@@ -17,7 +17,7 @@ PolicyFactory = Callable[..., Policy]
 ROUNDS = 240
 
 
-def twelve_arms(size: int = 12) -> ArmSet:
+def arms_on_a_line(size: int = 12) -> ArmSet:
     """Arms on a line, twelve unless said otherwise."""
     return ArmSet(np.linspace(0.0, 1.0, size)[:, None], kernel=RBF(0.2))
 
@@ -61,7 +61,7 @@ def play(policy: Policy, rounds: int) -> tuple[list[int], list[float]]:
     return arms, probabilities
 
 
-def same(left: Any, right: Any, place: str = "state") -> None:
+def require_equal(left: Any, right: Any, place: str = "state") -> None:
     """Require two states to be equal bit for bit."""
     if isinstance(left, np.ndarray):
         equal = isinstance(right, np.ndarray) and (left.dtype, left.shape) == (right.dtype, right.shape)
@@ -69,10 +69,10 @@ def same(left: Any, right: Any, place: str = "state") -> None:
     elif isinstance(left, dict):
         require(isinstance(right, dict) and set(left) == set(right), f"{place} has other keys")
         for key in left:
-            same(left[key], right[key], f"{place}.{key}")
+            require_equal(left[key], right[key], f"{place}.{key}")
     elif isinstance(left, (list, tuple)):
         require(len(left) == len(right), f"{place} has another length")
         for number, (a, b) in enumerate(zip(left, right, strict=True)):
-            same(a, b, f"{place}[{number}]")
+            require_equal(a, b, f"{place}[{number}]")
     else:
         require(left == right, f"{place} differs: {left!r} and {right!r}")

@@ -26,19 +26,19 @@ from driftbandits.errors import (
 from driftbandits.testing.helpers import (
     ROUNDS,
     PolicyFactory,
+    arms_on_a_line,
     one_reward,
     play,
     raises,
     require,
+    require_equal,
     reward_of,
-    same,
-    twelve_arms,
 )
 
 
 def law_is_a_probability_vector(make: PolicyFactory) -> None:
     """At every round the law is non-negative, sums to one, and cannot be written to."""
-    policy = make(twelve_arms(), horizon=ROUNDS, seed=3)
+    policy = make(arms_on_a_line(), horizon=ROUNDS, seed=3)
     for _ in range(60):
         law = policy.law()
         require(law.shape == (12,) and (law >= 0).all(), "law is negative or of the wrong shape")
@@ -49,7 +49,7 @@ def law_is_a_probability_vector(make: PolicyFactory) -> None:
 
 def law_and_estimate_change_nothing(make: PolicyFactory) -> None:
     """Looking at law, estimate, steady rounds and repr between rounds leaves every decision as it was."""
-    watched, left_alone = (make(twelve_arms(), horizon=ROUNDS, seed=5) for _ in range(2))
+    watched, left_alone = (make(arms_on_a_line(), horizon=ROUNDS, seed=5) for _ in range(2))
     for _ in range(80):
         require(watched.steady_rounds() >= 1, "steady_rounds is below 1")
         require(np.isfinite(watched.estimate()).all(), "estimate is not finite")
@@ -60,7 +60,7 @@ def law_and_estimate_change_nothing(make: PolicyFactory) -> None:
 
 def law_is_pure_while_rewards_are_pending(make: PolicyFactory) -> None:
     """The law looked at with rewards still missing does not decide what those rewards may still change."""
-    looking, blind = (make(twelve_arms(), horizon=ROUNDS, seed=6) for _ in range(2))
+    looking, blind = (make(arms_on_a_line(), horizon=ROUNDS, seed=6) for _ in range(2))
     for size in (1, 7, 20, 33, 50, 29, 60):
         for policy, looks in ((looking, True), (blind, False)):
             batch = policy.ask(size=size)
@@ -73,7 +73,7 @@ def law_is_pure_while_rewards_are_pending(make: PolicyFactory) -> None:
 
 def recorded_probability_is_that_of_the_law(make: PolicyFactory) -> None:
     """The probability of a decision is the law's at the arm, and the arm has some."""
-    policy = make(twelve_arms(), horizon=ROUNDS, seed=1)
+    policy = make(arms_on_a_line(), horizon=ROUNDS, seed=1)
     for _ in range(60):
         law = policy.law()
         choice = policy.ask()
@@ -83,7 +83,7 @@ def recorded_probability_is_that_of_the_law(make: PolicyFactory) -> None:
 
 def batch_equals_single_asks(make: PolicyFactory) -> None:
     """ask(size=n) gives what n asks without rewards between give."""
-    together, apart = (make(twelve_arms(), horizon=ROUNDS, seed=2) for _ in range(2))
+    together, apart = (make(arms_on_a_line(), horizon=ROUNDS, seed=2) for _ in range(2))
     for policy in (together, apart):
         play(policy, 30)
     batch = together.ask(size=70)
@@ -92,12 +92,12 @@ def batch_equals_single_asks(make: PolicyFactory) -> None:
     require([c.law for c in singles] == batch.laws.tolist(), "batch and single asks number laws differently")
     for policy in (together, apart):
         policy.tell(batch.ids, reward_of(batch.ids, batch.arms))
-    same(together.state_dict(), apart.state_dict())
+    require_equal(together.state_dict(), apart.state_dict())
 
 
 def steady_stretches_equal_single_rounds(make: PolicyFactory) -> None:
     """Asking for steady_rounds at a time gives the decisions, and the state, of asking round by round."""
-    fast, slow = (make(twelve_arms(), horizon=ROUNDS, seed=4) for _ in range(2))
+    fast, slow = (make(arms_on_a_line(), horizon=ROUNDS, seed=4) for _ in range(2))
     arms: list[int] = []
     while fast.rounds < ROUNDS:
         batch = fast.ask(size=min(fast.steady_rounds(), ROUNDS - fast.rounds))
@@ -106,31 +106,31 @@ def steady_stretches_equal_single_rounds(make: PolicyFactory) -> None:
     require(arms == play(slow, ROUNDS)[0], "stretches and single rounds decide differently")
     left, right = fast.state_dict(), slow.state_dict()
     left.pop("version"), right.pop("version")  # counts calls of tell
-    same(left, right)
+    require_equal(left, right)
 
 
 def restored_at_any_round_goes_on(make: PolicyFactory) -> None:
     """Restored at any round of a run and played one round on, a policy is bit for bit where the run was."""
-    policy = make(twelve_arms(), horizon=ROUNDS, seed=7)
+    policy = make(arms_on_a_line(), horizon=ROUNDS, seed=7)
     snapshots = [policy.state_dict()]
     whole = []
     for _ in range(ROUNDS):
         whole.append(play(policy, 1)[0][0])
         snapshots.append(policy.state_dict())
     for number in range(ROUNDS):
-        again = type(policy).restore(twelve_arms(), snapshots[number])
+        again = type(policy).restore(arms_on_a_line(), snapshots[number])
         require(play(again, 1)[0] == whole[number : number + 1], f"restored at round {number} decides differently")
-        same(again.state_dict(), snapshots[number + 1])
-    again = type(policy).restore(twelve_arms(), snapshots[0])
+        require_equal(again.state_dict(), snapshots[number + 1])
+    again = type(policy).restore(arms_on_a_line(), snapshots[0])
     require(play(again, ROUNDS)[0] == whole, "restored before the first round goes on differently")
 
 
 def restored_with_pending_goes_on(make: PolicyFactory) -> None:
     """A snapshot between ask and tell keeps the pending decisions."""
-    policy = make(twelve_arms(), horizon=ROUNDS, seed=8)
+    policy = make(arms_on_a_line(), horizon=ROUNDS, seed=8)
     batch = policy.ask(size=90)
     policy.tell(batch.ids[::2], reward_of(batch.ids[::2], batch.arms[::2]))
-    again = type(policy).restore(twelve_arms(), policy.state_dict())
+    again = type(policy).restore(arms_on_a_line(), policy.state_dict())
     for each in (policy, again):
         each.tell(batch.ids[1::2], reward_of(batch.ids[1::2], batch.arms[1::2]))
     require(play(policy, 60) == play(again, 60), "restored with pending rewards goes on differently")
@@ -138,19 +138,19 @@ def restored_with_pending_goes_on(make: PolicyFactory) -> None:
 
 def state_survives_a_file(make: PolicyFactory) -> None:
     """save and load continue bit for bit; everything but arrays is JSON."""
-    policy = make(twelve_arms(), horizon=ROUNDS, seed=9)
+    policy = make(arms_on_a_line(), horizon=ROUNDS, seed=9)
     play(policy, 100)
     policy.ask(size=3)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "policy.state"
         policy.save(path)
         require([p.name for p in Path(folder).iterdir()] == ["policy.state"], "save left files behind")
-        again = type(policy).load(twelve_arms(), path)
-        same(json.loads(json.dumps(_without_arrays(policy.state_dict()))), _without_arrays(again.state_dict()))
+        again = type(policy).load(arms_on_a_line(), path)
+        require_equal(json.loads(json.dumps(_without_arrays(policy.state_dict()))), _without_arrays(again.state_dict()))
         require(play(policy, 50) == play(again, 50), "loaded policy goes on differently")
         path.write_bytes(path.read_bytes()[:-20])
         with raises(StateError):
-            type(policy).load(twelve_arms(), path)
+            type(policy).load(arms_on_a_line(), path)
 
 
 def _without_arrays(value: Any) -> Any:
@@ -165,39 +165,39 @@ def _without_arrays(value: Any) -> Any:
 
 def unfit_states_are_refused(make: PolicyFactory) -> None:
     """Other arms, another policy, another format, and any value gone or of another kind are StateErrors."""
-    policy = make(twelve_arms(), horizon=ROUNDS, seed=0)
+    policy = make(arms_on_a_line(), horizon=ROUNDS, seed=0)
     play(policy, 40)
     restore = type(policy).restore
     good = policy.state_dict()
     with raises(StateError):
-        restore(twelve_arms(5), good)
+        restore(arms_on_a_line(5), good)
     unfit: list[dict[str, Any]] = [{"policy": "Other"}, {"format": 999}, {"rounds": -1}, {"draws": {}}, {"pending": []}]
     for wrong in unfit:
         with raises(StateError):
-            restore(twelve_arms(), {**good, **wrong})
+            restore(arms_on_a_line(), {**good, **wrong})
     for key in good:
         with raises(StateError):
-            restore(twelve_arms(), {k: v for k, v in good.items() if k != key})
+            restore(arms_on_a_line(), {k: v for k, v in good.items() if k != key})
     for key, value in good["engine"].items():
         with raises(StateError):
-            restore(twelve_arms(), {**good, "engine": {k: v for k, v in good["engine"].items() if k != key}})
+            restore(arms_on_a_line(), {**good, "engine": {k: v for k, v in good["engine"].items() if k != key}})
         if isinstance(value, np.ndarray) and value.dtype.kind == "f":
             with raises(StateError):
-                restore(twelve_arms(), {**good, "engine": {**good["engine"], key: value * np.nan}})
-    same(restore(twelve_arms(), good).state_dict(), good)
+                restore(arms_on_a_line(), {**good, "engine": {**good["engine"], key: value * np.nan}})
+    require_equal(restore(arms_on_a_line(), good).state_dict(), good)
 
 
 def seeds_decide(make: PolicyFactory) -> None:
     """The same seed gives the same run; a policy built with seed None can be repeated with the seed it shows."""
-    first, second = (make(twelve_arms(), horizon=ROUNDS, seed=11) for _ in range(2))
+    first, second = (make(arms_on_a_line(), horizon=ROUNDS, seed=11) for _ in range(2))
     require(play(first, 60) == play(second, 60), "the same seed gave two runs")
-    free = make(twelve_arms(), horizon=ROUNDS, seed=None)
-    require(play(free, 40) == play(make(twelve_arms(), horizon=ROUNDS, seed=free.seed), 40), "seed is not recorded")
+    free = make(arms_on_a_line(), horizon=ROUNDS, seed=None)
+    require(play(free, 40) == play(make(arms_on_a_line(), horizon=ROUNDS, seed=free.seed), 40), "seed is not recorded")
 
 
 def wrong_tells_change_nothing(make: PolicyFactory) -> None:
     """Unknown, repeated or odd ids, rewards that are not finite or out of range, unequal lengths: refused whole."""
-    policy = make(twelve_arms(), horizon=ROUNDS, seed=0)
+    policy = make(arms_on_a_line(), horizon=ROUNDS, seed=0)
     play(policy, 20)
     batch = policy.ask(size=3)
     before = policy.state_dict()
@@ -217,10 +217,10 @@ def wrong_tells_change_nothing(make: PolicyFactory) -> None:
     for ids, rewards, kind in wrong:
         with raises(kind):
             policy.tell(ids, rewards)
-        same(policy.state_dict(), before)
+        require_equal(policy.state_dict(), before)
     with raises(UnknownDecisionError):
         policy.forget(0)
-    same(policy.state_dict(), before)
+    require_equal(policy.state_dict(), before)
     policy.tell(batch.ids, [0.1, 0.1, 0.1])
     with raises(UnknownDecisionError):
         policy.tell(int(batch.ids[1]), 0.1)
@@ -228,8 +228,8 @@ def wrong_tells_change_nothing(make: PolicyFactory) -> None:
 
 def clipping_counts(make: PolicyFactory) -> None:
     """out_of_range="clip" moves rewards to the end of the range and counts them."""
-    clipping = make(twelve_arms(), horizon=ROUNDS, seed=0, out_of_range="clip")
-    strict = make(twelve_arms(), horizon=ROUNDS, seed=0)
+    clipping = make(arms_on_a_line(), horizon=ROUNDS, seed=0, out_of_range="clip")
+    strict = make(arms_on_a_line(), horizon=ROUNDS, seed=0)
     for policy, reward in ((clipping, 7.0), (strict, 1.0)):
         for _ in range(30):
             policy.tell(policy.ask().id, reward)
@@ -239,7 +239,7 @@ def clipping_counts(make: PolicyFactory) -> None:
 
 def late_rewards_are_taken(make: PolicyFactory) -> None:
     """Rewards told late and out of order are learned from; all of them leave nothing pending."""
-    policy = make(twelve_arms(), horizon=ROUNDS, seed=0)
+    policy = make(arms_on_a_line(), horizon=ROUNDS, seed=0)
     open_ids: list[tuple[int, int]] = []
     order = np.random.default_rng(0)
     for _ in range(150):
@@ -257,7 +257,7 @@ def late_rewards_are_taken(make: PolicyFactory) -> None:
 
 def rewards_may_be_missing(make: PolicyFactory) -> None:
     """Forgotten decisions, and none told at all, leave a valid law."""
-    policy = make(twelve_arms(), horizon=ROUNDS, seed=0)
+    policy = make(arms_on_a_line(), horizon=ROUNDS, seed=0)
     for number in range(120):
         choice = policy.ask()
         if number % 3:
@@ -265,14 +265,14 @@ def rewards_may_be_missing(make: PolicyFactory) -> None:
         else:
             policy.forget(choice.id)
     require(policy.forgotten == 40 and policy.pending == 0, "forgotten decisions are not counted")
-    silent = make(twelve_arms(), horizon=ROUNDS, seed=0)
+    silent = make(arms_on_a_line(), horizon=ROUNDS, seed=0)
     silent.ask(size=ROUNDS)
     require(abs(silent.law().sum() - 1.0) < 1e-9 and np.isfinite(silent.estimate()).all(), "no reward, no law")
 
 
 def pending_limit_drops_the_oldest(make: PolicyFactory) -> None:
     """Beyond pending_limit the oldest decision is dropped and counted."""
-    policy = make(twelve_arms(), horizon=ROUNDS, seed=0, pending_limit=5)
+    policy = make(arms_on_a_line(), horizon=ROUNDS, seed=0, pending_limit=5)
     batch = policy.ask(size=8)
     require(policy.pending == 5 and policy.dropped == 3, "pending_limit is not kept")
     with raises(UnknownDecisionError):
@@ -282,7 +282,7 @@ def pending_limit_drops_the_oldest(make: PolicyFactory) -> None:
 
 def masks_are_kept(make: PolicyFactory) -> None:
     """Only allowed arms are chosen, with the probability of the restricted law; wrong masks are refused."""
-    policy = make(twelve_arms(), horizon=ROUNDS, seed=0)
+    policy = make(arms_on_a_line(), horizon=ROUNDS, seed=0)
     rng = np.random.default_rng(1)
     for number in range(60):
         mask = rng.random(12) < 0.4
@@ -296,31 +296,31 @@ def masks_are_kept(make: PolicyFactory) -> None:
     for wrong in (np.zeros(12, dtype=bool), [], [12], [-1], np.ones(5, dtype=bool), ["a name"], "a name", [0.5]):
         with raises(InputError):
             policy.ask(allowed=wrong)
-    same(policy.state_dict(), before)
+    require_equal(policy.state_dict(), before)
 
 
 def horizon_ends(make: PolicyFactory) -> None:
     """Asking past the horizon is an error that changes nothing; horizon None goes on; 0 is refused."""
-    policy = make(twelve_arms(), horizon=20, seed=0)
+    policy = make(arms_on_a_line(), horizon=20, seed=0)
     play(policy, 20)
     before = policy.state_dict()
     with raises(HorizonError):
         policy.ask()
-    same(policy.state_dict(), before)
+    require_equal(policy.state_dict(), before)
     require(abs(policy.law().sum() - 1.0) < 1e-9, "no law after the last round")
-    endless = make(twelve_arms(), horizon=None, seed=0)
+    endless = make(arms_on_a_line(), horizon=None, seed=0)
     for _ in range(11):
         batch = endless.ask(size=300)
         endless.tell(batch.ids, reward_of(batch.ids % ROUNDS, batch.arms))
     require(endless.rounds == 3300, "an endless policy stopped counting")
     for wrong in (0, -5, 2.5, "many", True):
         with raises(InputError):
-            make(twelve_arms(), horizon=wrong, seed=0)
+            make(arms_on_a_line(), horizon=wrong, seed=0)
 
 
 def wrong_settings_are_refused(make: PolicyFactory) -> None:
     """Bad seeds, ranges, limits and sizes are InputErrors."""
-    arms = twelve_arms()
+    arms = arms_on_a_line()
     for wrong in (
         {"seed": -1},
         {"seed": "x"},
@@ -343,8 +343,8 @@ def wrong_settings_are_refused(make: PolicyFactory) -> None:
 
 def reward_units_do_not_matter(make: PolicyFactory) -> None:
     """Rewards and range four times as large give the same decisions and four times the estimates."""
-    unit = make(twelve_arms(), horizon=ROUNDS, seed=0)
-    large = make(twelve_arms(), horizon=ROUNDS, seed=0, reward_range=(-4.0, 4.0))
+    unit = make(arms_on_a_line(), horizon=ROUNDS, seed=0)
+    large = make(arms_on_a_line(), horizon=ROUNDS, seed=0, reward_range=(-4.0, 4.0))
     for _ in range(120):
         a, b = unit.ask(), large.ask()
         require(a == b, "the unit of the rewards changed a decision")
@@ -356,12 +356,12 @@ def reward_units_do_not_matter(make: PolicyFactory) -> None:
 
 def frequencies_match_the_law(make: PolicyFactory) -> None:
     """20,000 draws from the first law fit it; chi-square beyond 5 sigma has a chance below 1e-5, the seed is fixed."""
-    policy = make(twelve_arms(), horizon=100_000, seed=12)
+    policy = make(arms_on_a_line(), horizon=100_000, seed=12)
     counts, law = np.zeros(12), policy.law()
     state = policy.state_dict()
     number = 0
     while counts.sum() < 20_000:  # the same state with another generator each time: the first law, many draws
-        fresh = type(policy).restore(twelve_arms(), {**state, "seed": number, "draws": _draws(number)})
+        fresh = type(policy).restore(arms_on_a_line(), {**state, "seed": number, "draws": _draws(number)})
         counts += np.bincount(fresh.ask(size=min(fresh.steady_rounds(), 2000)).arms, minlength=12)
         number += 1
         if fresh.steady_rounds() == 1 and number == 400:

@@ -24,7 +24,7 @@ from driftbandits.tuning.spaces import SPACES
 from driftbandits.tuning.study import Search
 
 COMPARISON_RUNGS: Rungs = ((32, 1), (8, 4), (2, 16))  # (points kept, tuning seeds played so far)
-DIMENSIONS = (10, 3, 2)
+COMPARISON_DIMENSIONS = (10, 3, 2)
 DIMENSIONS_WITH_ALL_POLICIES = (10, 2)  # where they are compared
 # The policies that other experiments (the paper's figures, the suite) play with tuned settings in other dimensions.
 POLICIES_ELSEWHERE = (
@@ -45,7 +45,7 @@ def tune_comparison(
     *,
     out: Path,
     labels: Sequence[str] = (),
-    dimensions: Sequence[int] = DIMENSIONS,
+    dimensions: Sequence[int] = COMPARISON_DIMENSIONS,
     storage: str | None = None,
     engine: Engine = Engine(),  # noqa: B008  # frozen
     show: bool = False,
@@ -71,7 +71,7 @@ def tune_comparison(
 
 
 def comparison_searches(
-    labels: Sequence[str] = (), dimensions: Sequence[int] = DIMENSIONS
+    labels: Sequence[str] = (), dimensions: Sequence[int] = COMPARISON_DIMENSIONS
 ) -> dict[tuple[str, int], Search]:
     """The searches of the comparison by label and dimension."""
     for label in labels:
@@ -128,7 +128,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _write(path: Path, found: Mapping[str, Mapping[str, Any]]) -> None:
     """Write whole or not at all, in the order of SPACES, so that the same findings are the same file."""
-    order = [f"d={dimension}" for dimension in DIMENSIONS]
+    order = [f"d={dimension}" for dimension in COMPARISON_DIMENSIONS]
     order += [key for key in found if key not in order]
     data: dict[str, Any] = {"how": how_it_was_made()}
     for key in order:

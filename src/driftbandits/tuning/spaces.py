@@ -15,9 +15,9 @@ from driftbandits.policies import Constants
 from driftbandits.tuning.points import Space, Values
 
 RIDGE_AND_SCALE = {"ridge": (0.01, 1.0), "scale": (0.02, 1.0)}
-MEMORY_ROUNDS = (100.0, 10_000.0)
-SW_GPUCB_PUBLISHED = {**GPUCB_PUBLISHED_SETTINGS, "window": 3_000.0}
-WGPUCB_PUBLISHED = {"ridge": 0.01, "scale": 0.5, "memory": 2_500.0}  # a discount of 0.9996
+MEMORY_RANGE = (100.0, 10_000.0)
+SW_GPUCB_PUBLISHED_POINT = {**GPUCB_PUBLISHED_SETTINGS, "window": 3_000.0}
+WGPUCB_PUBLISHED_POINT = {"ridge": 0.01, "scale": 0.5, "memory": 2_500.0}  # a discount of 0.9996
 PAPER_CONSTANTS = {  # within the paper's grid, where blocks are neither a few rounds nor the whole run
     "sigma": (10.0, 1000.0),
     "c0": (0.5, 20.0),
@@ -71,29 +71,29 @@ SPACES: dict[str, Space] = {
     "ADA-OPNN (m=256)": Space("AdaOPNN", PAPER_CONSTANTS, _narrow),
     "OPNN (m=256)": Space("OPNN", PAPER_CONSTANTS, _narrow),
     "NeuralUCB": Space("NeuralUCB", RIDGE_AND_SCALE, _plain),
-    "SW-NeuralUCB": Space("SlidingWindowNeuralUCB", {**RIDGE_AND_SCALE, "window": MEMORY_ROUNDS}, _whole("window")),
+    "SW-NeuralUCB": Space("SlidingWindowNeuralUCB", {**RIDGE_AND_SCALE, "window": MEMORY_RANGE}, _whole("window")),
     "GPUCB": Space("GPUCB", RIDGE_AND_SCALE, _plain, GPUCB_PUBLISHED_SETTINGS),
-    "R-GPUCB": Space("RestartGPUCB", {**RIDGE_AND_SCALE, "period": MEMORY_ROUNDS}, _whole("period")),
+    "R-GPUCB": Space("RestartGPUCB", {**RIDGE_AND_SCALE, "period": MEMORY_RANGE}, _whole("period")),
     "SW-GPUCB": Space(
-        "SlidingWindowGPUCB", {**RIDGE_AND_SCALE, "window": MEMORY_ROUNDS}, _whole("window"), SW_GPUCB_PUBLISHED
+        "SlidingWindowGPUCB", {**RIDGE_AND_SCALE, "window": MEMORY_RANGE}, _whole("window"), SW_GPUCB_PUBLISHED_POINT
     ),
-    "WGPUCB": Space("WeightedGPUCB", {**RIDGE_AND_SCALE, "memory": MEMORY_ROUNDS}, _memory, WGPUCB_PUBLISHED),
+    "WGPUCB": Space("WeightedGPUCB", {**RIDGE_AND_SCALE, "memory": MEMORY_RANGE}, _memory, WGPUCB_PUBLISHED_POINT),
     "TV-GP-UCB": Space("TimeVaryingGPUCB", {"rate": (1e-5, 1e-2), "ridge": (0.001, 0.1), "beta": (0.2, 3.0)}, _plain),
     "ET-GP-UCB": Space(
         "EventTriggeredGPUCB", {"ridge": (0.01, 1.0), "beta": (0.3, 3.0), "failure_probability": (1e-4, 0.1)}, _plain
     ),
     "GPUCB+MASTER": Space("Master", MASTER_RANGES, _based("GPUCB", MASTER_OWN_SETTINGS)),
     "LinUCB": Space("LinUCB", RIDGE_AND_SCALE, _plain),
-    "RestartUCB": Space("RestartLinUCB", {**RIDGE_AND_SCALE, "period": MEMORY_ROUNDS}, _whole("period")),
-    "SW-LinUCB": Space("SlidingWindowLinUCB", {**RIDGE_AND_SCALE, "window": MEMORY_ROUNDS}, _whole("window")),
-    "D-LinUCB": Space("DiscountedLinUCB", {**RIDGE_AND_SCALE, "memory": MEMORY_ROUNDS}, _memory),
+    "RestartUCB": Space("RestartLinUCB", {**RIDGE_AND_SCALE, "period": MEMORY_RANGE}, _whole("period")),
+    "SW-LinUCB": Space("SlidingWindowLinUCB", {**RIDGE_AND_SCALE, "window": MEMORY_RANGE}, _whole("window")),
+    "D-LinUCB": Space("DiscountedLinUCB", {**RIDGE_AND_SCALE, "memory": MEMORY_RANGE}, _memory),
     "LinUCB+MASTER": Space("Master", MASTER_RANGES, _based("LinUCB", MASTER_OWN_SETTINGS)),
     "SW-LinUCB+BOB": Space("BanditOverBandit", RIDGE_AND_SCALE, _based("SlidingWindowLinUCB")),
     "RestartUCB+BOB": Space("BanditOverBandit", RIDGE_AND_SCALE, _based("RestartLinUCB")),
-    "Restart-Adv": Space("LinearExp3", {"restart": MEMORY_ROUNDS}, _whole("restart")),
+    "Restart-Adv": Space("LinearExp3", {"restart": MEMORY_RANGE}, _whole("restart")),
     "Restart-Adv+BOB": Space("BanditOverBandit", {}, _based("LinearExp3")),
-    "SW-UCB (plain)": Space("SlidingWindowUCB", {"scale": (0.1, 3.0), "window": MEMORY_ROUNDS}, _whole("window")),
-    "D-UCB (plain)": Space("DiscountedUCB", {"scale": (0.1, 3.0), "memory": MEMORY_ROUNDS}, _memory),
+    "SW-UCB (plain)": Space("SlidingWindowUCB", {"scale": (0.1, 3.0), "window": MEMORY_RANGE}, _whole("window")),
+    "D-UCB (plain)": Space("DiscountedUCB", {"scale": (0.1, 3.0), "memory": MEMORY_RANGE}, _memory),
     "GLR-klUCB (plain)": Space("GLRklUCB", {"scale": (0.2, 3.0), "exploration": (0.01, 1.0)}, _plain),
     "Exp3.S (plain)": Space("Exp3S", {"exploration": (0.01, 1.0), "share": (1e-6, 1e-2)}, _plain),
     "AutoBandit": Space("AutoBandit", {}, _plain),

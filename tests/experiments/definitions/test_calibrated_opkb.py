@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from driftbandits import information_gain
 from driftbandits.experiments.definitions.calibrated_opkb import CALIBRATED_GROUP, STATIONARY_CONDITIONS
 from driftbandits.experiments.definitions.catalogue import PAPER as FIGURES
 from driftbandits.experiments.definitions.catalogue import find_experiments
@@ -65,7 +66,8 @@ def test_the_constants_of_the_proofs_have_no_third_block(dimension):
     world = build_world(experiment.environment, experiment.settings, 0)
     policy = build_policy(ADA_OPKB_THEORY, world, 0)
     assert policy.constants.scale == pytest.approx(3.3)
-    first = policy.levels_at(world.horizon).block_size
+    gain = information_gain(world.arms.features, horizon=world.horizon, sigma=policy.constants.sigma)
+    first = policy.constants.levels(gamma=gain, horizon=world.horizon, arms=len(world.arms)).block_size
     assert 4_000 < first < world.horizon < first + 2 * first
 
 

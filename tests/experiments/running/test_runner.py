@@ -78,10 +78,17 @@ def test_a_failing_cell_is_named_and_finished_ones_stay(tmp_path):
     assert plays(tmp_path)[0] == 1
 
 
-def test_a_failing_cell_in_another_process_reads_the_same(tmp_path):
+@pytest.mark.parametrize(
+    ("oddity", "said"),
+    [
+        ("fail", r"seed 5 failed: OddError: odd at seed 5 \(odd.py, line .*not kept"),
+        ("interrupt", r"seed 5 failed: KeyboardInterrupt:  \(odd.py, line"),
+    ],
+)
+def test_a_cell_that_fails_in_another_process_is_named_too(tmp_path, oddity, said):
     cells = odd_cells(tmp_path)
-    tell(tmp_path, "fail", 5)
-    with pytest.raises(CellError, match=r"seed 5 failed: OddError: odd at seed 5 \(odd.py, line .*not kept"):
+    tell(tmp_path, oddity, 5)
+    with pytest.raises(CellError, match=said):
         run_cells(cells, engine=Engine(jobs=2))
 
 
@@ -91,13 +98,6 @@ def test_a_class_that_ends_the_program_ends_its_cell(tmp_path):
     with pytest.raises(CellError, match=r"^odd on switching/1, seed 5 failed: SystemExit: 0 \(odd.py, line .*--resume"):
         run_cells(cells, store=store, engine=ONE)
     assert 5 not in [result.cell.seed for result in store.read(cells)]
-
-
-def test_a_class_that_interrupts_its_worker_is_named(tmp_path):
-    cells = odd_cells(tmp_path)
-    tell(tmp_path, "interrupt", 5)
-    with pytest.raises(CellError, match=r"seed 5 failed: KeyboardInterrupt:  \(odd.py, line"):
-        run_cells(cells, engine=Engine(jobs=2))
 
 
 def test_an_error_of_ours_needs_no_place(tmp_path):

@@ -11,6 +11,7 @@ import driftbandits as db
 from driftbandits.policies.adversarial.exp3 import LinearExp3, restart_period, span_coordinates
 from driftbandits.policies.core.pending import Row
 from driftbandits.testing import POLICY_CHECKS
+from tests.policies.states import engine_of
 
 
 def kernel(arms, **settings):
@@ -126,10 +127,10 @@ def test_no_step_of_the_exponent_is_above_one(points):
     policy = LinearExp3(db.ArmSet(points), horizon=400, restart=400, seed=0)
     policy.law()
     for _ in range(400):
-        before = policy._losses.copy()
+        before = engine_of(policy)["losses"]
         choice = policy.ask()
         policy.tell(choice.id, 1.0 if choice.arm == 3 else -1.0)
-        assert policy.rate * np.abs(policy._losses - before).max() <= 1.0 + 1e-9
+        assert policy.rate * np.abs(engine_of(policy)["losses"] - before).max() <= 1.0 + 1e-9
 
 
 @pytest.mark.parametrize("horizon", [100, 10_000])
@@ -150,9 +151,9 @@ def test_the_period_minimises_the_bound(horizon):
 
 def learned(policy, arm, number, reward):
     """What one reward adds to the losses."""
-    before = policy._losses.copy()
+    before = engine_of(policy)["losses"]
     policy._learn_one(Row(policy.rounds - 1, arm, number, 0, 1.0), reward)
-    return policy._losses - before
+    return engine_of(policy)["losses"] - before
 
 
 def test_the_estimate_is_unbiased_by_finite_sums(points):
@@ -161,7 +162,7 @@ def test_the_estimate_is_unbiased_by_finite_sums(points):
     policy = LinearExp3(arms, horizon=300, seed=0)
     play(policy, points, 120)
     policy.ask()
-    state, law = policy.state_dict(), next(iter(policy._open.values())).law
+    state, law = policy.state_dict(), engine_of(policy)["open"]["laws"][0]
     rewards = points @ np.array([0.3, -0.4])
     mean = np.zeros(7)
     for arm in range(7):
@@ -174,7 +175,7 @@ def test_the_kernel_estimate_has_the_bias_of_its_regulariser():
     arms = db.ArmSet(np.linspace(0, 1, 9)[:, None], RBF(0.3))
     policy = LinearExp3(arms, horizon=300, kernel=True, seed=0)
     policy.ask()
-    state, law = policy.state_dict(), next(iter(policy._open.values())).law
+    state, law = policy.state_dict(), engine_of(policy)["open"]["laws"][0]
     rewards = np.sin(5 * np.linspace(0, 1, 9)) / 2
     mean = np.zeros(9)
     for arm in range(9):
@@ -189,6 +190,10 @@ def test_the_kernel_estimate_has_the_bias_of_its_regulariser():
 # --- late rewards -----------------------------------------------------------------------------------------------
 
 
+def open_laws(policy):
+    return len(engine_of(policy)["open"]["laws"])
+
+
 def by_hand(points, law, arm, reward):
     q = points.T @ (law[:, None] * points)
     return -reward * points @ np.linalg.solve(q, points[arm])
@@ -199,21 +204,21 @@ def test_late_rewards_use_the_law_they_were_asked_under(points):
     play(policy, points, 50)
     first_law = policy.law().copy()
     batch = policy.ask(size=10)
-    assert len(policy._open) == 1  # one law, whatever the size of the batch
+    assert open_laws(policy) == 1  # one law, whatever the size of the batch
     policy.tell(int(batch.ids[4]), 1.0)
     second_law = policy.law().copy()
     assert np.abs(first_law - second_law).max() > 1e-4
     late = policy.ask()
-    assert len(policy._open) == 2
-    expected = policy._losses.copy()
+    assert open_laws(policy) == 2
+    expected = engine_of(policy)["losses"]
     expected += by_hand(points, second_law, late.arm, -0.5)
     expected += by_hand(points, first_law, int(batch.arms[0]), 0.25)
     policy.tell(late.id, -0.5)
     policy.tell(int(batch.ids[0]), 0.25)
-    assert np.abs(policy._losses - expected).max() < 1e-9
+    assert np.abs(engine_of(policy)["losses"] - expected).max() < 1e-9
     policy.forget(batch.ids[[1, 2, 3]])
     policy.tell(batch.ids[5:], np.zeros(5))
-    assert policy._open == {}
+    assert open_laws(policy) == 0
 
 
 def test_laws_are_dropped_with_their_decisions(points):
@@ -223,7 +228,7 @@ def test_laws_are_dropped_with_their_decisions(points):
         choice = policy.ask()
         policy.tell(choice.id, 0.1)
     assert policy.dropped >= 95
-    assert len(policy._open) <= 5
+    assert open_laws(policy) <= 5
 
 
 def test_a_restart_forgets_and_makes_the_rest_late(points):
@@ -244,8 +249,8 @@ def test_masked_rounds_are_answered_but_not_counted(points):
         policy.tell(policy.ask(allowed=[0, 1]).id, 1.0)
     assert not policy.estimate().any()
     assert policy.late == 0
-    assert policy._position == 0
-    assert policy._open == {}
+    assert engine_of(policy)["position"] == 0
+    assert open_laws(policy) == 0
 
 
 # --- building ---------------------------------------------------------------------------------------------------

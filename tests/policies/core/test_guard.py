@@ -12,7 +12,7 @@ import pytest
 
 import driftbandits as db
 from driftbandits.errors import InterruptedPolicyError, ReentryError
-from driftbandits.testing.helpers import play, same
+from driftbandits.testing.helpers import play, require_equal
 
 ARMS = db.ArmSet(np.linspace(0.0, 1.0, 6)[:, None])
 
@@ -70,7 +70,7 @@ def test_interrupted_while_it_only_computes_it_goes_on_as_if_nothing_had_been(na
         patch.setattr(disturbed, name, raising(KeyboardInterrupt()))
         with pytest.raises(KeyboardInterrupt):
             disturbed.ask(size=2)
-    same(disturbed.state_dict(), left_alone.state_dict())
+    require_equal(disturbed.state_dict(), left_alone.state_dict())
     assert play(disturbed, 100) == play(left_alone, 100)
 
 

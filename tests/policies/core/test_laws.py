@@ -9,7 +9,7 @@ import driftbandits as db
 from driftbandits.errors import LawError
 from driftbandits.policies import POLICIES
 from driftbandits.policies.core.laws import TOLERANCE, check_law, freeze, is_frozen
-from driftbandits.testing.helpers import same
+from driftbandits.testing.helpers import require_equal
 from driftbandits.types import read_only
 
 ARMS = db.ArmSet([[0.0], [0.5], [1.0]])
@@ -50,7 +50,7 @@ def test_a_wrong_law_is_refused_naming_class_and_fault(name, monkeypatch):
             call()
     assert policy.rounds == 1
     monkeypatch.setattr(Declares, "given", np.full(3, 1 / 3))
-    same(policy.state_dict(), before)
+    require_equal(policy.state_dict(), before)
     assert policy.ask().id == 1
 
 

@@ -13,7 +13,7 @@ import driftbandits as db
 from driftbandits.errors import InputError, RewardRangeWarning, StateError, UnknownDecisionError
 from driftbandits.policies.core import changes
 from driftbandits.policies.core.spread import REWARDS_LOOKED_AT, Spread
-from driftbandits.testing.helpers import play, same
+from driftbandits.testing.helpers import play, require_equal
 
 ARMS = db.ArmSet(np.linspace(0.0, 1.0, 6)[:, None])
 COPIES = {
@@ -44,7 +44,7 @@ def test_copies_learn_as_the_original_does_and_apart_from_it(policy, copied):
             each.tell(choice, 0.15 * (choice.arm % 6))
     assert twin._guard is not policy._guard
     assert np.ptp(twin.estimate()) > 0.2
-    same(twin.state_dict(), policy.state_dict())
+    require_equal(twin.state_dict(), policy.state_dict())
 
 
 class FindsOften(db.Uniform):

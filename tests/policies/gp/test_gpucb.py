@@ -8,11 +8,11 @@ from sklearn.gaussian_process.kernels import RBF, DotProduct
 import driftbandits as db
 from driftbandits.errors import InputError
 from driftbandits.policies.gp import sizes
-from driftbandits.policies.gp.beta import confidence_factor
 from driftbandits.policies.gp.forgetting import RestartGPUCB, RestartLinUCB, SlidingWindowGPUCB, SlidingWindowLinUCB
 from driftbandits.policies.gp.gpucb import GPUCB, LinUCB
 from driftbandits.policies.gp.posterior import ArmPosterior
 from driftbandits.policies.gp.weighted import DiscountedLinUCB, WeightedGPUCB
+from tests.policies.states import engine_of
 
 RNG = np.random.default_rng(0)
 POINTS = RNG.random((30, 2))
@@ -182,8 +182,8 @@ def test_sliding_window_equals_regression_on_the_window():
             for arm, value in told[-37:]:
                 fresh.add(arm, value)
             policy.law()
-            np.testing.assert_allclose(policy._posterior.mean, fresh.mean, atol=1e-9)
-            np.testing.assert_allclose(policy._posterior.variance, fresh.variance, atol=1e-9)
+            np.testing.assert_allclose(policy.estimate(), fresh.mean, atol=1e-9)
+            np.testing.assert_allclose(engine_of(policy)["posterior"]["variance"], fresh.variance, atol=1e-9)
             assert policy.information_gain == pytest.approx(fresh.information_gain, abs=1e-8)
 
 
@@ -286,46 +286,6 @@ def test_masks_take_the_best_allowed_arm():
 def test_ties_are_broken_by_the_draw():
     first = {GPUCB(ROUGH, horizon=10, seed=seed).ask().arm for seed in range(40)}
     assert len(first) > 10
-
-
-def test_confidence_rules():
-    kwargs = {"gain": 3.0, "ridge": 0.25, "noise": 0.2, "bound": 1.5, "failure_probability": 0.1}
-    log = np.log(10.0)
-    assert confidence_factor("ridge", **kwargs) == pytest.approx(1.5 + 0.4 * np.sqrt(6 + 2 * log))
-    assert confidence_factor("igp", **kwargs) == pytest.approx(1.5 + 0.2 * np.sqrt(2 * (4 + log)))
-    assert confidence_factor("paper", **kwargs) == pytest.approx(1 + np.sqrt(2 * (7 + log)))
-    assert confidence_factor(2.5, **kwargs) == 2.5
-
-
-def test_sizes_balance_their_terms():
-    gain, horizon, variation = 150.0, 10_000, 3.0
-    window = sizes.kernel_window(horizon=horizon, variation=variation, gain=gain)
-    drift = np.sqrt(gain) * window**1.5 * (1 + variation)
-    noise = gain * horizon / np.sqrt(window)
-    assert drift / noise == pytest.approx(1.0, rel=0.02)
-    assert sizes.kernel_discount(horizon=horizon, variation=variation, gain=gain) == pytest.approx(
-        1 - 1 / window, abs=1e-4
-    )
-    assert sizes.linear_window(horizon=horizon, variation=0.0, dimension=5) == horizon
-    assert sizes.linear_window_before_erratum(horizon=horizon, variation=1.0, dimension=5) > sizes.linear_window(
-        horizon=horizon, variation=1.0, dimension=5
-    )
-    assert sizes.linear_discount(horizon=10_000, variation=0.0, dimension=3) == 1.0
-    with pytest.raises(InputError, match="variation"):
-        sizes.kernel_window(horizon=10, variation=-1.0, gain=1.0)
-
-
-def test_sizes_before_the_erratum_are_the_published_formulas():
-    kernel = {"horizon": 10_000, "variation": 2.0, "gain": 4.0}
-    linear = {"horizon": 10_000, "variation": 2.0, "dimension": 4}
-    assert sizes.kernel_window_before_erratum(**kernel) == int(np.ceil(20_000 ** (2 / 3)))
-    assert sizes.kernel_discount_before_erratum(**kernel) == pytest.approx(1 - (2 / 40_000) ** (2 / 3))
-    assert sizes.linear_window_before_erratum(**linear) == int(np.ceil(20_000 ** (2 / 3)))
-    assert sizes.linear_period_before_erratum(**linear) == int(np.floor((40_000 / 3) ** (2 / 3)))
-    assert sizes.linear_discount_before_erratum(**linear) == pytest.approx(1 - (2 / 40_000) ** (2 / 3))
-    assert sizes.linear_period(**linear) == int(np.floor(np.sqrt(2) * np.sqrt(10_000 / 3)))
-    for size in (sizes.kernel_window_before_erratum, sizes.kernel_window):
-        assert size(horizon=50, variation=0.0, gain=1e6) == 50
 
 
 def test_sizes_come_from_the_variation_by_default():

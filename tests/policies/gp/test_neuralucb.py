@@ -19,6 +19,7 @@ from driftbandits.policies.gp import sizes
 from driftbandits.policies.gp.posterior import ArmPosterior
 from tests.policies.paper.slow_network import SlowNetwork
 from tests.policies.paper.small_networks import ARMS, POINTS, assert_same, sphere
+from tests.policies.states import engine_of
 
 SMALL = {"width": 16, "depth": 2, "steps": 8, "every": 20}
 KINDS = [(NeuralUCB, {}), (SlidingWindowNeuralUCB, {"window": 33})]
@@ -149,7 +150,9 @@ def test_before_any_reward_it_expects_what_the_network_says(symmetric, silent):
     np.testing.assert_allclose(policy.estimate(), slow.outputs(slow.start), atol=1e-6)
     assert (np.abs(policy.estimate()).max() < 1e-6) == silent
     gram = slow.gram(slow.start)
-    np.testing.assert_allclose(policy._posterior.variance, gram.diagonal() / gram.diagonal().max(), atol=1e-6)
+    np.testing.assert_allclose(
+        engine_of(policy)["posterior"]["variance"], gram.diagonal() / gram.diagonal().max(), atol=1e-6
+    )
 
 
 def test_trainings_come_after_every_so_many_rewards(monkeypatch):
@@ -175,7 +178,7 @@ def test_a_window_trains_on_what_it_holds(rounds):
     outputs, gradients = trained(slow, arms[-33:], rewards[-33:])
     mean, variance, _ = dense(gradients @ gradients.T, outputs, arms[-33:], rewards[-33:], policy.ridge)
     np.testing.assert_allclose(policy.estimate(), mean, atol=1e-5)
-    np.testing.assert_allclose(policy._posterior.variance, variance, atol=1e-5)
+    np.testing.assert_allclose(engine_of(policy)["posterior"]["variance"], variance, atol=1e-5)
 
 
 @pytest.mark.parametrize("rounds", [61, 75, 99])
@@ -188,7 +191,7 @@ def test_between_trainings_a_window_regresses_on_what_it_holds(rounds):
     kernel = kept["features"] @ kept["features"].T
     mean, variance, gain = dense(kernel, kept["prior_mean"], arms[-33:], rewards[-33:], policy.ridge)
     np.testing.assert_allclose(policy.estimate(), mean, atol=1e-9)
-    np.testing.assert_allclose(policy._posterior.variance, variance, atol=1e-9)
+    np.testing.assert_allclose(engine_of(policy)["posterior"]["variance"], variance, atol=1e-9)
     assert policy.information_gain == pytest.approx(gain, rel=1e-7)
 
 

@@ -1,6 +1,5 @@
 """TV-GP-UCB: the filter against the matrix form, rate 0 against GPUCB, late rewards, rules and settings."""
 
-import math
 from functools import partial
 
 import numpy as np
@@ -9,7 +8,6 @@ from sklearn.gaussian_process.kernels import RBF
 
 import driftbandits as db
 from driftbandits.errors import InputError
-from driftbandits.policies.gp.beta import drift_factor
 from driftbandits.policies.gp.gpucb import GPUCB
 from driftbandits.policies.gp.timevarying import DriftingPosterior, TimeVaryingGPUCB
 from driftbandits.testing import POLICY_CHECKS
@@ -155,15 +153,6 @@ def test_nothing_underflows():
     np.testing.assert_allclose(posterior.variance(), 1.0)
     posterior.add(0, 1.0)
     assert posterior.mean()[0] == pytest.approx(1 / 1.01)
-
-
-def test_beta_rules():
-    assert drift_factor(0.7, arms=5, rounds=9, failure_probability=0.1) == 0.7
-    beta = 2 * math.log(5 * math.pi**2 * 81 / 0.6)
-    assert drift_factor("finite", arms=5, rounds=9, failure_probability=0.1) == pytest.approx(math.sqrt(beta))
-    assert drift_factor("practical", arms=5, rounds=9, failure_probability=0.1) == pytest.approx(
-        math.sqrt(0.8 * math.log(36))
-    )
 
 
 def test_the_ridge_is_the_variance_of_the_noise():

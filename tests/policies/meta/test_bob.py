@@ -14,6 +14,7 @@ from driftbandits.policies.gp.weighted import DiscountedLinUCB, WeightedGPUCB
 from driftbandits.policies.meta.bob import BanditOverBandit, block_length, size_candidates
 from driftbandits.testing import POLICY_CHECKS
 from tests.policies.meta.playing import play
+from tests.policies.states import engine_of
 
 
 def window_kernel(arms, **settings):
@@ -102,11 +103,11 @@ def test_the_setting_is_that_of_the_base(arms, base, setting):
 
 def test_the_last_block_is_short(arms):
     policy = BanditOverBandit(arms, horizon=25, block=10, seed=0)
-    lengths, starts = set(), set()
+    lengths = set()
     for _ in range(25):
         policy.law()
-        starts.add(policy._block_start)
-        lengths.add((policy._block_start, policy._length))
+        engine = engine_of(policy)
+        lengths.add((engine["block_start"], engine["length"]))
         play(policy, wavy, 1)
     assert lengths == {(0, 10), (10, 10), (20, 5)}
     assert policy.law().sum() == pytest.approx(1.0)
@@ -152,7 +153,8 @@ def test_one_block_of_exp3_is_exp3(arms):
         policy.tell(batch.ids[2:8], np.full(6, 0.25))
     assert np.array_equal(inside.law(), alone.law())
     assert inside.late == alone.late > 0
-    assert inside._inner._open == alone._open == {}
+    for engine in (engine_of(inside)["base"]["engine"], engine_of(alone)):
+        assert len(engine["open"]["laws"]) == 0
     assert play(inside, wavy, 100) == play(alone, wavy, 100)
 
 
@@ -168,10 +170,10 @@ def test_candidates_come_from_a_stream_of_their_own(arms):
 def test_the_base_starts_anew_in_every_block(arms):
     policy = BanditOverBandit(arms, horizon=90, seed=5, block=30, base=SlidingWindowGPUCB)
     play(policy, wavy, 30)
-    assert policy._inner.rounds == 0
+    assert engine_of(policy)["base"]["rounds"] == 0
     assert not policy.estimate().any()
     play(policy, wavy, 5)
-    assert policy._inner.rounds == 5
+    assert engine_of(policy)["base"]["rounds"] == 5
 
 
 def test_rewards_of_closed_blocks_are_late(arms):

@@ -9,13 +9,13 @@ from sklearn.gaussian_process.kernels import RBF
 import driftbandits as db
 from driftbandits.policies.gp.forgetting import SlidingWindowGPUCB
 from driftbandits.policies.gp.gpucb import GPUCB, LinUCB
-from driftbandits.policies.meta.contradiction import Strength
 from driftbandits.policies.meta.master import Master
 from driftbandits.policies.paper.opkb import OPKB
 from driftbandits.schedule import Replay
 from driftbandits.seeding import generator_from_state, generator_state
 from driftbandits.testing import POLICY_CHECKS
 from tests.policies.meta.playing import play
+from tests.policies.states import engine_of
 
 
 def theory_linear(arms, **settings):
@@ -154,14 +154,6 @@ def test_the_theory_fires_only_with_other_constants(arms, test, better):
     assert all(change.statistic >= change.threshold for change in small.changes)
 
 
-def test_the_numbers_of_the_docstring():
-    """9 rho_hat(T) and 3 rho_hat(T) with the smallest admissible rho."""
-    for horizon, first, second in ((10**4, 107, 36), (10**6, 21, 6.9), (10**8, 3.4, 1.1)):
-        strength = Strength.at(horizon, kind="theory", c1=1.0, c2=1.0, noise=0.1, failure_probability=0.01, g1=1.0)
-        assert strength.first_threshold(horizon) / 2 == pytest.approx(first, rel=0.02)  # doubled on the scale [-1, 1]
-        assert strength.second_threshold(horizon) / 2 == pytest.approx(second, rel=0.05)
-
-
 def test_nothing_told_tests_nothing(arms):
     policy = Master(arms, horizon=1000, seed=0, length=4, c1=1e-6, noise=0.0)
     policy.ask(size=1000)
@@ -174,24 +166,28 @@ def test_nothing_told_tests_nothing(arms):
 def test_a_reward_of_a_closed_instance_is_late_and_changes_nothing(arms):
     policy = Master(arms, horizon=100, seed=0, length=8, replay_scale=0.0)
     batch = policy.ask(size=9)  # the ninth opens the next block
-    before = policy.state_dict()["engine"]
+    before = engine_of(policy)
     policy.tell(batch.ids[:3], [0.5, 0.5, 0.5])
     assert policy.late == 3
-    assert before["gap"] == policy.state_dict()["engine"]["gap"]
+    assert before["gap"] == engine_of(policy)["gap"]
     policy.tell(int(batch.ids[8]), 0.5)
     assert policy.late == 3
-    assert policy.state_dict()["engine"]["told"] == 1
+    assert engine_of(policy)["told"] == 1
+
+
+def waiting(policy):
+    return sum(len(instance["ids"]) for instance in engine_of(policy)["instances"])
 
 
 def test_forgotten_and_dropped_decisions_are_not_kept(arms):
     policy = Master(arms, horizon=1000, seed=0, length=512, pending_limit=10)
     policy.ask(size=100)
-    assert len(policy._active.waiting) == 10
+    assert waiting(policy) == 10
     policy.forget(np.arange(95, 100))
-    assert len(policy._active.waiting) == 5
+    assert waiting(policy) == 5
     policy.tell(np.arange(90, 95), np.zeros(5))
-    assert policy._active.waiting == {}
-    assert policy._active.policy._posterior.weights.sum() == 5
+    assert waiting(policy) == 0
+    assert engine_of(policy)["instances"][0]["policy"]["engine"]["posterior"]["weights"].sum() == 5
 
 
 def test_a_mask_is_the_instance_s(arms):
@@ -202,7 +198,7 @@ def test_a_mask_is_the_instance_s(arms):
     best = float(policy._active.policy._index().max())
     policy.ask(allowed=[0])
     assert policy._active.waiting[30][1] == value < best
-    assert value < policy.state_dict()["engine"]["lowest"] <= best
+    assert value < engine_of(policy)["lowest"] <= best
 
 
 # --- building ---------------------------------------------------------------------------------------------------

@@ -24,8 +24,8 @@ from driftbandits.policies.core.settings import known_settings
 
 Schema = dict[str, Any]
 
-DIALECT = "https://json-schema.org/draft/2020-12/schema"
-REFERENCE = {"type": "string", "pattern": ":"}  # file.py:Class
+SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+REFERENCE_SCHEMA = {"type": "string", "pattern": ":"}  # file.py:Class
 
 
 def run_schema() -> Schema:
@@ -40,8 +40,8 @@ def run_schema() -> Schema:
     parts["Kernel"] = _by_name(NAMED, terms=COMBINED)
     parts["Noise"] = _by_name(NOISES)
     parts.update({f"Preset of {key}": _presets(presets) for key, presets in PRESETS.items()})
-    parts["EnvironmentName"] = {"anyOf": [{"enum": [*ENVIRONMENTS, *real]}, REFERENCE]}
-    parts["PolicyName"] = {"anyOf": [{"enum": list(POLICIES)}, REFERENCE]}
+    parts["EnvironmentName"] = {"anyOf": [{"enum": [*ENVIRONMENTS, *real]}, REFERENCE_SCHEMA]}
+    parts["PolicyName"] = {"anyOf": [{"enum": list(POLICIES)}, REFERENCE_SCHEMA]}
     worlds = {**{name: _world_settings(name) for name in ENVIRONMENTS}, **real}
     _describe(parts["EnvironmentConfig"], worlds, "EnvironmentName")
     _describe(parts["PolicyConfig"], {name: _policy_settings(name) for name in POLICIES}, "PolicyName")
@@ -49,7 +49,7 @@ def run_schema() -> Schema:
     _name_alone(schema["properties"]["policies"]["items"], "PolicyName")
     kernel = parts["PolicyConfig"]["properties"]["kernel"]
     kernel["anyOf"] = [{"$ref": "#/$defs/Kernel"}, {"type": "null"}]
-    return {"$schema": DIALECT, **schema}
+    return {"$schema": SCHEMA_DIALECT, **schema}
 
 
 def _describe(config: Schema, settings: Mapping[str, Schema], name: str) -> None:

@@ -28,7 +28,7 @@ from driftbandits.policies.paper.opnn import NeuralBlockPolicy
 from driftbandits.tangent_kernel import NeuralTangentKernel
 from driftbandits.types import Floats
 
-LEAST_POINTS = 3
+LEAST_POINTS_OF_SWEEP = 3
 DEFAULT_DEPTH = 3  # weight matrices of a network that is not told otherwise
 
 
@@ -54,7 +54,7 @@ def measure_growth(cells: pd.DataFrame, sweep: Sweep, policy: str) -> Growth | N
     other, but slopes of different seeds do not.
     """
     regrets = regret_by_seed(cells, sweep, policy)
-    if regrets.shape[1] < LEAST_POINTS:
+    if regrets.shape[1] < LEAST_POINTS_OF_SWEEP:
         return None
     values = tuple(float(value) for value in regrets.columns)
     table = regrets.to_numpy(dtype=np.float64)

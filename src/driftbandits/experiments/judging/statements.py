@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -61,8 +62,11 @@ ADA_POLICIES_ON_DRIFT = {
 TRAINED_AND_NOT = {TEXT: (OPNN.label, OPNN0.label), PUBLISHED: (OPNN_PUBLISHED.label, OPNN0_PUBLISHED.label)}
 
 
-def _against(ours: str, rivals: str) -> str:
-    return f"{ours} against {rivals} rivals"
+def _with_rivals(policies: Mapping[str, tuple[str, str]]) -> Iterator[tuple[str, tuple[str, str], str]]:
+    """Every setting of ours with every one of the rivals: what it is called, our labels, the rivals' setting."""
+    for ours, labels in policies.items():
+        for rivals in RIVAL_SETTINGS:
+            yield f"{ours} against {rivals} rivals", labels, rivals
 
 
 STATEMENTS: tuple[Statement, ...] = (
@@ -71,9 +75,8 @@ STATEMENTS: tuple[Statement, ...] = (
         "1a",
         "On environment 1, SW-GPUCB has lost less than ADA-OPKB and ADA-OPNN by the time of the switch.",
         tuple(
-            Comparison(_against(ours, rivals), ENVIRONMENT_1, f"SW-GPUCB ({rivals})", label, when="switch")
-            for ours, labels in ADA_POLICIES.items()
-            for rivals in RIVAL_SETTINGS
+            Comparison(variant, ENVIRONMENT_1, f"SW-GPUCB ({rivals})", label, when="switch")
+            for variant, labels, rivals in _with_rivals(ADA_POLICIES)
             for label in labels
         ),
     ),
@@ -88,9 +91,8 @@ STATEMENTS: tuple[Statement, ...] = (
         "1b",
         "With settings from environment 1, SW-GPUCB has more regret on environment 2 than ADA-OPKB and ADA-OPNN.",
         tuple(
-            Comparison(_against(ours, rivals), ENVIRONMENT_2, label, f"SW-GPUCB ({rivals})")
-            for ours, labels in ADA_POLICIES.items()
-            for rivals in RIVAL_SETTINGS
+            Comparison(variant, ENVIRONMENT_2, label, f"SW-GPUCB ({rivals})")
+            for variant, labels, rivals in _with_rivals(ADA_POLICIES)
             for label in labels
         ),
     ),
@@ -101,11 +103,10 @@ STATEMENTS: tuple[Statement, ...] = (
         "as ADA-OPNN.",
         tuple(
             comparison
-            for ours, (opkb, opnn) in ADA_POLICIES.items()
-            for rivals in RIVAL_SETTINGS
+            for variant, (opkb, opnn), rivals in _with_rivals(ADA_POLICIES)
             for comparison in (
-                Comparison(_against(ours, rivals), ENVIRONMENT_2, opkb, f"WGPUCB ({rivals})"),
-                Comparison(_against(ours, rivals), ENVIRONMENT_2, f"WGPUCB ({rivals})", opnn, kind="near"),
+                Comparison(variant, ENVIRONMENT_2, opkb, f"WGPUCB ({rivals})"),
+                Comparison(variant, ENVIRONMENT_2, f"WGPUCB ({rivals})", opnn, kind="near"),
             )
         ),
     ),
@@ -120,9 +121,8 @@ STATEMENTS: tuple[Statement, ...] = (
         "2a",
         "On the stationary cosine bandit, OPNN has about as much regret as GPUCB and OPKB.",
         tuple(
-            Comparison(_against(ours, rivals), STATIONARY_COSINE, opnn, rival, kind="near")
-            for ours, (opnn, _) in TRAINED_AND_NOT.items()
-            for rivals in RIVAL_SETTINGS
+            Comparison(variant, STATIONARY_COSINE, opnn, rival, kind="near")
+            for variant, (opnn, _), rivals in _with_rivals(TRAINED_AND_NOT)
             for rival in (f"GPUCB ({rivals})", OPKB.label)  # OPKB has one setting, and stands in both
         ),
     ),
@@ -132,9 +132,8 @@ STATEMENTS: tuple[Statement, ...] = (
         "On slow drift, ADA-OPKB and ADA-OPNN have less regret than SW-GPUCB and WGPUCB with settings from "
         "environment 1.",
         tuple(
-            Comparison(_against(ours, rivals), SLOW_COSINE, label, f"{rival} ({rivals})")
-            for ours, labels in ADA_POLICIES_ON_DRIFT.items()
-            for rivals in RIVAL_SETTINGS
+            Comparison(variant, SLOW_COSINE, label, f"{rival} ({rivals})")
+            for variant, labels, rivals in _with_rivals(ADA_POLICIES_ON_DRIFT)
             for label in labels
             for rival in ("SW-GPUCB", "WGPUCB")
         ),

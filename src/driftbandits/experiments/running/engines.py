@@ -37,7 +37,7 @@ RAY_OBJECT_STORE_BYTES = 80 * 2**20
 # On a cluster a machine may be lost, and its cells are played elsewhere; three times is Dask's own rule. What kills a
 # worker on this machine, mostly want of memory, would kill the next.
 LOST_WORKER_RETRIES = 3
-DASK_LOCAL = {
+DASK_SETTINGS = {
     "distributed.scheduler.allowed-failures": 0,
     # A nanny starts its worker anew; the cluster would dismiss nannies whose worker is down for long, and wait forever.
     "distributed.deploy.lost-worker-timeout": "1000d",
@@ -221,7 +221,7 @@ def _start_dask(engine: Engine) -> Iterator[None]:
     _need(engine)
     distributed: Any = importlib.import_module("distributed")
     with contextlib.ExitStack() as stack:
-        stack.enter_context(importlib.import_module("dask").config.set(DASK_LOCAL))
+        stack.enter_context(importlib.import_module("dask").config.set(DASK_SETTINGS))
         with _reaching(engine):
             cluster: Any = engine.address
             if cluster is None:

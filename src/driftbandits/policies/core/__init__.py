@@ -1,6 +1,7 @@
 """What every policy shares, or several families do: what knows no single algorithm belongs here.
 
-base         `Policy`: ask, tell, forget, and the hooks that a policy writes
+base         `Policy`, the user's side: ask, tell, forget, look, save
+hooks        the author's side: the hooks that a policy writes
 guard        one call at a time, and a mark where an exception left a policy half changed
 inputs       sizes, allowed arms, ids and rewards as callers pass them
 settings     settings by name: the common ones, and which a class knows

@@ -1,31 +1,28 @@
-"""What every policy shares: drawing from declared laws, late rewards, masks, horizons and saved state.
+"""The user's side of every policy: ask, tell, forget, look, save. The author's side is in `hooks`.
 
-A policy is a class with `_start`, `_law`, `_learn`, `_estimate`, `_export` and `_import`. The law is a pure function
-of the state, and `ask` draws from it with exactly one uniform per round, so the recorded probability cannot differ from
-the law used.
+The law is a pure function of the state, and `ask` draws from it with exactly one uniform per round, so the recorded
+probability cannot differ from the law used.
 
 Public methods are `guarded`: one at a time, whatever thread they come from. Inside them, whatever changes the state
 stands between `changing = True` and `changing = False` of the guard, and nothing that only computes does: an exception
-that ends a call there leaves the policy marked as half changed, and anywhere else as it was. Hooks and private methods
-are called from inside, so they call one another and never the public ones.
+that ends a call there leaves the policy marked as half changed, and anywhere else as it was. Private
+methods are called from inside, so they call one another and never the public ones.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
 import warnings
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Literal, Self, overload
+from typing import Any, Self, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from driftbandits import state as states
 from driftbandits.arms import ArmSet
-from driftbandits.checks import check_count, check_path, check_word
+from driftbandits.checks import check_count, check_path
 from driftbandits.errors import (
     HorizonError,
     InputError,
@@ -34,15 +31,11 @@ from driftbandits.errors import (
     UnknownDecisionError,
 )
 from driftbandits.policies.core import saving
-from driftbandits.policies.core.changes import ChangeLog
-from driftbandits.policies.core.guard import Guard, guarded
+from driftbandits.policies.core.guard import guarded
+from driftbandits.policies.core.hooks import PolicyHooks
 from driftbandits.policies.core.inputs import check_size, read_allowed, read_ids, read_rewards
-from driftbandits.policies.core.laws import check_law, is_frozen, restrict
-from driftbandits.policies.core.pending import OTHER_DECISION, Feedback, Pending, Row, read_decisions
-from driftbandits.policies.core.scale import read_range
-from driftbandits.policies.core.settings import check_settings
-from driftbandits.policies.core.spread import Spread
-from driftbandits.seeding import check_seed, stream
+from driftbandits.policies.core.laws import is_frozen
+from driftbandits.policies.core.pending import OTHER_DECISION, Feedback, Row, read_decisions
 from driftbandits.types import Bools, Change, Decision, Decisions, Floats, Ints, read_only
 
 FIRST_HORIZON = 1024  # horizon=None: policies that need one start with this and double it
@@ -50,7 +43,7 @@ FIRST_HORIZON = 1024  # horizon=None: policies that need one start with this and
 Asked = int | npt.ArrayLike | Decision | Decisions | Sequence[Decision]  # decisions that `ask` gave, or their ids
 
 
-class Policy(ABC):
+class Policy(PolicyHooks):
     """Base of all policies: `ask` for decisions, `tell` their rewards, at any time and in any order.
 
     Parameters
@@ -76,120 +69,6 @@ class Policy(ABC):
     to be saved; load the last saved state then. Copies (`copy`, `pickle`) are made through the state and go on by
     themselves, bit for bit; so do forked processes, which therefore decide alike.
     """
-
-    needs_horizon: bool = False  # whether horizon=None means doubling
-    counts_masked: bool = True  # whether a round whose mask removed mass advances the policy's clock
-
-    def __new__(cls, *_arms: Any, **settings: Any) -> Self:
-        """Refuse arms that are none, and settings that no constructor of the class knows, before one of them does."""
-        for arms in (*_arms[:1], *([settings["arms"]] if "arms" in settings else [])):
-            if not isinstance(arms, ArmSet):
-                raise InputError(
-                    f"arms must be an ArmSet, got {type(arms).__name__}; build one with ArmSet(points, kernel)"
-                )
-        check_settings(cls, settings)
-        return super().__new__(cls)
-
-    def __init__(
-        self,
-        arms: ArmSet,
-        *,
-        horizon: int | None = None,
-        seed: int | None = 0,
-        reward_range: tuple[float, float] = (-1.0, 1.0),
-        out_of_range: Literal["error", "clip"] = "error",
-        pending_limit: int = 1_000_000,
-    ) -> None:
-        self.arms = arms
-        cure = "use horizon=None if it is unknown"
-        self.horizon = None if horizon is None else check_count("horizon", horizon, cure=cure)
-        self.seed = check_seed(seed)
-        self._scale = read_range(reward_range)
-        self.reward_range = (self._scale.low, self._scale.high)
-        self.out_of_range = check_word("out_of_range", out_of_range, ("error", "clip"))
-        self.rounds = 0
-        self.clipped = 0
-        self.forgotten = 0
-        self.late = 0
-        self._pending = Pending(check_count("pending_limit", pending_limit))
-        self._change_log = ChangeLog()
-        self._draws = stream(self.seed, "draws")
-        self._version = 0
-        self._phase_start = 0
-        self._phase_length = 0  # 0: not started
-        self._cdf: tuple[Floats, Floats, int] | None = None
-        self._checked: Floats | None = None  # the latest law found to be one
-        self._spread = Spread()
-        self._guard = Guard()
-
-    # --- what a policy writes -----------------------------------------------------------------------------------
-
-    @abstractmethod
-    def _start(self, horizon: int | None) -> None:
-        """Begin with nothing learned, for `horizon` rounds (None: unknown and not needed)."""
-
-    @abstractmethod
-    def _law(self) -> Floats:
-        """Probabilities over all arms for the next round: a pure function of the state."""
-
-    @abstractmethod
-    def _learn(self, feedback: Feedback) -> None:
-        """Take in rewards, given in the order of their rounds."""
-
-    @abstractmethod
-    def _estimate(self) -> Floats:
-        """Estimated reward of every arm on the internal scale."""
-
-    @abstractmethod
-    def _export(self) -> dict[str, Any]:
-        """What `_start` and the rounds since have built, as JSON values and arrays."""
-
-    @abstractmethod
-    def _import(self, state: states.Reader) -> None:
-        """Inverse of `_export`, checking every value."""
-
-    def _learn_one(self, row: Row, reward: float) -> None:
-        """Take in one reward; a policy may do better than wrapping it, with the same result to the bit."""
-        self._learn(Feedback.single(row, reward))
-
-    def _law_within(self, mask: Bools) -> tuple[Floats, bool]:
-        """Law over the allowed arms, and whether the mask took any mass away."""
-        return restrict(self._fit(self._law()), mask)
-
-    def _steady(self) -> int:
-        """For how many asked rounds the law is certain to stay, at least 1."""
-        return 1
-
-    def _stamp(self) -> tuple[int, int]:
-        """Law number and tag to keep with the decisions of the present stretch."""
-        return self._version, 0
-
-    def _advance(self, count: int) -> None:  # noqa: B027  (a hook with a sensible default)
-        """`count` rounds were asked under the present law."""
-
-    def _drawn(self, arms: Sequence[int], counted: bool) -> None:
-        """These arms were drawn under the present law, in rounds that advance the clock if `counted`."""
-        if counted:
-            self._advance(len(arms))
-
-    def _lose(self, rows: npt.NDArray[np.void]) -> None:  # noqa: B027
-        """The rewards of these decisions were forgotten and will never come."""
-
-    def _due(self) -> bool:
-        """Whether the next ask must first move on to another law, whatever is still pending."""
-        return False
-
-    def _turn(self) -> None:  # noqa: B027
-        """Move on to the next law; called when `_due`."""
-
-    def _settings(self) -> dict[str, Any]:
-        """Settings of the subclass as JSON values."""
-        return {}
-
-    @classmethod
-    def _read_settings(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Inverse of `_settings`: keyword arguments for the constructor."""
-        return dict(settings)
 
     # --- asking -------------------------------------------------------------------------------------------------
 
@@ -253,13 +132,6 @@ class Policy(ABC):
         """One arm drawn from what `_weigh` gave, and its probability."""
         arm = int(self._pick(weighed, 1)[0])
         return arm, float(weighed[arm])
-
-    def _fit(self, law: Floats) -> Floats:
-        """The law, found to be one. A law kept from round to round is looked at once, if it cannot be written to."""
-        if self._checked is not law:
-            check_law(law, arms=len(self.arms), policy=type(self).__name__, now=self.rounds)
-            self._checked = law if is_frozen(law) else None
-        return law
 
     def _draw(self, wanted: int, mask: Bools | None) -> Decisions:
         """Decide at most `wanted` rounds, all under one law."""
@@ -438,9 +310,6 @@ class Policy(ABC):
 
     # --- moving on ----------------------------------------------------------------------------------------------
 
-    def _phase_left(self) -> int:
-        return self._phase_start + self._phase_length - self.rounds
-
     def _begin_once(self) -> None:
         if not self._phase_length:
             self._begin(FIRST_HORIZON if self.horizon is None else self.horizon)
@@ -470,13 +339,6 @@ class Policy(ABC):
         if self._phase_left() == 0 and self.horizon is None:
             self._begin(2 * self._phase_length)
 
-    @contextlib.contextmanager
-    def _still_whole(self) -> Iterator[None]:
-        """For what takes long inside `_turn` before it has changed anything: ended there, the policy is as it was."""
-        self._guard.changing = False
-        yield
-        self._guard.changing = True
-
     def _settle(self) -> None:
         """Once every reward is in, nothing can change what the next ask would do: do it now."""
         if not len(self._pending) and self._unsettled():
@@ -490,40 +352,6 @@ class Policy(ABC):
         copy = type(self).restore(self.arms, self._state())
         copy._move()
         return copy
-
-    def _report_change(
-        self,
-        *,
-        epoch: int,
-        interval: tuple[int, int],
-        statistic: float,
-        threshold: float,
-        arms: Sequence[int] = (),
-        before: Sequence[float] | Floats = (),
-        after: Sequence[float] | Floats = (),
-        block: int = 0,
-        compared_with: int = 0,
-        forgot: str = "",
-        stream: str = "",
-    ) -> None:
-        """Keep a record of a change found now; `before` and `after` are rewards of `arms` on the internal scale."""
-        outward = self._scale.outward
-        change = Change(
-            round=self.rounds,
-            epoch=epoch,
-            block=block,
-            interval=interval,
-            compared_with=compared_with,
-            statistic=statistic,
-            threshold=threshold,
-            arms=tuple(int(arm) for arm in arms),
-            before=tuple(outward(float(reward)) for reward in before),
-            after=tuple(outward(float(reward)) for reward in after),
-            names=() if self.arms.names is None else tuple(self.arms.names[arm] for arm in arms),
-            forgot=forgot,
-            stream=stream,
-        )
-        self._change_log.add(change)
 
     # --- state --------------------------------------------------------------------------------------------------
 
@@ -571,10 +399,6 @@ class Policy(ABC):
     def __repr__(self) -> str:
         settings = "".join(f", {name}={value!r}" for name, value in self._shown().items())
         return f"{type(self).__name__}({len(self.arms)} arms, horizon={self.horizon}, seed={self.seed}{settings})"
-
-    def _shown(self) -> dict[str, Any]:
-        """Settings to show in the repr."""
-        return self._settings()
 
 
 def _restore(kind: type[Policy], arms: ArmSet, state: Mapping[str, Any]) -> Policy:

@@ -1,0 +1,205 @@
+"""The author's side of a policy: the books it finds, the hooks it writes, and the few helpers these may call.
+
+Six hooks must be written: `_start`, `_law`, `_learn`, `_estimate`, `_export` and `_import`. The others have defaults
+that suit most policies. Hooks are called from inside the public methods of `Policy`, which hold its lock, so they call one
+another and the helpers here, never a public method.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from driftbandits import state as states
+from driftbandits.arms import ArmSet
+from driftbandits.checks import check_count, check_word
+from driftbandits.errors import InputError
+from driftbandits.policies.core.changes import ChangeLog
+from driftbandits.policies.core.guard import Guard
+from driftbandits.policies.core.laws import check_law, is_frozen, restrict
+from driftbandits.policies.core.pending import Feedback, Pending, Row
+from driftbandits.policies.core.scale import read_range
+from driftbandits.policies.core.settings import check_settings
+from driftbandits.policies.core.spread import Spread
+from driftbandits.seeding import check_seed, stream
+from driftbandits.types import Bools, Change, Floats
+
+
+class PolicyHooks(ABC):
+    """What a policy is made of; `Policy` adds what users call."""
+
+    needs_horizon: bool = False  # whether horizon=None means doubling
+    counts_masked: bool = True  # whether a round whose mask removed mass advances the policy's clock
+
+    def __new__(cls, *_arms: Any, **settings: Any) -> Self:
+        """Refuse arms that are none, and settings that no constructor of the class knows, before one of them does."""
+        for arms in (*_arms[:1], *([settings["arms"]] if "arms" in settings else [])):
+            if not isinstance(arms, ArmSet):
+                raise InputError(
+                    f"arms must be an ArmSet, got {type(arms).__name__}; build one with ArmSet(points, kernel)"
+                )
+        check_settings(cls, settings)
+        return super().__new__(cls)
+
+    def __init__(
+        self,
+        arms: ArmSet,
+        *,
+        horizon: int | None = None,
+        seed: int | None = 0,
+        reward_range: tuple[float, float] = (-1.0, 1.0),
+        out_of_range: Literal["error", "clip"] = "error",
+        pending_limit: int = 1_000_000,
+    ) -> None:
+        self.arms = arms
+        cure = "use horizon=None if it is unknown"
+        self.horizon = None if horizon is None else check_count("horizon", horizon, cure=cure)
+        self.seed = check_seed(seed)
+        self._scale = read_range(reward_range)
+        self.reward_range = (self._scale.low, self._scale.high)
+        self.out_of_range = check_word("out_of_range", out_of_range, ("error", "clip"))
+        self.rounds = 0
+        self.clipped = 0
+        self.forgotten = 0
+        self.late = 0
+        self._pending = Pending(check_count("pending_limit", pending_limit))
+        self._change_log = ChangeLog()
+        self._draws = stream(self.seed, "draws")
+        self._version = 0
+        self._phase_start = 0
+        self._phase_length = 0  # 0: not started
+        self._cdf: tuple[Floats, Floats, int] | None = None
+        self._checked: Floats | None = None  # the latest law found to be one
+        self._spread = Spread()
+        self._guard = Guard()
+
+    # --- what a policy writes -----------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _start(self, horizon: int | None) -> None:
+        """Begin with nothing learned, for `horizon` rounds (None: unknown and not needed)."""
+
+    @abstractmethod
+    def _law(self) -> Floats:
+        """Probabilities over all arms for the next round: a pure function of the state."""
+
+    @abstractmethod
+    def _learn(self, feedback: Feedback) -> None:
+        """Take in rewards, given in the order of their rounds."""
+
+    @abstractmethod
+    def _estimate(self) -> Floats:
+        """Estimated reward of every arm on the internal scale."""
+
+    @abstractmethod
+    def _export(self) -> dict[str, Any]:
+        """What `_start` and the rounds since have built, as JSON values and arrays."""
+
+    @abstractmethod
+    def _import(self, state: states.Reader) -> None:
+        """Inverse of `_export`, checking every value."""
+
+    def _learn_one(self, row: Row, reward: float) -> None:
+        """Take in one reward; a policy may do better than wrapping it, with the same result to the bit."""
+        self._learn(Feedback.single(row, reward))
+
+    def _law_within(self, mask: Bools) -> tuple[Floats, bool]:
+        """Law over the allowed arms, and whether the mask took any mass away."""
+        return restrict(self._fit(self._law()), mask)
+
+    def _steady(self) -> int:
+        """For how many asked rounds the law is certain to stay, at least 1."""
+        return 1
+
+    def _stamp(self) -> tuple[int, int]:
+        """Law number and tag to keep with the decisions of the present stretch."""
+        return self._version, 0
+
+    def _advance(self, count: int) -> None:  # noqa: B027  (a hook with a sensible default)
+        """`count` rounds were asked under the present law."""
+
+    def _drawn(self, arms: Sequence[int], counted: bool) -> None:
+        """These arms were drawn under the present law, in rounds that advance the clock if `counted`."""
+        if counted:
+            self._advance(len(arms))
+
+    def _lose(self, rows: npt.NDArray[np.void]) -> None:  # noqa: B027
+        """The rewards of these decisions were forgotten and will never come."""
+
+    def _due(self) -> bool:
+        """Whether the next ask must first move on to another law, whatever is still pending."""
+        return False
+
+    def _turn(self) -> None:  # noqa: B027
+        """Move on to the next law; called when `_due`."""
+
+    def _settings(self) -> dict[str, Any]:
+        """Settings of the subclass as JSON values."""
+        return {}
+
+    @classmethod
+    def _read_settings(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Inverse of `_settings`: keyword arguments for the constructor."""
+        return dict(settings)
+
+    def _shown(self) -> dict[str, Any]:
+        """Settings to show in the repr."""
+        return self._settings()
+
+    # --- what hooks may call ------------------------------------------------------------------------------------
+
+    def _phase_left(self) -> int:
+        return self._phase_start + self._phase_length - self.rounds
+
+    def _fit(self, law: Floats) -> Floats:
+        """The law, found to be one. A law kept from round to round is looked at once, if it cannot be written to."""
+        if self._checked is not law:
+            check_law(law, arms=len(self.arms), policy=type(self).__name__, now=self.rounds)
+            self._checked = law if is_frozen(law) else None
+        return law
+
+    @contextlib.contextmanager
+    def _still_whole(self) -> Iterator[None]:
+        """For what takes long inside `_turn` before it has changed anything: ended there, the policy is as it was."""
+        self._guard.changing = False
+        yield
+        self._guard.changing = True
+
+    def _report_change(
+        self,
+        *,
+        epoch: int,
+        interval: tuple[int, int],
+        statistic: float,
+        threshold: float,
+        arms: Sequence[int] = (),
+        before: Sequence[float] | Floats = (),
+        after: Sequence[float] | Floats = (),
+        block: int = 0,
+        compared_with: int = 0,
+        forgot: str = "",
+        stream: str = "",
+    ) -> None:
+        """Keep a record of a change found now; `before` and `after` are rewards of `arms` on the internal scale."""
+        outward = self._scale.outward
+        change = Change(
+            round=self.rounds,
+            epoch=epoch,
+            block=block,
+            interval=interval,
+            compared_with=compared_with,
+            statistic=statistic,
+            threshold=threshold,
+            arms=tuple(int(arm) for arm in arms),
+            before=tuple(outward(float(reward)) for reward in before),
+            after=tuple(outward(float(reward)) for reward in after),
+            names=() if self.arms.names is None else tuple(self.arms.names[arm] for arm in arms),
+            forgot=forgot,
+            stream=stream,
+        )
+        self._change_log.add(change)
