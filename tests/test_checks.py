@@ -23,10 +23,15 @@ def test_what_is_no_probability_is_refused(value):
         check_probability("level", value)
 
 
-def test_a_probability_may_be_allowed_to_be_zero_or_have_a_least_value():
+def test_a_probability_may_be_allowed_to_be_zero_or_one_or_have_a_least_value():
     assert check_probability("floor", 0, zero=True) == 0.0
     with pytest.raises(InputError, match=r"floor must lie in \[0, 1\), got 1"):
         check_probability("floor", 1, zero=True)
+    assert check_probability("discount", 1, one=True) == 1.0
+    with pytest.raises(InputError, match=r"discount must lie in \(0, 1\], got 0"):
+        check_probability("discount", 0, one=True)
+    with pytest.raises(InputError, match="not below 1e-150"):  # what is divided by it must stay an ordinary float
+        check_probability("level", math.ulp(0.0))
     assert check_probability("level", 1e-3, least=1e-3) == 1e-3
     with pytest.raises(InputError, match=r"not below 0.001"):
         check_probability("level", 0.9e-3, least=1e-3)

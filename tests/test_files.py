@@ -14,6 +14,7 @@ import pytest
 from driftbandits import files
 from driftbandits.errors import InputError
 from driftbandits.files import BLANK_SEAL, clean, has_seal, seal_holds, sealed, write_whole
+from tests.concurrent_files import read_while_writing
 
 OLD, NEW = b"old" * 1000, b"new" * 2000
 
@@ -411,6 +412,3 @@ def test_what_has_no_seal_is_not_sealed():
     for content in (b"plain", 2 * BLANK_SEAL.encode()):
         with pytest.raises(InputError, match="BLANK_SEAL once"):
             sealed(content)
-
-
-from tests.concurrent_files import read_while_writing

@@ -7,7 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from driftbandits.intervals import Interval, judge_at_most, judge_below, judge_within, share_interval, t_interval
+from driftbandits.intervals import (
+    ConfidenceInterval,
+    judge_at_most,
+    judge_below,
+    judge_within,
+    share_interval,
+    t_interval,
+)
 
 
 @settings(max_examples=100, deadline=None)
@@ -30,7 +37,7 @@ def test_interval_of_few_values():
     assert math.isnan(one.low)
     assert math.isnan(one.high)
     assert math.isnan(t_interval([]).estimate)
-    assert t_interval([3.0, 3.0, 3.0]) == Interval(3.0, 3.0, 3.0, 3)
+    assert t_interval([3.0, 3.0, 3.0]) == ConfidenceInterval(3.0, 3.0, 3.0, 3)
 
 
 @pytest.mark.statistical
@@ -53,7 +60,7 @@ def test_how_often_the_interval_of_eight_seeds_covers_the_mean(draw, least, most
 
 @given(st.floats(-10, 10), st.floats(0, 5), st.floats(-10, 10), st.floats(0.01, 10))
 def test_verdicts_follow_the_interval(centre, half, bound, margin):
-    interval = Interval(centre, centre - half, centre + half, seeds=10)
+    interval = ConfidenceInterval(centre, centre - half, centre + half, seeds=10)
     below = {"holds": interval.high < bound, "does not hold": interval.low > bound}
     assert judge_below(interval, bound) == next((v for v, true in below.items() if true), "undecided")
     if interval.high != bound:

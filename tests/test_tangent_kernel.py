@@ -173,7 +173,7 @@ def test_a_process_with_noise_is_fitted():
 def test_a_bad_depth_is_refused_when_used(depth):
     kernel = NeuralTangentKernel(depth)
     for use in (kernel, kernel.diag, lambda points: ArmSet(points, kernel)):
-        with pytest.raises(InputError, match=f"depth must be .*, got {depth!r}.* number of weight matrices|write depth=3"):
+        with pytest.raises(InputError, match=f"depth must be .*, got {depth!r}"):
             use(POINTS)
 
 

@@ -35,6 +35,15 @@ def label(name: str) -> str:
     return _shortened(repr(name) if odd else name)
 
 
+def first_line(error: BaseException) -> str:
+    """The first line of what an error says, or its class where it says nothing.
+
+    >>> first_line(ValueError("wrong\\nin detail")), first_line(ValueError())
+    ('wrong', 'ValueError')
+    """
+    return (str(error).splitlines() or [""])[0].strip() or type(error).__name__
+
+
 def breaking(text: str) -> str | None:
     r"""The first character that breaks a line, drives a terminal, reorders the text or cannot be written; or None.
 

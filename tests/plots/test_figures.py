@@ -1,7 +1,7 @@
 import numpy as np
 
 from driftbandits.experiments.judging.slopes import Growth
-from driftbandits.intervals import Interval
+from driftbandits.intervals import ConfidenceInterval
 from driftbandits.plots.data import GrowthCurve, GrowthPanel, RankedRegret, RegretCurve, regret_panels
 from driftbandits.plots.figures import growth_figure, ranking_figure, regret_figure
 from driftbandits.plots.palette import line_styles
@@ -46,7 +46,7 @@ def test_labels_are_no_formulas():
 
 def test_growth_states_the_slope_and_what_is_allowed():
     values, mean = np.array([1.0, 2.0, 4.0]), np.array([10.0, 20.0, 40.0])
-    growth = Growth(Interval(1.0, 0.9, 1.1, 3), 1.0, 0.5, tuple(values))
+    growth = Growth(ConfidenceInterval(1.0, 0.9, 1.1, 3), 1.0, 0.5, tuple(values))
     panel = GrowthPanel("segments", "L_T", 0.5, (GrowthCurve("a", 3, values, mean, np.ones(3), growth),))
     bare = GrowthPanel("few", "T", 0.5, (GrowthCurve("a", 1, values[:2], mean[:2], np.zeros(2), None),))
     figure = growth_figure([panel, bare], palette=line_styles(["a"]))

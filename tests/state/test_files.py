@@ -16,6 +16,7 @@ import pytest
 import driftbandits as db
 from driftbandits import state as states
 from driftbandits.errors import StateError
+from tests.concurrent_files import read_while_writing
 from tests.state.state_files import GOOD, STATE, archived, played, same
 
 
@@ -253,6 +254,3 @@ def test_policies_say_what_wrote_their_state():
     assert (state["format"], state["library"]) == (states.FORMAT, db.__version__)
     with pytest.raises(StateError, match=r"format 7, written by driftbandits 0\.3\.0"):
         db.GPUCB.restore(played(db.GPUCB, rounds=1).arms, {**state, "format": 7, "library": "0.3.0"})
-
-
-from tests.concurrent_files import read_while_writing

@@ -13,6 +13,19 @@ try:
 except ModuleNotFoundError:
     raise MissingExtraError("pydantic", extra="experiments", purpose="a configuration file") from None
 
+# `ConfigDict` and `Field` are passed on: who extends a model then has the same message where pydantic is missing.
+__all__ = [
+    "ConfigDict",
+    "EnvironmentConfig",
+    "Field",
+    "NamedEnvironment",
+    "NamedPolicy",
+    "PolicyConfig",
+    "Settings",
+    "StrictModel",
+    "validated",
+]
+
 Settings = dict[str, Any]
 
 

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, LogLocator, NullFormatter, PercentFormatter
 
-from driftbandits.plots.frame import THOUSANDS, Frame, plain, tidy
+from driftbandits.plots.frame import WITH_COMMAS, Frame, plain, tidy
 from driftbandits.plots.palette import MARKERS, LineStyle
 
 ROWS_BETWEEN_DOTS = 0.24  # of two policies
@@ -108,5 +108,5 @@ def _scale(axes: Axes, panel: DelayPanel) -> None:
     axes.set_xscale("log")
     axes.set_xlim(min(ends) / AXIS_BEYOND_DELAYS, max(ends) * AXIS_BEYOND_DELAYS)
     axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 3.0)))
-    axes.xaxis.set_major_formatter(THOUSANDS)
+    axes.xaxis.set_major_formatter(WITH_COMMAS)
     axes.xaxis.set_minor_formatter(NullFormatter())

@@ -20,12 +20,12 @@ from driftbandits.plots.data import (
     power_law,
     tick_rounds,
 )
-from driftbandits.plots.frame import LABEL_POINTS, SHORT, THOUSANDS, Frame, plain, tidy
+from driftbandits.plots.frame import LABEL_POINTS, WITH_COMMAS, WITH_K, Frame, plain, tidy
 from driftbandits.plots.palette import MARKERS, SOLID, LineStyle
 
 TICK_ROW_INCHES = 0.115
 GREY = "0.80"
-SYMBOLS = {"T": "rounds T", "L_T": "segments $L_T$", "V_T": "turns of the drift, to which $V_T$ is proportional"}
+AXIS_LABELS = {"T": "rounds T", "L_T": "segments $L_T$", "V_T": "turns of the drift, to which $V_T$ is proportional"}
 
 
 def regret_frame(panels: Sequence[RegretPanel]) -> Frame:
@@ -90,8 +90,8 @@ def _draw_panel(axes: Axes, panel: RegretPanel, palette: Mapping[str, LineStyle]
     lowest = min(0.0, *(float(c.mean.min()) for c in (*panel.curves, *panel.others)))
     axes.set_ylim(1.05 * lowest, 1.05 * panel.top)
     axes.set_xlim(0, panel.horizon)
-    axes.xaxis.set_major_formatter(THOUSANDS)
-    axes.yaxis.set_major_formatter(THOUSANDS)
+    axes.xaxis.set_major_formatter(WITH_COMMAS)
+    axes.yaxis.set_major_formatter(WITH_COMMAS)
     tidy(axes, title=panel.title, xlabel="round", ylabel="cumulative regret")
     return handles
 
@@ -145,11 +145,11 @@ def growth_figure(
         axes.set_yscale("log")
         axes.xaxis.set_major_locator(FixedLocator(sorted({v for c in panel.curves for v in c.values.tolist()})))
         axes.xaxis.set_minor_locator(NullLocator())
-        axes.xaxis.set_major_formatter(SHORT)
+        axes.xaxis.set_major_formatter(WITH_K)
         axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        axes.yaxis.set_major_formatter(THOUSANDS)
+        axes.yaxis.set_major_formatter(WITH_COMMAS)
         axes.yaxis.set_minor_formatter(NullFormatter())
-        tidy(axes, title=panel.title[:1].upper() + panel.title[1:], xlabel=SYMBOLS.get(panel.symbol, panel.symbol))
+        tidy(axes, title=panel.title[:1].upper() + panel.title[1:], xlabel=AXIS_LABELS.get(panel.symbol, panel.symbol))
         axes.set_ylabel("final regret", fontsize=8)
     return figure
 
@@ -229,7 +229,7 @@ def _draw_ranking(axes: Axes, panel: RankedRegret, marks: Sequence[tuple[str, st
     axes.set_ylim(len(panel.policies) - 0.4, -0.6)
     axes.set_xscale("log")
     axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 3.0)))
-    axes.xaxis.set_major_formatter(THOUSANDS)
+    axes.xaxis.set_major_formatter(WITH_COMMAS)
     axes.xaxis.set_minor_formatter(NullFormatter())
     tidy(axes, title=panel.title, xlabel="final cumulative regret (log scale)")
     axes.tick_params(axis="y", labelsize=LABEL_POINTS - 0.5)

@@ -104,5 +104,5 @@ def tidy(axes: Axes, *, title: str, xlabel: str, ylabel: str = "") -> None:
         axes.spines[side].set_visible(False)
 
 
-THOUSANDS = FuncFormatter(lambda value, _: f"{value:,.0f}" if abs(value) >= 1 or value == 0 else f"{value:g}")
-SHORT = FuncFormatter(lambda value, _: f"{value / 1000:g}k" if value >= 1000 else f"{value:g}")
+WITH_COMMAS = FuncFormatter(lambda value, _: f"{value:,.0f}" if abs(value) >= 1 or value == 0 else f"{value:g}")
+WITH_K = FuncFormatter(lambda value, _: f"{value / 1000:g}k" if value >= 1000 else f"{value:g}")

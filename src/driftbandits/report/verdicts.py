@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from driftbandits.experiments.judging.claims import Check, Claim
 from driftbandits.report.formats import NOTHING, interval
 
-ORDER = ("holds", "does not hold", "depends on the settings", "undecided", "not run")
-SYMBOLS = dict(zip(ORDER, ("✓", "✗", "◐", "?", "○"), strict=True))
-CSS_CLASSES = dict(zip(ORDER, ("holds", "fails", "depends", "undecided", "not-run"), strict=True))
+VERDICT_ORDER = ("holds", "does not hold", "depends on the settings", "undecided", "not run")
+SYMBOLS = dict(zip(VERDICT_ORDER, ("✓", "✗", "◐", "?", "○"), strict=True))
+CSS_CLASSES = dict(zip(VERDICT_ORDER, ("holds", "fails", "depends", "undecided", "not-run"), strict=True))
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,9 @@ def counted(claims: Sequence[Claim]) -> str:
     verdicts = [claim.verdict for claim in claims]
     words = {"holds": "hold", "does not hold": "do not hold", "depends on the settings": "depend on the settings"}
     return ", ".join(
-        f"{verdicts.count(v)} {v if verdicts.count(v) == 1 else words.get(v, v)}" for v in ORDER if v in verdicts
+        f"{verdicts.count(v)} {v if verdicts.count(v) == 1 else words.get(v, v)}"
+        for v in VERDICT_ORDER
+        if v in verdicts
     )
 
 

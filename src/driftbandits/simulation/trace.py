@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from driftbandits import files
 from driftbandits.errors import InputError, MissingExtraError
+from driftbandits.showing import first_line
 from driftbandits.types import Change, Floats, Ints
 
 _COLUMNS = {"arm": np.int32, "reward": np.float64, "regret": np.float64, "probability": np.float64, "law": np.int64}
@@ -78,8 +79,7 @@ class Trace:
         try:
             return cls(**_fields(content, *arrow))
         except Exception as error:  # Arrow raises a dozen kinds of errors at odd bytes
-            cause = (str(error).splitlines() or [""])[0] or type(error).__name__
-            raise InputError(f"{os.fspath(path)} is not a saved trace, or is damaged: {cause}") from error
+            raise InputError(f"{os.fspath(path)} is not a saved trace, or is damaged: {first_line(error)}") from error
 
 
 def _fields(content: bytes, pa: Any, pq: Any) -> dict[str, Any]:

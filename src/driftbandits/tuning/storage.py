@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from driftbandits.errors import DriftbanditsError, MissingExtraError
+from driftbandits.showing import first_line
 
 if TYPE_CHECKING:
     from optuna.storages import RDBStorage
@@ -113,4 +114,4 @@ def _cause(error: BaseException) -> str:
     """The first line of the innermost error, which is the database's own."""
     while error.__cause__ is not None:
         error = error.__cause__
-    return (str(error).splitlines() or [""])[0].strip() or type(error).__name__
+    return first_line(error)

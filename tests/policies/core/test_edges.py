@@ -1,5 +1,7 @@
 """Edges that every policy meets: empty calls, unknown settings, numbers of laws, the last round, standing masks."""
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -165,3 +167,30 @@ def test_a_solver_that_stops_short_is_said_and_played_on(monkeypatch):
     with pytest.warns(ConvergenceWarning, match="stalled on purpose"):
         batch = policy.ask(size=50)
     assert (batch.probabilities > 0).all()
+
+
+@pytest.mark.parametrize("name", db.POLICIES)
+def test_help_shows_every_setting_in_one_place(name):
+    """Of the class, and those it hands on to its bases; nothing that bases tell each other."""
+    parameters = inspect.signature(db.POLICIES[name]).parameters
+    first, *others = parameters.values()
+    assert first.name == "arms"
+    assert all(parameter.kind is parameter.KEYWORD_ONLY for parameter in others)
+    assert list(parameters)[-5:] == ["horizon", "seed", "reward_range", "out_of_range", "pending_limit"]
+    policy = db.POLICIES[name](ARMS, horizon=100)
+    assert set(policy.state_dict()["settings"]) <= set(parameters)
+
+
+@pytest.mark.parametrize("name", db.POLICIES)
+def test_settings_go_by_name(name):
+    with pytest.raises(InputError, match=f"{name} takes the arms, and all settings by name, got 1000"):
+        db.POLICIES[name](ARMS, 1000)
+
+
+def test_a_setting_of_ones_own_may_be_called_size():
+    class Sized(db.Uniform):
+        def __init__(self, arms, *, size, **common):
+            super().__init__(arms, **common)
+            self.size = size
+
+    assert Sized(ARMS, size=3, seed=1).size == 3

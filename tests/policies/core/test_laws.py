@@ -63,7 +63,7 @@ def test_a_wrong_law_under_a_mask_is_refused(monkeypatch):
 
 def test_a_law_is_looked_at_once(monkeypatch):
     looked = []
-    monkeypatch.setattr("driftbandits.policies.core.base.check_law", lambda law, **_: looked.append(id(law)))
+    monkeypatch.setattr("driftbandits.policies.core.hooks.check_law", lambda law, **_: looked.append(id(law)))
     policy = Declares(ARMS, seed=0)
     for _ in range(20):
         policy.ask()

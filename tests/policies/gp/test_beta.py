@@ -18,7 +18,7 @@ def test_confidence_rules():
     assert confidence_factor(2.5, **kwargs) == 2.5
 
 
-def test_beta_rules():
+def test_drift_rules():
     assert drift_factor(0.7, arms=5, rounds=9, failure_probability=0.1) == 0.7
     beta = 2 * math.log(5 * math.pi**2 * 81 / 0.6)
     assert drift_factor("finite", arms=5, rounds=9, failure_probability=0.1) == pytest.approx(math.sqrt(beta))

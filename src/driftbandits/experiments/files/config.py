@@ -18,10 +18,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field
-
 from driftbandits.configuration.files import ConfigFile, read_config_file
 from driftbandits.configuration.models import (
+    ConfigDict,
+    Field,
     NamedEnvironment,
     NamedPolicy,
     PolicyConfig,

@@ -33,7 +33,7 @@ from driftbandits.experiments.judging.slopes import Growth, measure_growth
 from driftbandits.experiments.judging.statements import STATEMENTS, Comparison
 from driftbandits.intervals import (
     LEAST_SEEDS,
-    Interval,
+    ConfidenceInterval,
     IntervalVerdict,
     judge_at_most,
     judge_below,
@@ -195,7 +195,7 @@ def _check(
     claim: str,
     variant: str,
     statement: str,
-    interval: Interval,
+    interval: ConfidenceInterval,
     unit: str,
     paper_seeds: int,
     verdict: CheckVerdict,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pandas as pd
 
 from driftbandits import datasets
@@ -15,7 +17,7 @@ BEST_OF_EVERY_ROUND = "per step"
 BEST_FIXED_ARM = "fixed"
 
 
-def reference_table(experiments: list[Experiment]) -> pd.DataFrame:
+def reference_table(experiments: Sequence[Experiment]) -> pd.DataFrame:
     """By how much less than the best of every round each reference earns, one row per replicate and reference.
 
     It has the REFERENCE_COLUMNS. Regret against a reference is regret less its shortfall.

@@ -21,7 +21,7 @@ from driftbandits.design import information_gain
 from driftbandits.experiments.definitions.growth import Sweep
 from driftbandits.experiments.definitions.specs import Experiment, PolicySpec
 from driftbandits.experiments.running.build import build_policy, build_world
-from driftbandits.intervals import Interval, t_interval
+from driftbandits.intervals import ConfidenceInterval, t_interval
 from driftbandits.neural.inputs import on_sphere
 from driftbandits.policies.paper.base import PaperBlockPolicy
 from driftbandits.policies.paper.opnn import NeuralBlockPolicy
@@ -40,7 +40,7 @@ class Growth:
     first blocks weigh less; `allowed` the slope of the paper's bound on the same `values`.
     """
 
-    slope: Interval
+    slope: ConfidenceInterval
     late: float
     allowed: float
     values: tuple[float, ...]

@@ -27,6 +27,7 @@ import joblib
 from joblib.parallel import ParallelBackendBase
 
 from driftbandits.errors import DriftbanditsError, InputError, MissingExtraError, did_you_mean
+from driftbandits.showing import first_line
 
 ENGINES = ("loky", "ray", "dask")
 ENGINE_PACKAGES = {"ray": "ray", "dask": "distributed"}
@@ -298,7 +299,7 @@ def _reaching(engine: Engine) -> Iterator[None]:
     try:
         yield
     except (OSError, RuntimeError, ValueError) as error:  # timeouts and refused connections are OSErrors
-        cause = (str(error).splitlines() or [""])[0] or type(error).__name__
+        cause = first_line(error)
         if engine.address is None:
             raise EngineError(f"cannot start {engine.name} on this machine: {cause}") from error
         raise EngineError(

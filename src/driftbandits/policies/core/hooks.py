@@ -24,9 +24,10 @@ from driftbandits.policies.core.guard import Guard
 from driftbandits.policies.core.laws import check_law, is_frozen, restrict
 from driftbandits.policies.core.pending import Feedback, Pending, Row
 from driftbandits.policies.core.scale import read_range
-from driftbandits.policies.core.settings import check_settings
+from driftbandits.policies.core.settings import check_settings, signature_of
 from driftbandits.policies.core.spread import Spread
 from driftbandits.seeding import check_seed, stream
+from driftbandits.showing import shown
 from driftbandits.types import Bools, Change, Floats
 
 
@@ -36,13 +37,23 @@ class PolicyHooks(ABC):
     needs_horizon: bool = False  # whether horizon=None means doubling
     counts_masked: bool = True  # whether a round whose mask removed mass advances the policy's clock
 
-    def __new__(cls, *_arms: Any, **settings: Any) -> Self:
-        """Refuse arms that are none, and settings that no constructor of the class knows, before one of them does."""
-        for arms in (*_arms[:1], *([settings["arms"]] if "arms" in settings else [])):
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        """Show the whole constructor in help and editors."""
+        super().__init_subclass__(**keywords)
+        cls.__signature__ = signature_of(cls)  # type: ignore[attr-defined]
+
+    def __new__(cls, *given: Any, **settings: Any) -> Self:
+        """Refuse what no constructor of the class takes, before one of a base does so less clearly."""
+        for arms in (*given[:1], *([settings["arms"]] if "arms" in settings else [])):
             if not isinstance(arms, ArmSet):
                 raise InputError(
                     f"arms must be an ArmSet, got {type(arms).__name__}; build one with ArmSet(points, kernel)"
                 )
+        if len(given) > 1:
+            raise InputError(
+                f"{cls.__name__} takes the arms, and all settings by name, got {shown(given[1])} after the arms; write "
+                f"for example horizon=1000"
+            )
         check_settings(cls, settings)
         return super().__new__(cls)
 

@@ -31,13 +31,25 @@ def check_settings(policy: type, settings: Mapping[str, Any]) -> None:
 
 @functools.cache
 def known_settings(policy: type) -> frozenset[str]:
-    """Keyword arguments of the class's constructor and, where it passes others on, of those it inherits from."""
-    names: set[str] = set()
+    """Names of all settings of a class, its own and those it hands on, and `arms`."""
+    return frozenset(signature_of(policy).parameters)
+
+
+def signature_of(policy: type) -> inspect.Signature:
+    """The constructor as a user calls it: `arms`, the settings of the class, and those it hands on to its bases.
+
+    A constructor that takes `**settings` hands them on to the next one, so what may be passed stands in several places;
+    help and editors want it in one. Positional parameters other than `arms` are how bases are told of their parts.
+    """
+    found: dict[str, inspect.Parameter] = {}
     for kind in policy.__mro__:
         if "__init__" not in vars(kind) or kind is object:
             continue
         parameters = inspect.signature(vars(kind)["__init__"]).parameters.values()
-        names |= {p.name for p in parameters if p.kind is p.KEYWORD_ONLY or p.name == "arms"}
-        if not any(p.kind is p.VAR_KEYWORD for p in parameters):
+        for parameter in parameters:
+            if parameter.kind is parameter.KEYWORD_ONLY or parameter.name == "arms":
+                found.setdefault(parameter.name, parameter)
+        if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
             break
-    return frozenset(names - {"size"})  # how the forgetting forms hand their window, period or discount on
+    ordered = sorted(found.values(), key=lambda parameter: parameter.kind)
+    return inspect.Signature(ordered)
