@@ -1,8 +1,8 @@
 """Tuning: searches on tuning seeds only, as Optuna studies that any number of processes and machines may share.
 
 `comparison` and `constants` are what is searched for; `spaces` and `points` say where, `rungs` who goes on, `study` and
-`storage` how it is kept, `search` who plays what, `launch` puts them together. Nothing here
-needs Optuna until a search is begun.
+`storage` how it is kept, `search` who plays what, `launch` puts them together. `oracles` plays plain `grids` in every
+world, and needs no study. Nothing here needs Optuna until a search is begun.
 """
 
 from driftbandits.tuning.comparison import tune_comparison

@@ -93,7 +93,7 @@ class LinearExp3(SizedPolicy):
     """
 
     needs_horizon = True
-    counts_masked = False
+    _counts_masked = False
     _size_name: ClassVar[str] = "restart"
 
     def __init__(

@@ -41,7 +41,7 @@ class BlockPolicy(Policy):
     `divisor`: what rewards on [-1, 1] are divided by before they are estimated from and tested.
     """
 
-    counts_masked = False
+    _counts_masked = False
 
     def __init__(self, arms: ArmSet, parts: Parts, divisor: float = 1.0, **common: Unpack[CommonSettings]) -> None:
         super().__init__(arms, **common)

@@ -138,7 +138,7 @@ class Policy(PolicyHooks):
         self._move()
         law, removed = (self._law(), False) if mask is None else self._law_within(mask)
         self._fit(law)
-        counted = self.counts_masked or not removed
+        counted = self._counts_masked or not removed
         count = min(wanted, self._phase_left(), self._steady() if counted else wanted)
         number, tag = self._stamp()
         self._guard.changing = True

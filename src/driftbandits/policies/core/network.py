@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from driftbandits.arms import ArmSet
@@ -14,6 +15,7 @@ from driftbandits.tangent_kernel import check_depth
 
 LARGEST_WIDTH = 65_536  # beyond this a weight matrix takes more than 16 GiB: surely a slip
 MOST_STEPS = 1_000_000  # of a training: hours for a narrow network
+_SETTINGS = ("width", "depth", "steps", "learning_rate", "weight_decay", "symmetric", "normalise", "device")
 _WEIGHT_BYTES = 4  # in single precision
 _GRAMS_AT_ONCE = 4  # matrices of N x N numbers, for a tangent kernel
 
@@ -48,6 +50,11 @@ def network_model(
         normalise=check_flag("normalise", normalise),
         device=_check_device(device),
     )
+
+
+def network_settings(model: NetworkModel, *, without: Collection[str] = ()) -> dict[str, Any]:
+    """The settings that `network_model` made the model from, but those a policy decides itself."""
+    return {name: getattr(model, name) for name in _SETTINGS if name not in without}
 
 
 def _check_width(width: Any) -> Any:

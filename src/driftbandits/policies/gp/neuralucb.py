@@ -19,7 +19,7 @@ from driftbandits.design import information_gain
 from driftbandits.errors import ConvergenceError
 from driftbandits.neural import ArmsSeen, NetworkModel, NetworkView
 from driftbandits.neural.model import INFINITE, Rate, Width
-from driftbandits.policies.core.network import check_network_depth, check_rate, network_model
+from driftbandits.policies.core.network import check_network_depth, check_rate, network_model, network_settings
 from driftbandits.policies.core.pending import Feedback, Row
 from driftbandits.policies.gp.forgetting import SlidingWindowGPUCB
 from driftbandits.policies.gp.gpucb import GPUCB
@@ -168,8 +168,8 @@ class NeuralUCB(GPUCB):
         return 0.5 * information_gain(self._model.initial.features, horizon=horizon, sigma=self.ridge)
 
     def _settings(self) -> dict[str, Any]:
-        names = ("width", "depth", "steps", "learning_rate", "symmetric", "device")
-        return {**super()._settings(), **{name: getattr(self._model, name) for name in names}, "every": self.every}
+        network = network_settings(self._model, without=("weight_decay", "normalise"))
+        return {**super()._settings(), **network, "every": self.every}
 
 
 class SlidingWindowNeuralUCB(NeuralUCB, SlidingWindowGPUCB):

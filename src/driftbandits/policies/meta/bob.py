@@ -125,7 +125,7 @@ class BanditOverBandit(Policy):
         self._given_candidates = None if candidates is None else _read_candidates(candidates)
         for candidate in self._given_candidates or (0.5 if self.setting == "discount" else 1,):
             self._build(candidate, 1)  # refuses unusable settings now
-        self.counts_masked = self.base.counts_masked
+        self._counts_masked = self.base._counts_masked
         self._coins = stream(self.seed, "candidates")
         self._law_base = 0
 

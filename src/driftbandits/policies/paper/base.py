@@ -21,10 +21,10 @@ _LEAST_DIVISOR = 1e-6  # rewards a million times their usual size train no netwo
 
 
 class PaperBlockPolicy(BlockPolicy):
-    """The block engine with the paper's constants, IPS and, if it `adapts`, its test of gaps, on given features."""
+    """The block engine with the paper's constants, IPS and, if it is to adapt, its test of gaps, on given features."""
 
     needs_horizon = True
-    adapts: ClassVar[bool] = False
+    _adapts: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class PaperBlockPolicy(BlockPolicy):
             features=features,
             constants=self._resolved,
             estimator=InversePropensities(),
-            detector=GapTest(self._resolved) if self.adapts else None,
+            detector=GapTest(self._resolved) if self._adapts else None,
         )
         divisor = _divisor(self.constants, read_range(common.get("reward_range", (-1.0, 1.0))))
         super().__init__(arms, parts, divisor, **common)

@@ -79,7 +79,7 @@ class AdaOPKB(KernelBlockPolicy):
     ()
     """
 
-    adapts: ClassVar[bool] = True
+    _adapts: ClassVar[bool] = True
 
     @classmethod
     def published(cls, arms: ArmSet, **settings: Any) -> Self:

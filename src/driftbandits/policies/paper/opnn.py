@@ -10,23 +10,12 @@ from driftbandits.checks import check_flag
 from driftbandits.neural.model import INFINITE, Rate, Width
 from driftbandits.neural.network import Network
 from driftbandits.policies.core.guard import guarded
-from driftbandits.policies.core.network import check_rate, network_model
+from driftbandits.policies.core.network import check_rate, network_model, network_settings
 from driftbandits.policies.core.settings import CommonSettings
 from driftbandits.policies.paper.base import PaperBlockPolicy
 from driftbandits.policies.paper.constants import Constants, Variant
 from driftbandits.policies.paper.features import NetworkFeatures
 from driftbandits.seeding import check_seed
-
-_OF_THE_NETWORK = (
-    "width",
-    "depth",
-    "steps",
-    "learning_rate",
-    "weight_decay",
-    "symmetric",
-    "normalise",
-    "device",
-)
 
 
 class NeuralBlockPolicy(PaperBlockPolicy):
@@ -90,7 +79,7 @@ class NeuralBlockPolicy(PaperBlockPolicy):
         return {**super()._shown(), **self._network_settings()}
 
     def _network_settings(self) -> dict[str, Any]:
-        return {**{name: getattr(self._model, name) for name in _OF_THE_NETWORK}, "train": self.train}
+        return {**network_settings(self._model), "train": self.train}
 
     @classmethod
     def _read_settings(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -151,7 +140,7 @@ class AdaOPNN(NeuralBlockPolicy):
     ()
     """
 
-    adapts: ClassVar[bool] = True
+    _adapts: ClassVar[bool] = True
 
     @classmethod
     def published(cls, arms: ArmSet, **settings: Any) -> Self:
