@@ -450,7 +450,7 @@ def test_unusable_boxes_are_refused(bounds, points, method, message):
 
 
 def test_a_grid_is_measured_by_the_points_it_has():
-    assert len(ArmSet.box([(0, 1)] * 30, points=10**9)) == 1  # two steps an axis would be more
+    assert len(ArmSet.box([(0, 1)] * 30, points=10**9)) == 1  # two steps per axis would be more
 
 
 def test_repr_says_what_it_is():

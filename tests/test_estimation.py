@@ -99,7 +99,7 @@ def test_merge_adds_intervals_that_know_different_numbers_of_laws():
 @PROPERTY
 @given(problem=problems)
 def test_expected_estimate_is_the_sum_over_arms_of_the_definition(problem):
-    """Item 17: the mean of one round's estimate is M diag(P) r, a finite sum over arms."""
+    """The mean of one round's estimate is M diag(P) r, a finite sum over arms."""
     seed, arms, rank, regulariser = problem
     rng = np.random.default_rng(seed)
     features, law, means = random_features(rng, arms, rank), random_law(rng, arms), rng.uniform(-1, 1, arms)
@@ -111,7 +111,7 @@ def test_expected_estimate_is_the_sum_over_arms_of_the_definition(problem):
 
 
 def test_published_regulariser_shrinks_by_half_and_bias_vanishes_with_sigma():
-    """Item 17: K = I, N = 100, sigma / T = 1e-2: pi halves every estimate. Unbiased as sigma -> 0."""
+    """K = I, N = 100, sigma / T = 1e-2: pi halves every estimate. Unbiased as sigma -> 0."""
     arms, horizon = 100, 10_000
     means = np.linspace(-1, 1, arms)
     law = np.full(arms, 1 / arms)

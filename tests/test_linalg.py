@@ -61,7 +61,7 @@ def test_five_thousand_arms():
 
 
 def test_many_stages(monkeypatch):
-    """With few candidates a stage, no spare room and small blocks, every path of growing the features is taken."""
+    """With few candidates per stage, no spare room and small blocks, every path of growing the features is taken."""
     monkeypatch.setattr(linalg, "_MOST_CANDIDATES", 16)
     monkeypatch.setattr(linalg, "_COLUMNS_RESERVED", 3)
     monkeypatch.setattr(linalg, "_BLOCK_ENTRIES", 64)

@@ -22,7 +22,7 @@ def index_of_slot(schedule, slot):
 def test_structure_of_a_drawn_schedule(block, lowest, seed):
     schedule = draw_schedule(block, np.random.default_rng(seed), lowest=lowest)
     assert schedule.block == block
-    assert Replay(start=0, stop=2**block, index=block) in schedule.replays  # item 7: the block itself
+    assert Replay(start=0, stop=2**block, index=block) in schedule.replays  # the block itself
     assert len(set(schedule.replays)) == len(schedule.replays)
     for replay in schedule.replays:
         assert replay.stop - replay.start == 2**replay.index
@@ -63,7 +63,7 @@ def test_replay_probability_is_the_square_root_of_the_share_of_the_block():
 @pytest.mark.statistical
 @pytest.mark.parametrize("lowest", [0, 3])
 def test_frequency_of_every_index(lowest):
-    """Replays of index m in block 7 are binomial with chance 2^((m - 7) / 2) a slot.
+    """Replays of index m in block 7 are binomial with chance 2^((m - 7) / 2) per slot.
 
     Two-sided, 5 standard errors each; 7 + 4 indices: a wrong alarm with probability below 1e-5. Seeds are fixed.
     """
@@ -97,7 +97,7 @@ def test_every_slot_is_equally_likely():
 @pytest.mark.statistical
 @pytest.mark.parametrize(("block", "share"), [(1, None), (3, 0.905), (6, 0.949), (9, 0.958)])
 def test_replayed_share(block, share):
-    """Item 19 by simulation: the share of slots that follow an earlier law.
+    """By simulation: the share of slots that follow an earlier law.
 
     Mean over independent schedules, 5 estimated standard errors; 4 cases: wrong alarm below 1e-5.
     """

@@ -88,7 +88,7 @@ def test_lemma_1_does_not_hold_off_the_arms_of_the_design():
     log_beta=st.floats(-1, 3),
 )
 def test_lemma_2_bounds_of_op(problem, share, alpha, log_beta):
-    """The three bounds of OP for share 1/2, and those of item 6 of the notes for other shares.
+    """The three bounds of OP for share 1/2, and the same derived for any other share s: 1/2 becomes s or 1 - s.
 
     With costs c = beta gap / 2 and the certificate leverage(x) <= c(x) + P'leverage - P'c + design.gap, every use of an
     exact multiplier in the proof costs at most design.gap.

@@ -257,7 +257,7 @@ def jump(size, *, before=200, after=30, seed=0, **kind):
 def test_a_jump_is_seen_and_its_round_found(kind):
     """Of 15 jumps by 4 standard deviations after 200 numbers (600 rounds): half within 2 numbers, all within 20.
 
-    On 120 other seeds a kind half are exact and none is off by more than 11.
+    On 120 other seeds per kind half are exact and none is off by more than 11.
     """
     off = []
     for seed in range(15):

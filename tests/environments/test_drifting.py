@@ -81,7 +81,7 @@ def test_many_arms_take_smaller_tiles_and_little_memory() -> None:
     world.means_of(50_000, np.arange(300))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 60e6  # a block of all arms would be 41 MB a copy, the horizon 16 GB
+    assert peak < 60e6  # a block of all arms would be 41 MB per copy, the horizon 16 GB
     whole = world.means(50_100, 100)
     assert (world.means(50_163)[0] == whole[63]).all()
 

@@ -58,7 +58,7 @@ def test_what_is_not_offered_never_shows(arms, table, mask) -> None:
     assert (gone.allowed(5, 7) == mask[5:12]).all()
 
 
-@pytest.mark.parametrize("cells", [2**20, 50])  # in one piece, and four rounds a piece
+@pytest.mark.parametrize("cells", [2**20, 50])  # in one piece, and four rounds per piece
 def test_truth_is_that_of_arms_offered_twice(arms, table, mask, cells, monkeypatch) -> None:
     monkeypatch.setattr(base_module, "LARGEST_TABLE", cells)
     world = Tabular(arms, table, allowed=mask)

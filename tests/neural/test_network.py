@@ -92,7 +92,7 @@ def test_there_are_as_many_matrices_as_the_depth(depth):
 
 @pytest.mark.parametrize("layer", [0, 1, 2])
 def test_entries_are_normal_with_variance_two_over_the_width(layer):
-    """Kolmogorov-Smirnov at level 1e-3 a layer over ten seeds; a variance off by a twentieth fails on inner layers."""
+    """Kolmogorov-Smirnov at level 1e-3 per layer over ten seeds; a variance off by a twentieth fails in inner ones."""
     width = 128
     entries = np.concatenate([initial_weights(64, width, 3, seed=seed)[layer].ravel() for seed in range(10)])
     assert scipy.stats.kstest(entries * np.sqrt(width / 2), "norm").pvalue > 1e-3

@@ -3,7 +3,7 @@
 `SUBJECTS` are the policies, `moments` their states, `damages` the damaged copies of one state, and `outcome` says what
 became of one: refused, played on, or failed, with the error. The exhaustive form is
 
-    cd tests && python -m policies.mutations [name ...] [--every n]
+    python -m tests.state.mutations [name ...] [--every n]
 
 which prints every failure and counts by kind; `sample` is a few of them.
 """

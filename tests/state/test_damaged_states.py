@@ -2,7 +2,7 @@
 
 A damaged state is refused by a StateError, or gives a policy that goes on: it plays single rounds, batches, masks, late
 and lost rewards with valid laws, and its own state can be restored. No other error, warning or hang is allowed. What is
-tried here is a fixed sample; `policies.mutations` tries everything. A state as the library gave it is never refused,
+tried here is a fixed sample; `tests.state.mutations` tries everything. A state as the library gave it is never refused,
 however odd the run, and restores bit for bit.
 """
 

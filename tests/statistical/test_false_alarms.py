@@ -53,7 +53,7 @@ def test_false_alarm_rate(name, dimension):
 
     Measured on other seeds: published 0.36 (95 %: 0.31 to 0.40, 400 runs) at d = 10, 0.47 (0.40 to 0.54, 200 runs) at
     d = 2; over 10,000 rounds with 100 arms 0.41 and 0.68. Allowed is 5 standard errors on both sides: a wrong alarm
-    with probability below 1e-6 a case.
+    with probability below 1e-6 per case.
     """
     constants, variant = SETTINGS[name]
     alarms = []
@@ -88,7 +88,7 @@ def test_a_sign_flip_with_a_large_gap_fires_and_only_then():
     """20 runs, flip at round 4,000 of 8,000: an alarm within 3,000 rounds in every run, none before.
 
     On 1,500 other seeds the latest alarm came 1,967 rounds after the flip and none before it: a correct program fails
-    with probability below 0.04 (95 % bound of 3 in 1,500 a run).
+    with probability below 0.04 (95 % bound of 3 in 1,500 per run).
     """
     for seed in range(100, 120):
         world = switching(seed, horizon=8000, switches=(4000,))
@@ -108,8 +108,8 @@ def test_number_of_epochs_stays_within_the_order_of_segments():
     """Lemma on the number of epochs: H <= L_T under its event. Sweep L_T = 1, 2, 4, 8 over 16,000 rounds, 8 runs each.
 
     In every run H <= L_T, and on average H >= 0.6 L_T, or the bound would hold for want of detection. On 64 other seeds
-    a value of L_T the bound held in all 256 runs and the means were 1, 2, 4 and 7.6: a correct program fails with
-    probability below 0.2 (95 % bound of 3 in 256 a run), rather far less.
+    per value of L_T the bound held in all 256 runs and the means were 1, 2, 4 and 7.6: a correct program fails with
+    probability below 0.2 (95 % bound of 3 in 256 per run), rather far less.
     """
     for segments in (1, 2, 4, 8):
         switches = tuple(range(16_000 // segments, 16_000, 16_000 // segments))

@@ -61,7 +61,7 @@ def count_alarms(noise, *, length_scale=0.2, **settings):
 
 @pytest.mark.parametrize("noise", NOISES)
 def test_alarms_under_any_noise(noise):
-    """At most 16 of 60 runs: a correct program fails with probability below 1e-4 a case."""
+    """At most 16 of 60 runs: a correct program fails with probability below 1e-4 per case."""
     count = count_alarms(noise)
     print(f"{noise}: {count} of {RUNS}")
     assert count <= ALLOWED
@@ -69,7 +69,7 @@ def test_alarms_under_any_noise(noise):
 
 @pytest.mark.parametrize("length_scale", [0.05, 0.8])
 def test_alarms_with_a_length_scale_wrong_by_4(length_scale):
-    """At most 16 of 60 runs: a correct program fails with probability below 1e-4 a case."""
+    """At most 16 of 60 runs: a correct program fails with probability below 1e-4 per case."""
     count = count_alarms("Gaussian", length_scale=length_scale, kernel="given")
     print(f"length scale {length_scale}: {count} of {RUNS}")
     assert count <= ALLOWED
@@ -89,7 +89,7 @@ def test_ranks_are_uniform_whatever_the_policy_does(noise, mode):
 
     Laws adapt, arms are looked at for their rewards, and ranks must not show it. Streams of one kind have no round in
     common, so their ranks are independent: KS at level 1e-4 for five kinds, a correct program fails with probability
-    5e-4 a case. Runs go on after alarms in name only (false_alarm of 1e-9), or ranks would be cut off where they are
+    5e-4 per case. Runs go on after alarms in name only (false_alarm of 1e-9), or ranks would be cut off where they are
     extreme.
     """
     ranks = {"law |e|": [], "law e": [], "cell |e|": [], "cell e": [], "arm": []}

@@ -1,4 +1,4 @@
-"""Item 17 of the notes: the mean of the policies' estimate, by simulation. Seeds are fixed everywhere."""
+"""The policies' estimate is on average M diag(P) r, by simulation. Seeds are fixed everywhere."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from driftbandits.environments import Piecewise, TruncatedGaussianNoise, Uniform
 from driftbandits.estimation import expected_estimate
 
 pytestmark = pytest.mark.statistical
-ERRORS = 5.0  # standard errors allowed; two-sided chance 6e-7 an arm
+ERRORS = 5.0  # standard errors allowed; two-sided chance 6e-7 per arm
 
 
 def line(size=12):

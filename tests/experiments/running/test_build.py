@@ -3,9 +3,8 @@ import pytest
 from driftbandits import AdaOPKB, Constants
 from driftbandits.environments import Piecewise
 from driftbandits.errors import InputError
-from driftbandits.experiments.definitions.specs import Experiment, PolicySpec
+from driftbandits.experiments.definitions.specs import PolicySpec
 from driftbandits.experiments.running.build import build_policy, build_world
-from driftbandits.experiments.running.preflight import check_experiment
 
 SETTINGS = {"horizon": 200, "switches": [100], "size": 10}
 OWN = """
@@ -25,9 +24,6 @@ def not_one(arms, **settings):
 
 def world(seed, rounds=50):
     return Piecewise(db.ArmSet([[0.0], [1.0]]), [[0.0, 0.1 * seed]], horizon=rounds, switches=())
-
-def broken(seed):
-    raise ValueError("this world cannot be")
 """
 
 
@@ -83,17 +79,3 @@ def test_a_policy_of_ones_own(own, world):
         build_policy(PolicySpec("x", f"{own}:not_one"), world, 0)
     with pytest.raises(InputError, match="did you mean 'rate'"):
         build_policy(PolicySpec("x", f"{own}:Mine", {"rat": 0.2}), world, 0)
-
-
-def test_what_a_users_code_raises_is_told_with_its_place(own):
-    experiment = Experiment("x", "x", f"{own}:broken", {}, ())
-    with pytest.raises(InputError, match=r"cannot be built: ValueError: this world cannot be \(own.py, line 20\)"):
-        check_experiment(experiment)
-
-
-def test_only_the_policies_asked_for_are_checked():
-    policies = (PolicySpec("good", "Uniform"), PolicySpec("bad", "Nothing"))
-    experiment = Experiment("x", "x", "switching/1", SETTINGS, policies)
-    check_experiment(experiment, labels=["good"])
-    with pytest.raises(InputError, match="no policy is called 'Nothing'"):
-        check_experiment(experiment)

@@ -87,7 +87,7 @@ def p_value(arms, law):
 
 @pytest.mark.parametrize("rounds", [0, 5, 60])
 def test_arms_are_drawn_from_the_law(rounds):
-    """20,000 draws each; with other seeds a correct program fails with probability 1e-4 a case."""
+    """20,000 draws each; with other seeds a correct program fails with probability 1e-4 per case."""
     policy = AutoBandit(line(), seed=3, floor=0.05)
     play(policy, rounds)
     law = policy.law().copy()
@@ -96,7 +96,7 @@ def test_arms_are_drawn_from_the_law(rounds):
 
 @pytest.mark.parametrize("rounds", [5, 60])
 def test_arms_allowed_are_drawn_with_the_probability_recorded(rounds):
-    """10,000 draws each; with other seeds a correct program fails with probability 1e-4 a case."""
+    """10,000 draws each; with other seeds a correct program fails with probability 1e-4 per case."""
     policy, allowed = AutoBandit(line(), seed=3, floor=0.05), [1, 3, 4, 7]
     play(policy, rounds)
     drawn = policy.ask(size=10_000, allowed=allowed)

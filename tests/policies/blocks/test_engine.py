@@ -367,7 +367,7 @@ def test_an_interval_that_ends_at_the_horizon_is_tested_and_a_cut_one_is_not(hor
 
 
 def test_unknown_horizon_doubles_from_1024():
-    """Item 16: ids, round counter and records go on; every phase is a fresh policy for its length, and no change."""
+    """Ids, round counter and records go on; every phase is a fresh policy for its length, and no change."""
     arms = line()
     means = arms.features @ np.random.default_rng(3).standard_normal(arms.rank)
     means *= 0.8 / np.abs(means).max()

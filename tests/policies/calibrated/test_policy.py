@@ -193,8 +193,8 @@ CHANGES = {"flip": -MEANS, "level": MEANS + 0.4}
 def test_a_change_is_found_and_recorded(kind, mode):
     """5 runs, change in round 500: all found within 60 rounds, with the beginning within 40 in all but one at most.
 
-    Of 160 runs on other seeds, 40 a case, 4 fell short: 2 alarms before the change (theory mode; 10 % are allowed), one
-    beginning 107 rounds off (it is a round in which the arm that fired was played), one estimate whose best arm is
+    Of 160 runs on other seeds, 40 per case, 4 fell short: 2 alarms before the change (theory mode; 10 % are allowed),
+    one beginning 107 rounds off (it is a round in which the arm that fired was played), one estimate whose best arm is
     another. So a case fails for 10 % of fresh seeds.
     """
     off = 0

@@ -54,7 +54,7 @@ def history(rounds, size=8, seed=0):
 
 
 def dense(kernel, prior, arms, rewards, ridge):
-    """Mean, variance and information gain of a Gaussian process with prior mean `prior`, one row an observation."""
+    """Mean, variance and information gain of a Gaussian process with prior mean `prior`, one row per observation."""
     arms = np.asarray(arms, dtype=int)
     seen = kernel[np.ix_(arms, arms)] + ridge * np.eye(len(arms))
     across = kernel[:, arms]

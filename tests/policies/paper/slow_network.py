@@ -1,4 +1,4 @@
-"""A slow second implementation of the network: autograd in double precision, whole gradients, one row a round."""
+"""A slow second implementation of the network: autograd in double precision, whole gradients, one row per round."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class SlowNetwork:
         return self.f(weights, self.points).numpy()
 
     def gradients(self, weights):
-        """g(x; W) / sqrt(m), one row of p entries a point."""
+        """g(x; W) / sqrt(m), one row of p entries per point."""
         free = [W.clone().requires_grad_() for W in weights]
         rows = []
         for point in self.points:

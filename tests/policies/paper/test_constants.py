@@ -21,13 +21,13 @@ LOG_TERM = math.log(8 * 10_000 * math.log2(10_000) * 100 / 1e-4)
 
 
 def test_gamma_of_the_benchmark_has_no_factor_one_half():
-    """Item 3: K = I with N = 100 arms and T / sigma = 100 gives 100 log(1 + 1)."""
+    """K = I with N = 100 arms and T / sigma = 100 gives 100 log(1 + 1)."""
     arms = ArmSet.from_features(np.eye(100))
     assert information_gain(arms, horizon=10_000, sigma=100.0) == pytest.approx(BENCHMARK["gamma"], rel=1e-6)
 
 
 def test_block_size_of_the_theory_and_of_the_published_constants():
-    """Items 4 and 5, and section 3 of the notes: E = 7,678 and E = 39."""
+    """E = ceil(c3 gamma log(C0 N / delta)) is 7,678 rounds and 39 rounds."""
     assert Constants.theory(bound=1.0, noise=0.0).levels(**BENCHMARK).block_size == 7678
     assert Constants.published().levels(**BENCHMARK).block_size == 39
 
@@ -77,7 +77,7 @@ def test_identities_of_the_theory_constants(sigma, horizon, arms, gamma, block):
 
 
 def test_mixing_is_clipped_and_the_threshold_is_not():
-    """Item 2: mu_j = min(1, c1 2^(-j/2)) mixes laws, c1 2^(-j/2) is in the threshold."""
+    """mu_j = min(1, c1 2^(-j/2)) mixes laws, c1 2^(-j/2) is in the threshold."""
     levels = Constants(c0=1.38, c1=3.0).levels(**BENCHMARK)
     assert [levels.mixing(j) for j in (0, 2, 4)] == pytest.approx([1.0, 1.0, 0.75])
     assert [levels.level(j) for j in (0, 2, 4)] == pytest.approx([3.0, 1.5, 0.75])

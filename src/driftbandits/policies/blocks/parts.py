@@ -7,7 +7,8 @@ estimator    what the epoch says of rewards     IPS                             
 detector     whether something changed          gaps of replays, or none           conformal martingales of residuals
 looks        arms to be looked at out of turn   none                               arms that surprised (practical mode)
 
-All are objects handed to the constructor of `BlockPolicy`. What a detector must do says `driftbandits.detection`.
+All are objects handed to the constructor of `BlockPolicy`. `driftbandits.detection` says what a detector must do.
+IPS are inverse propensity scores: a reward counts the more, the less likely its arm was drawn.
 """
 
 from __future__ import annotations

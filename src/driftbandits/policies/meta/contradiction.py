@@ -74,7 +74,7 @@ class Strength:
 
 
 @dataclass
-class Interval:
+class TestedInterval:
     """The interval of a scheduled instance that has not ended, and the rewards told of it."""
 
     replay: Replay
@@ -99,14 +99,14 @@ class BlockEvidence:
     def __init__(self, strength: Strength, first_round: int) -> None:
         self.strength = strength
         self.first_round = first_round
-        self.intervals: list[Interval] = []  # that have not ended
+        self.intervals: list[TestedInterval] = []  # that have not ended
         self.lowest = 1.0  # no value is above
         self.gap = 0.0  # sum of f - y, less 2 c2 w if calibrated
         self.told = 0
 
     def open(self, replay: Replay, first_round: int) -> None:
         """An interval begins."""
-        self.intervals.append(Interval(replay, first_round))
+        self.intervals.append(TestedInterval(replay, first_round))
 
     def close(self, slot: int) -> list[int]:
         """Drop the intervals that end at `slot`; gives their orders."""
@@ -186,4 +186,4 @@ class BlockEvidence:
             told = item.integer("told", high=max(told_at_most(rounds, pending, since=first_round), 0))
             total = item.number("total")
             states.check(abs(total) <= (1.0 + ROUNDING) * told, "rewards of an interval")
-            self.intervals.append(Interval(replay, first_round, total, told))
+            self.intervals.append(TestedInterval(replay, first_round, total, told))

@@ -100,7 +100,7 @@ class OPNN(NeuralBlockPolicy):
     ----------
     width : m; "infinite" is the limit of all widths: `OPKB` with the `NeuralTangentKernel`, which training cannot move
     depth : L, the number of weight matrices
-    steps : J, full-batch gradient steps a training, each on all arms seen whatever the number of rounds
+    steps : J, full-batch gradient steps per training, each on all arms seen whatever the number of rounds
     learning_rate : eta; "auto" takes half of the largest stable step size at each training. A fixed one that could
         diverge within the horizon is refused at once
     weight_decay : lambda, pulls the weights to where they began
