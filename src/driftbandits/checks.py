@@ -14,7 +14,7 @@ from driftbandits.showing import shown
 
 Word = TypeVar("Word", bound=str)
 
-_EXTREME = 1e150  # squares of it, and of one part in it, are still ordinary floats
+EXTREME = 1e150  # squares of it, and of one part in it, are still ordinary floats
 _LARGEST_COUNT = 2**62  # of anything counted: rounds and ids are whole numbers of 64 bits
 
 
@@ -38,21 +38,23 @@ def check_count(name: str, value: Any, *, least: int = 1, cure: str = "") -> int
     return number
 
 
-def check_positive(name: str, value: Any, *, zero: bool = False) -> float:
+def check_positive(name: str, value: Any, *, zero: bool = False, cure: str = "") -> float:
     """Give `value` as a float from 1e-150 to 1e150 (or 0): its square, and what is divided by it, stay ordinary."""
+    hint = f"; {cure}" if cure else ""
     try:
         number = as_float(value)
     except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{name} must be a number, got {shown(value)}") from None
+        raise InputError(f"{name} must be a number, got {shown(value)}{hint}") from None
     if isinstance(value, bool) or not math.isfinite(number) or number < 0 or (number == 0 and not zero):
-        raise InputError(f"{name} must be a {'non-negative' if zero else 'positive'} number, got {shown(value)}")
-    if number > _EXTREME or 0 < number < 1.0 / _EXTREME:
-        raise InputError(f"{name} must be a number from {1 / _EXTREME:g} to {_EXTREME:g}, got {shown(value)}")
+        sign = "non-negative" if zero else "positive"
+        raise InputError(f"{name} must be a finite {sign} number, got {shown(value)}{hint}")
+    if number > EXTREME or 0 < number < 1.0 / EXTREME:
+        raise InputError(f"{name} must be a number from {1 / EXTREME:g} to {EXTREME:g}, got {shown(value)}{hint}")
     return number
 
 
 def check_probability(
-    name: str, value: Any, *, zero: bool = False, one: bool = False, least: float = 1.0 / _EXTREME
+    name: str, value: Any, *, zero: bool = False, one: bool = False, least: float = 1.0 / EXTREME
 ) -> float:
     """Give `value` as a float between 0 and 1, where `zero` and `one` say if it may be these; else not below `least`.
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 
 from driftbandits.detection.conformal import (
-    ORDERED,
+    MOST_ORDER_BETS,
+    MOST_ORDERED_NUMBERS,
     POWERS,
-    STARTS,
     ConformalMartingale,
     OrderBets,
     PowerBets,
@@ -134,7 +134,7 @@ def test_power_bets_expect_what_they_have(seed, numbers, two_sided):
 
 
 @PROPERTY
-@given(seed=seeds, numbers=st.integers(0, ORDERED + 5))
+@given(seed=seeds, numbers=st.integers(0, MOST_ORDERED_NUMBERS + 5))
 def test_order_bets_expect_what_they_have(seed, numbers):
     """Factors are constant between multiples of 1 / t: the mean over the middles of these pieces is exact."""
 
@@ -148,16 +148,16 @@ def test_order_bets_expect_what_they_have(seed, numbers):
     assert expected == pytest.approx(now, rel=1e-10)
 
 
-@pytest.mark.parametrize("number", [1, 2, 3, 17, STARTS, STARTS + 1, ORDERED])
+@pytest.mark.parametrize("number", [1, 2, 3, 17, MOST_ORDER_BETS, MOST_ORDER_BETS + 1, MOST_ORDERED_NUMBERS])
 def test_every_bet_on_order_is_fair(number):
     """The factor of every start, on both sides, over the middles of the pieces on which it is constant."""
     pieces = (np.arange(number) + 0.5) / number
-    wealth, begun = [], min(number, STARTS)
+    wealth, begun = [], min(number, MOST_ORDER_BETS)
     for p in pieces:
         bets = OrderBets()
         after_random_numbers(bets, 0, number - 1)
         before = bets.wealth.copy()
-        if number <= STARTS:
+        if number <= MOST_ORDER_BETS:
             before[:, number - 1] = 0.5 * stake_after(number - 1)
         bets.see(float(p), number - 1)
         wealth.append(bets.wealth[:, :begun] / before[:, :begun])
@@ -182,21 +182,35 @@ def test_power_bets_are_the_sum_over_their_starts(seed, numbers, two_sided):
 
 
 @PROPERTY
-@given(seed=seeds, numbers=st.sampled_from([1, 5, STARTS - 1, STARTS, STARTS + 9, ORDERED, ORDERED + 1, ORDERED + 40]))
+@given(
+    seed=seeds,
+    numbers=st.sampled_from(
+        [
+            1,
+            5,
+            MOST_ORDER_BETS - 1,
+            MOST_ORDER_BETS,
+            MOST_ORDER_BETS + 9,
+            MOST_ORDERED_NUMBERS,
+            MOST_ORDERED_NUMBERS + 1,
+            MOST_ORDERED_NUMBERS + 40,
+        ]
+    ),
+)
 def test_order_bets_are_the_sum_over_their_starts(seed, numbers):
     rng = np.random.default_rng(seed)
     ranks = np.where(rng.random(numbers) < 0.8, 0.05, 0.9) * rng.random(numbers)
     direct = 0.0
     for side in (ranks, 1 - ranks):
-        for start in range(1, min(numbers, STARTS) + 1):
+        for start in range(1, min(numbers, MOST_ORDER_BETS) + 1):
             wealth = 0.5 * stake_after(start - 1)
-            for number in range(start, min(numbers, ORDERED) + 1):
+            for number in range(start, min(numbers, MOST_ORDERED_NUMBERS) + 1):
                 share = (number - start + 1) / number
                 wealth *= (1 - KEPT) * (side[number - 1] <= share) / share + KEPT
             direct += wealth
     bets = OrderBets()
     evidence = see_all(bets, ranks)
-    assert evidence == pytest.approx(direct + cash(min(numbers, STARTS)), rel=1e-9)
+    assert evidence == pytest.approx(direct + cash(min(numbers, MOST_ORDER_BETS)), rel=1e-9)
 
 
 def test_stakes_and_cash_are_all_there_is():

@@ -44,7 +44,8 @@ def test_only_arms_that_may_be_best_widen_the_gaps_of_others():
 def played(*, rounds, after, seed=0):
     """An epoch of one block with MEANS, and a whole second block with `after`, both drawn from LAW."""
     rng = np.random.default_rng(seed)
-    facts = SimpleNamespace(noise=NOISE, block_size=rounds // 2)  # the replay of index 1 has twice as many rounds
+    # the replay of index 1 has twice as many rounds
+    facts = SimpleNamespace(noise_variance=NOISE, block_size=rounds // 2)
     epoch, gaps = Epoch(0, 0), GapWidths(0.1, facts)
     epoch.view(np.eye(ARMS), REGULARISER)
     for block, means in enumerate((MEANS, after)):

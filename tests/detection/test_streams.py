@@ -60,7 +60,7 @@ class Believed:
     """A belief, and constants of a block, as simple as can be: every arm was played, and nothing was expected."""
 
     block_size = 16
-    noise = 0.01
+    noise_variance = 0.01
 
     def since(self, first_round):
         return Totals(np.ones(ARMS), np.zeros(ARMS), np.zeros(ARMS))

@@ -113,7 +113,7 @@ CANNOT_BE = [
     ("BanditOverBandit", "late", "base.rounds", _plus(1)),
     ("BanditOverBandit", "late", "base.engine.posterior.covariance", _times(-1)),
     ("BanditOverBandit, discounts", "late", "base.engine.fade", _times(0)),
-    ("CalibratedOPKB", "late", "features.noise", lambda _: 1e-300),
+    ("CalibratedOPKB", "late", "features.noise_variance", lambda _: 1e-300),
     ("CalibratedOPKB", "late", "features.rewards", _plus(1e300)),
     ("CalibratedOPKB", "late", "epoch.baselines.0.given", lambda _: False),
     ("CalibratedOPKB", "late", "constants.width", _times(1e-150)),

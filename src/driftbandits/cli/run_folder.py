@@ -23,7 +23,6 @@ from driftbandits.experiments.definitions.real_series import is_real
 from driftbandits.experiments.definitions.specs import Cell, Experiment, cells_of
 from driftbandits.experiments.files.cell_result import CellResult
 from driftbandits.experiments.files.store import Store, damage_summary
-from driftbandits.experiments.judging.autobandit import AutoBanditJudgement, autobandit_markdown, judge_autobandit
 from driftbandits.experiments.judging.calibrated_opkb import (
     CalibratedOPKBJudgement,
     calibrated_opkb_markdown,
@@ -34,6 +33,7 @@ from driftbandits.experiments.judging.claims_markdown import claims_markdown
 from driftbandits.experiments.judging.reference_table import reference_table
 from driftbandits.experiments.judging.results import Results, collect, summary_markdown
 from driftbandits.experiments.judging.verdicts import TargetVerdict
+from driftbandits.experiments.judging.yardstick import AutoBanditJudgement, autobandit_markdown, judge_autobandit
 from driftbandits.experiments.running.cost import cost_of
 from driftbandits.experiments.running.engines import Engine
 from driftbandits.experiments.running.runner import run_cells

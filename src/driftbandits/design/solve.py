@@ -67,8 +67,8 @@ def solve_design(
     features = read_features(arms)
     count = features.shape[0]
     costs = _read_costs(costs, count)
-    regulariser = check_positive("regulariser (sigma / T in the paper; 1e-2 is usual)", regulariser)
-    tolerance = check_positive("tolerance (1e-6 is usual)", tolerance)
+    regulariser = check_positive("regulariser", regulariser, cure="it is sigma / T in the paper, and 1e-2 is usual")
+    tolerance = check_positive("tolerance", tolerance, cure="1e-6 is usual")
     rows = _read_candidates(candidates, count)
     law = None if warm_start is None else read_law("warm_start", warm_start, count)
     if method != "auto" and method not in _METHODS:

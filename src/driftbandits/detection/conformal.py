@@ -32,10 +32,10 @@ from driftbandits.types import Floats
 POWERS = (0.1, 0.3, 0.5, 0.7)
 _ABOVE = [(k, power, power - 1.0) for k, power in enumerate(POWERS)]  # place of the wealth, factor, exponent
 _BELOW = [(k + len(POWERS), power, exponent) for k, power, exponent in _ABOVE]
-STARTS = 64  # numbers at which order bets begin
-ORDERED = 128  # numbers on which they bet: with many before, powers do as well
+MOST_ORDER_BETS = 64  # numbers at which order bets begin
+MOST_ORDERED_NUMBERS = 128  # numbers on which they bet: with many before, powers do as well
 _LARGEST = 1.0 - 2.0**-53  # rank below 1
-_KEPT = 0.1  # e: what a bet on order keeps if it loses
+_KEPT_IF_LOST = 0.1  # e: what a bet on order keeps if it loses
 
 
 def _cash(numbers: float) -> float:
@@ -51,9 +51,11 @@ def stake_after(numbers: int) -> float:
     return _cash(numbers) - _cash(numbers + 1)
 
 
-_STAKES: Floats = -np.diff([_cash(t) for t in range(STARTS + 1)])
-_NUMBER, _START = np.ogrid[1 : ORDERED + 1, 1 : STARTS + 1]
-_WON: Floats = (1.0 - _KEPT) * _NUMBER / np.maximum(_NUMBER - _START + 1.0, 1.0) + _KEPT  # (numbers, starts)
+_STAKES: Floats = -np.diff([_cash(t) for t in range(MOST_ORDER_BETS + 1)])
+_NUMBER, _START = np.ogrid[1 : MOST_ORDERED_NUMBERS + 1, 1 : MOST_ORDER_BETS + 1]
+_FACTORS_IF_WON: Floats = (1.0 - _KEPT_IF_LOST) * _NUMBER / np.maximum(
+    _NUMBER - _START + 1.0, 1.0
+) + _KEPT_IF_LOST  # (numbers, starts)
 
 
 class ConformalMartingale:
@@ -193,7 +195,7 @@ class OrderBets:
     """
 
     def __init__(self) -> None:
-        self.wealth: Floats = np.zeros((2, STARTS))  # of bets on large numbers, and on small ones
+        self.wealth: Floats = np.zeros((2, MOST_ORDER_BETS))  # of bets on large numbers, and on small ones
         self._won = 0.0  # all of it
 
     def load(self, wealth: Floats) -> None:
@@ -203,21 +205,21 @@ class OrderBets:
 
     def see(self, rank: float, before: int) -> float:
         """Bet on the rank of a number that came after `before` others; the evidence there is now."""
-        if before < ORDERED:
-            if before < STARTS:
+        if before < MOST_ORDERED_NUMBERS:
+            if before < MOST_ORDER_BETS:
                 self.wealth[:, before] = 0.5 * _STAKES[before]
             number = before + 1
-            begun = min(number, STARTS)
+            begun = min(number, MOST_ORDER_BETS)
             for wealth, small in zip(self.wealth, (rank, 1.0 - rank), strict=True):
                 won = min(int(number + 1 - small * number), begun)  # bets on q >= p: shares fall with the start
-                wealth[:won] *= _WON[before, :won]
-                wealth[won:begun] *= _KEPT
+                wealth[:won] *= _FACTORS_IF_WON[before, :won]
+                wealth[won:begun] *= _KEPT_IF_LOST
             self._won = float(self.wealth.sum())
         return self.evidence(before + 1)
 
     def evidence(self, numbers: int) -> float:
         """M_t after so many numbers: 1 on average as long as nothing changes."""
-        return self._won + _cash(min(numbers, STARTS))
+        return self._won + _cash(min(numbers, MOST_ORDER_BETS))
 
     def begun(self) -> int:
         """Place in the stream, from 0, of the number at which the bet that has won most began."""

@@ -1,7 +1,8 @@
 """What a detector is: the part of the block engine that finds changes.
 
 It is handed to the engine, told when epochs and blocks begin and which rewards come, and asked for a finding. It sees
-the epoch through `EpochSeen`, so that it can be written, and tested, without the engine.
+the epoch through `EpochSeen`, so that it can be written, and tested, without the engine. Rewards are on the engine's
+scale throughout: [-1, 1], but where the constants of a policy divide them by something else.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class Detector(Protocol):
 
     @property
     def fired(self) -> bool:
-        """Whether a reward has made it fire."""
+        """Whether a reward has made it fire. It stays so until `begin`, whatever rewards are still told meanwhile."""
 
     def begin(self) -> None:
         """A new epoch begins."""

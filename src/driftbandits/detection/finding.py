@@ -34,7 +34,8 @@ class Finding:
     """A change found: rounds since `first_round` disagree on the verdict's arms with what was learned before.
 
     `compared_with` is a block or a law, `stream` says which of many tests fired; `before` and `after` are what is
-    estimated of the arms.
+    estimated of the arms. Whether the verdict's numbers are rewards, as gaps are, or something without a unit, such as
+    evidence, is said by `in_rewards`.
     """
 
     first_round: int
@@ -43,3 +44,4 @@ class Finding:
     before: Floats
     after: Floats
     stream: str = ""
+    in_rewards: bool = True

@@ -51,8 +51,8 @@ class BlockFacts(Protocol):
         """E, rounds of a slot."""
 
     @property
-    def noise(self) -> float:
-        """s^2, variance of the noise."""
+    def noise_variance(self) -> float:
+        """s^2."""
 
 
 class GapWidths:
@@ -120,7 +120,7 @@ class GapWidths:
         variance = np.maximum(squares / number - np.square(total / number), 0.0)
         log_term = math.log(3.0 / d)
         width = np.sqrt(2.0 * variance * log_term / number) + 12.0 * leverage * log_term / number
-        return _Side(estimate, width + np.sqrt(self._facts.noise * leverage / number))
+        return _Side(estimate, width + np.sqrt(self._facts.noise_variance * leverage / number))
 
     def export(self) -> dict[str, Any]:
         """What `load` needs, as JSON values and arrays."""

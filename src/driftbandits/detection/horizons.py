@@ -25,10 +25,8 @@ _NODES = 64  # of the quadrature over the noise
 class Watching(Protocol):
     """A policy whose test has a stated level."""
 
-    reward_range: tuple[float, float]
-
-    def _rounds_to_find(self, size: float) -> int:
-        """Least rounds in which a change of `size`, on the internal scale, can be found."""
+    def rounds_to_find(self, size: float | None = None) -> int:
+        """Least rounds in which a change of `size`, in the units of the rewards, can be found."""
 
 
 def first_detectable_horizon(policy: object, size: float | None = None) -> int:
@@ -59,11 +57,10 @@ def first_detectable_horizon(policy: object, size: float | None = None) -> int:
             f"first_detectable_horizon knows AdaOPKB, AdaOPNN and CalibratedOPKB, got {type(policy).__name__}, "
             f"which has no test of a stated level"
         )
-    low, high = policy.reward_range
-    size = check_positive("size", (high - low) / 2 if size is None else size)
-    needed = policy._rounds_to_find(size / ((high - low) / 2))
+    needed = policy.rounds_to_find(None if size is None else check_positive("size", size))
     if needed > _LONGEST:
-        raise InputError(f"a change of {size:g} is too small to be found in 10^15 rounds; ask for a larger one")
+        which = "half the range" if size is None else f"{size:g}"
+        raise InputError(f"a change of {which} is too small to be found in 10^15 rounds; ask for a larger one")
     return needed
 
 

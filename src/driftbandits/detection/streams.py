@@ -228,6 +228,7 @@ class Streams:
             before=self._belief.mean_before(first_round)[arms],
             after=recent.sums[arms] / recent.counts[arms],
             stream=stream,
+            in_rewards=False,
         )
 
     def _at(self, place: Place) -> ConformalMartingale:

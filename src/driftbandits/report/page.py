@@ -17,6 +17,7 @@ from driftbandits.experiments.judging.claims import Claim, check_claims
 from driftbandits.experiments.judging.results import Results
 from driftbandits.files import write_whole
 from driftbandits.report.chapters import make_chapters
+from driftbandits.report.claims import ClaimRow, claim_rows, counted
 from driftbandits.report.context import ReportContext
 from driftbandits.report.facts import commands, facts_table
 from driftbandits.report.formats import count, duration, listed
@@ -24,7 +25,6 @@ from driftbandits.report.sections import Section
 from driftbandits.report.settings import settings_table
 from driftbandits.report.sweeps import without_guests
 from driftbandits.report.tables import ReportTable
-from driftbandits.report.verdicts import ClaimRow, claim_rows, counted
 
 TITLE = "Non-stationary kernel bandits: the experiments again"
 MOST_UNFINISHED_NAMED = 6  # experiments, on the first screen

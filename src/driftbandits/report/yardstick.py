@@ -9,7 +9,7 @@ from driftbandits.experiments.definitions.ids import YARDSTICK_PAPER_PREFIX, YAR
 from driftbandits.experiments.definitions.rows import AUTOBANDIT
 from driftbandits.experiments.definitions.specs import Experiment
 from driftbandits.experiments.definitions.targets import AUTOBANDIT_MOST_IN_WORST_CHANGING_WORLD
-from driftbandits.experiments.judging.autobandit import AutoBanditJudgement, judge_autobandit
+from driftbandits.experiments.judging.yardstick import AutoBanditJudgement, judge_autobandit
 from driftbandits.plots.ratios import ratio_rows
 from driftbandits.report.context import ReportContext
 from driftbandits.report.formats import NOTHING

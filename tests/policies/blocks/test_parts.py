@@ -10,8 +10,8 @@ from driftbandits.detection import Finding, Verdict
 from driftbandits.errors import StateError
 from driftbandits.policies.blocks.engine import BlockPolicy
 from driftbandits.policies.blocks.parts import InversePropensities, Parts
+from driftbandits.policies.paper.block_constants import PaperConstants
 from driftbandits.policies.paper.features import FixedFeatures
-from driftbandits.policies.paper.levels import PaperConstants
 from tests.policies.calibrated.worlds import as_text
 
 ARMS = ArmSet(np.linspace(0, 1, 6)[:, None])
@@ -19,7 +19,7 @@ LOW = -0.5
 
 
 class LowRewards:
-    """Fires when three rewards of the epoch in a row are below LOW: a toy, but a whole detector."""
+    """Fires when three rewards of the epoch in a row are below LOW, and stays so: a toy, but a whole detector."""
 
     prompt = True
     patient = False
@@ -38,7 +38,8 @@ class LowRewards:
         pass
 
     def see(self, law, arm, reward, value, round_):
-        self.low = [*self.low, [round_, arm]] if reward < LOW else []
+        if not self.fired:
+            self.low = [*self.low, [round_, arm]] if reward < LOW else []
 
     def see_apart(self, arm, reward, round_):
         pass
@@ -87,6 +88,19 @@ def test_a_detector_of_ones_own_restarts_the_engine():
     (change,) = policy.changes
     assert (change.interval, change.stream, change.epoch) == ((100, 103), "low rewards", 0)
     assert change.after == (LOW,)
+
+
+def test_what_has_fired_stays_so_whatever_else_the_batch_holds():
+    one, batch = Watchful(ARMS, horizon=400, seed=0), Watchful(ARMS, horizon=400, seed=0)
+    for policy in (one, batch):
+        play(policy, 100, lambda choice: 0.3)
+    asked = [policy.ask(size=10) for policy in (one, batch)]
+    rewards = [-0.9] * 3 + [0.3] * 7
+    batch.tell(asked[1].ids, rewards)
+    for number, reward in zip(asked[0].ids.tolist(), rewards, strict=True):
+        one.tell(number, reward)
+    assert [change.interval[0] for change in batch.changes] == [100]
+    assert as_text(one, "version") == as_text(batch, "version")
 
 
 def test_its_state_is_saved_with_the_policy():

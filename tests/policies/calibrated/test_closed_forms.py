@@ -11,7 +11,7 @@ from sklearn.gaussian_process.kernels import RBF
 from driftbandits import ArmSet, CalibratedOPKB, solve_design
 from driftbandits.design import effective_dimension
 from driftbandits.policies.calibrated.closed_forms import (
-    BUDGET,
+    REGRET_SHARE,
     SHORTEST_BLOCK,
     block_size,
     least_mixing,
@@ -104,7 +104,8 @@ def test_the_constants_a_policy_has_are_those_of_the_table(mode):
         choice = policy.ask()
         policy.tell(choice.id, float(0.3 * np.sin(choice.arm) + rng.uniform(-0.2, 0.2)))
     assert not policy.changes
-    levels, noise, signal, told = levels_of(policy), belief_of(policy).noise, belief_of(policy).signal, policy.rounds
+    levels, belief, told = levels_of(policy), belief_of(policy), policy.rounds
+    noise, signal = belief.noise_variance, belief.signal
 
     def dimension(regulariser):
         return effective_dimension(arms.features, regulariser=regulariser)
@@ -190,9 +191,9 @@ def test_replays_cost_their_budget(seed, blocks, decay):
     assert 0 < scale <= 1 or laws[-1] @ gaps == 0
     planned, replays = planned_regret(laws, gaps, scale)
     if scale < 1:
-        assert replays == pytest.approx(BUDGET * planned, rel=1e-9)
+        assert replays == pytest.approx(REGRET_SHARE * planned, rel=1e-9)
     else:
-        assert replays <= BUDGET * planned * (1 + 1e-9)
+        assert replays <= REGRET_SHARE * planned * (1 + 1e-9)
 
 
 def test_replays_are_free_where_nothing_is_lost():

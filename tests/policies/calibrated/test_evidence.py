@@ -12,7 +12,13 @@ from sklearn.gaussian_process.kernels import RBF
 from driftbandits import ArmSet
 from driftbandits import state as states
 from driftbandits.errors import StateError
-from driftbandits.policies.calibrated.evidence import LEVEL, NOISES, SIGNALS, Totals, log_evidence
+from driftbandits.policies.calibrated.evidence import (
+    LEVEL_VARIANCE,
+    NOISE_VARIANCES,
+    SIGNAL_VARIANCES,
+    Totals,
+    log_evidence,
+)
 from driftbandits.policies.calibrated.surrogate import Surrogate
 
 PROPERTY = settings(max_examples=15, deadline=None, derandomize=True)
@@ -23,8 +29,8 @@ def line(size=30, length_scale=0.2):
 
 
 def density(features, arms, rewards, signal, noise):
-    """log N(rewards; 0, kappa K + LEVEL 1 1' + s^2 I), all of them."""
-    covariance = signal * features[arms] @ features[arms].T + LEVEL + noise * np.eye(len(arms))
+    """log N(rewards; 0, kappa K + LEVEL_VARIANCE 1 1' + s^2 I), all of them."""
+    covariance = signal * features[arms] @ features[arms].T + LEVEL_VARIANCE + noise * np.eye(len(arms))
     return stats.multivariate_normal(np.zeros(len(arms)), covariance).logpdf(rewards)
 
 
@@ -41,11 +47,14 @@ def test_evidence_is_the_density_of_all_rewards_up_to_one_constant(seed, size, r
     differences = []
     for _ in range(2):
         features = rng.standard_normal((size, rank)) / np.sqrt(rank)
-        direct = [[density(features, arms, rewards, signal, noise) for noise in NOISES] for signal in SIGNALS]
+        direct = [
+            [density(features, arms, rewards, signal, noise) for noise in NOISE_VARIANCES]
+            for signal in SIGNAL_VARIANCES
+        ]
         differences.append(log_evidence(features, totals) - np.array(direct))
     differences = np.array(differences)
-    assert differences.shape == (2, len(SIGNALS), len(NOISES))
-    # NOISES[0] = 1e-4: a condition of 1e5 in the covariance, quadratic forms of 1e5
+    assert differences.shape == (2, len(SIGNAL_VARIANCES), len(NOISE_VARIANCES))
+    # NOISE_VARIANCES[0] = 1e-4: a condition of 1e5 in the covariance, quadratic forms of 1e5
     np.testing.assert_allclose(differences, differences[0, -1, -1], atol=1e-4)
     assert differences[0, -1, -1] == pytest.approx(0.5 * rounds * np.log(2 * np.pi), abs=1e-6)
 
@@ -53,7 +62,7 @@ def test_evidence_is_the_density_of_all_rewards_up_to_one_constant(seed, size, r
 def test_no_rewards_are_no_evidence():
     nothing = Totals.of(np.zeros(0, dtype=np.int64), np.zeros(0), 4)
     evidence = log_evidence(np.eye(4), nothing)
-    assert evidence.shape == (len(SIGNALS), len(NOISES))
+    assert evidence.shape == (len(SIGNAL_VARIANCES), len(NOISE_VARIANCES))
     assert (evidence == 0).all()
 
 
@@ -65,10 +74,10 @@ def test_totals_are_those_of_single_rewards():
 
 
 def test_grids_reach_from_the_least_to_all_of_the_range():
-    assert SIGNALS[0] == 1
-    assert SIGNALS[-1] == 1 / 256
-    assert NOISES[0] == pytest.approx(0.01**2)
-    assert NOISES[-1] > 1
+    assert SIGNAL_VARIANCES[0] == 1
+    assert SIGNAL_VARIANCES[-1] == 1 / 256
+    assert NOISE_VARIANCES[0] == pytest.approx(0.01**2)
+    assert NOISE_VARIANCES[-1] > 1
 
 
 # --- what is believed -------------------------------------------------------------------------------------------
@@ -100,7 +109,7 @@ def test_noise_and_signal_are_found(noise):
         played, rewards, _ = simulated(arms, signal=0.1, noise=noise, rounds=400, seed=seed)
         surrogate.observe(played, rewards, np.arange(400))
         assert not surrogate.advance()  # only one kernel
-        assert noise / 1.4 < surrogate.noise < noise * 1.4
+        assert noise / 1.4 < surrogate.noise_variance < noise * 1.4
         signals.append(surrogate.signal)
     assert sum(0.1 / 4 < signal < 0.1 * 4 for signal in signals) >= 8
 
@@ -136,8 +145,8 @@ def test_the_finest_kernel_comes_last_and_the_own_first():
 
 def posterior_mean(surrogate, arms, rewards, prior_mean):
     """Of a Gaussian process with a level, by the matrix of all single rewards."""
-    K = surrogate.signal * surrogate.present @ surrogate.present.T + LEVEL
-    among = K[np.ix_(arms, arms)] + surrogate.noise * np.eye(len(arms))
+    K = surrogate.signal * surrogate.present @ surrogate.present.T + LEVEL_VARIANCE
+    among = K[np.ix_(arms, arms)] + surrogate.noise_variance * np.eye(len(arms))
     return prior_mean + K[:, arms] @ np.linalg.solve(among, rewards - prior_mean[arms])
 
 
@@ -190,7 +199,7 @@ def test_a_new_epoch_keeps_its_own_rounds_or_none(keeps):
 def test_the_old_mean_is_taken_over_where_it_fits(keeps):
     surrogate, played, rewards = two_epochs(keeps=keeps, sign=1)
     old = posterior_mean(surrogate, played[:120], rewards[:120], np.zeros(30))
-    noise = surrogate.noise
+    noise = surrogate.noise_variance
     surrogate.forget(130)
     assert surrogate.follows
     np.testing.assert_allclose(surrogate.prior_mean, old, atol=1e-8)
@@ -234,7 +243,7 @@ def test_noise_stays_known_after_everything_was_forgotten():
     surrogate, _, _ = two_epochs(keeps=False, sign=-1)
     surrogate.forget(130)
     surrogate.advance()
-    assert 0.01 / 1.5 < surrogate.noise < 0.01 * 1.5
+    assert 0.01 / 1.5 < surrogate.noise_variance < 0.01 * 1.5
 
 
 def test_forgetting_nothing_changes_nothing():
@@ -295,7 +304,7 @@ def test_the_export_is_a_copy():
         ("rounds", np.full(150, 1000)),
         ("rewards", np.zeros(149)),
         ("kernel", 1),
-        ("noise", 0.0),
+        ("noise_variance", 0.0),
         ("signal", -1.0),
         ("closed", np.zeros((1, 2, 3))),
     ],

@@ -276,3 +276,5 @@ def test_theory_mode_survives_a_first_block_told_late():
     policy.ask()
     policy.tell(first.ids, MEANS[first.arms])
     play(policy, 100)
+    assert policy.law().sum() == pytest.approx(1.0)
+    assert epoch_of(policy).blocks[0].told == 16

@@ -117,7 +117,7 @@ def test_allowed_must_be_a_list(allowed):
 def test_wrong_kinds_of_arguments():
     with pytest.raises(InputError, match="constants must be a Constants"):
         db.AdaOPKB(ARMS, constants={"c0": 1.0})
-    with pytest.raises(InputError, match="variant a Variant"):
+    with pytest.raises(InputError, match="variant must be a Variant"):
         db.AdaOPKB(ARMS, variant="paper")
     with pytest.raises(InputError, match="horizon=10000"):
         db.OPKB(ARMS, horizon=1e4)
@@ -183,7 +183,7 @@ def test_help_shows_every_setting_in_one_place(name):
 
 @pytest.mark.parametrize("name", db.POLICIES)
 def test_settings_go_by_name(name):
-    with pytest.raises(InputError, match=f"{name} takes the arms, and all settings by name, got 1000"):
+    with pytest.raises(InputError, match=f"{name} takes arms by position and all settings by name, got 1000"):
         db.POLICIES[name](ARMS, 1000)
 
 
@@ -194,3 +194,16 @@ def test_a_setting_of_ones_own_may_be_called_size():
             self.size = size
 
     assert Sized(ARMS, size=3, seed=1).size == 3
+
+
+def test_a_policy_of_ones_own_may_take_more_by_position():
+    class Mine(db.Uniform):
+        def __init__(self, arms, extra=1, **settings):
+            super().__init__(arms, **settings)
+            self.extra = extra
+
+    assert (Mine(ARMS, 3).extra, Mine(ARMS, extra=4, seed=2).extra, Mine(ARMS).extra) == (3, 4, 1)
+    with pytest.raises(InputError, match="Mine takes arms and extra by position and all settings by name, got 5"):
+        Mine(ARMS, 3, 5)
+    with pytest.raises(InputError, match=r"Mine has no setting 'extr'; did you mean 'extra'\?"):
+        Mine(ARMS, extr=4)

@@ -224,7 +224,7 @@ def test_weighted_regression_by_its_growing_weights(arms, width):
         policy.tell(choice.id, rewards[-1])
     # at the last decision the newest of its rewards has been faded once
     state = policy.state_dict()
-    fresh = WeightedGPUCB.restore(arms, {**state, "horizon": rounds + 1})
+    fresh = WeightedGPUCB.restore(arms, {**state, "horizon": rounds + 1, "phase_length": rounds + 1})
     fresh.law()
     fresh._turn() if fresh._due() else None
     ages = rounds - np.arange(rounds)

@@ -132,7 +132,7 @@ def test_threshold_rules():
 @pytest.mark.parametrize("name", ["sigma", "failure_probability", "c0", "c1", "c2", "c3", "c4", "scale"])
 @pytest.mark.parametrize("value", [0.0, -1.0, math.nan, math.inf, "1", True])
 def test_constants_refuse_what_is_not_a_positive_number(name, value):
-    with pytest.raises(InputError, match=f"{name} must (be a (positive )?number|lie in)"):
+    with pytest.raises(InputError, match=f"{name} must (be a (finite positive )?number|lie in \\(0, 1\\)), got"):
         Constants(**{name: value})
 
 
@@ -142,7 +142,7 @@ def test_only_c0_c2_and_scale_may_be_none(name):
         Constants(**{name: None})
 
 
-def test_confidence_lies_below_one():
+def test_failure_probability_lies_below_one():
     with pytest.raises(InputError, match="failure_probability"):
         Constants(failure_probability=1.0)
 

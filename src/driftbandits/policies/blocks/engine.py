@@ -201,13 +201,14 @@ class BlockPolicy(Policy):
 
     def _report(self, found: Finding) -> None:
         verdict, divisor = found.verdict, self._divisor
+        unit = divisor if found.in_rewards else 1.0
         self._report_change(
             epoch=self._epoch.number,
             block=self._schedule.block,
             interval=(found.first_round, self.rounds),
             compared_with=found.compared_with,
-            statistic=verdict.statistic * divisor,
-            threshold=verdict.threshold * divisor,
+            statistic=verdict.statistic * unit,
+            threshold=verdict.threshold * unit,
             arms=verdict.arms,
             before=found.before * divisor,
             after=found.after * divisor,

@@ -60,12 +60,15 @@ class FeatureSource(Protocol):
     def load(self, state: states.Reader, *, rounds: int) -> None:
         """Inverse of `export`, after `rounds` rounds."""
 
-    def check(self, *, told: int, largest: float) -> None:
-        """Refuse what `told` rewards of the epoch, each of at most `largest` in size, cannot have led to."""
+    def check(self, *, told: int, looked: bool, largest: float) -> None:
+        """Refuse what `told` rewards of laws, each of at most `largest` in size, cannot have led to.
+
+        Where arms may have been `looked` at out of turn, there were rewards of these beside.
+        """
 
 
 class BlockLevels(Protocol):
-    """The constants of one block."""
+    """The numbers that a block is played by."""
 
     @property
     def block_size(self) -> int:
@@ -137,7 +140,10 @@ class Estimator(Protocol):
 
 
 class Looks(Protocol):
-    """The part that plays single arms out of turn: an arm is `looked at` instead of drawn from a law."""
+    """The part that plays single arms out of turn: an arm is looked at instead of drawn from a law.
+
+    What a block expects of arms is its baseline; without an estimator that subtracts one it expects nothing.
+    """
 
     @property
     def arm(self) -> int | None:

@@ -103,7 +103,7 @@ def _check_told(policy: BlockPolicy) -> None:
         epoch.check_sums(part, most=most, largest=largest)
     told = sum(part.told for part in epoch.blocks)
     states.check(told <= most, "number of rewards told")
-    policy._features.check(told=told, largest=largest)
+    policy._features.check(told=told, looked=policy._looks is not None, largest=largest)
     slot = int(policy._schedule.edges[policy._stretch])
     for item in policy._open:
         most = told_at_most(policy.rounds, rows, since=item.first_round)

@@ -25,7 +25,7 @@ import numpy as np
 from driftbandits.design.measure import Information
 from driftbandits.types import Floats
 
-BUDGET = 0.3  # share of a block's planned regret that replays may cost, and as much the mixing with the optimal design
+REGRET_SHARE = 0.3  # of what a block is planned to lose, for replays, and as much for mixing with the optimal design
 SHORTEST_BLOCK = 16  # rounds of a first block: finding a law costs as much as hundreds of rounds
 _LEAST_RIDGE = 2.0**-23  # beyond some million rounds leverages would leave no digits to the designs
 _STEPS = 12  # of a bisection
@@ -94,11 +94,11 @@ def least_mixing(features: Floats, law: Floats, design: Floats, regulariser: flo
 
 
 def replay_scale(laws: list[Floats], estimated: Floats) -> float:
-    """nu_j: what the chances of replays in the last block are multiplied by, so that they cost BUDGET of its regret.
+    """nu_j: what the chances of replays in the last block are multiplied by, so that they cost a share of its regret.
 
     Replays of index m fill E 2^((j + m) / 2) rounds of block j on average, each of regret sum P^(m) gap.
     """
     block = len(laws) - 1
     planned = 2.0**block * float(laws[-1] @ estimated)
     replays = sum(2.0 ** ((block + m) / 2) * float(law @ estimated) for m, law in enumerate(laws[:-1]))
-    return 1.0 if replays <= BUDGET * planned else BUDGET * planned / replays
+    return 1.0 if replays <= REGRET_SHARE * planned else REGRET_SHARE * planned / replays

@@ -18,7 +18,7 @@ from driftbandits.policies.blocks.design import best_design
 from driftbandits.policies.blocks.epoch import Epoch
 from driftbandits.policies.blocks.parts import Estimator
 from driftbandits.policies.calibrated.closed_forms import (
-    BUDGET,
+    REGRET_SHARE,
     SHORTEST_BLOCK,
     Calibration,
     block_size,
@@ -50,7 +50,7 @@ class CalibratedConstants(ABC):
 
     def open(self, epoch: Epoch) -> Calibration:
         """The constants that noise, signal and kernel lead to."""
-        noise, signal, block = self._surrogate.noise, self._surrogate.signal, len(epoch.laws)
+        noise, signal, block = self._surrogate.noise_variance, self._surrogate.signal, len(epoch.laws)
         if block == 0:
             size = block_size(lambda regulariser: self._design_at(regulariser)[1], noise, signal)
         else:
@@ -107,9 +107,9 @@ class CalibratedConstants(ABC):
         return self._levels.block_size
 
     @property
-    def noise(self) -> float:
+    def noise_variance(self) -> float:
         """s^2, as estimated when the block began."""
-        return self._surrogate.noise
+        return self._surrogate.noise_variance
 
     def cells(self) -> Ints:
         """Cells of neighbouring arms, as many as the kernel tells apart in the block."""
@@ -132,7 +132,7 @@ class CalibratedConstants(ABC):
     def check(self, epoch: Epoch) -> None:
         """Refuse constants far from those that noise, signal and the length of the block lead to."""
         levels, believed = self._levels, self._surrogate
-        meant = ridge(believed.noise, believed.signal, levels.block_size * 2.0 ** (len(epoch.laws) - 1))
+        meant = ridge(believed.noise_variance, believed.signal, levels.block_size * 2.0 ** (len(epoch.laws) - 1))
         states.check(0.6 < levels.regulariser / meant < 1.6, "regulariser")  # a rounding to powers of sqrt(2)
         states.check(levels.dimension <= (1.0 + ROUNDING) * self._arms, "dimension")
         states.check(1e-100 < levels.width < 1e3, "width")
@@ -167,7 +167,7 @@ class PracticalConstants(CalibratedConstants):
 
     def mixing(self, block: int, law: Floats, design: Floats, estimated: Floats) -> float:
         """As much as costs a share of the block's planned regret."""
-        return BUDGET * min(1.0, self._levels.width / max(float(design @ estimated), 1e-12))
+        return REGRET_SHARE * min(1.0, self._levels.width / max(float(design @ estimated), 1e-12))
 
 
 class TheoryConstants(CalibratedConstants):

@@ -53,11 +53,11 @@ class Look:
         self.asked -= lost
         return self.wanted <= 0
 
-    def disappoints(self, reward: float, best: float, noise: float) -> bool:
+    def disappoints(self, reward: float, best: float, noise_variance: float) -> bool:
         """Take in a reward; whether the arm's mean is by now a standard error below the best arm's."""
         self.told += 1
         self.total += reward
-        return self.total / self.told + math.sqrt(noise / self.told) < best
+        return self.total / self.told + math.sqrt(noise_variance / self.told) < best
 
     def export(self) -> dict[str, Any]:
         """As JSON values."""
@@ -121,7 +121,7 @@ class SecondLooks:
         """Begin a look if the reward promises enough and no other is being played."""
         if self.arm is not None:
             return
-        if promises(reward, float(expected[arm]), float(expected.max()), self._surrogate.noise):
+        if promises(reward, float(expected[arm]), float(expected.max()), self._surrogate.noise_variance):
             age = round_ - self._first_round
             self._look = Look(arm, wanted=max(SHORTEST_LOOK, self._length // LEAST_AGE_SHARE - age))
 
@@ -130,7 +130,7 @@ class SecondLooks:
         look = self._look
         if look is None or look.arm != arm or look.told == look.asked:  # not a round of this look
             return
-        if look.disappoints(reward, float(expected.max()), self._surrogate.noise):
+        if look.disappoints(reward, float(expected.max()), self._surrogate.noise_variance):
             self._look = None
 
     def lose(self, arms: Ints) -> None:
@@ -147,7 +147,7 @@ class SecondLooks:
         self._look = None if state.raw("look") is None else Look.load(state.reader("look"), arms)
 
 
-def promises(reward: float, expected: float, best: float, noise: float) -> bool:
+def promises(reward: float, expected: float, best: float, noise_variance: float) -> bool:
     """Whether a reward of an arm of which `expected` was expected deserves a look.
 
     The best arm is played anyway, and so are those that SHORTEST_LOOK rounds could not tell from it.
@@ -155,5 +155,5 @@ def promises(reward: float, expected: float, best: float, noise: float) -> bool:
     >>> promises(0.9, 0.1, 0.8, 0.01), promises(0.7, 0.1, 0.8, 0.01), promises(0.9, 0.75, 0.8, 0.01)
     (True, False, False)
     """
-    told_apart = best - expected > math.sqrt(noise / SHORTEST_LOOK)
-    return told_apart and reward > best and reward - expected > _SURPRISE * math.sqrt(noise)
+    told_apart = best - expected > math.sqrt(noise_variance / SHORTEST_LOOK)
+    return told_apart and reward > best and reward - expected > _SURPRISE * math.sqrt(noise_variance)

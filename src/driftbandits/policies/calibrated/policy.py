@@ -113,7 +113,7 @@ class CalibratedOPKB(BlockPolicy):
     def noise_variance(self) -> float:
         """Variance of the noise as estimated when the present block began, where rewards span [-1, 1]."""
         self._begin_once()
-        return self._surrogate.noise
+        return self._surrogate.noise_variance
 
     @guarded
     def nats_to_fire(self, rounds: int) -> float:
@@ -126,9 +126,11 @@ class CalibratedOPKB(BlockPolicy):
         return self._streams.nats_to_fire(law, rounds)
 
     @guarded
-    def _rounds_to_find(self, size: float) -> int:
+    def rounds_to_find(self, size: float | None = None) -> int:
+        """Least rounds in which a change of `size` can be found, see `first_detectable_horizon`."""
         self._begin_once()
-        return rounds_by_ranks(size / math.sqrt(self._surrogate.noise), self._nats_to_fire)
+        internal = 1.0 if size is None else self._scale.inward_size(size)
+        return rounds_by_ranks(internal / math.sqrt(self._surrogate.noise_variance), self._nats_to_fire)
 
     def _settings(self) -> dict[str, Any]:
         return {"false_alarm": self.false_alarm, "mode": self.mode, "kernel": self.kernel, "order": self.order}

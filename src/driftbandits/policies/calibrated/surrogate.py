@@ -6,7 +6,7 @@ epochs. Everything is chosen anew when a block begins, and stays while it lasts.
 symbol     name              meaning
 m0         prior_mean        (N,) what is expected before any reward of the epoch: 0, or the mean of the last epoch
 kappa      signal            prior variance of an arm's reward about the level
-s^2        noise             variance of the noise
+s^2        noise_variance    variance of the noise
            closed            log evidence of earlier epochs, (kernels, signals, noises)
 """
 
@@ -22,7 +22,13 @@ import scipy.linalg
 from driftbandits import state as states
 from driftbandits.arms import ArmSet
 from driftbandits.errors import StateError
-from driftbandits.policies.calibrated.evidence import LEVEL, NOISES, SIGNALS, Totals, log_evidence
+from driftbandits.policies.calibrated.evidence import (
+    LEVEL_VARIANCE,
+    NOISE_VARIANCES,
+    SIGNAL_VARIANCES,
+    Totals,
+    log_evidence,
+)
 from driftbandits.policies.core.lengthscales import leading_features, other_kernels
 from driftbandits.state.plausible import ROUNDING
 from driftbandits.types import Floats, Ints
@@ -80,7 +86,7 @@ class Surrogate:
 
     def begin(self) -> None:
         """Nothing is known."""
-        self.closed: Floats = np.zeros((len(self.kernels), len(SIGNALS), len(NOISES)))
+        self.closed: Floats = np.zeros((len(self.kernels), len(SIGNAL_VARIANCES), len(NOISE_VARIANCES)))
         self.prior_mean: Floats = np.zeros(self._size)
         self._arms: list[int] = []
         self._rewards: list[float] = []
@@ -118,8 +124,8 @@ class Surrogate:
         weights = np.exp(evidence - evidence.max())
         self.kernel = int(weights.sum(axis=(1, 2)).argmax())
         here = weights[self.kernel] / weights[self.kernel].sum()
-        self.signal = math.exp(float(here.sum(axis=1) @ np.log(SIGNALS)))
-        self.noise = math.exp(float(here.sum(axis=0) @ np.log(NOISES)))
+        self.signal = math.exp(float(here.sum(axis=1) @ np.log(SIGNAL_VARIANCES)))
+        self.noise_variance = math.exp(float(here.sum(axis=0) @ np.log(NOISE_VARIANCES)))
 
     def _evidence(self, arms: Ints, rewards: Floats) -> Floats:
         """Of the rewards themselves, whatever the prior mean: it is the size of functions, not of changes."""
@@ -137,12 +143,12 @@ class Surrogate:
         totals = Totals.of(arms, rewards, self._size)
         F = np.empty((self._size, features.shape[1] + 1))
         F[:, :-1] = math.sqrt(self.signal) * features
-        F[:, -1] = math.sqrt(LEVEL)
+        F[:, -1] = math.sqrt(LEVEL_VARIANCE)
         seen = np.flatnonzero(totals.counts)
-        A = (F[seen].T * totals.counts[seen]) @ F[seen] / self.noise
+        A = (F[seen].T * totals.counts[seen]) @ F[seen] / self.noise_variance
         A[np.diag_indices_from(A)] += 1.0
         surprise = totals.sums[seen] - totals.counts[seen] * prior_mean[seen]
-        weights = scipy.linalg.solve(A, F[seen].T @ surprise / self.noise, assume_a="pos", check_finite=False)
+        weights = scipy.linalg.solve(A, F[seen].T @ surprise / self.noise_variance, assume_a="pos", check_finite=False)
         return np.asarray(prior_mean + F @ weights)
 
     def _log(self) -> tuple[Ints, Floats]:
@@ -165,7 +171,7 @@ class Surrogate:
         off = float(np.square(rewards[new] - old_mean[arms[new]]).sum())
         self.follows = off < float(np.square(rewards[new] - old_mean.mean()).sum())
         self.prior_mean = old_mean if self.follows else np.zeros(self._size)
-        self.shift = max(off / np.count_nonzero(new) - self.noise, 0.0) if self.follows else 0.0
+        self.shift = max(off / np.count_nonzero(new) - self.noise_variance, 0.0) if self.follows else 0.0
         kept = np.flatnonzero(new) if self._keeps else np.zeros(0, dtype=np.int64)
         self._arms = [self._arms[k] for k in kept]
         self._rewards = [self._rewards[k] for k in kept]
@@ -197,7 +203,7 @@ class Surrogate:
             "prior_mean": self.prior_mean.copy(),
             "kernel": self.kernel,
             "signal": self.signal,
-            "noise": self.noise,
+            "noise_variance": self.noise_variance,
         }
 
     def load(self, state: states.Reader, *, rounds: int) -> None:
@@ -212,13 +218,13 @@ class Surrogate:
         self.closed = state.array("closed", np.float64, self.closed.shape)
         self.prior_mean = state.array("prior_mean", np.float64, (self._size,))
         self.kernel = state.integer("kernel", high=len(self.kernels) - 1)
-        self.signal, self.noise = state.number("signal"), state.number("noise")
-        for believed, tried in ((self.signal, SIGNALS), (self.noise, NOISES)):
+        self.signal, self.noise_variance = state.number("signal"), state.number("noise_variance")
+        for believed, tried in ((self.signal, SIGNAL_VARIANCES), (self.noise_variance, NOISE_VARIANCES)):
             inside = (1.0 - ROUNDING) * tried.min() <= believed <= (1.0 + ROUNDING) * tried.max()
             states.check(bool(inside), "signal or noise")
         states.check(bool((np.abs(rewards) <= 1.0 + ROUNDING).all()), "rewards")
         states.check(bool((np.abs(self.closed) <= _ENORMOUS).all()), "evidence of earlier epochs")
         states.check(bool((np.abs(self.prior_mean) <= _UNBELIEVABLE).all()), "prior mean")
 
-    def check(self, *, told: int, largest: float) -> None:
+    def check(self, *, told: int, looked: bool, largest: float) -> None:
         """Rounds may have been kept from before the epoch, so their number says nothing."""

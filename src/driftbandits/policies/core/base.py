@@ -32,13 +32,11 @@ from driftbandits.errors import (
 )
 from driftbandits.policies.core import saving
 from driftbandits.policies.core.guard import guarded
-from driftbandits.policies.core.hooks import PolicyHooks
+from driftbandits.policies.core.hooks import FIRST_HORIZON, PolicyHooks
 from driftbandits.policies.core.inputs import check_size, read_allowed, read_ids, read_rewards
 from driftbandits.policies.core.laws import is_frozen
 from driftbandits.policies.core.pending import OTHER_DECISION, Feedback, Row, read_decisions
 from driftbandits.types import Bools, Change, Decision, Decisions, Floats, Ints, read_only
-
-FIRST_HORIZON = 1024  # horizon=None: policies that need one start with this and double it
 
 Asked = int | npt.ArrayLike | Decision | Decisions | Sequence[Decision]  # decisions that `ask` gave, or their ids
 

@@ -27,8 +27,9 @@ from driftbandits.policies.core.scale import read_range
 from driftbandits.policies.core.settings import check_settings, signature_of
 from driftbandits.policies.core.spread import Spread
 from driftbandits.seeding import check_seed, stream
-from driftbandits.showing import shown
 from driftbandits.types import Bools, Change, Floats
+
+FIRST_HORIZON = 1024  # horizon=None: policies that need one start with this and double it
 
 
 class PolicyHooks(ABC):
@@ -49,12 +50,7 @@ class PolicyHooks(ABC):
                 raise InputError(
                     f"arms must be an ArmSet, got {type(arms).__name__}; build one with ArmSet(points, kernel)"
                 )
-        if len(given) > 1:
-            raise InputError(
-                f"{cls.__name__} takes the arms, and all settings by name, got {shown(given[1])} after the arms; write "
-                f"for example horizon=1000"
-            )
-        check_settings(cls, settings)
+        check_settings(cls, given, settings)
         return super().__new__(cls)
 
     def __init__(

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import Any
 
 from driftbandits.arms import ArmSet
-from driftbandits.checks import check_count, check_flag, check_positive, check_word
+from driftbandits.checks import check_count, check_flag, check_positive
 from driftbandits.errors import InputError
 from driftbandits.memory import FLOAT_BYTES, check_memory
 from driftbandits.neural.model import INFINITE, NetworkModel
@@ -59,7 +59,9 @@ def network_settings(model: NetworkModel, *, without: Collection[str] = ()) -> d
 
 def _check_width(width: Any) -> Any:
     if isinstance(width, str):
-        return check_word("width", width, (INFINITE,), cure="or give a whole number")
+        if width != INFINITE:
+            raise InputError(f"width must be a whole number or {INFINITE!r}, got {shown(width)}")
+        return INFINITE
     return _check_at_most("width", width, LARGEST_WIDTH, cure=f"{INFINITE!r} is the limit of all widths")
 
 

@@ -14,11 +14,12 @@ import numpy.typing as npt
 from driftbandits import state as states
 from driftbandits.arms import ArmSet
 from driftbandits.errors import InputError, StateError
+from driftbandits.policies.core.hooks import FIRST_HORIZON
 from driftbandits.policies.core.pending import ROW
 from driftbandits.policies.core.spread import Spread
 from driftbandits.seeding import generator_from_state, generator_state
 from driftbandits.showing import label
-from driftbandits.state.plausible import FARTHEST
+from driftbandits.state.plausible import FARTHEST, check_phase
 from driftbandits.version import __version__
 
 if TYPE_CHECKING:
@@ -97,9 +98,14 @@ def _load(policy: Policy, reader: states.Reader) -> None:
     policy._phase_start = reader.integer("phase_start", high=policy.rounds)
     policy._phase_length = reader.integer("phase_length")
     begun = bool(policy._phase_length)
-    states.check(begun == (reader.raw("engine") is not None) and (begun or not policy.rounds), "phase_length")
-    if begun and policy._phase_left() < 0:
-        raise StateError(f"state.phase_length {policy._phase_length} is shorter than the rounds played in it")
+    states.check(begun == (reader.raw("engine") is not None), "phase_length")
+    check_phase(
+        rounds=policy.rounds,
+        start=policy._phase_start,
+        length=policy._phase_length,
+        horizon=policy.horizon,
+        first=FIRST_HORIZON if policy.needs_horizon else None,
+    )
     policy._draws = generator_from_state(reader.raw("draws"))
     rows = reader.array("pending", ROW, (None,))
     _check_rows(rows, rounds=policy.rounds, arms=len(policy.arms))

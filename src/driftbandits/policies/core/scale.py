@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from driftbandits.checks import EXTREME
 from driftbandits.errors import InputError, RewardError
 from driftbandits.numeric import TEXT, as_float
 from driftbandits.showing import shown
@@ -22,8 +23,7 @@ from driftbandits.types import Floats
 Value = TypeVar("Value", float, Floats)
 
 USUAL_NOISE = 0.1  # standard deviation that policies take for granted where they are told none, on the internal scale
-_EXTREME = 1e150  # squares of it, and of one part in it, are still ordinary floats
-_DISTINCT = 1000  # rewards a range must be able to tell apart
+_FLOATS_IN_A_RANGE = 1000  # rewards a range must be able to tell apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +93,12 @@ def read_range(reward_range: Any) -> RewardScale:
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise InputError(f"reward_range must be finite with low < high, got ({low:g}, {high:g})")
     largest = max(abs(low), abs(high))
-    if largest > _EXTREME or high - low < 1.0 / _EXTREME:
+    if largest > EXTREME or high - low < 1.0 / EXTREME:
         raise InputError(
-            f"reward_range must lie within {_EXTREME:g} of 0 and be at least {1 / _EXTREME:g} wide, got ({low!r}, "
+            f"reward_range must lie within {EXTREME:g} of 0 and be at least {1 / EXTREME:g} wide, got ({low!r}, "
             f"{high!r}); express rewards in another unit"
         )
-    if high - low < _DISTINCT * math.ulp(largest):
+    if high - low < _FLOATS_IN_A_RANGE * math.ulp(largest):
         raise InputError(
             f"reward_range=({low!r}, {high!r}) is too narrow to tell rewards apart: floats of that size are "
             f"{math.ulp(largest):g} apart; subtract {low!r} from the rewards and from the range"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
 from driftbandits.errors import InputError, did_you_mean
+from driftbandits.showing import shown
 
 
 class CommonSettings(TypedDict, total=False):
@@ -20,8 +21,15 @@ class CommonSettings(TypedDict, total=False):
     pending_limit: int
 
 
-def check_settings(policy: type, settings: Mapping[str, Any]) -> None:
-    """Refuse a setting that no constructor of `policy` knows, with the nearest one that exists."""
+def check_settings(policy: type, given: Sequence[Any], settings: Mapping[str, Any]) -> None:
+    """Refuse what no constructor of `policy` takes: too much by position, or a name, with the nearest that exists."""
+    parameters = inspect.signature(policy).parameters.values()
+    by_position = [parameter for parameter in parameters if parameter.kind is parameter.POSITIONAL_OR_KEYWORD]
+    if len(given) > len(by_position):
+        raise InputError(
+            f"{policy.__name__} takes {' and '.join(p.name for p in by_position)} by position and all settings by "
+            f"name, got {shown(given[len(by_position)])} too; write for example horizon=1000"
+        )
     known = known_settings(policy)
     for name in settings:
         if name not in known:
@@ -39,15 +47,18 @@ def signature_of(policy: type) -> inspect.Signature:
     """The constructor as a user calls it: `arms`, the settings of the class, and those it hands on to its bases.
 
     A constructor that takes `**settings` hands them on to the next one, so what may be passed stands in several places;
-    help and editors want it in one. Positional parameters other than `arms` are how bases are told of their parts.
+    help and editors want it in one. The first constructor may take more than the arms by position; in those after it,
+    such parameters are how bases are told of their parts.
     """
     found: dict[str, inspect.Parameter] = {}
     for kind in policy.__mro__:
         if "__init__" not in vars(kind) or kind is object:
             continue
-        parameters = inspect.signature(vars(kind)["__init__"]).parameters.values()
+        _, *parameters = inspect.signature(vars(kind)["__init__"]).parameters.values()
+        first = not found
         for parameter in parameters:
-            if parameter.kind is parameter.KEYWORD_ONLY or parameter.name == "arms":
+            named = parameter.kind is parameter.KEYWORD_ONLY
+            if named or (first and parameter.kind is parameter.POSITIONAL_OR_KEYWORD):
                 found.setdefault(parameter.name, parameter)
         if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
             break

@@ -2,7 +2,7 @@
 
 opkb, opnn   the policies, on the features of a kernel and of a network
 constants    `Constants`, `Variant` and the levels they give
-levels       constants resolved for a horizon: a part of the engine
+block_constants  constants resolved for a horizon: a part of the engine
 features     features of a kernel and of a network: a part of the engine
 base         the settings the four share, and the parts made from them
 """

@@ -14,8 +14,9 @@ from driftbandits.policies.blocks.engine import BlockPolicy
 from driftbandits.policies.blocks.parts import FeatureSource, InversePropensities, Parts
 from driftbandits.policies.core.scale import RewardScale, read_range
 from driftbandits.policies.core.settings import CommonSettings
+from driftbandits.policies.paper.block_constants import PaperConstants
 from driftbandits.policies.paper.constants import Constants, Variant
-from driftbandits.policies.paper.levels import PaperConstants
+from driftbandits.showing import shown
 
 _LEAST_DIVISOR = 1e-6  # rewards a million times their usual size train no network and pass every threshold
 
@@ -37,11 +38,10 @@ class PaperBlockPolicy(BlockPolicy):
     ) -> None:
         self.constants = constants
         self.variant = Variant.paper() if variant is None else variant
-        if not isinstance(self.constants, Constants) or not isinstance(self.variant, Variant):
-            raise InputError(
-                f"constants must be a Constants and variant a Variant, such as Constants.published() and "
-                f"Variant.paper(), got {constants!r} and {variant!r}"
-            )
+        if not isinstance(self.constants, Constants):
+            raise InputError(f"constants must be a Constants, such as Constants.published(), got {shown(constants)}")
+        if not isinstance(self.variant, Variant):
+            raise InputError(f"variant must be a Variant, such as Variant.published(), got {shown(variant)}")
         self._resolved = PaperConstants(self.constants, self.variant, features, arms=len(arms))
         parts = Parts(
             features=features,
@@ -52,9 +52,10 @@ class PaperBlockPolicy(BlockPolicy):
         divisor = _divisor(self.constants, read_range(common.get("reward_range", (-1.0, 1.0))))
         super().__init__(arms, parts, divisor, **common)
 
-    def _rounds_by_gaps(self, size: float) -> int:
-        """Least rounds in which the gap test can find a change of `size`, on the internal scale."""
-        return rounds_by_gaps(size / self._divisor, self._resolved.at)
+    def _rounds_by_gaps(self, size: float | None) -> int:
+        """Least rounds in which the gap test can find a change of `size`, by default half the range."""
+        internal = 1.0 if size is None else self._scale.inward_size(size)
+        return rounds_by_gaps(internal / self._divisor, self._resolved.at)
 
     def _settings(self) -> dict[str, Any]:
         return {"constants": dataclasses.asdict(self.constants), "variant": dataclasses.asdict(self.variant)}

@@ -14,7 +14,7 @@ from driftbandits.neural.network import Network
 from driftbandits.state.plausible import FARTHEST, check_sums, check_whole
 from driftbandits.types import Floats, Ints
 
-_LONGEST = 1e6  # of features that are not normalised, squared; usual is 1 per layer
+_LARGEST_SQUARED_LENGTH = 1e6  # of features that are not normalised, squared; usual is 1 per layer
 
 
 class FixedFeatures:
@@ -59,7 +59,7 @@ class FixedFeatures:
     def load(self, state: states.Reader, *, rounds: int) -> None:
         """Nothing is stored."""
 
-    def check(self, *, told: int, largest: float) -> None:
+    def check(self, *, told: int, looked: bool, largest: float) -> None:
         """Nothing depends on rewards."""
 
 
@@ -149,9 +149,10 @@ class NetworkFeatures:
         self.seen.sums = state.array("sums", np.float64, (size,))
         check_whole(self.seen.counts, FARTHEST, "number of rewards")
 
-    def check(self, *, told: int, largest: float) -> None:
+    def check(self, *, told: int, looked: bool, largest: float) -> None:
         """Refuse sums to train on that are not those of the epoch."""
-        states.check(float(self.seen.counts.sum()) == told, "number of rewards to train on")
+        seen = float(self.seen.counts.sum())
+        states.check(seen == told or (looked and seen > told), "number of rewards to train on")
         check_sums(self.seen.counts, self.seen.sums, "sums of rewards to train on", largest=largest)
 
     def _read_features(self, state: states.Reader, name: str) -> Floats:
@@ -159,6 +160,6 @@ class NetworkFeatures:
         features = state.array(name, np.float64, (len(self.model.points), None))
         with np.errstate(over="ignore"):
             longest = float(np.square(features).sum(axis=1).max(initial=0.0))
-        fine = abs(longest - 1.0) <= 1e-3 if self.model.normalise else 0.0 < longest < _LONGEST
+        fine = abs(longest - 1.0) <= 1e-3 if self.model.normalise else 0.0 < longest < _LARGEST_SQUARED_LENGTH
         states.check(fine and features.shape[1] <= len(features), "features")
         return features

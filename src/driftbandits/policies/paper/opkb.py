@@ -84,7 +84,8 @@ class AdaOPKB(KernelBlockPolicy):
     @classmethod
     def published(cls, arms: ArmSet, **settings: Any) -> Self:
         """ADA-OPKB as in the authors' code: their constants and variant, restarts not capped."""
-        return cls(arms, constants=Constants.published(), variant=Variant.published(), **settings)
+        return cls(arms, **{"constants": Constants.published(), "variant": Variant.published(), **settings})
 
-    def _rounds_to_find(self, size: float) -> int:
+    def rounds_to_find(self, size: float | None = None) -> int:
+        """Least horizon at which a change of `size` can be found, see `first_detectable_horizon`."""
         return self._rounds_by_gaps(size)

@@ -148,5 +148,6 @@ class AdaOPNN(NeuralBlockPolicy):
         given = {"constants": Constants.published_neural(), "variant": Variant.published(), "learning_rate": 1e-8}
         return cls(arms, **{**given, **settings})
 
-    def _rounds_to_find(self, size: float) -> int:
+    def rounds_to_find(self, size: float | None = None) -> int:
+        """Least horizon at which a change of `size` can be found, see `first_detectable_horizon`."""
         return self._rounds_by_gaps(size)

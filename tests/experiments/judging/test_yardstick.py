@@ -3,8 +3,8 @@ import math
 import pandas as pd
 import pytest
 
-from driftbandits.experiments.judging.autobandit import WORLD_COLUMNS, autobandit_markdown, judge_autobandit
 from driftbandits.experiments.judging.verdicts import TargetVerdict
+from driftbandits.experiments.judging.yardstick import WORLD_COLUMNS, autobandit_markdown, judge_autobandit
 
 BASE = {"SW-GPUCB (tuned here)": 100.0, "WGPUCB (tuned here)": 80.0, "GPUCB (tuned here)": 50.0}
 SINGLES = {"TV-GP-UCB (one setting)": 200.0, "R-GPUCB (one setting)": 400.0}
