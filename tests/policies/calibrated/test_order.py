@@ -2,7 +2,8 @@
 
 The promise is an alarm in at most 0.1 of all runs; measured are 0.007 (14 of 2,000 runs, docs/calibrated.md). Here at
 most 3 of 30 runs may have one. On seeds drawn anew, a detector as good as measured fails a test with probability 5e-5,
-and one that raises alarms in 30 % of all runs passes it with probability 0.01.
+and one that raises alarms in 30 % of all runs passes it with probability 0.01. One world is promised 0.3 only, which
+makes its detector more eager; the limit is the same.
 """
 
 import heapq
