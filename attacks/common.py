@@ -45,24 +45,9 @@ _SETTINGS: dict[str, dict[str, Any]] = {
     "NeuralUCB": {**_SMALL_NETWORK, "every": 20},
     "SlidingWindowNeuralUCB": {**_SMALL_NETWORK, "every": 20, "window": 30},
 }
-FAMILIES: dict[str, tuple[str, ...]] = {
-    "paper blocks": ("OPKB", "AdaOPKB", "OPNN", "AdaOPNN"),
-    "GP-UCB": (
-        "GPUCB",
-        "RestartGPUCB",
-        "SlidingWindowGPUCB",
-        "WeightedGPUCB",
-        "TimeVaryingGPUCB",
-        "EventTriggeredGPUCB",
-    ),
-    "linear": ("LinUCB", "RestartLinUCB", "SlidingWindowLinUCB", "DiscountedLinUCB"),
-    "plain": ("SlidingWindowUCB", "DiscountedUCB", "GLRklUCB"),
-    "adversarial": ("LinearExp3", "Exp3S"),
-    "meta": ("Master", "BanditOverBandit"),
-    "neural UCB": ("NeuralUCB", "SlidingWindowNeuralUCB"),
-    "AutoBandit": ("AutoBandit",),
-    "CalibratedOPKB": ("CalibratedOPKB",),
-    "Uniform": ("Uniform",),
+FAMILIES: dict[str, list[str]] = {
+    family: [name for name, kind in POLICIES.items() if kind.family == family]
+    for family in dict.fromkeys(str(kind.family) for kind in POLICIES.values())
 }
 
 

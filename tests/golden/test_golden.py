@@ -28,10 +28,10 @@ def test_decisions_are_as_recorded(name, world):
     first = int(np.argmax(arms != expected))
     assert np.array_equal(arms, expected), f"decides differently from round {first} on: {arms[first]}"
     assert regrets.sum() == pytest.approx(float(total), rel=1e-12)
+    assert policy.reports_changes or not policy.changes
 
 
-def test_every_policy_is_recorded_with_every_setting():
-    assert set(SETTINGS) == set(POLICIES)
+def test_every_recorded_policy_has_every_setting_written_out():
     for name, settings in SETTINGS.items():
         policy = POLICIES[name](arm_set(), horizon=ROUNDS, seed=5, **settings)
         assert set(policy.state_dict()["settings"]) <= set(settings), f"{name} leaves a setting to its default"

@@ -78,13 +78,10 @@ def _seconds(spec: PolicySpec, world: Environment) -> float:
 
 def _all_policies() -> list[PolicySpec]:
     from driftbandits.experiments.definitions.specs import PolicySpec
-    from driftbandits.policies import POLICIES, NeuralUCB
-    from driftbandits.policies.paper.opnn import NeuralBlockPolicy
+    from driftbandits.policies import POLICIES
 
-    networks = (NeuralBlockPolicy, NeuralUCB)
+    narrow = {"width": NETWORK_WIDTH}
     return [
-        PolicySpec(f"{name} (width {NETWORK_WIDTH})", name, {"width": NETWORK_WIDTH})
-        if issubclass(kind, networks)
-        else PolicySpec(name, name)
+        PolicySpec(f"{name} (width {NETWORK_WIDTH})", name, narrow) if kind.trains(narrow) else PolicySpec(name, name)
         for name, kind in POLICIES.items()
     ]

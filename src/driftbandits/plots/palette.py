@@ -5,23 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-# Okabe and Ito's colours, with Tol's where those run out: told apart with any kind of colour vision.
+from driftbandits.policies import GPUCB, POLICIES, Master
+
+# Colours of policies are Okabe and Ito's, with Tol's where those run out: told apart with any kind of colour vision.
 COLOURS = {
-    "ADA-OPKB": "#0072B2",
-    "OPKB": "#56B4E9",
-    "ADA-OPNN": "#D55E00",
-    "OPNN": "#E69F00",
-    "OPNN0": "#8C510A",
-    "SW-GPUCB": "#009E73",
-    "WGPUCB": "#AA4499",
-    "GPUCB": "#222222",
-    "TV-GP-UCB": "#999933",
-    "GPUCB+MASTER": "#332288",
-    "ET-GP-UCB": "#CC6677",
-    "GLR-klUCB": "#882255",
-    "AutoBandit": "#EE3377",
-    "CalibratedOPKB": "#117733",
-    "Uniform": "#888888",
+    **{kind.label: kind.colour for kind in POLICIES.values() if kind.colour is not None},
+    "OPNN0": "#8C510A",  # OPNN that is not trained
+    f"{GPUCB.label}+{Master.label}": "#332288",
 }
 OTHER_COLOURS = ("#44AA99", "#661100", "#6699CC", "#DDAA33", "#AA4466", "#4477AA", "#7F7FBF", "#BB5566")
 

@@ -1,10 +1,20 @@
-"""Policies: one package per family; `registry` is the only list of names."""
+"""Policies: one package per family. The imports and `__all__` here are the only list of them.
 
+`POLICIES` and `driftbandits.<name>` follow from it; what else is known of a policy stands on its class.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from driftbandits.arms import ArmSet
+from driftbandits.errors import InputError, did_you_mean
 from driftbandits.policies.adversarial.exp3 import LinearExp3
 from driftbandits.policies.adversarial.exp3s import Exp3S
 from driftbandits.policies.auto.policy import AutoBandit
 from driftbandits.policies.calibrated.policy import CalibratedOPKB
 from driftbandits.policies.core.base import Policy
+from driftbandits.policies.core.facts import Family
 from driftbandits.policies.gp.forgetting import RestartGPUCB, RestartLinUCB, SlidingWindowGPUCB, SlidingWindowLinUCB
 from driftbandits.policies.gp.gpucb import GPUCB, LinUCB
 from driftbandits.policies.gp.neuralucb import NeuralUCB, SlidingWindowNeuralUCB
@@ -19,7 +29,6 @@ from driftbandits.policies.paper.opnn import OPNN, AdaOPNN
 from driftbandits.policies.plain.glr import GLRklUCB
 from driftbandits.policies.plain.ucb import DiscountedUCB, SlidingWindowUCB
 from driftbandits.policies.plain.uniform import Uniform
-from driftbandits.policies.registry import POLICIES, create_policy
 
 __all__ = [
     "AdaOPKB",
@@ -55,3 +64,25 @@ __all__ = [
     "create_policy",
     "subgaussian_range",
 ]
+
+_CLASSES = [kind for kind in map(globals().get, __all__) if isinstance(kind, type) and issubclass(kind, Policy)]
+_FAMILIES = list(Family)
+POLICIES: dict[str, type[Policy]] = {
+    kind.__name__: kind
+    for kind in sorted(_CLASSES, key=lambda kind: _FAMILIES.index(Family(kind.family)))
+    if kind is not Policy
+}
+
+
+def create_policy(name: str, arms: ArmSet, **settings: Any) -> Policy:
+    """Build a policy by name.
+
+    >>> create_policy("OPKB", ArmSet([[0.0], [1.0]]), horizon=100).horizon
+    100
+    """
+    if not isinstance(name, str):
+        raise InputError(f"a policy is created by its name, got {name!r}; call a class itself instead")
+    if name not in POLICIES:
+        hint = did_you_mean(name, POLICIES, cutoff=0.4)
+        raise InputError(f"no policy is called {name!r}; {hint}known: {', '.join(POLICIES)}")
+    return POLICIES[name](arms, **settings)

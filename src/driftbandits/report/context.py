@@ -10,13 +10,11 @@ from pathlib import Path
 import pandas as pd
 
 from driftbandits.experiments.definitions.growth import Sweep
+from driftbandits.experiments.definitions.policy_classes import policy_class
 from driftbandits.experiments.definitions.specs import Experiment, PolicySpec, cells_of
 from driftbandits.experiments.judging.results import Results
 from driftbandits.plots.palette import LineStyle, line_styles
 from driftbandits.report.pictures import file_name
-
-# Policies that report changes; any other counts as one as soon as it has reported a change.
-DETECTING = frozenset({"AdaOPKB", "AdaOPNN", "CalibratedOPKB", "EventTriggeredGPUCB", "GLRklUCB", "Master"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,13 +33,17 @@ class ReportContext:
 
     @cached_property
     def detecting(self) -> frozenset[str]:
-        """Names of policies that report changes."""
+        """Names of policies that report changes: those that say so, and any that has reported one."""
         runs = self.results.cells
         reported = set(
             runs.loc[runs["changes"].map(len) > 0, ["experiment", "policy"]].itertuples(index=False, name=None)
         )
-        found = {p.name for e in self.results.experiments for p in e.policies if (e.id, p.label) in reported}
-        return DETECTING | found
+        return frozenset(
+            p.name
+            for e in self.results.experiments
+            for p in e.policies
+            if policy_class(p.name).reports_changes or (e.id, p.label) in reported
+        )
 
     @cached_property
     def names(self) -> Mapping[str, str]:

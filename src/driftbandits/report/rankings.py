@@ -4,38 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from driftbandits.experiments.definitions.policy_classes import policy_class
 from driftbandits.experiments.definitions.specs import Experiment
 from driftbandits.plots.data import RankedRegret, ranked_regret
 from driftbandits.plots.figures import ranking_figure, ranking_frame
+from driftbandits.policies.core.facts import Family
 from driftbandits.report.context import ReportContext
 from driftbandits.report.formats import number
 from driftbandits.report.pictures import make_picture
 from driftbandits.report.sections import Block
 from driftbandits.report.worlds import experiment_note, policy_table
 
-# Families by what a policy's registered name holds, the first that fits.
-FAMILIES = (
-    ("nothing to set", ("AutoBandit", "CalibratedOPKB")),
-    ("optimisation (OPKB)", ("OPKB",)),
-    ("neural", ("OPNN", "Neural")),
-    ("Gaussian process", ("GPUCB",)),
-    ("wrappers (MASTER, BOB)", ("Master", "BanditOverBandit")),
-    ("linear", ("LinUCB", "LinearExp3")),
-    ("plain, no features", ("SlidingWindowUCB", "DiscountedUCB", "GLRklUCB", "Exp3S", "Uniform")),
-)
 CAPTION = (
     "Mean final regret with bars of one standard error, best on top, on a logarithmic axis. Marks say which family a "
     "policy belongs to; colours are those of the other figures."
 )
-
-
-def family(name: str) -> str:
-    """The family of a policy by its registered name.
-
-    >>> family("SlidingWindowNeuralUCB"), family("TimeVaryingGPUCB"), family("mine.py:Mine")
-    ('neural', 'Gaussian process', 'other')
-    """
-    return next((kind for kind, parts in FAMILIES if ":" not in name and any(p in name for p in parts)), "other")
 
 
 def ranking_blocks(context: ReportContext, experiments: Sequence[Experiment]) -> list[Block]:
@@ -43,9 +26,7 @@ def ranking_blocks(context: ReportContext, experiments: Sequence[Experiment]) ->
     begun = context.begun(experiments)
     if not begun:
         return []
-    names = {policy.label: policy.name for e in begun for policy in e.policies}
-    order = [kind for kind, _ in FAMILIES] + ["other"]
-    families = dict(sorted(((label, family(name)) for label, name in names.items()), key=lambda x: order.index(x[1])))
+    families = _families(begun)
     panels = [ranked_regret(context.results.cells, e.id, title=e.title) for e in begun]
     frame = ranking_frame(panels, families)
     picture = make_picture(
@@ -62,6 +43,14 @@ def ranking_blocks(context: ReportContext, experiments: Sequence[Experiment]) ->
         Block("comparison-ranking", "Ranking", notes, picture),
         Block("comparison-tables", "All numbers", tables=tables),
     ]
+
+
+def _families(experiments: Sequence[Experiment]) -> dict[str, str]:
+    """The family of every label, in the order of legends; those a user has made up come last."""
+    found = {p.label: str(policy_class(p.name).family) for e in experiments for p in e.policies}
+    order = dict.fromkeys([*Family, *found.values()])
+    places = {family: place for place, family in enumerate(order)}
+    return dict(sorted(found.items(), key=lambda entry: places[entry[1]]))
 
 
 def _describe(panel: RankedRegret) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, Literal
 
+from driftbandits.experiments.definitions.policy_classes import policy_class
 from driftbandits.experiments.definitions.specs import Experiment
 from driftbandits.experiments.judging.results import MOST_COUNTED_CHANGES_PER_RUN
 from driftbandits.experiments.running.build import build_world
@@ -16,7 +17,6 @@ from driftbandits.report.pictures import Picture, make_picture
 from driftbandits.report.sections import Block
 from driftbandits.report.tables import ReportTable, TableEntry, columns
 
-PAPER_ALGORITHMS = frozenset({"OPKB", "AdaOPKB", "OPNN", "AdaOPNN"})
 ChangePattern = Literal["jumps", "drift", "still"]
 
 
@@ -52,7 +52,7 @@ def regret_picture(context: ReportContext, experiment: Experiment) -> Picture:
     panels = regret_panels(
         curves,
         true_changes=changes or (),
-        ours={policy.label for policy in experiment.policies if policy.name in PAPER_ALGORITHMS},
+        ours={policy.label for policy in experiment.policies if policy_class(policy.name).of_the_paper},
     )
     frame = regret_frame(panels)
     return make_picture(

@@ -16,7 +16,6 @@ from driftbandits.experiments.files.schema import run_schema
 from driftbandits.experiments.running.preflight import check_experiment
 
 ROOT = Path(__file__).parents[3]
-PUBLISHED = ROOT / "docs" / "run.schema.json"
 VALIDATOR = jsonschema.Draft202012Validator(run_schema())
 IN_DOCS = [
     (page.name, block)
@@ -40,8 +39,7 @@ def policy(name="OPKB", **keys):
     return {**PLAIN, "policies": [{"name": name, **keys}]}
 
 
-def test_the_published_schema_is_the_models():
-    assert json.loads(PUBLISHED.read_text()) == run_schema(), "driftbandits run --schema > docs/run.schema.json"
+def test_the_schema_is_one():
     jsonschema.Draft202012Validator.check_schema(run_schema())
 
 

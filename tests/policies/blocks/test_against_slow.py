@@ -24,7 +24,7 @@ def play_both(
 ):
     """Play the engine and the slow one side by side, round by round, comparing all the way."""
     arms = ArmSet(np.linspace(0, 1, size)[:, None], kernel=RBF(0.25))
-    slow = SlowAdaOPKB(arms.features @ arms.features.T, horizon, constants, variant, seed, watches=kind._adapts)
+    slow = SlowAdaOPKB(arms.features @ arms.features.T, horizon, constants, variant, seed, watches=kind.reports_changes)
     policy = kind(arms, horizon=horizon, seed=seed, constants=constants, variant=variant, reward_range=reward_range)
     rng = np.random.default_rng(seed)
     side_by_side(policy, slow, world(rng, arms, horizon, switches), rng, late=late, masks=masks)

@@ -427,5 +427,5 @@ def test_scale_of_the_theory_and_units_of_the_user_leave_estimates_in_place():
 
 def test_public_names_are_the_engine():
     assert db.AdaOPKB is AdaOPKB
-    assert AdaOPKB._adapts
-    assert not OPKB._adapts
+    assert AdaOPKB.reports_changes
+    assert not OPKB.reports_changes

@@ -53,7 +53,7 @@ def against_slow(
         constants=constants,
         variant=variant,
         seed=seed,
-        watches=kind._adapts,
+        watches=kind.reports_changes,
         network=SlowNetwork(POINTS, width=shape["width"], depth=shape["depth"], seed=seed, symmetric=symmetric),
         steps=shape["steps"],
         decay=shape["weight_decay"],

@@ -1,4 +1,4 @@
-"""The JSON Schema of a configuration file, for editors and other programs; published as docs/run.schema.json.
+"""The JSON Schema of a configuration file, for editors and other programs; `driftbandits run --schema` prints it.
 
 The models give the keys; to them are added, for every registered name, the settings it knows. Whether a value suits is
 for the world and the policy to say, when they are built.

@@ -24,12 +24,11 @@ from driftbandits.experiments.running.build import build_policy, build_world
 from driftbandits.intervals import ConfidenceInterval, t_interval
 from driftbandits.neural.inputs import on_sphere
 from driftbandits.policies.paper.base import PaperBlockPolicy
-from driftbandits.policies.paper.opnn import NeuralBlockPolicy
+from driftbandits.policies.paper.opnn import PAPER_DEPTH, NeuralBlockPolicy
 from driftbandits.tangent_kernel import NeuralTangentKernel
 from driftbandits.types import Floats
 
 LEAST_POINTS_OF_SWEEP = 3
-DEFAULT_DEPTH = 3  # weight matrices of a network that is not told otherwise
 
 
 @dataclass(frozen=True)
@@ -133,5 +132,5 @@ def information_gain_of(experiment: Experiment, spec: PolicySpec) -> float | Non
 
 
 def _tangent_features(arms: ArmSet, spec: PolicySpec) -> Floats:
-    kernel = NeuralTangentKernel(depth=int(spec.settings.get("depth", DEFAULT_DEPTH)))
+    kernel = NeuralTangentKernel(depth=int(spec.settings.get("depth", PAPER_DEPTH)))
     return ArmSet(on_sphere(arms.points), kernel=kernel).features  # an ArmSet scales its kernel to k(x, x) <= 1

@@ -30,6 +30,7 @@ from driftbandits.design import Design, solve_design
 from driftbandits.errors import ConvergenceError, ConvergenceWarning, InputError, StateError
 from driftbandits.estimation import law_factor
 from driftbandits.linalg import Cholesky
+from driftbandits.policies.core.facts import Family
 from driftbandits.policies.core.guard import guarded
 from driftbandits.policies.core.laws import freeze
 from driftbandits.policies.core.pending import Feedback, Row
@@ -92,6 +93,8 @@ class LinearExp3(SizedPolicy):
     >>> policy.tell(policy.ask().id, 0.3)
     """
 
+    label = "Restart-Adv"
+    family = Family.LINEAR
     needs_horizon = True
     _counts_masked = False
     _size_name: ClassVar[str] = "restart"

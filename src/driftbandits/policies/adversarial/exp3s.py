@@ -12,6 +12,7 @@ from driftbandits.arms import ArmSet
 from driftbandits.checks import check_positive, check_probability
 from driftbandits.errors import InputError
 from driftbandits.policies.core.base import Policy
+from driftbandits.policies.core.facts import Family
 from driftbandits.policies.core.pending import Feedback, Row
 from driftbandits.policies.plain.means import ArmMeans
 from driftbandits.state.plausible import ROUNDING, check_whole, told_at_most
@@ -51,6 +52,9 @@ class Exp3S(Policy):
     >>> policy = Exp3S(ArmSet([[0.0], [1.0]]), horizon=1000, seed=0)
     >>> policy.tell(policy.ask().id, 0.3)
     """
+
+    label = "Exp3.S"
+    family = Family.PLAIN
 
     def __init__(
         self,

@@ -11,7 +11,7 @@ import numpy as np
 from driftbandits.policies.auto.beliefs import Beliefs, memory_of
 from driftbandits.policies.auto.mixture import Mixture
 from driftbandits.policies.core.scale import RewardScale
-from driftbandits.showing import label
+from driftbandits.showing import counted, label
 from driftbandits.types import Floats
 
 _ARMS_SHOWN = 3
@@ -64,7 +64,7 @@ class Explanation:
         scales = ", ".join(f"{_scale(s)} ({w:.2f})" for s, w in self.length_scales.items() if w >= _LEAST_WEIGHT_SHOWN)
         return "\n".join(
             (
-                f"after {self.rounds} rounds, changes found: {self.changes}",
+                f"after {counted(self.rounds, 'round')}, changes found: {self.changes}",
                 f"world         {'; '.join(moves + drifts)}",
                 f"noise         standard deviation {self.noise:.3g}",
                 f"length scale  {scales}",

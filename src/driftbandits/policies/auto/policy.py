@@ -19,6 +19,7 @@ from driftbandits.policies.auto.samples import Samples
 from driftbandits.policies.auto.vigilance import Vigilance
 from driftbandits.policies.auto.watch import CHANGE_ODDS, RegimeChange, Watch
 from driftbandits.policies.core.base import Policy
+from driftbandits.policies.core.facts import Family
 from driftbandits.policies.core.guard import guarded
 from driftbandits.policies.core.laws import freeze
 from driftbandits.policies.core.lengthscales import ARMS_TRIED_PER_FEATURE
@@ -68,6 +69,10 @@ class AutoBandit(Policy):
     >>> policy.explain().best[0].name
     'mid'
     """
+
+    colour = "#EE3377"
+    family = Family.NOTHING_TO_SET
+    reports_changes = True
 
     def __init__(
         self,

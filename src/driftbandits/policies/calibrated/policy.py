@@ -16,6 +16,7 @@ from driftbandits.policies.calibrated.constants import PracticalConstants, Theor
 from driftbandits.policies.calibrated.estimators import PosteriorMean, ResidualIPS
 from driftbandits.policies.calibrated.looks import SecondLooks
 from driftbandits.policies.calibrated.surrogate import Surrogate
+from driftbandits.policies.core.facts import Family
 from driftbandits.policies.core.guard import guarded
 from driftbandits.policies.core.settings import CommonSettings
 from driftbandits.seeding import check_seed, stream
@@ -75,6 +76,10 @@ class CalibratedOPKB(BlockPolicy):
     >>> int(policy.estimate().argmax())
     15
     """
+
+    colour = "#117733"
+    family = Family.NOTHING_TO_SET
+    reports_changes = True
 
     def __init__(
         self,

@@ -36,6 +36,7 @@ from driftbandits.policies.core.hooks import FIRST_HORIZON, PolicyHooks
 from driftbandits.policies.core.inputs import check_size, read_allowed, read_ids, read_rewards
 from driftbandits.policies.core.laws import is_frozen
 from driftbandits.policies.core.pending import OTHER_DECISION, Feedback, Row, read_decisions
+from driftbandits.showing import counted
 from driftbandits.types import Bools, Change, Decision, Decisions, Floats, Ints, read_only
 
 Asked = int | npt.ArrayLike | Decision | Decisions | Sequence[Decision]  # decisions that `ask` gave, or their ids
@@ -103,7 +104,7 @@ class Policy(PolicyHooks):
     def _check_left(self, count: int) -> None:
         if self.horizon is not None and self.rounds + count > self.horizon:
             raise HorizonError(
-                f"asked for {count} more after {self.rounds} of {self.horizon} rounds; build the policy with a larger "
+                f"asked for {count} more after {self.rounds} of {counted(self.horizon, 'round')}; build the policy with a larger "
                 f"horizon, or with horizon=None if it is unknown"
             )
 
@@ -225,7 +226,9 @@ class Policy(PolicyHooks):
             where, numbers = self._locate(ids)
             values = read_rewards(rewards)
             if len(values) != len(numbers):
-                raise InputError(f"got {len(values)} rewards for {len(numbers)} decisions; give one each")
+                raise InputError(
+                    f"got {counted(len(values), 'reward')} for {counted(len(numbers), 'decision')}; give one each"
+                )
             if not len(numbers):
                 return
             inward, clipped = self._inward(values)
@@ -396,7 +399,7 @@ class Policy(PolicyHooks):
 
     def __repr__(self) -> str:
         settings = "".join(f", {name}={value!r}" for name, value in self._shown().items())
-        return f"{type(self).__name__}({len(self.arms)} arms, horizon={self.horizon}, seed={self.seed}{settings})"
+        return f"{type(self).__name__}({counted(len(self.arms), 'arm')}, horizon={self.horizon}, seed={self.seed}{settings})"
 
 
 def _restore(kind: type[Policy], arms: ArmSet, state: Mapping[str, Any]) -> Policy:

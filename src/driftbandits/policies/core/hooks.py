@@ -20,6 +20,7 @@ from driftbandits.arms import ArmSet
 from driftbandits.checks import check_count, check_word
 from driftbandits.errors import InputError
 from driftbandits.policies.core.changes import ChangeLog
+from driftbandits.policies.core.facts import PolicyFacts
 from driftbandits.policies.core.guard import Guard
 from driftbandits.policies.core.laws import check_law, is_frozen, restrict
 from driftbandits.policies.core.pending import Feedback, Pending, Row
@@ -32,7 +33,7 @@ from driftbandits.types import Bools, Change, Floats
 FIRST_HORIZON = 1024  # horizon=None: policies that need one start with this and double it
 
 
-class PolicyHooks(ABC):
+class PolicyHooks(PolicyFacts, ABC):
     """What a policy is made of; `Policy` adds what users call."""
 
     needs_horizon: bool = False  # whether horizon=None means doubling
@@ -127,7 +128,7 @@ class PolicyHooks(ABC):
         """Law number and tag to keep with the decisions of the present stretch."""
         return self._version, 0
 
-    def _advance(self, count: int) -> None:  # noqa: B027  (a hook with a sensible default)
+    def _advance(self, count: int) -> None:
         """`count` rounds were asked under the present law."""
 
     def _drawn(self, arms: Sequence[int], counted: bool) -> None:
@@ -135,14 +136,14 @@ class PolicyHooks(ABC):
         if counted:
             self._advance(len(arms))
 
-    def _lose(self, rows: npt.NDArray[np.void]) -> None:  # noqa: B027
+    def _lose(self, rows: npt.NDArray[np.void]) -> None:
         """The rewards of these decisions were forgotten and will never come."""
 
     def _due(self) -> bool:
         """Whether the next ask must first move on to another law, whatever is still pending."""
         return False
 
-    def _turn(self) -> None:  # noqa: B027
+    def _turn(self) -> None:
         """Move on to the next law; called when `_due`."""
 
     def _settings(self) -> dict[str, Any]:
@@ -159,6 +160,16 @@ class PolicyHooks(ABC):
         return self._settings()
 
     # --- what hooks may call ------------------------------------------------------------------------------------
+
+    def _generator(self, purpose: str, number: int | None = None) -> np.random.Generator:
+        """A generator for the next round, or for the decision or step called `number`, at its beginning each time.
+
+        The numbers follow from the seed, the purpose and the number alone, so hooks may draw from it and stay pure
+        functions of the state: called once or ten times, in a batch or round by round, in this policy or in one
+        restored from its state, they get the same numbers. A law sampled anew in every round takes the default; what is
+        drawn for a reward takes the id of its decision.
+        """
+        return stream(self.seed, "hooks", purpose, self.rounds if number is None else number)
 
     def _phase_left(self) -> int:
         return self._phase_start + self._phase_length - self.rounds

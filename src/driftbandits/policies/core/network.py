@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from driftbandits.arms import ArmSet
@@ -10,7 +10,8 @@ from driftbandits.checks import check_count, check_flag, check_positive
 from driftbandits.errors import InputError
 from driftbandits.memory import FLOAT_BYTES, check_memory
 from driftbandits.neural.model import INFINITE, NetworkModel
-from driftbandits.showing import shown
+from driftbandits.policies.core.facts import PolicyFacts
+from driftbandits.showing import counted, shown
 from driftbandits.tangent_kernel import check_depth
 
 LARGEST_WIDTH = 65_536  # beyond this a weight matrix takes more than 16 GiB: surely a slip
@@ -18,6 +19,19 @@ MOST_STEPS = 1_000_000  # of a training: hours for a narrow network
 _SETTINGS = ("width", "depth", "steps", "learning_rate", "weight_decay", "symmetric", "normalise", "device")
 _WEIGHT_BYTES = 4  # in single precision
 _GRAMS_AT_ONCE = 4  # matrices of N x N numbers, for a tangent kernel
+
+
+class NetworkFacts(PolicyFacts):
+    """Facts of the neural policies: they train, unless they are told not to or no training could move their features.
+
+    >>> NetworkFacts.trains({}), NetworkFacts.trains({"train": False}), NetworkFacts.trains({"width": "infinite"})
+    (True, False, False)
+    """
+
+    @classmethod
+    def trains(cls, settings: Mapping[str, Any]) -> bool:
+        """Whether a policy with these settings trains its network."""
+        return settings.get("train", True) is True and settings.get("width") != INFINITE
 
 
 def network_model(
@@ -80,14 +94,16 @@ def check_network_depth(depth: Any) -> int:
 def _check_room(size: int, dimension: int, width: int | str, depth: int) -> None:
     """Refuse a network whose weights, what passes through it, or tangent kernel on the arms cannot be held."""
     kernel = _GRAMS_AT_ONCE * FLOAT_BYTES * size**2
-    check_memory(kernel, f"the tangent kernel of a network on {size:,} arms", cure="take fewer arms, or another policy")
+    check_memory(
+        kernel, f"the tangent kernel of a network on {counted(size, 'arm')}", cure="take fewer arms, or another policy"
+    )
     if isinstance(width, str):
         return
     weights = _WEIGHT_BYTES * width * (dimension + (depth - 2) * width)
     passing = 2 * _WEIGHT_BYTES * size * width * (depth - 1)  # forwards and back
     check_memory(
         weights + passing,
-        f"a network of width {width:,} and depth {depth:,} on {size:,} arms",
+        f"a network of width {width:,} and depth {depth:,} on {counted(size, 'arm')}",
         cure=f"take a smaller width or depth, or width={INFINITE!r}",
     )
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from driftbandits import state as states
 from driftbandits.arms import ArmSet
 from driftbandits.checks import check_count, check_positive
+from driftbandits.policies.core.facts import Family
 from driftbandits.policies.core.sized import SizedPolicy
 from driftbandits.policies.core.window import WindowedPolicy
 from driftbandits.policies.gp import sizes
@@ -44,6 +45,7 @@ class RestartGPUCB(Forgetting):
     others : see `GPUCB`
     """
 
+    label = "R-GPUCB"
     _size_name: ClassVar[str] = "period"
     _kernel_size = staticmethod(sizes.kernel_window)
     _linear_size = staticmethod(sizes.linear_period)
@@ -94,6 +96,8 @@ class RestartLinUCB(RestartGPUCB):
     family does without. Other settings as `RestartGPUCB`; `bound` is the norm of the parameter.
     """
 
+    label = "RestartUCB"
+    family = Family.LINEAR
     _linear: ClassVar[bool] = True
 
 
@@ -110,6 +114,8 @@ class SlidingWindowGPUCB(WindowedPolicy, Forgetting):
     others : see `GPUCB`
     """
 
+    label = "SW-GPUCB"
+    colour = "#009E73"
     _kernel_size = staticmethod(sizes.kernel_window)
     _linear_size = staticmethod(sizes.linear_window)
 
@@ -148,4 +154,6 @@ class SlidingWindowLinUCB(SlidingWindowGPUCB):
     family does without. Other settings as `SlidingWindowGPUCB`; `bound` is the norm of the parameter.
     """
 
+    label = "SW-LinUCB"
+    family = Family.LINEAR
     _linear: ClassVar[bool] = True

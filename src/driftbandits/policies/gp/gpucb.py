@@ -16,6 +16,7 @@ from driftbandits.arms import ArmSet
 from driftbandits.checks import check_positive, check_probability
 from driftbandits.design import information_gain
 from driftbandits.errors import KernelError, StateError
+from driftbandits.policies.core.facts import Family
 from driftbandits.policies.core.guard import guarded
 from driftbandits.policies.core.optimistic import Optimism, OptimisticPolicy
 from driftbandits.policies.core.settings import CommonSettings
@@ -44,6 +45,8 @@ class GPUCB(OptimisticPolicy):
     >>> policy.tell(policy.ask().id, 0.3)
     """
 
+    colour = "#222222"
+    family = Family.GAUSSIAN_PROCESS
     _linear: ClassVar[bool] = False
 
     def __init__(
@@ -142,4 +145,5 @@ class LinUCB(GPUCB):
     comparison on a kernel, give it `ArmSet.from_features(arms.features)`.
     """
 
+    family = Family.LINEAR
     _linear: ClassVar[bool] = True

@@ -8,6 +8,7 @@ matrix of the size of the network, and moved by every reward, not only by the ne
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,14 @@ from driftbandits.design import information_gain
 from driftbandits.errors import ConvergenceError
 from driftbandits.neural import ArmsSeen, NetworkModel, NetworkView
 from driftbandits.neural.model import INFINITE, Rate, Width
-from driftbandits.policies.core.network import check_network_depth, check_rate, network_model, network_settings
+from driftbandits.policies.core.facts import Family
+from driftbandits.policies.core.network import (
+    NetworkFacts,
+    check_network_depth,
+    check_rate,
+    network_model,
+    network_settings,
+)
 from driftbandits.policies.core.pending import Feedback, Row
 from driftbandits.policies.gp.forgetting import SlidingWindowGPUCB
 from driftbandits.policies.gp.gpucb import GPUCB
@@ -88,7 +96,7 @@ class NetworkPosterior(ArmPosterior):
         super().load(state)
 
 
-class NeuralUCB(GPUCB):
+class NeuralUCB(NetworkFacts, GPUCB):
     """NeuralUCB (Zhou, Li and Gu 2020): optimism with a network's output and its tangent kernel. It never forgets.
 
     It uses the arms' points, brought to the unit sphere, and not their kernel. With `width="infinite"` it is GPUCB with
@@ -107,6 +115,13 @@ class NeuralUCB(GPUCB):
     >>> policy = NeuralUCB(ArmSet([[0.0], [0.5], [1.0]]), seed=0)
     >>> policy.tell(policy.ask().id, 0.3)
     """
+
+    family = Family.NEURAL
+
+    @classmethod
+    def seconds(cls, rounds: float, settings: Mapping[str, Any]) -> float:
+        """A training after every few rewards, of a narrow network."""
+        return 2e-4 * rounds if cls.trains(settings) else super().seconds(rounds, settings)
 
     _posterior: NetworkPosterior
 
@@ -177,3 +192,5 @@ class SlidingWindowNeuralUCB(NeuralUCB, SlidingWindowGPUCB):
 
     Settings as `NeuralUCB` and `SlidingWindowGPUCB`.
     """
+
+    label = "SW-NeuralUCB"

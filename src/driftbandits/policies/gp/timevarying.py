@@ -23,6 +23,7 @@ import scipy.linalg.blas
 from driftbandits import state as states
 from driftbandits.arms import ArmSet
 from driftbandits.checks import check_positive, check_probability
+from driftbandits.policies.core.facts import Family
 from driftbandits.policies.core.optimistic import Optimism, OptimisticPolicy
 from driftbandits.policies.core.settings import CommonSettings
 from driftbandits.policies.gp.beta import DRIFT_RULES, check_beta, drift_factor
@@ -159,6 +160,10 @@ class TimeVaryingGPUCB(OptimisticPolicy):
     >>> policy = TimeVaryingGPUCB(ArmSet([[0.0], [0.5], [1.0]]), seed=0)
     >>> policy.tell(policy.ask().id, 0.3)
     """
+
+    label = "TV-GP-UCB"
+    colour = "#999933"
+    family = Family.GAUSSIAN_PROCESS
 
     def __init__(
         self,

@@ -46,6 +46,10 @@ class EventTriggeredGPUCB(GPUCB):
     >>> policy.tell(policy.ask().id, 0.3)
     """
 
+    label = "ET-GP-UCB"
+    colour = "#CC6677"
+    reports_changes = True
+
     def _start(self, horizon: int | None) -> None:
         super()._start(horizon)
         self._epoch = 0

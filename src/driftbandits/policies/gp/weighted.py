@@ -32,6 +32,7 @@ from driftbandits import state as states
 from driftbandits.arms import ArmSet
 from driftbandits.checks import check_probability, check_word
 from driftbandits.errors import KernelError
+from driftbandits.policies.core.facts import Family
 from driftbandits.policies.core.guard import guarded
 from driftbandits.policies.core.optimistic import Optimism
 from driftbandits.policies.gp import sizes
@@ -149,6 +150,8 @@ class WeightedGPUCB(Forgetting):
     played lately, and O(N r^2 + r^3) whenever they become too many; O(N r^2) with "two_matrix".
     """
 
+    label = "WGPUCB"
+    colour = "#AA4499"
     _size_name: ClassVar[str] = "discount"
     _kernel_size = staticmethod(sizes.kernel_discount)
     _linear_size = staticmethod(sizes.linear_discount)
@@ -318,6 +321,8 @@ class DiscountedLinUCB(WeightedGPUCB):
     family does without. Other settings as `WeightedGPUCB`; `bound` is the norm of the parameter.
     """
 
+    label = "D-LinUCB"
+    family = Family.LINEAR
     _linear: ClassVar[bool] = True
 
     def __init__(

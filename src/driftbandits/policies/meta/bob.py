@@ -24,6 +24,7 @@ from driftbandits.design import information_gain
 from driftbandits.errors import InputError, StateError
 from driftbandits.policies.adversarial.exp3 import LinearExp3
 from driftbandits.policies.core.base import Policy
+from driftbandits.policies.core.facts import Family
 from driftbandits.policies.core.guard import guarded
 from driftbandits.policies.core.pending import Feedback, Row
 from driftbandits.policies.core.settings import CommonSettings
@@ -99,6 +100,8 @@ class BanditOverBandit(Policy):
     (10, (1, 2, 4, 10))
     """
 
+    label = "BOB"
+    family = Family.WRAPPER
     needs_horizon = True
 
     def __init__(

@@ -23,6 +23,7 @@ from driftbandits.arms import ArmSet
 from driftbandits.checks import check_count, check_positive, check_probability, check_word
 from driftbandits.errors import StateError
 from driftbandits.policies.core.base import Policy
+from driftbandits.policies.core.facts import Family
 from driftbandits.policies.core.guard import guarded
 from driftbandits.policies.core.optimistic import OptimisticPolicy
 from driftbandits.policies.core.pending import Feedback, Row
@@ -101,6 +102,9 @@ class Master(Policy):
     32
     """
 
+    label = "MASTER"
+    family = Family.WRAPPER
+    reports_changes = True
     needs_horizon = True
 
     def __init__(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, ClassVar, Unpack
+from typing import Any, Unpack
 
 from driftbandits.arms import ArmSet
 from driftbandits.detection.gap_test import GapTest
@@ -25,7 +25,6 @@ class PaperBlockPolicy(BlockPolicy):
     """The block engine with the paper's constants, IPS and, if it is to adapt, its test of gaps, on given features."""
 
     needs_horizon = True
-    _adapts: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -47,7 +46,7 @@ class PaperBlockPolicy(BlockPolicy):
             features=features,
             constants=self._resolved,
             estimator=InversePropensities(),
-            detector=GapTest(self._resolved) if self._adapts else None,
+            detector=GapTest(self._resolved) if self.reports_changes else None,
         )
         divisor = _divisor(self.constants, read_range(common.get("reward_range", (-1.0, 1.0))))
         super().__init__(arms, parts, divisor, **common)

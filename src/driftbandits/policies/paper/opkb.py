@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self, Unpack
+from typing import Any, Self, Unpack
 
 from driftbandits.arms import ArmSet
+from driftbandits.policies.core.facts import Family
 from driftbandits.policies.core.settings import CommonSettings
 from driftbandits.policies.paper.base import PaperBlockPolicy
 from driftbandits.policies.paper.constants import Constants, Variant
@@ -13,6 +14,8 @@ from driftbandits.policies.paper.features import FixedFeatures
 
 class KernelBlockPolicy(PaperBlockPolicy):
     """What OPKB and ADA-OPKB share: the features of the arms' kernel."""
+
+    family = Family.OPTIMISATION
 
     def __init__(
         self,
@@ -51,6 +54,9 @@ class OPKB(KernelBlockPolicy):
     (1, 0)
     """
 
+    colour = "#56B4E9"
+    of_the_paper = True
+
 
 class AdaOPKB(KernelBlockPolicy):
     """OPKB that replays its earlier laws to notice a change, and starts anew when it finds one.
@@ -79,7 +85,10 @@ class AdaOPKB(KernelBlockPolicy):
     ()
     """
 
-    _adapts: ClassVar[bool] = True
+    label = "ADA-OPKB"
+    colour = "#0072B2"
+    of_the_paper = True
+    reports_changes = True
 
     @classmethod
     def published(cls, arms: ArmSet, **settings: Any) -> Self:

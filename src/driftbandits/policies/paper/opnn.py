@@ -9,24 +9,40 @@ from driftbandits.arms import ArmSet
 from driftbandits.checks import check_flag
 from driftbandits.neural.model import INFINITE, Rate, Width
 from driftbandits.neural.network import Network
+from driftbandits.policies.core.facts import Family
 from driftbandits.policies.core.guard import guarded
-from driftbandits.policies.core.network import check_rate, network_model, network_settings
+from driftbandits.policies.core.network import NetworkFacts, check_rate, network_model, network_settings
 from driftbandits.policies.core.settings import CommonSettings
 from driftbandits.policies.paper.base import PaperBlockPolicy
 from driftbandits.policies.paper.constants import Constants, Variant
 from driftbandits.policies.paper.features import NetworkFeatures
 from driftbandits.seeding import check_seed
 
+PAPER_WIDTH, PAPER_DEPTH = 2048, 3  # m and L of the paper's experiments
 
-class NeuralBlockPolicy(PaperBlockPolicy):
+
+class NeuralBlockPolicy(NetworkFacts, PaperBlockPolicy):
     """What OPNN and ADA-OPNN share: the settings of the network, and features that come from it."""
+
+    family = Family.NEURAL
+    _seconds_of_trainings: ClassVar[float]  # in a run of 10,000 rounds at the paper's width and depth, on one core
+
+    @classmethod
+    def seconds(cls, rounds: float, settings: Mapping[str, Any]) -> float:
+        """Trainings, whose number hardly depends on the rounds."""
+        quick = super().seconds(rounds, settings)
+        if not cls.trains(settings):
+            return quick
+        width, depth = settings.get("width", PAPER_WIDTH), settings.get("depth", PAPER_DEPTH)
+        size: float = (width / PAPER_WIDTH) ** 2 * (depth - 2) / (PAPER_DEPTH - 2)
+        return max(size * cls._seconds_of_trainings, quick)
 
     def __init__(
         self,
         arms: ArmSet,
         *,
-        width: Width = 2048,
-        depth: int = 3,
+        width: Width = PAPER_WIDTH,
+        depth: int = PAPER_DEPTH,
         steps: int = 100,
         learning_rate: Rate = "auto",
         weight_decay: float = 10.0,
@@ -124,6 +140,10 @@ class OPNN(NeuralBlockPolicy):
     (1, 0)
     """
 
+    colour = "#E69F00"
+    of_the_paper = True
+    _seconds_of_trainings = 20.0
+
 
 class AdaOPNN(NeuralBlockPolicy):
     """OPNN that replays its earlier laws to notice a change, and then starts anew from the initial weights.
@@ -140,7 +160,11 @@ class AdaOPNN(NeuralBlockPolicy):
     ()
     """
 
-    _adapts: ClassVar[bool] = True
+    label = "ADA-OPNN"
+    colour = "#D55E00"
+    of_the_paper = True
+    reports_changes = True
+    _seconds_of_trainings = 60.0
 
     @classmethod
     def published(cls, arms: ArmSet, **settings: Any) -> Self:

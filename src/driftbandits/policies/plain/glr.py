@@ -22,6 +22,7 @@ from driftbandits import state as states
 from driftbandits.arms import ArmSet
 from driftbandits.checks import check_count, check_positive, check_probability, check_word
 from driftbandits.errors import StateError
+from driftbandits.policies.core.facts import Family
 from driftbandits.policies.core.optimistic import Optimism, OptimisticPolicy
 from driftbandits.policies.plain.means import ArmMeans
 from driftbandits.state.plausible import FARTHEST, ROUNDING, check_sums, check_whole, told_at_most
@@ -111,6 +112,11 @@ class GLRklUCB(OptimisticPolicy):
     >>> policy = GLRklUCB(ArmSet([[0.0], [1.0]]), horizon=1000, seed=0)
     >>> policy.tell(policy.ask().id, 0.3)
     """
+
+    label = "GLR-klUCB"
+    colour = "#882255"
+    family = Family.PLAIN
+    reports_changes = True
 
     def __init__(
         self,

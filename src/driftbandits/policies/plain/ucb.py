@@ -22,6 +22,7 @@ from typing import Any, ClassVar
 from driftbandits import state as states
 from driftbandits.arms import ArmSet
 from driftbandits.checks import check_positive, check_probability
+from driftbandits.policies.core.facts import Family
 from driftbandits.policies.core.optimistic import Optimism, OptimisticPolicy
 from driftbandits.policies.core.sized import SizedPolicy
 from driftbandits.policies.core.window import WindowedPolicy
@@ -55,6 +56,7 @@ def plain_discount(*, horizon: int, switches: float) -> float:
 class PlainUCB(SizedPolicy, OptimisticPolicy):
     """What the two plain UCB bandits share: a size given or computed, widths R sqrt(2 log(.) / n), a mean per arm."""
 
+    family = Family.PLAIN
     _size_rule: ClassVar[Callable[..., float]]
     _rounding_of_sums: ClassVar[float] = 0.0  # of what was added and taken away again
 
@@ -128,6 +130,7 @@ class SlidingWindowUCB(WindowedPolicy, PlainUCB):
     607
     """
 
+    label = "SW-UCB"
     _size_rule = staticmethod(plain_window)
     _rounding_of_sums: ClassVar[float] = 1e-6
 
@@ -182,6 +185,7 @@ class DiscountedUCB(PlainUCB):
     0.9975
     """
 
+    label = "D-UCB"
     _size_name: ClassVar[str] = "discount"
     _size_rule = staticmethod(plain_discount)
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from driftbandits import state as states
 from driftbandits.policies.core.base import Policy
+from driftbandits.policies.core.facts import Family
 from driftbandits.policies.core.laws import freeze
 from driftbandits.policies.core.pending import Feedback, Row
 from driftbandits.state.plausible import check_sums, check_whole, told_at_most
@@ -23,6 +24,9 @@ class Uniform(Policy):
     >>> Uniform(ArmSet([[0.0], [1.0]]), seed=0).law().tolist()
     [0.5, 0.5]
     """
+
+    colour = "#888888"
+    family = Family.PLAIN
 
     def _start(self, horizon: int | None) -> None:
         self._prepare()
