@@ -8,7 +8,8 @@ from attacks.common import AttackRow, Options, generator, said, scratch, spread,
 from driftbandits.errors import DriftbanditsError
 from driftbandits.experiments.definitions.specs import Cell, PolicySpec
 from driftbandits.experiments.files.cell_result import CellResult
-from driftbandits.experiments.files.store import Store
+from driftbandits.experiments.files.folder_store import FolderStore
+from driftbandits.experiments.files.store import Store, missing, read
 from driftbandits.experiments.running.cells import run_cell
 
 CELLS_DAMAGED = 4
@@ -29,9 +30,9 @@ def flips(part: int, tries: int, seed: int) -> AttackRow:
     row = AttackRow(f"cell {part}")
     cell = Cell("switching/1", {"horizon": 400, "switches": [200], "size": 8}, PolicySpec("label", "AdaOPKB"), part)
     with scratch() as folder:
-        store = Store(folder)
-        store.write(run_cell(cell))
-        right = store.read([cell])[0]
+        store = FolderStore(folder)
+        store.write(cell.key, run_cell(cell))
+        right = read(store, [cell])[0]
         path = store.path(cell.key)
         content = path.read_bytes()
         for _ in range(tries):
@@ -49,9 +50,9 @@ def flips(part: int, tries: int, seed: int) -> AttackRow:
 
 def _read(store: Store, cell: Cell, right: CellResult) -> tuple[str, bool]:
     try:
-        if store.missing([cell]):
+        if missing(store, [cell]):
             return "found", False
-        results = store.read([cell])
+        results = read(store, [cell])
     except DriftbanditsError:
         return "found", False
     except Exception as error:

@@ -17,7 +17,8 @@ import numpy as np
 
 from driftbandits.experiments.definitions.specs import Cell, PolicySpec
 from driftbandits.experiments.files.cell_result import CellResult
-from driftbandits.experiments.files.store import Store
+from driftbandits.experiments.files.folder_store import FolderStore
+from driftbandits.experiments.files.store import Store, missing, read
 from driftbandits.experiments.running.cells import run_cell
 from driftbandits.experiments.running.engines import Engine
 from driftbandits.experiments.running.runner import run_cells
@@ -50,7 +51,7 @@ def _bare(cells: list[Cell]) -> list[CellResult]:
 
 def _stored(cells: list[Cell], engine: Engine) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        run_cells(cells, store=Store(folder), engine=engine)
+        run_cells(cells, store=FolderStore(folder), engine=engine)
 
 
 def _batched(cells: list[Cell]) -> None:
@@ -91,7 +92,7 @@ def _compare(horizon: int, cells: list[Cell], repeats: int) -> None:
 
 def _write(store: Store, results: list[CellResult]) -> None:
     for result in results:
-        store.write(result)
+        store.write(result.cell.key, result)
 
 
 def _store() -> None:
@@ -99,12 +100,12 @@ def _store() -> None:
     results = [dataclasses.replace(result, cell=cell) for cell in _cells(1_000, PARTS_STORED)]
     cells = [result.cell for result in results]
     with tempfile.TemporaryDirectory() as folder:
-        store = Store(folder)
+        store = FolderStore(folder)
         write = _spent(lambda: _write(store, results))
-        read = _spent(lambda: store.read(cells))
-        missing = _spent(lambda: store.missing(cells))
+        reading = _spent(lambda: read(store, cells))
+        looking = _spent(lambda: missing(store, cells))
         size = np.mean([path.stat().st_size for path in store.parts.iterdir()])
     print(f"\n| store of {PARTS_STORED:,} parts of {size / 1024:.1f} KiB | wall per part | processor per part |")
     print("|---|---:|---:|")
-    for label, spent in (("write, to the disk", write), ("read", read), ("missing", missing)):
+    for label, spent in (("write, to the disk", write), ("read", reading), ("missing", looking)):
         print(f"| {label} | {1e3 * spent.wall / PARTS_STORED:.3f} ms | {1e3 * spent.processor / PARTS_STORED:.3f} ms |")

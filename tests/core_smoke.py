@@ -37,7 +37,7 @@ def main() -> None:
     try:
         db.OPNN(world.arms, horizon=500, device="cpu")
     except db.errors.MissingExtraError as error:
-        if "driftbandits[torch]" not in str(error):
+        if "'.[torch]'" not in str(error):
             sys.exit(f"a missing torch must name its cure, got: {error}")
     else:
         sys.exit("a network was put on torch without torch")
@@ -51,7 +51,7 @@ def main() -> None:
     command = subprocess.run(
         [sys.executable, "-m", "driftbandits", "list"], capture_output=True, text=True, check=False
     )
-    if command.returncode != 1 or "driftbandits[experiments]" not in command.stderr or "Traceback" in command.stderr:
+    if command.returncode != 1 or "'.[experiments]'" not in command.stderr or "Traceback" in command.stderr:
         sys.exit(f"a command line without its extra must name the cure, got: {command.stderr}")
     from driftbandits import datasets
 

@@ -197,7 +197,7 @@ def test_unusable_matrices_are_refused_with_the_arms(matrix, message):
         (lambda X, Y: np.full((len(X), len(Y)), np.nan), r"k\(x, x\) is nan at arm 0"),
         (lambda X, Y: np.zeros((len(X), len(Y))), "zero on every arm"),
         (lambda X, Y: np.exp(-np.maximum(X[:, :1] - Y[:, 0], 0)), "not symmetric"),
-        (RBF([1.0, 2.0, 3.0]), "failed on points of 2 dimensions"),
+        (RBF([1.0, 2.0, 3.0]), "failed on points in 2 dimensions"),
         (np.eye(60) * (1 + 1j), "the values are complex, not real numbers"),
         (np.eye(60).astype(str), "the values are text, not real numbers"),
         (np.eye(60).astype("M8[s]"), "the values are dates, not real numbers"),
@@ -382,7 +382,7 @@ def test_from_features_with_points():
     assert arms.dimension == 1
     labelled = pd.DataFrame(np.eye(2), index=["a", "b"])
     assert ArmSet.from_features(labelled, points=[[1.0], [2.0]]).names == ("a", "b")
-    with pytest.raises(InputError, match="got 1 points for 2 feature vectors"):
+    with pytest.raises(InputError, match="got 1 point for 2 feature vectors"):
         ArmSet.from_features(np.eye(2), points=[[1.0]])
 
 
@@ -455,7 +455,7 @@ def test_a_grid_is_measured_by_the_points_it_has():
 
 def test_repr_says_what_it_is():
     assert repr(ArmSet([[0.0], [9.0]], RBF(0.2))) == (
-        "ArmSet(2 arms in 1 dimensions, kernel=RBF(length_scale=0.2), rank=2)"
+        "ArmSet(2 arms in 1 dimension, kernel=RBF(length_scale=0.2), rank=2)"
     )
 
 

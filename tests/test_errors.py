@@ -52,5 +52,5 @@ def test_missing_extra_says_the_install_line_after_pickling_too():
     assert (
         str(again)
         == str(error)
-        == ("drawing a figure needs matplotlib; install it with: pip install 'driftbandits[experiments]'")
+        == ("drawing a figure needs matplotlib; in a checkout of driftbandits, install it with: pip install '.[experiments]'")
     )

@@ -4,7 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from driftbandits.showing import breaking, label, shown
+from driftbandits import AdaOPKB, ArmSet
+from driftbandits.errors import HorizonError, InputError
+from driftbandits.showing import breaking, counted, label, shown
 
 
 @pytest.mark.parametrize("value", [0, -7, 10**59, 0.1, 1e-300, "text", None, True, (0, 1), [1, 2], {"a": 1}, 1j, b"x"])
@@ -73,3 +75,21 @@ def test_names_that_cannot_be_seen_are_quoted_and_long_ones_cut():
     assert label("") == "''"
     assert label(" a") == "' a'"
     assert len(label("x" * 10**6)) == 100
+
+
+def test_one_thing_is_counted_in_the_singular():
+    assert [counted(number, "round") for number in (0, 1, 2, 10_000)] == [
+        "0 rounds",
+        "1 round",
+        "2 rounds",
+        "10,000 rounds",
+    ]
+    arms = ArmSet([[0.0]])
+    assert repr(arms).startswith("ArmSet(1 arm in 1 dimension, ")
+    policy = AdaOPKB(arms, horizon=1)
+    assert repr(policy).startswith("AdaOPKB(1 arm, ")
+    policy.ask()
+    with pytest.raises(HorizonError, match="after 1 of 1 round;"):
+        policy.ask()
+    with pytest.raises(InputError, match="got 2 rewards for 1 decision;"):
+        policy.tell([0], [0.1, 0.2])

@@ -3,8 +3,9 @@
 import importlib
 import typing
 
-from driftbandits import environments, errors, policies
+from driftbandits import detection, environments, errors, policies
 from driftbandits.arms import ArmSet
+from driftbandits.comparing import compare
 from driftbandits.design import Design, Status, effective_dimension, information_gain, solve_design
 from driftbandits.detection import first_detectable_horizon
 from driftbandits.errors import DriftbanditsError
@@ -18,6 +19,7 @@ from driftbandits.types import Change, Decision, Decisions, Floats
 from driftbandits.version import __version__ as __version__
 
 if typing.TYPE_CHECKING:
+    from driftbandits import experiments as experiments
     from driftbandits import testing as testing
 
 __all__ = [
@@ -33,9 +35,12 @@ __all__ = [
     "StateReader",
     "Status",
     "Trace",
+    "compare",
+    "detection",
     "effective_dimension",
     "environments",
     "errors",
+    "experiments",
     "first_detectable_horizon",
     "information_gain",
     "kernel_from_config",
@@ -47,7 +52,7 @@ __all__ += policies.__all__
 
 
 def __getattr__(name: str) -> typing.Any:
-    """The conformance suites, loaded where they are asked for: who only plays needs none of them."""
-    if name == "testing":
-        return importlib.import_module("driftbandits.testing")
+    """What a program that asks and tells does not need, loaded where it is asked for."""
+    if name in ("experiments", "testing"):
+        return importlib.import_module(f"driftbandits.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -16,7 +16,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.gaussian_process.kernels import RBF
 
 from driftbandits import kernels
 from driftbandits.checks import check_count, check_word
@@ -25,11 +24,10 @@ from driftbandits.kernels import KernelFunction, KernelLike
 from driftbandits.linalg import NOT_VALID_CURE, LowRank, pivoted_cholesky
 from driftbandits.memory import FLOAT_BYTES, check_memory
 from driftbandits.numeric import as_floats
-from driftbandits.showing import breaking, shown
+from driftbandits.showing import breaking, counted, shown
 from driftbandits.tables import Table, read_bounds, read_names, read_table
 from driftbandits.types import Floats, Ints, read_only
 
-_DEFAULT_KERNEL = RBF(1.0)
 _FINEST_TOLERANCE = 1e-14  # below this the rest of a factorisation in double precision is rounding, not kernel
 _ARMS_COMPARED_WHOLE = 1024  # beyond, a kernel function is compared with its features on 16 columns
 _BLOCK_ENTRIES = 1 << 20  # compared at a time
@@ -51,6 +49,8 @@ class ArmSet:
         One row per arm. A DataFrame's column names become `feature_names`; an index other than 0, 1, 2, ... names the
         arms.
     kernel : scikit-learn kernel, function k(X, Y), configuration mapping, or (N, N) positive semi-definite matrix
+        Without one, RBF with a quarter of the median distance between the points as its length scale (`kernels.usual_kernel`):
+        a guess, which the repr shows. Whoever knows better says so.
     names : N distinct strings without line breaks or other control codes, optional
     tolerance : largest entry of K - Phi Phi' that may be left out, as a share of the largest k(x, x); at least 1e-14
 
@@ -64,6 +64,7 @@ class ArmSet:
     Raises InputError for points that are not finite numbers and for unusable names, KernelError for a kernel that is
     not positive semi-definite or not finite.
 
+    >>> from sklearn.gaussian_process.kernels import RBF
     >>> arms = ArmSet([[0.0], [0.5], [0.5]], kernel=RBF(0.2), names=["low", "mid", "mid again"])
     >>> len(arms), arms.rank, arms.dimension
     (3, 2, 1)
@@ -85,7 +86,7 @@ class ArmSet:
     def __init__(
         self,
         points: Any,
-        kernel: KernelLike = _DEFAULT_KERNEL,
+        kernel: KernelLike | None = None,
         names: Sequence[str] | None = None,
         *,
         tolerance: float = 1e-10,
@@ -95,6 +96,8 @@ class ArmSet:
         table = read_table(points, "points")
         self._name(table, names)
         self.tolerance = float(tolerance)
+        if kernel is None:
+            kernel = kernels.usual_kernel(self.points)
         if callable(kernel) or isinstance(kernel, (Mapping, str)):
             self.kernel = kernels.as_function(kernel)
             own, entries, whole = _from_function(self.points, self.kernel)
@@ -132,7 +135,8 @@ class ArmSet:
         table = given if points is None else read_table(points, "points")
         size = len(given.values)
         if len(table.values) != size:
-            raise InputError(f"got {len(table.values)} points for {size} feature vectors; give one row per arm to each")
+            found = f"{counted(len(table.values), 'point')} for {counted(size, 'feature vector')}"
+            raise InputError(f"got {found}; give one row per arm to each")
         arms = cls.__new__(cls)
         arms._name(table, given.rows if names is None and table.rows is None else names)
         arms.kernel = None
@@ -153,7 +157,7 @@ class ArmSet:
         *,
         points: int,
         method: Literal["grid", "sobol"] = "grid",
-        kernel: KernelLike = _DEFAULT_KERNEL,
+        kernel: KernelLike | None = None,
         tolerance: float = 1e-10,
     ) -> ArmSet:
         """Discretise the box of `bounds`, one (low, high) per dimension, into about `points` arms.
@@ -162,8 +166,8 @@ class ArmSet:
         evenly and number exactly `points`. The paper's theory would take steps of 1/T (section 3), which is
         out of reach beyond two dimensions: the error of a coarser set is the kernel's smoothness times the step.
 
-        >>> ArmSet.box([(0, 1), (0, 1)], points=30, kernel=RBF(0.3)).points.shape
-        (25, 2)
+        >>> ArmSet.box([(0, 1), (0, 1)], points=30)
+        ArmSet(25 arms in 2 dimensions, kernel=RBF(length_scale=0.159), rank=25)
         """
         limits = read_bounds(bounds)
         count = check_count("points", points)
@@ -214,7 +218,8 @@ class ArmSet:
 
     def __repr__(self) -> str:
         kernel = "given" if self.kernel is None else repr(self.kernel)
-        return f"ArmSet({len(self)} arms in {self.dimension} dimensions, kernel={kernel}, rank={self.rank})"
+        size = f"{counted(len(self), 'arm')} in {counted(self.dimension, 'dimension')}"
+        return f"ArmSet({size}, kernel={kernel}, rank={self.rank})"
 
 
 Entries = Callable[[Ints | slice, Ints], Floats]
@@ -252,7 +257,9 @@ def _from_matrix(kernel: Any, size: int, names: tuple[str, ...] | None) -> tuple
     if matrix.ndim != 2:
         raise InputError(f"kernel must be {wanted}, got {shown(kernel)}")
     if matrix.shape != (size, size):
-        raise InputError(f"a kernel matrix for {size} arms must be square of that size, got the shape {matrix.shape}")
+        raise InputError(
+            f"a kernel matrix for {counted(size, 'arm')} must be square of that size, got the shape {matrix.shape}"
+        )
     for labels in (kernel.index, kernel.columns) if hasattr(kernel, "columns") and hasattr(kernel, "index") else ():
         given = [str(label) for label in labels]
         if names is not None and given not in (list(names), [str(i) for i in range(size)]):

@@ -97,7 +97,8 @@ class MissingExtraError(DriftbanditsError, ImportError):
     """An optional dependency is not installed."""
 
     def __init__(self, package: str, *, extra: str, purpose: str) -> None:
-        super().__init__(f"{purpose} needs {package}; install it with: pip install 'driftbandits[{extra}]'")
+        cure = f"in a checkout of driftbandits, install it with: pip install '.[{extra}]'"
+        super().__init__(f"{purpose} needs {package}; {cure}")
         self._parts = (package, extra, purpose)
 
     def __reduce__(self) -> tuple[Any, ...]:

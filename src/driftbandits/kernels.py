@@ -1,4 +1,6 @@
-"""Kernels by name, for configuration files; in Python, any scikit-learn kernel will do.
+"""Kernels by name, for configuration files, and the one for points of which no kernel is known.
+
+In Python, any scikit-learn kernel will do.
 
 {"name": "rbf", "length_scale": 0.2}
 {"name": "sum", "terms": [{"name": "rbf", "length_scale": 0.2}, {"name": "constant", "value": 0.5}]}
@@ -13,12 +15,13 @@ from operator import add, mul
 from typing import Any
 
 import numpy as np
+import scipy.spatial
 from sklearn.gaussian_process import kernels as sk
 
 from driftbandits.checks import check_positive
 from driftbandits.errors import DriftbanditsError, InputError, KernelError, near_and_valid
 from driftbandits.numeric import as_floats
-from driftbandits.showing import shown
+from driftbandits.showing import counted, shown
 from driftbandits.tangent_kernel import NeuralTangentKernel, check_depth
 from driftbandits.types import Floats
 
@@ -26,6 +29,8 @@ KernelFunction = Callable[[Floats, Floats], Floats]  # scikit-learn's kernels ar
 KernelLike = KernelFunction | sk.Kernel | Mapping[str, Any] | Floats
 
 _POINTS_PER_CALL = 64  # where only the diagonal of a plain function is wanted
+POINTS_SAMPLED = 400  # by which distances are judged
+USUAL_LENGTH = 0.25  # of the median distance between points
 
 NAMED: dict[str, Callable[..., sk.Kernel]] = {
     "rbf": lambda length_scale=1.0: sk.RBF(length_scale),
@@ -45,7 +50,7 @@ def kernel_from_config(config: Mapping[str, Any]) -> sk.Kernel:
     Raises InputError for an unknown name or setting, with the nearest valid one.
 
     >>> kernel_from_config({"name": "rbf", "length_scale": 0.2})
-    RBF(length_scale=0.2)
+    RBF(length_scale=0.1)
     >>> kernel_from_config({"name": "product", "terms": [{"name": "constant", "value": 0.5}, {"name": "linear"}]})
     0.707**2 * DotProduct(sigma_0=0)
     """
@@ -77,6 +82,32 @@ def _number(name: str, key: str, value: Any) -> Any:
     if len(value) == 0:
         raise InputError(f"{name}.{key} must have one number per dimension, got an empty list")
     return np.array([_number(name, key, entry) for entry in value])
+
+
+def usual_kernel(points: Floats) -> sk.RBF:
+    """The kernel where none is given: RBF, its length scale a quarter of the median distance between the points.
+
+    The length has three digits, as the repr shows it, so that what is read off is the kernel itself. Where no two
+    points differ it is 1.
+
+    >>> usual_kernel(np.linspace(0, 1, 11)[:, None])
+    RBF(length_scale=0.1)
+    """
+    unit = float(np.abs(points).max(initial=0.0)) or 1.0  # squares of points may be too large or small for floats
+    typical = typical_distance(points / unit)
+    return sk.RBF(1.0 if typical is None else float(f"{USUAL_LENGTH * typical * unit:.3g}"))
+
+
+def typical_distance(points: Floats) -> float | None:
+    """Median distance between points that differ, of 400 where there are more; None if no two differ."""
+    distances = scipy.spatial.distance.pdist(some_rows(points, POINTS_SAMPLED))
+    apart = distances[distances > 0]
+    return float(np.median(apart)) if len(apart) else None
+
+
+def some_rows(rows: Floats, most: int) -> Floats:
+    """At most so many of the rows, spread at random: every tenth of a grid would all lie in a few columns."""
+    return rows if len(rows) <= most else rows[np.random.default_rng(0).permutation(len(rows))[:most]]
 
 
 def _valid_names() -> str:
@@ -143,4 +174,4 @@ def _evaluated(
 
 
 def _failure(kernel: KernelFunction, points: Floats, reason: str) -> KernelError:
-    return KernelError(f"kernel {shown(kernel)} failed on points of {points.shape[1]} dimensions: {reason}")
+    return KernelError(f"kernel {shown(kernel)} failed on points in {counted(points.shape[1], 'dimension')}: {reason}")

@@ -35,6 +35,17 @@ def label(name: str) -> str:
     return _shortened(repr(name) if odd else name)
 
 
+def counted(number: int, noun: str) -> str:
+    """A number of things in words.
+
+    >>> counted(1, "arm"), counted(12_000, "arm"), counted(2, "policy")
+    ('1 arm', '12,000 arms', '2 policies')
+    """
+    if number == 1:
+        return f"1 {noun}"
+    return f"{number:,} {noun.removesuffix('y')}ies" if noun.endswith("cy") else f"{number:,} {noun}s"
+
+
 def first_line(error: BaseException) -> str:
     """The first line of what an error says, or its class where it says nothing.
 

@@ -6,8 +6,8 @@ import pytest
 from typer.testing import CliRunner
 
 from driftbandits.cli.app import app
-from driftbandits.experiments.definitions.catalogue import EXPERIMENTS
 from driftbandits.experiments.definitions.specs import Experiment, PolicySpec
+from driftbandits.experiments.groups import EXPERIMENTS
 
 SMALL = Experiment(
     id="small",

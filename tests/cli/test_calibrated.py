@@ -3,8 +3,8 @@ import json
 import pandas as pd
 import pytest
 
-from driftbandits.experiments.definitions.catalogue import EXPERIMENTS
 from driftbandits.experiments.definitions.specs import Experiment, PolicySpec
+from driftbandits.experiments.groups import EXPERIMENTS
 
 WORLD = {"horizon": 200, "switches": [100], "size": 10, "dimension": 2}
 POLICIES = (PolicySpec("CalibratedOPKB", "GPUCB"), PolicySpec("ADA-OPKB", "Uniform"))  # stand for them

@@ -12,7 +12,7 @@ import pytest
 
 from driftbandits import POLICIES, __version__
 from driftbandits.cli import main
-from driftbandits.experiments.definitions.catalogue import EXPERIMENTS
+from driftbandits.experiments.groups import EXPERIMENTS
 
 COMMANDS = ("reproduce", "run", "report", "tune", "list", "bench")
 HIDING = """
@@ -78,7 +78,7 @@ def test_without_the_extra_it_says_what_to_install():
     done = run("-c", HIDING.format(hidden=["typer"], arguments=["--help"]))
     assert done.returncode == 1
     assert done.stderr == (
-        "driftbandits: the command line needs typer; install it with: pip install 'driftbandits[experiments]'\n"
+        "driftbandits: the command line needs typer; in a checkout of driftbandits, install it with: pip install '.[experiments]'\n"
     )
 
 

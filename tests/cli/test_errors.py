@@ -177,7 +177,7 @@ def test_a_mistake_ends_in_one_message_that_names_the_cure(cli, folder, argument
         (("run", "empty.yaml", "--environment", "switching/1"), "give either a file or --environment"),
         (WORLD, "name who plays"),
         (("report",), "FOLDER"),
-        (("tune",), "study"),
+        (("tune",), "STUDY"),
         (("tune", "constant"), "constants"),
         (("tune", "constants", "OPKB"), "labels are for comparison"),
         (("tune", "oracles", "--storage", "sqlite://"), "not in a storage"),
@@ -195,12 +195,13 @@ def test_wrong_usage(cli, folder, arguments, said):
 
 def test_an_interruption_says_what_is_kept_and_how_to_go_on(cli, monkeypatch):
     def interrupted(*arguments, **settings):
-        raise RunInterruptedError("interrupted; 1 of 6 cells are finished and safe in out: go on with --resume")
+        raise RunInterruptedError("interrupted; 1 of 6 cells are finished and safe in out: play the same again")
 
-    monkeypatch.setattr(run_folder, "run_cells", interrupted)
+    monkeypatch.setattr(run_folder, "play", interrupted)
     result = cli("reproduce", "small", "--out", "out")
     assert result.exit_code == 130
     assert result.stderr.splitlines()[-1].startswith("driftbandits: interrupted; 1 of 6")
+    assert result.stderr.splitlines()[-1].endswith("play the same again, with --resume")
 
 
 def test_an_interruption_elsewhere(cli, monkeypatch):
@@ -297,4 +298,4 @@ def test_a_missing_package_is_answered_with_its_extra(cli, monkeypatch, package,
         raise ModuleNotFoundError(f"No module named {package!r}", name=f"{package}.inner")
 
     monkeypatch.setattr("driftbandits.cli.reproduce.choose", missing)
-    assert f"pip install 'driftbandits[{extra}]'" in cli("reproduce", "small").stderr
+    assert f"pip install '.[{extra}]'" in cli("reproduce", "small").stderr

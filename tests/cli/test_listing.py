@@ -5,15 +5,52 @@ import json
 import pytest
 
 from driftbandits import POLICIES, datasets, environments
-from driftbandits.experiments.definitions.catalogue import EXPERIMENTS
+from driftbandits.experiments.groups import EXPERIMENTS
 from driftbandits.experiments.running.engines import ENGINES
+from driftbandits.policies.core.settings import known_settings
 
 NAMES = {
-    "policies": list(POLICIES),
-    "environments": [*environments.names(), *(f"real/{name}" for name in datasets.names())],
     "datasets": list(datasets.names()),
     "engines": list(ENGINES),
 }
+
+
+WITH_SETTINGS = {
+    "policies": list(POLICIES),
+    "environments": [*environments.names(), *(f"real/{name}" for name in datasets.names())],
+}
+
+
+@pytest.mark.parametrize("kind", WITH_SETTINGS)
+def test_what_has_settings_is_listed_with_their_defaults(cli, kind):
+    text, _, shared = cli("list", kind).stdout.partition("\nAll of them: ")
+    assert [line for line in text.splitlines() if not line.startswith(" ")] == WITH_SETTINGS[kind]
+    assert shared or kind == "environments"
+    assert max(map(len, [*text.splitlines(), *shared.splitlines()])) <= 100
+    rows = json.loads(cli("list", kind, "--json").stdout)
+    assert [row["name"] for row in rows] == WITH_SETTINGS[kind]
+    shown = " ".join(f"{text} {shared}".split())
+    for row in rows:
+        assert row["what"]
+        assert "\n" not in row["what"]
+        for name, default in row["settings"].items():
+            assert f"{name}={default}" in shown
+
+
+def test_listed_settings_are_those_of_the_constructor(cli):
+    rows = {row["name"]: row["settings"] for row in json.loads(cli("list", "policies", "--json").stdout)}
+    for name, kind in POLICIES.items():
+        assert set(rows[name]) == known_settings(kind) - {"arms"}
+    assert rows["Master"]["base"] == "GPUCB"
+    assert rows["Uniform"]["reward_range"] == [-1.0, 1.0]
+    worlds = {row["name"]: row["settings"] for row in json.loads(cli("list", "environments", "--json").stdout)}
+    for name in ("switching/1", "cosine/slow", "forgetting"):
+        plain = {key: value for key, value in worlds[name].items() if key not in ("noise", "kernel")}
+        again, default = environments.create(name, **{**plain, "seed": 0}), environments.create(name, seed=0)
+        assert (again.means(0, 5) == default.means(0, 5)).all()
+        assert repr(default.noise) == worlds[name]["noise"]
+    assert worlds["switching/2"]["switches"] == [1500, 5000]
+    assert worlds["real/digits"]["copy"] == "as observed"
 
 
 @pytest.mark.parametrize("kind", NAMES)

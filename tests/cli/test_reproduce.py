@@ -1,4 +1,3 @@
-import dataclasses
 import errno
 import json
 from pathlib import Path
@@ -9,11 +8,13 @@ import pytest
 from driftbandits.cli import run_folder
 from driftbandits.cli.reproduce import choose
 from driftbandits.errors import InputError
-from driftbandits.experiments.definitions.catalogue import FIVE_MATRICES, GROWTH, PAPER
-from driftbandits.experiments.definitions.growth import SWEEPS
-from driftbandits.experiments.definitions.specs import PolicySpec, cells_of
+from driftbandits.experiments.definitions.growth import GROWTH
+from driftbandits.experiments.definitions.paper import FIVE_MATRICES, PAPER
+from driftbandits.experiments.definitions.specs import cells_of
 from driftbandits.experiments.files.store import DamagedPartWarning
-from driftbandits.report.sweeps import without_guests
+from driftbandits.experiments.groups.judgements import Judgements
+from driftbandits.experiments.judging.claims import Check, Claim
+from driftbandits.experiments.judging.claims_judgement import ClaimsJudgement
 
 ROOT = Path(__file__).parents[2]
 FILES = {"report.html", "summary.md", "summary.csv", "cells.parquet", "curves.parquet", "run.json"}
@@ -107,28 +108,45 @@ def test_seeds_are_the_first_so_many():
     assert len(cells_of(experiment)) == 3 * len(experiment.policies)
 
 
-def test_sweeps_are_those_with_two_points_or_more_and_claims_leave_guests_out():
-    sweep = SWEEPS[0]
-    first, second = sweep.experiments[:2]
-    joined = dataclasses.replace(second, policies=(PolicySpec("guest", "Uniform"), *second.policies))
-    (found,) = run_folder.sweeps_of([first, joined])
-    assert found.values == sweep.values[:2]
-    assert found.experiments == (first, joined)
-    assert without_guests([found])[0].experiments == (first, second)
-    assert run_folder.sweeps_of([first]) == ()
-
-
 def test_claims_are_written_and_printed_where_there_are_any(cli, tmp_path, monkeypatch):
-    from driftbandits.experiments.judging.claims import Check, Claim
-
     check = Check("X", "plain", "a < b", -1.0, float("nan"), 1.0, "regret", 2, 50, "undecided", "few")
-    monkeypatch.setattr(run_folder, "check_claims", lambda results, sweeps: [Claim("X", "1", "a is less", (check,))])
+    claims = (Claim("X", "1", "a is less", (check,)), Claim("Y", "2", "nobody has played this", ()))
+    judged = Judgements((ClaimsJudgement((), claims=claims),))
+    monkeypatch.setattr(run_folder, "judge", lambda results: judged)
     result = cli("reproduce", "small", "--seeds", 1, "--jobs", 1, "--out", tmp_path, "--json")
     assert result.exit_code == 0, result.stderr
     (claim,) = json.loads(result.stdout)["claims"]
     assert claim["verdict"] == "undecided"
     assert claim["checks"][0]["low"] is None
     assert "a is less" in (tmp_path / "claims.md").read_text()
+    assert "a is less" in (tmp_path / "report.html").read_text()  # handed on, not judged again
+
+
+def test_tables_of_other_experiments_are_deleted_and_nothing_else_is(cli, tmp_path, monkeypatch):
+    check = Check("X", "plain", "a < b", -1.0, -2.0, 1.0, "regret", 2, 50, "undecided", "few")
+    judged = Judgements((ClaimsJudgement((), claims=(Claim("X", "1", "a is less", (check,)),)),))
+    monkeypatch.setattr(run_folder, "judge", lambda results: judged)
+    cli("reproduce", "small", "--seeds", 1, "--jobs", 1, "--out", tmp_path / "out")
+    notes, beside = tmp_path / "out" / "notes.md", tmp_path / "beside.md"
+    for path in (notes, beside):
+        path.write_text("mine")
+    record = json.loads((tmp_path / "out" / "run.json").read_text())
+    assert "claims.md" in record["files"]
+    (tmp_path / "out" / "run.json").write_text(json.dumps({**record, "files": [*record["files"], "../beside.md"]}))
+    monkeypatch.setattr(run_folder, "judge", lambda results: Judgements())
+    result = cli("report", tmp_path / "out")
+    assert result.exit_code == 0, result.stderr
+    assert not (tmp_path / "out" / "claims.md").exists()
+    assert notes.exists()
+    assert beside.exists()
+    assert "claims.md" not in json.loads((tmp_path / "out" / "run.json").read_text())["files"]
+
+
+def test_help_names_the_groups(cli):
+    said = " ".join(cli("reproduce", "--help").stdout.split())
+    assert "groups (paper, growth, comparison, suite, real, yardstick, calibrated, five)" in said
+    assert "by default paper growth" in said
+    assert said == " ".join(cli("reproduce", "--help").stdout.split())
 
 
 def test_a_disk_that_fills_while_the_report_is_written_costs_no_run(cli, tmp_path, monkeypatch):
@@ -247,10 +265,9 @@ def test_a_folder_without_a_record(cli, tmp_path, text, said):
     assert said in result.stderr
 
 
-def test_quick_sweeps_that_leave_nothing_are_refused(monkeypatch):
-    monkeypatch.setattr("driftbandits.experiments.definitions.growth.quick_sweep", lambda sweep: SWEEPS[0])
+def test_what_is_never_short_is_refused_for_a_taste():
     with pytest.raises(InputError, match="short enough"):
-        choose(["growth/variation"], quick=True, full=False, seeds=None)
+        choose(["growth/rounds/128000"], quick=True, full=False, seeds=None)
 
 
 def test_the_time_of_a_killed_run_is_not_made_up(tmp_path):

@@ -31,3 +31,38 @@ def test_tuning_the_comparison_goes_on_where_it_was(cli, tmp_path, monkeypatch):
     again = json.loads(cli(*arguments, "--json").stdout)
     assert again["played"] == 0
     assert (tmp_path / "shared.db").exists()
+
+
+def test_tuning_a_policy_and_playing_it_beside_the_others(cli, tmp_path, monkeypatch):
+    small = TuningWorld("switching/1", {"horizon": 100, "switches": [50], "size": 10})
+    monkeypatch.setattr("driftbandits.tuning.comparison.COMPARISON_RUNGS", ((2, 1), (1, 2)))
+    monkeypatch.setattr("driftbandits.tuning.comparison.environment_1", lambda dimension: small)
+    space, out = tmp_path / "space.yaml", tmp_path / "tune"
+    space.write_text("label: mine\nranges: {window: [10, 50]}\nwhole: [window]\n")
+    arguments = ("tune", "SlidingWindowUCB", "--space", space, "--dimension", 10, "--out", out, "--jobs", 1)
+    done = cli(*arguments)
+    assert done.exit_code == 0, done.stderr
+    assert f"reproduce comparison --tuned {out / 'tuned-mine.json'}" in done.stderr
+    found = json.loads(cli(*arguments, "--json").stdout)
+    played = cli(
+        "reproduce", "small", "--seeds", 1, "--tuned", found["path"], "--out", tmp_path / "played", "--jobs", 1
+    )
+    assert played.exit_code == 0, played.stderr
+    assert "| mine |" in played.stdout
+    record = json.loads((tmp_path / "played" / "run.json").read_text())
+    joined = next(p for p in record["experiments"][0]["policies"] if p["label"] == "mine")
+    assert joined["settings"].items() >= found["found"][0]["settings"].items()
+
+
+def test_one_policy_needs_a_space_and_a_study_has_its_own(cli):
+    for arguments, message in [
+        (("GPUCB",), "as in --space"),
+        (("my.py:Mine",), "as in --space"),
+        (("constants", "--space", "space.yaml"), "spaces of its own"),
+        (("oracles", "--dimension", 2), "dimensions of its own"),
+        (("GPUCB", "OPKB", "--space", "space.yaml"), "labels are for comparison"),
+        (("comparisn",), "did you mean 'comparison'"),
+    ]:
+        refused = cli("tune", *arguments)
+        assert refused.exit_code == 2
+        assert message in " ".join(refused.stderr.split())

@@ -3,8 +3,8 @@ import json
 import pandas as pd
 import pytest
 
-from driftbandits.experiments.definitions.catalogue import EXPERIMENTS
 from driftbandits.experiments.definitions.specs import Experiment, PolicySpec
+from driftbandits.experiments.groups import EXPERIMENTS
 
 TINY = Experiment(
     id="yardstick/tiny/d2",

@@ -47,3 +47,17 @@ def test_what_holds_no_keys_is_refused_with_an_example(tmp_path, text, said):
     file.write_text(text)
     with pytest.raises(InputError, match=re.escape(said)):
         read_config_file(file, **MESSAGES)
+
+
+def test_all_wrong_keys_of_a_file_are_said_at_once(tmp_path):
+    path = tmp_path / "file.yaml"
+    path.write_text("a: 1\na: 2\nb: {1: x, c: 2, c: 3}\n")
+    with pytest.raises(InputError) as caught:
+        read_config_file(path, needs=("a",), example="a: 1")
+    assert str(caught.value).splitlines() == [
+        f"{path}:2:1: 'a' is given twice",
+        f"{path}:3:5: the key '1' is not a text; put it in quotes",
+        f"{path}:3:17: 'c' is given twice",
+    ]
+    with pytest.raises(InputError, match="'a' is given twice"):
+        read_value("{a: 1, a: 2}")

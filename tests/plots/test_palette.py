@@ -1,4 +1,4 @@
-from driftbandits.experiments.definitions.catalogue import PAPER
+from driftbandits.experiments.definitions.paper import PAPER
 from driftbandits.plots.palette import COLOURS, DASHES, OTHER_COLOURS, line_styles
 
 

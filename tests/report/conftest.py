@@ -2,7 +2,9 @@
 
 import pytest
 
-from driftbandits.experiments.definitions.catalogue import COMPARISON, PAPER, SUITE
+from driftbandits.experiments.definitions.comparison import COMPARISON
+from driftbandits.experiments.definitions.paper import PAPER
+from driftbandits.experiments.definitions.suite import SUITE
 from driftbandits.report import write_report
 from tests.report.made_up import own_experiment, results_of, short_sweeps, small
 
@@ -23,5 +25,5 @@ def everything(tmp_path_factory):
     results = results_of(experiments)
     out = tmp_path_factory.mktemp("report")
     about = {"command": ["make reproduce"], "mode": "quick", "wall_seconds": 75.0, "jobs": 2, "date": "2024-05-06"}
-    path = write_report(results, out=out, title="A title", sweeps=sweeps, about=about)
+    path = write_report(results, out=out, title="A title", about=about)
     return path.read_text(encoding="utf-8"), out, results

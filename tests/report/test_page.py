@@ -157,7 +157,7 @@ def test_nothing_played_is_a_page_that_says_so(tmp_path):
 
 def test_a_single_point_of_a_sweep_stands_for_itself(tmp_path):
     point = small(SWEEPS[0].experiments[0], 1)
-    walk = Walk(write_report(results_of([point]), out=tmp_path, sweeps=()).read_text(encoding="utf-8"))
+    walk = Walk(write_report(results_of([point]), out=tmp_path).read_text(encoding="utf-8"))
     assert walk.faults == []
     assert "growth" in walk.ids
     assert "own" not in walk.ids

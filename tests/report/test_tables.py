@@ -5,16 +5,15 @@ import pandas as pd
 import pytest
 
 from driftbandits.errors import InputError
-from driftbandits.experiments.definitions.growth import SWEEPS
+from driftbandits.experiments.judging.results import Results
 from driftbandits.report.chapters import sort_experiments
 from driftbandits.report.context import ReportContext
 from driftbandits.report.facts import commands, facts_table
 from driftbandits.report.real_series import real_series_blocks, reference_regret
 from driftbandits.report.settings import settings_table
 from driftbandits.report.suite import geometric_means, regret_matrix, suite_blocks
-from driftbandits.report.sweeps import without_guests
 from driftbandits.report.worlds import policy_table, true_changes
-from tests.report.made_up import own_experiment, results_of, small
+from tests.report.made_up import own_experiment, results_of
 
 
 def texts(table):
@@ -66,7 +65,7 @@ def test_suite_has_the_best_policy_first_and_says_by_how_much(tmp_path):
     assert block.tables[0].foot[1][2].text == "× 1.98"
 
 
-def test_regret_against_a_reference_is_less_by_its_shortfall(tmp_path):
+def test_regret_against_a_reference_is_less_by_its_shortfall(tmp_path, monkeypatch):
     experiment = own_experiment("real/mine", policies=("GPUCB",))
     results = results_of([experiment])
     shortfall = {0: 10.0, 1: 14.0}
@@ -81,7 +80,8 @@ def test_regret_against_a_reference_is_less_by_its_shortfall(tmp_path):
     differences = results.cells["regret"] - results.cells["seed"].map(shortfall)
     assert found.loc[0, "regret"] == pytest.approx(differences.mean())
     assert found.loc[0, "standard_error"] == pytest.approx(differences.sem())
-    (block,) = real_series_blocks(ReportContext(results, tmp_path, references), [experiment])
+    monkeypatch.setattr(Results, "references", references)
+    (block,) = real_series_blocks(ReportContext(results, tmp_path), [experiment])
     assert [column.head for column in block.tables[1].columns] == ["policy", "best fixed"]
     assert "turnover" in [column.head for column in block.tables[0].columns]
 
@@ -125,7 +125,7 @@ def test_experiments_find_their_chapters():
         "calibrated/alarms/x/d2",
         *("switching/1/five", "z/d2"),
     )
-    groups = sort_experiments([own_experiment(name) for name in names], SWEEPS)
+    groups = sort_experiments([own_experiment(name) for name in names])
     where = {e.id: chapter for chapter, experiments in groups.items() for e in experiments}
     assert list(where.values()) == [
         "figures",
@@ -138,10 +138,3 @@ def test_experiments_find_their_chapters():
         "five",
         "own",
     ]
-
-
-def test_the_paper_claims_nothing_about_policies_that_joined():
-    sweep = dataclasses.replace(SWEEPS[0], values=SWEEPS[0].values[:1], experiments=(small(SWEEPS[0].experiments[0]),))
-    guest = own_experiment(policies=("Uniform",)).policies[0]
-    joined = dataclasses.replace(sweep.experiments[0], policies=(*sweep.experiments[0].policies, guest))
-    assert without_guests([dataclasses.replace(sweep, experiments=(joined,))]) == (sweep,)

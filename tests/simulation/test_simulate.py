@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pytest
 
@@ -125,3 +127,13 @@ def test_parquet_round_trip(tmp_path):
     (tmp_path / "broken.parquet").write_bytes(b"PAR1 not really")
     with pytest.raises(InputError, match="not a saved trace"):
         db.Trace.from_parquet(tmp_path / "broken.parquet")
+
+
+def test_a_trace_shows_itself_in_one_line():
+    here = world()
+    still = db.simulate(db.Uniform(here.arms, horizon=1500, seed=0), here, seed=3, rounds=100)
+    assert re.fullmatch(r"Trace\(rounds 0 to 99, regret [\d.]+, no changes found, [\d.e-]+ s, seed 3\)", repr(still))
+    detecting = db.simulate(db.AdaOPKB.published(here.arms, horizon=1500, seed=3), here, seed=5)
+    rounds = [change.round for change in detecting.changes]
+    assert len(rounds) in (1, 2, 3)
+    assert f"regret {detecting.regret.sum():.5g}, changes found at {rounds}" in repr(detecting)

@@ -8,7 +8,7 @@ import pytest
 
 from driftbandits import ArmSet, create_policy
 from driftbandits.configuration.presets import read_settings
-from driftbandits.experiments.definitions.catalogue import PAPER
+from driftbandits.experiments.definitions.paper import PAPER
 from driftbandits.experiments.definitions.suite import SUITE_POLICIES
 from driftbandits.experiments.definitions.tuned_settings import tuned_settings, tuned_specs
 from driftbandits.experiments.running.cells import run_cell

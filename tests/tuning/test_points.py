@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from driftbandits import POLICIES, ArmSet, create_policy
-from driftbandits.experiments.definitions.rows import GPUCB_PUBLISHED_SETTINGS, SW_GPUCB_PUBLISHED, WGPUCB_PUBLISHED
+from driftbandits.experiments.definitions.first_settings import written_out
+from driftbandits.experiments.definitions.rows import GPUCB_PUBLISHED, SW_GPUCB_PUBLISHED, WGPUCB_PUBLISHED
 from driftbandits.tuning.comparison import COMPARISON_RUNGS, comparison_searches
 from driftbandits.tuning.constants import CONSTANTS_STUDIES
 from driftbandits.tuning.points import Space, trial_points
@@ -37,7 +38,7 @@ def test_points_are_those_of_the_first_search():
 @pytest.mark.parametrize(
     ("label", "settings"),
     [
-        ("GPUCB", GPUCB_PUBLISHED_SETTINGS),
+        ("GPUCB", GPUCB_PUBLISHED.settings),
         ("SW-GPUCB", SW_GPUCB_PUBLISHED.settings),
         ("WGPUCB", WGPUCB_PUBLISHED.settings),
     ],
@@ -46,7 +47,7 @@ def test_published_settings_take_the_place_of_the_last_point(label, settings):
     space = SPACES[label]
     points = trial_points(space, COUNT)
     assert points[-1].origin == "published"
-    assert space.settings(points[-1].values) == settings
+    assert written_out(space.policy, space.settings(points[-1].values)) == settings
     unpublished = Space(space.policy, space.ranges, space.settings)
     assert points[:-1] == trial_points(unpublished, COUNT)[:-1]
     assert [point.origin for point in points].count("published") == 1
@@ -57,10 +58,10 @@ def test_a_search_for_the_default_leaves_it_out():
     assert [point.origin for point in points] == ["search"] * 8
 
 
-def test_every_policy_is_in_one_family_and_every_class_in_the_comparison():
+def test_every_policy_of_the_comparison_is_in_one_family_and_exists():
     members = [label for labels in FAMILIES.values() for label in labels]
     assert sorted(members) == sorted(SPACES)
-    assert {space.policy for space in SPACES.values()} == set(POLICIES)
+    assert {space.policy for space in SPACES.values()} <= set(POLICIES)
 
 
 def test_every_policy_with_something_to_search_has_the_same_budget():

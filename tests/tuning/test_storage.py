@@ -52,5 +52,5 @@ def test_a_storage_lost_in_between(tmp_path, url):
 
 def test_without_optuna_the_extra_is_named(monkeypatch, url):
     monkeypatch.setitem(sys.modules, "optuna", None)
-    with pytest.raises(MissingExtraError, match=r"driftbandits\[tuning\]"):
+    with pytest.raises(MissingExtraError, match=r"\.\[tuning\]"):
         play([SMALL], url)

@@ -84,7 +84,7 @@ def _options(
     del version, traceback
 
 
-app.command("reproduce")(reproduce.reproduce)
+app.command("reproduce", cls=reproduce.NamingGroups)(reproduce.reproduce)
 app.command("run")(run.run)
 app.command("report")(report.report)
 app.command("tune")(tune.tune)

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 def experiments(incomplete: str) -> list[str]:
     """Groups and ids of experiments."""
-    from driftbandits.experiments.definitions.catalogue import EXPERIMENTS, GROUPS
+    from driftbandits.experiments.groups import EXPERIMENTS, GROUPS
 
-    return _beginning(incomplete, [*GROUPS, *EXPERIMENTS])
+    return _beginning(incomplete, [*(group.name for group in GROUPS), *EXPERIMENTS])
 
 
 def policies(incomplete: str) -> list[str]:
@@ -31,6 +31,14 @@ def engines(incomplete: str) -> list[str]:
     from driftbandits.experiments.running.engines import ENGINES
 
     return _beginning(incomplete, ENGINES)
+
+
+def searches(incomplete: str) -> list[str]:
+    """What can be searched: the studies, and policies one by one."""
+    from driftbandits.cli.tune import STUDIES
+    from driftbandits.policies import POLICIES
+
+    return _beginning(incomplete, [*STUDIES, *POLICIES])
 
 
 def labels(incomplete: str) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import re
+import textwrap
 from collections.abc import Callable
 from enum import StrEnum
 from typing import Annotated, Any
@@ -16,6 +17,7 @@ from driftbandits.cli.show import print_json, print_table
 from driftbandits.packages import installed_versions
 
 Rows = list[dict[str, Any]]
+_WIDTH = 100  # columns
 
 
 class Listing(StrEnum):
@@ -33,50 +35,73 @@ def list_names(kind: Annotated[Listing, typer.Argument(help="What to list.")], j
     rows = _ROWS[kind]()
     if json:
         print_json(rows)
+    elif "settings" in rows[0]:
+        _print_entries(rows)
     else:
         print_table(rows)
 
 
+def _print_entries(rows: Rows) -> None:
+    """What has settings, one below the other: a table would be wider than any screen. What all share stands last."""
+    written = [[f"{name}={default}" for name, default in row["settings"].items()] for row in rows]
+    shared = [setting for setting in written[0] if all(setting in settings for settings in written)]
+    for row, settings in zip(rows, written, strict=True):
+        typer.echo(row["name"])
+        own = ", ".join(setting for setting in settings if setting not in shared)
+        for text in (row["what"], own):
+            if text:
+                typer.echo(textwrap.fill(text, _WIDTH, initial_indent="  ", subsequent_indent="  "))
+    if shared:
+        typer.echo("\n" + textwrap.fill(f"All of them: {', '.join(shared)}", _WIDTH, subsequent_indent="  "))
+
+
 def _experiments() -> Rows:
-    from driftbandits.experiments.definitions.catalogue import GROUPS
     from driftbandits.experiments.definitions.specs import cells_of
+    from driftbandits.experiments.groups import GROUPS
 
     return [
         {
             "id": experiment.id,
-            "group": group,
+            "group": group.name,
             "environment": experiment.environment,
             "policies": len(experiment.policies),
             "seeds": len(experiment.seeds),
             "runs": len(cells_of(experiment)),
             "title": experiment.title,
         }
-        for group, members in GROUPS.items()
-        for experiment in members.values()
+        for group in GROUPS
+        for experiment in group.experiments
     ]
 
 
 def _policies() -> Rows:
     from driftbandits.policies import POLICIES
 
-    return [{"name": name, "what": _first_sentence(kind)} for name, kind in POLICIES.items()]
+    rows = []
+    for name, kind in POLICIES.items():
+        parameters = inspect.signature(kind).parameters.values()
+        settings = {p.name: _plain(p.default) for p in parameters if p.kind is p.KEYWORD_ONLY}
+        rows.append({"name": name, "what": _first_sentence(kind), "settings": settings})
+    return rows
 
 
 def _environments() -> Rows:
     from driftbandits import datasets
     from driftbandits.datasets.registry import DATASETS
-    from driftbandits.environments.registry import ENVIRONMENTS
+    from driftbandits.environments.registry import ENVIRONMENTS, settings_of
     from driftbandits.experiments.definitions.ids import REAL_PREFIX
 
-    made = [
-        {"name": name, "what": _first_sentence(kind), "settings": ", ".join(f"{k}={v}" for k, v in given.items())}
-        for name, (kind, given) in ENVIRONMENTS.items()
-    ]
-    real = [
-        {"name": f"{REAL_PREFIX}{name}", "what": _first_sentence(inspect.getmodule(DATASETS[name])), "settings": ""}
-        for name in datasets.names()
-    ]
-    return [*made, *real]
+    rows = []
+    for name, (kind, given) in ENVIRONMENTS.items():
+        defaults = {**settings_of(kind), **given}
+        settings = {key: _plain(default) for key, default in defaults.items() if key != "name"}
+        rows.append({"name": name, "what": _first_sentence(kind), "settings": settings})
+    for name in datasets.names():
+        parameters = inspect.signature(datasets.create).parameters.values()
+        settings = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+        what = _first_sentence(inspect.getmodule(DATASETS[name]))
+        rows.append({"name": f"{REAL_PREFIX}{name}", "what": what, "settings": settings})
+    return rows
 
 
 def _datasets() -> Rows:
@@ -119,6 +144,15 @@ _ROWS: dict[Listing, Callable[[], Rows]] = {
     Listing.datasets: _datasets,
     Listing.engines: _engines,
 }
+
+
+def _plain(value: Any) -> Any:
+    """A default as a JSON value: classes by their names, other objects as they are shown."""
+    if isinstance(value, type):
+        return value.__name__
+    if isinstance(value, (tuple, list)):
+        return [_plain(item) for item in value]
+    return value if value is None or isinstance(value, (bool, int, float, str)) else repr(value)
 
 
 def _can_be_imported(package: str) -> bool:

@@ -28,15 +28,18 @@ PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "joblib", "to
 
 @dataclass(frozen=True)
 class Record:
-    """A run: its title, its experiments, and what else `run.json` says."""
+    """A run: its title, its experiments, what else `run.json` says, and the tables that were written beside it."""
 
     title: str
     experiments: tuple[Experiment, ...]
     about: dict[str, Any]
+    files: tuple[str, ...] = ()
 
 
-def new_record(title: str, experiments: Sequence[Experiment], *, mode: str, engine: Engine) -> Record:
-    """The record of a run that begins now."""
+def new_record(
+    title: str, experiments: Sequence[Experiment], *, mode: str, engine: Engine, files: Sequence[str] = ()
+) -> Record:
+    """The record of a run that begins now, in a folder that has `files` of an earlier one."""
     about = {
         "command": shlex.join(["driftbandits", *(word for word in sys.argv[1:] if word != "--resume")]),
         "mode": mode,
@@ -50,7 +53,7 @@ def new_record(title: str, experiments: Sequence[Experiment], *, mode: str, engi
         "platform": platform.platform(),
         "packages": installed_versions(PACKAGES),
     }
-    return Record(title, tuple(experiments), about)
+    return Record(title, tuple(experiments), about, tuple(files))
 
 
 def write_record(record: Record, out: Path) -> Path:
@@ -58,6 +61,7 @@ def write_record(record: Record, out: Path) -> Path:
     values = {
         "title": record.title,
         **record.about,
+        "files": record.files,
         "experiments": [plain_experiment(experiment) for experiment in record.experiments],
     }
     path = out / RECORD_NAME
@@ -72,13 +76,27 @@ def read_record(folder: Path) -> Record:
         values = json.loads(path.read_text(encoding="utf-8"))
         plain = [dict(entry) for entry in values.pop("experiments")]
         title = str(values.pop("title"))
+        files = _names(values.pop("files", []))
     except FileNotFoundError:
         raise InputError(f"there is no {path}; name the folder that a reproduce or run has written") from None
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:  # JSON, but of something else
         raise InputError(f"{path} is not the record of a run: {error}") from None
-    return Record(title, tuple(plain_to_experiment(entry) for entry in plain), values)
+    return Record(title, tuple(plain_to_experiment(entry) for entry in plain), values, files)
+
+
+def former_files(folder: Path) -> tuple[str, ...]:
+    """The tables that an earlier run has written into `folder`; none if there is no record of it."""
+    try:
+        return read_record(folder).files
+    except InputError:
+        return ()
+
+
+def _names(given: Any) -> tuple[str, ...]:
+    """Names of files in the folder itself: they are deleted when they are out of date, and nothing else may be."""
+    return tuple(str(name) for name in given if Path(str(name)).name == str(name) != RECORD_NAME)
 
 
 def _commit() -> str | None:

@@ -16,7 +16,7 @@ def report(
 ) -> None:
     """Write tables, claims and report of a folder again, from its finished runs; nothing is played."""
     from driftbandits.cli.record import read_record
-    from driftbandits.cli.run_folder import print_outputs, write_outputs
+    from driftbandits.cli.run_folder import print_outputs, read_results, write_outputs
 
     record = read_record(folder)
-    print_outputs(write_outputs(record, folder), record, as_json=json)
+    print_outputs(write_outputs(record, read_results(record, folder), folder), record, as_json=json)

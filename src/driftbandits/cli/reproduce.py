@@ -5,9 +5,10 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperArgument, TyperCommand
 
 from driftbandits.cli import complete
 from driftbandits.cli.options import Address, EngineName, Jobs, Json, Out, Policies, Resume, Seeds, engine_of
@@ -21,10 +22,23 @@ Ids = Annotated[
     typer.Argument(
         metavar="ID",
         autocompletion=complete.experiments,
-        help="Ids, groups (paper, growth, comparison, suite, real, yardstick, calibrated, five) or beginnings of ids; "
-        "by default paper growth.",
+        help="Ids, groups ({groups}) or beginnings of ids; by default {defaults}.",
     ),
 ]
+
+
+class NamingGroups(TyperCommand):
+    """A command whose help names the groups; they are loaded when help is asked for, which takes a second."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Fill in the names."""
+        from driftbandits.experiments.groups import default_groups, group_names
+
+        names = {"groups": ", ".join(group_names()), "defaults": " ".join(default_groups())}
+        for parameter in self.params:
+            if parameter.name == "ids" and isinstance(parameter, TyperArgument) and parameter.help:
+                parameter.help = parameter.help.format(**names)
+        super().format_help(ctx, formatter)
 
 
 def reproduce(
@@ -32,6 +46,15 @@ def reproduce(
     out: Out = Path("results/reproduce"),
     seeds: Seeds = None,
     policy: Policies = [],  # noqa: B006  (Typer makes a new list)
+    tuned: Annotated[
+        list[Path],
+        typer.Option(
+            "--tuned",
+            metavar="FILE",
+            help="What driftbandits tune found for a policy of yours: it joins with the settings for each dimension. "
+            "May be given several times.",
+        ),
+    ] = [],  # noqa: B006
     quick: Annotated[bool, typer.Option("--quick", help="A taste: two seeds, narrow networks, short sweeps.")] = False,
     full: Annotated[
         bool, typer.Option("--full", help="All seeds for trained networks too, and the group five.")
@@ -49,30 +72,37 @@ def reproduce(
     if quick and full:
         raise typer.BadParameter("--quick and --full exclude each other")
     where = engine_of(engine, jobs, address)
-    from driftbandits.cli.run_folder import play, print_outputs, write_outputs
+    from driftbandits.cli.run_folder import play_into, print_outputs, write_outputs
     from driftbandits.cli.settings import read_policy
+    from driftbandits.experiments.running.tuned_guests import tuned_guests
 
     chosen = choose(ids or [], quick=quick, full=full, seeds=seeds)
-    chosen = [join(experiment, [read_policy(text) for text in policy]) for experiment in chosen]
+    guests = [read_policy(text) for text in policy]
+    chosen = [
+        join(experiment, [*guests, *(guest for file in tuned for guest in tuned_guests(file, experiment))])
+        for experiment in chosen
+    ]
     mode = "quick" if quick else "full" if full else "standard"
-    record = play(chosen, title=_title(ids or []), mode=mode, out=out, engine=where, resume=resume)
-    print_outputs(write_outputs(record, out), record, as_json=json)
+    record, results = play_into(out, chosen, title=_title(ids or []), mode=mode, engine=where, resume=resume)
+    print_outputs(write_outputs(record, results, out), record, as_json=json)
 
 
 def choose(ids: Sequence[str], *, quick: bool, full: bool, seeds: int | None) -> list[Experiment]:
     """The experiments named, each as long as asked for."""
-    from driftbandits.experiments.definitions import catalogue
-    from driftbandits.experiments.definitions.growth import SWEEPS, quick_sweep
+    from driftbandits.experiments.definitions import lengths
+    from driftbandits.experiments.groups import default_groups, find_experiments, group_of
 
-    names = ids or (*catalogue.DEFAULT_GROUPS, *(["five"] if full else []))
-    found = catalogue.find_experiments(names)
+    names = ids or default_groups(full=full)
+    try:
+        found = find_experiments(names)
+    except InputError as error:
+        raise InputError(f"{error}; driftbandits list experiments shows them") from None
     if quick:
-        short = {e.id: e for sweep in SWEEPS for e in quick_sweep(sweep).experiments}
-        found = [short.get(e.id) or catalogue.quick(e) for e in found if e.id in short or e.id not in catalogue.GROWTH]
+        found = [short for e in found if (short := group_of(e.id).quick(e)) is not None]
         if not found:
             raise InputError(f"nothing of {', '.join(names)} is short enough for --quick; leave it out")
     if full:
-        found = [catalogue.full(experiment) for experiment in found]
+        found = [lengths.full(experiment) for experiment in found]
     return [dataclasses.replace(experiment, seeds=experiment.seeds[:seeds]) for experiment in found]
 
 

@@ -65,17 +65,18 @@ def run(
         return
     where = engine_of(engine, jobs, address)
     experiment = read(file, environment, policy, settings, seeds)
-    from driftbandits.cli.run_folder import play, print_outputs, write_outputs
+    from driftbandits.cli.run_folder import play_into, print_outputs, write_outputs
     from driftbandits.configuration.names import folder_name
     from driftbandits.experiments.running.preflight import check_experiment
 
     try:
         check_experiment(experiment)
     except InputError as error:
-        raise (error if file is None else InputError(f"{file}: {error}")) from None
+        place = "" if file is None else f"{file}: "
+        raise InputError("\n".join(place + line for line in str(error).splitlines())) from None
     folder = out or Path("results") / folder_name(experiment.id)
-    record = play([experiment], title=experiment.title, mode="run", out=folder, engine=where, resume=resume)
-    print_outputs(write_outputs(record, folder), record, as_json=json)
+    record, results = play_into(folder, [experiment], title=experiment.title, mode="run", engine=where, resume=resume)
+    print_outputs(write_outputs(record, results, folder), record, as_json=json)
 
 
 def read(

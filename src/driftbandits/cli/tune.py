@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,28 +11,41 @@ import typer
 from driftbandits.cli import complete
 from driftbandits.cli.options import Address, EngineName, Jobs, Json, Out, engine_of
 from driftbandits.cli.show import print_json, print_table, say
+from driftbandits.errors import did_you_mean
 
 if TYPE_CHECKING:
+    from driftbandits.experiments.running.engines import Engine
     from driftbandits.tuning.records import Tuned
 
-
-class Study(StrEnum):
-    """What can be searched."""
-
-    constants = "constants"
-    neural = "neural"
-    comparison = "comparison"
-    oracles = "oracles"
+STUDIES = ("constants", "neural", "comparison", "oracles")
 
 
 def tune(
-    study: Annotated[
-        Study, typer.Argument(help="Constants of ADA-OPKB, of ADA-OPNN, all policies alike, or in every world.")
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="STUDY|POLICY",
+            autocompletion=complete.searches,
+            help="constants (of ADA-OPKB), neural (of ADA-OPNN), comparison (all policies alike), oracles (in every "
+            "world); or one policy, a name or file.py:Class, with --space.",
+        ),
     ],
     labels: Annotated[
         list[str] | None,
         typer.Argument(metavar="LABEL", autocompletion=complete.labels, help="comparison: only these policies."),
     ] = None,
+    space: Annotated[
+        Path | None,
+        typer.Option("--space", metavar="FILE", help="One policy: what is searched, as YAML or TOML."),
+    ] = None,
+    dimension: Annotated[
+        list[int],
+        typer.Option(
+            "--dimension",
+            min=1,
+            help="comparison, one policy: of the world. May be given several times; by default 10, 3 and 2.",
+        ),
+    ] = [],  # noqa: B006  (Typer makes a new list)
     out: Out = Path("results/tune"),
     storage: Annotated[
         str | None,
@@ -44,25 +56,72 @@ def tune(
     address: Address = None,
     json: Json = False,
 ) -> None:
-    """Search settings again, on tuning seeds that no figure uses. The same command goes on where it was stopped."""
-    if labels and study is not Study.comparison:
-        raise typer.BadParameter(f"{study} takes no policies; labels are for comparison")
-    if storage and study is Study.oracles:
-        raise typer.BadParameter("oracles keeps its runs in --out, not in a storage")
-    where = engine_of(engine, jobs, address)
-    if study is Study.comparison:
-        from driftbandits.tuning.comparison import tune_comparison
+    """Search settings, on tuning seeds that no figure uses. The same command goes on where it was stopped.
 
-        tuned = tune_comparison(out=out, labels=labels or (), storage=storage, engine=where, show=True)
-    elif study is Study.oracles:
-        from driftbandits.tuning.oracles import tune_oracles
+    driftbandits tune my.py:Mine --space space.yaml
 
-        tuned = tune_oracles(out=out, engine=where, show=True)
-    else:
-        from driftbandits.tuning.constants import tune_constants
+    searches a policy of your own as all others were. What is found can then stand beside them:
 
-        tuned = tune_constants(study.value, out=out, storage=storage, engine=where, show=True)
+    driftbandits reproduce comparison --tuned results/tune/tuned-Mine.json
+    """
+    _check_usage(what, labels=labels, space=space, dimension=dimension, storage=storage)
+    tuned = _search(what, labels or [], space, dimension, out, storage, engine_of(engine, jobs, address))
     _print(tuned, as_json=json)
+    if space is not None:
+        say(f"to see it beside all others: driftbandits reproduce comparison --tuned {tuned.path}")
+
+
+def _check_usage(
+    what: str, *, labels: list[str] | None, space: Path | None, dimension: list[int], storage: str | None
+) -> None:
+    if what not in STUDIES and not _is_policy(what):
+        hint = did_you_mean(what, complete.searches(""))
+        raise typer.BadParameter(
+            f"neither a study nor a policy is called {what!r}; {hint}studies: {', '.join(STUDIES)}; a policy is a name "
+            f"of driftbandits list policies, or file.py:Class"
+        )
+    if what not in STUDIES and space is None:
+        raise typer.BadParameter(f"say what to search of {what}, as in --space space.yaml")
+    if what in STUDIES and space is not None:
+        raise typer.BadParameter(f"{what} has spaces of its own; --space is for one policy, a name or file.py:Class")
+    if labels and what != "comparison":
+        raise typer.BadParameter(f"{what} takes no policies; labels are for comparison")
+    if dimension and what in ("constants", "neural", "oracles"):
+        raise typer.BadParameter(f"{what} has dimensions of its own; --dimension is for comparison, or one policy")
+    if storage and what == "oracles":
+        raise typer.BadParameter("oracles keeps its runs in --out, not in a storage")
+
+
+def _is_policy(what: str) -> bool:
+    from driftbandits.configuration.references import is_reference
+    from driftbandits.policies import POLICIES
+
+    return is_reference(what) or what in POLICIES
+
+
+def _search(
+    what: str,
+    labels: list[str],
+    space: Path | None,
+    dimension: list[int],
+    out: Path,
+    storage: str | None,
+    engine: Engine,
+) -> Tuned:
+    from driftbandits import tuning
+    from driftbandits.tuning.comparison import COMPARISON_DIMENSIONS
+    from driftbandits.tuning.oracles import tune_oracles
+
+    dimensions = dimension or COMPARISON_DIMENSIONS
+    if space is not None:
+        return tuning.tune(what, space, out=out, dimensions=dimensions, storage=storage, engine=engine, show=True)
+    if what == "comparison":
+        return tuning.tune_comparison(
+            out=out, labels=labels, dimensions=dimensions, storage=storage, engine=engine, show=True
+        )
+    if what == "oracles":
+        return tune_oracles(out=out, engine=engine, show=True)
+    return tuning.tune_constants(what, out=out, storage=storage, engine=engine, show=True)
 
 
 def _print(tuned: Tuned, *, as_json: bool) -> None:

@@ -36,6 +36,7 @@ class _Loader(yaml.SafeLoader):
         self._depth = 0
         self._values = 0
         self._sizes: dict[int, int] = {}  # values at and below a node, aliases written out
+        self.wrong_keys: list[yaml.constructor.ConstructorError] = []
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         alias, before = self.check_event(yaml.AliasEvent), self._values
@@ -55,15 +56,16 @@ class _Loader(yaml.SafeLoader):
         return node
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        sound: list[tuple[yaml.Node, yaml.Node]] = []
         seen: set[str] = set()
-        for key, _ in node.value:
-            if key.tag not in YAML_KEY_TAGS:
-                written = f"{key.value!r} " if isinstance(key, yaml.ScalarNode) else ""
-                problem = f"the key {written}is not a text; put it in quotes"
-                raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
-            if key.value in seen and key.value != "<<":
-                raise yaml.constructor.ConstructorError(None, None, f"{key.value!r} is given twice", key.start_mark)
-            seen.add(key.value)
+        for key, value in node.value:
+            problem = _key_problem(key, seen)
+            if problem:
+                self.wrong_keys.append(yaml.constructor.ConstructorError(None, None, problem, key.start_mark))
+            else:
+                sound.append((key, value))
+                seen.add(key.value)
+        node.value = sound  # what is wrong is told of when all has been read
         return super().construct_mapping(node, deep=deep)
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
@@ -71,6 +73,14 @@ class _Loader(yaml.SafeLoader):
             return super().construct_object(node, deep=deep)
         except (ValueError, OverflowError) as error:  # a date that there is not, a number of thousands of digits
             raise yaml.constructor.ConstructorError(None, None, str(error), node.start_mark) from None
+
+
+def _key_problem(key: yaml.Node, seen: set[str]) -> str:
+    """What is wrong with a key of a mapping, empty if nothing is."""
+    if key.tag not in YAML_KEY_TAGS:
+        written = f"{key.value!r} " if isinstance(key, yaml.ScalarNode) else ""
+        return f"the key {written}is not a text; put it in quotes"
+    return f"{key.value!r} is given twice" if key.value in seen and key.value != "<<" else ""
 
 
 _Loader.add_implicit_resolver(
@@ -129,9 +139,21 @@ def read_value(text: str) -> Any:
     (1e-08, [1500, 5000], 'clip')
     """
     try:
-        return yaml.load(text, _Loader)
+        value, wrong = _load(text)
     except yaml.YAMLError as error:
         raise InputError(f"{shown(text)} is not a value: {_problem(error)}") from None
+    if wrong:
+        raise InputError(f"{shown(text)} is not a value: {'; '.join(map(_problem, wrong))}")
+    return value
+
+
+def _load(text: str) -> tuple[Any, list[yaml.constructor.ConstructorError]]:
+    """The value, and what is wrong with keys in it."""
+    loader = _Loader(text)
+    try:
+        return loader.get_single_data(), loader.wrong_keys
+    finally:
+        loader.dispose()
 
 
 def _read_text(path: Path) -> str:
@@ -144,13 +166,20 @@ def _read_text(path: Path) -> str:
 
 def _read_yaml(path: Path, text: str) -> ConfigFile:
     try:
-        return ConfigFile(path, yaml.load(text, _Loader), yaml.compose(text, _Loader))
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        place = "" if mark is None else f":{_position(mark)}"
-        raise InputError(f"{path}{place}: {_problem(error)}") from None
-    except yaml.YAMLError as error:  # a character that YAML forbids
-        raise InputError(f"{path}: {_problem(error)}") from None
+        values, wrong = _load(text)
+        node = yaml.compose(text, _Loader)
+    except yaml.YAMLError as error:
+        raise InputError(_with_place(path, error)) from None
+    if wrong:
+        raise InputError("\n".join(_with_place(path, error) for error in wrong))
+    return ConfigFile(path, values, node)
+
+
+def _with_place(path: Path, error: yaml.YAMLError) -> str:
+    """What is wrong, and where; a character that YAML forbids has no place."""
+    mark = (error.problem_mark or error.context_mark) if isinstance(error, yaml.MarkedYAMLError) else None
+    place = "" if mark is None else f":{_position(mark)}"
+    return f"{path}{place}: {_problem(error)}"
 
 
 def _read_toml(path: Path, text: str) -> ConfigFile:

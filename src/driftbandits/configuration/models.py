@@ -72,16 +72,23 @@ def validated(model: type[Model], file: ConfigFile) -> Model:
     try:
         return model.model_validate(file.values)
     except ValidationError as error:
-        problems = error.errors(include_url=False)
-        wrong = [p for p in problems if p["type"] == "extra_forbidden"] or problems  # a typo explains a missing key
+        wrong = _not_explained(error.errors(include_url=False))
         lines = dict.fromkeys(f"{file.where(p['loc'])}: {_explain(p, model)}" for p in wrong)
         raise InputError("\n".join(lines)) from None
+
+
+def _not_explained(problems: Sequence[Any]) -> list[Any]:
+    """The problems, without missing keys where an unknown one stands beside them: a typo explains it."""
+    typos = {p["loc"][:-1] for p in problems if p["type"] == "extra_forbidden"}
+    return [p for p in problems if p["type"] != "missing" or p["loc"][:-1] not in typos]
 
 
 def _explain(problem: Mapping[str, Any], model: type[BaseModel]) -> str:
     *parents, last = problem["loc"]
     if "seeds" in problem["loc"]:
-        return f"seeds must be a whole number from 1, or a list of seeds from 0, got {problem['input']!r}"
+        of_the_run = problem["loc"][0] == "seeds"  # those of one policy are the first so many of the run's
+        place, listed = ("seeds", ", or a list of seeds from 0") if of_the_run else (_dotted(problem["loc"]), "")
+        return f"{place} must be a whole number from 1{listed}, got {problem['input']!r}"
     path = _dotted(problem["loc"])
     match problem["type"]:
         case "extra_forbidden":

@@ -7,6 +7,7 @@ from enum import Enum
 
 import numpy as np
 
+from driftbandits.showing import counted
 from driftbandits.types import Floats, Ints
 
 
@@ -51,6 +52,6 @@ class Design:
     def __repr__(self) -> str:
         count = int(np.count_nonzero(self.probabilities))
         return (
-            f"Design({count} of {self.probabilities.size} arms, gap={self.gap:.2e}, "
+            f"Design({count} of {counted(self.probabilities.size, 'arm')}, gap={self.gap:.2e}, "
             f"status={self.status.name}, iterations={self.iterations}, log_det={self.log_det:.6g})"
         )

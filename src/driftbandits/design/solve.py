@@ -16,7 +16,7 @@ from driftbandits.design.starting_point import possible_support
 from driftbandits.errors import ConvergenceError, InputError
 from driftbandits.memory import FLOAT_BYTES, check_memory
 from driftbandits.numeric import as_floats
-from driftbandits.showing import shown
+from driftbandits.showing import counted, shown
 from driftbandits.types import Floats, Ints
 
 _INTERIOR_POINT_ARMS = 200  # beyond, the interior point's N^3 loses against pricing all arms a few times
@@ -145,7 +145,7 @@ def _explain(design: Design, problem: DesignProblem, tolerance: float, method: s
     return (
         f"{method} {'ran out of iterations' if design.status is Status.ITERATION_LIMIT else 'stalled'} at a gap of "
         f"{design.gap:.2e} after {design.iterations} iterations, above the tolerance {tolerance:.2e} "
-        f"({problem.size} arms of rank {problem.rank}, regulariser {problem.regulariser:.1e}, costs up to "
+        f"({counted(problem.size, 'arm')} of rank {problem.rank}, regulariser {problem.regulariser:.1e}, costs up to "
         f"{float(problem.costs.max()):.1e}): {reason}; raise the tolerance or the regulariser, or use the law in `best`"
     )
 

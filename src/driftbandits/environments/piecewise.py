@@ -17,6 +17,7 @@ from driftbandits.environments.checks import check_arm_set, check_array
 from driftbandits.environments.noise import PLAIN_NOISE, Noise
 from driftbandits.environments.truth import Piece
 from driftbandits.errors import InputError
+from driftbandits.showing import counted
 from driftbandits.types import Floats, read_only
 
 
@@ -117,5 +118,7 @@ def check_switches(switches: Sequence[int], horizon: int) -> tuple[int, ...]:
         if before >= after:
             raise InputError(f"switches must rise, but {before} comes before {after}; sort them and drop repeats")
     if given and given[-1] >= horizon:
-        raise InputError(f"the switch at round {given[-1]} is outside the horizon of {horizon} rounds; drop it")
+        raise InputError(
+            f"the switch at round {given[-1]} is outside the horizon of {counted(horizon, 'round')}; drop it"
+        )
     return given

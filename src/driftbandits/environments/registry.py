@@ -91,19 +91,23 @@ def noise_from_config(config: Mapping[str, Any]) -> Noise:
     return NOISES[name](**settings)
 
 
-def settings_of(kind: type[SphereWorld]) -> list[str]:
-    """Keyword settings with which a world of this kind can be drawn."""
-    makers: tuple[Callable[..., Environment], ...] = (SphereWorld.sample, kind.sample, kind)
-    return list(dict.fromkeys(key for maker in makers for key in _keywords(maker)))
+def settings_of(kind: type[SphereWorld]) -> dict[str, Any]:
+    """Keyword settings with which a world of this kind can be drawn, and their defaults.
+
+    >>> settings_of(CosineBandit)["dimension"]
+    8
+    """
+    makers: tuple[Callable[..., Environment], ...] = (kind, SphereWorld.sample, kind.sample)  # later ones decide
+    return {key: default for maker in makers for key, default in _keywords(maker).items()}
 
 
-def _keywords(maker: Callable[..., Any]) -> list[str]:
+def _keywords(maker: Callable[..., Any]) -> dict[str, Any]:
     parameters = inspect.signature(maker).parameters.values()
-    return [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+    return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
 
 
 def _check_settings(what: str, settings: Iterable[str], known: Iterable[str]) -> None:
     valid = list(known)
-    for key in settings:
-        if key not in valid:
-            raise InputError(f"{what} has no setting {key!r}; {near_and_valid(key, valid)}")
+    unknown = [key for key in settings if key not in valid]
+    if unknown:
+        raise InputError("\n".join(f"{what} has no setting {key!r}; {near_and_valid(key, valid)}" for key in unknown))

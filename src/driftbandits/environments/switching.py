@@ -15,6 +15,7 @@ from driftbandits.environments.piecewise import Piecewise, check_switches
 from driftbandits.environments.sampling import SphereWorld
 from driftbandits.errors import InputError
 from driftbandits.seeding import check_seed, stream
+from driftbandits.showing import counted
 from driftbandits.types import Floats
 
 SwitchKind = Literal["flip", "redraw", "partial", "hidden", "level"]
@@ -167,7 +168,7 @@ def _raise_far_arm(old: Floats, arms: ArmSet, generator: np.random.Generator, *,
     far = far[(from_best[far] > 0) & (old[far] < old[best])]
     if far.size == 0:
         raise InputError(
-            f"kind='hidden' needs arms apart from the best one, got {len(arms)} arms; add arms, or use 'flip'"
+            f"kind='hidden' needs arms apart from the best one, got {counted(len(arms), 'arm')}; add some or use 'flip'"
         )
     centre = int(far[generator.integers(far.size)])
     own = arms.features[centre]

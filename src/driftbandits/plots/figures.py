@@ -22,6 +22,7 @@ from driftbandits.plots.data import (
 )
 from driftbandits.plots.frame import LABEL_POINTS, WITH_COMMAS, WITH_K, Frame, plain, tidy
 from driftbandits.plots.palette import MARKERS, SOLID, LineStyle
+from driftbandits.showing import counted
 
 TICK_ROW_INCHES = 0.115
 GREY = "0.80"
@@ -83,7 +84,7 @@ def _draw_panel(axes: Axes, panel: RegretPanel, palette: Mapping[str, LineStyle]
         low, high = curve.mean - curve.standard_error, curve.mean + curve.standard_error
         if curve.seeds > 1:
             axes.fill_between(curve.rounds, low, high, color=style.colour, alpha=0.18, linewidth=0, zorder=2)
-        seeds = "1 seed" if curve.seeds == 1 else f"{curve.seeds} seeds"
+        seeds = counted(curve.seeds, "seed")
         handles[f"{curve.policy}, {seeds}: {curve.mean[-1]:,.0f}"] = line
     if panel.others:
         handles["the others, for comparison"] = Line2D([], [], color=GREY, linewidth=0.9)
@@ -177,7 +178,7 @@ def _draw_growth(axes: Axes, curve: GrowthCurve, style: LineStyle) -> list[Line2
 
 
 def _growth_labels(curve: GrowthCurve) -> list[str]:
-    seeds = "1 seed" if curve.seeds == 1 else f"{curve.seeds} seeds"
+    seeds = counted(curve.seeds, "seed")
     if curve.growth is None:
         return [f"{curve.policy}, {seeds}: too few points for a slope"]
     slope = curve.growth.slope

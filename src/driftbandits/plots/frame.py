@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,6 +14,21 @@ from matplotlib.ticker import FuncFormatter
 LEGEND_LINE_INCHES = 0.165
 LABEL_POINTS = 7.5  # of ticks and legends
 DPI = 200
+SCREEN_DPI = 144  # sharp on most screens, and light
+
+
+class ShownFigure(Figure):
+    """A figure that a notebook shows where it stands last in a cell; matplotlib does so for figures of pyplot alone."""
+
+    def _repr_png_(self) -> bytes:
+        return png(self)
+
+
+def png(figure: Figure) -> bytes:
+    """The figure as a picture for screens."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=SCREEN_DPI)
+    return buffer.getvalue()
 
 
 @dataclass(frozen=True)
@@ -37,7 +53,7 @@ class Frame:
         """An empty figure with room for so many panels."""
         columns = min(panels, columns)
         rows = -(-panels // columns)
-        return Figure(figsize=(self.width * columns, self.total * rows), dpi=DPI)
+        return ShownFigure(figsize=(self.width * columns, self.total * rows), dpi=DPI)
 
     def axes(self, figure: Figure, number: int) -> Axes:
         """The axes of panel `number`, counted in rows from the top left."""

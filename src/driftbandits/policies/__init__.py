@@ -80,9 +80,14 @@ def create_policy(name: str, arms: ArmSet, **settings: Any) -> Policy:
     >>> create_policy("OPKB", ArmSet([[0.0], [1.0]]), horizon=100).horizon
     100
     """
+    return find_policy(name)(arms, **settings)
+
+
+def find_policy(name: str) -> type[Policy]:
+    """The class of a registered policy; InputError with the nearest name if there is none."""
     if not isinstance(name, str):
         raise InputError(f"a policy is created by its name, got {name!r}; call a class itself instead")
     if name not in POLICIES:
         hint = did_you_mean(name, POLICIES, cutoff=0.4)
         raise InputError(f"no policy is called {name!r}; {hint}known: {', '.join(POLICIES)}")
-    return POLICIES[name](arms, **settings)
+    return POLICIES[name]

@@ -8,10 +8,9 @@ from collections.abc import Sequence
 import pandas as pd
 
 from driftbandits.experiments.definitions.ids import CALIBRATED_PAPER_PREFIX, CALIBRATED_PREFIX
-from driftbandits.experiments.definitions.rows import CALIBRATED_OPKB
 from driftbandits.experiments.definitions.specs import Experiment
 from driftbandits.experiments.definitions.targets import CALIBRATED_OPKB_MOST_OVER_ADA_OPKB
-from driftbandits.experiments.judging.calibrated_opkb import RIVALS, CalibratedOPKBJudgement, judge_calibrated_opkb
+from driftbandits.experiments.judging.calibrated_opkb import RIVALS, CalibratedOPKBJudgement
 from driftbandits.plots.delays import DelayPanel, delay_figure, delay_panels
 from driftbandits.plots.ratios import ratio_rows
 from driftbandits.report.context import ReportContext
@@ -25,14 +24,11 @@ from driftbandits.report.worlds import experiment_block
 NO_ENTRY = TableEntry(NOTHING)
 
 
-def calibrated_opkb_blocks(
-    context: ReportContext, experiments: Sequence[Experiment], *, subject: str = CALIBRATED_OPKB.label
-) -> list[Block]:
+def calibrated_opkb_blocks(context: ReportContext, experiments: Sequence[Experiment]) -> list[Block]:
     """What was judged if anything was, then delays, then the paper's worlds."""
-    judgement = judge_calibrated_opkb(context.results.cells, subject=subject)
+    judgement = context.judgements.of(CalibratedOPKBJudgement)
     return [
-        *([] if judgement.worlds.empty and judgement.alarms.empty else [_judged(context, judgement, subject)]),
-        *([] if judgement.delays.empty else [_delays(context, judgement.delays)]),
+        *([] if judgement is None else _judgement_blocks(context, judgement)),
         *(
             experiment_block(context, e)
             for e in context.begun([e for e in experiments if e.id.startswith(CALIBRATED_PAPER_PREFIX)])
@@ -40,7 +36,15 @@ def calibrated_opkb_blocks(
     ]
 
 
-def _judged(context: ReportContext, judgement: CalibratedOPKBJudgement, subject: str) -> Block:
+def _judgement_blocks(context: ReportContext, judgement: CalibratedOPKBJudgement) -> list[Block]:
+    return [
+        *([] if judgement.worlds.empty and judgement.alarms.empty else [_judged(context, judgement)]),
+        *([] if judgement.delays.empty else [_delays(context, judgement.delays)]),
+    ]
+
+
+def _judged(context: ReportContext, judgement: CalibratedOPKBJudgement) -> Block:
+    subject = judgement.subject
     worlds = judgement.worlds
     in_suite = worlds[~worlds["world"].str.startswith(CALIBRATED_PAPER_PREFIX.removeprefix(CALIBRATED_PREFIX))]
     beside = () if worlds.empty else (world_table(worlds, RIVALS, subject=subject),)

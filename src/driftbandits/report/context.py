@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 import pandas as pd
 
-from driftbandits.experiments.definitions.growth import Sweep
 from driftbandits.experiments.definitions.policy_classes import policy_class
 from driftbandits.experiments.definitions.specs import Experiment, PolicySpec, cells_of
+from driftbandits.experiments.groups import GROUPS
+from driftbandits.experiments.groups.judgements import Judgements
 from driftbandits.experiments.judging.results import Results
 from driftbandits.plots.palette import LineStyle, line_styles
 from driftbandits.report.pictures import file_name
@@ -19,12 +20,11 @@ from driftbandits.report.pictures import file_name
 
 @dataclass(frozen=True, eq=False)
 class ReportContext:
-    """Results, the folder for figures, references, sweeps to measure, and what is worked out once for all sections."""
+    """Results, what was judged of them, the folder for figures, and what is worked out once for all sections."""
 
     results: Results
     figures: Path
-    references: pd.DataFrame | None = None
-    sweeps: Sequence[Sweep] = ()
+    judgements: Judgements = field(default_factory=Judgements)
 
     @cached_property
     def palette(self) -> Mapping[str, LineStyle]:
@@ -48,7 +48,7 @@ class ReportContext:
     @cached_property
     def names(self) -> Mapping[str, str]:
         """A name for files and anchors, different for every experiment."""
-        taken = {"growth", "comparison", "yardstick", "calibrated"}
+        taken = {group.anchor for group in GROUPS}  # what a group may call its own figure
         names = {}
         for experiment in self.results.experiments:
             wish = name = file_name(experiment.id)

@@ -6,10 +6,10 @@ import os
 import platform
 from collections.abc import Mapping
 
-from driftbandits import __version__
 from driftbandits.packages import installed_versions
 from driftbandits.report.formats import duration, number
 from driftbandits.report.tables import ReportTable, TableColumn, TableEntry
+from driftbandits.version import __version__
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "matplotlib", "torch")
 NAMES_OF_FACTS = {

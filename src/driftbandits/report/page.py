@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
-import pandas as pd
-
-from driftbandits import __version__
 from driftbandits.errors import MissingExtraError
-from driftbandits.experiments.definitions.catalogue import PAPER
-from driftbandits.experiments.definitions.growth import SWEEPS, Sweep
-from driftbandits.experiments.judging.claims import Claim, check_claims
+from driftbandits.experiments.groups.judgements import Judgements, judge
 from driftbandits.experiments.judging.results import Results
 from driftbandits.files import write_whole
 from driftbandits.report.chapters import make_chapters
@@ -23,8 +18,8 @@ from driftbandits.report.facts import commands, facts_table
 from driftbandits.report.formats import count, duration, listed
 from driftbandits.report.sections import Section
 from driftbandits.report.settings import settings_table
-from driftbandits.report.sweeps import without_guests
 from driftbandits.report.tables import ReportTable
+from driftbandits.version import __version__
 
 TITLE = "Non-stationary kernel bandits: the experiments again"
 MOST_UNFINISHED_NAMED = 6  # experiments, on the first screen
@@ -49,28 +44,24 @@ class Page:
 
 def write_report(
     results: Results,
+    judgements: Judgements | None = None,
     *,
     out: Path,
     title: str = TITLE,
-    sweeps: Sequence[Sweep] = SWEEPS,
     about: Mapping[str, object] | None = None,
-    references: pd.DataFrame | None = None,
 ) -> Path:
     """Write `report.html` into `out`, and every figure as PNG and PDF into `out/figures`; gives the page's path.
 
     Parameters
     ----------
     results : whatever was played; unfinished experiments say how many runs they lack
-    sweeps : those whose growth is measured
+    judgements : what `experiments.judge` gives, if that was asked before
     about : facts of the run, shown as they are: command (a string or a list of lines), mode, wall_seconds, jobs,
         engine, version, date, or any other; names that end in `seconds` are durations
-    references : for real data, what references earned less than the best arm of every step: columns experiment, seed,
-        reference, shortfall
 
     """
-    about = {} if about is None else about
-    context = ReportContext(results, Path(out) / "figures", references, tuple(sweeps))
-    page = _make_page(context, title=title, about=about)
+    judged = judge(results) if judgements is None else judgements
+    page = _make_page(ReportContext(results, Path(out) / "figures", judged), title=title, about=about or {})
     path = Path(out) / "report.html"
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, render(page).encode())
@@ -78,7 +69,7 @@ def write_report(
 
 
 def _make_page(context: ReportContext, *, title: str, about: Mapping[str, object]) -> Page:
-    claims = _claims(context)
+    claims = context.judgements.claims
     begun = context.begun(context.results.experiments)
     return Page(
         title=title,
@@ -109,14 +100,6 @@ def render(page: Page) -> str:
 
 def _read(name: str) -> str:
     return (resources.files("driftbandits.report") / name).read_text(encoding="utf-8")
-
-
-def _claims(context: ReportContext) -> list[Claim]:
-    """The paper's claims, if anything they are about has been played."""
-    about = {*PAPER, *(e.id for sweep in context.sweeps for e in sweep.experiments)}
-    if not about & context.played.keys():
-        return []
-    return check_claims(context.results, sweeps=without_guests(context.sweeps))
 
 
 def _opening(context: ReportContext, *, paper: bool) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ def real_series_blocks(context: ReportContext, experiments: Sequence[Experiment]
     blocks = []
     for experiment in context.begun(experiments):
         block = experiment_block(context, experiment, turnover=True)
-        against = reference_regret(context.runs(experiment), context.references)
+        against = reference_regret(context.runs(experiment), context.results.references)
         extra = (_reference_table(against, experiment),) if len(against) else ()
         blocks.append(dataclasses.replace(block, tables=(*block.tables, *extra)))
     return blocks

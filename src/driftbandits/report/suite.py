@@ -74,7 +74,9 @@ def _suite_table(context: ReportContext, experiments: Sequence[Experiment], titl
             *(TableEntry(_times(float(r)), marks=_mark(float(r))) for r in relative),
         ),
     )
-    return ReportTable(f"Mean final regret, {title}", columns("world", *map(str, table.columns)), tuple(rows), foot)
+    steps = ", ".join(f"{step:g}" for step in HEAT_STEPS)
+    caption = f"Mean final regret, {title}; darker in steps at × {steps}"
+    return ReportTable(caption, columns("world", *map(str, table.columns)), tuple(rows), foot)
 
 
 def _entry(regret: float, best: float) -> TableEntry:

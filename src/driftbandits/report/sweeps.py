@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Sequence
 
-from driftbandits.experiments.definitions.growth import GROWTH_POLICIES, Sweep
+from driftbandits.experiments.definitions.growth import Sweep
 from driftbandits.experiments.definitions.specs import Experiment
+from driftbandits.experiments.judging.claims_judgement import ClaimsJudgement
 from driftbandits.plots.data import GrowthPanel, growth_panel
 from driftbandits.plots.figures import growth_figure, growth_frame
 from driftbandits.report.context import ReportContext
@@ -15,6 +15,7 @@ from driftbandits.report.formats import NOTHING, count, listed
 from driftbandits.report.pictures import make_picture
 from driftbandits.report.sections import Block
 from driftbandits.report.tables import ReportTable, TableColumn, TableEntry, columns, regret_entry
+from driftbandits.report.worlds import experiment_blocks
 
 CAPTION = (
     "Mean final regret over seeds with bars of one standard error, both axes logarithmic. Solid lines have the fitted "
@@ -23,7 +24,15 @@ CAPTION = (
 )
 
 
-def growth_blocks(context: ReportContext, sweeps: Sequence[Sweep]) -> list[Block]:
+def growth_blocks(context: ReportContext, experiments: Sequence[Experiment]) -> list[Block]:
+    """The sweeps that were measured; single points that no sweep holds stand for themselves."""
+    judgement = context.judgements.of(ClaimsJudgement)
+    sweeps = () if judgement is None else judgement.sweeps
+    swept = {e.id for sweep in sweeps for e in sweep.experiments}
+    return [*_sweep_blocks(context, sweeps), *experiment_blocks(context, [e for e in experiments if e.id not in swept])]
+
+
+def _sweep_blocks(context: ReportContext, sweeps: Sequence[Sweep]) -> list[Block]:
     """The figure of all sweeps with their slopes, and one table of regrets per sweep; nothing if none was played."""
     begun = [sweep for sweep in sweeps if context.begun(sweep.experiments)]
     if not begun:
@@ -46,16 +55,6 @@ def growth_blocks(context: ReportContext, sweeps: Sequence[Sweep]) -> list[Block
         Block("growth-slopes", "Slopes", _unfinished(context, begun), picture, (_slope_table(drawn),)),
         Block("growth-regret", "Regret along each sweep", tables=tuple(tables)),
     ]
-
-
-def without_guests(sweeps: Sequence[Sweep]) -> tuple[Sweep, ...]:
-    """The sweeps with the catalogue's policies alone: the paper claims nothing about those that joined."""
-    own = {policy.label for policy in GROWTH_POLICIES}
-
-    def cut(experiment: Experiment) -> Experiment:
-        return dataclasses.replace(experiment, policies=tuple(p for p in experiment.policies if p.label in own))
-
-    return tuple(dataclasses.replace(sweep, experiments=tuple(map(cut, sweep.experiments))) for sweep in sweeps)
 
 
 def _unfinished(context: ReportContext, sweeps: Sequence[Sweep]) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from driftbandits.experiments.definitions.policy_classes import policy_class
@@ -31,6 +32,11 @@ def experiment_block(
         picture=regret_picture(context, experiment),
         tables=(policy_table(context, experiment, turnover=turnover),),
     )
+
+
+def experiment_blocks(context: ReportContext, experiments: Sequence[Experiment]) -> list[Block]:
+    """One block per experiment that has been begun: the chapter of a group that says nothing else."""
+    return [experiment_block(context, experiment) for experiment in context.begun(experiments)]
 
 
 def experiment_note(context: ReportContext, experiment: Experiment, *, named: bool = False) -> tuple[str, ...]:

@@ -6,10 +6,9 @@ import dataclasses
 from collections.abc import Sequence
 
 from driftbandits.experiments.definitions.ids import YARDSTICK_PAPER_PREFIX, YARDSTICK_REAL_PREFIX
-from driftbandits.experiments.definitions.rows import AUTOBANDIT
 from driftbandits.experiments.definitions.specs import Experiment
 from driftbandits.experiments.definitions.targets import AUTOBANDIT_MOST_IN_WORST_CHANGING_WORLD
-from driftbandits.experiments.judging.yardstick import AutoBanditJudgement, judge_autobandit
+from driftbandits.experiments.judging.yardstick import AutoBanditJudgement
 from driftbandits.plots.ratios import ratio_rows
 from driftbandits.report.context import ReportContext
 from driftbandits.report.formats import NOTHING
@@ -20,14 +19,12 @@ from driftbandits.report.suite import suite_blocks
 from driftbandits.report.worlds import experiment_block
 
 
-def yardstick_blocks(
-    context: ReportContext, experiments: Sequence[Experiment], *, subject: str = AUTOBANDIT.label
-) -> list[Block]:
+def yardstick_blocks(context: ReportContext, experiments: Sequence[Experiment]) -> list[Block]:
     """What was judged if the subject has played, then every policy in the suite, on the paper's worlds, on series."""
-    judgement = judge_autobandit(context.results.cells, references=context.references, subject=subject)
+    judgement = context.judgements.of(AutoBanditJudgement)
     suite = [e for e in experiments if not e.id.startswith((YARDSTICK_PAPER_PREFIX, YARDSTICK_REAL_PREFIX))]
     return [
-        *([_judged(context, judgement, subject)] if len(judgement.worlds) else []),
+        *([] if judgement is None else [_judged(context, judgement)]),
         *(dataclasses.replace(block, id=f"yardstick-{block.id}") for block in suite_blocks(context, suite)),
         *(
             experiment_block(context, e)
@@ -37,7 +34,8 @@ def yardstick_blocks(
     ]
 
 
-def _judged(context: ReportContext, judgement: AutoBanditJudgement, subject: str) -> Block:
+def _judged(context: ReportContext, judgement: AutoBanditJudgement) -> Block:
+    subject = judgement.subject
     heads = {
         "window": "tuned window",
         "discount": "tuned discount",

@@ -13,6 +13,7 @@ from driftbandits.environments.base import LARGEST_TABLE
 from driftbandits.errors import HorizonError, InputError
 from driftbandits.policies import Policy
 from driftbandits.seeding import check_seed
+from driftbandits.showing import counted
 from driftbandits.simulation.trace import Trace
 from driftbandits.types import Decision, Decisions, Floats
 
@@ -116,7 +117,7 @@ def _single_rounds(policy: Policy, world: Environment, seed: int, start: int, co
 def _check_match(policy: Policy, world: Environment, start: int, stop: int) -> None:
     if len(policy.arms) != len(world.arms):
         raise InputError(
-            f"the policy has {len(policy.arms)} arms and the world {len(world.arms)}; build both on the same"
+            f"the policy has {counted(len(policy.arms), 'arm')} and the world {len(world.arms)}; build both on the same"
         )
     if not start < stop <= world.horizon:
         raise InputError(
@@ -125,7 +126,8 @@ def _check_match(policy: Policy, world: Environment, start: int, stop: int) -> N
         )
     if policy.horizon is not None and policy.horizon < stop:
         raise HorizonError(
-            f"the policy ends after {policy.horizon} rounds and {stop} are wanted; build it with horizon={stop} or None"
+            f"the policy ends after {counted(policy.horizon, 'round')} and {stop} are wanted; build it with "
+            f"horizon={stop} or None"
         )
     (low, high), (least, most) = policy.reward_range, world.reward_range
     if policy.out_of_range == "error" and (least < low or most > high):

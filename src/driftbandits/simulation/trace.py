@@ -14,14 +14,14 @@ import numpy.typing as npt
 
 from driftbandits import files
 from driftbandits.errors import InputError, MissingExtraError
-from driftbandits.showing import first_line
+from driftbandits.showing import first_line, shown
 from driftbandits.types import Change, Floats, Ints
 
 _COLUMNS = {"arm": np.int32, "reward": np.float64, "regret": np.float64, "probability": np.float64, "law": np.int64}
 _FORMAT = 2
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Trace:
     """Columns of equal length, one entry per round from round `start` on; rewards and regrets in the world's units.
 
@@ -47,6 +47,16 @@ class Trace:
 
     def __len__(self) -> int:
         return len(self.arm)
+
+    def __repr__(self) -> str:
+        """What happened, in one line."""
+        rounds = f"rounds {self.start} to {self.start + len(self) - 1}"
+        found = (
+            f"changes found at {shown([change.round for change in self.changes])}"
+            if self.changes
+            else "no changes found"
+        )
+        return f"Trace({rounds}, regret {self.regret.sum():.5g}, {found}, {self.seconds:.2g} s, seed {self.seed})"
 
     @property
     def cumulative_regret(self) -> Floats:

@@ -15,6 +15,7 @@ import numpy as np
 
 from driftbandits.errors import InterruptedPolicyError, ReentryError, UnknownDecisionError
 from driftbandits.policies import Policy
+from driftbandits.showing import counted
 from driftbandits.testing.helpers import (
     ROUNDS,
     PolicyFactory,
@@ -61,7 +62,7 @@ def threads_take_turns(make: PolicyFactory) -> None:
             worker.start()
         for worker in workers:
             worker.join()
-    require(not failures, f"{len(failures)} threads failed, the first with {failures[:1]!r}")
+    require(not failures, f"{counted(len(failures), 'thread')} failed, the first with {failures[:1]!r}")
     require(sorted(ids) == list(range(3 * each * _THREAD_COUNT)), "an id was given out twice or not at all")
     require(policy.pending == 0 and policy.rounds == len(ids), "rewards told are still pending")
     require(abs(policy.law().sum() - 1.0) < 1e-9, "no law after the threads")

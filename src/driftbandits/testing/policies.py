@@ -34,6 +34,7 @@ from driftbandits.testing.helpers import (
     require_equal,
     reward_of,
 )
+from driftbandits.types import Floats
 
 
 def law_is_a_probability_vector(make: PolicyFactory) -> None:
@@ -79,6 +80,19 @@ def recorded_probability_is_that_of_the_law(make: PolicyFactory) -> None:
         choice = policy.ask()
         require(choice.probability == law[choice.arm] > 0, "recorded probability differs from the law")
         policy.tell(choice.id, 0.25)
+
+
+def decisions_of_one_law_share_it(make: PolicyFactory) -> None:
+    """Decisions with the same law number were drawn from the same law, with rewards told between them or not."""
+    policy = make(arms_on_a_line(), horizon=ROUNDS, seed=13)
+    laws: dict[int, Floats] = {}
+    for number in range(80):
+        law = policy.law().copy()
+        choice = policy.ask()
+        same = np.array_equal(laws.setdefault(choice.law, law), law)
+        require(same, f"law number {choice.law} stands for two laws; `_stamp` must number them apart")
+        if number % 3:
+            policy.tell(choice.id, one_reward(choice.id, choice.arm))
 
 
 def batch_equals_single_asks(make: PolicyFactory) -> None:
@@ -361,7 +375,7 @@ def frequencies_match_the_law(make: PolicyFactory) -> None:
     state = policy.state_dict()
     number = 0
     while counts.sum() < 20_000:  # the same state with another generator each time: the first law, many draws
-        fresh = type(policy).restore(arms_on_a_line(), {**state, "seed": number, "draws": _draws(number)})
+        fresh = type(policy).restore(arms_on_a_line(), {**state, "draws": _draws(number)})
         counts += np.bincount(fresh.ask(size=min(fresh.steady_rounds(), 2000)).arms, minlength=12)
         number += 1
         if fresh.steady_rounds() == 1 and number == 400:
@@ -404,6 +418,7 @@ BEHAVIOUR: tuple[Callable[[PolicyFactory], None], ...] = (
     law_and_estimate_change_nothing,
     law_is_pure_while_rewards_are_pending,
     recorded_probability_is_that_of_the_law,
+    decisions_of_one_law_share_it,
     batch_equals_single_asks,
     steady_stretches_equal_single_rounds,
     restored_at_any_round_goes_on,

@@ -6,22 +6,20 @@ then met with those settings. The result is the data file `experiments/definitio
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from driftbandits.checks import check_count
 from driftbandits.errors import InputError, did_you_mean
 from driftbandits.experiments.definitions.seeds import TUNING_SEEDS
 from driftbandits.experiments.running.engines import Engine
-from driftbandits.files import write_whole
 from driftbandits.tuning.launch import launch
-from driftbandits.tuning.points import environment_1
+from driftbandits.tuning.points import Space, environment_1
 from driftbandits.tuning.records import BestSettings, Tuned
 from driftbandits.tuning.rungs import Rungs, count_cells
 from driftbandits.tuning.spaces import SPACES
 from driftbandits.tuning.study import Search
+from driftbandits.tuning.tuned_file import Found, read_found, tuned_entry, write_found
 
 COMPARISON_RUNGS: Rungs = ((32, 1), (8, 4), (2, 16))  # (points kept, tuning seeds played so far)
 COMPARISON_DIMENSIONS = (10, 3, 2)
@@ -59,7 +57,7 @@ def tune_comparison(
     """
     plan = comparison_searches(labels, dimensions)
     path = out / "tuned.json"
-    written = _read(path)
+    written = read_found(path)
     keys = {search.name: key for key, search in plan.items()}
 
     def keep(found: BestSettings) -> None:
@@ -81,57 +79,42 @@ def comparison_searches(
     for dimension in dimensions:
         check_count("dimension", dimension)
     return {
-        (label, dimension): Search(
-            name=f"{label}, d = {dimension}",
-            space=SPACES[label],
-            worlds=(environment_1(dimension),),
-            rungs=COMPARISON_RUNGS,
-        )
+        (label, dimension): comparison_search(label, SPACES[label], dimension)
         for dimension in dict.fromkeys(dimensions)
         for label in dict.fromkeys(labels or _labels(dimension))
     }
+
+
+def comparison_search(label: str, space: Space, dimension: int, *, default: bool = True) -> Search:
+    """The search that every policy of the comparison gets: same world, seeds and budget."""
+    return Search(
+        name=f"{label}, d = {dimension}",
+        space=space,
+        worlds=(environment_1(dimension),),
+        rungs=COMPARISON_RUNGS,
+        default=default,
+    )
 
 
 def _labels(dimension: int) -> Iterable[str]:
     return SPACES if dimension in DIMENSIONS_WITH_ALL_POLICIES else POLICIES_ELSEWHERE
 
 
-def tuned_entry(found: BestSettings) -> dict[str, Any]:
-    """What `tuned.json` says of a policy."""
-    return {
-        "policy": found.policy,
-        "settings": dict(found.settings),
-        "origin": found.origin,
-        "regret_on_tuning_seeds": round(found.regret, 1),
-    }
-
-
-def how_it_was_made() -> str:
-    """What `tuned.json` says of itself."""
+def how_it_was_made(command: str = COMMAND) -> str:
+    """What a file of settings found by such a search says of itself."""
     points, seeds = COMPARISON_RUNGS[0][0], COMPARISON_RUNGS[-1][1]
     cells = count_cells(points, COMPARISON_RUNGS, worlds=1)
     return (
-        f"{COMMAND}: {points} points and {cells} cells of environment 1 per policy and dimension, "
+        f"{command}: {points} points and {cells} cells of environment 1 per policy and dimension, "
         f"on tuning seeds {TUNING_SEEDS[0]} to {TUNING_SEEDS[seeds - 1]}"
     )
 
 
-def _read(path: Path) -> dict[str, Any]:
-    if not path.exists():
-        return {}
-    try:
-        found = json.loads(path.read_text())
-    except json.JSONDecodeError as error:
-        raise InputError(f"{path} is not JSON: {error}; move it away") from None
-    return {key: value for key, value in found.items() if key != "how"}
-
-
-def _write(path: Path, found: Mapping[str, Mapping[str, Any]]) -> None:
-    """Write whole or not at all, in the order of SPACES, so that the same findings are the same file."""
+def _write(path: Path, found: Found) -> None:
+    """Write in the order of SPACES, so that the same findings are the same file."""
     order = [f"d={dimension}" for dimension in COMPARISON_DIMENSIONS]
     order += [key for key in found if key not in order]
-    data: dict[str, Any] = {"how": how_it_was_made()}
-    for key in order:
-        if key in found:
-            data[key] = {label: found[key][label] for label in SPACES if label in found[key]}
-    write_whole(path, (json.dumps(data, indent=1) + "\n").encode())
+    ordered = {
+        key: {label: found[key][label] for label in SPACES if label in found[key]} for key in order if key in found
+    }
+    write_found(path, ordered, how=how_it_was_made())

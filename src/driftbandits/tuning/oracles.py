@@ -23,7 +23,8 @@ from driftbandits.experiments.definitions.prior_knowledge import informed_spec
 from driftbandits.experiments.definitions.seeds import TUNING_SEEDS
 from driftbandits.experiments.definitions.specs import Cell, Experiment, cells_of
 from driftbandits.experiments.definitions.suite import SUITE, suite_name
-from driftbandits.experiments.files.store import Store, distinct
+from driftbandits.experiments.files.folder_store import FolderStore
+from driftbandits.experiments.files.store import Store, distinct, missing
 from driftbandits.experiments.running.engines import Engine
 from driftbandits.experiments.running.runner import run_cells
 from driftbandits.files import write_whole
@@ -113,7 +114,7 @@ def tune_oracles(
 
     Finished cells are kept in `out/oracles`; the same call goes on from there. `show` shows progress on standard error.
     """
-    begun, path, store = time.monotonic(), out / "oracles.json", Store(out / "oracles")
+    begun, path, store = time.monotonic(), out / "oracles.json", FolderStore(out / "oracles")
     make_folder(out)
     asked: set[str] = set()
     played = 0
@@ -121,7 +122,7 @@ def tune_oracles(
     def play(cells: Sequence[Cell]) -> Mapping[str, float]:
         nonlocal played
         asked.update(first := distinct(cells))
-        played += len(store.missing(first.values()))
+        played += len(missing(store, first.values()))
         return _play(list(first.values()), store, engine, show=show)
 
     done = climb(ladders() if searches is None else searches, play)

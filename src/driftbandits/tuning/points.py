@@ -20,8 +20,9 @@ Origin = Literal["default", "published", "search"]
 class Space:
     """What is searched: names with the ends of their ranges (in logarithms), and how values become settings.
 
-    `settings` of no values are those of the policy's default. `published` are the values of the authors' files, where
-    those give some.
+    `settings` are what the space decides; all others are those of `definitions.first_settings`, and so are all of no
+    values, the point called "default" (for a class of the user's own: its defaults). `published` are the values of the
+    authors' files, where those give some.
     """
 
     policy: str
@@ -45,7 +46,7 @@ def environment_1(dimension: int) -> TuningWorld:
 
 @dataclass(frozen=True)
 class Point:
-    """A point of a space, and where it comes from; the default has no values."""
+    """A point of a space, and where it comes from; the default has no values: see `Space`."""
 
     origin: Origin
     values: Values = field(default_factory=dict)

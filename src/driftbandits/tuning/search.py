@@ -188,6 +188,5 @@ def _saying_what_is_kept() -> Iterator[None]:
     try:
         yield
     except RunError as error:
-        what = str(error).rpartition("; ")[0] or str(error)
-        error.args = (f"{what}; what was recorded before is kept, and the same command goes on",)
+        error.args = (f"{error.reason}; what was recorded before is kept, and the same command goes on",)
         raise

@@ -1,8 +1,8 @@
 """What is searched for each policy of the comparison: the settings its authors tune, over the paper's ranges and wider.
 
 Every space is searched with the same number of points and runs, so a policy with more settings is searched more thinly:
-that is the price of having them. The policy's default is always among the points, and so are the settings of the
-authors' files where those give some.
+that is the price of having them. The policy's settings in `definitions.first_settings` are always among the points, and
+so are the settings of the authors' files where those give some.
 """
 
 from __future__ import annotations

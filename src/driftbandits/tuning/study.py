@@ -17,6 +17,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from driftbandits.configuration.presets import plain_settings
+from driftbandits.experiments.definitions.first_settings import written_out
 from driftbandits.experiments.definitions.seeds import TUNING_SEEDS
 from driftbandits.experiments.definitions.specs import Cell, PolicySpec
 from driftbandits.tuning.points import Point, Space, TuningWorld, trial_points
@@ -61,7 +62,8 @@ class Search:
     def cell(self, point: int, slot: Slot) -> Cell:
         """The run of one point on one tuning seed in one world."""
         seed, world = slot
-        spec = PolicySpec(f"{self.name}, point {point}", self.space.policy, self.settings(point))
+        settings = written_out(self.space.policy, self.settings(point))
+        spec = PolicySpec(f"{self.name}, point {point}", self.space.policy, settings)
         return Cell(self.worlds[world].environment, self.worlds[world].settings, spec, TUNING_SEEDS[seed])
 
     def settings(self, point: int) -> dict[str, object]:

@@ -3,17 +3,22 @@ import pytest
 
 from driftbandits import information_gain
 from driftbandits.experiments.definitions.calibrated_opkb import CALIBRATED_GROUP, STATIONARY_CONDITIONS
-from driftbandits.experiments.definitions.catalogue import PAPER as FIGURES
-from driftbandits.experiments.definitions.catalogue import find_experiments
 from driftbandits.experiments.definitions.ids import (
     CALIBRATED_ALARMS_PREFIX,
     CALIBRATED_DELAYS_PREFIX,
     CALIBRATED_PAPER_PREFIX,
 )
-from driftbandits.experiments.definitions.rows import ADA_OPKB_THEORY, AUTOBANDIT, CALIBRATED_OPKB_THEORY
+from driftbandits.experiments.definitions.paper import PAPER as FIGURES
+from driftbandits.experiments.definitions.rows import (
+    ADA_OPKB_THEORY,
+    AUTOBANDIT,
+    CALIBRATED_OPKB,
+    CALIBRATED_OPKB_THEORY,
+)
 from driftbandits.experiments.definitions.specs import cells_of
 from driftbandits.experiments.definitions.suite import SUITE, WRONG_KERNELS
 from driftbandits.experiments.definitions.yardstick import YARDSTICK
+from driftbandits.experiments.groups import find_experiments
 from driftbandits.experiments.running.build import build_policy, build_world
 from driftbandits.experiments.running.preflight import check_experiment
 
@@ -97,7 +102,7 @@ def test_a_wrong_length_scale_is_believed():
         for dimension in (2, 10):
             (policy,) = CALIBRATED_GROUP[f"calibrated/alarms/{name}/d{dimension}"].policies
             assert policy.kernel == {"name": "rbf", "length_scale": told}
-            assert policy.settings == {"kernel": "given"}
+            assert policy.settings == {**CALIBRATED_OPKB.settings, "kernel": "given"}
 
 
 def test_changes_have_the_size_their_name_says():

@@ -1,10 +1,11 @@
-from driftbandits.experiments.definitions.catalogue import PAPER, find_experiments
 from driftbandits.experiments.definitions.oracle_settings import single_settings
+from driftbandits.experiments.definitions.paper import PAPER
 from driftbandits.experiments.definitions.real_series import REAL, is_real
 from driftbandits.experiments.definitions.rows import AUTOBANDIT, ONE_SETTING_ENDING, TUNED_HERE_ENDING
 from driftbandits.experiments.definitions.specs import cells_of
 from driftbandits.experiments.definitions.suite import SUITE, WRONG_KERNELS
 from driftbandits.experiments.definitions.yardstick import KNOWS_CHANGES_LABEL, YARDSTICK
+from driftbandits.experiments.groups import find_experiments
 from driftbandits.experiments.running.build import build_world
 
 
@@ -37,7 +38,7 @@ def test_baselines_are_told_kernel_and_noise():
 
 def test_on_real_series_nobody_knows_the_noise():
     for policy in single_settings():
-        assert "noise" not in policy.settings
+        assert policy.settings["noise"] is None
     assert spec("yardstick/real/flights", f"SW-GPUCB{ONE_SETTING_ENDING}").settings["ridge"] == 0.1
     assert is_real(YARDSTICK["yardstick/real/flights"])
 

@@ -7,12 +7,12 @@ import pytest
 import yaml
 
 from driftbandits.errors import InputError, did_you_mean
-from driftbandits.experiments.definitions.catalogue import EXPERIMENTS
 from driftbandits.experiments.definitions.seeds import EVALUATION_SEEDS
 from driftbandits.experiments.definitions.specs import cells_of
 from driftbandits.experiments.files import config
 from driftbandits.experiments.files.config import plain_experiment, plain_to_experiment, read_experiment
 from driftbandits.experiments.files.schema import run_schema
+from driftbandits.experiments.groups import EXPERIMENTS
 from driftbandits.experiments.running.preflight import check_experiment
 
 ROOT = Path(__file__).parents[3]
@@ -144,6 +144,44 @@ def test_all_wrong_keys_are_named_at_once(tmp_path):
     assert "file.yaml:3:1: there is no key 'seed'; did you mean 'seeds'?" in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("policies: [OPKB]\nseeds: 0", "seeds must be a whole number from 1, or a list of seeds from 0, got 0"),
+        ("policies: [{name: OPKB, seeds: [3]}]", "policies[0].seeds must be a whole number from 1, got [3]"),
+    ],
+)
+def test_a_list_of_seeds_is_offered_only_where_one_is_taken(tmp_path, line, message):
+    file = tmp_path / "file.yaml"
+    file.write_text(f"environment: switching/1\n{line}\n")
+    with pytest.raises(InputError) as error:
+        read_experiment(file)
+    assert str(error.value).endswith(message)
+
+
 def test_nothing_near_is_no_hint():
     assert did_you_mean("zzz", ["abc"]) == ""
     assert did_you_mean("abd", ["abc"]) == "did you mean 'abc'? "
+
+
+def test_all_that_is_wrong_in_a_file_is_said_at_once(tmp_path):
+    path = tmp_path / "file.yaml"
+    path.write_text("environment: {naem: switching/1}\npolicies:\n  - {name: OPKB, seeds: 0}\n  - 7\nsede: 3\n")
+    with pytest.raises(InputError) as caught:
+        read_experiment(path)
+    said = str(caught.value).splitlines()
+    parts = ["key 'naem' in environment", "policies[0].seeds must be", "policies[1] must be", "no key 'sede'"]
+    assert len(said) == len(parts)
+    assert all(any(part in line for line in said) for part in parts)
+    assert all(line.startswith(f"{path}:") for line in said)
+
+
+def test_all_that_a_file_cannot_mean_is_said_at_once(tmp_path):
+    path = tmp_path / "file.yaml"
+    path.write_text("environment: none.py:World\npolicies: [not.py:Mine, OPKB, OPKB]\nseeds: [1, 1]\n")
+    with pytest.raises(InputError) as caught:
+        read_experiment(path)
+    said = str(caught.value).splitlines()
+    parts = ["no file 'none.py'", "seeds must differ", "no file 'not.py'", "two policies are called 'OPKB'"]
+    assert all(part in line for part, line in zip(parts, said, strict=True))
+    assert all(line.startswith(f"{path}: ") for line in said)

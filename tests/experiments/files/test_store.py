@@ -13,15 +13,20 @@ import pytest
 
 from driftbandits.errors import InputError
 from driftbandits.experiments.definitions.specs import Cell, PolicySpec
-from driftbandits.experiments.files import store as store_module
+from driftbandits.experiments.files import folder_store as store_module
 from driftbandits.experiments.files.cell_result import CellResult
-from driftbandits.experiments.files.store import DamagedPartWarning, Store, StoreError, damage_summary
+from driftbandits.experiments.files.folder_store import FolderStore
+from driftbandits.experiments.files.store import DamagedPartWarning, StoreError, damage_summary, missing, read
 from driftbandits.files import BLANK_SEAL, sealed
 from driftbandits.simulation import Detection
 
 
 def a_cell(seed=0, label="a label"):
     return Cell("switching/1", {"horizon": 500, "switches": (250,)}, PolicySpec(label, "OPKB", {"ridge": 0.1}), seed)
+
+
+def keep(store, result):
+    store.write(result.cell.key, result)
 
 
 def a_result(cell):
@@ -38,13 +43,13 @@ def a_result(cell):
 
 @pytest.fixture
 def store(tmp_path):
-    return Store(tmp_path / "not" / "there yet")
+    return FolderStore(tmp_path / "not" / "there yet")
 
 
 def test_a_result_comes_back_bit_for_bit(store):
     result = a_result(a_cell())
-    store.write(result)
-    (again,) = store.read([a_cell()])
+    keep(store, result)
+    (again,) = read(store, [a_cell()])
     assert again.cell == result.cell
     assert again.rounds.dtype == np.int64
     assert again.rounds.tolist() == result.rounds.tolist()
@@ -56,13 +61,13 @@ def test_a_result_comes_back_bit_for_bit(store):
 
 def test_a_run_without_changes_comes_back_too(store):
     nothing = dataclasses.replace(a_result(a_cell()), changes=(), detection=Detection((), 1, 0))
-    store.write(nothing)
-    (again,) = store.read([a_cell()])
+    keep(store, nothing)
+    (again,) = read(store, [a_cell()])
     assert again.changes == again.detection.delays == ()
 
 
 def test_a_part_explains_itself(store):
-    store.write(a_result(a_cell(seed=7)))
+    keep(store, a_result(a_cell(seed=7)))
     metadata = pq.read_schema(store.path(a_cell(seed=7).key)).metadata
     cell = json.loads(metadata[b"driftbandits.cell"])
     assert cell["environment"] == "switching/1"
@@ -75,32 +80,31 @@ def test_a_part_explains_itself(store):
 
 def test_finished_cells_are_read_in_the_asked_order_under_the_asked_label(store):
     for seed in (0, 1, 2):
-        store.write(a_result(a_cell(seed)))
+        keep(store, a_result(a_cell(seed)))
     asked = [a_cell(2, "other"), a_cell(9), a_cell(0), a_cell(0, "twice")]
-    assert [(r.cell.seed, r.cell.policy.label) for r in store.read(asked)] == [
+    assert [(r.cell.seed, r.cell.policy.label) for r in read(store, asked)] == [
         (2, "other"),
         (0, "a label"),
         (0, "twice"),
     ]
-    assert store.missing([*asked, a_cell(9, "again")]) == [a_cell(9)]
+    assert missing(store, [*asked, a_cell(9, "again")]) == [a_cell(9)]
     assert store.finished() == {a_cell(seed).key for seed in (0, 1, 2)}
 
 
 def test_an_empty_store_has_nothing(store):
     assert store.finished() == set()
-    assert store.read([a_cell()]) == []
-    assert store.missing([a_cell()]) == [a_cell()]
-    store.clean()
+    assert read(store, [a_cell()]) == []
+    assert missing(store, [a_cell()]) == [a_cell()]
 
 
 def test_leftovers_of_killed_writers_are_ignored_and_deleted(store):
-    store.write(a_result(a_cell()))
+    keep(FolderStore(store.folder), a_result(a_cell()))
     left, at_work = (store.parts / f".{name}.parquet.99.0123456789abcdef.part" for name in ("0123", "4567"))
     with at_work.open("wb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         left.write_bytes(b"PAR1")
         assert store.finished() == {a_cell().key}
-        store.clean()
+        keep(store, a_result(a_cell()))
         assert not left.exists()
         assert at_work.exists()
     assert store.finished() == {a_cell().key}
@@ -130,8 +134,8 @@ def _without_seal(path):
 
 
 def _another_cell(path):
-    other = Store(path.parent / "other")
-    other.write(a_result(a_cell(seed=1)))
+    other = FolderStore(path.parent / "other")
+    keep(other, a_result(a_cell(seed=1)))
     path.write_bytes(other.path(a_cell(seed=1).key).read_bytes())
 
 
@@ -161,31 +165,31 @@ def _a_number_changed(path):
 )
 def test_a_damaged_part_counts_as_not_played_and_is_named(store, damage, cause):
     for seed in (0, 1):
-        store.write(a_result(a_cell(seed)))
+        keep(store, a_result(a_cell(seed)))
     path = store.path(a_cell().key)
     damage(path)
     assert store.finished() == {a_cell(1).key}
-    assert store.missing([a_cell(0), a_cell(1)]) == [a_cell(0)]
+    assert missing(store, [a_cell(0), a_cell(1)]) == [a_cell(0)]
     with pytest.warns(DamagedPartWarning) as caught:
-        (read,) = store.read([a_cell(0), a_cell(1)])
-    assert read.cell == a_cell(1)
+        (kept,) = read(store, [a_cell(0), a_cell(1)])
+    assert kept.cell == a_cell(1)
     (warning,) = caught
     assert str(warning.message).startswith(f"{path} is no finished run (")
     assert cause in str(warning.message)
 
 
 def test_writing_over_a_damaged_part_mends_it(store):
-    store.write(a_result(a_cell()))
+    keep(store, a_result(a_cell()))
     store.path(a_cell().key).write_bytes(b"")
-    store.write(a_result(a_cell()))
+    keep(store, a_result(a_cell()))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert len(store.read([a_cell()])) == 1
+        assert len(read(store, [a_cell()])) == 1
 
 
 def test_every_flipped_bit_is_found(store):
     cell = a_cell()
-    store.write(a_result(cell))
+    keep(store, a_result(cell))
     path = store.path(cell.key)
     whole = path.read_bytes()
     found = []
@@ -205,40 +209,40 @@ def test_many_damaged_parts_are_told_of_together():
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
 def test_a_full_disk_is_one_clear_message(store, monkeypatch, number):
-    store.write(a_result(a_cell(0)))
+    keep(store, a_result(a_cell(0)))
 
     def full(path, content, **options):
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(store_module, "write_whole", full)
-    with pytest.raises(InputError, match=r"1 cells are finished and safe there: make room, then go on with --resume"):
-        store.write(a_result(a_cell(1)))
+    with pytest.raises(InputError, match=r"1 cells are finished and safe there: make room, then play the same again"):
+        keep(store, a_result(a_cell(1)))
     assert [path.name for path in store.parts.iterdir()] == [store.path(a_cell(0).key).name]
 
 
 def test_a_file_size_limit_of_the_system_leaves_the_store_whole(store):
-    store.write(a_result(a_cell(0)))
+    keep(store, a_result(a_cell(0)))
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
     try:
         with pytest.raises(StoreError, match="File too large"):
-            store.write(a_result(a_cell(1)))
+            keep(store, a_result(a_cell(1)))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert len(store.read([a_cell(0), a_cell(1)])) == 1
+    assert len(read(store, [a_cell(0), a_cell(1)])) == 1
     assert len(list(store.parts.iterdir())) == 1
 
 
 def test_a_folder_that_is_a_file_is_refused(tmp_path):
     (tmp_path / "cells").write_text("in the way")
     with pytest.raises(StoreError, match="put that right"):
-        Store(tmp_path).write(a_result(a_cell()))
+        keep(FolderStore(tmp_path), a_result(a_cell()))
     with pytest.raises(StoreError, match="cannot list"):
-        Store(tmp_path).finished()
+        FolderStore(tmp_path).finished()
 
 
 def test_writing_again_replaces_the_part_whole(store):
-    store.write(a_result(a_cell()))
-    store.write(dataclasses.replace(a_result(a_cell()), seconds=9.0))
-    assert store.read([a_cell()])[0].seconds == 9.0
+    keep(store, a_result(a_cell()))
+    keep(store, dataclasses.replace(a_result(a_cell()), seconds=9.0))
+    assert read(store, [a_cell()])[0].seconds == 9.0
     assert len(list(store.parts.iterdir())) == 1

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from driftbandits.experiments.definitions.catalogue import PAPER
+from driftbandits.experiments.definitions.paper import PAPER
 from driftbandits.experiments.definitions.specs import cells_of
 from driftbandits.experiments.files.cell_result import CellResult
 from driftbandits.experiments.judging.claims import check_claims

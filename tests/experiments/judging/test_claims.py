@@ -6,9 +6,10 @@ import pytest
 from scipy import stats
 
 from driftbandits import environments
-from driftbandits.experiments.definitions.catalogue import PAPER, quick
+from driftbandits.experiments.definitions.lengths import quick
+from driftbandits.experiments.definitions.paper import PAPER
 from driftbandits.experiments.judging.claims import ROUNDS_BEFORE_SWITCH, Check, Claim, check_claims
-from driftbandits.experiments.judging.claims_markdown import claims_markdown
+from driftbandits.experiments.judging.claims_judgement import claims_markdown, judge_claims
 from driftbandits.experiments.judging.results import collect
 from driftbandits.experiments.judging.statements import STATEMENTS
 from driftbandits.experiments.running.cells import CURVE_POINTS
@@ -201,3 +202,15 @@ def test_markdown_has_one_row_per_check():
     assert widths == {7, 9}
     assert "nan" not in text
     assert all(f"| {name} |" in text for name in IDS)
+
+
+def test_judged_once_for_all_and_only_where_something_was_played():
+    assert judge_claims(collect([], [])) is None
+    results = played([all_seeds("switching/1", 4)], lambda _, label, seed: 1e4 + noise(label, seed))
+    judgement = judge_claims(results)
+    assert judgement is not None
+    assert [c.id for c in judgement.claims] == IDS
+    assert judgement.sweeps == ()
+    assert "| F1a-1 |" in judgement.markdown()
+    assert "| F2a-1 |" not in judgement.markdown()  # not run
+    assert judgement.files == {"claims.md": judgement.markdown()}

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from driftbandits.experiments.definitions.growth import GROWTH_POLICIES, SWEEPS, Sweep, quick_sweep
+from driftbandits.experiments.definitions.growth import GROWTH_POLICIES, QUICK_SWEEPS, SWEEPS, Sweep
 from driftbandits.experiments.definitions.specs import Experiment, cells_of
 from driftbandits.experiments.judging.results import collect
 from driftbandits.experiments.judging.slopes import allowed_slope, information_gain_of, log_slopes, measure_growth
@@ -79,7 +79,7 @@ def test_unfinished_sweeps():
 
 
 def test_quick_sweeps_are_checked_as_far_as_they_go():
-    sweeps = [quick_sweep(sweep) for sweep in SWEEPS]
+    sweeps = QUICK_SWEEPS
     found = claim(power_law(sweeps[0], 0.4, seeds=2), "T1", sweeps=sweeps)
     verdicts = [(c.verdict, c.seeds) for c in found.checks[: len(sweeps)]]
     assert verdicts[0] == ("undecided", 2)

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from driftbandits.experiments.files.store import Store
+from driftbandits.experiments.files.folder_store import FolderStore
+from driftbandits.experiments.files.store import read
 from driftbandits.experiments.running.engines import Engine
 from driftbandits.experiments.running.runner import RunError, RunInterruptedError, run_cells
 from tests.experiments.running.odd_policy import odd_cells, plays, same, tell
@@ -24,12 +25,12 @@ from tests.experiments.running.odd_policy import odd_cells
 from driftbandits.errors import DriftbanditsError
 from driftbandits.experiments.running.engines import Engine
 from driftbandits.experiments.running.runner import run_cells
-from driftbandits.experiments.files.store import Store
+from driftbandits.experiments.files.folder_store import FolderStore
 
 if __name__ == "__main__":
     folder = sys.argv[1]
     try:
-        run_cells(odd_cells(folder, 40), store=Store(folder), engine=Engine(jobs=2))
+        run_cells(odd_cells(folder, 40), store=FolderStore(folder), engine=Engine(jobs=2))
     except DriftbanditsError as error:
         print(type(error).__name__, error)
 """
@@ -55,11 +56,11 @@ def runs(process):
 @pytest.mark.filterwarnings("ignore:A worker stopped while some jobs:UserWarning")
 @pytest.mark.parametrize("engine", [Engine(jobs=2), Engine("ray", jobs=2), Engine("dask", jobs=2)], ids=str)
 def test_a_killed_worker_costs_its_cell_alone(engine, tmp_path):
-    cells, store = odd_cells(tmp_path), Store(tmp_path)
+    cells, store = odd_cells(tmp_path), FolderStore(tmp_path)
     tell(tmp_path, "kill", 6)
     with pytest.raises(RunError, match=rf"a worker of {engine.name} was killed .* of 8 cells are finished and safe"):
         run_cells(cells, store=store, engine=engine)
-    kept = store.read(cells)
+    kept = read(store, cells)
     assert len(kept) >= 3
     assert 6 not in [result.cell.seed for result in kept]
     tell(tmp_path, "kill")
@@ -71,7 +72,7 @@ def test_a_killed_worker_costs_its_cell_alone(engine, tmp_path):
 @pytest.fixture
 def run(tmp_path):
     """A run of forty slow cells in a session of its own, four of them finished."""
-    store = Store(tmp_path)
+    store = FolderStore(tmp_path)
     odd_cells(tmp_path)
     tell(tmp_path, "slow", *range(40))
     script = tmp_path / "script.py"
@@ -96,7 +97,7 @@ def run(tmp_path):
 
 def goes_on(folder):
     """Whether a resumed run plays what is missing and gives what an uninterrupted one does."""
-    cells, store = odd_cells(folder, 40), Store(folder)
+    cells, store = odd_cells(folder, 40), FolderStore(folder)
     kept = store.finished()
     assert 4 <= len(kept) < 40
     tell(folder, "slow")
@@ -158,7 +159,8 @@ def test_ctrl_c_stops_the_workers_and_says_how_to_go_on(run, tmp_path):
     os.killpg(run.pid, signal.SIGINT)  # as a terminal does: to every process of the group
     output, _ = run.communicate(timeout=PATIENCE)
     assert output.startswith("RunInterruptedError interrupted; ")
-    assert output.strip().endswith(f"of 40 cells are finished and safe in {tmp_path}: go on with --resume")
+    safe = f"of 40 cells are finished and safe in {tmp_path}: play the same again to go on from them"
+    assert output.strip().endswith(safe)
     assert "Traceback" not in (tmp_path / "stderr").read_text()
     wait_until(lambda: not any(runs(worker) for worker in workers))
     assert goes_on(tmp_path)
@@ -169,6 +171,6 @@ def test_ctrl_c_is_a_keyboard_interrupt_too(tmp_path):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt) as caught:
-        run_cells(odd_cells(tmp_path), store=Store(tmp_path), engine=ONE, progress=interrupt)
+        run_cells(odd_cells(tmp_path), store=FolderStore(tmp_path), engine=ONE, progress=interrupt)
     assert isinstance(caught.value, RunInterruptedError)
-    assert len(Store(tmp_path).finished()) == 1
+    assert len(FolderStore(tmp_path).finished()) == 1

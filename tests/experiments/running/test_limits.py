@@ -4,9 +4,9 @@ import re
 import pytest
 
 from driftbandits.errors import InputError
-from driftbandits.experiments.definitions.catalogue import EXPERIMENTS
 from driftbandits.experiments.definitions.seeds import MOST_RUNS_PER_EXPERIMENT
 from driftbandits.experiments.definitions.specs import Experiment, PolicySpec
+from driftbandits.experiments.groups import EXPERIMENTS
 from driftbandits.experiments.running.build import build_world
 from driftbandits.experiments.running.limits import check_cost
 from driftbandits.experiments.running.preflight import check_experiment

@@ -25,3 +25,29 @@ def test_only_the_policies_asked_for_are_checked():
     check_experiment(experiment, labels=["good"])
     with pytest.raises(InputError, match="no policy is called 'Nothing'"):
         check_experiment(experiment)
+
+
+def test_all_that_is_wrong_is_said_at_once(tmp_path):
+    (tmp_path / "mine.py").write_text("def broken(*arguments, **settings):\n    return 1 / 0\n")
+    policies = (
+        PolicySpec("typos", "GPUCB", {"widow": 3, "rigde": 0.1}),
+        PolicySpec("good", "Uniform"),
+        PolicySpec("unknown", "Nothing"),
+        PolicySpec("own", f"{tmp_path / 'mine.py'}:broken"),
+    )
+    with pytest.raises(InputError) as caught:
+        check_experiment(Experiment("x", "x", "switching/1", SETTINGS, policies))
+    said = str(caught.value).splitlines()
+    parts = ["no setting 'widow'", "no setting 'rigde'", "no policy is called 'Nothing'", "'own' cannot be built"]
+    assert len(said) == len(parts)
+    assert all(part in line for part, line in zip(parts, said, strict=True))
+
+
+def test_a_world_that_cannot_be_built_does_not_hide_what_is_wrong_with_policies():
+    with pytest.raises(InputError) as caught:
+        check_experiment(
+            Experiment("x", "x", "switching/1", {"horizn": 9, "sise": 3}, (PolicySpec("unknown", "Nothing"),))
+        )
+    said = str(caught.value).splitlines()
+    parts = ["no setting 'horizn'", "no setting 'sise'", "no policy is called 'Nothing'"]
+    assert all(part in line for part, line in zip(parts, said, strict=True))

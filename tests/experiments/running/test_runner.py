@@ -5,7 +5,8 @@ import pytest
 
 from driftbandits.errors import DriftbanditsError
 from driftbandits.experiments.definitions.specs import Cell, PolicySpec
-from driftbandits.experiments.files.store import DamagedPartWarning, Store
+from driftbandits.experiments.files.folder_store import FolderStore
+from driftbandits.experiments.files.store import DamagedPartWarning, read
 from driftbandits.experiments.running import runner
 from driftbandits.experiments.running.cells import run_cell
 from driftbandits.experiments.running.engines import Engine
@@ -29,13 +30,13 @@ def bare():
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("engine", [ONE, Engine(jobs=2), Engine("ray", jobs=2), Engine("dask", jobs=2)], ids=str)
 def test_every_engine_gives_the_same(engine, bare, tmp_path):
-    kept = Store(tmp_path)
+    kept = FolderStore(tmp_path)
     assert same(run_cells(SMALL, engine=engine, store=kept), bare)
-    assert same(kept.read(SMALL), bare)
+    assert same(read(kept, SMALL), bare)
 
 
 def test_resuming_plays_only_what_is_missing(tmp_path):
-    cells, store, counts = odd_cells(tmp_path), Store(tmp_path), []
+    cells, store, counts = odd_cells(tmp_path), FolderStore(tmp_path), []
     first = run_cells(cells[2:5], store=store, engine=ONE)
     results = run_cells(cells, store=store, engine=ONE, progress=lambda cells: counts.append(len(cells)))
     assert plays(tmp_path) == dict.fromkeys(range(8), 1)
@@ -47,9 +48,9 @@ def test_resuming_plays_only_what_is_missing(tmp_path):
 
 
 def test_nothing_to_play_starts_no_engine(tmp_path, monkeypatch):
-    run_cells(SMALL[:2], store=Store(tmp_path), engine=ONE)
+    run_cells(SMALL[:2], store=FolderStore(tmp_path), engine=ONE)
     monkeypatch.setattr(Engine, "started", None)
-    assert len(run_cells(SMALL[:2], store=Store(tmp_path), engine=Engine("ray"))) == 2
+    assert len(run_cells(SMALL[:2], store=FolderStore(tmp_path), engine=Engine("ray"))) == 2
     assert run_cells([], engine=Engine("dask")) == []
 
 
@@ -64,15 +65,15 @@ def test_equal_cells_are_played_once_and_named_apart(tmp_path):
 
 
 def test_a_failing_cell_is_named_and_finished_ones_stay(tmp_path):
-    cells, store = odd_cells(tmp_path), Store(tmp_path)
+    cells, store = odd_cells(tmp_path), FolderStore(tmp_path)
     tell(tmp_path, "fail", 5)
     with pytest.raises(CellError) as caught:
         run_cells(cells, store=store, engine=ONE)
     message = str(caught.value)
     assert message.startswith("odd on switching/1, seed 5 failed: OddError: odd at seed 5 (odd.py, line ")
-    assert message.endswith(f"5 of 8 cells are finished and safe in {tmp_path}: go on with --resume")
+    assert message.endswith(f"5 of 8 cells are finished and safe in {tmp_path}: play the same again to go on from them")
     assert "in __init__" in caught.value.details
-    assert [result.cell.seed for result in store.read(cells)] == [0, 1, 2, 3, 4]
+    assert [result.cell.seed for result in read(store, cells)] == [0, 1, 2, 3, 4]
     tell(tmp_path, "fail")
     assert len(run_cells(cells, store=store, engine=ONE)) == 8
     assert plays(tmp_path)[0] == 1
@@ -93,11 +94,12 @@ def test_a_cell_that_fails_in_another_process_is_named_too(tmp_path, oddity, sai
 
 
 def test_a_class_that_ends_the_program_ends_its_cell(tmp_path):
-    cells, store = odd_cells(tmp_path), Store(tmp_path)
+    cells, store = odd_cells(tmp_path), FolderStore(tmp_path)
     tell(tmp_path, "exit", 5)
-    with pytest.raises(CellError, match=r"^odd on switching/1, seed 5 failed: SystemExit: 0 \(odd.py, line .*--resume"):
+    said = r"^odd on switching/1, seed 5 failed: SystemExit: 0 \(odd.py, line .*play the same again"
+    with pytest.raises(CellError, match=said):
         run_cells(cells, store=store, engine=ONE)
-    assert 5 not in [result.cell.seed for result in store.read(cells)]
+    assert 5 not in [result.cell.seed for result in read(store, cells)]
 
 
 def test_an_error_of_ours_needs_no_place(tmp_path):
@@ -130,12 +132,12 @@ def test_a_class_edited_during_the_run_is_noticed(tmp_path, monkeypatch):
 
     monkeypatch.setattr(runner, "run_cell", edited)
     with pytest.raises(CellError, match="is not what the run began with"):
-        run_cells(cells, store=Store(tmp_path), engine=ONE)
-    assert Store(tmp_path).finished() == set()
+        run_cells(cells, store=FolderStore(tmp_path), engine=ONE)
+    assert FolderStore(tmp_path).finished() == set()
 
 
 def test_damaged_parts_are_played_again(tmp_path):
-    cells, store = odd_cells(tmp_path), Store(tmp_path)
+    cells, store = odd_cells(tmp_path), FolderStore(tmp_path)
     first = run_cells(cells, store=store, engine=ONE)
     path = store.path(cells[3].key)
     damaged = bytearray(path.read_bytes())
@@ -145,11 +147,11 @@ def test_damaged_parts_are_played_again(tmp_path):
         again = run_cells(cells, store=store, engine=ONE)
     assert plays(tmp_path) == {**dict.fromkeys(range(8), 1), 3: 2}
     assert same(again, first)
-    assert same(store.read(cells), first)
+    assert same(read(store, cells), first)
 
 
 def test_a_part_that_stays_damaged_is_found_again(tmp_path):
-    cells, store = odd_cells(tmp_path), Store(tmp_path)
+    cells, store = odd_cells(tmp_path), FolderStore(tmp_path)
     run_cells(cells[:2], store=store, engine=ONE)
     for cell in cells[:2]:
         store.path(cell.key).write_bytes(b"")

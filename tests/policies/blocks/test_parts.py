@@ -1,17 +1,13 @@
-"""A detector of one's own: one class, handed to the engine as one argument."""
+"""A detector of one's own: one class, and one hook that gives it to the engine."""
 
 import json
 
 import numpy as np
 import pytest
 
-from driftbandits import AdaOPKB, ArmSet, Constants, Variant
+from driftbandits import AdaOPKB, ArmSet
 from driftbandits.detection import Finding, Verdict
 from driftbandits.errors import StateError
-from driftbandits.policies.blocks.engine import BlockPolicy
-from driftbandits.policies.blocks.parts import InversePropensities, Parts
-from driftbandits.policies.paper.block_constants import PaperConstants
-from driftbandits.policies.paper.features import FixedFeatures
 from tests.policies.calibrated.worlds import as_text
 
 ARMS = ArmSet(np.linspace(0, 1, 6)[:, None])
@@ -63,15 +59,11 @@ class LowRewards:
             raise StateError("low rewards must be a list")
 
 
-class Watchful(BlockPolicy):
+class Watchful(AdaOPKB):
     """The paper's features, constants and estimator, with that detector."""
 
-    needs_horizon = True
-
-    def __init__(self, arms, **common):
-        features = FixedFeatures(arms)
-        constants = PaperConstants(Constants.tuned(), Variant.paper(), features, arms=len(arms))
-        super().__init__(arms, Parts(features, constants, InversePropensities(), LowRewards()), **common)
+    def _new_detector(self):
+        return LowRewards()
 
 
 def play(policy, rounds, worth):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import driftbandits as db
-from driftbandits.errors import LawError
+from driftbandits.errors import InputError, LawError, StateError
 from driftbandits.policies import POLICIES
 from driftbandits.policies.core.laws import TOLERANCE, check_law, freeze, is_frozen
 from driftbandits.testing.helpers import require_equal
@@ -135,3 +135,57 @@ def test_of_several_rounds_those_before_a_wrong_law_are_decided(monkeypatch):
     with pytest.raises(LawError, match="in round 3, so it has no law; nothing was decided in it"):
         policy.ask(size=5)
     assert (policy.rounds, policy.pending) == (3, 3)
+
+
+def test_no_law_at_all_is_refused_in_the_first_round_too():
+    class Silent(db.Uniform):
+        def _law(self):
+            return None
+
+    with pytest.raises(LawError, match="the law of Silent in round 0 is a NoneType"):
+        Silent(ARMS, seed=0).ask()
+
+
+class Estimates(db.Uniform):
+    """Estimates, and stays steady, as it is told."""
+
+    given = 0.0
+    steady = 1
+
+    def _estimate(self):
+        return self.given
+
+    def _steady(self):
+        return self.steady
+
+
+def test_an_estimate_in_another_form_is_converted(monkeypatch):
+    monkeypatch.setattr(Estimates, "given", [0, 0.5, 1])
+    assert Estimates(ARMS, seed=0, reward_range=(0.0, 2.0)).estimate().tolist() == [1.0, 1.5, 2.0]
+
+
+@pytest.mark.parametrize("wrong", [None, 0.5, [0.0, 1.0], [0.0, 1.0, "a"], [0.0, 1.0, np.nan], np.zeros((3, 1))])
+def test_a_wrong_estimate_is_refused_naming_class_and_value(monkeypatch, wrong):
+    monkeypatch.setattr(Estimates, "given", wrong)
+    with pytest.raises(InputError, match=r"_estimate of Estimates gave .* one finite number per arm"):
+        Estimates(ARMS, seed=0).estimate()
+
+
+@pytest.mark.parametrize("wrong", [None, 0, -3, 2.5])
+def test_a_law_that_stays_for_no_rounds_would_never_end(monkeypatch, wrong):
+    monkeypatch.setattr(Estimates, "steady", wrong)
+    for use in (lambda policy: policy.ask(size=3), lambda policy: policy.steady_rounds()):
+        with pytest.raises(InputError, match="_steady of Estimates gave"):
+            use(Estimates(ARMS, seed=0))
+
+
+@pytest.mark.parametrize("wrong", [None, [1, 2]])
+def test_a_state_that_is_no_mapping_is_refused_by_name(tmp_path, wrong):
+    class Saved(db.Uniform):
+        def _export(self):
+            return wrong
+
+    policy = Saved(ARMS, seed=0)
+    policy.ask()
+    with pytest.raises(StateError, match="_export of Saved gave"):
+        policy.save(tmp_path / "state.npz")

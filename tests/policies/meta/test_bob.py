@@ -72,10 +72,10 @@ def test_block_lengths_follow_the_formulas():
     arms = db.ArmSet(points, RBF(0.5))
     assert block_length(horizon=10_000, dimension=10) == 1000
     assert block_length(horizon=100, dimension=1000) == 100
-    assert BanditOverBandit(arms, horizon=10_000).block == 300
+    assert BanditOverBandit(arms, horizon=10_000, base=SlidingWindowLinUCB).block == 300
     adversarial = BanditOverBandit(arms, horizon=10_000, base=LinearExp3)
     assert adversarial.block == math.floor(math.sqrt(10_000 * 3 * math.log(50)))
-    kernel = BanditOverBandit(arms, horizon=10_000, base=SlidingWindowGPUCB)
+    kernel = BanditOverBandit(arms, horizon=10_000, base=SlidingWindowGPUCB, base_settings={"ridge": 0.05})
     gain = db.information_gain(arms, horizon=10_000, sigma=0.05)
     assert kernel.block == min(100 * round(gain / math.log1p(10_000 / 0.05)), 10_000)
     assert BanditOverBandit(arms, horizon=50, block=80).block == 50

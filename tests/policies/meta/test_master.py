@@ -93,7 +93,7 @@ def test_a_paused_instance_goes_on_where_it_stopped(arms, monkeypatch):
 def test_alone_an_instance_is_the_base(arms):
     """All other coins fail: with one block it is the base run alone, draw for draw."""
     reward = lambda t, a: 0.5 * np.cos(a + 0.05 * t)  # noqa: E731
-    alone = GPUCB(arms, horizon=200, seed=3, beta=1.0)
+    alone = GPUCB(arms, horizon=200, seed=3, beta=1.0, ridge=0.05)
     inside = Master(arms, horizon=200, seed=3, length=200, replay_scale=0.0, noise=10.0)
     assert play(inside, reward, 200) == play(alone, reward, 200)
     assert np.array_equal(inside.estimate(), alone.estimate())
@@ -105,7 +105,7 @@ def test_every_block_is_a_fresh_base(arms):
     policy = Master(arms, horizon=200, seed=3, length=8, replay_scale=0.0, noise=10.0)
     play(policy, reward, 24)  # blocks of 8 and 16
     assert policy.order == 2
-    alone = GPUCB(arms, horizon=32, seed=3, beta=1.0)
+    alone = GPUCB(arms, horizon=32, seed=3, beta=1.0, ridge=0.05)
     alone._draws = generator_from_state(generator_state(policy._draws))
     assert play(policy, reward, 32) == play(alone, reward, 32)
 

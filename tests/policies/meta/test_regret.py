@@ -18,11 +18,11 @@ def test_rates_follow_the_formulas():
     noise = 0.1 * math.sqrt(0.5 * math.log(horizon / 0.01))
     log_det = 3 * math.log(1 + horizon / 3)
     radius = 1.0 + 0.1 * math.sqrt(2 * math.log(100) + log_det)  # OFUL's, with lambda = 1
-    linear = regret_rate(db.LinUCB(arms, ridge=1.0), **given)
+    linear = regret_rate(db.LinUCB(arms, ridge=1.0, beta="ridge"), **given)
     assert linear == pytest.approx(radius * math.sqrt(log_det / math.log(2)) + noise)
     gain = 0.5 * db.information_gain(arms, horizon=horizon, sigma=0.05)
     beta = 1.0 + 0.1 / math.sqrt(0.05) * math.sqrt(2 * gain + 2 * math.log(100))
-    kernel = regret_rate(db.GPUCB(arms), scale=2.0, **given)
+    kernel = regret_rate(db.GPUCB(arms, ridge=0.05, beta="ridge"), scale=2.0, **given)
     assert kernel == pytest.approx(2 * (beta * math.sqrt(2 * gain / math.log(21)) + noise))
 
 

@@ -38,6 +38,8 @@ def test_a_policy_resolves_the_same_levels():
     assert policy.steady_rounds() == 39  # block 0 is one slot of E rounds
     theory = db.AdaOPKB(arms, horizon=10_000, constants=Constants.theory(bound=0.5, noise=0.5))
     assert theory.steady_rounds() == 7678
+    related = db.environments.create("switching/1", seed=0).arms  # nearly as many dimensions as arms
+    assert db.AdaOPKB(related, horizon=10_000, constants=theory.constants).steady_rounds() == 7677
 
 
 def test_levels_of_the_published_constants():

@@ -73,7 +73,7 @@ CASES = {
 @pytest.mark.parametrize("delay", [0, 4])
 def test_index_is_the_naive_one(make, naive, delay):
     """With rewards at once, late, and lost; the factor of discount 0.5 is multiplied out after 332 rounds."""
-    policy = make(small_arms(), seed=0, noise=0.3)
+    policy = make(small_arms(), seed=0, noise=0.3, scale=1.0)
     rng = np.random.default_rng(1)
     waiting, told = [], []
     for now in range(360):
@@ -172,7 +172,7 @@ def test_sizes_follow_from_horizon_and_switches():
 
 
 def test_without_a_horizon_only_a_computed_size_doubles():
-    given, computed = SlidingWindowUCB(small_arms(), window=9), SlidingWindowUCB(small_arms())
+    given, computed = SlidingWindowUCB(small_arms(), window=9), SlidingWindowUCB(small_arms(), switches=1)
     assert not given.needs_horizon
     assert computed.needs_horizon
     for policy in (given, computed):
@@ -180,6 +180,7 @@ def test_without_a_horizon_only_a_computed_size_doubles():
             policy.tell(policy.ask().id, 0.0)
     assert given.window == 9
     assert computed.window == plain_window(horizon=2048, switches=1)
+    assert not SlidingWindowUCB(small_arms()).needs_horizon
 
 
 @pytest.mark.parametrize(
@@ -204,7 +205,7 @@ def test_regret_is_as_measured(seed):
     """Ten seeds gave 506 +- 64 for a window of 3,000 and 845 +- 12 for 1,000."""
     world = db.environments.create("switching/1", seed=seed)
     for window, limit in ((3000, 700), (1000, 1100)):
-        policy = SlidingWindowUCB(world.arms, horizon=world.horizon, seed=seed, window=window)
+        policy = SlidingWindowUCB(world.arms, horizon=world.horizon, seed=seed, window=window, scale=1.0)
         assert 250 < db.simulate(policy, world, seed=seed).regret.sum() < limit
-    policy = DiscountedUCB(world.arms, horizon=world.horizon, seed=seed, discount=0.9995)
+    policy = DiscountedUCB(world.arms, horizon=world.horizon, seed=seed, discount=0.9995, scale=1.0)
     assert db.simulate(policy, world, seed=seed).regret.sum() < 1600

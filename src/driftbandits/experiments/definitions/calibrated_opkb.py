@@ -96,7 +96,8 @@ def _stationary(name: str, dimension: int) -> Experiment:
     policies = [CALIBRATED_OPKB]
     if condition.wrong_length_scale is not None:
         kernel = {"name": "rbf", "length_scale": condition.wrong_length_scale}
-        policies = [dataclasses.replace(CALIBRATED_OPKB, settings={"kernel": "given"}, kernel=kernel)]
+        given = {**CALIBRATED_OPKB.settings, "kernel": "given"}
+        policies = [dataclasses.replace(CALIBRATED_OPKB, settings=given, kernel=kernel)]
     if name == "gaussian" and dimension == 2:
         policies.append(CALIBRATED_OPKB_THEORY)
     return Experiment(

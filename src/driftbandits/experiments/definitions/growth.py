@@ -7,13 +7,14 @@ the growth of gamma adds. All sweeps are at d = 2, where gamma grows like log T 
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from driftbandits.experiments.definitions.rows import ADA_OPKB, ADA_OPKB_PUBLISHED
-from driftbandits.experiments.definitions.specs import Experiment
+from driftbandits.experiments.definitions.specs import Experiment, by_id
 
 GROWTH_SEEDS = tuple(range(20))
 GROWTH_ROUNDS = (2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000)
@@ -89,9 +90,34 @@ def _sweeps(*, rounds: tuple[int, ...], long: int, seeds: tuple[int, ...]) -> tu
 
 
 SWEEPS = _sweeps(rounds=GROWTH_ROUNDS, long=LONG_HORIZON, seeds=GROWTH_SEEDS)
-_QUICK = {sweep.id: sweep for sweep in _sweeps(rounds=GROWTH_ROUNDS[:4], long=GROWTH_ROUNDS[3], seeds=GROWTH_SEEDS[:2])}
+GROWTH: dict[str, Experiment] = by_id(experiment for sweep in SWEEPS for experiment in sweep.experiments)
+# A taste: two seeds, at most 16,000 rounds.
+QUICK_SWEEPS = _sweeps(rounds=GROWTH_ROUNDS[:4], long=GROWTH_ROUNDS[3], seeds=GROWTH_SEEDS[:2])
+_QUICK_POINTS = by_id(experiment for sweep in QUICK_SWEEPS for experiment in sweep.experiments)
 
 
-def quick_sweep(sweep: Sweep) -> Sweep:
-    """A taste of the sweep: two seeds, at most 16,000 rounds."""
-    return _QUICK[sweep.id]
+def quick_point(experiment: Experiment) -> Experiment | None:
+    """The point of a sweep as the quick sweeps have it; None if they leave it out."""
+    return _QUICK_POINTS.get(experiment.id)
+
+
+def sweeps_of(experiments: Sequence[Experiment]) -> tuple[Sweep, ...]:
+    """The sweeps as far as these experiments hold at least two of their points, with the policies that play there."""
+    given = by_id(experiments)
+    kept = []
+    for sweep in SWEEPS:
+        points = [(v, given[e.id]) for v, e in zip(sweep.values, sweep.experiments, strict=True) if e.id in given]
+        if len(points) > 1:
+            values, members = zip(*points, strict=True)
+            kept.append(dataclasses.replace(sweep, values=values, experiments=members))
+    return tuple(kept)
+
+
+def without_guests(sweeps: Sequence[Sweep]) -> tuple[Sweep, ...]:
+    """The sweeps with the policies defined here alone: the paper claims nothing about those that joined."""
+    own = {policy.label for policy in GROWTH_POLICIES}
+
+    def cut(experiment: Experiment) -> Experiment:
+        return dataclasses.replace(experiment, policies=tuple(p for p in experiment.policies if p.label in own))
+
+    return tuple(dataclasses.replace(sweep, experiments=tuple(map(cut, sweep.experiments))) for sweep in sweeps)

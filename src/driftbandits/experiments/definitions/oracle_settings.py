@@ -1,7 +1,8 @@
 """The baselines of the yardstick with the settings found for them: `oracles.json`, made by `driftbandits tune oracles`.
 
 A baseline "tuned here" has the settings that were best in this very world, one with "one setting" those that were best
-over all worlds of the suite; both were found on tuning seeds and are told kernel and noise.
+over all worlds of the suite; both were found on tuning seeds and are told kernel and noise. The file has what was
+searched; all other settings are those of `first_settings`.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ import numpy as np
 
 from driftbandits.environments.noise import PAPER_NOISE
 from driftbandits.environments.registry import noise_from_config
+from driftbandits.experiments.definitions.first_settings import written_out
 from driftbandits.experiments.definitions.specs import Experiment, PolicySpec
 from driftbandits.experiments.definitions.suite import WRONG_KERNELS
 
@@ -38,8 +39,9 @@ def informed_spec(label: str, policy: str, settings: Mapping[str, Any], world: E
     """The policy with these settings, and what it can be told of the world.
 
     >>> from driftbandits.experiments.definitions.suite import SUITE
-    >>> informed_spec("a window", "SlidingWindowGPUCB", {"window": 400, "beta": 0.6}, SUITE["suite/noisy/d2"]).settings
-    {'noise': 0.5, 'ridge': 2.5, 'window': 400, 'beta': 0.6}
+    >>> told = informed_spec("a window", "SlidingWindowGPUCB", {"window": 400}, SUITE["suite/noisy/d2"]).settings
+    >>> told["noise"], told["ridge"], told["window"]
+    (0.5, 2.5, 400)
     """
     noise = noise_of(world)
     return PolicySpec(label, policy, _joined(policy, settings, {"noise": noise}, _ridge(noise)), kernel_of(world))
@@ -48,8 +50,9 @@ def informed_spec(label: str, policy: str, settings: Mapping[str, Any], world: E
 def uninformed_spec(label: str, policy: str, settings: Mapping[str, Any]) -> PolicySpec:
     """The policy with these settings where nobody knows the noise: the usual one.
 
-    >>> uninformed_spec("a window", "SlidingWindowGPUCB", {"window": 400, "beta": 0.6}).settings
-    {'ridge': 0.1, 'window': 400, 'beta': 0.6}
+    >>> told = uninformed_spec("a window", "SlidingWindowGPUCB", {"window": 400}).settings
+    >>> told["noise"], told["ridge"], told["window"]
+    (None, 0.1, 400)
     """
     return PolicySpec(label, policy, _joined(policy, settings, {}, _ridge(USUAL_NOISE)))
 
@@ -61,7 +64,9 @@ def _ridge(noise: float) -> dict[str, Any]:
 def _joined(
     policy: str, settings: Mapping[str, Any], noise: Mapping[str, Any], ridge: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """A wrapper knows the noise; the ridge is for its base."""
+    """Every setting of the policy. A wrapper knows the noise; the ridge is for its base."""
     if "base" in settings:
-        return {**noise, **settings, "base_settings": {**noise, **ridge, **settings.get("base_settings", {})}}
-    return {**noise, **({} if policy in WITHOUT_RIDGE else ridge), **settings}
+        told = {**noise, **settings, "base_settings": {**noise, **ridge, **settings.get("base_settings", {})}}
+    else:
+        told = {**noise, **({} if policy in WITHOUT_RIDGE else ridge), **settings}
+    return written_out(policy, told)

@@ -2,13 +2,17 @@
 
 "Published" settings are those of the authors' files; without that word ADA-OPKB, OPKB, ADA-OPNN and OPNN have the
 constants that this library found for the paper's text. Rows whose settings come from a search are made by
-`tuned_settings` and `oracle_settings`, with the endings below.
+`tuned_settings` and `oracle_settings`, with the endings below. Every row holds every setting of its policy
+(`first_settings`); here stands what is its own.
 """
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
+from typing import Any
 
+from driftbandits.experiments.definitions.first_settings import written_out
 from driftbandits.experiments.definitions.specs import PolicySpec
 
 # How a label ends: says where the settings come from.
@@ -17,14 +21,19 @@ TUNED_ENDING = " (tuned)"  # found by equal search on environment 1
 TUNED_HERE_ENDING = " (tuned here)"  # found in the very world that is played
 ONE_SETTING_ENDING = " (one setting)"  # found over all worlds of the suite
 
-AUTOBANDIT = PolicySpec("AutoBandit", "AutoBandit", {"kernel": "auto"})  # is told neither kernel nor noise
-CALIBRATED_OPKB = PolicySpec("CalibratedOPKB", "CalibratedOPKB")
-CALIBRATED_OPKB_THEORY = PolicySpec("CalibratedOPKB (theory mode)", "CalibratedOPKB", {"mode": "theory"})
+
+def _row(label: str, policy: str, settings: Mapping[str, Any] | None = None, *, seeds: int | None = None) -> PolicySpec:
+    return PolicySpec(label, policy, written_out(policy, settings or {}), seeds=seeds)
+
+
+AUTOBANDIT = _row("AutoBandit", "AutoBandit", {"kernel": "auto"})  # is told neither kernel nor noise
+CALIBRATED_OPKB = _row("CalibratedOPKB", "CalibratedOPKB")
+CALIBRATED_OPKB_THEORY = _row("CalibratedOPKB (theory mode)", "CalibratedOPKB", {"mode": "theory"})
 
 PUBLISHED = {"constants": "published", "variant": "published"}
-OPKB = PolicySpec("OPKB", "OPKB")
-ADA_OPKB = PolicySpec("ADA-OPKB", "AdaOPKB")
-ADA_OPKB_PUBLISHED = PolicySpec(f"ADA-OPKB{PUBLISHED_ENDING}", "AdaOPKB", PUBLISHED)
+OPKB = _row("OPKB", "OPKB")
+ADA_OPKB = _row("ADA-OPKB", "AdaOPKB")
+ADA_OPKB_PUBLISHED = _row(f"ADA-OPKB{PUBLISHED_ENDING}", "AdaOPKB", PUBLISHED)
 # The authors told ADA-OPKB another length scale on slow drift, and there alone.
 ADA_OPKB_PUBLISHED_ON_DRIFT = dataclasses.replace(
     ADA_OPKB_PUBLISHED,
@@ -32,32 +41,28 @@ ADA_OPKB_PUBLISHED_ON_DRIFT = dataclasses.replace(
     kernel={"name": "rbf", "length_scale": 1.0},
 )
 # The optimal design for 4,000 to 8,000 of 10,000 rounds, by dimension, then one law to the end.
-ADA_OPKB_THEORY = PolicySpec("ADA-OPKB (theory constants)", "AdaOPKB", {"constants": "theory"})
+ADA_OPKB_THEORY = _row("ADA-OPKB (theory constants)", "AdaOPKB", {"constants": "theory"})
 
 ADA_OPNN_SEEDS = 8  # a run takes about a minute
 OPNN_SEEDS = 20  # a run takes 20 seconds
 NEURAL_PUBLISHED = {"constants": "published_neural", "variant": "published", "learning_rate": 1e-8}
-ADA_OPNN = PolicySpec("ADA-OPNN", "AdaOPNN", seeds=ADA_OPNN_SEEDS)
-ADA_OPNN_PUBLISHED = PolicySpec(f"ADA-OPNN{PUBLISHED_ENDING}", "AdaOPNN", NEURAL_PUBLISHED, seeds=ADA_OPNN_SEEDS)
+ADA_OPNN = _row("ADA-OPNN", "AdaOPNN", seeds=ADA_OPNN_SEEDS)
+ADA_OPNN_PUBLISHED = _row(f"ADA-OPNN{PUBLISHED_ENDING}", "AdaOPNN", NEURAL_PUBLISHED, seeds=ADA_OPNN_SEEDS)
 # Features that never move: as quick as a kernel, it stands for ADA-OPNN at the dimensions the paper does not have.
-ADA_OPNN_INFINITE = PolicySpec("ADA-OPNN (infinite width)", "AdaOPNN", {"width": "infinite", "train": False})
+ADA_OPNN_INFINITE = _row("ADA-OPNN (infinite width)", "AdaOPNN", {"width": "infinite", "train": False})
 OPNN_PUBLISHED_SETTINGS = {**NEURAL_PUBLISHED, "constants": {"preset": "published_neural", "c1": 0.3}}
-OPNN = PolicySpec("OPNN", "OPNN", seeds=OPNN_SEEDS)
-OPNN_PUBLISHED = PolicySpec(f"OPNN{PUBLISHED_ENDING}", "OPNN", OPNN_PUBLISHED_SETTINGS, seeds=OPNN_SEEDS)
+OPNN = _row("OPNN", "OPNN", seeds=OPNN_SEEDS)
+OPNN_PUBLISHED = _row(f"OPNN{PUBLISHED_ENDING}", "OPNN", OPNN_PUBLISHED_SETTINGS, seeds=OPNN_SEEDS)
 # The paper's name for OPNN with features that are not trained.
-OPNN0 = PolicySpec("OPNN0", "OPNN", {"train": False})
-OPNN0_PUBLISHED = PolicySpec(f"OPNN0{PUBLISHED_ENDING}", "OPNN", {**OPNN_PUBLISHED_SETTINGS, "train": False})
+OPNN0 = _row("OPNN0", "OPNN", {"train": False})
+OPNN0_PUBLISHED = _row(f"OPNN0{PUBLISHED_ENDING}", "OPNN", {**OPNN_PUBLISHED_SETTINGS, "train": False})
 
 # What the authors' code computes with its lambda = 20 and v = 0.01 is a correct GP-UCB with this ridge and scale.
 GPUCB_PUBLISHED_SETTINGS = {"ridge": 0.05, "scale": 0.2}
-GPUCB_PUBLISHED = PolicySpec(f"GPUCB{PUBLISHED_ENDING}", "GPUCB", GPUCB_PUBLISHED_SETTINGS)
-SW_GPUCB_PUBLISHED = PolicySpec(
+GPUCB_PUBLISHED = _row(f"GPUCB{PUBLISHED_ENDING}", "GPUCB", GPUCB_PUBLISHED_SETTINGS)
+SW_GPUCB_PUBLISHED = _row(
     f"SW-GPUCB{PUBLISHED_ENDING}", "SlidingWindowGPUCB", {**GPUCB_PUBLISHED_SETTINGS, "window": 3000}
 )
 # The authors set this window for slow drift.
-SW_GPUCB_RETUNED = PolicySpec(
-    "SW-GPUCB (window 1000)", "SlidingWindowGPUCB", {**GPUCB_PUBLISHED_SETTINGS, "window": 1000}
-)
-WGPUCB_PUBLISHED = PolicySpec(
-    f"WGPUCB{PUBLISHED_ENDING}", "WeightedGPUCB", {"ridge": 0.01, "scale": 0.5, "discount": 0.9996}
-)
+SW_GPUCB_RETUNED = _row("SW-GPUCB (window 1000)", "SlidingWindowGPUCB", {**GPUCB_PUBLISHED_SETTINGS, "window": 1000})
+WGPUCB_PUBLISHED = _row(f"WGPUCB{PUBLISHED_ENDING}", "WeightedGPUCB", {"ridge": 0.01, "scale": 0.5, "discount": 0.9996})

@@ -12,10 +12,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from driftbandits import __version__
 from driftbandits.configuration.references import source_of
 from driftbandits.errors import InputError
 from driftbandits.experiments.definitions.seeds import EVALUATION_SEEDS
+from driftbandits.showing import shown
+from driftbandits.version import __version__
 
 HORIZON = 10_000  # rounds of the paper's experiments, and of all that are compared with them
 CLIP_REWARDS = {"out_of_range": "clip"}  # a setting of policies whose world may leave its reward range
@@ -41,6 +42,13 @@ class PolicySpec:
     settings: Mapping[str, Any] = field(default_factory=dict)
     kernel: Mapping[str, Any] | None = None
     seeds: int | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str):
+            raise InputError(
+                f"the policy {self.label!r} needs the name of a registered policy, or file.py:Class, got "
+                f"{shown(self.name)}; to play a class or an object itself use driftbandits.compare"
+            )
 
 
 @dataclass(frozen=True)

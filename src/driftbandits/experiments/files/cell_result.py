@@ -1,8 +1,10 @@
-"""What is kept of a finished cell."""
+"""What is kept of a finished cell, and the same as plain values, which any store can write."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,3 +29,32 @@ class CellResult:
     detection: Detection
     turnover: float
     seconds: float
+
+
+def plain_result(result: CellResult) -> dict[str, Any]:
+    """A result without its cell as numbers and lists of them; JSON gives every one back bit for bit."""
+    return {
+        "rounds": result.rounds.tolist(),
+        "regret": result.regret.tolist(),
+        "changes": list(result.changes),
+        "delays": list(result.detection.delays),
+        "missed": result.detection.missed,
+        "false_alarms": result.detection.false_alarms,
+        "turnover": result.turnover,
+        "seconds": result.seconds,
+    }
+
+
+def result_of(plain: Mapping[str, Any], cell: Cell) -> CellResult:
+    """The inverse of `plain_result`, for the cell that was asked for; its arrays cannot be written to."""
+    rounds, regret = np.array(plain["rounds"], dtype=np.int64), np.array(plain["regret"], dtype=np.float64)
+    rounds.flags.writeable = regret.flags.writeable = False
+    return CellResult(
+        cell=cell,
+        rounds=rounds,
+        regret=regret,
+        changes=tuple(plain["changes"]),
+        detection=Detection(tuple(plain["delays"]), plain["missed"], plain["false_alarms"]),
+        turnover=plain["turnover"],
+        seconds=plain["seconds"],
+    )

@@ -30,6 +30,7 @@ from driftbandits.configuration.models import (
     validated,
 )
 from driftbandits.configuration.names import check_name, default_label, folder_name
+from driftbandits.configuration.problems import Problems
 from driftbandits.configuration.references import resolve
 from driftbandits.errors import InputError
 from driftbandits.experiments.definitions.seeds import EVALUATION_SEEDS, check_seed_count, default_seeds
@@ -61,24 +62,31 @@ def read_experiment(path: Path) -> Experiment:
     try:
         return experiment_of(config, default_id=path.stem, folder=path.parent)
     except InputError as error:
-        raise InputError(f"{path}: {error}") from None
+        raise InputError("\n".join(f"{path}: {line}" for line in str(error).splitlines())) from None
 
 
 def experiment_of(config: RunConfig, *, default_id: str, folder: Path | None = None) -> Experiment:
     """The experiment a configuration means; files of classes are looked for in `folder` first, then here."""
     name = config.id or default_id
-    folder_name(name)  # results go into a folder of that name
-    world = resolve(config.environment.name, folder=folder)
-    seeds = _seeds(config.seeds, world)
-    return Experiment(
-        id=name,
-        title=check_name(config.title or name, "title"),
-        environment=world,
-        settings=config.environment.settings,
-        policies=check_labels([_policy_spec(policy, folder) for policy in config.policies]),
-        seeds=seeds,
-        common=config.common,
-    )
+    title, world = config.title or name, config.environment.name
+    seeds: tuple[int, ...] = ()
+    policies: list[PolicySpec] = []
+    problems = Problems()
+    with problems.noted():
+        folder_name(name)  # results go into a folder of that name
+    with problems.noted():
+        check_name(title, "title")
+    with problems.noted():
+        world = resolve(world, folder=folder)
+    with problems.noted():
+        seeds = _seeds(config.seeds, world)
+    for policy in config.policies:
+        with problems.noted():
+            policies.append(_policy_spec(policy, folder))
+    with problems.noted():
+        check_labels(policies)
+    problems.raise_all()
+    return Experiment(name, title, world, config.environment.settings, tuple(policies), seeds, config.common)
 
 
 def plain_experiment(experiment: Experiment) -> dict[str, Any]:

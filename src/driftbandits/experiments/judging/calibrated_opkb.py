@@ -9,12 +9,13 @@ so false alarms after it count too; a delay is that of the first report.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from driftbandits.escaping import markdown
+from driftbandits.escaping import csv, markdown
 from driftbandits.experiments.definitions.ids import (
     CALIBRATED_ALARMS_PREFIX,
     CALIBRATED_DELAYS_PREFIX,
@@ -33,7 +34,9 @@ from driftbandits.experiments.definitions.targets import (
     CALIBRATED_OPKB_MOST_OVER_ADA_OPKB,
     CALIBRATED_OPKB_MOST_RUNS_WITH_FALSE_ALARM,
 )
+from driftbandits.experiments.judging.judgement import Judgement
 from driftbandits.experiments.judging.ratios import geometric_mean, ratio_columns, ratio_table, shared_runs
+from driftbandits.experiments.judging.results import Results
 from driftbandits.experiments.judging.verdicts import (
     REPORTED_ONLY,
     TargetVerdict,
@@ -67,23 +70,40 @@ DELAY_COLUMNS = (
 )
 
 
-@dataclass(frozen=True, eq=False)  # tables have no single truth value to compare by
-class CalibratedOPKBJudgement:
+@dataclass(frozen=True, eq=False)
+class CalibratedOPKBJudgement(Judgement):
     """What became of the targets.
 
     `worlds` has the WORLD_COLUMNS, the largest regret over ADA-OPKB first; `alarms` the ALARM_COLUMNS, one row per
     condition and policy; `delays` the DELAY_COLUMNS, one row per change and policy, of those found alone.
     """
 
+    subject: str
     worlds: pd.DataFrame
     alarms: pd.DataFrame
     delays: pd.DataFrame
-    verdicts: tuple[TargetVerdict, ...]
+
+    def markdown(self) -> str:
+        """Verdicts, then delays, then every world, as tables to read."""
+        return calibrated_opkb_markdown(self)
+
+    @property
+    def files(self) -> Mapping[str, str]:
+        """The tables to read, and every table that has rows."""
+        tables = {"": self.worlds, "-alarms": self.alarms, "-delays": self.delays}
+        texts = {f"calibrated{ending}.csv": "" if table.empty else csv(table) for ending, table in tables.items()}
+        return {"calibrated.md": self.markdown(), **texts}
 
     @property
     def empty(self) -> bool:
         """Whether nothing of it was played."""
         return self.worlds.empty and self.alarms.empty and self.delays.empty
+
+
+def judge_calibrated_group(results: Results) -> CalibratedOPKBJudgement | None:
+    """CalibratedOPKB in what was played of its group; None where that is nothing."""
+    judgement = judge_calibrated_opkb(results.cells)
+    return None if judgement.empty else judgement
 
 
 def judge_calibrated_opkb(cells: pd.DataFrame, *, subject: str = CALIBRATED_OPKB.label) -> CalibratedOPKBJudgement:
@@ -95,7 +115,8 @@ def judge_calibrated_opkb(cells: pd.DataFrame, *, subject: str = CALIBRATED_OPKB
     )
     worlds = ratio_table(played, RIVALS, prefix=CALIBRATED_PREFIX, subject=subject)
     alarms = alarm_table(cells)
-    return CalibratedOPKBJudgement(worlds, alarms, delay_table(cells), (*_over_worlds(worlds), *_false_alarms(alarms)))
+    verdicts = (*_over_worlds(worlds), *_false_alarms(alarms))
+    return CalibratedOPKBJudgement(subject, worlds, alarms, delay_table(cells), verdicts=verdicts)
 
 
 def alarm_table(cells: pd.DataFrame) -> pd.DataFrame:
@@ -158,13 +179,13 @@ def _false_alarms(alarms: pd.DataFrame) -> list[TargetVerdict]:
     ]
 
 
-def calibrated_opkb_markdown(judgement: CalibratedOPKBJudgement, *, subject: str = CALIBRATED_OPKB.label) -> str:
+def calibrated_opkb_markdown(judgement: CalibratedOPKBJudgement) -> str:
     """Verdicts, then delays, then every world, as tables to read; those with nothing in them are left out."""
     lines = verdict_lines(judgement.verdicts)
     if not judgement.delays.empty:
         lines += ["", *_delay_lines(judgement.delays)]
     if not judgement.worlds.empty:
-        lines += ["", *_world_lines(judgement.worlds, subject)]
+        lines += ["", *_world_lines(judgement.worlds, judgement.subject)]
     return "\n".join(lines) + "\n"
 
 

@@ -24,9 +24,9 @@ from typing import Literal
 
 import pandas as pd
 
-from driftbandits.experiments.definitions.catalogue import PAPER
 from driftbandits.experiments.definitions.growth import GROWTH_POLICIES, SWEEPS, Sweep
 from driftbandits.experiments.definitions.ids import ENVIRONMENT_1
+from driftbandits.experiments.definitions.paper import PAPER
 from driftbandits.experiments.definitions.specs import HORIZON, Experiment, cells_of
 from driftbandits.experiments.judging.results import Results
 from driftbandits.experiments.judging.slopes import Growth, measure_growth

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
 
 from driftbandits.escaping import markdown
+from driftbandits.experiments.definitions.real_series import is_real
 from driftbandits.experiments.definitions.specs import Experiment, cells_of
 from driftbandits.experiments.files.cell_result import CellResult
+from driftbandits.experiments.judging.reference_table import reference_table
 
 MOST_COUNTED_CHANGES_PER_RUN = 100  # a world with more of them drifts, and counting those found says nothing
+MOST_NAMED_IN_REPR = 3
 SUMMARY_COLUMNS = (
     "experiment",
     "policy",
@@ -45,6 +49,24 @@ class Results:
     cells: pd.DataFrame
     curves: pd.DataFrame
     summary: pd.DataFrame
+
+    @cached_property
+    def references(self) -> pd.DataFrame | None:
+        """What those who know the real series among the experiments would have earned; None if there are none."""
+        real = [experiment for experiment in self.experiments if is_real(experiment)]
+        return reference_table(real) if real else None
+
+    def __repr__(self) -> str:
+        """What was played, in one line."""
+        names = [experiment.id for experiment in self.experiments]
+        more = [f"and {len(names) - MOST_NAMED_IN_REPR} more"] if len(names) > MOST_NAMED_IN_REPR else []
+        what = ", ".join([*names[:MOST_NAMED_IN_REPR], *more]) or "nothing"
+        wanted = sum(len(cells_of(experiment)) for experiment in self.experiments)
+        return f"Results({what}: {self.cells['policy'].nunique()} policies, {len(self.cells):,} of {wanted:,} runs)"
+
+    def _repr_html_(self) -> str:
+        """The summary as a notebook shows it."""
+        return str(self.summary.to_html(index=False, float_format="{:,.2f}".format))
 
 
 def collect(experiments: Sequence[Experiment], results: Sequence[CellResult]) -> Results:
@@ -83,8 +105,8 @@ def cell_table(rows: Sequence[RunRow]) -> pd.DataFrame:
     results = [row.result for row in rows]
     return pd.DataFrame(
         {
-            "experiment": [row.experiment for row in rows],
-            "policy": [row.policy for row in rows],
+            "experiment": pd.Series([row.experiment for row in rows], dtype="str"),  # of no rows too
+            "policy": pd.Series([row.policy for row in rows], dtype="str"),
             "seed": np.array([r.cell.seed for r in results], dtype=np.int64),
             "regret": np.array([r.regret[-1] for r in results], dtype=np.float64),
             "changes": [list(r.changes) for r in results],

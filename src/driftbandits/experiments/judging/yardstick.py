@@ -9,12 +9,13 @@ same worlds, so it is chosen on the seeds it is judged on, in its favour.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from driftbandits.escaping import markdown
+from driftbandits.escaping import csv, markdown
 from driftbandits.experiments.definitions.ids import (
     STATIONARY_PREFIX,
     YARDSTICK_PAPER_PREFIX,
@@ -37,8 +38,10 @@ from driftbandits.experiments.definitions.targets import (
     AUTOBANDIT_MOST_OVER_TUNED_DISCOUNT,
     AUTOBANDIT_MOST_OVER_TUNED_WINDOW,
 )
+from driftbandits.experiments.judging.judgement import Judgement
 from driftbandits.experiments.judging.ratios import geometric_mean, ratio_columns, ratio_table, shared_runs
 from driftbandits.experiments.judging.reference_table import BEST_FIXED_ARM
+from driftbandits.experiments.judging.results import Results
 from driftbandits.experiments.judging.verdicts import (
     REPORTED_ONLY,
     TargetVerdict,
@@ -57,17 +60,34 @@ RIVAL_COLUMNS = ("window", "discount", "single", "gpucb")
 WORLD_COLUMNS = ratio_columns(RIVAL_COLUMNS)
 
 
-@dataclass(frozen=True, eq=False)  # tables have no single truth value to compare by
-class AutoBanditJudgement:
+@dataclass(frozen=True, eq=False)
+class AutoBanditJudgement(Judgement):
     """What became of the targets.
 
     `worlds` has the WORLD_COLUMNS, the world with the largest regret over the tuned window first; `single` names the
-    best single setting, empty where none was played.
+    best single setting, empty where none was played; `references` is what `reference_table` gives.
     """
 
+    subject: str
     worlds: pd.DataFrame
     single: str
-    verdicts: tuple[TargetVerdict, ...]
+    references: pd.DataFrame | None = None
+
+    def markdown(self) -> str:
+        """Verdicts, then every world, as tables to read."""
+        return autobandit_markdown(self)
+
+    @property
+    def files(self) -> Mapping[str, str]:
+        """The tables to read, every world, and the references of real series."""
+        references = "" if self.references is None else csv(self.references)
+        return {"yardstick.md": self.markdown(), "yardstick.csv": csv(self.worlds), "references.csv": references}
+
+
+def judge_yardstick(results: Results) -> AutoBanditJudgement | None:
+    """AutoBandit in the worlds of its yardstick that it has played; None where it has played none."""
+    judgement = judge_autobandit(results.cells, references=results.references)
+    return judgement if len(judgement.worlds) else None
 
 
 def judge_autobandit(
@@ -86,7 +106,7 @@ def judge_autobandit(
         _false_alarms(cells, subject),
         *_on_series(regrets, references, subject),
     )
-    return AutoBanditJudgement(worlds, single, verdicts)
+    return AutoBanditJudgement(subject, worlds, single, references, verdicts=verdicts)
 
 
 def _mean_regrets(runs: pd.DataFrame) -> pd.DataFrame:
@@ -196,13 +216,13 @@ def _against_fixed(name: str, runs: pd.DataFrame, references: pd.DataFrame | Non
     return [TargetVerdict(target, value, REPORTED_ONLY, "negative: earns more")]
 
 
-def autobandit_markdown(judgement: AutoBanditJudgement, *, subject: str = AUTOBANDIT.label) -> str:
+def autobandit_markdown(judgement: AutoBanditJudgement) -> str:
     """Verdicts, then every world, as tables to read."""
     single = markdown(judgement.single or "best single")
     lines = [
         *verdict_lines(judgement.verdicts),
         "",
-        f"| world | {subject} ± s.e. | tuned window | tuned discount | {single} "
+        f"| world | {judgement.subject} ± s.e. | tuned window | tuned discount | {single} "
         "| tuned GPUCB | over window | over discount | over single | over GPUCB |",
         "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]

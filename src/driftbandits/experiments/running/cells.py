@@ -6,6 +6,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from driftbandits.datasets import turnover
+from driftbandits.environments import Environment
 from driftbandits.experiments.definitions.specs import Cell
 from driftbandits.experiments.files.cell_result import CellResult
 from driftbandits.experiments.running.build import build_policy, build_world
@@ -25,9 +26,13 @@ def run_cell(cell: Cell) -> CellResult:
     """Play one cell. BLAS is held at one thread: the parallelism is over cells."""
     with threadpool_limits(limits=1):
         world = build_world(cell.environment, cell.settings, cell.seed)
-        policy = build_policy(cell.policy, world, cell.seed)
-        alarms: list[int] = []
-        trace = simulate(policy, world, seed=cell.seed, progress=lambda _: _note_changes(policy, alarms))
+        return play_in(world, build_policy(cell.policy, world, cell.seed), cell)
+
+
+def play_in(world: Environment, policy: Policy, cell: Cell) -> CellResult:
+    """Play the world and the policy that were built for a cell."""
+    alarms: list[int] = []
+    trace = simulate(policy, world, seed=cell.seed, progress=lambda _: _note_changes(policy, alarms))
     rounds = np.unique(np.linspace(1, len(trace), CURVE_POINTS).astype(np.int64))
     return CellResult(
         cell=cell,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from driftbandits import datasets
+from driftbandits.configuration.problems import Problems
 from driftbandits.configuration.references import is_reference, load
 from driftbandits.environments import Environment
 from driftbandits.errors import DriftbanditsError, InputError, did_you_mean
@@ -24,7 +25,7 @@ from driftbandits.experiments.definitions.specs import (
 )
 from driftbandits.experiments.running.build import build_policy, build_world
 from driftbandits.experiments.running.limits import check_cost
-from driftbandits.policies import Policy
+from driftbandits.policies import Policy, find_policy
 from driftbandits.simulation import simulate
 
 Built = TypeVar("Built")
@@ -33,7 +34,7 @@ Built = TypeVar("Built")
 def check_experiment(experiment: Experiment, *, labels: Iterable[str] | None = None) -> None:
     """Build the world and the policies (only those called `labels`, if given) on the first seed; play one round.
 
-    Raises InputError that says which of them cannot be played, and why.
+    Raises InputError that says which of them cannot be played, and why: all of them, one per line.
 
     >>> check_experiment(Experiment("one", "One", "switching/1", {"horizn": 100}, ()))
     Traceback (most recent call last):
@@ -41,15 +42,33 @@ def check_experiment(experiment: Experiment, *, labels: Iterable[str] | None = N
     driftbandits.errors.InputError: environment 'switching/1' has no setting 'horizn'; did you mean 'horizon'? ...
     """
     wanted = None if labels is None else set(labels)
-    world = _build_world(experiment)
-    check_cost(experiment)
+    problems = Problems()
+    world: Environment | None = None
+    with problems.noted():
+        world = _build_world(experiment)
+    with problems.noted():
+        check_cost(experiment)
+    for label, cell in _first_cells(experiment).items():
+        if wanted is None or label in wanted:
+            with problems.noted():
+                _check_policy(cell.policy)
+                if world is not None:
+                    _play_one_round(cell, world)
+    problems.raise_all()
+
+
+def _first_cells(experiment: Experiment) -> dict[str, Cell]:
+    """The first cell of every policy, by its label."""
     first: dict[str, Cell] = {}
     for cell in cells_of(experiment):
         first.setdefault(cell.policy.label, cell)
-    for label, cell in first.items():
-        if wanted is None or label in wanted:
-            policy = _build_policy(cell.policy, world, cell.seed)
-            _trying(f"policy {label!r} cannot play", partial(simulate, policy, world, seed=cell.seed, rounds=1))
+    return first
+
+
+def _play_one_round(cell: Cell, world: Environment) -> None:
+    label = cell.policy.label
+    policy = _trying(f"policy {label!r} cannot be built", partial(build_policy, cell.policy, world, cell.seed))
+    _trying(f"policy {label!r} cannot play", partial(simulate, policy, world, seed=cell.seed, rounds=1))
 
 
 def _build_world(experiment: Experiment) -> Environment:
@@ -61,21 +80,23 @@ def _build_world(experiment: Experiment) -> Environment:
         if max(experiment.seeds) >= datasets.OFFSETS:
             raise InputError(f"{what} has {datasets.OFFSETS} start offsets: seeds 0 to {datasets.OFFSETS - 1}")
     if is_reference(name):
-        maker = _loaded(what, name)
+        maker = load_maker(what, name)
         if isinstance(maker, type) and not issubclass(maker, Environment):
             raise InputError(f"{name} is a class, but not one derived from driftbandits.environments.Environment")
         _check_known(what, ["seed", *settings], _keywords(maker))
     return _trying(f"{what} cannot be built", lambda: build_world(name, settings, experiment.seeds[0]))
 
 
-def _build_policy(spec: PolicySpec, world: Environment, seed: int) -> Policy:
+def _check_policy(spec: PolicySpec) -> None:
+    """What can be said of a policy without its world."""
     what = f"policy {spec.label!r}"
     _refuse(what, spec.settings, NOT_POLICY_SETTINGS)
     if is_reference(spec.name):
-        maker = _loaded(what, spec.name)
+        maker = load_maker(what, spec.name)
         if isinstance(maker, type) and not issubclass(maker, Policy):
             raise InputError(f"{spec.name} is a class, but not one derived from driftbandits.Policy")
-    return _trying(f"{what} cannot be built", lambda: build_policy(spec, world, seed))
+    else:
+        find_policy(spec.name)
 
 
 def _refuse(what: str, settings: Mapping[str, Any], own: Mapping[str, str]) -> None:
@@ -84,7 +105,8 @@ def _refuse(what: str, settings: Mapping[str, Any], own: Mapping[str, str]) -> N
             raise InputError(f"{what} cannot be given {key!r}: {reason}")
 
 
-def _loaded(what: str, name: str) -> Any:
+def load_maker(what: str, name: str) -> Any:
+    """The class or function that a reference names; InputError that begins with `what` if it cannot be loaded."""
     maker = _trying(f"{what} cannot be loaded", lambda: load(name))
     if not callable(maker):
         raise InputError(f"{name} is {maker!r}; name a class, or a function that makes one of it")
@@ -98,9 +120,11 @@ def _keywords(maker: Any) -> tuple[str, ...] | None:
 
 
 def _check_known(what: str, given: Iterable[str], known: Sequence[str] | None) -> None:
-    for key in given:
-        if known is not None and key not in known:
-            raise InputError(f"{what} has no setting {key!r}; {did_you_mean(key, known)}known: {', '.join(known)}")
+    unknown = [] if known is None else [key for key in given if key not in known]
+    if known is not None and unknown:
+        valid = ", ".join(known)
+        lines = [f"{what} has no setting {key!r}; {did_you_mean(key, known)}known: {valid}" for key in unknown]
+        raise InputError("\n".join(lines))
 
 
 def _trying(failure: str, make: Callable[[], Built]) -> Built:

@@ -43,7 +43,9 @@ LOST_WORKER_ERRORS = (
 
 
 class RunError(DriftbanditsError):
-    """A run stopped before all its cells were played; those finished are kept."""
+    """A run stopped before all its cells were played; `reason` is its message without what is kept of it."""
+
+    reason: str = ""
 
 
 class CellError(RunError):
@@ -55,6 +57,8 @@ class CellError(RunError):
 class RunInterruptedError(RunError, KeyboardInterrupt):
     """The user stopped the run."""
 
+    reason = "interrupted"
+
 
 def run_cells(
     cells: Sequence[Cell],
@@ -62,6 +66,7 @@ def run_cells(
     store: Store | None = None,
     engine: Engine = Engine(),  # noqa: B008  # frozen
     progress: Callable[[list[Cell]], None] | None = None,
+    play: Callable[[Cell], CellResult] | None = None,
 ) -> list[CellResult]:
     """Play the cells that `store` does not hold, and give the results of all in their order.
 
@@ -69,7 +74,8 @@ def run_cells(
     called with the cells finished since its last call, the first time with those the store held. Results are
     the same on every engine and any number of jobs. Warnings of the cells are issued here, once for each place. A part
     of the store that is damaged, or of another schema version, gives a DamagedPartWarning; its cell is played
-    again, and the part is overwritten.
+    again, and the part is overwritten. `play` is what a worker does with a cell, by
+    default `run_cell`.
 
     Raises RunError if a cell fails, a worker is killed or the user interrupts, and StoreError if a part cannot be
     written; finished cells stay in the store, and the same call goes on from them.
@@ -87,14 +93,17 @@ def run_cells(
     try:
         results = _held(first, store)
         advance(results)
-        for key, result in _play({key: cell for key, cell in first.items() if key not in results}, engine):
+        for key, result in _play(
+            {key: cell for key, cell in first.items() if key not in results}, engine, play or run_cell
+        ):
             if store is not None:
-                store.write(result, key=key)
+                store.write(key, result)
             results[key] = result
             advance([key])
     except KeyboardInterrupt:
-        raise RunInterruptedError(f"interrupted; {_safe(results, first, store)}") from None
+        raise RunInterruptedError(f"{RunInterruptedError.reason}; {_safe(results, first, store)}") from None
     except RunError as error:
+        error.reason = str(error)
         error.args = (f"{error}; {_safe(results, first, store)}",)
         raise
     return [dataclasses.replace(results[key], cell=cell) for key, cell in zip(keys, cells, strict=True)]
@@ -104,7 +113,6 @@ def _held(cells: Mapping[str, Cell], store: Store | None) -> dict[str, CellResul
     """What the store holds; read before anything is played, so that damaged parts are known of at once."""
     if store is None:
         return {}
-    store.clean()
     damages: list[str] = []
     held = store.load(cells, on_damage=damages.append)
     if damages:
@@ -133,16 +141,18 @@ def _safe(results: Mapping[str, CellResult], cells: Mapping[str, Cell], store: S
     number = f"{len(results)} of {len(cells)} cells are finished"
     if store is None:
         return f"{number} but not kept: give a store to go on from"
-    return f"{number} and safe in {store.folder}: go on with --resume"
+    return f"{number} and safe in {store}: play the same again to go on from them"
 
 
-def _play(cells: Mapping[str, Cell], engine: Engine) -> Iterator[tuple[str, CellResult]]:
+def _play(
+    cells: Mapping[str, Cell], engine: Engine, play: Callable[[Cell], CellResult]
+) -> Iterator[tuple[str, CellResult]]:
     """Results by key, as they come."""
     if not cells:
         return
     warn = _Warner()
     sent: dict[str, Cell] = {}
-    with engine.started(), _closing(engine.parallel(_noting(_tasks(cells), sent))) as outcomes:
+    with engine.started(), _closing(engine.parallel(_noting(_tasks(cells, play), sent))) as outcomes:
         for outcome in _reported(outcomes, engine, sent):
             del sent[outcome.key]
             if outcome.result is None:
@@ -151,16 +161,16 @@ def _play(cells: Mapping[str, Cell], engine: Engine) -> Iterator[tuple[str, Cell
             warn(cells[outcome.key], outcome.warned)
 
 
-def _tasks(cells: Mapping[str, Cell]) -> list[Any]:
+def _tasks(cells: Mapping[str, Cell], play: Callable[[Cell], CellResult] = run_cell) -> list[Any]:
     """Networks that train first: a run of a minute that begins last would keep one worker busy and all others idle."""
     ordered = sorted(cells.items(), key=lambda item: not trains(item[1]))
-    return [joblib.delayed(_attempt)(key, cell, os.getpid()) for key, cell in ordered]
+    return [joblib.delayed(_attempt)(key, cell, play, os.getpid()) for key, cell in ordered]
 
 
 def _noting(tasks: Iterable[Any], sent: dict[str, Cell]) -> Iterator[Any]:
     """The tasks; each is noted in `sent` when the engine takes it."""
     for task in tasks:
-        _, (key, cell, _), _ = task
+        _, (key, cell, *_), _ = task
         sent[key] = cell
         yield task
 
@@ -225,12 +235,12 @@ class _Outcome:
     details: str = ""
 
 
-def _attempt(key: str, cell: Cell, parent: int) -> _Outcome:
+def _attempt(key: str, cell: Cell, play: Callable[[Cell], CellResult], parent: int) -> _Outcome:
     end_with(parent)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            result = run_cell(cell)
+            result = play(cell)
             if cell.key != key:
                 raise InputError("the file of a class, or the version of driftbandits, is not what the run began with")
         except BaseException as error:  # whatever it is, also sys.exit: the run's message will name it and the cell

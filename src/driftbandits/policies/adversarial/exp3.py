@@ -77,6 +77,9 @@ class LinearExp3(SizedPolicy):
     It assumes nothing about how rewards change, not even chance, and pays for it with a wide law throughout: its bound
     2 sqrt(3 d H log N) is above 2,300 for d = 10, N = 100 and a single block of 10,000 rounds.
 
+    Its defaults are not enough for horizons of 10,000 rounds, nor where rewards are not linear in the points: it must
+    be told a longer horizon, and features in which they are (`kernel=True` takes the kernel's).
+
     Parameters
     ----------
     restart : H, rounds between restarts; by default from `variation` and the horizon, `restart_period`

@@ -39,6 +39,8 @@ class Exp3S(Policy):
     It assumes nothing of the rewards but their range, and pays for it: with the default exploration, a hundred arms and
     ten thousand rounds, four rounds in ten are uniform draws. A control, not a recommendation.
 
+    Its defaults are not enough with a hundred arms and 10,000 rounds: it must be told a horizon many times as long.
+
     Parameters
     ----------
     switches : how often the best arm changes, to compute gamma from; knowledge that the ADA family does without

@@ -18,7 +18,8 @@ import numpy as np
 
 from driftbandits.arms import ArmSet
 from driftbandits.memory import FLOAT_BYTES, check_memory
-from driftbandits.policies.core.lengthscales import candidates, cut_features, some_rows
+from driftbandits.kernels import some_rows
+from driftbandits.policies.core.lengthscales import candidates, cut_features
 from driftbandits.types import Bools, Floats, Ints
 
 SIGNAL_VARIANCES = (0.2, 0.05)  # of an arm's reward about the level, on the scale [-1, 1]

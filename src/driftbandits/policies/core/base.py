@@ -34,7 +34,7 @@ from driftbandits.policies.core import saving
 from driftbandits.policies.core.guard import guarded
 from driftbandits.policies.core.hooks import FIRST_HORIZON, PolicyHooks
 from driftbandits.policies.core.inputs import check_size, read_allowed, read_ids, read_rewards
-from driftbandits.policies.core.laws import is_frozen
+from driftbandits.policies.core.laws import check_estimate, check_steady, is_frozen
 from driftbandits.policies.core.pending import OTHER_DECISION, Feedback, Row, read_decisions
 from driftbandits.showing import counted
 from driftbandits.types import Bools, Change, Decision, Decisions, Floats, Ints, read_only
@@ -104,8 +104,8 @@ class Policy(PolicyHooks):
     def _check_left(self, count: int) -> None:
         if self.horizon is not None and self.rounds + count > self.horizon:
             raise HorizonError(
-                f"asked for {count} more after {self.rounds} of {counted(self.horizon, 'round')}; build the policy with a larger "
-                f"horizon, or with horizon=None if it is unknown"
+                f"asked for {count} more after {self.rounds} of {counted(self.horizon, 'round')}; build the policy "
+                f"with a larger horizon, or with horizon=None if it is unknown"
             )
 
     def _ask_one(self) -> Decision:
@@ -138,7 +138,7 @@ class Policy(PolicyHooks):
         law, removed = (self._law(), False) if mask is None else self._law_within(mask)
         self._fit(law)
         counted = self._counts_masked or not removed
-        count = min(wanted, self._phase_left(), self._steady() if counted else wanted)
+        count = min(wanted, self._phase_left(), self._steady_now() if counted else wanted)
         number, tag = self._stamp()
         self._guard.changing = True
         arms = self._pick(law, count)
@@ -172,12 +172,17 @@ class Policy(PolicyHooks):
 
     def _steady_rounds(self) -> int:
         ahead = self._ahead()
-        return min(ahead._steady(), max(ahead._phase_left(), 1))
+        return min(ahead._steady_now(), max(ahead._phase_left(), 1))
+
+    def _steady_now(self) -> int:
+        return check_steady(self._steady(), policy=type(self).__name__)
 
     @guarded
     def estimate(self) -> Floats:
         """Estimated reward of every arm, shape (N,), in the user's units; mid-range where nothing is told."""
-        return self._scale.outward(self._ahead()._estimate())
+        found = self._ahead()._estimate()
+        checked = check_estimate(found, arms=len(self.arms), policy=type(self).__name__, now=self.rounds)
+        return self._scale.outward(checked)
 
     @property
     def changes(self) -> tuple[Change, ...]:
@@ -399,7 +404,8 @@ class Policy(PolicyHooks):
 
     def __repr__(self) -> str:
         settings = "".join(f", {name}={value!r}" for name, value in self._shown().items())
-        return f"{type(self).__name__}({counted(len(self.arms), 'arm')}, horizon={self.horizon}, seed={self.seed}{settings})"
+        arms = counted(len(self.arms), "arm")
+        return f"{type(self).__name__}({arms}, horizon={self.horizon}, seed={self.seed}{settings})"
 
 
 def _restore(kind: type[Policy], arms: ArmSet, state: Mapping[str, Any]) -> Policy:

@@ -25,7 +25,7 @@ from driftbandits.policies.core.guard import Guard
 from driftbandits.policies.core.laws import check_law, is_frozen, restrict
 from driftbandits.policies.core.pending import Feedback, Pending, Row
 from driftbandits.policies.core.scale import read_range
-from driftbandits.policies.core.settings import check_settings, signature_of
+from driftbandits.policies.core.settings import check_settings, own_settings, signature_of
 from driftbandits.policies.core.spread import Spread
 from driftbandits.seeding import check_seed, stream
 from driftbandits.types import Bools, Change, Floats
@@ -147,8 +147,8 @@ class PolicyHooks(PolicyFacts, ABC):
         """Move on to the next law; called when `_due`."""
 
     def _settings(self) -> dict[str, Any]:
-        """Settings of the subclass as JSON values."""
-        return {}
+        """Settings of the subclass as JSON values; by default the attributes that are called as they are."""
+        return own_settings(self)
 
     @classmethod
     def _read_settings(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -176,7 +176,7 @@ class PolicyHooks(PolicyFacts, ABC):
 
     def _fit(self, law: Floats) -> Floats:
         """The law, found to be one. A law kept from round to round is looked at once, if it cannot be written to."""
-        if self._checked is not law:
+        if law is None or self._checked is not law:
             check_law(law, arms=len(self.arms), policy=type(self).__name__, now=self.rounds)
             self._checked = law if is_frozen(law) else None
         return law

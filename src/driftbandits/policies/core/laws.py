@@ -1,13 +1,15 @@
-"""What a law must be, whoever declares it: probabilities over the arms."""
+"""What hooks of a policy must give, whoever writes them: laws that are probabilities, estimates that are numbers."""
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from driftbandits.errors import LawError
+from driftbandits.errors import InputError, LawError
+from driftbandits.showing import shown
 from driftbandits.types import Bools, Floats
 
 TOLERANCE = 1e-6  # by which the sum may be off
@@ -65,6 +67,39 @@ def _fault(law: Any, arms: int) -> str:
         arm = int(unfit.argmax())
         return f"has a probability of {law[arm]:.6g} at arm {arm}"
     return f"sums to {law.sum():.9g}, not to 1"
+
+
+def check_estimate(values: Any, *, arms: int, policy: str, now: int) -> Floats:
+    """The estimate as an array; refuse what is not one finite number per arm, naming the policy.
+
+    >>> check_estimate([0.5, 0], arms=2, policy="Mine", now=7)
+    array([0.5, 0. ])
+    >>> check_estimate(0.5, arms=2, policy="Mine", now=7)
+    Traceback (most recent call last):
+    ...
+    driftbandits.errors.InputError: _estimate of Mine gave 0.5 in round 7; it must give one finite number per arm, ...
+    """
+    try:
+        estimate = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        estimate = np.empty(0)
+    if estimate.shape != (arms,) or not np.isfinite(estimate).all():
+        raise InputError(
+            f"_estimate of {policy} gave {shown(values)} in round {now}; it must give one finite number per arm, shape "
+            f"({arms},)"
+        )
+    return estimate
+
+
+def check_steady(rounds: Any, *, policy: str) -> int:
+    """The number of rounds for which a law stays; less than one would never end."""
+    try:
+        count = operator.index(rounds)
+    except TypeError:
+        count = 0
+    if count < 1:
+        raise InputError(f"_steady of {policy} gave {shown(rounds)}; it must give a whole number from 1")
+    return count
 
 
 def restrict(law: Floats, mask: Bools) -> tuple[Floats, bool]:

@@ -11,6 +11,7 @@ from sklearn.gaussian_process.kernels import RBF
 
 from driftbandits.arms import ArmSet
 from driftbandits.errors import InputError
+from driftbandits.kernels import POINTS_SAMPLED, some_rows, typical_distance
 from driftbandits.linalg import small_pivoted
 from driftbandits.types import Floats
 
@@ -19,7 +20,6 @@ ARMS_TRIED_PER_FEATURE = 10  # among which the features of a kernel are sought
 _LEAST_NEIGHBOUR_CORRELATION = 0.1  # with less, a length scale says that arms are independent
 _LEAST_VARIANCE_HELD = 0.5  # share that features must hold
 _VARIANCE_LEFT_OUT = 1e-4  # share, by the features of a kernel
-_ARMS_SAMPLED = 400  # by which distances are judged
 
 
 def _standardised(points: Floats) -> Floats:
@@ -53,9 +53,8 @@ def other_kernels(arms: ArmSet, rank: int) -> list[tuple[float, Floats]]:
 
 def _length_scales(points: Floats) -> list[float]:
     """Octaves of the median distance between arms, down to where neighbours no longer correlate."""
-    some = some_rows(points, _ARMS_SAMPLED)
-    distances = scipy.spatial.distance.pdist(some)
-    typical = float(np.median(distances[distances > 0])) if (distances > 0).any() else 1.0
+    some = some_rows(points, POINTS_SAMPLED)
+    typical = typical_distance(points) or 1.0
     nearest = float(np.median(scipy.spatial.cKDTree(points).query(some, k=min(2, len(points)))[0].max(axis=-1)))
     scales = [typical * octave for octave in OCTAVES]
     return [scale for scale in scales if math.exp(-0.5 * (nearest / scale) ** 2) > _LEAST_NEIGHBOUR_CORRELATION]
@@ -71,11 +70,6 @@ def _features(points: Floats, scale: float, rank: int) -> Floats:
     kept = min(rank, len(order))
     columns = kernel(some[order[:kept]], points)
     return np.asarray(scipy.linalg.solve_triangular(factor[:kept, :kept], columns, lower=True).T)
-
-
-def some_rows(rows: Floats, most: int) -> Floats:
-    """At most so many of the rows, spread at random: every tenth of a grid would all lie in a few columns."""
-    return rows if len(rows) <= most else rows[np.random.default_rng(0).permutation(len(rows))[:most]]
 
 
 def cut_features(features: Floats, rank: int) -> Floats:

@@ -11,7 +11,7 @@ from driftbandits.errors import InputError
 from driftbandits.memory import FLOAT_BYTES, check_memory
 from driftbandits.neural.model import INFINITE, NetworkModel
 from driftbandits.policies.core.facts import PolicyFacts
-from driftbandits.showing import counted, shown
+from driftbandits.showing import shown
 from driftbandits.tangent_kernel import check_depth
 
 LARGEST_WIDTH = 65_536  # beyond this a weight matrix takes more than 16 GiB: surely a slip
@@ -94,16 +94,14 @@ def check_network_depth(depth: Any) -> int:
 def _check_room(size: int, dimension: int, width: int | str, depth: int) -> None:
     """Refuse a network whose weights, what passes through it, or tangent kernel on the arms cannot be held."""
     kernel = _GRAMS_AT_ONCE * FLOAT_BYTES * size**2
-    check_memory(
-        kernel, f"the tangent kernel of a network on {counted(size, 'arm')}", cure="take fewer arms, or another policy"
-    )
+    check_memory(kernel, f"the tangent kernel of a network on {size:,} arms", cure="take fewer arms, or another policy")
     if isinstance(width, str):
         return
     weights = _WEIGHT_BYTES * width * (dimension + (depth - 2) * width)
     passing = 2 * _WEIGHT_BYTES * size * width * (depth - 1)  # forwards and back
     check_memory(
         weights + passing,
-        f"a network of width {width:,} and depth {depth:,} on {counted(size, 'arm')}",
+        f"a network of width {width:,} and depth {depth:,} on {size:,} arms",
         cure=f"take a smaller width or depth, or width={INFINITE!r}",
     )
 

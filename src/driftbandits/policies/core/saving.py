@@ -18,7 +18,7 @@ from driftbandits.policies.core.hooks import FIRST_HORIZON
 from driftbandits.policies.core.pending import ROW
 from driftbandits.policies.core.spread import Spread
 from driftbandits.seeding import generator_from_state, generator_state
-from driftbandits.showing import label
+from driftbandits.showing import label, shown
 from driftbandits.state.plausible import FARTHEST, check_phase
 from driftbandits.version import __version__
 
@@ -53,8 +53,17 @@ def export(policy: Policy) -> dict[str, Any]:
         "pending": policy._pending.rows(),
         "spread": policy._spread.export(),
         **policy._change_log.export(),
-        "engine": policy._export() if policy._phase_length else None,
+        "engine": _engine(policy) if policy._phase_length else None,
     }
+
+
+def _engine(policy: Policy) -> dict[str, Any]:
+    engine = policy._export()
+    if not isinstance(engine, dict):
+        raise StateError(
+            f"_export of {type(policy).__name__} gave {shown(engine)}; it must give a dict of JSON values and arrays"
+        )
+    return engine
 
 
 def restore(kind: type[Kind], arms: ArmSet, state: Mapping[str, Any]) -> Kind:

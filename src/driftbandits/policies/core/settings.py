@@ -21,6 +21,9 @@ class CommonSettings(TypedDict, total=False):
     pending_limit: int
 
 
+COMMON_SETTINGS = tuple(CommonSettings.__annotations__)
+
+
 def check_settings(policy: type, given: Sequence[Any], settings: Mapping[str, Any]) -> None:
     """Refuse what no constructor of `policy` takes: too much by position, or a name, with the nearest that exists."""
     parameters = inspect.signature(policy).parameters.values()
@@ -31,16 +34,30 @@ def check_settings(policy: type, given: Sequence[Any], settings: Mapping[str, An
             f"name, got {shown(given[len(by_position)])} too; write for example horizon=1000"
         )
     known = known_settings(policy)
-    for name in settings:
-        if name not in known:
-            hint = did_you_mean(name, known)
-            raise InputError(f"{policy.__name__} has no setting {name!r}; {hint}known: {', '.join(sorted(known))}")
+    unknown = [name for name in settings if name not in known]
+    if unknown:
+        kind, valid = policy.__name__, ", ".join(sorted(known))
+        lines = [f"{kind} has no setting {name!r}; {did_you_mean(name, known)}known: {valid}" for name in unknown]
+        raise InputError("\n".join(lines))
 
 
 @functools.cache
 def known_settings(policy: type) -> frozenset[str]:
     """Names of all settings of a class, its own and those it hands on, and `arms`."""
     return frozenset(signature_of(policy).parameters)
+
+
+def own_settings(policy: object) -> dict[str, Any]:
+    """The settings that not every policy has, as the attributes of the same names that its constructor has set."""
+    kind = type(policy)
+    names = [name for name in inspect.signature(kind).parameters if name not in ("arms", *COMMON_SETTINGS)]
+    for name in names:
+        if not hasattr(policy, name):
+            raise InputError(
+                f"{kind.__name__} has a setting {name!r} but no attribute of that name, so it cannot be saved; keep it "
+                f"as self.{name} in __init__, or write _settings"
+            )
+    return {name: getattr(policy, name) for name in names}
 
 
 def signature_of(policy: type) -> inspect.Signature:

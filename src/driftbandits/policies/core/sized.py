@@ -1,4 +1,4 @@
-"""Policies that forget by a size: a window, a period or a discount, given or computed from the horizon."""
+"""Policies that forget by a size: a window, a period or a discount; given, computed from the horizon, or usual."""
 
 from __future__ import annotations
 
@@ -13,12 +13,18 @@ class SizedPolicy(Policy):
     """A policy with a size, the setting called `_size_name`. `BanditOverBandit` tries sizes of such a policy."""
 
     _size_name: ClassVar[str]
-    _size: float | None  # as given; None: to be computed
+    _usual_size: ClassVar[float]  # where neither the size nor how the world moves is told
+    _size: float | None  # None: to be computed
+
+    @property
+    def _told_drift(self) -> float | None:
+        """What was told of how the world moves, to compute the size from; None for nothing."""
+        return None
 
     def _set_size(self, size: float | None) -> None:
-        """Keep the size as given; a computed one needs a horizon."""
-        self._size = size
-        self.needs_horizon = size is None
+        """Keep the size as given; without one, where the drift is told, it is computed, which needs a horizon."""
+        self._size = self._usual_size if size is None and self._told_drift is None else size
+        self.needs_horizon = self._size is None
 
     @abstractmethod
     def _compute_size(self, horizon: int) -> float:

@@ -17,14 +17,18 @@ from driftbandits.state.plausible import check_whole, told_at_most
 
 
 class Forgetting(SizedPolicy, GPUCB):
-    """What the forgetting forms share: a size given, or computed from the variation V_T and the horizon."""
+    """What the forgetting forms share: a size given, or computed from the variation V_T and the horizon, or usual."""
 
     _kernel_size: ClassVar[Callable[..., float]]  # of `sizes`
     _linear_size: ClassVar[Callable[..., float]]
 
-    def __init__(self, arms: ArmSet, *, variation: float = 1.0, **settings: Any) -> None:
+    def __init__(self, arms: ArmSet, *, variation: float | None = None, **settings: Any) -> None:
         super().__init__(arms, **settings)
-        self.variation = check_positive("variation", variation, zero=True)
+        self.variation = None if variation is None else check_positive("variation", variation, zero=True)
+
+    @property
+    def _told_drift(self) -> float | None:
+        return self.variation
 
     def _compute_size(self, horizon: int) -> float:
         if self._linear:
@@ -40,12 +44,14 @@ class RestartGPUCB(Forgetting):
 
     Parameters
     ----------
-    period : rounds between restarts; by default from `variation` and the horizon, `sizes.kernel_window`
-    variation : V_T, the total drift of the reward function; knowledge that the ADA family does without
+    period : rounds between restarts; default 2,500, or from `variation` and the horizon, `sizes.kernel_window`
+    variation : V_T, the total drift of the reward function, for the theory's period; knowledge that the ADA family does
+        without
     others : see `GPUCB`
     """
 
     label = "R-GPUCB"
+    _usual_size: ClassVar[float] = 2_500
     _size_name: ClassVar[str] = "period"
     _kernel_size = staticmethod(sizes.kernel_window)
     _linear_size = staticmethod(sizes.linear_period)
@@ -92,13 +98,16 @@ class RestartGPUCB(Forgetting):
 class RestartLinUCB(RestartGPUCB):
     """RestartUCB (Zhao et al. 2020): LinUCB that forgets everything every `period` rounds.
 
-    `period` is by default `sizes.linear_period` of `variation`, the drift of the parameter: knowledge that the ADA
-    family does without. Other settings as `RestartGPUCB`; `bound` is the norm of the parameter.
+    `period` is 400, or where the `variation` is told, the drift of the parameter, `sizes.linear_period` of it. Other
+    settings as `RestartGPUCB`; `bound` is the norm of the parameter.
+
+    Its defaults are not enough where rewards are not linear in the points: see `LinUCB`.
     """
 
     label = "RestartUCB"
     family = Family.LINEAR
     _linear: ClassVar[bool] = True
+    _usual_size: ClassVar[float] = 400
 
 
 class SlidingWindowGPUCB(WindowedPolicy, Forgetting):
@@ -109,13 +118,15 @@ class SlidingWindowGPUCB(WindowedPolicy, Forgetting):
 
     Parameters
     ----------
-    window : rounds kept; by default from `variation` and the horizon, `sizes.kernel_window`
-    variation : V_T, the total drift of the reward function; knowledge that the ADA family does without
+    window : rounds kept; default 800, or from `variation` and the horizon, `sizes.kernel_window`
+    variation : V_T, the total drift of the reward function, for the theory's window; knowledge that the ADA family does
+        without
     others : see `GPUCB`
     """
 
     label = "SW-GPUCB"
     colour = "#009E73"
+    _usual_size: ClassVar[float] = 800
     _kernel_size = staticmethod(sizes.kernel_window)
     _linear_size = staticmethod(sizes.linear_window)
 
@@ -150,10 +161,13 @@ class SlidingWindowGPUCB(WindowedPolicy, Forgetting):
 class SlidingWindowLinUCB(SlidingWindowGPUCB):
     """SW-UCB (Cheung, Simchi-Levi and Zhu 2019): LinUCB on the rewards of the last `window` rounds.
 
-    `window` is by default `sizes.linear_window` of `variation`, the drift of the parameter: knowledge that the ADA
-    family does without. Other settings as `SlidingWindowGPUCB`; `bound` is the norm of the parameter.
+    `window` is 200, or where the `variation` is told, the drift of the parameter, `sizes.linear_window` of it. Other
+    settings as `SlidingWindowGPUCB`; `bound` is the norm of the parameter.
+
+    Its defaults are not enough where rewards are not linear in the points: see `LinUCB`.
     """
 
     label = "SW-LinUCB"
     family = Family.LINEAR
     _linear: ClassVar[bool] = True
+    _usual_size: ClassVar[float] = 200

@@ -25,18 +25,25 @@ from driftbandits.policies.gp.posterior import ArmPosterior, check_posterior
 from driftbandits.state.plausible import check_whole, told_at_most
 from driftbandits.types import Floats
 
+SMALLEST_RIDGE = 1e-4  # of the default: declaring no noise must not make a posterior believe one reward wholly
+
 
 class GPUCB(OptimisticPolicy):
     """GP-UCB (IGP-UCB, Chowdhury and Gopalan 2017): plays argmax mean + scale beta sd. It never forgets.
 
+    Its defaults are not enough where rewards change: it assumes that nothing does. Take a forgetting form then.
+
     Parameters
     ----------
-    ridge : lambda, the variance of the surrogate's noise, on the internal scale where the reward range is [-1, 1]
-    scale : v, multiplies beta; below 1 in practice, and with too little the optimism about unseen arms fails
+    ridge : lambda, the variance of the surrogate's noise, on the internal scale where the reward range is [-1, 1];
+        default 10 noise^2, at least 1e-4, for rewards usually span less than the range while k(x, x) is 1
+    scale : v, multiplies beta; with too little of both the optimism about unseen arms fails
     noise : R, scale of the sub-Gaussian noise, in the user's units; default a tenth of half the reward range
     bound : B, RKHS norm of the reward function (not its largest value), in the user's units; default half the range
     failure_probability : delta
-    beta : "ridge" (default), "igp", "paper", or a number; see `confidence_factor`
+    beta : a number, or the theory's "ridge", "igp" or "paper", see `confidence_factor`, which use noise, bound and
+        delta. The default 0.75 promises of an arm not yet seen three quarters of half the range; an arm better than
+        that ends the search for others
     others : see `Policy`
 
     Cost per round: O(N^2), or O(N r) where the kernel's rank r is below N / 2.
@@ -48,28 +55,30 @@ class GPUCB(OptimisticPolicy):
     colour = "#222222"
     family = Family.GAUSSIAN_PROCESS
     _linear: ClassVar[bool] = False
+    _ridge_over_variance: ClassVar[float] = 10.0  # of the noise, where no ridge is given
 
     def __init__(
         self,
         arms: ArmSet,
         *,
-        ridge: float = 0.05,
+        ridge: float | None = None,
         scale: float = 1.0,
         noise: float | None = None,
         bound: float | None = None,
         failure_probability: float = 0.01,
-        beta: str | float = "ridge",
+        beta: str | float = 0.75,
         **common: Unpack[CommonSettings],
     ) -> None:
         super().__init__(arms, **common)
         check_posterior(arms.points if self._linear else arms.features)
-        self.ridge = check_positive("ridge", ridge)
         self.scale = check_positive("scale", scale, zero=True)
         self.noise = None if noise is None else check_positive("noise", noise, zero=True)
         self.bound = None if bound is None else check_positive("bound", bound, zero=True)
         self.failure_probability = check_probability("failure_probability", failure_probability)
         self.beta = check_beta(beta, CONFIDENCE_RULES)
         self._noise = self._scale.noise(self.noise)
+        usual = max(self._ridge_over_variance * self._noise**2, SMALLEST_RIDGE)
+        self.ridge = round(usual, 9) if ridge is None else check_positive("ridge", ridge)
         self._bound = 1.0 if self.bound is None else self._scale.inward_size(self.bound)
 
     def _basis(self) -> Floats:
@@ -141,8 +150,10 @@ class LinUCB(GPUCB):
     """LinUCB (OFUL, Abbasi-Yadkori, Pal and Szepesvari 2011) on the arms' points. It never forgets.
 
     Index x'theta + scale beta ||x||_{V^-1} with beta = sqrt(lambda) S + R sqrt(2 log(1/delta) + log det(V / lambda)).
-    `bound` is the norm S of the parameter. Misspecified where the reward is not linear in the points: for a fair
-    comparison on a kernel, give it `ArmSet.from_features(arms.features)`.
+    `bound` is the norm S of the parameter.
+
+    Its defaults are not enough where rewards are not linear in the points, or change. Tell it features in which they
+    are linear: for a fair comparison on a kernel, `ArmSet.from_features(arms.features)`.
     """
 
     family = Family.LINEAR

@@ -102,6 +102,8 @@ class NeuralUCB(NetworkFacts, GPUCB):
     It uses the arms' points, brought to the unit sphere, and not their kernel. With `width="infinite"` it is GPUCB with
     the `NeuralTangentKernel`, divided by `depth`.
 
+    Its defaults are not enough where rewards change: it assumes that nothing does. Take `SlidingWindowNeuralUCB` then.
+
     Parameters
     ----------
     width, depth : of the network; 100 and 2 as in the authors' code
@@ -110,7 +112,7 @@ class NeuralUCB(NetworkFacts, GPUCB):
     every : rewards between trainings
     symmetric : begin with a network whose output is 0 everywhere; needs an even width
     device : None for NumPy, or a torch device such as "cuda" or "cpu" (the `torch` extra)
-    others : see `GPUCB`
+    others : see `GPUCB`; the default ridge is 30 noise^2, for the tangent kernel is smoother than rewards usually are
 
     >>> policy = NeuralUCB(ArmSet([[0.0], [0.5], [1.0]]), seed=0)
     >>> policy.tell(policy.ask().id, 0.3)
@@ -124,6 +126,7 @@ class NeuralUCB(NetworkFacts, GPUCB):
         return 2e-4 * rounds if cls.trains(settings) else super().seconds(rounds, settings)
 
     _posterior: NetworkPosterior
+    _ridge_over_variance = 30.0
 
     def __init__(
         self,

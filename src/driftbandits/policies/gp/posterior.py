@@ -29,7 +29,6 @@ import scipy.linalg.lapack
 from driftbandits import state as states
 from driftbandits.errors import KernelError
 from driftbandits.memory import FLOAT_BYTES, check_memory
-from driftbandits.showing import counted
 from driftbandits.state.plausible import FARTHEST, check_covariance, check_sums, check_whole
 from driftbandits.types import Floats
 
@@ -236,6 +235,6 @@ def check_posterior(features: Floats) -> None:
     cure = "take fewer arms, or a kernel with a longer length scale or a larger tolerance"
     check_memory(
         2 * FLOAT_BYTES * min(arms, rank) ** 2,
-        f"a posterior over {counted(arms, 'arm')} and {counted(rank, 'feature')}",
+        f"a posterior over {arms:,} arms and {rank:,} features",
         cure=cure,
     )

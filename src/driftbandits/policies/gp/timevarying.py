@@ -27,11 +27,11 @@ from driftbandits.policies.core.facts import Family
 from driftbandits.policies.core.optimistic import Optimism, OptimisticPolicy
 from driftbandits.policies.core.settings import CommonSettings
 from driftbandits.policies.gp.beta import DRIFT_RULES, check_beta, drift_factor
+from driftbandits.policies.gp.gpucb import SMALLEST_RIDGE
 from driftbandits.policies.gp.posterior import check_posterior
 from driftbandits.state.plausible import check_covariance
 from driftbandits.types import Floats
 
-SMALLEST_RIDGE = 1e-4  # of the default: declaring no noise must not make the filter believe one reward wholly
 _FAINTEST_FADE = 1e-8  # below, it is multiplied out
 
 
@@ -144,13 +144,13 @@ class TimeVaryingGPUCB(OptimisticPolicy):
 
     Parameters
     ----------
-    rate : e in [0, 1); memory is about 2 / e rounds, and 0 is GPUCB
+    rate : e in [0, 1); memory is about 2 / e rounds, by default 20,000, and 0 is GPUCB
     ridge : lambda, the variance of the noise on the internal scale where the reward range is [-1, 1]; unlike in
         `GPUCB` the real one: default noise^2, at least 1e-4
     scale : multiplies beta
     noise : R, standard deviation of the noise, in the user's units; default a tenth of half the reward range
     failure_probability : delta, used by "finite"
-    beta : a number (default 1), "finite" or "practical"; see `drift_factor`
+    beta : a number (default 0.75, as in `GPUCB`), "finite" or "practical"; see `drift_factor`
     others : see `Policy`
 
     Rewards told in the order of their rounds, however late, are taken in exactly; one that is overtaken by another
@@ -169,12 +169,12 @@ class TimeVaryingGPUCB(OptimisticPolicy):
         self,
         arms: ArmSet,
         *,
-        rate: float = 3e-4,
+        rate: float = 1e-4,
         ridge: float | None = None,
         scale: float = 1.0,
         noise: float | None = None,
         failure_probability: float = 0.01,
-        beta: str | float = 1.0,
+        beta: str | float = 0.75,
         **common: Unpack[CommonSettings],
     ) -> None:
         super().__init__(arms, **common)

@@ -141,8 +141,9 @@ class WeightedGPUCB(Forgetting):
 
     Parameters
     ----------
-    discount : eta in (0, 1]; by default from `variation` and the horizon, `sizes.kernel_discount`
-    variation : V_T, the total drift of the reward function; knowledge that the ADA family does without
+    discount : eta in (0, 1]; default 0.9975, or from `variation` and the horizon, `sizes.kernel_discount`
+    variation : V_T, the total drift of the reward function, for the theory's discount; knowledge that the ADA family
+        does without
     width : "one_matrix" (sd from V) or "two_matrix" (sd from V^-1 V2 V^-1, tighter and dearer)
     others : see `GPUCB`; beta uses the gain of the squared weights
 
@@ -153,6 +154,7 @@ class WeightedGPUCB(Forgetting):
     label = "WGPUCB"
     colour = "#AA4499"
     _size_name: ClassVar[str] = "discount"
+    _usual_size: ClassVar[float] = 0.9975
     _kernel_size = staticmethod(sizes.kernel_discount)
     _linear_size = staticmethod(sizes.linear_discount)
 
@@ -317,13 +319,16 @@ class WeightedGPUCB(Forgetting):
 class DiscountedLinUCB(WeightedGPUCB):
     """D-LinUCB (Russac, Vernade and Cappe 2019): LinUCB on discounted rewards, with both its matrices.
 
-    `discount` is by default `sizes.linear_discount` of `variation`, the drift of the parameter: knowledge that the ADA
-    family does without. Other settings as `WeightedGPUCB`; `bound` is the norm of the parameter.
+    `discount` is 0.99, or where the `variation` is told, the drift of the parameter, `sizes.linear_discount` of it.
+    Other settings as `WeightedGPUCB`; `bound` is the norm of the parameter.
+
+    Its defaults are not enough where rewards are not linear in the points: see `LinUCB`.
     """
 
     label = "D-LinUCB"
     family = Family.LINEAR
     _linear: ClassVar[bool] = True
+    _usual_size: ClassVar[float] = 0.99
 
     def __init__(
         self, arms: ArmSet, *, width: Literal["one_matrix", "two_matrix"] = "two_matrix", **settings: Any

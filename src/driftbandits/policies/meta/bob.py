@@ -29,7 +29,7 @@ from driftbandits.policies.core.guard import guarded
 from driftbandits.policies.core.pending import Feedback, Row
 from driftbandits.policies.core.settings import CommonSettings
 from driftbandits.policies.core.sized import SizedPolicy
-from driftbandits.policies.gp.forgetting import SlidingWindowLinUCB
+from driftbandits.policies.gp.forgetting import SlidingWindowGPUCB
 from driftbandits.policies.meta import nested
 from driftbandits.policies.meta.learner import Exp3
 from driftbandits.seeding import generator_from_state, generator_state, stream
@@ -76,12 +76,13 @@ def _floor_power(base: int, numerator: int, denominator: int) -> int:
 class BanditOverBandit(Policy):
     """Plays a forgetting policy in blocks, anew each time, with a window (or period, or discount) chosen by Exp3.
 
-    It needs no V_T; that is what it is for. At T = 10,000 and d = 10 there are 10 blocks for 8 candidates: Exp3 learns
-    next to nothing, and this is a policy with a random window of at most 1,000 rounds.
+    It needs no V_T; that is what it is for. At T = 10,000 and d = 10 a linear base has 10 blocks for 8 candidates: Exp3
+    learns next to nothing, and this is a policy with a random window of at most 1,000 rounds.
 
     Parameters
     ----------
-    base : a policy class with `window`, `period`, `discount` or `restart`, or the name of one
+    base : a policy class with `window`, `period`, `discount` or `restart`, or the name of one; the authors', for rewards
+        that are linear in the points, is `SlidingWindowLinUCB`
     candidates : values of that setting; default the sizes floor(H_B^(j / D)), for a discount 1 - 1 / size
     learner : "exp3" or "exp3p"
     block : H_B; default floor(d sqrt(T)), for LinearExp3 floor(sqrt(T d log N)). On a kernel d is
@@ -94,7 +95,7 @@ class BanditOverBandit(Policy):
     what comes later is counted in `late`, and so is what comes too late for the base. The last block may be short;
     nothing is learned from it. Cost per round: that of the base.
 
-    >>> policy = BanditOverBandit(ArmSet([[0.0], [0.5], [1.0]]), horizon=100, seed=0)
+    >>> policy = BanditOverBandit(ArmSet([[0.0], [0.5], [1.0]]), base="SlidingWindowLinUCB", horizon=100, seed=0)
     >>> policy.tell(policy.ask().id, 0.3)
     >>> policy.block, policy.candidates
     (10, (1, 2, 4, 10))
@@ -108,7 +109,7 @@ class BanditOverBandit(Policy):
         self,
         arms: ArmSet,
         *,
-        base: type[Policy] | str = SlidingWindowLinUCB,
+        base: type[Policy] | str = SlidingWindowGPUCB,
         candidates: Sequence[float] | None = None,
         learner: Literal["exp3", "exp3p"] = "exp3",
         block: int | None = None,

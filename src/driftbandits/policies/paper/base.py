@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Unpack
 
 from driftbandits.arms import ArmSet
+from driftbandits.detection import Detector
 from driftbandits.detection.gap_test import GapTest
 from driftbandits.detection.horizons import rounds_by_gaps
 from driftbandits.errors import InputError, StateError
@@ -46,10 +47,14 @@ class PaperBlockPolicy(BlockPolicy):
             features=features,
             constants=self._resolved,
             estimator=InversePropensities(),
-            detector=GapTest(self._resolved) if self.reports_changes else None,
+            detector=self._new_detector(),
         )
         divisor = _divisor(self.constants, read_range(common.get("reward_range", (-1.0, 1.0))))
         super().__init__(arms, parts, divisor, **common)
+
+    def _new_detector(self) -> Detector | None:
+        """What watches for changes: the paper's test of gaps. A subclass may give a detector of its own."""
+        return GapTest(self._resolved) if self.reports_changes else None
 
     def _rounds_by_gaps(self, size: float | None) -> int:
         """Least rounds in which the gap test can find a change of `size`, by default half the range."""

@@ -38,6 +38,9 @@ class OPKB(KernelBlockPolicy):
 
     It never forgets: after a change it follows the average of old and new. Use `AdaOPKB` if the world may change.
 
+    Its defaults are not enough where rewards change, nor for 10,000 rounds with a hundred arms that have little in
+    common (the paper's worlds at d = 10): it assumes that nothing changes, and must be told a longer horizon.
+
     Parameters
     ----------
     constants : Constants, default Constants.tuned()
@@ -68,6 +71,9 @@ class AdaOPKB(KernelBlockPolicy):
     Most of its regret is the price of replays: in a late block nearly every round is one (`schedule.replayed_share`). A
     change is seen only when a replay ends, so detection takes at least E rounds. With theory constants no change can be
     found at usual horizons.
+
+    Its defaults are not enough for 10,000 rounds with a hundred arms that have little in common (the paper's worlds at
+    d = 10): it must be told a horizon several times as long, or constants found for such a world.
 
     Parameters
     ----------

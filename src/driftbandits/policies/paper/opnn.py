@@ -112,6 +112,9 @@ class OPNN(NeuralBlockPolicy):
     It uses the arms' points, brought to the unit sphere, and not their kernel. See docs/neural.md for when training
     helps. It never forgets; use `AdaOPNN` if the world may change.
 
+    Its defaults are not enough where rewards change, nor for 10,000 rounds with a hundred arms that have little in
+    common: it assumes that nothing changes, and must be told a longer horizon.
+
     Parameters
     ----------
     width : m; "infinite" is the limit of all widths: `OPKB` with the `NeuralTangentKernel`, which training cannot move
@@ -150,6 +153,9 @@ class AdaOPNN(NeuralBlockPolicy):
 
     What `AdaOPKB` is to `OPKB`. While block j lasts, everything of the epoch, earlier blocks included, is judged with
     the features trained when it began. Settings as `OPNN`; every restart adds a few trainings.
+
+    Its defaults are not enough for 10,000 rounds with a hundred arms: it must be told a horizon several times as long,
+    or constants found for such a world.
 
     >>> import numpy as np
     >>> arms = ArmSet(np.linspace(0, 1, 20)[:, None])

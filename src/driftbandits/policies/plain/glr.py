@@ -103,7 +103,7 @@ class GLRklUCB(OptimisticPolicy):
     restart : "global" forgets every arm, "local" the one that changed
     test_every : pulls of an arm between its tests
     split_every : pulls between the splits tried; doubled for an arm whenever it has 512 of them, which bounds memory
-    scale : multiplies the index's width
+    scale : multiplies the index's width; 1 in theory
     others : see `Policy`
 
     Rewards enter an arm's history in the order told; those of rounds asked before the arm's restart are counted in
@@ -126,11 +126,11 @@ class GLRklUCB(OptimisticPolicy):
         noise: float | None = None,
         failure_probability: float | None = None,
         threshold: Literal["practical", "theory"] = "practical",
-        exploration: float = 0.1,
+        exploration: float = 0.02,
         restart: Literal["global", "local"] = "global",
         test_every: int = 10,
         split_every: int = 5,
-        scale: float = 1.0,
+        scale: float = 0.5,
         **settings: Any,
     ) -> None:
         super().__init__(arms, **settings)

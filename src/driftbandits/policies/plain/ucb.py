@@ -64,16 +64,20 @@ class PlainUCB(SizedPolicy, OptimisticPolicy):
         self,
         arms: ArmSet,
         *,
-        switches: float = 1,
-        scale: float = 1.0,
+        switches: float | None = None,
+        scale: float = 0.5,
         noise: float | None = None,
         **settings: Any,
     ) -> None:
         super().__init__(arms, **settings)
-        self.switches = check_positive("switches", switches, zero=True)
+        self.switches = None if switches is None else check_positive("switches", switches, zero=True)
         self.scale = check_positive("scale", scale, zero=True)
         self.noise = None if noise is None else check_positive("noise", noise, zero=True)
         self._noise = self._scale.noise(self.noise)
+
+    @property
+    def _told_drift(self) -> float | None:
+        return self.switches
 
     @abstractmethod
     def _width(self) -> float:
@@ -116,21 +120,22 @@ class SlidingWindowUCB(WindowedPolicy, PlainUCB):
 
     Parameters
     ----------
-    window : tau, rounds kept; by default from `switches` and the horizon, `plain_window`
-    switches : how often the world changes, to compute the window from; knowledge that the ADA family does without
-    scale : multiplies the width
+    window : tau, rounds kept; default 1,600, or from `switches` and the horizon, `plain_window`
+    switches : how often the world changes, for the theory's window; knowledge that the ADA family does without
+    scale : multiplies the width; 1 in theory
     noise : R, scale of the sub-Gaussian noise, in the user's units; default a tenth of half the reward range
     others : see `Policy`
 
     Rewards told after their round has left the window are counted in `late`. Cost per round: O(N).
 
-    >>> policy = SlidingWindowUCB(ArmSet([[0.0], [1.0]]), horizon=10_000, seed=0)
+    >>> policy = SlidingWindowUCB(ArmSet([[0.0], [1.0]]), switches=1, horizon=10_000, seed=0)
     >>> policy.tell(policy.ask().id, 0.3)
     >>> policy.window
     607
     """
 
     label = "SW-UCB"
+    _usual_size: ClassVar[float] = 1_600
     _size_rule = staticmethod(plain_window)
     _rounding_of_sums: ClassVar[float] = 1e-6
 
@@ -171,15 +176,15 @@ class DiscountedUCB(PlainUCB):
 
     Parameters
     ----------
-    discount : gamma in (0, 1]; by default from `switches` and the horizon, `plain_discount`
-    switches : how often the world changes, to compute the discount from; knowledge that the ADA family does without
+    discount : gamma in (0, 1]; default 0.999, or from `switches` and the horizon, `plain_discount`
+    switches : how often the world changes, for the theory's discount; knowledge that the ADA family does without
     scale : multiplies the width
     noise : R, scale of the sub-Gaussian noise, in the user's units; default a tenth of half the reward range
     others : see `Policy`
 
     A late reward enters with the weight of its age since it was asked. Cost per round: O(N).
 
-    >>> policy = DiscountedUCB(ArmSet([[0.0], [1.0]]), horizon=10_000, seed=0)
+    >>> policy = DiscountedUCB(ArmSet([[0.0], [1.0]]), switches=1, horizon=10_000, seed=0)
     >>> policy.tell(policy.ask().id, 0.3)
     >>> policy.discount
     0.9975
@@ -187,6 +192,7 @@ class DiscountedUCB(PlainUCB):
 
     label = "D-UCB"
     _size_name: ClassVar[str] = "discount"
+    _usual_size: ClassVar[float] = 0.999
     _size_rule = staticmethod(plain_discount)
 
     def __init__(self, arms: ArmSet, *, discount: float | None = None, **settings: Any) -> None:

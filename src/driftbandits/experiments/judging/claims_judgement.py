@@ -1,12 +1,42 @@
-"""The checked claims as tables to read."""
+"""The paper's claims judged once for all who show them, and their tables to read."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import get_args
 
-from driftbandits.experiments.judging.claims import Check, CheckVerdict, Claim
+from driftbandits.experiments.definitions.growth import GROWTH, Sweep, sweeps_of, without_guests
+from driftbandits.experiments.definitions.paper import PAPER
+from driftbandits.experiments.judging.claims import Check, CheckVerdict, Claim, check_claims
+from driftbandits.experiments.judging.judgement import Judgement
+from driftbandits.experiments.judging.results import Results
+
+
+@dataclass(frozen=True, eq=False)
+class ClaimsJudgement(Judgement):
+    """All claims, also those that nothing was played for; `sweeps` are those whose growth is measured."""
+
+    sweeps: tuple[Sweep, ...]
+
+    def markdown(self) -> str:
+        """Two tables, of the claims that something was played for."""
+        played = [claim for claim in self.claims if claim.verdict != "not run"]
+        return claims_markdown(played) if played else ""
+
+    @property
+    def files(self) -> Mapping[str, str]:
+        """The same."""
+        return {"claims.md": self.markdown()}
+
+
+def judge_claims(results: Results) -> ClaimsJudgement | None:
+    """The paper's claims, if anything they are about has been played."""
+    if {*PAPER, *GROWTH}.isdisjoint(results.cells["experiment"]):
+        return None
+    sweeps = sweeps_of(results.experiments)
+    return ClaimsJudgement(sweeps, claims=tuple(check_claims(results, sweeps=without_guests(sweeps))))
 
 
 def claims_markdown(claims: Sequence[Claim]) -> str:

@@ -1,0 +1,61 @@
+"""Policies beside one another in a few worlds, from a notebook or a script: `compare`, and what it gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from driftbandits.environments import Environment
+from driftbandits.errors import MissingExtraError
+from driftbandits.policies import Policy
+
+if TYPE_CHECKING:
+    from driftbandits.comparing.comparison import Comparison
+
+__all__ = ["compare"]
+
+OnePolicy = str | type[Policy] | Callable[..., Policy] | tuple[str | Callable[..., Policy], Mapping[str, Any]]
+OneWorld = str | Environment | Callable[..., Environment] | tuple[str | Callable[..., Environment], Mapping[str, Any]]
+
+
+def compare(
+    policies: OnePolicy | Sequence[OnePolicy] | Mapping[str, OnePolicy],
+    worlds: OneWorld | Sequence[OneWorld] | Mapping[str, OneWorld],
+    *,
+    seeds: int | Iterable[int] = 10,
+    jobs: int = -1,
+    show: bool | None = None,
+) -> Comparison:
+    """Play every policy in every world on every seed, and give back tables and a figure.
+
+    On one seed all policies meet the same world and the same noise, so differences are paired. Classes may be defined
+    in the notebook. Everything is built, and plays one round, before anything long begins.
+
+    Parameters
+    ----------
+    policies : one, a list, or a mapping from labels. Each is a class, a registered name or `file.py:Class`, or a pair
+        of one of these and a mapping of its settings
+    worlds : one, a list, or a mapping from labels. Each is an environment (the same on every seed; only noise and
+        policy differ), the name of a registered world, of a real series ("real/...") or of an experiment (its world),
+        `file.py:Class`, a class or function called with `seed`, or a pair of one of these and a mapping of its settings
+    seeds : how many, counted from 0, or which
+    jobs : processes; -1: one per core, 1: all in this process
+    show : whether to show progress on standard error; by default in a terminal and in a notebook
+
+    Raises InputError for what cannot be played, and CellError with label, world, seed and the traceback of the run for
+    what fails on the way. Needs the extra `experiments`.
+
+    >>> import driftbandits as db
+    >>> world = db.environments.create("switching/1", seed=0, horizon=300, switches=(150,), size=10)
+    >>> found = db.compare([db.Uniform, (db.GPUCB, {"beta": 1.0})], world, seeds=2, jobs=1)
+    >>> found.summary[["world", "policy", "seeds"]].values.tolist()
+    [['switching/1', 'Uniform', 2], ['switching/1', 'GPUCB (beta=1.0)', 2]]
+    """
+    try:
+        from driftbandits.comparing.contestants import read_policies
+        from driftbandits.comparing.playing import play
+        from driftbandits.comparing.worlds import read_worlds
+        from driftbandits.experiments.running.engines import Engine
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(str(error.name), extra="experiments", purpose="compare") from None
+    return play(read_policies(policies), read_worlds(worlds), seeds=seeds, engine=Engine(jobs=jobs), show=show)

@@ -1,0 +1,96 @@
+"""The space of a policy of one's own, as a YAML or TOML file, or as a mapping of the same keys.
+
+label: mine                # in tables; the class's name by default
+ranges:                    # ends of what is searched, in logarithms
+  rate: [0.001, 0.1]
+  window: [100, 10000]
+whole: [window]            # of these, whole numbers alone
+fixed: {noise: 0.1}        # settings that every point has
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from driftbandits.configuration.files import ConfigFile, read_config_file
+from driftbandits.configuration.models import Field, Settings, StrictModel, validated
+from driftbandits.configuration.names import check_name, default_label
+from driftbandits.errors import InputError, did_you_mean
+from driftbandits.experiments.definitions.specs import NOT_POLICY_SETTINGS
+from driftbandits.tuning.points import Space, Values
+
+End = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Ends = Annotated[list[End], Field(min_length=2, max_length=2)]
+
+
+class SpaceConfig(StrictModel):
+    """What is searched for one policy."""
+
+    label: str | None = Field(default=None, min_length=1, description="Name in tables; that of the class by default.")
+    ranges: dict[str, Ends] = Field(min_length=1, description="Ends of every setting that is searched, in logarithms.")
+    whole: list[str] = Field(default=[], description="Those of the ranges that take whole numbers alone.")
+    fixed: Settings = Field(default={}, description="Settings that every point has, the default too.")
+
+
+@dataclass(frozen=True)
+class NamedSpace:
+    """A space to be searched, and what its policy is called in tables."""
+
+    label: str
+    space: Space
+
+
+def read_space(source: Path | Mapping[str, Any], policy: str, *, known: frozenset[str] | None) -> NamedSpace:
+    """The space that a file or a mapping describes for `policy`, whose settings are `known` (None: it takes any).
+
+    Raises InputError with the place of everything that is wrong, and the nearest setting that exists.
+    """
+    if isinstance(source, Mapping):
+        file = ConfigFile(Path("space"), dict(source))
+    else:
+        file = read_config_file(source, needs=("ranges",), example="ranges: {rate: [0.001, 0.1]}")
+    config = validated(SpaceConfig, file)
+    if problems := list(_problems(config, file, default_label(policy), known)):
+        raise InputError("\n".join(problems))
+    label = check_name(config.label or default_label(policy), "label")
+    return NamedSpace(label, _space(config, policy))
+
+
+def _space(config: SpaceConfig, policy: str) -> Space:
+    def settings(values: Values) -> dict[str, Any]:
+        searched = {name: round(value) if name in config.whole else value for name, value in values.items()}
+        return {**config.fixed, **searched}
+
+    return Space(policy, {name: (low, high) for name, (low, high) in config.ranges.items()}, settings)
+
+
+def _problems(config: SpaceConfig, file: ConfigFile, name: str, known: frozenset[str] | None) -> Iterator[str]:
+    """What is wrong in a file whose keys and types are right."""
+    for part in ("ranges", "fixed"):
+        for setting in getattr(config, part):
+            if reason := _refusal(setting, name, known):
+                yield f"{file.where((part, setting))}: {reason}"
+    for setting, (low, high) in config.ranges.items():
+        where = file.where(("ranges", setting))
+        if low >= high:
+            yield f"{where}: {setting} must go from the lower end to the higher, got [{low:g}, {high:g}]"
+        if setting in config.fixed:
+            yield f"{where}: {setting} is both searched and fixed; leave out one of the two"
+        if setting in config.whole and not (low.is_integer() and high.is_integer()):
+            yield f"{where}: {setting} takes whole numbers, so must its ends, got [{low:g}, {high:g}]"
+    for number, setting in enumerate(config.whole):
+        if setting not in config.ranges:
+            where, hint = file.where(("whole", number)), did_you_mean(setting, config.ranges)
+            yield f"{where}: {setting!r} is not searched; {hint}ranges: {', '.join(config.ranges)}"
+
+
+def _refusal(setting: str, name: str, known: frozenset[str] | None) -> str:
+    """Why the policy cannot be given this setting; empty where it can."""
+    if setting in NOT_POLICY_SETTINGS:
+        return f"{name} cannot be given {setting!r}: {NOT_POLICY_SETTINGS[setting]}"
+    if known is None or setting in known:
+        return ""
+    return f"{name} has no setting {setting!r}; {did_you_mean(setting, known)}known: {', '.join(sorted(known))}"

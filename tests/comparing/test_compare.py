@@ -1,0 +1,181 @@
+"""What is played, and what comes back."""
+
+import subprocess
+import sys
+import threading
+
+import matplotlib.figure
+import numpy as np
+import pytest
+
+import driftbandits as db
+from driftbandits.errors import InputError
+from driftbandits.experiments.running.runner import CellError
+from tests.comparing.small import SMALL, Greedy, Shifting, small_world
+
+POLICIES = {"greedy": Greedy, "bold": (Greedy, {"rate": 0.4}), "ADA-OPKB": "AdaOPKB"}
+
+
+@pytest.fixture(scope="module")
+def found():
+    return db.compare(POLICIES, {"one switch": ("switching/1", SMALL), "shifting": Shifting}, seeds=[0, 1, 5], jobs=1)
+
+
+def rows_of(table, world, seed):
+    return table[(table["world"] == world) & (table["policy"] == "bold") & (table["seed"] == seed)]
+
+
+def test_runs_are_those_of_simulate(found):
+    for seed in (0, 1, 5):
+        for label, world in (("one switch", small_world(seed)), ("shifting", Shifting(seed=seed))):
+            trace = db.simulate(Greedy(world.arms, horizon=world.horizon, seed=seed, rate=0.4), world, seed=seed)
+            row = rows_of(found.runs, label, seed)
+            assert row["regret"].item() == pytest.approx(trace.regret.sum(), rel=1e-12)
+            curve = rows_of(found.curves, label, seed)
+            played = curve["round"].to_numpy()
+            assert curve["regret"].to_numpy() == pytest.approx(trace.cumulative_regret[played - 1], rel=1e-12)
+
+
+def test_the_summary_has_a_row_per_world_and_policy_with_paired_differences(found):
+    assert found.summary[["world", "policy"]].values.tolist() == [
+        [world, policy] for world in ("one switch", "shifting") for policy in POLICIES
+    ]
+    for world, group in found.summary.groupby("world"):
+        best = group.loc[group["behind"].idxmin()]
+        assert best["behind"] == 0
+        assert best["regret"] == group["regret"].min()
+        table = found.runs[found.runs["world"] == world].pivot_table(index="seed", columns="policy", values="regret")
+        for _, row in group.iterrows():
+            differences = table[row["policy"]] - table[best["policy"]]
+            assert row["regret"] == pytest.approx(table[row["policy"]].mean())
+            assert row["standard_error"] == pytest.approx(table[row["policy"]].std(ddof=1) / np.sqrt(3))
+            assert row["behind"] == pytest.approx(differences.mean())
+            half = 4.302652729911275 * differences.std(ddof=1) / np.sqrt(3)  # Student's t, two degrees of freedom
+            assert row["behind_high"] - row["behind"] == pytest.approx(half)
+
+
+def test_a_world_object_is_met_again_under_other_noise():
+    world = Shifting(seed=0)
+    runs = db.compare(Greedy, world, seeds=4, jobs=1).runs
+    assert runs["regret"].nunique() > 1
+    again = db.compare({"a": Greedy, "b": Greedy}, world, seeds=4, jobs=1).runs
+    for label in "ab":
+        assert again[again["policy"] == label]["regret"].tolist() == runs["regret"].tolist()
+
+
+def test_processes_give_what_one_gives(found):
+    worlds = {"one switch": ("switching/1", SMALL), "shifting": Shifting}
+    many = db.compare(POLICIES, worlds, seeds=[0, 1, 5], jobs=2)
+    assert many.runs.drop(columns="seconds").equals(found.runs.drop(columns="seconds"))
+    assert many.curves.equals(found.curves)
+
+
+def test_true_changes_are_known_where_seeds_agree(found):
+    assert found.true_changes == {"one switch": [100], "shifting": [40]}  # seeds 0 and 5 draw the same
+    assert db.compare(Greedy, Shifting, seeds=2, jobs=1).true_changes == {"Shifting": []}
+    assert found.reporting == {"ADA-OPKB"}
+
+
+def test_the_figure_has_a_panel_per_world(found):
+    figure = found.plot()
+    assert isinstance(figure, matplotlib.figure.Figure)
+    assert figure._repr_png_().startswith(b"\x89PNG")
+    titles = {axes.get_title(loc="left") for axes in figure.axes}
+    assert {"one switch", "shifting"} <= titles
+    texts = [text.get_text() for text in figure.legends[0].get_texts()]
+    mean = found.summary.query("world == 'one switch' and policy == 'bold'")["regret"].item()
+    assert f"bold, 3 seeds: {mean:,.0f}" in texts
+
+
+def test_many_policies_and_long_names_fit():
+    policies = {f"rate {rate}": (Greedy, {"rate": rate / 20}) for rate in range(10)}
+    figure = db.compare(policies, {"w" * 100: Shifting}, seeds=1, jobs=1).plot()
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    assert [title.partition("…")[2] for title in titles] == [": policies (1 of 2)", ": policies (2 of 2)"]
+    assert all(len(title) == 46 for title in titles)
+
+
+def test_a_failure_on_the_way_names_policy_world_and_seed_and_has_the_traceback():
+    for jobs in (1, 2):
+        with pytest.raises(
+            CellError, match="bad on switching/1, seed 3 failed: KeyError: 'the table is empty'"
+        ) as caught:
+            db.compare({"bad": (Greedy, {"fails_after": 90})}, small_world(), seeds=[3], jobs=jobs)
+        assert "(small.py, line " in str(caught.value)
+        assert "store" not in str(caught.value)
+        (note,) = caught.value.__notes__
+        assert "in _law" in note
+        assert "small.py" in note
+
+
+def test_a_failure_in_the_first_round_has_the_users_error_as_its_cause():
+    with pytest.raises(InputError, match="policy 'bad' in world 'switching/1', seed 0: KeyError") as caught:
+        db.compare({"bad": (Greedy, {"fails_after": 0})}, small_world(), seeds=2, jobs=1)
+    assert isinstance(caught.value.__cause__, KeyError)
+
+
+def test_progress_is_shown_when_asked_for_and_else_to_people_alone(capsys):
+    db.compare(Greedy, Shifting, seeds=2, jobs=1)
+    assert capsys.readouterr() == ("", "")
+    db.compare(Greedy, Shifting, seeds=2, jobs=1, show=True)
+    assert "runs: 2/2" in capsys.readouterr().err
+
+
+SCRIPT = """
+import numpy as np
+import driftbandits as db
+
+class Mine(db.SlidingWindowUCB):
+    pass
+
+class World(db.environments.Tabular):
+    def __init__(self, *, seed):
+        means = np.random.default_rng(seed).uniform(0, 0.9, size=(100, 3))
+        noise = db.environments.TruncatedGaussianNoise(0.05)
+        super().__init__(db.ArmSet(np.eye(3)), means, noise=noise, name="world")
+
+def found(jobs):
+    worlds = {"drawn": World, "told": World(seed=3), "made": lambda seed: World(seed=seed + 1)}
+    return db.compare([(Mine, {"window": 20}), db.Uniform], worlds, seeds=2, jobs=jobs).runs
+
+one, two = found(1), found(2)
+print(len(one), one.drop(columns="seconds").equals(two.drop(columns="seconds")), Mine.__module__)
+"""
+
+
+def test_classes_of_a_notebook_play_in_other_processes(tmp_path):
+    """As a kernel runs cells: code without a file, executed in __main__."""
+    cells = SCRIPT.split("\n\n")
+    code = f"import __main__\nfor cell in {cells!r}:\n    exec(compile(cell, '<cell>', 'exec'), vars(__main__))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["12", "True", "__main__"]
+
+
+def test_what_cannot_be_sent_to_processes_can_be_played_in_this_one():
+    lock = threading.Lock()
+    policy = {"locked": lambda arms, **settings: (lock, db.Uniform(arms, **settings))[1]}
+    with pytest.raises(db.DriftbanditsError, match="jobs=1 plays in this one"):
+        db.compare(policy, Shifting, seeds=2, jobs=2)
+    assert len(db.compare(policy, Shifting, seeds=2, jobs=1).runs) == 2
+
+
+def test_without_the_extra_the_cure_is_named():
+    code = """
+import sys
+sys.modules["pandas"] = None
+import driftbandits as db
+try:
+    db.compare(db.Uniform, "switching/1")
+except db.errors.MissingExtraError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert "compare needs pandas" in done.stdout, done.stderr
+    assert "[experiments]" in done.stdout
+
+
+def test_importing_the_library_loads_nothing_that_comparing_needs():
+    code = "import sys, driftbandits; print([m for m in sys.modules if m.startswith('driftbandits.experiments')])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() == "[]"

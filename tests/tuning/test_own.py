@@ -1,0 +1,110 @@
+"""A policy of one's own, searched as the comparison searches all others."""
+
+import json
+
+import pytest
+
+from driftbandits.errors import InputError
+from driftbandits.experiments.running.engines import Engine
+from driftbandits.tuning import comparison, tune
+from driftbandits.tuning.comparison import COMPARISON_DIMENSIONS, comparison_searches
+from driftbandits.tuning.own import _searches
+from driftbandits.tuning.space_file import read_space
+from driftbandits.tuning.spaces import SPACES
+from tests.tuning.small import WORLD
+
+ONE = Engine(jobs=1)
+POLICY = '''
+import driftbandits as db
+
+
+class Mine(db.SlidingWindowUCB):
+    """A window whose length must be said."""
+
+    def __init__(self, arms, *, window, scale=1.0, **common):
+        super().__init__(arms, window=window, scale=scale, **common)
+
+
+class Plain(db.SlidingWindowUCB):
+    pass
+
+
+class Other:
+    def __init__(self, arms, *, rate):
+        pass
+'''
+SPACE = {"ranges": {"window": [20, 200], "scale": [0.1, 3.0]}, "whole": ["window"]}
+
+
+@pytest.fixture
+def small(monkeypatch):
+    monkeypatch.setattr(comparison, "COMPARISON_RUNGS", ((4, 1), (2, 2)))
+    settings = dict(WORLD.settings)
+    world = type(WORLD)
+    monkeypatch.setattr(comparison, "environment_1", lambda d: world(WORLD.environment, {**settings, "dimension": d}))
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(POLICY)
+    return path
+
+
+def test_world_seeds_points_and_budget_are_those_of_the_comparison():
+    ranges = {name: list(ends) for name, ends in SPACES["SW-UCB (plain)"].ranges.items()}
+    named = read_space({"label": "mine", "ranges": ranges, "whole": ["window"]}, "SlidingWindowUCB", known=None)
+    own = _searches(named, COMPARISON_DIMENSIONS, default=True)
+    theirs = comparison_searches(["SW-UCB (plain)"])
+    assert list(own) == ["d=10", "d=3", "d=2"]
+    for mine, other in zip(own.values(), theirs.values(), strict=True):
+        assert (mine.worlds, mine.rungs, mine.cells) == (other.worlds, other.rungs, other.cells)
+        assert (len(mine.points), mine.cells) == (32, 80)
+        values = [[p.values for p in search.points if p.origin == "search"] for search in (mine, other)]
+        assert values[0] == values[1]
+        for slot in ((0, 0), (15, 0)):
+            assert mine.cell(0, slot).seed == other.cell(0, slot).seed
+
+
+def test_what_was_found_is_written_kept_and_gone_on_from(tmp_path, small, file):
+    out, policy = tmp_path / "out", f"{file}:Mine"
+    first = tune(policy, SPACE, out=out, dimensions=[3], engine=ONE)
+    assert (first.path.name, first.played) == ("tuned-Mine.json", 6)
+    assert "default" not in {score.origin for score in first.best[0].scores}  # its window has no default
+    second = tune(policy, SPACE, out=out, dimensions=[3, 2], engine=ONE)
+    assert second.played == 6
+    written = json.loads(second.path.read_text())
+    assert list(written) == ["how", "d=3", "d=2"]
+    assert written["how"].startswith(f"driftbandits tune {policy}: 4 points and 6 cells of environment 1")
+    assert written["d=3"]["Mine"]["policy"] == policy
+    assert type(written["d=2"]["Mine"]["settings"]["window"]) is int
+
+
+def test_defaults_are_the_first_point_and_an_edited_file_is_another_search(tmp_path, small, file):
+    policy, space = f"{file}:Plain", {"ranges": {"scale": [0.1, 3.0]}, "fixed": {"window": 50}}
+    first = tune(policy, space, out=tmp_path, dimensions=[2], engine=ONE)
+    default = next(score for score in first.best[0].scores if score.number == 0)
+    assert (default.origin, default.values) == ("default", {})
+    file.write_text(POLICY + "\n# edited\n")
+    assert tune(policy, space, out=tmp_path, dimensions=[2], engine=ONE).played == 6
+
+
+def test_what_cannot_be_searched_is_said_before_anything_is_played(tmp_path, small, file):
+    out = tmp_path / "out"
+    wrong = [
+        (f"{file}:Mine", {"ranges": {"windo": [20, 200]}}, "did you mean 'window'"),
+        (f"{file}:Mine", {"ranges": {"window": [20, 200]}}, "window must be a whole number"),
+        (f"{file}:Other", {"ranges": {"rate": [0.1, 1]}}, "not one derived from driftbandits.Policy"),
+        (f"{file}:Missing", SPACE, "has no 'Missing'"),
+        ("no_such.py:Mine", SPACE, "there is no file 'no_such.py'"),
+        ("SlidingWindowUBC", SPACE, "did you mean 'SlidingWindowUCB'"),
+        ("SlidingWindowUCB", {**SPACE, "label": "SW-GPUCB"}, "a label of its own"),
+    ]
+    for policy, space, message in wrong:
+        with pytest.raises(InputError, match=message):
+            tune(policy, space, out=out, engine=ONE)
+    with pytest.raises(InputError, match="dimension must be at least 1, got 0"):
+        tune("SlidingWindowUCB", SPACE, out=out, dimensions=[0], engine=ONE)
+    with pytest.raises(InputError, match="no dimension"):
+        tune("SlidingWindowUCB", SPACE, out=out, dimensions=[], engine=ONE)
+    assert not out.exists()
