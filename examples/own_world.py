@@ -21,6 +21,7 @@ def weekends(seed: int, weeks: int = 10, visitors: int = 100) -> Piecewise:
 
 
 if __name__ == "__main__":
+    print(f"weekends passes {len([check(weekends) for check in db.testing.ENVIRONMENT_CHECKS])} checks")
     world = weekends(seed=0)
     print(f"{len(world.arms)} prices, {world.horizon:,} rounds, {len(world.change_rounds)} changes")
     for kind in (db.GPUCB, db.EventTriggeredGPUCB):

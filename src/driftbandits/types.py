@@ -41,7 +41,7 @@ class Decision:
 class Decisions:
     """Several answers as columns: `ids`, `arms`, `probabilities`, `laws`, each of length `len(decisions)`.
 
-    Iterating gives one `Decision` a row; two are equal if all their rows are.
+    Iterating gives one `Decision` per row; two are equal if all their rows are.
     """
 
     ids: Ints

@@ -68,7 +68,7 @@ def test_progress_is_shown_where_it_is_wanted(capsys):
 
 def test_results_say_what_was_played_in_a_line_and_show_their_summary():
     results = play([SMALL], engine=ONE)
-    assert repr(results) == "Results(small: 1 policies, 2 of 2 runs)"
+    assert repr(results) == "Results(small: 1 policy, 2 of 2 runs)"
     shown = results._repr_html_()
     assert shown.count("<tr") == 2
     assert "any arm" in shown

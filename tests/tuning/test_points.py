@@ -4,10 +4,11 @@ import pytest
 from driftbandits import POLICIES, ArmSet, create_policy
 from driftbandits.experiments.definitions.first_settings import written_out
 from driftbandits.experiments.definitions.rows import GPUCB_PUBLISHED, SW_GPUCB_PUBLISHED, WGPUCB_PUBLISHED
+from driftbandits.experiments.definitions.tuned_settings import tuned_settings
 from driftbandits.tuning.comparison import COMPARISON_RUNGS, comparison_searches
 from driftbandits.tuning.constants import CONSTANTS_STUDIES
 from driftbandits.tuning.points import Space, trial_points
-from driftbandits.tuning.spaces import FAMILIES, SPACES
+from driftbandits.tuning.spaces import SPACES
 
 COUNT = COMPARISON_RUNGS[0][0]
 
@@ -58,10 +59,10 @@ def test_a_search_for_the_default_leaves_it_out():
     assert [point.origin for point in points] == ["search"] * 8
 
 
-def test_every_policy_of_the_comparison_is_in_one_family_and_exists():
-    members = [label for labels in FAMILIES.values() for label in labels]
-    assert sorted(members) == sorted(SPACES)
-    assert {space.policy for space in SPACES.values()} <= set(POLICIES)
+def test_labels_of_the_comparison_are_those_of_its_classes():
+    assert set(tuned_settings()["d=10"]) == set(SPACES)
+    for label, space in SPACES.items():
+        assert POLICIES[space.policy].label in label
 
 
 def test_every_policy_with_something_to_search_has_the_same_budget():

@@ -52,10 +52,8 @@ def _named(entry: Entry, text: str) -> World:
         return World(label, experiment.environment, {**experiment.settings, **entry.settings}, experiment.common)
     if is_reference(name) or name in environments.names():
         return World(label, name, dict(entry.settings))
-    hint = did_you_mean(name, [*environments.names(), *EXPERIMENTS])
-    raise InputError(
-        f"no world is called {name!r}; {hint}known: {', '.join(environments.names())}, and the worlds of all experiments"
-    )
+    hint, known = did_you_mean(name, [*environments.names(), *EXPERIMENTS]), ", ".join(environments.names())
+    raise InputError(f"no world is called {name!r}; {hint}known: {known}, and the worlds of all experiments")
 
 
 def check_named(world: World, seeds: tuple[int, ...]) -> None:

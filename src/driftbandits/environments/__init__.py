@@ -2,40 +2,14 @@
 
 from __future__ import annotations
 
+from driftbandits.environments import registry
 from driftbandits.environments.base import Environment, uniforms
-from driftbandits.environments.cosine import SLOW_DRIFT, CosineBandit
-from driftbandits.environments.drifting import ForgettingDrift
-from driftbandits.environments.noise import (
-    BernoulliNoise,
-    GaussianNoise,
-    Noise,
-    StudentTNoise,
-    TruncatedGaussianNoise,
-    UniformNoise,
-)
+from driftbandits.environments.cosine import SLOW_DRIFT
+from driftbandits.environments.noise import Noise
 from driftbandits.environments.piecewise import Piecewise
-from driftbandits.environments.registry import create, names, noise_from_config
-from driftbandits.environments.switching import SwitchingKernel
+from driftbandits.environments.registry import *  # noqa: F403  # whatever has a name: that list is the only one
 from driftbandits.environments.tabular import Tabular
 from driftbandits.environments.truth import Truth
 
-__all__ = [
-    "BernoulliNoise",
-    "CosineBandit",
-    "Environment",
-    "ForgettingDrift",
-    "GaussianNoise",
-    "Noise",
-    "Piecewise",
-    "SLOW_DRIFT",
-    "StudentTNoise",
-    "SwitchingKernel",
-    "Tabular",
-    "Truth",
-    "TruncatedGaussianNoise",
-    "UniformNoise",
-    "create",
-    "names",
-    "noise_from_config",
-    "uniforms",
-]
+__all__ = ["SLOW_DRIFT", "Environment", "Noise", "Piecewise", "Tabular", "Truth", "uniforms"]
+__all__ += registry.__all__

@@ -21,6 +21,21 @@ from driftbandits.environments.sampling import SphereWorld
 from driftbandits.environments.switching import SwitchingKernel
 from driftbandits.errors import InputError, near_and_valid
 
+# What `environments` passes on: a world that can be named, or a noise, is one more name here.
+__all__ = [
+    "BernoulliNoise",
+    "CosineBandit",
+    "ForgettingDrift",
+    "GaussianNoise",
+    "StudentTNoise",
+    "SwitchingKernel",
+    "TruncatedGaussianNoise",
+    "UniformNoise",
+    "create",
+    "names",
+    "noise_from_config",
+]
+
 NOISES: dict[str, type[Noise]] = {
     "gaussian": GaussianNoise,
     "truncated_gaussian": TruncatedGaussianNoise,

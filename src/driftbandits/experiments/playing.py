@@ -40,7 +40,7 @@ def play(
     >>> world = {"horizon": 100, "switches": [50], "size": 5}
     >>> small = Experiment("small", "Small", "switching/1", world, (PolicySpec("any arm", "Uniform"),), seeds=(0, 1))
     >>> play([small], engine=Engine(jobs=1))
-    Results(small: 1 policies, 2 of 2 runs)
+    Results(small: 1 policy, 2 of 2 runs)
 
     """
     chosen = _chosen(experiments)

@@ -103,7 +103,11 @@ def _searches(named: NamedSpace, dimensions: Sequence[int], *, default: bool) ->
 
 
 def _check_points(search: Search, label: str) -> None:
-    """Have every point play one round, so that a setting that cannot be is known before hours are played."""
+    """Have every point play one round, so that a setting that cannot be is known before hours are played.
+
+    One after the other: what is wrong with a setting is wrong with it at most points, and one of them says it all.
+    """
     world = search.worlds[0]
-    points = tuple(search.cell(point, (0, 0)).policy for point in range(len(search.points)))
-    check_experiment(Experiment(label, label, world.environment, world.settings, points, seeds=TUNING_SEEDS[:1]))
+    for number in range(len(search.points)):
+        point = search.cell(number, (0, 0)).policy
+        check_experiment(Experiment(label, label, world.environment, world.settings, (point,), TUNING_SEEDS[:1]))

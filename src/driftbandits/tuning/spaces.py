@@ -7,9 +7,10 @@ so are the settings of the authors' files where those give some.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from driftbandits import policies
 from driftbandits.experiments.definitions.rows import GPUCB_PUBLISHED_SETTINGS
 from driftbandits.policies import Constants
 from driftbandits.tuning.points import Space, Values
@@ -26,6 +27,8 @@ PAPER_CONSTANTS = {  # within the paper's grid, where blocks are neither a few r
     "c3": (0.01, 0.5),
     "c4": (0.01, 3.0),
 }
+NARROW = 256
+NARROW_ENDING = f" (m={NARROW})"
 
 
 def _plain(values: Values) -> dict[str, Any]:
@@ -48,8 +51,8 @@ def _constants(values: Values) -> dict[str, Any]:
 
 
 def _narrow(values: Values) -> dict[str, Any]:
-    """A network of width 256: a run takes a second, at the paper's width of 2,048 it takes a minute."""
-    return {**_constants(values), "width": 256}
+    """A narrow network: a run takes a second, at the paper's width of 2,048 it takes a minute."""
+    return {**_constants(values), "width": NARROW}
 
 
 def _based(base: str, own: tuple[str, ...] = ()) -> Callable[[Values], dict[str, Any]]:
@@ -65,48 +68,68 @@ def _based(base: str, own: tuple[str, ...] = ()) -> Callable[[Values], dict[str,
 MASTER_RANGES = {"length": (64.0, 1024.0), "replay_scale": (0.1, 1.0), "beta": (0.8, 2.0)}
 MASTER_OWN_SETTINGS = ("length", "replay_scale")
 
-SPACES: dict[str, Space] = {
-    "ADA-OPKB": Space("AdaOPKB", PAPER_CONSTANTS, _constants),
-    "OPKB": Space("OPKB", PAPER_CONSTANTS, _constants),
-    "ADA-OPNN (m=256)": Space("AdaOPNN", PAPER_CONSTANTS, _narrow),
-    "OPNN (m=256)": Space("OPNN", PAPER_CONSTANTS, _narrow),
-    "NeuralUCB": Space("NeuralUCB", RIDGE_AND_SCALE, _plain),
-    "SW-NeuralUCB": Space("SlidingWindowNeuralUCB", {**RIDGE_AND_SCALE, "window": MEMORY_RANGE}, _whole("window")),
-    "GPUCB": Space("GPUCB", RIDGE_AND_SCALE, _plain, GPUCB_PUBLISHED_SETTINGS),
-    "R-GPUCB": Space("RestartGPUCB", {**RIDGE_AND_SCALE, "period": MEMORY_RANGE}, _whole("period")),
-    "SW-GPUCB": Space(
-        "SlidingWindowGPUCB", {**RIDGE_AND_SCALE, "window": MEMORY_RANGE}, _whole("window"), SW_GPUCB_PUBLISHED_POINT
-    ),
-    "WGPUCB": Space("WeightedGPUCB", {**RIDGE_AND_SCALE, "memory": MEMORY_RANGE}, _memory, WGPUCB_PUBLISHED_POINT),
-    "TV-GP-UCB": Space("TimeVaryingGPUCB", {"rate": (1e-5, 1e-2), "ridge": (0.001, 0.1), "beta": (0.2, 3.0)}, _plain),
-    "ET-GP-UCB": Space(
-        "EventTriggeredGPUCB", {"ridge": (0.01, 1.0), "beta": (0.3, 3.0), "failure_probability": (1e-4, 0.1)}, _plain
-    ),
-    "GPUCB+MASTER": Space("Master", MASTER_RANGES, _based("GPUCB", MASTER_OWN_SETTINGS)),
-    "LinUCB": Space("LinUCB", RIDGE_AND_SCALE, _plain),
-    "RestartUCB": Space("RestartLinUCB", {**RIDGE_AND_SCALE, "period": MEMORY_RANGE}, _whole("period")),
-    "SW-LinUCB": Space("SlidingWindowLinUCB", {**RIDGE_AND_SCALE, "window": MEMORY_RANGE}, _whole("window")),
-    "D-LinUCB": Space("DiscountedLinUCB", {**RIDGE_AND_SCALE, "memory": MEMORY_RANGE}, _memory),
-    "LinUCB+MASTER": Space("Master", MASTER_RANGES, _based("LinUCB", MASTER_OWN_SETTINGS)),
-    "SW-LinUCB+BOB": Space("BanditOverBandit", RIDGE_AND_SCALE, _based("SlidingWindowLinUCB")),
-    "RestartUCB+BOB": Space("BanditOverBandit", RIDGE_AND_SCALE, _based("RestartLinUCB")),
-    "Restart-Adv": Space("LinearExp3", {"restart": MEMORY_RANGE}, _whole("restart")),
-    "Restart-Adv+BOB": Space("BanditOverBandit", {}, _based("LinearExp3")),
-    "SW-UCB (plain)": Space("SlidingWindowUCB", {"scale": (0.1, 3.0), "window": MEMORY_RANGE}, _whole("window")),
-    "D-UCB (plain)": Space("DiscountedUCB", {"scale": (0.1, 3.0), "memory": MEMORY_RANGE}, _memory),
-    "GLR-klUCB (plain)": Space("GLRklUCB", {"scale": (0.2, 3.0), "exploration": (0.01, 1.0)}, _plain),
-    "Exp3.S (plain)": Space("Exp3S", {"exploration": (0.01, 1.0), "share": (1e-6, 1e-2)}, _plain),
-    "AutoBandit": Space("AutoBandit", {}, _plain),
-    "CalibratedOPKB": Space("CalibratedOPKB", {}, _plain),
-    "Uniform": Space("Uniform", {}, _plain),
-}
+PLAIN_ENDING = " (plain)"  # regresses on no features
 
-FAMILIES = {
-    "nothing to set": ("AutoBandit", "CalibratedOPKB"),
-    "optimisation (OPKB)": ("ADA-OPKB", "OPKB"),
-    "neural": ("ADA-OPNN (m=256)", "OPNN (m=256)", "NeuralUCB", "SW-NeuralUCB"),
-    "Gaussian process": ("GPUCB", "R-GPUCB", "SW-GPUCB", "WGPUCB", "TV-GP-UCB", "ET-GP-UCB"),
-    "linear": ("LinUCB", "RestartUCB", "SW-LinUCB", "D-LinUCB", "Restart-Adv"),
-    "wrappers (MASTER, BOB)": ("GPUCB+MASTER", "LinUCB+MASTER", "SW-LinUCB+BOB", "RestartUCB+BOB", "Restart-Adv+BOB"),
-    "plain, no features": ("SW-UCB (plain)", "D-UCB (plain)", "GLR-klUCB (plain)", "Exp3.S (plain)", "Uniform"),
-}
+
+def _space(
+    policy: type[policies.Policy],
+    ranges: Mapping[str, tuple[float, float]],
+    settings: Callable[[Values], dict[str, Any]] = _plain,
+    published: Values | None = None,
+    *,
+    ending: str = "",
+) -> tuple[str, Space]:
+    return policy.label + ending, Space(policy.__name__, ranges, settings, published)
+
+
+def _wrapped(
+    base: type[policies.Policy],
+    wrapper: type[policies.Policy],
+    ranges: Mapping[str, tuple[float, float]],
+    own: tuple[str, ...] = (),
+) -> tuple[str, Space]:
+    return f"{base.label}+{wrapper.label}", Space(wrapper.__name__, ranges, _based(base.__name__, own))
+
+
+_MASTER = (policies.Master, MASTER_RANGES, MASTER_OWN_SETTINGS)
+_WINDOW = ({**RIDGE_AND_SCALE, "window": MEMORY_RANGE}, _whole("window"))
+_PERIOD = ({**RIDGE_AND_SCALE, "period": MEMORY_RANGE}, _whole("period"))
+_DISCOUNT = ({**RIDGE_AND_SCALE, "memory": MEMORY_RANGE}, _memory)
+_PLAIN_WINDOW = ({"scale": (0.1, 3.0), "window": MEMORY_RANGE}, _whole("window"))
+_PLAIN_DISCOUNT = ({"scale": (0.1, 3.0), "memory": MEMORY_RANGE}, _memory)
+_DRIFT = {"rate": (1e-5, 1e-2), "ridge": (0.001, 0.1), "beta": (0.2, 3.0)}
+_TRIGGER = {"ridge": (0.01, 1.0), "beta": (0.3, 3.0), "failure_probability": (1e-4, 0.1)}
+
+SPACES: dict[str, Space] = dict(
+    (
+        _space(policies.AdaOPKB, PAPER_CONSTANTS, _constants),
+        _space(policies.OPKB, PAPER_CONSTANTS, _constants),
+        _space(policies.AdaOPNN, PAPER_CONSTANTS, _narrow, ending=NARROW_ENDING),
+        _space(policies.OPNN, PAPER_CONSTANTS, _narrow, ending=NARROW_ENDING),
+        _space(policies.NeuralUCB, RIDGE_AND_SCALE),
+        _space(policies.SlidingWindowNeuralUCB, *_WINDOW),
+        _space(policies.GPUCB, RIDGE_AND_SCALE, published=GPUCB_PUBLISHED_SETTINGS),
+        _space(policies.RestartGPUCB, *_PERIOD),
+        _space(policies.SlidingWindowGPUCB, *_WINDOW, SW_GPUCB_PUBLISHED_POINT),
+        _space(policies.WeightedGPUCB, *_DISCOUNT, WGPUCB_PUBLISHED_POINT),
+        _space(policies.TimeVaryingGPUCB, _DRIFT),
+        _space(policies.EventTriggeredGPUCB, _TRIGGER),
+        _wrapped(policies.GPUCB, *_MASTER),
+        _space(policies.LinUCB, RIDGE_AND_SCALE),
+        _space(policies.RestartLinUCB, *_PERIOD),
+        _space(policies.SlidingWindowLinUCB, *_WINDOW),
+        _space(policies.DiscountedLinUCB, *_DISCOUNT),
+        _wrapped(policies.LinUCB, *_MASTER),
+        _wrapped(policies.SlidingWindowLinUCB, policies.BanditOverBandit, RIDGE_AND_SCALE),
+        _wrapped(policies.RestartLinUCB, policies.BanditOverBandit, RIDGE_AND_SCALE),
+        _space(policies.LinearExp3, {"restart": MEMORY_RANGE}, _whole("restart")),
+        _wrapped(policies.LinearExp3, policies.BanditOverBandit, {}),
+        _space(policies.SlidingWindowUCB, *_PLAIN_WINDOW, ending=PLAIN_ENDING),
+        _space(policies.DiscountedUCB, *_PLAIN_DISCOUNT, ending=PLAIN_ENDING),
+        _space(policies.GLRklUCB, {"scale": (0.2, 3.0), "exploration": (0.01, 1.0)}, ending=PLAIN_ENDING),
+        _space(policies.Exp3S, {"exploration": (0.01, 1.0), "share": (1e-6, 1e-2)}, ending=PLAIN_ENDING),
+        _space(policies.AutoBandit, {}),
+        _space(policies.CalibratedOPKB, {}),
+        _space(policies.Uniform, {}),
+    )
+)

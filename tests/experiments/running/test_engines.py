@@ -40,7 +40,7 @@ def test_an_engine_is_a_value():
 @pytest.mark.parametrize("name", ["ray", "dask"])
 def test_a_missing_package_names_the_extra(name, monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda package: None)
-    with pytest.raises(MissingExtraError, match=rf"driftbandits\[{name}\]"), Engine(name).started():
+    with pytest.raises(MissingExtraError, match=rf"'\.\[{name}\]'"), Engine(name).started():
         pass
 
 

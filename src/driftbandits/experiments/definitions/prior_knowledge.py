@@ -9,13 +9,12 @@ import numpy as np
 
 from driftbandits.environments.noise import PAPER_NOISE
 from driftbandits.environments.registry import noise_from_config
-from driftbandits.experiments.definitions.first_settings import written_out
+from driftbandits.experiments.definitions.first_settings import FIRST_SETTINGS, written_out
 from driftbandits.experiments.definitions.specs import Experiment, PolicySpec
 from driftbandits.experiments.definitions.suite import WRONG_KERNELS
 
 SIGNAL_VARIANCE = 0.1  # of rewards over a suite world's arms; ridges are relative to it, for kernels have diagonal 1
 USUAL_NOISE = 0.1  # what policies take for granted where nobody knows it, in half reward ranges
-WITHOUT_RIDGE = ("GLRklUCB",)  # regress on nothing
 
 
 def noise_of(world: Experiment) -> float:
@@ -68,5 +67,5 @@ def _joined(
     if "base" in settings:
         told = {**noise, **settings, "base_settings": {**noise, **ridge, **settings.get("base_settings", {})}}
     else:
-        told = {**noise, **({} if policy in WITHOUT_RIDGE else ridge), **settings}
+        told = {**noise, **(ridge if "ridge" in FIRST_SETTINGS[policy] else {}), **settings}
     return written_out(policy, told)

@@ -12,6 +12,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
+from driftbandits import policies
 from driftbandits.experiments.definitions.first_settings import written_out
 from driftbandits.experiments.definitions.specs import PolicySpec
 
@@ -22,47 +23,58 @@ TUNED_HERE_ENDING = " (tuned here)"  # found in the very world that is played
 ONE_SETTING_ENDING = " (one setting)"  # found over all worlds of the suite
 
 
-def _row(label: str, policy: str, settings: Mapping[str, Any] | None = None, *, seeds: int | None = None) -> PolicySpec:
-    return PolicySpec(label, policy, written_out(policy, settings or {}), seeds=seeds)
+def _row(
+    policy: type[policies.Policy],
+    settings: Mapping[str, Any] | None = None,
+    *,
+    ending: str = "",
+    seeds: int | None = None,
+) -> PolicySpec:
+    name = policy.__name__
+    return PolicySpec(policy.label + ending, name, written_out(name, settings or {}), seeds=seeds)
 
 
-AUTOBANDIT = _row("AutoBandit", "AutoBandit", {"kernel": "auto"})  # is told neither kernel nor noise
-CALIBRATED_OPKB = _row("CalibratedOPKB", "CalibratedOPKB")
-CALIBRATED_OPKB_THEORY = _row("CalibratedOPKB (theory mode)", "CalibratedOPKB", {"mode": "theory"})
+AUTOBANDIT = _row(policies.AutoBandit, {"kernel": "auto"})  # is told neither kernel nor noise
+CALIBRATED_OPKB = _row(policies.CalibratedOPKB)
+CALIBRATED_OPKB_THEORY = _row(policies.CalibratedOPKB, {"mode": "theory"}, ending=" (theory mode)")
 
 PUBLISHED = {"constants": "published", "variant": "published"}
-OPKB = _row("OPKB", "OPKB")
-ADA_OPKB = _row("ADA-OPKB", "AdaOPKB")
-ADA_OPKB_PUBLISHED = _row(f"ADA-OPKB{PUBLISHED_ENDING}", "AdaOPKB", PUBLISHED)
+OPKB = _row(policies.OPKB)
+ADA_OPKB = _row(policies.AdaOPKB)
+ADA_OPKB_PUBLISHED = _row(policies.AdaOPKB, PUBLISHED, ending=PUBLISHED_ENDING)
 # The authors told ADA-OPKB another length scale on slow drift, and there alone.
 ADA_OPKB_PUBLISHED_ON_DRIFT = dataclasses.replace(
     ADA_OPKB_PUBLISHED,
-    label="ADA-OPKB (published, length scale 1)",
+    label=f"{policies.AdaOPKB.label} (published, length scale 1)",
     kernel={"name": "rbf", "length_scale": 1.0},
 )
 # The optimal design for 4,000 to 8,000 of 10,000 rounds, by dimension, then one law to the end.
-ADA_OPKB_THEORY = _row("ADA-OPKB (theory constants)", "AdaOPKB", {"constants": "theory"})
+ADA_OPKB_THEORY = _row(policies.AdaOPKB, {"constants": "theory"}, ending=" (theory constants)")
 
 ADA_OPNN_SEEDS = 8  # a run takes about a minute
 OPNN_SEEDS = 20  # a run takes 20 seconds
 NEURAL_PUBLISHED = {"constants": "published_neural", "variant": "published", "learning_rate": 1e-8}
-ADA_OPNN = _row("ADA-OPNN", "AdaOPNN", seeds=ADA_OPNN_SEEDS)
-ADA_OPNN_PUBLISHED = _row(f"ADA-OPNN{PUBLISHED_ENDING}", "AdaOPNN", NEURAL_PUBLISHED, seeds=ADA_OPNN_SEEDS)
+ADA_OPNN = _row(policies.AdaOPNN, seeds=ADA_OPNN_SEEDS)
+ADA_OPNN_PUBLISHED = _row(policies.AdaOPNN, NEURAL_PUBLISHED, ending=PUBLISHED_ENDING, seeds=ADA_OPNN_SEEDS)
 # Features that never move: as quick as a kernel, it stands for ADA-OPNN at the dimensions the paper does not have.
-ADA_OPNN_INFINITE = _row("ADA-OPNN (infinite width)", "AdaOPNN", {"width": "infinite", "train": False})
+ADA_OPNN_INFINITE = _row(policies.AdaOPNN, {"width": "infinite", "train": False}, ending=" (infinite width)")
 OPNN_PUBLISHED_SETTINGS = {**NEURAL_PUBLISHED, "constants": {"preset": "published_neural", "c1": 0.3}}
-OPNN = _row("OPNN", "OPNN", seeds=OPNN_SEEDS)
-OPNN_PUBLISHED = _row(f"OPNN{PUBLISHED_ENDING}", "OPNN", OPNN_PUBLISHED_SETTINGS, seeds=OPNN_SEEDS)
-# The paper's name for OPNN with features that are not trained.
-OPNN0 = _row("OPNN0", "OPNN", {"train": False})
-OPNN0_PUBLISHED = _row(f"OPNN0{PUBLISHED_ENDING}", "OPNN", {**OPNN_PUBLISHED_SETTINGS, "train": False})
+OPNN = _row(policies.OPNN, seeds=OPNN_SEEDS)
+OPNN_PUBLISHED = _row(policies.OPNN, OPNN_PUBLISHED_SETTINGS, ending=PUBLISHED_ENDING, seeds=OPNN_SEEDS)
+# OPNN0 is the paper's name for OPNN with features that are not trained.
+OPNN0 = _row(policies.OPNN, {"train": False}, ending="0")
+OPNN0_PUBLISHED = _row(policies.OPNN, {**OPNN_PUBLISHED_SETTINGS, "train": False}, ending=f"0{PUBLISHED_ENDING}")
 
 # What the authors' code computes with its lambda = 20 and v = 0.01 is a correct GP-UCB with this ridge and scale.
 GPUCB_PUBLISHED_SETTINGS = {"ridge": 0.05, "scale": 0.2}
-GPUCB_PUBLISHED = _row(f"GPUCB{PUBLISHED_ENDING}", "GPUCB", GPUCB_PUBLISHED_SETTINGS)
+GPUCB_PUBLISHED = _row(policies.GPUCB, GPUCB_PUBLISHED_SETTINGS, ending=PUBLISHED_ENDING)
 SW_GPUCB_PUBLISHED = _row(
-    f"SW-GPUCB{PUBLISHED_ENDING}", "SlidingWindowGPUCB", {**GPUCB_PUBLISHED_SETTINGS, "window": 3000}
+    policies.SlidingWindowGPUCB, {**GPUCB_PUBLISHED_SETTINGS, "window": 3000}, ending=PUBLISHED_ENDING
 )
 # The authors set this window for slow drift.
-SW_GPUCB_RETUNED = _row("SW-GPUCB (window 1000)", "SlidingWindowGPUCB", {**GPUCB_PUBLISHED_SETTINGS, "window": 1000})
-WGPUCB_PUBLISHED = _row(f"WGPUCB{PUBLISHED_ENDING}", "WeightedGPUCB", {"ridge": 0.01, "scale": 0.5, "discount": 0.9996})
+SW_GPUCB_RETUNED = _row(
+    policies.SlidingWindowGPUCB, {**GPUCB_PUBLISHED_SETTINGS, "window": 1000}, ending=" (window 1000)"
+)
+WGPUCB_PUBLISHED = _row(
+    policies.WeightedGPUCB, {"ridge": 0.01, "scale": 0.5, "discount": 0.9996}, ending=PUBLISHED_ENDING
+)

@@ -9,6 +9,7 @@ import numpy as np
 
 from driftbandits.experiments.definitions.specs import Cell
 from driftbandits.experiments.files.cell_result import CellResult
+from driftbandits.showing import counted
 
 
 class MemoryStore:
@@ -20,7 +21,7 @@ class MemoryStore:
     >>> store = MemoryStore()
     >>> store.write(cell.key, run_cell(cell))
     >>> store, store.finished() == {cell.key}
-    (MemoryStore(1 results), True)
+    (MemoryStore(1 result), True)
     """
 
     def __init__(self) -> None:
@@ -51,4 +52,4 @@ class MemoryStore:
 
     def __repr__(self) -> str:
         """How many there are."""
-        return f"MemoryStore({len(self._results)} results)"
+        return f"MemoryStore({counted(len(self._results), 'result')})"

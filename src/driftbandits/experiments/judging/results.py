@@ -14,6 +14,7 @@ from driftbandits.experiments.definitions.real_series import is_real
 from driftbandits.experiments.definitions.specs import Experiment, cells_of
 from driftbandits.experiments.files.cell_result import CellResult
 from driftbandits.experiments.judging.reference_table import reference_table
+from driftbandits.showing import counted
 
 MOST_COUNTED_CHANGES_PER_RUN = 100  # a world with more of them drifts, and counting those found says nothing
 MOST_NAMED_IN_REPR = 3
@@ -62,7 +63,8 @@ class Results:
         more = [f"and {len(names) - MOST_NAMED_IN_REPR} more"] if len(names) > MOST_NAMED_IN_REPR else []
         what = ", ".join([*names[:MOST_NAMED_IN_REPR], *more]) or "nothing"
         wanted = sum(len(cells_of(experiment)) for experiment in self.experiments)
-        return f"Results({what}: {self.cells['policy'].nunique()} policies, {len(self.cells):,} of {wanted:,} runs)"
+        policies = counted(self.cells["policy"].nunique(), "policy")
+        return f"Results({what}: {policies}, {len(self.cells):,} of {wanted:,} runs)"
 
     def _repr_html_(self) -> str:
         """The summary as a notebook shows it."""

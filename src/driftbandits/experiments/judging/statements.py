@@ -23,6 +23,7 @@ from driftbandits.experiments.definitions.rows import (
     TUNED_ENDING,
     WGPUCB_PUBLISHED,
 )
+from driftbandits.policies import SlidingWindowGPUCB, WeightedGPUCB
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,7 @@ class Statement:
     comparisons: tuple[Comparison, ...]
 
 
+SW_GPUCB, WGPUCB = SlidingWindowGPUCB.label, WeightedGPUCB.label
 # Under which settings a claim is checked: ours (the paper's text, or the authors' files), and the rivals' (the authors'
 # files, or tuned).
 TEXT, PUBLISHED, TUNED = "paper's text", "published", "tuned"
@@ -75,7 +77,7 @@ STATEMENTS: tuple[Statement, ...] = (
         "1a",
         "On environment 1, SW-GPUCB has lost less than ADA-OPKB and ADA-OPNN by the time of the switch.",
         tuple(
-            Comparison(variant, ENVIRONMENT_1, f"SW-GPUCB ({rivals})", label, when="switch")
+            Comparison(variant, ENVIRONMENT_1, f"{SW_GPUCB} ({rivals})", label, when="switch")
             for variant, labels, rivals in _with_rivals(ADA_POLICIES)
             for label in labels
         ),
@@ -91,7 +93,7 @@ STATEMENTS: tuple[Statement, ...] = (
         "1b",
         "With settings from environment 1, SW-GPUCB has more regret on environment 2 than ADA-OPKB and ADA-OPNN.",
         tuple(
-            Comparison(variant, ENVIRONMENT_2, label, f"SW-GPUCB ({rivals})")
+            Comparison(variant, ENVIRONMENT_2, label, f"{SW_GPUCB} ({rivals})")
             for variant, labels, rivals in _with_rivals(ADA_POLICIES)
             for label in labels
         ),
@@ -105,8 +107,8 @@ STATEMENTS: tuple[Statement, ...] = (
             comparison
             for variant, (opkb, opnn), rivals in _with_rivals(ADA_POLICIES)
             for comparison in (
-                Comparison(variant, ENVIRONMENT_2, opkb, f"WGPUCB ({rivals})"),
-                Comparison(variant, ENVIRONMENT_2, f"WGPUCB ({rivals})", opnn, kind="near"),
+                Comparison(variant, ENVIRONMENT_2, opkb, f"{WGPUCB} ({rivals})"),
+                Comparison(variant, ENVIRONMENT_2, f"{WGPUCB} ({rivals})", opnn, kind="near"),
             )
         ),
     ),
@@ -135,7 +137,7 @@ STATEMENTS: tuple[Statement, ...] = (
             Comparison(variant, SLOW_COSINE, label, f"{rival} ({rivals})")
             for variant, labels, rivals in _with_rivals(ADA_POLICIES_ON_DRIFT)
             for label in labels
-            for rival in ("SW-GPUCB", "WGPUCB")
+            for rival in (SW_GPUCB, WGPUCB)
         ),
     ),
     Statement(
@@ -153,8 +155,8 @@ STATEMENTS: tuple[Statement, ...] = (
                 ),
                 "against the paper's text and tuned settings": (
                     *ADA_POLICIES[TEXT],
-                    f"SW-GPUCB{TUNED_ENDING}",
-                    f"WGPUCB{TUNED_ENDING}",
+                    f"{SW_GPUCB}{TUNED_ENDING}",
+                    f"{WGPUCB}{TUNED_ENDING}",
                 ),
             }.items()
             for other in others

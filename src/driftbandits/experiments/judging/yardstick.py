@@ -49,11 +49,12 @@ from driftbandits.experiments.judging.verdicts import (
     verdict_lines,
     with_standard_error,
 )
+from driftbandits.policies import SlidingWindowGPUCB, WeightedGPUCB
 
 # Baselines by the columns they have; the best single setting is known only when the results are.
 TUNED_RIVALS = {
-    "window": f"SW-GPUCB{TUNED_HERE_ENDING}",
-    "discount": f"WGPUCB{TUNED_HERE_ENDING}",
+    "window": SlidingWindowGPUCB.label + TUNED_HERE_ENDING,
+    "discount": WeightedGPUCB.label + TUNED_HERE_ENDING,
     "gpucb": f"GPUCB{TUNED_HERE_ENDING}",
 }
 RIVAL_COLUMNS = ("window", "discount", "single", "gpucb")

@@ -1,8 +1,8 @@
 """The author's side of a policy: the books it finds, the hooks it writes, and the few helpers these may call.
 
 Six hooks must be written: `_start`, `_law`, `_learn`, `_estimate`, `_export` and `_import`. The others have defaults
-that suit most policies. Hooks are called from inside the public methods of `Policy`, which hold its lock, so they call
-one another and the helpers here, never a public method.
+that suit most policies; `docs/extending.md` has complete examples. Hooks are called from inside the public methods of
+`Policy`, which hold its lock, so they call one another and the helpers here, never a public method.
 """
 
 from __future__ import annotations

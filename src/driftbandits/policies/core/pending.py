@@ -35,9 +35,11 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """Rewards told together, in the order of their rounds; `rewards` are on the internal scale [-1, 1].
+    """Rewards told together, in the order of their rounds, as columns of one length: what `_learn` is given.
 
-    `laws` are the numbers of the laws the arms were drawn from, `tags` what the policy stamped on the rounds.
+    `ids` are the decisions they belong to, `arms` what was played, with `probabilities`; `rewards` are on the internal
+    scale [-1, 1]. `laws` are the numbers of the laws the arms were drawn from, `tags` what the policy stamped on the
+    rounds, both by `_stamp`.
     """
 
     ids: Ints

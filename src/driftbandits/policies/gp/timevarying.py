@@ -144,7 +144,7 @@ class TimeVaryingGPUCB(OptimisticPolicy):
 
     Parameters
     ----------
-    rate : e in [0, 1); memory is about 2 / e rounds, by default 20,000, and 0 is GPUCB
+    rate : e in [0, 1); memory is about 2 / e rounds, by default 2,000, and 0 is GPUCB
     ridge : lambda, the variance of the noise on the internal scale where the reward range is [-1, 1]; unlike in
         `GPUCB` the real one: default noise^2, at least 1e-4
     scale : multiplies beta
@@ -169,7 +169,7 @@ class TimeVaryingGPUCB(OptimisticPolicy):
         self,
         arms: ArmSet,
         *,
-        rate: float = 1e-4,
+        rate: float = 1e-3,
         ridge: float | None = None,
         scale: float = 1.0,
         noise: float | None = None,

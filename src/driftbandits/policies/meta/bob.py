@@ -79,6 +79,9 @@ class BanditOverBandit(Policy):
     It needs no V_T; that is what it is for. At T = 10,000 and d = 10 a linear base has 10 blocks for 8 candidates: Exp3
     learns next to nothing, and this is a policy with a random window of at most 1,000 rounds.
 
+    Its defaults are not enough for 10,000 rounds, as many of the windows that the theory tries are a few rounds short:
+    tell it `candidates` that could do, such as (200, 800).
+
     Parameters
     ----------
     base : a policy class with `window`, `period`, `discount` or `restart`, or the name of one; the authors', for rewards
