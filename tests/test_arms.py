@@ -189,7 +189,6 @@ def test_unusable_matrices_are_refused_with_the_arms(matrix, message):
         (np.eye(3), r"matrix for 60 arms must be square of that size, got the shape \(3, 3\)"),
         (np.eye(60)[:, :3], r"got the shape \(60, 3\)"),
         ("rbf", "write {'name': 'rbf'}"),
-        (None, "kernel must be"),
         (0.2, "kernel must be"),
         (RBF, "pass an instance"),
         ({"name": "rfb"}, "did you mean 'rbf'"),

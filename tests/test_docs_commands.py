@@ -102,9 +102,10 @@ def name_paths(words, _folder):
 
 
 def name_extras(words, _folder):
-    """See that the extras exist, of this checkout."""
+    """See that the extras exist, and are those of a checkout: the library is in no index."""
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     for word in words[2:]:
+        assert not word.startswith("driftbandits")
         if word.startswith("."):
             assert set(re.findall(r"\w+", word)) <= set(extras)
 
@@ -194,6 +195,7 @@ def test_commands_in_sentences(page, stage):
         "driftbandits run --environment examples/own_world.py:MyWorld --policy AdaOPKB",
         "make no-such-target",
         "pip install '.[no_such_extra]'",
+        "pip install 'driftbandits[ray]'",
         "python -m benchmarks no_such_benchmark",
         "some other command",
     ],

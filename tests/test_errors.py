@@ -2,6 +2,9 @@
 
 import inspect
 import pickle
+import re
+import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -46,11 +49,16 @@ def test_convergence_error_keeps_the_best_iterate():
     assert str(again) == "stopped"
 
 
+def test_extras_that_errors_name_exist():
+    root = Path(__file__).parent.parent
+    known = tomllib.loads((root / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    sources = [path.read_text() for path in (root / "src").rglob("*.py")]
+    named = {extra for source in sources for extra in re.findall(r'extra="(\w+)", purpose', source)}
+    assert {"experiments", "torch"} <= named <= set(known)
+
+
 def test_missing_extra_says_the_install_line_after_pickling_too():
     error = errors.MissingExtraError("matplotlib", extra="experiments", purpose="drawing a figure")
     again = pickle.loads(pickle.dumps(error))  # noqa: S301
-    assert (
-        str(again)
-        == str(error)
-        == ("drawing a figure needs matplotlib; in a checkout of driftbandits, install it with: pip install '.[experiments]'")
-    )
+    cure = "in a checkout of driftbandits, install it with: pip install '.[experiments]'"
+    assert str(again) == str(error) == f"drawing a figure needs matplotlib; {cure}"

@@ -83,7 +83,7 @@ def test_what_is_no_kernel_is_refused(kernel, message):
 def test_functions_are_checked_for_shape_and_failure():
     with pytest.raises(KernelError, match=r"gave shape \(200,\) for 200 x 200 points"):
         checked(lambda X, Y: (X * Y).sum(axis=1))(POINTS, POINTS)
-    with pytest.raises(KernelError, match=r"RBF\(length_scale=\[1, 2\]\) failed on points of 3 dimensions"):
+    with pytest.raises(KernelError, match=r"RBF\(length_scale=\[1, 2\]\) failed on points in 3 dimensions"):
         checked(sk.RBF([1.0, 2.0]))(POINTS, POINTS)
     with pytest.raises(KernelError, match="failed on points"):
         checked(lambda X, Y: "no numbers")(POINTS, POINTS)
@@ -152,7 +152,7 @@ ERRORS = [
 @pytest.mark.parametrize("kernel", [Named, WrongDiagonal])
 def test_whatever_a_kernel_raises_is_told_with_its_name_and_the_cause(kernel, error):
     made = kernel(raising(error))
-    with pytest.raises(KernelError, match=f"failed on points of 3 dimensions: {type(error).__name__}") as caught:
+    with pytest.raises(KernelError, match=f"failed on points in 3 dimensions: {type(error).__name__}") as caught:
         ArmSet(POINTS, made)
     assert repr(made) in str(caught.value)
     assert str(error) in str(caught.value)

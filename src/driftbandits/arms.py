@@ -167,7 +167,7 @@ class ArmSet:
         out of reach beyond two dimensions: the error of a coarser set is the kernel's smoothness times the step.
 
         >>> ArmSet.box([(0, 1), (0, 1)], points=30)
-        ArmSet(25 arms in 2 dimensions, kernel=RBF(length_scale=0.159), rank=25)
+        ArmSet(25 arms in 2 dimensions, kernel=RBF(length_scale=0.158), rank=25)
         """
         limits = read_bounds(bounds)
         count = check_count("points", points)

@@ -50,7 +50,7 @@ def kernel_from_config(config: Mapping[str, Any]) -> sk.Kernel:
     Raises InputError for an unknown name or setting, with the nearest valid one.
 
     >>> kernel_from_config({"name": "rbf", "length_scale": 0.2})
-    RBF(length_scale=0.1)
+    RBF(length_scale=0.2)
     >>> kernel_from_config({"name": "product", "terms": [{"name": "constant", "value": 0.5}, {"name": "linear"}]})
     0.707**2 * DotProduct(sigma_0=0)
     """
@@ -88,14 +88,14 @@ def usual_kernel(points: Floats) -> sk.RBF:
     """The kernel where none is given: RBF, its length scale a quarter of the median distance between the points.
 
     The length has three digits, as the repr shows it, so that what is read off is the kernel itself. Where no two
-    points differ it is 1.
+    points differ, or by less than floats can say, it is 1.
 
     >>> usual_kernel(np.linspace(0, 1, 11)[:, None])
     RBF(length_scale=0.1)
     """
     unit = float(np.abs(points).max(initial=0.0)) or 1.0  # squares of points may be too large or small for floats
-    typical = typical_distance(points / unit)
-    return sk.RBF(1.0 if typical is None else float(f"{USUAL_LENGTH * typical * unit:.3g}"))
+    length = USUAL_LENGTH * (typical_distance(points / unit) or 0.0) * unit
+    return sk.RBF(float(f"{length:.3g}") or 1.0)
 
 
 def typical_distance(points: Floats) -> float | None:

@@ -78,7 +78,8 @@ def test_without_the_extra_it_says_what_to_install():
     done = run("-c", HIDING.format(hidden=["typer"], arguments=["--help"]))
     assert done.returncode == 1
     assert done.stderr == (
-        "driftbandits: the command line needs typer; in a checkout of driftbandits, install it with: pip install '.[experiments]'\n"
+        "driftbandits: the command line needs typer; in a checkout of driftbandits, install it with: "
+        "pip install '.[experiments]'\n"
     )
 
 

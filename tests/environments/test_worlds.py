@@ -13,6 +13,7 @@ from driftbandits.environments import (
     SLOW_DRIFT,
     BernoulliNoise,
     CosineBandit,
+    ForgettingDrift,
     GaussianNoise,
     Piecewise,
     SwitchingKernel,
@@ -265,3 +266,10 @@ def test_a_level_shift_moves_all_arms_alike_and_back():
     np.testing.assert_array_equal(down, first)
     np.testing.assert_array_equal(again, up)
     assert world.best_arm_changes == 0
+
+
+@pytest.mark.parametrize("make", [SwitchingKernel.sample, CosineBandit.sample, ForgettingDrift.sample])
+def test_a_world_without_a_seed_is_that_of_seed_0(make):
+    assert repr(make(horizon=5_000)) == repr(make(horizon=5_000, seed=0))
+    assert (make(horizon=5_000).means(0) == make(horizon=5_000, seed=0).means(0)).all()
+    assert (make(horizon=5_000).means(0) != make(horizon=5_000, seed=1).means(0)).any()

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from driftbandits import experiments
-from driftbandits.errors import InputError
+from driftbandits.errors import InputError, MissingExtraError
 from driftbandits.experiments import Engine, Experiment, FolderStore, MemoryStore, PolicySpec, play
 from driftbandits.experiments.running import runner
 
@@ -87,3 +87,12 @@ def test_playing_needs_no_figures():
     code = "import sys; from driftbandits.experiments import play, judge, GROUPS; print('matplotlib' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+def test_without_the_extra_the_message_says_how_to_get_it(monkeypatch):
+    def missing(name):
+        raise ModuleNotFoundError("No module named 'pandas'", name="pandas.core")
+
+    monkeypatch.setattr(experiments.importlib, "import_module", missing)
+    with pytest.raises(MissingExtraError, match=r"experiments.play needs pandas.*\[experiments\]"):
+        _ = experiments.play

@@ -137,3 +137,12 @@ def test_a_trace_shows_itself_in_one_line():
     rounds = [change.round for change in detecting.changes]
     assert len(rounds) in (1, 2, 3)
     assert f"regret {detecting.regret.sum():.5g}, changes found at {rounds}" in repr(detecting)
+
+
+def test_defaults_alone_play_a_table_of_means():
+    """Whoever has points and means needs no more: the usual noise keeps to the range that policies expect."""
+    arms = db.ArmSet(np.random.default_rng(0).random((20, 2)))
+    here = Tabular(arms, np.tile(arms.points[:, 0], (400, 1)))
+    learned, chance = (db.simulate(policy(arms), here).regret.sum() for policy in (db.SlidingWindowGPUCB, db.Uniform))
+    assert learned < 0.5 * chance
+    assert Tabular(arms, np.full((3, 20), 7.0)).noise == GaussianNoise(0.1)

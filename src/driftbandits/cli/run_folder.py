@@ -29,6 +29,7 @@ from driftbandits.experiments.running.engines import Engine
 from driftbandits.experiments.running.runner import RunError
 from driftbandits.files import write_whole
 from driftbandits.report import write_report
+from driftbandits.showing import counted
 
 FACTS_IN_REPORT = ("command", "mode", "wall_seconds", "jobs", "engine", "version", "commit", "date")
 
@@ -124,7 +125,7 @@ def print_outputs(outputs: Outputs, record: Record, *, as_json: bool) -> None:
     typer.echo(summary_markdown(outputs.results.summary))
     if text := outputs.judgements.markdown():
         typer.echo(text)
-    say(f"{len(outputs.results.cells)} runs: {', '.join(outputs.files.values())}")
+    say(f"{counted(len(outputs.results.cells), 'run')}: {', '.join(outputs.files.values())}")
 
 
 def _as_json(outputs: Outputs, record: Record) -> dict[str, Any]:

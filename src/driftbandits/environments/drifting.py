@@ -60,7 +60,7 @@ class ForgettingDrift(SphereWorld):
         *,
         horizon: int,
         rate: float = 1e-3,
-        seed: int | None = None,
+        seed: int | None = 0,
         noise: Noise = PAPER_NOISE,
         sd: float = 0.3,
         peak: float = 0.8,

@@ -226,4 +226,15 @@ def _refuse(noise: Noise, low: float, high: float, wants: str) -> None:
 
 
 PAPER_NOISE = TruncatedGaussianNoise(0.1)  # of all experiments of the paper
-PLAIN_NOISE = GaussianNoise(0.1)  # serves means of any size
+
+
+def usual_noise(low: float, high: float) -> Noise:
+    """The noise of a world that is given means in [low, high] and no noise.
+
+    Where it can be, the paper's, whose rewards stay within the range that policies expect by default; else normal
+    noise of the same size, which serves any means.
+
+    >>> usual_noise(0.0, 0.5), usual_noise(0.0, 20.0)
+    (TruncatedGaussianNoise(sd=0.1), GaussianNoise(sd=0.1))
+    """
+    return PAPER_NOISE if -1 < low <= high < 1 else GaussianNoise(PAPER_NOISE.sd)

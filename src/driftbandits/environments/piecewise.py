@@ -14,7 +14,7 @@ from driftbandits.arms import ArmSet
 from driftbandits.checks import check_count
 from driftbandits.environments.base import Environment, Shape
 from driftbandits.environments.checks import check_arm_set, check_array
-from driftbandits.environments.noise import PLAIN_NOISE, Noise
+from driftbandits.environments.noise import Noise, usual_noise
 from driftbandits.environments.truth import Piece
 from driftbandits.errors import InputError
 from driftbandits.showing import counted
@@ -30,6 +30,7 @@ class Piecewise(Environment):
         One reward vector per segment.
     switches : S - 1 rising rounds in [1, T)
         Each is the first round of the next segment.
+    noise : distribution of rewards around their means; default `usual_noise` of them
 
     Memory is O(S N), and n rounds cost O(n), whatever N.
 
@@ -49,7 +50,7 @@ class Piecewise(Environment):
         *,
         horizon: int,
         switches: Sequence[int] = (),
-        noise: Noise = PLAIN_NOISE,
+        noise: Noise | None = None,
         name: str = "piecewise",
     ) -> None:
         self._switches = check_switches(switches, check_count("horizon", horizon))
@@ -59,7 +60,8 @@ class Piecewise(Environment):
         self._best: Floats = read_only(table.max(axis=1))
         self._starts = [0, *self._switches]
         mean_range = (float(table.min()), float(table.max()))
-        super().__init__(arms, horizon=horizon, noise=noise, mean_range=mean_range, name=name)
+        chosen = usual_noise(*mean_range) if noise is None else noise
+        super().__init__(arms, horizon=horizon, noise=chosen, mean_range=mean_range, name=name)
 
     @property
     def switches(self) -> tuple[int, ...]:

@@ -55,7 +55,7 @@ class SphereWorld(Environment):
     def sample(
         cls,
         *,
-        seed: int | None = None,
+        seed: int | None = 0,
         size: int = 100,
         dimension: int = 10,
         kernel: Any = None,

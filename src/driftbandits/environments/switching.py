@@ -68,7 +68,7 @@ class SwitchingKernel(Piecewise, SphereWorld):
         horizon: int,
         switches: Sequence[int] = (),
         kind: SwitchKind = "flip",
-        seed: int | None = None,
+        seed: int | None = 0,
         noise: Noise = PAPER_NOISE,
         peak: float = 0.8,
         share: float = 0.25,

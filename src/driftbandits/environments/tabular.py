@@ -10,7 +10,7 @@ import numpy.typing as npt
 from driftbandits.arms import ArmSet
 from driftbandits.environments.base import Environment, Shape
 from driftbandits.environments.checks import check_arm_set, check_array, check_mask
-from driftbandits.environments.noise import PLAIN_NOISE, Noise
+from driftbandits.environments.noise import Noise, usual_noise
 from driftbandits.types import Bools, Floats, read_only
 
 
@@ -23,6 +23,7 @@ class Tabular(Environment):
     ----------
     means : array, shape (T, N)
         May be NaN where an arm is not allowed, and nowhere else.
+    noise : distribution of rewards around their means; default `usual_noise` of them
     allowed : boolean array, shape (T, N), optional
         Which arms each round offers, at least one each; by default all. What `means` holds elsewhere is thrown away,
         so that a value nobody could have played never becomes the benchmark.
@@ -45,7 +46,7 @@ class Tabular(Environment):
         arms: ArmSet,
         means: npt.ArrayLike,
         *,
-        noise: Noise = PLAIN_NOISE,
+        noise: Noise | None = None,
         allowed: npt.ArrayLike | None = None,
         name: str = "tabular",
     ) -> None:
@@ -58,7 +59,8 @@ class Tabular(Environment):
             table = read_only(np.where(self._mask, given, np.nan))
         self._table = table
         mean_range = (float(np.nanmin(table)), float(np.nanmax(table)))
-        super().__init__(arms, horizon=len(table), noise=noise, mean_range=mean_range, name=name)
+        chosen = usual_noise(*mean_range) if noise is None else noise
+        super().__init__(arms, horizon=len(table), noise=chosen, mean_range=mean_range, name=name)
 
     def means(self, start: int, size: int = 1) -> Floats:
         """Rows of the table, shape (size, N), read-only; NaN where an arm is not offered."""

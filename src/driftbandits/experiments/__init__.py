@@ -13,6 +13,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from driftbandits.errors import MissingExtraError
+
 if TYPE_CHECKING:
     from driftbandits.experiments.definitions.specs import Experiment, PolicySpec
     from driftbandits.experiments.files.cell_result import plain_result, result_of
@@ -73,7 +75,12 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+    try:
+        module = importlib.import_module(f"{__name__}.{_MODULES[name]}")
+    except ModuleNotFoundError as error:
+        package = str(error.name).partition(".")[0]
+        raise MissingExtraError(package, extra="experiments", purpose=f"experiments.{name}") from error
+    return getattr(module, name)
 
 
 def __dir__() -> list[str]:

@@ -20,6 +20,7 @@ from driftbandits.report.pictures import Picture, make_picture
 from driftbandits.report.sections import Block
 from driftbandits.report.tables import ReportTable, TableEntry, columns
 from driftbandits.report.worlds import experiment_block
+from driftbandits.showing import counted
 
 NO_ENTRY = TableEntry(NOTHING)
 
@@ -92,7 +93,7 @@ def _describe(panel: DelayPanel) -> str:
         if values:
             least, most = (f"{end:.0%}" if panel.shares else number(end) for end in (min(values), max(values)))
             ranges.append(f"{policy} {least} to {most}")
-    return f"{panel.title}, over {len(panel.changes)} changes: {'; '.join(ranges)}."
+    return f"{panel.title}, over {counted(len(panel.changes), 'change')}: {'; '.join(ranges)}."
 
 
 def _delay_table(delays: pd.DataFrame) -> ReportTable:

@@ -14,6 +14,7 @@ from driftbandits.report.formats import number
 from driftbandits.report.pictures import make_picture
 from driftbandits.report.sections import Block
 from driftbandits.report.worlds import experiment_note, policy_table
+from driftbandits.showing import counted
 
 CAPTION = (
     "Mean final regret with bars of one standard error, best on top, on a logarithmic axis. Marks say which family a "
@@ -55,4 +56,4 @@ def _families(experiments: Sequence[Experiment]) -> dict[str, str]:
 
 def _describe(panel: RankedRegret) -> str:
     best = "; ".join(f"{p} {number(float(m))}" for p, m in list(zip(panel.policies, panel.mean, strict=True))[:5])
-    return f"Ranking of {len(panel.policies)} policies by final regret: {panel.title}. Best five: {best}."
+    return f"Ranking of {counted(len(panel.policies), 'policy')} by final regret: {panel.title}. Best five: {best}."

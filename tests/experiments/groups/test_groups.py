@@ -52,6 +52,13 @@ def test_no_experiment_is_in_two_groups():
         assert all(group_of(experiment.id) is group for experiment in group.experiments)
 
 
+def test_an_experiment_of_ones_own_is_in_a_group_only_where_all_ids_begin_so():
+    assert group_of("suite/mine").name == "suite"
+    assert all(
+        group_of(name) is OWN for name in ("mine", "paper/mine", "paper/d3/mine", "five/mine", "suite", "suitely/x")
+    )
+
+
 def test_names_and_anchors_differ():
     assert len({group.name for group in GROUPS}) == len({group.anchor for group in (*GROUPS, OWN)}) - 1 == len(GROUPS)
     assert Group("mine", "Mine", "", ()).anchor == "mine"

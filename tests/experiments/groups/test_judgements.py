@@ -1,5 +1,6 @@
 from dataclasses import dataclass
 
+import pandas as pd
 import pytest
 
 from driftbandits.experiments.groups import EXPERIMENTS
@@ -76,3 +77,19 @@ def test_a_report_is_handed_what_was_judged(name, monkeypatch, tmp_path):
     monkeypatch.setattr("driftbandits.experiments.judging.yardstick.judge_autobandit", again)
     monkeypatch.setattr("driftbandits.experiments.judging.calibrated_opkb.judge_calibrated_opkb", again)
     assert write_report(results, judged, out=tmp_path / "handed").read_text(encoding="utf-8") == alone
+
+
+def test_what_references_earn_is_computed_once(monkeypatch, tmp_path):
+    asked = []
+
+    def references(experiments):
+        asked.append([experiment.id for experiment in experiments])
+        return pd.DataFrame(columns=["experiment", "seed", "reference", "shortfall"])
+
+    monkeypatch.setattr("driftbandits.experiments.judging.results.reference_table", references)
+    names = ["real/digits", "yardstick/real/digits", "yardstick/slow/d2"]
+    results = results_of([small(EXPERIMENTS[name], 2) for name in names])
+    judged = judge(results)
+    write_report(results, judged, out=tmp_path)
+    assert asked == [names[:2]]
+    assert {"references.csv", "yardstick.md", "yardstick.csv"} <= set(judged.files)

@@ -154,7 +154,7 @@ def test_forms_that_never_forget_are_linucb(build):
 def test_linucb_is_oful_by_its_formulas():
     points = RNG.standard_normal((30, 4)) / 6.0
     arms = db.ArmSet(points, {"name": "linear"})
-    policy = LinUCB(arms, horizon=100, ridge=0.5, noise=0.2, bound=0.9, failure_probability=0.05)
+    policy = LinUCB(arms, horizon=100, ridge=0.5, noise=0.2, bound=0.9, failure_probability=0.05, beta="ridge")
     chosen, rewards = history(40)
     for arm, reward in zip(chosen.tolist(), rewards.tolist(), strict=True):
         choice = policy.ask(allowed=[arm])

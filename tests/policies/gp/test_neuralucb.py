@@ -21,7 +21,7 @@ from tests.policies.paper.slow_network import SlowNetwork
 from tests.policies.paper.small_networks import ARMS, POINTS, assert_same, sphere
 from tests.policies.states import engine_of
 
-SMALL = {"width": 16, "depth": 2, "steps": 8, "every": 20}
+SMALL = {"width": 16, "depth": 2, "steps": 8, "every": 20, "ridge": 0.05, "beta": "ridge"}
 KINDS = [(NeuralUCB, {}), (SlidingWindowNeuralUCB, {"window": 33})]
 NAMES = ["plain", "window"]
 
@@ -124,12 +124,11 @@ def test_width_is_that_of_the_whole_gradients(depth):
         ARMS,
         horizon=200,
         seed=1,
-        ridge=0.3,
         scale=0.6,
         noise=0.2,
         bound=1.5,
         failure_probability=0.05,
-        **{**SMALL, "depth": depth},
+        **{**SMALL, "depth": depth, "ridge": 0.3},
     )
     arms, rewards = history(27, seed=4)
     force(policy, arms, rewards)
@@ -222,7 +221,7 @@ def test_a_window_that_has_emptied_is_the_same_with_and_without_a_sweep():
 
 def test_the_window_by_default_is_that_of_the_networks_gain():
     arms = ArmSet(POINTS, kernel=RBF(5.0))
-    policy = SlidingWindowNeuralUCB(arms, horizon=3000, variation=2.0, ridge=0.2, **SMALL)
+    policy = SlidingWindowNeuralUCB(arms, horizon=3000, variation=2.0, **{**SMALL, "ridge": 0.2})
     policy.law()
     slow = SlowNetwork(POINTS, width=16, depth=2, seed=0, symmetric=True)
     gradients = slow.gradients(slow.start)
@@ -476,7 +475,7 @@ def bent(seed):
     return ArmSet(points), 0.85 * np.cos(2.0 * points @ direction / np.linalg.norm(direction) + 0.5)
 
 
-LEARNER = {"width": 32, "steps": 20, "every": 25}
+LEARNER = {"width": 32, "steps": 20, "every": 25, "ridge": 0.05, "beta": "ridge"}
 
 
 @pytest.mark.statistical

@@ -53,7 +53,7 @@ def variance_of(policy):
 @pytest.mark.parametrize("rate", [0.0, 1e-3, 0.05, 0.6])
 def test_filter_is_the_matrix_form(arms, rate):
     """Also over rounds without a reward, and over many multiplyings-out of the fading factor."""
-    policy = TimeVaryingGPUCB(arms, seed=0, rate=rate, ridge=0.02)
+    policy = TimeVaryingGPUCB(arms, seed=0, rate=rate, ridge=0.02, beta=1.0)
     rng = np.random.default_rng(1)
     observed = []
     for now in range(120):

@@ -91,7 +91,7 @@ class Naive:
 @pytest.mark.parametrize(("every", "spacing"), [(1, 1), (10, 5)])
 def test_runs_as_the_naive_version_does(kind, restart, every, spacing):
     settings = {"divergence": kind, "restart": restart, "test_every": every, "split_every": spacing}
-    policy = GLRklUCB(small_arms(), horizon=500, seed=0, exploration=0.5, **settings)
+    policy = GLRklUCB(small_arms(), horizon=500, seed=0, exploration=0.5, scale=1.0, **settings)
     naive = Naive(4, kind, restart, 500, 0.5, every, spacing, 0.1)
     rng = np.random.default_rng(0)
     found = []

@@ -48,15 +48,14 @@ def default_groups(*, full: bool = False) -> list[str]:
 
 
 def group_of(name: str) -> Group:
-    """The group that an experiment called `name` belongs to: the one that lists it, or whose name it begins with.
+    """The group that an experiment called `name` belongs to: the one that lists it, or else one that welcomes it.
 
     >>> group_of("switching/1/d3").name, group_of("suite/of my own").name, group_of("mine").name
     ('paper/d3', 'suite', 'own')
     """
-    for group in GROUPS:
-        if any(experiment.id == name for experiment in group.experiments):
-            return group
-    return next((group for group in GROUPS if name.startswith(f"{group.name}/")), OWN)
+    listing = [group for group in GROUPS if group.holds(name)]
+    welcoming = [group for group in GROUPS if group.welcomes(name)]
+    return [*listing, *welcoming, OWN][0]
 
 
 def find_experiments(names: Sequence[str]) -> list[Experiment]:

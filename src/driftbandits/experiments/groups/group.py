@@ -13,8 +13,7 @@ from driftbandits.experiments.judging.results import Results
 
 Judge = Callable[[Results], Judgement | None]
 Shorten = Callable[[Experiment], Experiment | None]
-# By default, in full runs too, or only when the group is named.
-Played = Literal["always", "in full", "when named"]
+Played = Literal["always", "in full", "when named"]  # what a group is played for when nothing is named
 ONE_BLOCK_PER_EXPERIMENT = "driftbandits.report.worlds:experiment_blocks"
 
 
@@ -24,8 +23,8 @@ class Group:
 
     Parameters
     ----------
-    name : what asks for it, and how its experiments begin, unless they are listed; asking for `paper` asks for
-        `paper/d3` too
+    name : what asks for it; asking for `paper` asks for `paper/d3` too. Where all ids begin with it, as in `suite/...`,
+        whatever else begins so belongs to the group too
     title, lead : of its chapter on the page
     experiments : in the order in which they are played
     judge : gives a Judgement of results, or None where nothing it is about was played; one that several groups share
@@ -33,7 +32,7 @@ class Group:
     blocks : the function that makes its chapter, as `module:function`, loaded when a page is written, so that playing
         needs no figures; it is given the ReportContext and those of its experiments that are in the results
     quick : an experiment as a taste, None where there is none
-    played : when, if nothing is named
+    played : in which runs, if nothing is named
     anchor : its chapter's on the page; by default the name
 
     """
@@ -51,6 +50,15 @@ class Group:
     def __post_init__(self) -> None:
         if not self.anchor:
             object.__setattr__(self, "anchor", self.name)
+
+    def holds(self, name: str) -> bool:
+        """Whether an experiment called `name` is listed here."""
+        return any(experiment.id == name for experiment in self.experiments)
+
+    def welcomes(self, name: str) -> bool:
+        """Whether an experiment that no group lists belongs here: it begins as all that are listed do."""
+        beginning = f"{self.name}/"
+        return all(one.startswith(beginning) for one in (name, *(experiment.id for experiment in self.experiments)))
 
     def is_part_of(self, name: str) -> bool:
         """Whether asking for `name` asks for this group."""

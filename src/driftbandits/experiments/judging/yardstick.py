@@ -50,6 +50,7 @@ from driftbandits.experiments.judging.verdicts import (
     with_standard_error,
 )
 from driftbandits.policies import SlidingWindowGPUCB, WeightedGPUCB
+from driftbandits.showing import counted
 
 # Baselines by the columns they have; the best single setting is known only when the results are.
 TUNED_RIVALS = {
@@ -127,7 +128,7 @@ def best_single(means: pd.DataFrame) -> str:
 
 def _over_worlds(worlds: pd.DataFrame, single: str) -> list[TargetVerdict]:
     stationary = worlds["world"].str.startswith(STATIONARY_PREFIX)
-    every = f"geometric mean over {len(worlds)} worlds"
+    every = f"geometric mean over {counted(len(worlds), 'world')}"
     return [
         TargetVerdict(
             "over the window tuned in each world",
@@ -183,7 +184,7 @@ def _false_alarms(cells: pd.DataFrame, subject: str) -> TargetVerdict:
         "false alarms in 10,000 stationary rounds",
         float(alarms.mean()) if len(alarms) else math.nan,
         AUTOBANDIT_MOST_FALSE_ALARMS_PER_RUN,
-        f"{len(alarms)} runs",
+        counted(len(alarms), "run"),
     )
 
 

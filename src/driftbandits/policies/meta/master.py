@@ -37,7 +37,11 @@ from driftbandits.seeding import generator_from_state, generator_state, stream
 from driftbandits.state.plausible import FARTHEST
 from driftbandits.types import Bools, Floats, Ints
 
-PRACTICAL_BASE: dict[str, Any] = {"beta": 1.0, "ridge": 0.05}  # optimism about unseen arms reaches the largest reward
+# Of a base in the GPUCB and LinUCB family. Practical: optimism about unseen arms reaches the largest reward.
+BASE_BY_MODE: dict[str, dict[str, Any]] = {
+    "practical": {"beta": 1.0, "ridge": 0.05},
+    "theory": {"beta": "ridge", "ridge": 0.05},
+}
 
 
 @dataclass
@@ -80,8 +84,8 @@ class Master(Policy):
     Parameters
     ----------
     base : an optimistic policy class, or the name of one
-    base_settings : its settings, in the user's units; in practical mode bases of the GPUCB and LinUCB family default to
-        beta=1.0 and ridge=0.05 where these are not given
+    base_settings : its settings, in the user's units; bases of the GPUCB and LinUCB family default to ridge=0.05 and
+        beta=1.0, in theory mode beta="ridge", where these are not given
     mode : "practical" or "theory"; decides the defaults of the next three
     length : E; default max(32, ceil(2.5 N)) in practice, 1 in theory
     replay_scale : in [0, 1]; default 0.3 in practice, 1 in theory
@@ -128,7 +132,7 @@ class Master(Policy):
         self.mode = check_word("mode", mode, ("practical", "theory"))
         practical = mode == "practical"
         self.base = nested.find_base(base, OptimisticPolicy)  # type: ignore[type-abstract]
-        defaults = PRACTICAL_BASE if practical and issubclass(self.base, GPUCB) else {}
+        defaults = BASE_BY_MODE[self.mode] if issubclass(self.base, GPUCB) else {}
         self.base_settings = {**defaults, **nested.read_settings(base_settings)}
         default_length = max(32, math.ceil(2.5 * len(arms))) if practical else 1
         self.length = default_length if length is None else check_count("length", length)

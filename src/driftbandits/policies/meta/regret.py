@@ -18,8 +18,9 @@ def regret_rate(
     `noise` is on the internal scale. Of bases outside the GPUCB and LinUCB family no bound is known here: 1.
 
     >>> from driftbandits.arms import ArmSet
-    >>> round(regret_rate(GPUCB(ArmSet([[0.0], [1.0]])), horizon=1000, noise=0.1, failure_probability=0.01), 2)
-    8.33
+    >>> base = GPUCB(ArmSet([[0.0], [1.0]]), beta="ridge")
+    >>> round(regret_rate(base, horizon=1000, noise=0.1, failure_probability=0.01), 2)
+    7.22
     """
     if not isinstance(base, GPUCB):
         return 1.0
