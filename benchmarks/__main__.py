@@ -10,7 +10,18 @@ import importlib
 
 from threadpoolctl import threadpool_limits
 
-NAMES = ("design", "features", "simulation", "policies", "autobandit", "calibrated", "neural", "promises", "runner")
+NAMES = (
+    "design",
+    "features",
+    "simulation",
+    "policies",
+    "defaults",
+    "autobandit",
+    "calibrated",
+    "neural",
+    "promises",
+    "runner",
+)
 
 
 def main() -> None:

@@ -24,7 +24,7 @@ def test_its_length_is_a_share_of_the_median_distance():
 
 def test_what_the_repr_shows_is_the_kernel():
     arms = ArmSet(SQUARE)
-    shown = eval(repr(arms.kernel), {"RBF": RBF})  # noqa: S307
+    shown = eval(repr(arms.kernel), {"RBF": RBF})
     assert shown == arms.kernel
     assert repr(arms.kernel) in repr(arms)
     assert ArmSet(SQUARE, kernel=shown).fingerprint() == arms.fingerprint()
@@ -69,7 +69,9 @@ def test_it_learns_where_a_length_of_one_does_not():
     told = {"guess": ArmSet(SQUARE), "one": ArmSet(SQUARE, kernel=RBF(1.0))}
     regret = dict.fromkeys(told, 0.0)
     for seed in (0, 1):
-        world = SwitchingKernel(ArmSet(SQUARE, kernel=RBF(0.2)), horizon=2_000, switches=(1_000,), kind="redraw", seed=seed)
+        world = SwitchingKernel(
+            ArmSet(SQUARE, kernel=RBF(0.2)), horizon=2_000, switches=(1_000,), kind="redraw", seed=seed
+        )
         for name, arms in told.items():
             regret[name] += float(db.simulate(db.TimeVaryingGPUCB(arms, seed=seed), world, seed=seed).regret.sum())
     assert regret["guess"] < 0.5 * regret["one"]

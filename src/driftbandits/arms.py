@@ -49,8 +49,8 @@ class ArmSet:
         One row per arm. A DataFrame's column names become `feature_names`; an index other than 0, 1, 2, ... names the
         arms.
     kernel : scikit-learn kernel, function k(X, Y), configuration mapping, or (N, N) positive semi-definite matrix
-        Without one, RBF with a quarter of the median distance between the points as its length scale (`kernels.usual_kernel`):
-        a guess, which the repr shows. Whoever knows better says so.
+        Without one a guess, which the repr shows: RBF, its length scale a quarter of the median distance between the
+        points (`kernels.usual_kernel`).
     names : N distinct strings without line breaks or other control codes, optional
     tolerance : largest entry of K - Phi Phi' that may be left out, as a share of the largest k(x, x); at least 1e-14
 

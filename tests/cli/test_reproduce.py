@@ -133,13 +133,15 @@ def test_tables_of_other_experiments_are_deleted_and_nothing_else_is(cli, tmp_pa
         path.write_text("mine")
     record = json.loads((tmp_path / "out" / "run.json").read_text())
     assert "claims.md" in record["files"]
-    (tmp_path / "out" / "run.json").write_text(json.dumps({**record, "files": [*record["files"], "../beside.md"]}))
+    strange = ["../beside.md", "report.html", "cells", "..", "\0.md"]
+    (tmp_path / "out" / "run.json").write_text(json.dumps({**record, "files": [*record["files"], *strange]}))
     monkeypatch.setattr(run_folder, "judge", lambda results: Judgements())
     result = cli("report", tmp_path / "out")
     assert result.exit_code == 0, result.stderr
     assert not (tmp_path / "out" / "claims.md").exists()
     assert notes.exists()
     assert beside.exists()
+    assert (tmp_path / "out" / "report.html").exists()
     assert "claims.md" not in json.loads((tmp_path / "out" / "run.json").read_text())["files"]
 
 

@@ -70,3 +70,13 @@ def test_the_digest_is_that_of_a_module_too():
     assert source_of("json:JSONDecoder") == source_of("json:JSONEncoder")
     assert len(source_of("json:JSONDecoder")) == 64
     assert source_of("nothing_here:Mine") is None
+
+
+def test_a_module_that_was_changed_after_it_was_loaded_is_refused(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(tmp_path))
+    file = tmp_path / "changing_module.py"
+    file.write_text("class Mine:\n    a = 1\n")
+    assert load("changing_module:Mine").a == 1
+    file.write_text("class Mine:\n    a = 2\n")
+    with pytest.raises(InputError, match="changed after it was loaded; begin again in a new process"):
+        load("changing_module:Mine")

@@ -1,3 +1,4 @@
+import dataclasses
 import subprocess
 import sys
 
@@ -96,3 +97,23 @@ def test_without_the_extra_the_message_says_how_to_get_it(monkeypatch):
     monkeypatch.setattr(experiments.importlib, "import_module", missing)
     with pytest.raises(MissingExtraError, match=r"experiments.play needs pandas.*\[experiments\]"):
         _ = experiments.play
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"policies": (PolicySpec("u", "Uniform"), PolicySpec("u", "GPUCB"))}, "two policies are called 'u'"),
+        ({"seeds": (0, 0)}, "seeds must differ from one another"),
+        ({"policies": (PolicySpec("u", "Uniform"), PolicySpec("g", "GPUBC"))}, "did you mean 'GPUCB'"),
+    ],
+)
+def test_what_cannot_be_told_apart_or_played_is_refused_before_anything_is(change, said, counted):
+    with pytest.raises(InputError, match=said):
+        play([dataclasses.replace(SMALL, **change)], engine=ONE)
+    assert counted == []
+
+
+@pytest.mark.parametrize(("given", "said"), [("suite", r"put it into \[ \]"), (SMALL, "as a list"), ([5], "got 5")])
+def test_what_is_no_list_of_experiments_is_refused(given, said):
+    with pytest.raises(InputError, match=said):
+        play(given, engine=ONE)

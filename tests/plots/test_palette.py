@@ -18,7 +18,8 @@ def test_published_is_dashed_and_the_rest_solid_whatever_the_order():
 
 def test_a_known_algorithm_has_its_colour_whoever_else_is_there():
     assert line_styles(["x", "y", "OPKB"])["OPKB"].colour == COLOURS["OPKB"]
-    assert len(set(COLOURS.values()) | set(OTHER_COLOURS)) == len(COLOURS) + len(OTHER_COLOURS)
+    assert not set(COLOURS.values()) & set(OTHER_COLOURS)
+    assert len(set(OTHER_COLOURS)) == len(OTHER_COLOURS)
 
 
 def test_more_variants_than_styles_still_have_a_look():
@@ -29,3 +30,9 @@ def test_variants_that_never_meet_may_both_be_solid():
     found = line_styles(["A (tuned)", "A (published)"], ["A"])
     assert found["A"] == found["A (tuned)"]
     assert line_styles(["A (tuned)", "A"])["A (tuned)"].dashes == DASHES[2]
+
+
+def test_an_algorithm_of_ones_own_may_choose_its_colour_and_class_names_have_those_of_labels():
+    found = line_styles(["Mine (tuned)", "AdaOPKB", "ADA-OPKB"], own={"Mine": "#123456"})
+    assert found["Mine (tuned)"].colour == "#123456"
+    assert found["AdaOPKB"].colour == found["ADA-OPKB"].colour

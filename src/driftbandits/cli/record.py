@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import platform
+import re
 import shlex
 import subprocess
 import sys
@@ -23,6 +24,7 @@ from driftbandits.files import write_whole
 from driftbandits.packages import installed_versions
 
 RECORD_NAME = "run.json"
+TABLE_NAME = re.compile(r"\.(md|csv|parquet)$")
 PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "joblib", "torch", "ray", "distributed")
 
 
@@ -95,8 +97,9 @@ def former_files(folder: Path) -> tuple[str, ...]:
 
 
 def _names(given: Any) -> tuple[str, ...]:
-    """Names of files in the folder itself: they are deleted when they are out of date, and nothing else may be."""
-    return tuple(str(name) for name in given if Path(str(name)).name == str(name) != RECORD_NAME)
+    """Names of tables in the folder itself: they are deleted when they are out of date, and nothing else may be."""
+    names = [str(name) for name in given]
+    return tuple(name for name in names if name.isprintable() and Path(name).name == name and TABLE_NAME.search(name))
 
 
 def _commit() -> str | None:

@@ -113,7 +113,8 @@ def _write_tables(results: Results, texts: Mapping[str, str], out: Path) -> list
 def _replace_files(record: Record, names: Sequence[str], out: Path) -> None:
     """Delete tables of other experiments that were played into this folder before, and note those there are now."""
     for name in set(record.files).difference(names):
-        (out / name).unlink(missing_ok=True)
+        if (out / name).is_file():
+            (out / name).unlink()
     write_record(dataclasses.replace(record, files=tuple(names)), out)
 
 

@@ -70,11 +70,16 @@ def _find(module: str) -> Any:
         return None
 
 
+_DIGESTS: dict[str, str | None] = {}  # of modules, when they were loaded
+
+
 @lru_cache
 def _load_module(module: str, digest: str | None) -> ModuleType:
     if not module.endswith(".py"):
         if _find(module) is None:
             raise InputError(f"there is no module {module!r} here; name its file instead, as in my_policy.py:MyPolicy")
+        if _DIGESTS.setdefault(module, digest) != digest:  # Python would go on with what it has imported
+            raise InputError(f"module {module!r} was changed after it was loaded; begin again in a new process")
         return importlib.import_module(module)
     file = Path(module)
     if not file.is_file():

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from driftbandits.policies import GPUCB, POLICIES, Master
 
 # Colours of policies are Okabe and Ito's, with Tol's where those run out: told apart with any kind of colour vision.
 COLOURS = {
-    **{kind.label: kind.colour for kind in POLICIES.values() if kind.colour is not None},
+    **{
+        name: kind.colour
+        for kind in POLICIES.values()
+        if kind.colour is not None
+        for name in (kind.label, kind.__name__)
+    },
     "OPNN0": "#8C510A",  # OPNN that is not trained
     f"{GPUCB.label}+{Master.label}": "#332288",
 }
@@ -64,8 +69,10 @@ def variant(label: str) -> str:
     return label.removeprefix(algorithm(label)).strip(" ,()")
 
 
-def line_styles(*figures: Iterable[str]) -> dict[str, LineStyle]:
+def line_styles(*figures: Iterable[str], own: Mapping[str, str] | None = None) -> dict[str, LineStyle]:
     """A line style for each label; every argument holds the labels that stand in one figure.
+
+    `own` are colours of algorithms that choose theirs; of the library's own they are known.
 
     Solid is the plain or tuned variant, dashed the published one. Known algorithms always have the same colour; others
     take spare ones in their order, and share them again when there are too many. Two variants of one algorithm never
@@ -77,8 +84,9 @@ def line_styles(*figures: Iterable[str]) -> dict[str, LineStyle]:
     """
     together = [dict.fromkeys(labels) for labels in figures]
     distinct = list(dict.fromkeys(label for labels in together for label in labels))
-    unknown = [a for a in dict.fromkeys(map(algorithm, distinct)) if a not in COLOURS]
-    colours = COLOURS | {a: OTHER_COLOURS[number % len(OTHER_COLOURS)] for number, a in enumerate(unknown)}
+    known = {**(own or {}), **COLOURS}
+    unknown = [a for a in dict.fromkeys(map(algorithm, distinct)) if a not in known]
+    colours = known | {a: OTHER_COLOURS[number % len(OTHER_COLOURS)] for number, a in enumerate(unknown)}
     order = {variant: place for place, variant in enumerate(WANTED_DASHES)}
     dashes: dict[str, int] = {}
     # known variants choose first, so that a published one is dashed whoever else is there

@@ -14,7 +14,8 @@ from driftbandits.experiments.definitions.specs import Experiment, PolicySpec, c
 from driftbandits.experiments.groups import GROUPS
 from driftbandits.experiments.groups.judgements import Judgements
 from driftbandits.experiments.judging.results import Results
-from driftbandits.plots.palette import LineStyle, line_styles
+from driftbandits.plots.palette import LineStyle, algorithm, line_styles
+from driftbandits.policies import Policy
 from driftbandits.report.pictures import file_name
 
 
@@ -29,7 +30,13 @@ class ReportContext:
     @cached_property
     def palette(self) -> Mapping[str, LineStyle]:
         """How the line of every policy is drawn."""
-        return line_styles(*([policy.label for policy in e.policies] for e in self.results.experiments))
+        own = {
+            algorithm(p.label): colour
+            for e in self.results.experiments
+            for p in e.policies
+            if (colour := self.kind(e, p).colour) is not None
+        }
+        return line_styles(*([policy.label for policy in e.policies] for e in self.results.experiments), own=own)
 
     @cached_property
     def detecting(self) -> frozenset[str]:
@@ -42,8 +49,20 @@ class ReportContext:
             p.name
             for e in self.results.experiments
             for p in e.policies
-            if policy_class(p.name).reports_changes or (e.id, p.label) in reported
+            if self.kind(e, p).reports_changes or (e.id, p.label) in reported
         )
+
+    @cached_property
+    def _with_runs(self) -> frozenset[tuple[str, str]]:
+        return frozenset(self.results.cells[["experiment", "policy"]].itertuples(index=False, name=None))
+
+    def kind(self, experiment: Experiment, policy: PolicySpec) -> type[Policy]:
+        """The class of a policy, for its facts; `Policy` itself where it has played nothing.
+
+        A run's key holds the digest of its file, so a file that is loaded here is one that was played, and not any that
+        the record of a stranger names.
+        """
+        return policy_class(policy.name) if (experiment.id, policy.label) in self._with_runs else Policy
 
     @cached_property
     def names(self) -> Mapping[str, str]:

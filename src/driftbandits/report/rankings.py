@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from driftbandits.experiments.definitions.policy_classes import policy_class
 from driftbandits.experiments.definitions.specs import Experiment
 from driftbandits.plots.data import RankedRegret, ranked_regret
 from driftbandits.plots.figures import ranking_figure, ranking_frame
@@ -27,7 +26,7 @@ def ranking_blocks(context: ReportContext, experiments: Sequence[Experiment]) ->
     begun = context.begun(experiments)
     if not begun:
         return []
-    families = _families(begun)
+    families = _families(context, begun)
     panels = [ranked_regret(context.results.cells, e.id, title=e.title) for e in begun]
     frame = ranking_frame(panels, families)
     picture = make_picture(
@@ -46,9 +45,9 @@ def ranking_blocks(context: ReportContext, experiments: Sequence[Experiment]) ->
     ]
 
 
-def _families(experiments: Sequence[Experiment]) -> dict[str, str]:
+def _families(context: ReportContext, experiments: Sequence[Experiment]) -> dict[str, str]:
     """The family of every label, in the order of legends; those a user has made up come last."""
-    found = {p.label: str(policy_class(p.name).family) for e in experiments for p in e.policies}
+    found = {p.label: str(context.kind(e, p).family) for e in experiments for p in e.policies}
     order = dict.fromkeys([*Family, *found.values()])
     places = {family: place for place, family in enumerate(order)}
     return dict(sorted(found.items(), key=lambda entry: places[entry[1]]))

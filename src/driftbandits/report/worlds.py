@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from driftbandits.experiments.definitions.policy_classes import policy_class
 from driftbandits.experiments.definitions.specs import Experiment
 from driftbandits.experiments.judging.results import MOST_COUNTED_CHANGES_PER_RUN
 from driftbandits.experiments.running.build import build_world
@@ -58,7 +57,7 @@ def regret_picture(context: ReportContext, experiment: Experiment) -> Picture:
     panels = regret_panels(
         curves,
         true_changes=changes or (),
-        ours={policy.label for policy in experiment.policies if policy_class(policy.name).of_the_paper},
+        ours={policy.label for policy in experiment.policies if context.kind(experiment, policy).of_the_paper},
     )
     frame = regret_frame(panels)
     return make_picture(

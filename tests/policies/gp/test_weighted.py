@@ -43,7 +43,7 @@ def reward(arm, now):
 def test_every_round_of_a_run(arms, eta):
     """Much exploring at first, so the anchor moves; then one arm for longer than the past is computed ahead."""
     assert arms.rank > _FEW_DIMENSIONS
-    policy = WeightedGPUCB(arms, horizon=200, discount=eta, ridge=RIDGE)
+    policy = WeightedGPUCB(arms, horizon=200, discount=eta, ridge=RIDGE, beta="ridge")
     log, anchors = [], set()
     for now in range(200):
         choice = policy.ask(allowed=None if now < 120 else [7])
@@ -126,3 +126,9 @@ def test_more_dimensions_than_arms(width):
         assert policy._features.shape == (40, 40)
         chosen.append(policy.estimate())
     np.testing.assert_allclose(*chosen, atol=1e-9)
+
+
+def test_widths_of_the_same_gain_are_those_of_gpucb():
+    """Before the first round too: MASTER asks a base for them without playing it."""
+    settings = {"ridge": RIDGE, "beta": "ridge"}
+    assert WeightedGPUCB(ROUGH, **settings)._factor(2.0) == db.GPUCB(ROUGH, **settings)._factor(2.0)

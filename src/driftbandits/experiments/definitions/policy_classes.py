@@ -9,7 +9,7 @@ from driftbandits.policies import POLICIES, Policy
 def policy_class(name: str) -> type[Policy]:
     """The class called `name`, registered or a user's `file.py:Class`.
 
-    `Policy`, of which nothing is known, where there is none to be had: results outlive the files they were made with.
+    `Policy`, of which nothing is known, where there is none to be had: a file may be gone or broken.
 
     >>> policy_class("SlidingWindowGPUCB").label, policy_class("gone.py:Mine").label
     ('SW-GPUCB', 'Policy')

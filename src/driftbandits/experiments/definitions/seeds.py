@@ -23,3 +23,10 @@ def check_seed_count(count: int) -> int:
     if count > MOST_RUNS_PER_EXPERIMENT:
         raise InputError(f"seeds must be at most {MOST_RUNS_PER_EXPERIMENT:,}, got {shown(count)}; {PLAY_FEWER_SEEDS}")
     return count
+
+
+def check_distinct_seeds(seeds: tuple[int, ...]) -> tuple[int, ...]:
+    """Give the seeds back if no two are the same: a run counted twice would make errors look smaller than they are."""
+    if len(set(seeds)) < len(seeds):
+        raise InputError(f"seeds must differ from one another, got {list(seeds)}")
+    return seeds

@@ -33,7 +33,12 @@ from driftbandits.configuration.names import check_name, default_label, folder_n
 from driftbandits.configuration.problems import Problems
 from driftbandits.configuration.references import resolve
 from driftbandits.errors import InputError
-from driftbandits.experiments.definitions.seeds import EVALUATION_SEEDS, check_seed_count, default_seeds
+from driftbandits.experiments.definitions.seeds import (
+    EVALUATION_SEEDS,
+    check_distinct_seeds,
+    check_seed_count,
+    default_seeds,
+)
 from driftbandits.experiments.definitions.specs import Experiment, PolicySpec
 
 Seed = Annotated[int, Field(ge=0)]
@@ -121,10 +126,7 @@ def check_labels(policies: Sequence[PolicySpec]) -> tuple[PolicySpec, ...]:
 def _seeds(given: int | list[int] | None, environment: str) -> tuple[int, ...]:
     if given is None:
         return default_seeds(environment)
-    seeds = tuple(range(check_seed_count(given))) if isinstance(given, int) else tuple(given)
-    if len(set(seeds)) < len(seeds):
-        raise InputError(f"seeds must differ from one another, got {list(seeds)}")
-    return seeds
+    return check_distinct_seeds(tuple(range(check_seed_count(given))) if isinstance(given, int) else tuple(given))
 
 
 def _policy_spec(config: PolicyConfig, folder: Path | None) -> PolicySpec:

@@ -17,8 +17,8 @@ import math
 import numpy as np
 
 from driftbandits.arms import ArmSet
-from driftbandits.memory import FLOAT_BYTES, check_memory
 from driftbandits.kernels import some_rows
+from driftbandits.memory import FLOAT_BYTES, check_memory
 from driftbandits.policies.core.lengthscales import candidates, cut_features
 from driftbandits.types import Bools, Floats, Ints
 

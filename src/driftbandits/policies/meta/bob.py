@@ -79,13 +79,13 @@ class BanditOverBandit(Policy):
     It needs no V_T; that is what it is for. At T = 10,000 and d = 10 a linear base has 10 blocks for 8 candidates: Exp3
     learns next to nothing, and this is a policy with a random window of at most 1,000 rounds.
 
-    Its defaults are not enough for 10,000 rounds, as many of the windows that the theory tries are a few rounds short:
-    tell it `candidates` that could do, such as (200, 800).
+    Its defaults are not enough for 10,000 rounds, since many of the windows that the theory tries are only a few rounds
+    long: tell it `candidates` that could do, such as (200, 800).
 
     Parameters
     ----------
-    base : a policy class with `window`, `period`, `discount` or `restart`, or the name of one; the authors', for rewards
-        that are linear in the points, is `SlidingWindowLinUCB`
+    base : a policy class with `window`, `period`, `discount` or `restart`, or the name of one; the authors' is
+        `SlidingWindowLinUCB`, for rewards that are linear in the points
     candidates : values of that setting; default the sizes floor(H_B^(j / D)), for a discount 1 - 1 / size
     learner : "exp3" or "exp3p"
     block : H_B; default floor(d sqrt(T)), for LinearExp3 floor(sqrt(T d log N)). On a kernel d is
