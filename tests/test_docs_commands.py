@@ -61,7 +61,7 @@ def resolve(words, _folder):
         pytest.fail(f"{shlex.join(words)} ended before the first run: {done.stderr}")
 
 
-def _stop(_engine):
+def _stop(_engine, **_):
     raise NothingIsPlayed
 
 

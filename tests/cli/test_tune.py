@@ -1,7 +1,10 @@
 """Searches of settings from the command line."""
 
 import json
+import shlex
 
+from driftbandits.experiments.definitions.specs import Experiment, PolicySpec
+from driftbandits.experiments.groups import EXPERIMENTS
 from driftbandits.tuning.points import TuningWorld
 
 
@@ -52,6 +55,37 @@ def test_tuning_a_policy_and_playing_it_beside_the_others(cli, tmp_path, monkeyp
     record = json.loads((tmp_path / "played" / "run.json").read_text())
     joined = next(p for p in record["experiments"][0]["policies"] if p["label"] == "mine")
     assert joined["settings"].items() >= found["found"][0]["settings"].items()
+
+
+def test_the_next_command_is_one_that_works(cli, tmp_path, monkeypatch):
+    small = TuningWorld("switching/1", {"horizon": 100, "switches": [50], "size": 10})
+    monkeypatch.setattr("driftbandits.tuning.comparison.COMPARISON_RUNGS", ((2, 1), (1, 2)))
+    monkeypatch.setattr("driftbandits.tuning.comparison.environment_1", lambda dimension: small)
+    space = tmp_path / "space.yaml"
+    space.write_text("label: my own\nranges: {window: [10, 50]}\nwhole: [window]\n")
+    arguments = ("tune", "SlidingWindowUCB", "--space", space, "--out", tmp_path / "tune", "--jobs", 1)
+    elsewhere = cli(*arguments, "--dimension", 3)
+    assert "search it where they are compared too: --dimension 10 or --dimension 2" in elsewhere.stderr
+    assert "reproduce" not in elsewhere.stderr
+
+    said = cli(*arguments, "--dimension", 2).stderr.splitlines()[-1].partition(": ")[2]
+    program, command, group, option, file = shlex.split(said)
+    assert (program, command, group, option) == ("driftbandits", "reproduce", "comparison", "--tuned")
+
+    settings = {"horizon": 100, "switches": [50], "size": 10}
+    for d in (10, 2):
+        played = Experiment(f"own/d{d}", "", "switching/1", {**settings, "dimension": d}, (PolicySpec("a", "Uniform"),))
+        monkeypatch.setitem(EXPERIMENTS, played.id, played)
+    options = (option, file, "--seeds", 1, "--jobs", 1)
+    done = cli(command, "own/d10", "own/d2", *options, "--out", tmp_path / "played")
+    assert done.exit_code == 0, done.stderr
+    assert "left out, as nothing was searched in their dimension: own/d10\n" in done.stderr
+    record = json.loads((tmp_path / "played" / "run.json").read_text())
+    assert [experiment["id"] for experiment in record["experiments"]] == ["own/d2"]
+    refused = cli(command, "own/d10", *options, "--out", tmp_path / "refused")
+    assert refused.exit_code != 0
+    assert "which need d = 10" in " ".join(refused.stderr.split())
+    assert not (tmp_path / "refused").exists()
 
 
 def test_one_policy_needs_a_space_and_a_study_has_its_own(cli):

@@ -35,11 +35,49 @@ def test_forms_of_policies(given, labels):
         assert (policy.horizon, policy.out_of_range) == (200, "clip")
 
 
-def test_a_policy_from_a_file(tmp_path):
-    (tmp_path / "mine.py").write_text("import driftbandits as db\n\n\nclass Mine(db.Uniform):\n    pass\n")
-    (one,) = read_policies(f"{tmp_path / 'mine.py'}:Mine")
-    assert one.label == "Mine"
+def policy_file(folder, label):
+    """A file with a class called Mine, and a function that makes one."""
+    file = folder / "mine.py"
+    body = f"label = {label!r}" if label is not None else "pass"
+    function = "def made(arms, **settings):\n    return Mine(arms, **settings)\n"
+    file.write_text(f"import driftbandits as db\n\n\nclass Mine(db.Uniform):\n    {body}\n\n\n{function}")
+    return file
+
+
+@pytest.mark.parametrize(("own", "label"), [(None, "Mine"), ("My policy", "My policy")])
+def test_a_policy_from_a_file_has_the_label_of_its_class(tmp_path, own, label):
+    (one,) = read_policies(f"{policy_file(tmp_path, own)}:Mine")
+    assert one.label == label
     assert type(one.build(WORLD, 0, {})).__name__ == "Mine"
+    (given,) = read_policies({"given": f"{policy_file(tmp_path, own)}:Mine"})
+    assert given.label == "given"
+
+
+def test_a_function_from_a_file_has_its_name(tmp_path):
+    (one,) = read_policies(f"{policy_file(tmp_path, 'My policy')}:made")
+    assert one.label == "made"
+
+
+@pytest.mark.parametrize("name", db.policies.POLICIES)
+def test_a_name_and_its_class_have_one_label(name):
+    ((by_name,), (by_class,)) = read_policies(name), read_policies(db.policies.POLICIES[name])
+    assert by_name.label == by_class.label
+
+
+@pytest.mark.parametrize(("label", "message"), [(5, "the label of a policy is a text, got 5"), ("", "'' is blank")])
+def test_labels_of_classes_that_cannot_be_shown_are_refused(tmp_path, label, message):
+    odd = type("Odd", (Greedy,), {"label": label})
+    for given in (odd, (odd, {"rate": 0.2}), f"{policy_file(tmp_path, label)}:Mine"):
+        with pytest.raises(InputError, match=message):
+            read_policies(given)
+
+
+def test_a_blank_label_is_refused_rather_than_replaced():
+    with pytest.raises(InputError, match="label of a policy '' is blank"):
+        read_policies({"": db.Uniform})
+    for world in (WORLD, "switching/1", small_world):
+        with pytest.raises(InputError, match="label of a world '' is blank"):
+            read_worlds({"": world})
 
 
 @pytest.mark.parametrize(
@@ -77,9 +115,20 @@ def test_the_world_of_an_experiment_brings_what_policies_need_there():
 
 def test_seeds():
     assert read_seeds(np.int64(2)) == read_seeds(range(2)) == read_seeds(np.arange(2)) == (0, 1)
-    for wrong in (0, -1, 2.5, True, None, "12", [], [1, 1], [0, None], [-1], [0.5]):
-        with pytest.raises(InputError, match="seed"):
-            read_seeds(wrong)
+    assert read_seeds([2**63 - 1, np.int64(3)]) == (2**63 - 1, 3)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *(0, -1, 2.5, True, None, "12", b"ab", {"a": 1}, np.array(2), np.zeros((2, 2), dtype=int)),
+        *([], [1, 1], [1, np.int64(1)], [0, None], [-1], [0.5], [[1]], [2**63]),
+    ],
+    ids=repr,
+)
+def test_what_cannot_be_seeds_is_refused(wrong):
+    with pytest.raises(InputError, match="seed"):
+        read_seeds(wrong)
 
 
 @pytest.mark.parametrize(

@@ -71,9 +71,65 @@ def test_processes_give_what_one_gives(found):
 
 
 def test_true_changes_are_known_where_seeds_agree(found):
-    assert found.true_changes == {"one switch": [100], "shifting": [40]}  # seeds 0 and 5 draw the same
+    assert found.true_changes == {"one switch": [100], "shifting": []}  # seeds 0 and 5 draw the same, 1 does not
+    assert db.compare(Greedy, Shifting, seeds=[0, 5, 10], jobs=1).true_changes == {"Shifting": [40]}
     assert db.compare(Greedy, Shifting, seeds=2, jobs=1).true_changes == {"Shifting": []}
     assert found.reporting == {"ADA-OPKB"}
+
+
+def test_labels_may_hold_any_separator():
+    """Joined by " / ", two pairs of a world and a policy would be one."""
+    policies = {"b / c": Greedy, "c": db.Uniform}
+    worlds = {"a": small_world(), "a / b": Shifting(seed=0)}
+    runs = db.compare(policies, worlds, seeds=2, jobs=1).runs
+    for world_label, world in worlds.items():
+        for label, policy in policies.items():
+            alone = db.compare({label: policy}, {world_label: world}, seeds=2, jobs=1).runs
+            rows = runs[(runs["world"] == world_label) & (runs["policy"] == label)]
+            assert rows["regret"].tolist() == alone["regret"].tolist()
+
+
+def test_a_horizon_that_depends_on_the_seed_is_refused():
+    worlds = {"odd": lambda seed: Shifting(seed=seed, horizon=120 + 40 * (seed == 1))}
+    with pytest.raises(InputError, match="world 'odd' has 120 rounds on seed 0 and 160 on seed 1; give it one horizon"):
+        db.compare(Greedy, worlds, seeds=3, jobs=1)  # the first and the last seed agree
+
+
+class Hoarder(Greedy):
+    """Writes into the list it is given."""
+
+    def __init__(self, arms, *, notes, **common):
+        super().__init__(arms, rate=0.1 * (1 + len(notes)), **common)
+        self.notes = notes
+        notes.append("was here")
+
+
+def test_what_a_run_does_to_its_settings_no_other_sees():
+    notes = []
+    runs = db.compare((Hoarder, {"notes": notes}), Shifting, seeds=3, jobs=1).runs
+    assert notes == []
+    assert runs["regret"].tolist() == db.compare(Greedy, Shifting, seeds=3, jobs=1).runs["regret"].tolist()
+
+
+def test_what_a_world_does_to_its_settings_no_other_sees():
+    def world(seed, rounds):
+        rounds.append(seed)
+        return Shifting(seed=seed, horizon=100 + len(rounds))
+
+    rounds = []
+    curves = db.compare(Greedy, {"made": (world, {"rounds": rounds})}, seeds=3, jobs=1).curves
+    assert rounds == []
+    assert curves.groupby("seed")["round"].max().tolist() == [101] * 3
+
+
+def test_a_setting_that_cannot_be_copied_is_named():
+    with pytest.raises(InputError, match="the setting 'notes' cannot be copied for every run"):
+        db.compare({"locked": (Hoarder, {"notes": threading.Lock()})}, Shifting, seeds=2, jobs=1)
+
+
+@pytest.mark.parametrize("jobs", [np.int64(1), 10**9])
+def test_jobs_are_any_whole_number_and_never_more_than_runs(jobs):
+    assert len(db.compare(Greedy, Shifting, seeds=2, jobs=jobs).runs) == 2
 
 
 def test_the_figure_has_a_panel_per_world(found):

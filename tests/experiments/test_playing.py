@@ -104,6 +104,7 @@ def test_without_the_extra_the_message_says_how_to_get_it(monkeypatch):
     [
         ({"policies": (PolicySpec("u", "Uniform"), PolicySpec("u", "GPUCB"))}, "two policies are called 'u'"),
         ({"seeds": (0, 0)}, "seeds must differ from one another"),
+        ({"seeds": (0, 2**63)}, r"at most 2\^63 - 1"),
         ({"policies": (PolicySpec("u", "Uniform"), PolicySpec("g", "GPUBC"))}, "did you mean 'GPUCB'"),
     ],
 )

@@ -184,5 +184,50 @@ def test_a_broken_world_is_found(check, broken):
         check(broken)
 
 
+class WideWithSeedThree(Sound):
+    """Means and rewards that leave their ranges on one seed only."""
+
+    def __init__(self, seed=0):
+        super().__init__(seed)
+        self.factor = 3.0 if seed == 3 else 1.0
+
+    def means(self, start, size=1):
+        return self.factor * super().means(start, size)
+
+    def observe(self, start, arms, means, uniforms):
+        return self.factor * super().observe(start, arms, means, uniforms)
+
+
+@pytest.mark.parametrize("check", [checks.means_are_a_table_of_numbers, checks.rewards_lie_in_the_reward_range])
+def test_ranges_are_looked_at_on_several_seeds(check):
+    with pytest.raises(AssertionError, match="range, with seed 3"):
+        check(WideWithSeedThree)
+
+
+class Lists(Sound):
+    def means(self, start, size=1):
+        return super().means(start, size).tolist()
+
+
+class WholeNumbers(Sound):
+    def means(self, start, size=1):
+        return super().means(start, size).astype(np.int64)
+
+
+class OneRowFlat(Sound):
+    def means(self, start, size=1):
+        return super().means(start, size).squeeze()
+
+
+@pytest.mark.parametrize(
+    ("world", "got"),
+    [(Lists, "a list"), (WholeNumbers, r"int64 of shape \(1, 5\)"), (OneRowFlat, r"float64 of shape \(5,\)")],
+)
+@pytest.mark.parametrize("check", ENVIRONMENT_CHECKS, ids=lambda check: check.__name__)
+def test_means_that_are_no_table_of_floats_are_named_by_every_check(check, world, got):
+    with pytest.raises(AssertionError, match=rf"must give a float array of shape \(size, N\) = \(1, 5\), got {got}$"):
+        check(world)
+
+
 def test_every_check_has_a_broken_twin():
     assert {check for check, _ in BROKEN} == set(ENVIRONMENT_CHECKS)

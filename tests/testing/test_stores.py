@@ -109,6 +109,24 @@ class Forgets(Plain):
         return {}
 
 
+class LosesWrites(Plain):
+    """Knows that it was written to, and has only the first result."""
+
+    def load(self, cells, *, on_damage):
+        first = dict(list(self.texts.items())[:1])
+        return {key: result_of(json.loads(first[key]), cell) for key, cell in cells.items() if key in first}
+
+
+class ListsKeys(Plain):
+    def finished(self):
+        return list(self.texts)
+
+
+class GivesPlainValues(Plain):
+    def load(self, cells, *, on_damage):
+        return {key: json.loads(self.texts[key]) for key in cells if key in self.texts}
+
+
 BROKEN = [
     (checks.is_empty_at_first, HasAGhost),
     (checks.gives_back_every_number, Rounds),
@@ -129,6 +147,36 @@ def test_a_broken_store_is_found(check, broken):
     store = broken()
     with pytest.raises(AssertionError):
         check(lambda: store)
+
+
+NEEDS_RESULTS = [
+    checks.gives_back_every_number,
+    checks.keeps_results_without_changes,
+    checks.holds_the_same_when_opened_again,
+    checks.results_carry_the_asked_cell,
+    checks.the_later_result_counts,
+    checks.what_is_kept_is_a_copy,
+]
+
+
+@pytest.mark.parametrize("check", NEEDS_RESULTS, ids=lambda check: check.__name__)
+def test_results_that_are_lost_or_of_another_type_are_named(check):
+    for broken, message in [(Forgets, "it loads 0$"), (GivesPlainValues, "is loaded as a dict, not a CellResult")]:
+        store = broken()
+        with pytest.raises(AssertionError, match=message):
+            check(lambda store=store: store)
+
+
+def test_a_store_that_loses_writes_is_found():
+    store = LosesWrites()
+    with pytest.raises(AssertionError, match="of 2 results that were written it loads 1"):
+        checks.gives_back_every_number(lambda: store)
+
+
+def test_keys_must_be_a_set():
+    store = ListsKeys()
+    with pytest.raises(AssertionError, match="finished gives a list; it must give a set of keys"):
+        checks.is_empty_at_first(lambda: store)
 
 
 def test_a_store_that_forgets_when_it_is_closed_is_found():

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+import driftbandits as db
 from driftbandits.errors import InputError
 from driftbandits.experiments.running.engines import Engine
 from driftbandits.tuning import comparison, tune
@@ -87,6 +88,37 @@ def test_defaults_are_the_first_point_and_an_edited_file_is_another_search(tmp_p
     assert (default.origin, default.values) == ("default", {})
     file.write_text(POLICY + "\n# edited\n")
     assert tune(policy, space, out=tmp_path, dimensions=[2], engine=ONE).played == 6
+
+
+def test_a_registered_class_a_folder_as_text_and_one_dimension(tmp_path, small):
+    space = {**SPACE, "label": "mine"}
+    named = tune("SlidingWindowUCB", space, out=tmp_path, dimensions=[2], engine=ONE)
+    again = tune(db.SlidingWindowUCB, space, out=str(tmp_path), dimensions=2, engine=ONE)
+    assert (again.played, again.path) == (0, named.path)
+    assert "tune SlidingWindowUCB:" in json.loads(again.path.read_text())["how"]
+
+
+class NotRegistered(db.SlidingWindowUCB):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"policy": NotRegistered}, "put it into a file and name it 'file.py:NotRegistered'"),
+        ({"policy": None}, "policy must be a registered name or 'file.py:Class', got None"),
+        ({"space": None}, "space must be a file, or a mapping such as .*, got None"),
+        ({"space": 5}, "space must be a file"),
+        ({"out": None}, "out must be the folder of what is found, got None"),
+        ({"dimensions": None}, r"whole number, got None; name one or several, such as \[10, 2\]"),
+        ({"dimensions": "10"}, "whole number, got '10'"),
+        ({"dimensions": 2.5}, "whole number, got 2.5"),
+    ],
+)
+def test_arguments_of_another_type(tmp_path, changed, message):
+    given = {"policy": "SlidingWindowUCB", "space": SPACE, "out": tmp_path, "dimensions": [2], **changed}
+    with pytest.raises(InputError, match=message):
+        tune(**given, engine=ONE)
 
 
 def test_what_cannot_be_searched_is_said_before_anything_is_played(tmp_path, small, file):

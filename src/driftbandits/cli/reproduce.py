@@ -12,6 +12,7 @@ from typer.core import TyperArgument, TyperCommand
 
 from driftbandits.cli import complete
 from driftbandits.cli.options import Address, EngineName, Jobs, Json, Out, Policies, Resume, Seeds, engine_of
+from driftbandits.cli.show import say
 from driftbandits.errors import InputError
 
 if TYPE_CHECKING:
@@ -51,8 +52,8 @@ def reproduce(
         typer.Option(
             "--tuned",
             metavar="FILE",
-            help="What driftbandits tune found for a policy of yours: it joins with the settings for each dimension. "
-            "May be given several times.",
+            help="What driftbandits tune found for a policy of yours: it joins with the settings for each dimension; "
+            "experiments of other dimensions are left out. May be given several times.",
         ),
     ] = [],  # noqa: B006
     quick: Annotated[bool, typer.Option("--quick", help="A taste: two seeds, narrow networks, short sweeps.")] = False,
@@ -74,14 +75,12 @@ def reproduce(
     where = engine_of(engine, jobs, address)
     from driftbandits.cli.run_folder import play_into, print_outputs, write_outputs
     from driftbandits.cli.settings import read_policy
-    from driftbandits.experiments.running.tuned_guests import tuned_guests
 
     chosen = choose(ids or [], quick=quick, full=full, seeds=seeds)
     guests = [read_policy(text) for text in policy]
-    chosen = [
-        join(experiment, [*guests, *(guest for file in tuned for guest in tuned_guests(file, experiment))])
-        for experiment in chosen
-    ]
+    chosen = [join(experiment, guests) for experiment in chosen]
+    if tuned:
+        chosen = join_tuned(chosen, tuned)
     mode = "quick" if quick else "full" if full else "standard"
     record, results = play_into(out, chosen, title=_title(ids or []), mode=mode, engine=where, resume=resume)
     print_outputs(write_outputs(record, results, out), record, as_json=json)
@@ -116,6 +115,16 @@ def join(experiment: Experiment, policies: Sequence[PolicySpec]) -> Experiment:
     joined = dataclasses.replace(experiment, policies=check_labels([*experiment.policies, *policies]))
     check_experiment(joined, labels=[policy.label for policy in policies])
     return joined
+
+
+def join_tuned(experiments: Sequence[Experiment], files: Sequence[Path]) -> list[Experiment]:
+    """The experiments with the policies of these files as well; those that a file has nothing for are left out."""
+    from driftbandits.experiments.running.tuned_guests import tuned_guests
+
+    joining = tuned_guests(files, experiments)
+    if left_out := [experiment.id for experiment in experiments if experiment.id not in joining]:
+        say(f"left out, as nothing was searched in their dimension: {', '.join(left_out)}")
+    return [join(experiment, joining[experiment.id]) for experiment in experiments if experiment.id in joining]
 
 
 def _title(ids: Sequence[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -68,7 +69,7 @@ def tune(
     tuned = _search(what, labels or [], space, dimension, out, storage, engine_of(engine, jobs, address))
     _print(tuned, as_json=json)
     if space is not None:
-        say(f"to see it beside all others: driftbandits reproduce comparison --tuned {tuned.path}")
+        say(_next_command(tuned.path))
 
 
 def _check_usage(
@@ -142,3 +143,15 @@ def _print(tuned: Tuned, *, as_json: bool) -> None:
         return
     print_table(rows)
     say(f"{tuned.played} of {tuned.cells} runs played here, {tuned.seconds:.0f} s: {tuned.path}; {tuned.storage}")
+
+
+def _next_command(path: Path) -> str:
+    """How to see a policy that was searched beside all others, which are compared in some dimensions only."""
+    from driftbandits.experiments.running.tuned_guests import read_tuned
+    from driftbandits.tuning.comparison import DIMENSIONS_WITH_ALL_POLICIES
+
+    found = read_tuned(path)
+    if any(found.specs(dimension) for dimension in DIMENSIONS_WITH_ALL_POLICIES):
+        return f"to see it beside all others: driftbandits reproduce comparison --tuned {shlex.quote(str(path))}"
+    options = " or ".join(f"--dimension {dimension}" for dimension in DIMENSIONS_WITH_ALL_POLICIES)
+    return f"to see it beside all others, search it where they are compared too: {options}"

@@ -37,9 +37,10 @@ def compare(
         of one of these and a mapping of its settings
     worlds : one, a list, or a mapping from labels. Each is an environment (the same on every seed; only noise and
         policy differ), the name of a registered world, of a real series ("real/...") or of an experiment (its world),
-        `file.py:Class`, a class or function called with `seed`, or a pair of one of these and a mapping of its settings
+        `file.py:Class`, a class or function called with `seed`, or a pair of one of these and a mapping of its
+        settings. A world has the same horizon on every seed
     seeds : how many, counted from 0, or which
-    jobs : processes; -1: one per core, 1: all in this process
+    jobs : processes, never more than runs; -1: one per core, 1: all in this process
     show : whether to show progress on standard error; by default in a terminal and in a notebook
 
     Raises InputError for what cannot be played, and CellError with label, world, seed and the traceback of the run for

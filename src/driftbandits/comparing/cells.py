@@ -5,6 +5,7 @@ This file imports little, for every worker has to.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,6 +20,20 @@ from driftbandits.experiments.running.build import build_policy, build_world
 from driftbandits.experiments.running.cells import play_in
 from driftbandits.experiments.running.limits import check_world
 from driftbandits.policies import Policy
+
+
+def _copied(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings for one run: what it does to a list among them, no other run sees, as in processes of their own."""
+    copies = {}
+    for name, value in settings.items():
+        try:
+            copies[name] = copy.deepcopy(value)
+        except Exception as error:
+            raise InputError(
+                f"the setting {name!r} cannot be copied for every run ({type(error).__name__}: {error}); give a "
+                "function that builds with it in place of the class, and jobs=1"
+            ) from error
+    return copies
 
 
 @dataclass(frozen=True)
@@ -38,8 +53,8 @@ class World:
         if isinstance(self.maker, Environment):
             return self.maker
         if isinstance(self.maker, str):
-            return build_world(self.maker, self.settings, seed)
-        world = self.maker(seed=seed, **self.settings)
+            return build_world(self.maker, _copied(self.settings), seed)
+        world = self.maker(seed=seed, **_copied(self.settings))
         if not isinstance(world, Environment):
             raise InputError(f"{self.label} gave {type(world).__name__}; it must give a driftbandits Environment")
         check_world(f"world {self.label!r}", world)
@@ -56,7 +71,7 @@ class Contestant:
 
     def build(self, world: Environment, seed: int, common: Mapping[str, Any]) -> Policy:
         """A fresh policy for `world`; `common` settings are those of all policies there."""
-        settings = {**common, **self.settings}
+        settings = _copied({**common, **self.settings})
         if isinstance(self.maker, str):
             return build_policy(PolicySpec(self.label, self.maker, settings), world, seed)
         policy = self.maker(world.arms, horizon=world.horizon, seed=seed, **settings)
@@ -74,8 +89,8 @@ class LiveCell(Cell):
 
     @property
     def key(self) -> str:
-        """Names the run among those of one comparison."""
-        return f"{self.environment} / {self.policy.label} / {self.seed}"
+        """Names the run among those of one comparison; quoted, for a label may hold any separator."""
+        return repr((self.environment, self.policy.label, self.seed))
 
     def play(self) -> CellResult:
         """Play it. The result does not carry the objects: it may come from another process."""

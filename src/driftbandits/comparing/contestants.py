@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from driftbandits.comparing.cells import Contestant
-from driftbandits.comparing.entries import Entry, check_distinct, entries, name_of, with_settings
-from driftbandits.configuration.names import default_label
+from driftbandits.comparing.entries import Entry, check_distinct, entries, label_of, name_of
 from driftbandits.configuration.presets import plain_settings
 from driftbandits.configuration.references import is_reference, resolve
 from driftbandits.errors import InputError, did_you_mean
@@ -38,22 +38,22 @@ def _contestant(entry: Entry) -> Contestant:
             f"a policy is a class derived from driftbandits.Policy, a registered name or 'file.py:Class', alone or "
             f"with a mapping of its settings; got {shown(entry.what)}"
         )
-    label = entry.label or with_settings(_name(entry.what), entry.settings)
+    label = label_of(entry, "policy", partial(_own_label, entry.what))
     return Contestant(label, entry.what, dict(entry.settings))
 
 
-def _name(maker: Callable[..., Any]) -> str:
+def _own_label(maker: Callable[..., Any]) -> Any:
+    """What a class of policies says of itself, or the name of a function."""
     return maker.label if isinstance(maker, type) and issubclass(maker, Policy) else name_of(maker, "policy")
 
 
 def _named(entry: Entry, text: str) -> Contestant:
     name = resolve(text)
     if is_reference(name):
-        load_maker(f"policy {text!r}", name)
-        label = default_label(name)
+        maker = load_maker(f"policy {text!r}", name)
     elif name in POLICIES:
-        label = POLICIES[name].label
+        maker = POLICIES[name]
     else:
         hint = did_you_mean(name, POLICIES, cutoff=0.4)
         raise InputError(f"no policy is called {name!r}; {hint}known: {', '.join(POLICIES)}")
-    return Contestant(entry.label or with_settings(label, entry.settings), name, plain_settings(entry.settings))
+    return Contestant(label_of(entry, "policy", partial(_own_label, maker)), name, plain_settings(entry.settings))

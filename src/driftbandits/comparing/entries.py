@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +39,16 @@ def _entry(label: str | None, value: Any) -> Entry:
 
 def _is_pair(value: Any) -> bool:
     return isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], Mapping)
+
+
+def label_of(entry: Entry, kind: str, own: Callable[[], Any]) -> str:
+    """The label that was given, or the one that a thing has of its `own` with its settings."""
+    if entry.label is not None:
+        return entry.label
+    name = own()
+    if not isinstance(name, str):
+        raise InputError(f"the label of a {kind} is a text, got {shown(name)}; write label = {str(name)!r}")
+    return with_settings(check_name(name, f"label of a {kind}"), entry.settings)
 
 
 def with_settings(name: str, settings: Mapping[str, Any]) -> str:

@@ -15,11 +15,12 @@ from driftbandits.comparing.comparison import Comparison, tabulated
 from driftbandits.comparing.worlds import check_named
 from driftbandits.environments import Environment
 from driftbandits.errors import DriftbanditsError, InputError
-from driftbandits.experiments.definitions.seeds import check_seed_count
+from driftbandits.experiments.definitions.seeds import check_seed_count, check_seeds
 from driftbandits.experiments.definitions.specs import Cell, PolicySpec
 from driftbandits.experiments.files.cell_result import CellResult
 from driftbandits.experiments.judging.results import RunRow
 from driftbandits.experiments.running.engines import Engine
+from driftbandits.experiments.running.preflight import check_one_horizon
 from driftbandits.experiments.running.runner import CellError, RunError, run_cells
 from driftbandits.policies import Policy
 from driftbandits.progress import progress_bar
@@ -28,6 +29,8 @@ from driftbandits.showing import shown
 from driftbandits.simulation import simulate
 
 Made = TypeVar("Made")
+
+SEEDS = "a whole number from 1, or a list of whole numbers from 0"
 
 
 def play(
@@ -41,8 +44,8 @@ def play(
     """Check everything, play all, and make tables of it; `show` of None shows progress to people alone."""
     numbers = read_seeds(seeds)
     first = {world.label: _first(world, numbers) for world in worlds}
+    changes = {world.label: _true_changes(world, first[world.label], numbers) for world in worlds}
     reporting = {p.label for w in worlds for p in policies if _try(p, w, first[w.label], numbers[0]).reports_changes}
-    changes = {world.label: _true_changes(world, first[world.label], numbers[-1]) for world in worlds}
     cells = [_cell(world, policy, seed) for world in worlds for policy in policies for seed in numbers]
     with progress_bar(len(cells), "runs", show=_is_watched() if show is None else show) as advance:
         results = _run(cells, engine, lambda finished: advance(len(finished)))
@@ -56,14 +59,17 @@ def read_seeds(seeds: int | Iterable[int]) -> tuple[int, ...]:
     >>> read_seeds(3), read_seeds([5, 7])
     ((0, 1, 2), (5, 7))
     """
-    if isinstance(seeds, str | bool | None) or not isinstance(seeds, SupportsIndex | Iterable):
-        raise InputError(f"seeds must be a whole number from 1, or a list of whole numbers from 0, got {shown(seeds)}")
+    if isinstance(seeds, str | bytes | bool | None) or not isinstance(seeds, SupportsIndex | Iterable):
+        raise InputError(f"seeds must be {SEEDS}, got {shown(seeds)}")
     if not isinstance(seeds, Iterable):
         return tuple(range(check_seed_count(check_count("seeds", seeds))))
-    given = tuple(seeds)
-    if not given or None in given or len(set(given)) < len(given):
-        raise InputError(f"seeds must be at least one, each of them once, got {shown(seeds)}")
-    return tuple(check_seed(seed) for seed in given)
+    try:
+        given = tuple(seeds)
+    except TypeError:  # an array without a dimension
+        raise InputError(f"seeds must be {SEEDS}, got {shown(seeds)}; write seeds=int(...)") from None
+    if not given or any(seed is None for seed in given):
+        raise InputError(f"seeds must be {SEEDS}, got {shown(seeds)}")
+    return check_seeds(tuple(check_seed(seed) for seed in given))
 
 
 def _cell(world: World, policy: Contestant, seed: int) -> LiveCell:
@@ -94,11 +100,18 @@ def _try(policy: Contestant, world: World, first: Environment, seed: int) -> Pol
     return fresh
 
 
-def _true_changes(world: World, first: Environment, last_seed: int) -> list[int]:
-    """Rounds in which the world changes; none where they differ from seed to seed, by the first and the last."""
-    last = _trying(f"world {world.label!r}, seed {last_seed}", partial(world.build, last_seed))
-    one, other = first.change_rounds.tolist(), last.change_rounds.tolist()
-    return one if one == other else []
+def _true_changes(world: World, first: Environment, seeds: tuple[int, ...]) -> list[int]:
+    """Rounds in which the world changes; none where they differ from seed to seed. Its horizon may not differ."""
+    rounds: list[int] = first.change_rounds.tolist()
+    if isinstance(world.maker, Environment):
+        return rounds
+    horizons, agree = {seeds[0]: first.horizon}, True
+    for seed in seeds[1:]:
+        other = _trying(f"world {world.label!r}, seed {seed}", partial(world.build, seed))
+        horizons[seed] = other.horizon
+        agree = agree and other.change_rounds.tolist() == rounds
+    check_one_horizon(f"world {world.label!r}", horizons)
+    return rounds if agree else []
 
 
 def _trying(what: str, make: Callable[[], Made]) -> Made:

@@ -6,7 +6,7 @@ from typing import Any
 
 from driftbandits import environments
 from driftbandits.comparing.cells import World
-from driftbandits.comparing.entries import Entry, check_distinct, entries, name_of, with_settings
+from driftbandits.comparing.entries import Entry, check_distinct, entries, label_of, name_of
 from driftbandits.configuration.names import default_label
 from driftbandits.configuration.references import is_reference, resolve
 from driftbandits.environments import Environment
@@ -34,19 +34,19 @@ def _world(entry: Entry) -> World:
         if entry.settings:
             raise InputError(f"the world {entry.what.name!r} is built already and takes no settings; leave them out")
         check_world(f"world {entry.what.name!r}", entry.what)
-        return World(entry.label or entry.what.name, entry.what)
+        return World(label_of(entry, "world", lambda: entry.what.name), entry.what)
     if not callable(entry.what):
         raise InputError(
             f"a world is an environment, a name, 'file.py:Class', or a class or function called with a seed, alone or "
             f"with a mapping of its settings; got {shown(entry.what)}"
         )
-    label = entry.label or with_settings(name_of(entry.what, "world"), entry.settings)
+    label = label_of(entry, "world", lambda: name_of(entry.what, "world"))
     return World(label, entry.what, dict(entry.settings))
 
 
 def _named(entry: Entry, text: str) -> World:
     name = resolve(text)
-    label = entry.label or with_settings(default_label(name), entry.settings)
+    label = label_of(entry, "world", lambda: default_label(name))
     if name in EXPERIMENTS and name not in environments.names():
         experiment = EXPERIMENTS[name]
         return World(label, experiment.environment, {**experiment.settings, **entry.settings}, experiment.common)

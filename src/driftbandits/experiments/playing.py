@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 
 from driftbandits.errors import InputError
-from driftbandits.experiments.definitions.seeds import check_distinct_seeds
+from driftbandits.experiments.definitions.seeds import check_seeds
 from driftbandits.experiments.definitions.specs import Cell, Experiment, cells_of
 from driftbandits.experiments.files.config import check_labels
 from driftbandits.experiments.files.folder_store import FolderStore
@@ -76,7 +76,7 @@ def _checked(experiment: Experiment) -> Experiment:
     if not isinstance(experiment, Experiment):
         raise InputError(f"an experiment is an Experiment or the id of one, got {shown(experiment)}")
     check_labels(experiment.policies)
-    check_distinct_seeds(experiment.seeds)
+    check_seeds(experiment.seeds)
     if experiment.id not in EXPERIMENTS:
         check_experiment(experiment)
     return experiment

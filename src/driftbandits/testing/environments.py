@@ -21,10 +21,31 @@ from driftbandits.types import Bools, Floats, Ints
 EnvironmentFactory = Callable[..., Environment]
 LOOKED_AT = 1_000
 ROUNDING = 1e-9  # of the size of the numbers
+SEEDS = range(5)  # for what may hold of one draw and not of another
 
 
 def _rounds(world: Environment) -> int:
     return min(world.horizon, LOOKED_AT)
+
+
+def _means(world: Environment, start: int, size: int) -> Floats:
+    """The means of these rounds, which must be a table of floats."""
+    means = world.means(start, size)
+    is_array = isinstance(means, np.ndarray)
+    shape = (size, len(world.arms))
+    require(
+        is_array and np.issubdtype(means.dtype, np.floating) and means.shape == shape,
+        f"means({start}, {size}) must give a float array of shape (size, N) = {shape}, got "
+        + (f"{means.dtype} of shape {means.shape}" if is_array else f"a {type(means).__name__}"),
+    )
+    return means
+
+
+def _made(make: EnvironmentFactory, seed: int = 0) -> Environment:
+    """A world whose means are arrays, without which nothing else can be looked at."""
+    world = make(seed=seed)
+    _means(world, 0, 1)
+    return world
 
 
 def _offered(world: Environment) -> Bools:
@@ -35,7 +56,7 @@ def _offered(world: Environment) -> Bools:
 
 def _visible(world: Environment) -> Floats:
     """The means of the arms offered, NaN elsewhere."""
-    return np.where(_offered(world), world.means(0, _rounds(world)), np.nan)
+    return np.where(_offered(world), _means(world, 0, _rounds(world)), np.nan)
 
 
 def _choices(world: Environment) -> Ints:
@@ -52,19 +73,19 @@ def _parts(rounds: int) -> list[tuple[int, int]]:
 
 def means_are_a_table_of_numbers(make: EnvironmentFactory) -> None:
     """One row per round and one column per arm, finite where the arm is offered, within `mean_range`."""
-    world = make(seed=0)
-    shape = (_rounds(world), len(world.arms))
-    require(world.means(0, _rounds(world)).shape == shape, f"means are not of shape {shape}")
-    here = world.means(0, _rounds(world))[_offered(world)]
-    require(np.isfinite(here).all(), "the mean of an arm that is offered is not a finite number")
-    low, high = world.mean_range
-    slack = ROUNDING * max(1.0, abs(low), abs(high))
-    require(low - slack <= here.min() and here.max() <= high + slack, "a mean lies outside mean_range")
+    for seed in SEEDS:
+        world = _made(make, seed)
+        here = _means(world, 0, _rounds(world))[_offered(world)]
+        require(np.isfinite(here).all(), "the mean of an arm that is offered is not a finite number")
+        low, high = world.mean_range
+        slack = ROUNDING * max(1.0, abs(low), abs(high))
+        inside = low - slack <= here.min() and here.max() <= high + slack
+        require(inside, f"a mean lies outside mean_range, with seed {seed}")
 
 
 def means_do_not_depend_on_the_order_of_calls(make: EnvironmentFactory) -> None:
     """Rounds one by one from the end, and stretches in any order, give what the whole gives."""
-    whole = _visible(make(seed=0))
+    whole = _visible(_made(make))
     backwards, jumping = make(seed=0), make(seed=0)
     offered = _offered(make(seed=0))
     for t in range(len(whole) - 1, -1, -7):
@@ -78,7 +99,7 @@ def means_do_not_depend_on_the_order_of_calls(make: EnvironmentFactory) -> None:
 
 def the_same_seed_is_the_same_world(make: EnvironmentFactory) -> None:
     """Two worlds of one seed have the same arms, means and repr."""
-    one, two = make(seed=3), make(seed=3)
+    one, two = _made(make, 3), _made(make, 3)
     require(np.array_equal(one.arms.points, two.arms.points), "two worlds of one seed have other arms")
     require(np.array_equal(_visible(one), _visible(two), equal_nan=True), "two worlds of one seed have other means")
     require(repr(one) == repr(two), "two worlds of one seed have other reprs")
@@ -86,7 +107,7 @@ def the_same_seed_is_the_same_world(make: EnvironmentFactory) -> None:
 
 def every_round_offers_an_arm(make: EnvironmentFactory) -> None:
     """`allowed` is None always, or a table with an arm in every row, whatever rounds are asked for."""
-    world = make(seed=0)
+    world = _made(make)
     mask = world.allowed(0, _rounds(world))
     for start, size in _parts(_rounds(world)):
         here = world.allowed(start, size)
@@ -101,7 +122,7 @@ def every_round_offers_an_arm(make: EnvironmentFactory) -> None:
 
 def means_of_are_entries_of_means(make: EnvironmentFactory) -> None:
     """The means of chosen arms are those of the table, in the whole and in parts."""
-    world = make(seed=0)
+    world = _made(make)
     chosen = _choices(world)
     wanted = world.means(0, len(chosen))[np.arange(len(chosen)), chosen]
     require(np.array_equal(world.means_of(0, chosen), wanted), "means_of differs from means")
@@ -112,7 +133,7 @@ def means_of_are_entries_of_means(make: EnvironmentFactory) -> None:
 
 def best_is_the_largest_mean_offered(make: EnvironmentFactory) -> None:
     """The best of a round is its largest mean among the arms offered, so regret is never negative."""
-    world = make(seed=0)
+    world = _made(make)
     wanted = np.nanmax(_visible(world), axis=1)
     require(np.array_equal(world.best(0, len(wanted)), wanted), "best differs from the largest mean")
     for start, size in _parts(len(wanted)):
@@ -121,7 +142,7 @@ def best_is_the_largest_mean_offered(make: EnvironmentFactory) -> None:
 
 def rewards_do_not_depend_on_who_plays(make: EnvironmentFactory) -> None:
     """A reward follows from seed, round and arm: not from batches, their order, or what was played before."""
-    chosen = _choices(make(seed=0))
+    chosen = _choices(_made(make))
     whole = make(seed=0).rewards(0, chosen, 9)
     require(np.array_equal(make(seed=0).rewards(0, chosen, 9), whole), "one seed of the noise gives two rewards")
     backwards = make(seed=0)
@@ -135,18 +156,19 @@ def rewards_do_not_depend_on_who_plays(make: EnvironmentFactory) -> None:
 
 def rewards_lie_in_the_reward_range(make: EnvironmentFactory) -> None:
     """Every reward is a finite number within `reward_range`."""
-    world = make(seed=0)
-    low, high = world.reward_range
-    slack = ROUNDING * max(1.0, *(abs(end) for end in (low, high) if np.isfinite(end)), 0.0)
-    for seed in range(3):
+    for seed in SEEDS:
+        world = _made(make, seed)
+        low, high = world.reward_range
+        slack = ROUNDING * max(1.0, *(abs(end) for end in (low, high) if np.isfinite(end)), 0.0)
         rewards = world.rewards(0, _choices(world), seed)
         require(np.isfinite(rewards).all(), "a reward is not a finite number")
-        require(low - slack <= rewards.min() and rewards.max() <= high + slack, "a reward lies outside reward_range")
+        inside = low - slack <= rewards.min() and rewards.max() <= high + slack
+        require(inside, f"a reward lies outside reward_range, with seed {seed}")
 
 
 def changes_are_where_means_change(make: EnvironmentFactory) -> None:
     """`change_rounds` are the rounds whose means differ from those before, at arms offered in both."""
-    world = make(seed=0)
+    world = _made(make)
     steps = np.nan_to_num(np.abs(np.diff(_visible(world), axis=0)))
     wanted = 1 + np.flatnonzero((steps > 0).any(axis=1))
     found = world.change_rounds
@@ -161,7 +183,7 @@ def changes_are_where_means_change(make: EnvironmentFactory) -> None:
 
 def rounds_and_arms_that_do_not_exist_are_refused(make: EnvironmentFactory) -> None:
     """InputError for rounds before the first and after the last, and for arms there are not."""
-    world = make(seed=0)
+    world = _made(make)
     for start, size in ((-1, 1), (world.horizon, 1), (world.horizon - 1, 2)):
         with raises(InputError):
             world.means(start, size)
@@ -176,7 +198,7 @@ def rounds_and_arms_that_do_not_exist_are_refused(make: EnvironmentFactory) -> N
 
 def what_it_gives_cannot_change_it(make: EnvironmentFactory) -> None:
     """Arrays it gives are read-only, or copies."""
-    world = make(seed=0)
+    world = _made(make)
     before = world.means(0, _rounds(world)).copy()
     for given in (world.means(0, _rounds(world)), world.best(0, _rounds(world)), world.means_of(0, _choices(world))):
         if given.flags.writeable:
@@ -186,7 +208,7 @@ def what_it_gives_cannot_change_it(make: EnvironmentFactory) -> None:
 
 def a_copy_is_the_same_world(make: EnvironmentFactory) -> None:
     """A deep copy gives the same numbers; workers play copies."""
-    world = make(seed=0)
+    world = _made(make)
     again = copy.deepcopy(world)
     require(np.array_equal(_visible(again), _visible(world), equal_nan=True), "a copy has other means")
     chosen = _choices(world)
@@ -195,7 +217,7 @@ def a_copy_is_the_same_world(make: EnvironmentFactory) -> None:
 
 def repr_names_it(make: EnvironmentFactory) -> None:
     """The repr is one line that begins with the class, and the name is not empty."""
-    world = make(seed=0)
+    world = _made(make)
     text = repr(world)
     require(text.startswith(type(world).__name__ + "(") and "\n" not in text, f"repr is {text!r}")
     require(world.name, "the name is empty")
@@ -210,7 +232,7 @@ def a_policy_can_play_it(make: EnvironmentFactory) -> None:
             seed=1,
             rounds=min(world.horizon, 50),
         )
-        for world in (make(seed=0), make(seed=0))
+        for world in (_made(make), _made(make))
     )
     require((first.regret >= 0).all(), "regret is negative: an arm that was played has more than the best")
     require(np.array_equal(first.reward, second.reward), "the same policy met other rewards the second time")

@@ -2,6 +2,9 @@
 
 Each takes a factory that opens one store, empty at first, and when it is called again opens the same one again:
 `lambda: MyStore(tmp_path / "cells.db")`.
+
+Two promises of a store are not checked, for only its author can break what it keeps: that a damaged entry goes to
+`on_damage` and counts as not played, and that a kill in the middle of a write leaves the whole entry or none.
 """
 
 from __future__ import annotations
@@ -43,15 +46,30 @@ def _write(store: Store, *results: CellResult) -> None:
         store.write(result.cell.key, result)
 
 
+def _finished(store: Store) -> set[str]:
+    found = store.finished()
+    require(isinstance(found, set), f"finished gives a {type(found).__name__}; it must give a set of keys")
+    return found
+
+
 def _load(store: Store, *cells: Cell) -> list[CellResult]:
-    """The results in the order of the cells; a damage fails the check."""
+    """What is loaded of the cells, in their order; a damage fails the check."""
 
     def refuse(damage: str) -> None:
         raise AssertionError(f"says that a result it was given is damaged: {damage}")
 
     found = store.load({cell.key: cell for cell in cells}, on_damage=refuse)
-    require(isinstance(found, dict), f"load gives {type(found).__name__}, not a dict by key")
+    require(isinstance(found, dict), f"load gives a {type(found).__name__}; it must give a dict of results by key")
+    for result in found.values():
+        require(isinstance(result, CellResult), f"a result is loaded as a {type(result).__name__}, not a CellResult")
     return [found[cell.key] for cell in cells if cell.key in found]
+
+
+def _load_written(store: Store, *cells: Cell) -> list[CellResult]:
+    """The results of cells that were written, each of which must be there."""
+    found = _load(store, *cells)
+    require(len(found) == len(cells), f"of {len(cells)} results that were written it loads {len(found)}")
+    return found
 
 
 def _require_same(found: CellResult, wanted: CellResult) -> None:
@@ -63,7 +81,7 @@ def _require_same(found: CellResult, wanted: CellResult) -> None:
 def is_empty_at_first(make: StoreFactory) -> None:
     """Nothing is finished, and nothing is loaded, also before the place it writes to exists."""
     store = make()
-    require(store.finished() == set(), "a new store has finished cells")
+    require(_finished(store) == set(), "a new store has finished cells")
     require(_load(store, a_cell()) == [], "a new store loads results")
 
 
@@ -71,8 +89,8 @@ def gives_back_every_number(make: StoreFactory) -> None:
     """A result comes back bit for bit, under its key."""
     store = make()
     _write(store, a_result(a_cell(0)), a_result(a_cell(1)))
-    require(store.finished() == {a_cell(0).key, a_cell(1).key}, "finished does not name what was written")
-    for found, seed in zip(_load(store, a_cell(0), a_cell(1)), (0, 1), strict=True):
+    require(_finished(store) == {a_cell(0).key, a_cell(1).key}, "finished does not name what was written")
+    for found, seed in zip(_load_written(store, a_cell(0), a_cell(1)), (0, 1), strict=True):
         _require_same(found, a_result(a_cell(seed)))
 
 
@@ -81,7 +99,7 @@ def keeps_results_without_changes(make: StoreFactory) -> None:
     store, cell = make(), a_cell()
     nothing = CellResult(cell, np.array([40]), np.array([0.0]), (), Detection((), 1, 0), 0.0, 0.0)
     _write(store, nothing)
-    (found,) = _load(store, cell)
+    (found,) = _load_written(store, cell)
     _require_same(found, nothing)
     require((found.changes, found.detection.delays) == ((), ()), "empty tuples come back as something else")
 
@@ -90,8 +108,8 @@ def holds_the_same_when_opened_again(make: StoreFactory) -> None:
     """What was written is there for whoever opens the store, at once and without closing anything."""
     _write(make(), a_result(a_cell(0)))
     again = make()
-    require(again.finished() == {a_cell(0).key}, "opened again, it does not have what was written")
-    _require_same(_load(again, a_cell(0))[0], a_result(a_cell(0)))
+    require(_finished(again) == {a_cell(0).key}, "opened again, it does not have what was written")
+    _require_same(_load_written(again, a_cell(0))[0], a_result(a_cell(0)))
     _write(again, a_result(a_cell(1)))
     require(len(_load(make(), a_cell(0), a_cell(1))) == 2, "opened again, it cannot be written to as well")
 
@@ -108,7 +126,7 @@ def results_carry_the_asked_cell(make: StoreFactory) -> None:
     """The label is that of the cell that is asked for: two experiments may call one run differently."""
     store = make()
     _write(store, a_result(a_cell(label="as written")))
-    (found,) = _load(store, a_cell(label="as asked"))
+    (found,) = _load_written(store, a_cell(label="as asked"))
     require(found.cell == a_cell(label="as asked"), f"the result has the label {found.cell.policy.label!r}")
 
 
@@ -117,8 +135,8 @@ def the_later_result_counts(make: StoreFactory) -> None:
     store, cell = make(), a_cell()
     later = CellResult(cell, np.array([40]), np.array([9.0]), (), Detection((), 0, 0), 0.5, 2.0)
     _write(store, a_result(cell), later)
-    _require_same(_load(store, cell)[0], later)
-    require(store.finished() == {cell.key}, "a key that was written twice is not there once")
+    _require_same(_load_written(store, cell)[0], later)
+    require(_finished(store) == {cell.key}, "a key that was written twice is not there once")
 
 
 def what_is_kept_is_a_copy(make: StoreFactory) -> None:
@@ -127,11 +145,11 @@ def what_is_kept_is_a_copy(make: StoreFactory) -> None:
     given = a_result(cell)
     _write(store, given)
     given.regret[:] = -1.0
-    _require_same(_load(store, cell)[0], a_result(cell))
-    loaded = _load(store, cell)[0]
+    _require_same(_load_written(store, cell)[0], a_result(cell))
+    loaded = _load_written(store, cell)[0]
     if loaded.regret.flags.writeable:
         loaded.regret[:] = -1.0
-    _require_same(_load(store, cell)[0], a_result(cell))
+    _require_same(_load_written(store, cell)[0], a_result(cell))
 
 
 def says_where_it_is(make: StoreFactory) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from driftbandits.checks import check_count
+from driftbandits.checks import check_count, check_path
 from driftbandits.configuration.names import folder_name
 from driftbandits.configuration.references import is_reference, resolve
 from driftbandits.errors import InputError, did_you_mean
@@ -17,6 +17,7 @@ from driftbandits.experiments.running.engines import Engine
 from driftbandits.experiments.running.preflight import check_experiment, load_maker
 from driftbandits.policies import POLICIES, Policy
 from driftbandits.policies.core.settings import signature_of
+from driftbandits.showing import shown
 from driftbandits.tuning.comparison import COMPARISON_DIMENSIONS, comparison_search, how_it_was_made
 from driftbandits.tuning.launch import launch
 from driftbandits.tuning.records import BestSettings, Tuned
@@ -27,17 +28,18 @@ from driftbandits.tuning.tuned_file import read_found, tuned_entry, write_found
 
 
 def tune(
-    policy: str,
+    policy: str | type[Policy],
     space: str | Path | Mapping[str, Any],
     *,
-    out: Path,
-    dimensions: Sequence[int] = COMPARISON_DIMENSIONS,
+    out: str | Path,
+    dimensions: int | Sequence[int] = COMPARISON_DIMENSIONS,
     storage: str | None = None,
     engine: Engine = Engine(),  # noqa: B008  # frozen
     show: bool = False,
 ) -> Tuned:
-    """Search the settings of `policy`, a registered name or `file.py:Class`, as those of the comparison were searched.
+    """Search the settings of `policy` as those of the comparison were searched.
 
+    It is a registered name or class, or `file.py:Class`, since other processes and later experiments load it by name.
     The world (environment 1), the tuning seeds, the number of points and the runs are the same: 32 points and 80 runs
     per dimension. `space` says which settings, as a file or a mapping (see `space_file`). The policy's own defaults
     (of a registered one, those of `first_settings`) are the first point, if it has one for every setting searched.
@@ -46,22 +48,36 @@ def tune(
     What is found is written to `out/tuned-<label>.json`; entries of dimensions that are not searched stay. Storage,
     engine and `show` are as in `tune_comparison`; the same call goes on where it was stopped.
     """
-    name = resolve(policy)
+    check_path("out must be the folder of what is found", out)
+    given = _name(policy)
+    name = resolve(given)
     maker = _maker(name)
-    named = read_space(Path(space) if isinstance(space, str) else space, name, known=_known(maker))
+    named = read_space(space, name, known=_known(maker))
     if named.label in SPACES:
         raise InputError(f"the comparison has a row {named.label!r} already; give yours a label of its own")
     plan = _searches(named, dimensions, default=_has_default(maker, named))
     _check_points(next(iter(plan.values())), named.label)
-    path = out / f"tuned-{folder_name(named.label, 'label')}.json"
+    path = Path(out) / f"tuned-{folder_name(named.label, 'label')}.json"
     written = read_found(path)
     places = {search.name: key for key, search in plan.items()}
 
     def keep(found: BestSettings) -> None:
         written.setdefault(places[found.name], {})[named.label] = tuned_entry(found)
-        write_found(path, written, how=how_it_was_made(f"driftbandits tune {policy}"))
+        write_found(path, written, how=how_it_was_made(f"driftbandits tune {given}"))
 
     return launch(list(plan.values()), path=path, storage=storage, engine=engine, show=show, keep=keep)
+
+
+def _name(policy: str | type[Policy]) -> str:
+    """The policy as text: of a registered class its name."""
+    if isinstance(policy, str):
+        return policy
+    if isinstance(policy, type):
+        name = policy.__name__
+        if POLICIES.get(name) is policy:
+            return name
+        raise InputError(f"the class {name} is not registered; put it into a file and name it 'file.py:{name}'")
+    raise InputError(f"policy must be a registered name or 'file.py:Class', got {shown(policy)}")
 
 
 def _maker(name: str) -> Any:
@@ -94,9 +110,12 @@ def _has_default(maker: Any, named: NamedSpace) -> bool:
     return all(parameter.default is not parameter.empty for parameter in searched)
 
 
-def _searches(named: NamedSpace, dimensions: Sequence[int], *, default: bool) -> dict[str, Search]:
+def _searches(named: NamedSpace, dimensions: int | Sequence[int], *, default: bool) -> dict[str, Search]:
     """One search per dimension, by the key of its entry in the file."""
-    checked = dict.fromkeys(check_count("dimension", dimension) for dimension in dimensions)
+    several = dimensions if isinstance(dimensions, Iterable) and not isinstance(dimensions, str) else (dimensions,)
+    checked = dict.fromkeys(
+        check_count("dimension", dimension, cure="name one or several, such as [10, 2]") for dimension in several
+    )
     if not checked:
         raise InputError("there is no dimension to search in; name at least one, such as 10")
     return {f"d={d}": comparison_search(named.label, named.space, d, default=default) for d in checked}

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
+from driftbandits.checks import check_path
 from driftbandits.configuration.files import ConfigFile, read_config_file
 from driftbandits.configuration.models import Field, Settings, StrictModel, validated
 from driftbandits.configuration.names import check_name, default_label
@@ -24,6 +25,7 @@ from driftbandits.tuning.points import Space, Values
 
 End = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Ends = Annotated[list[End], Field(min_length=2, max_length=2)]
+EXAMPLE = {"ranges": {"rate": [0.001, 0.1]}}
 
 
 class SpaceConfig(StrictModel):
@@ -43,7 +45,7 @@ class NamedSpace:
     space: Space
 
 
-def read_space(source: Path | Mapping[str, Any], policy: str, *, known: frozenset[str] | None) -> NamedSpace:
+def read_space(source: str | Path | Mapping[str, Any], policy: str, *, known: frozenset[str] | None) -> NamedSpace:
     """The space that a file or a mapping describes for `policy`, whose settings are `known` (None: it takes any).
 
     Raises InputError with the place of everything that is wrong, and the nearest setting that exists.
@@ -51,7 +53,8 @@ def read_space(source: Path | Mapping[str, Any], policy: str, *, known: frozense
     if isinstance(source, Mapping):
         file = ConfigFile(Path("space"), dict(source))
     else:
-        file = read_config_file(source, needs=("ranges",), example="ranges: {rate: [0.001, 0.1]}")
+        check_path(f"space must be a file, or a mapping such as {EXAMPLE}", source)
+        file = read_config_file(Path(source), needs=("ranges",), example="ranges: {rate: [0.001, 0.1]}")
     config = validated(SpaceConfig, file)
     if problems := list(_problems(config, file, default_label(policy), known)):
         raise InputError("\n".join(problems))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from driftbandits.errors import InputError
+from driftbandits.experiments.running.tuned_guests import read_tuned
 from driftbandits.files import write_whole
 from driftbandits.tuning.records import BestSettings
 
@@ -30,10 +31,10 @@ def read_found(path: Path) -> Found:
     if not path.exists():
         return {}
     try:
-        found = json.loads(path.read_text())
-    except json.JSONDecodeError as error:
-        raise InputError(f"{path} is not JSON: {error}; move it away") from None
-    return {key: value for key, value in found.items() if key != HOW}
+        entries = read_tuned(path).entries
+    except InputError as error:
+        raise InputError(f"{error}; what is found would be written there, so move it away") from None
+    return {key: {label: entry.model_dump() for label, entry in found.items()} for key, found in entries.items()}
 
 
 def write_found(path: Path, found: Mapping[str, Mapping[str, Any]], *, how: str) -> None:

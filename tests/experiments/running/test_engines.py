@@ -1,3 +1,4 @@
+import contextlib
 import importlib.util
 import inspect
 import operator
@@ -7,6 +8,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import joblib
+import numpy as np
 import pytest
 
 from driftbandits.errors import InputError, MissingExtraError
@@ -22,6 +24,8 @@ from driftbandits.experiments.running.engines import Engine, EngineError, Future
         ({"jobs": 0}, "use -1 for one per core"),
         ({"jobs": 1.5}, "got 1.5"),
         ({"jobs": True}, "got True"),
+        ({"jobs": np.True_}, "got np.True_"),
+        ({"jobs": "2"}, "got '2'"),
         ({"address": "tcp://here:1"}, "use ray or dask"),
     ],
 )
@@ -35,6 +39,25 @@ def test_an_engine_is_a_value():
     assert Engine(jobs=3).local_jobs == 3
     assert Engine(jobs=-1).local_jobs == joblib.cpu_count()
     assert Engine(jobs=-1000).local_jobs == 1
+    assert Engine(jobs=np.int64(3)) == Engine(jobs=3)
+    assert type(Engine(jobs=np.int64(3)).jobs) is int
+
+
+@pytest.mark.parametrize(
+    ("jobs", "cells", "workers"), [(10, 2, 2), (2, 10, 2), (10**9, 3, 3), (3, None, 3), (-1, 1, 1)]
+)
+def test_no_more_workers_are_started_than_there_are_cells(jobs, cells, workers, monkeypatch):
+    told = []
+
+    def start(engine, workers):
+        told.append(workers)
+        return contextlib.nullcontext()
+
+    for name in engines.ENGINES:
+        monkeypatch.setitem(engines._START, name, start)
+        with Engine(name, jobs=jobs).started(cells=cells):
+            pass
+    assert told == [workers] * 3
 
 
 @pytest.mark.parametrize("name", ["ray", "dask"])
@@ -67,7 +90,7 @@ def test_a_shared_cluster_gets_no_more_cells_at_a_time_than_jobs(engine, sent):
 def test_a_started_engine_is_found_running(monkeypatch):
     starts = []
     start = engines._START["loky"]
-    monkeypatch.setitem(engines._START, "loky", lambda engine: starts.append(engine) or start(engine))
+    monkeypatch.setitem(engines._START, "loky", lambda engine, workers: starts.append(engine) or start(engine, workers))
     with Engine(jobs=1).started():
         with Engine(jobs=1).started():
             pass

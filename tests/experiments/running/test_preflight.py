@@ -1,3 +1,5 @@
+import dataclasses
+
 import pytest
 
 from driftbandits.errors import InputError
@@ -11,12 +13,31 @@ def broken(seed):
 """
 
 
+UNEVEN = """
+import numpy as np
+import driftbandits as db
+
+def uneven(seed):
+    means = np.full((3000 if seed == 2 else 30, 2), 0.5)
+    return db.environments.Tabular(db.ArmSet(np.eye(2)), means)
+"""
+
+
 def test_what_a_users_code_raises_is_said_with_its_place(tmp_path):
     own = tmp_path / "own.py"
     own.write_text(BROKEN)
     experiment = Experiment("x", "x", f"{own}:broken", {}, ())
     with pytest.raises(InputError, match=r"cannot be built: ValueError: this world cannot be \(own.py, line 3\)"):
         check_experiment(experiment)
+
+
+def test_a_world_has_one_horizon_on_all_seeds(tmp_path):
+    own = tmp_path / "own.py"
+    own.write_text(UNEVEN)
+    experiment = Experiment("x", "x", f"{own}:uneven", {}, (), seeds=(0, 1))
+    check_experiment(experiment)
+    with pytest.raises(InputError, match=r"has 30 rounds on seed 0 and 3,000 on seed 2; give it one horizon"):
+        check_experiment(dataclasses.replace(experiment, seeds=(0, 1, 2, 3)))
 
 
 def test_only_the_policies_asked_for_are_checked():

@@ -7,7 +7,7 @@ from driftbandits.errors import DriftbanditsError
 from driftbandits.experiments.definitions.specs import Cell, PolicySpec
 from driftbandits.experiments.files.folder_store import FolderStore
 from driftbandits.experiments.files.store import DamagedPartWarning, read
-from driftbandits.experiments.running import runner
+from driftbandits.experiments.running import engines, runner
 from driftbandits.experiments.running.cells import run_cell
 from driftbandits.experiments.running.engines import Engine
 from driftbandits.experiments.running.runner import CellError, run_cells
@@ -52,6 +52,16 @@ def test_nothing_to_play_starts_no_engine(tmp_path, monkeypatch):
     monkeypatch.setattr(Engine, "started", None)
     assert len(run_cells(SMALL[:2], store=FolderStore(tmp_path), engine=Engine("ray"))) == 2
     assert run_cells([], engine=Engine("dask")) == []
+
+
+def test_workers_are_no_more_than_cells_to_be_played(tmp_path, monkeypatch):
+    started = []
+    start = engines._START["loky"]
+    monkeypatch.setitem(engines._START, "loky", lambda engine, workers: started.append(workers) or start(engine, 1))
+    store = FolderStore(tmp_path)
+    run_cells(SMALL[:2], store=store, engine=Engine(jobs=10))
+    run_cells(SMALL[:5], store=store, engine=Engine(jobs=10))  # two are there
+    assert started == [2, 3]
 
 
 def test_equal_cells_are_played_once_and_named_apart(tmp_path):

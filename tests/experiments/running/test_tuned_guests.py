@@ -23,20 +23,33 @@ def file(tmp_path):
 
 
 def test_each_experiment_gets_the_settings_of_its_dimension(file):
-    found = {name: tuned_guests(file, experiment) for name, experiment in COMPARISON.items()}
+    found = tuned_guests([file], list(COMPARISON.values()))
+    assert list(found) == list(COMPARISON)
     windows = {name: [(spec.label, spec.settings["window"]) for spec in specs] for name, specs in found.items()}
     assert windows["comparison/switching/1/d10"] == windows["comparison/cosine/slow/d10"] == [("mine", 500)]
     assert windows["comparison/switching/2/d2"] == [("mine", 100)]
     # the dimension is that of the world, also where the experiment does not say it
-    (spec,) = tuned_guests(file, PAPER["cosine/slow"])
+    ((spec,),) = tuned_guests([file], [PAPER["cosine/slow"]]).values()
     assert spec.settings["window"] == 500
 
 
-def test_a_dimension_that_was_not_searched(file):
-    with pytest.raises(
-        InputError, match="nothing for cosine/slow/d3: no settings were found at d = 3, only at d = 10, d = 2"
-    ):
-        tuned_guests(file, PAPER["cosine/slow/d3"])
+def test_an_experiment_is_played_where_every_file_has_its_dimension(tmp_path, file):
+    other = tmp_path / "tuned-other.json"
+    other.write_text(json.dumps({"how": "by hand", "d=10": {}, "d=2": {"other": entry(50)}}))
+    found = tuned_guests([file, other], list(COMPARISON.values()))
+    assert set(found) == {name for name in COMPARISON if name.endswith("/d2")}
+    assert [spec.label for spec in found["comparison/switching/1/d2"]] == ["mine", "other"]
+
+
+def test_nothing_was_searched_in_any_of_the_dimensions(tmp_path, file):
+    empty = tmp_path / "tuned-empty.json"
+    empty.write_text('{"how": "by hand"}')
+    with pytest.raises(InputError) as caught:
+        tuned_guests([file, empty], [PAPER["cosine/slow/d3"], COMPARISON["comparison/switching/1/d2"]])
+    assert str(caught.value) == (
+        f"no settings were found for these experiments, which need d = 2, d = 3: {file} has d = 10, d = 2; "
+        f"{empty} has none; search there too"
+    )
 
 
 def test_a_file_that_is_none(tmp_path, file):

@@ -35,8 +35,8 @@ from driftbandits.configuration.references import resolve
 from driftbandits.errors import InputError
 from driftbandits.experiments.definitions.seeds import (
     EVALUATION_SEEDS,
-    check_distinct_seeds,
     check_seed_count,
+    check_seeds,
     default_seeds,
 )
 from driftbandits.experiments.definitions.specs import Experiment, PolicySpec
@@ -126,7 +126,7 @@ def check_labels(policies: Sequence[PolicySpec]) -> tuple[PolicySpec, ...]:
 def _seeds(given: int | list[int] | None, environment: str) -> tuple[int, ...]:
     if given is None:
         return default_seeds(environment)
-    return check_distinct_seeds(tuple(range(check_seed_count(given))) if isinstance(given, int) else tuple(given))
+    return check_seeds(tuple(range(check_seed_count(given))) if isinstance(given, int) else tuple(given))
 
 
 def _policy_spec(config: PolicyConfig, folder: Path | None) -> PolicySpec:

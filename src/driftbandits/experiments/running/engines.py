@@ -14,6 +14,7 @@ import functools
 import importlib
 import importlib.util
 import logging
+import operator
 import os
 import signal
 import threading
@@ -21,13 +22,13 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, SupportsIndex
 
 import joblib
 from joblib.parallel import ParallelBackendBase
 
 from driftbandits.errors import DriftbanditsError, InputError, MissingExtraError, did_you_mean
-from driftbandits.showing import first_line
+from driftbandits.showing import first_line, shown
 
 ENGINES = ("loky", "ray", "dask")
 ENGINE_PACKAGES = {"ray": "ray", "dask": "distributed"}
@@ -79,14 +80,13 @@ class Engine:
         if self.name not in ENGINES:
             hint = did_you_mean(self.name, ENGINES)
             raise InputError(f"there is no engine {self.name!r}; {hint}known: {', '.join(ENGINES)}")
-        if not isinstance(self.jobs, int) or isinstance(self.jobs, bool) or self.jobs == 0:
-            raise InputError(f"jobs must be a whole number other than 0, got {self.jobs!r}; use -1 for one per core")
+        object.__setattr__(self, "jobs", _check_jobs(self.jobs))
         if self.name == "loky" and self.address is not None:
             raise InputError(f"loky plays on this machine and has no address, got {self.address!r}; use ray or dask")
 
     @contextlib.contextmanager
-    def started(self) -> Iterator[None]:
-        """Make this joblib's backend, and shut down afterwards what had to be started.
+    def started(self, *, cells: int | None = None) -> Iterator[None]:
+        """Make this joblib's backend, and shut down afterwards what had to be started: no more workers than `cells`.
 
         Whoever calls `run_cells` many times holds this open around all the calls: inside, they find the engine running,
         and a local Ray or Dask cluster, which takes seconds to start, is started once.
@@ -94,7 +94,8 @@ class Engine:
         if self in _RUNNING:
             yield
             return
-        with _START[self.name](self):
+        workers = self.local_jobs if cells is None else min(self.local_jobs, cells)
+        with _START[self.name](self, workers):
             _RUNNING.append(self)
             try:
                 yield
@@ -164,15 +165,15 @@ class FuturesBackend(ParallelBackendBase):  # type: ignore[misc]  # joblib has n
 
 
 @contextlib.contextmanager
-def _start_loky(engine: Engine) -> Iterator[None]:
+def _start_loky(engine: Engine, workers: int) -> Iterator[None]:  # noqa: ARG001  # as the others are called
     with joblib.parallel_config(
-        "loky", n_jobs=engine.jobs, inner_max_num_threads=1, initializer=begin_worker, initargs=(os.getpid(),)
+        "loky", n_jobs=workers, inner_max_num_threads=1, initializer=begin_worker, initargs=(os.getpid(),)
     ):
         yield
 
 
 @contextlib.contextmanager
-def _start_ray(engine: Engine) -> Iterator[None]:
+def _start_ray(engine: Engine, workers: int) -> Iterator[None]:
     _need(engine)
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing leaves the machine unasked
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # what Ray will do in future, without its warning
@@ -183,7 +184,7 @@ def _start_ray(engine: Engine) -> Iterator[None]:
         if engine.address is None:
             where = {
                 "address": "local",
-                "num_cpus": engine.local_jobs,
+                "num_cpus": workers,
                 "include_dashboard": False,
                 "object_store_memory": RAY_OBJECT_STORE_BYTES,
             }
@@ -218,7 +219,7 @@ def _ray_backend(ray: Any, *, retries: int) -> FuturesBackend:
 
 
 @contextlib.contextmanager
-def _start_dask(engine: Engine) -> Iterator[None]:
+def _start_dask(engine: Engine, workers: int) -> Iterator[None]:
     _need(engine)
     distributed: Any = importlib.import_module("distributed")
     with contextlib.ExitStack() as stack:
@@ -228,7 +229,7 @@ def _start_dask(engine: Engine) -> Iterator[None]:
             if cluster is None:
                 cluster = stack.enter_context(
                     distributed.LocalCluster(
-                        n_workers=engine.local_jobs,
+                        n_workers=workers,
                         threads_per_worker=1,
                         processes=True,
                         dashboard_address=None,
@@ -244,7 +245,7 @@ def _start_dask(engine: Engine) -> Iterator[None]:
         yield
 
 
-_START: dict[str, Callable[[Engine], contextlib.AbstractContextManager[None]]] = {
+_START: dict[str, Callable[[Engine, int], contextlib.AbstractContextManager[None]]] = {
     "loky": _start_loky,
     "ray": _start_ray,
     "dask": _start_dask,
@@ -276,6 +277,16 @@ def _watch(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(PARENT_CHECK_SECONDS)
     os._exit(1)
+
+
+def _check_jobs(jobs: SupportsIndex) -> int:
+    try:
+        number = operator.index(jobs)
+    except TypeError:
+        number = 0
+    if isinstance(jobs, bool) or number == 0:
+        raise InputError(f"jobs must be a whole number other than 0, got {shown(jobs)}; use -1 for one per core")
+    return number
 
 
 def _call(call: Call) -> Any:

@@ -84,7 +84,36 @@ def _build_world(experiment: Experiment) -> Environment:
         if isinstance(maker, type) and not issubclass(maker, Environment):
             raise InputError(f"{name} is a class, but not one derived from driftbandits.environments.Environment")
         _check_known(what, ["seed", *settings], _keywords(maker))
-    return _trying(f"{what} cannot be built", lambda: build_world(name, settings, experiment.seeds[0]))
+    first = _trying(f"{what} cannot be built", lambda: build_world(name, settings, experiment.seeds[0]))
+    if is_reference(name):  # the library's own have one horizon on all seeds
+        check_one_horizon(what, _horizons(what, experiment))
+    return first
+
+
+def _horizons(what: str, experiment: Experiment) -> dict[int, int]:
+    """By seed, the horizon of the world."""
+    build = partial(build_world, experiment.environment, experiment.settings)
+    return {
+        seed: _trying(f"{what} cannot be built on seed {seed}", partial(build, seed)).horizon
+        for seed in experiment.seeds
+    }
+
+
+def check_one_horizon(what: str, horizons: Mapping[int, int]) -> None:
+    """Refuse a world whose horizon, given by seed, is not the same on all: its regrets would have no common mean.
+
+    >>> check_one_horizon("world 'mine'", {0: 300, 1: 300, 2: 3000})
+    Traceback (most recent call last):
+    ...
+    driftbandits.errors.InputError: world 'mine' has 300 rounds on seed 0 and 3,000 on seed 2; give it one ...
+    """
+    first = next(iter(horizons))
+    for seed, horizon in horizons.items():
+        if horizon != horizons[first]:
+            raise InputError(
+                f"{what} has {horizons[first]:,} rounds on seed {first} and {horizon:,} on seed {seed}; give it one "
+                "horizon on all seeds, or play a world for each"
+            )
 
 
 def _check_policy(spec: PolicySpec) -> None:

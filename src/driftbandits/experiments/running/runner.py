@@ -152,7 +152,8 @@ def _play(
         return
     warn = _Warner()
     sent: dict[str, Cell] = {}
-    with engine.started(), _closing(engine.parallel(_noting(_tasks(cells, play), sent))) as outcomes:
+    runner = engine.started(cells=len(cells))
+    with runner, _closing(engine.parallel(_noting(_tasks(cells, play), sent))) as outcomes:
         for outcome in _reported(outcomes, engine, sent):
             del sent[outcome.key]
             if outcome.result is None:

@@ -154,8 +154,8 @@ class AdaOPNN(NeuralBlockPolicy):
     What `AdaOPKB` is to `OPKB`. While block j lasts, everything of the epoch, earlier blocks included, is judged with
     the features trained when it began. Settings as `OPNN`; every restart adds a few trainings.
 
-    Its defaults are not enough for 10,000 rounds with a hundred arms: it must be told a horizon several times as long,
-    or constants found for such a world.
+    Its defaults are not enough for 10,000 rounds with a hundred arms: it must be told constants found for such a world;
+    a horizon ten times as long helps where rewards change, and not always where they stay.
 
     >>> import numpy as np
     >>> arms = ArmSet(np.linspace(0, 1, 20)[:, None])
