@@ -30,7 +30,7 @@ def test_names_add_neither_columns_nor_lines_nor_tags_to_tables():
     assert [columns(line) for line in lines] == [8, 8, 8]
     assert "<img" not in text
     assert [columns(line) for line in verdict_lines([TargetVerdict(ODD, 1.0, 2.0, ODD)])] == [5, 5, 5]
-    named = autobandit_markdown(AutoBanditJudgement(pd.DataFrame(columns=["world"]), ODD, ()))
+    named = autobandit_markdown(AutoBanditJudgement("AutoBandit", pd.DataFrame(columns=["world"]), ODD))
     assert [columns(line) for line in named.splitlines()[3:]] == [10, 10]
 
 
