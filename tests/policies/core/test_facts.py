@@ -12,7 +12,7 @@ from driftbandits.policies.core.facts import Family
 OWN = """
 import driftbandits as db
 
-class Mine(db.GPUCB):
+class Cousin(db.GPUCB):
     family = "cousins"
 
     @classmethod
@@ -74,8 +74,8 @@ def test_a_wider_or_deeper_network_costs_more_and_an_untrained_one_no_more_than_
 def test_facts_of_a_users_class_count_and_a_file_that_is_gone_leaves_none(tmp_path):
     file = tmp_path / "mine.py"
     file.write_text(OWN)
-    name = f"{file}:Mine"
-    assert (policy_class(name).label, policy_class(name).family) == ("Mine", "cousins")
+    name = f"{file}:Cousin"
+    assert (policy_class(name).label, policy_class(name).family) == ("Cousin", "cousins")
     assert cost_of(Cell("switching/1", {"horizon": 50}, PolicySpec("a", name, {"beta": 2.0}), 0)) == 100.0
     file.unlink()
     assert policy_class(name) is db.Policy
