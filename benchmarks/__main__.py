@@ -21,6 +21,7 @@ NAMES = (
     "neural",
     "promises",
     "runner",
+    "wrong_sign",
 )
 
 

@@ -452,6 +452,83 @@ def test_a_grid_is_measured_by_the_points_it_has():
     assert len(ArmSet.box([(0, 1)] * 30, points=10**9)) == 1  # two steps per axis would be more
 
 
+@st.composite
+def boxes_with_points(draw):
+    dimension = draw(st.integers(1, 3))
+    lows = draw(st.lists(st.floats(-5, 5), min_size=dimension, max_size=dimension))
+    sides = draw(st.lists(st.floats(0.01, 2), min_size=dimension, max_size=dimension))
+    shares = draw(st.lists(st.floats(0, 1), min_size=dimension, max_size=dimension))
+    bounds = [(low, low + side) for low, side in zip(lows, sides, strict=True)]
+    point = [low + share * (high - low) for (low, high), share in zip(bounds, shares, strict=True)]
+    return bounds, np.array(point), draw(st.floats(0.6, 5))
+
+
+@given(boxes_with_points())
+@settings(max_examples=100, deadline=None)
+def test_every_point_of_a_box_has_an_arm_within_half_the_error(case):
+    """In the sum of absolute differences, which bounds the difference of rewards with slopes of at most 1."""
+    bounds, point, error = case
+    arms = ArmSet.box(bounds, error=error, kernel=sk.DotProduct(1.0))
+    assert np.abs(arms.points - point).sum(axis=1).min() <= error / 2 * (1 + 1e-9)
+    low, high = np.array(bounds).T
+    assert ((arms.points >= low) & (arms.points <= high)).all()
+
+
+@pytest.mark.parametrize(
+    ("bounds", "error", "count"),
+    [
+        ([(0, 1)], 0.1, 10),
+        ([(0, 1)], 1.0, 1),
+        ([(0, 1)], 7.0, 1),  # never fewer than one arm
+        ([(0, 1)] * 2, 0.1, 20**2),  # cubes of side error / d
+        ([(0, 0.3)] * 2, 0.2, 3**2),  # 2 * 0.3 / 0.2 is a last digit off 3
+        ([(0, 0.7)] * 3, 0.7, 3**3),
+        ([(-1, 1), (0, 0.5)], 0.5, 8 * 2),  # as many as each side needs
+        ([(0, 1)] * 3, 0.7, 5**3),
+    ],
+)
+def test_a_box_with_an_error_has_the_arms_of_the_rule(bounds, error, count):
+    assert len(ArmSet.box(bounds, error=error, kernel=RBF(1.0))) == count
+
+
+def test_a_box_with_an_error_has_an_arm_in_the_centre_of_each_cube():
+    arms = ArmSet.box([(0, 1), (10, 11)], error=1.0, kernel=RBF(1.0))
+    assert arms.points.tolist() == [[0.25, 10.25], [0.25, 10.75], [0.75, 10.25], [0.75, 10.75]]
+
+
+def test_linear_rewards_on_a_box_are_off_by_less_than_the_error():
+    """The best of the box is a corner, known in closed form: sum |theta_i| / 2."""
+    rng = np.random.default_rng(0)
+    arms = ArmSet.box([(-0.5, 0.5)] * 3, error=0.3, kernel=sk.DotProduct(0.0))
+    assert len(arms) == 10**3
+    for theta in rng.standard_normal((20, 3)):
+        theta /= np.linalg.norm(theta)
+        lost = np.abs(theta).sum() / 2 - (arms.points @ theta).max()
+        assert -1e-12 <= lost <= 0.15
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({}, "either points or error, got neither"),
+        ({"points": 4, "error": 0.1}, "either points or error, got both"),
+        ({"error": 0.0}, "error must be a finite positive number"),
+        ({"error": "small"}, "error must be a number"),
+        ({"error": 0.1, "method": "sobol"}, "for a grid only; use method='grid'"),
+        ({"error": 1e-7}, "points in 2 dimensions would need .* GiB of memory at least, .*; take a larger error"),
+        ({"error": 1e-140}, r"more than 2\^62 cubes; take a larger error"),
+    ],
+)
+def test_unusable_errors_of_a_box_are_refused(settings, message):
+    with pytest.raises(InputError, match=message):
+        ArmSet.box([(0, 1)] * 2, **settings)
+
+
+def test_a_box_of_too_many_axes_is_refused_for_an_error_too():
+    with pytest.raises(InputError, match="at most 64 dimensions, got 65"):
+        ArmSet.box([(0, 1)] * 65, error=1000.0)
+
+
 def test_repr_says_what_it_is():
     assert repr(ArmSet([[0.0], [9.0]], RBF(0.2))) == (
         "ArmSet(2 arms in 1 dimension, kernel=RBF(length_scale=0.2), rank=2)"

@@ -18,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 
 from driftbandits import kernels
-from driftbandits.checks import check_count, check_word
+from driftbandits.checks import check_count, check_positive, check_word
 from driftbandits.errors import InputError, KernelError
 from driftbandits.kernels import KernelFunction, KernelLike
 from driftbandits.linalg import NOT_VALID_CURE, LowRank, pivoted_cholesky
@@ -32,6 +32,7 @@ _FINEST_TOLERANCE = 1e-14  # below this the rest of a factorisation in double pr
 _ARMS_COMPARED_WHOLE = 1024  # beyond, a kernel function is compared with its features on 16 columns
 _BLOCK_ENTRIES = 1 << 20  # compared at a time
 _MOST_AXES = 64  # of a NumPy array
+_CELL_BITS = 62  # beyond, the number of cubes is not worth writing down
 _SOBOL_BITS = 30  # of a coordinate of SciPy's Sobol points
 _NAME_CHARACTERS_COMPARED = 100  # the time grows with their square
 
@@ -155,23 +156,40 @@ class ArmSet:
         cls,
         bounds: Sequence[tuple[float, float]],
         *,
-        points: int,
+        points: int | None = None,
+        error: float | None = None,
         method: Literal["grid", "sobol"] = "grid",
         kernel: KernelLike | None = None,
         tolerance: float = 1e-10,
     ) -> ArmSet:
-        """Discretise the box of `bounds`, one (low, high) per dimension, into about `points` arms.
+        """Discretise the box of `bounds`, one (low, high) per dimension, into about `points` arms or up to an `error`.
 
-        A grid has the largest number of steps per axis whose power does not exceed `points`; Sobol points fill the box
-        evenly and number exactly `points`. The paper's theory would take steps of 1/T (section 3), which is
-        out of reach beyond two dimensions: the error of a coarser set is the kernel's smoothness times the step.
+        With `points`, a grid has the largest number of steps per axis whose power does not exceed it and reaches the
+        ends of the box; Sobol points fill the box evenly and number exactly `points`.
+
+        With `error`, the rule of the paper's section 3 (after Chowdhury and Gopalan 2017): the box is cut into cubes of
+        side error / d at most, with an arm in the centre of each, ceil(d (high - low) / error) per axis. A point then
+        differs from its cube's arm by at most error / (2 d) in each of d coordinates, error / 2 in all, so a mean
+        reward whose slope along no axis exceeds 1 (a linear one with ||theta|| <= 1 is such) is off by less than
+        `error`; with slopes up to L, divide by L. The regret bounds take error = 1/T, out of reach beyond
+        two dimensions: the number of arms grows as (d / error)^d.
 
         >>> ArmSet.box([(0, 1), (0, 1)], points=30)
         ArmSet(25 arms in 2 dimensions, kernel=RBF(length_scale=0.158), rank=25)
+        >>> len(ArmSet.box([(0, 1), (0, 2)], error=0.5))
+        32
         """
         limits = read_bounds(bounds)
-        count = check_count("points", points)
-        unit = _unit_points(len(limits), count, check_word("method", method, ("grid", "sobol")))
+        known = check_word("method", method, ("grid", "sobol"))
+        if (points is None) == (error is None):
+            given = "neither" if points is None else "both"
+            raise InputError(f"give either points or error, got {given}; for example points=100")
+        if error is None:
+            unit = _unit_points(len(limits), check_count("points", points), known)
+        elif known == "grid":
+            unit = _cell_centres(limits[:, 1] - limits[:, 0], check_positive("error", error))
+        else:
+            raise InputError("an error is promised for a grid only; use method='grid', or points=... instead of error")
         return cls(limits[:, 0] * (1.0 - unit) + limits[:, 1] * unit, kernel, tolerance=tolerance)
 
     def __len__(self) -> int:
@@ -341,20 +359,42 @@ def _blocks(size: int, width: int) -> list[slice]:
     return [slice(start, min(start + step, size)) for start in range(0, size, step)]
 
 
-def _check_points(count: int, dimension: int, *, copies: int) -> None:
+def _check_points(count: int, dimension: int, *, copies: int, cure: str = "take fewer points") -> None:
     needed = copies * FLOAT_BYTES * count * dimension
-    check_memory(needed, f"a box of {count:,} points in {dimension:,} dimensions", cure="take fewer points")
+    check_memory(needed, f"a box of {count:,} points in {dimension:,} dimensions", cure=cure)
+
+
+def _cell_centres(sides: Floats, error: float) -> Floats:
+    """Centres, on the unit cube, of cubes with sides of at most error / d in a box with these sides."""
+    dimension = len(sides)
+    _check_axes(dimension, cure="discretise fewer")
+    # a division that should be whole may come out a last digit above; error / 2 has room for that
+    wanted = np.maximum(dimension * sides / error * (1.0 - 1e-12), 1.0)
+    if np.log2(wanted).sum() > _CELL_BITS:
+        raise InputError(f"error={error:g} cuts the box into more than 2^{_CELL_BITS} cubes; take a larger error")
+    steps = [math.ceil(number) for number in wanted.tolist()]
+    _check_points(math.prod(steps), dimension, copies=2, cure="take a larger error")
+    return _product([(np.arange(count) + 0.5) / count for count in steps])
+
+
+def _product(axes: list[Floats]) -> Floats:
+    """All points with these coordinates, the last axis fastest."""
+    return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
+
+
+def _check_axes(dimension: int, *, cure: str) -> None:
+    if dimension > _MOST_AXES:
+        raise InputError(f"a grid has at most {_MOST_AXES} dimensions, got {dimension}; {cure}")
 
 
 def _unit_points(dimension: int, count: int, method: str) -> Floats:
     if method == "grid":
-        if dimension > _MOST_AXES:
-            raise InputError(f"a grid has at most {_MOST_AXES} dimensions, got {dimension}; use method='sobol'")
+        _check_axes(dimension, cure="use method='sobol'")
         steps = round(count ** (1.0 / dimension))
         steps -= steps**dimension > count
         _check_points(steps**dimension, dimension, copies=2)  # the axes' coordinates, and the points they make
         axis = np.linspace(0.0, 1.0, steps) if steps > 1 else np.array([0.5])
-        return np.stack(np.meshgrid(*[axis] * dimension, indexing="ij"), axis=-1).reshape(-1, dimension)
+        return _product([axis] * dimension)
     from scipy.stats import qmc  # half a second to import, and only boxes need it
 
     if dimension > qmc.Sobol.MAXDIM:

@@ -47,6 +47,14 @@ def _forgetting() -> envs.Environment:
     )
 
 
+def _turning() -> envs.Environment:
+    return envs.DriftingLinear(small_arms(), horizon=HORIZON, speed=0.02, seed=8)
+
+
+def _jumping() -> envs.Environment:
+    return envs.SwitchingLinear(small_arms(), horizon=HORIZON, switches=(150, 400), kind="redraw", seed=7)
+
+
 BUILDERS: dict[str, Callable[[], envs.Environment]] = {
     "tabular": _tabular,
     "piecewise": _piecewise,
@@ -56,6 +64,8 @@ BUILDERS: dict[str, Callable[[], envs.Environment]] = {
     "hidden": lambda: _switching("hidden"),
     "cosine": _cosine,
     "forgetting": _forgetting,
+    "linear jumps": _jumping,
+    "linear drift": _turning,
 }
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from driftbandits import Constants, Variant
 
-_VARIANT = Variant(share=0.5, lowest_index=0, threshold="smaller_index", test_block=True)
+_VARIANT = Variant(share=0.5, lowest_index=0, threshold="smaller_index", test_block=True, good_arms_by="initial_gain")
 _BLOCKS = Constants(
     sigma=1.0, failure_probability=1e-2, c0=1.3, c1=0.5, c2=0.3, c3=0.02, c4=0.5, scale=None
 )  # several blocks and restarts
@@ -53,6 +53,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "beta": 1.0,
     },
     "EventTriggeredGPUCB": _GP,
+    "DetectionAugmentedGPUCB": {**_GP, "cover": 5, "exploration": 0.3},
     "LinUCB": _GP,
     "RestartLinUCB": {**_GP, "period": 400, "variation": 1.0},
     "SlidingWindowLinUCB": {**_GP, "window": 300, "variation": 1.0},

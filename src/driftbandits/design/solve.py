@@ -43,7 +43,8 @@ def solve_design(
 
         minimise  costs'p - log det(Phi' diag(p) Phi + regulariser I)   over the probability simplex
 
-    With costs zero this is the optimal design pi; with costs beta * gaps it is the law P* of OP (paper, section 4).
+    With costs zero this is the optimal design pi; with costs (beta / 2) gaps it is the law P* of OP (paper,
+    section 4), whose objective is gaps'p - (2 / beta) log det.
 
     Parameters
     ----------

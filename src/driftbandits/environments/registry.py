@@ -9,6 +9,7 @@ from typing import Any
 from driftbandits.environments.base import Environment
 from driftbandits.environments.cosine import SLOW_DRIFT, STILL, CosineBandit
 from driftbandits.environments.drifting import ForgettingDrift
+from driftbandits.environments.linear import DriftingLinear, SwitchingLinear
 from driftbandits.environments.noise import (
     BernoulliNoise,
     GaussianNoise,
@@ -25,10 +26,12 @@ from driftbandits.errors import InputError, near_and_valid
 __all__ = [
     "BernoulliNoise",
     "CosineBandit",
+    "DriftingLinear",
     "ForgettingDrift",
     "GaussianNoise",
     "StudentTNoise",
     "SwitchingKernel",
+    "SwitchingLinear",
     "TruncatedGaussianNoise",
     "UniformNoise",
     "create",
@@ -53,6 +56,8 @@ ENVIRONMENTS: dict[str, tuple[type[SphereWorld], dict[str, Any]]] = {
     "cosine/stationary": (CosineBandit, {"size": 256, "dimension": 8, "phase": STILL}),
     "cosine/slow": (CosineBandit, {"size": 100, "dimension": 10, "phase": SLOW_DRIFT}),
     "forgetting": (ForgettingDrift, {}),
+    "linear/switching": (SwitchingLinear, {}),
+    "linear/drifting": (DriftingLinear, {}),
 }
 
 
@@ -112,7 +117,10 @@ def settings_of(kind: type[SphereWorld]) -> dict[str, Any]:
     >>> settings_of(CosineBandit)["dimension"]
     8
     """
-    makers: tuple[Callable[..., Environment], ...] = (kind, SphereWorld.sample, kind.sample)  # later ones decide
+    samplers = [
+        base.sample for base in reversed(kind.__mro__) if issubclass(base, SphereWorld) and "sample" in vars(base)
+    ]
+    makers: tuple[Callable[..., Environment], ...] = (kind, *samplers)  # later ones decide
     return {key: default for maker in makers for key, default in _keywords(maker).items()}
 
 

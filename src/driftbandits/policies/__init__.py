@@ -15,6 +15,7 @@ from driftbandits.policies.auto.policy import AutoBandit
 from driftbandits.policies.calibrated.policy import CalibratedOPKB
 from driftbandits.policies.core.base import Policy
 from driftbandits.policies.core.facts import Family
+from driftbandits.policies.gp.augmented import DetectionAugmentedGPUCB
 from driftbandits.policies.gp.forgetting import RestartGPUCB, RestartLinUCB, SlidingWindowGPUCB, SlidingWindowLinUCB
 from driftbandits.policies.gp.gpucb import GPUCB, LinUCB
 from driftbandits.policies.gp.neuralucb import NeuralUCB, SlidingWindowNeuralUCB
@@ -37,6 +38,7 @@ __all__ = [
     "BanditOverBandit",
     "CalibratedOPKB",
     "Constants",
+    "DetectionAugmentedGPUCB",
     "DiscountedLinUCB",
     "DiscountedUCB",
     "EventTriggeredGPUCB",

@@ -121,9 +121,15 @@ class SlowAdaOPKB:
         beta, mu = c.c2 * self.gamma * 2 ** (j / 2), min(1.0, c.c1 * 2 ** (-j / 2))
         # OP's objective is gap'P - (2 / beta) log det S(P); the solver's is costs'P - log det S(P).
         best = solve_design(self.features, costs=gap * beta / 2, regulariser=self.regulariser).probabilities
-        good = gap <= 2 * self.alpha * self.gamma / beta
+        good = gap <= 2 * self.alpha * self.good_gain() / beta
         spread = solve_design(self.features, candidates=good, regulariser=self.regulariser).probabilities
         return (1 - mu) * ((1 - share) * best + share * spread) + mu * self.design
+
+    def good_gain(self):
+        """gamma of line 2 of OP: of phi^(j), or of phi^(0) as the authors have it."""
+        if self.variant.good_arms_by == "initial_gain":
+            return self.gamma
+        return information_gain(self.features, horizon=self.horizon, sigma=self.constants.sigma)
 
     # The IPS estimate by its definition.
 

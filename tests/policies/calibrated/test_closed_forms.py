@@ -117,7 +117,7 @@ def test_the_constants_a_policy_has_are_those_of_the_table(mode):
     factor = math.sqrt(2 * math.log(2 * 12)) if mode == "theory" else 1.0
     assert levels.width == pytest.approx(factor * error, rel=1e-5)
     assert levels.beta(2) == pytest.approx(levels.dimension / levels.width)
-    assert levels.good_gap(2) == pytest.approx((2.0 if mode == "theory" else 1.0) * levels.width)
+    assert levels.largest_good_gap == pytest.approx((2.0 if mode == "theory" else 1.0) * levels.width)
 
 
 # --- mixing -----------------------------------------------------------------------------------------------------

@@ -113,6 +113,44 @@ def test_anchor_and_factors_choose_alike(monkeypatch):
     assert chosen[:400] == chosen[400:]
 
 
+def test_d_linucb_follows_the_recursions_of_its_paper():
+    """Russac et al. 2019, algorithm 1: the newest reward has weight 1 in V, V2 and b, also where one comes late."""
+    eta, identity = 0.9, np.eye(3)
+    points = RNG.standard_normal((12, 3)) / 4.0
+    policy = DiscountedLinUCB(db.ArmSet(points), horizon=60, discount=eta, ridge=RIDGE)
+    V, V2, b = RIDGE * identity, RIDGE * identity, np.zeros(3)
+    held = None
+    policy.law()  # it begins
+    for now in range(60):
+        beliefs = policy._believe()
+        theta, inverse = np.linalg.solve(V, b), np.linalg.inv(V)
+        np.testing.assert_allclose(beliefs.mean, points @ theta, atol=1e-10)
+        squares = RIDGE * np.einsum("ij,ij->i", points @ inverse @ V2 @ inverse, points)
+        np.testing.assert_allclose(beliefs.sd, np.sqrt(squares), atol=1e-10)
+        assert beliefs.gain == pytest.approx(0.5 * np.linalg.slogdet(V2 / RIDGE)[1])
+        choice = policy.ask()
+        x, y = points[choice.arm], reward(choice.arm, now)
+        V, V2, b = eta * V + (1 - eta) * RIDGE * identity, eta**2 * V2 + (1 - eta**2) * RIDGE * identity, eta * b
+        if now == 20:
+            held = choice.id, x, y
+            continue
+        V, V2, b = V + np.outer(x, x), V2 + np.outer(x, x), b + y * x
+        policy.tell(choice.id, y)
+        if now == 30:
+            ident, x, y = held
+            weight = eta ** (now - ident)
+            V, V2, b = V + weight * np.outer(x, x), V2 + weight**2 * np.outer(x, x), b + weight * y * x
+            policy.tell(ident, y)
+
+
+def test_the_newest_reward_has_faded_once_in_wgpucb_and_not_in_d_linucb():
+    for kind, newest in ((WeightedGPUCB, 0.5), (DiscountedLinUCB, 1.0)):
+        policy = kind(db.ArmSet(np.eye(3)), horizon=10, discount=0.5)
+        for arm in (0, 1):
+            policy.tell(policy.ask(allowed=[arm]).id, 0.5)
+        assert policy.state_dict()["engine"]["weights"][0].tolist() == [0.5 * newest, newest, 0.0]
+
+
 @pytest.mark.parametrize("width", ["one_matrix", "two_matrix"])
 def test_more_dimensions_than_arms(width):
     """The points of 40 arms in 60 dimensions, and the same points turned into 40."""

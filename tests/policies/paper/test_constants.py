@@ -49,7 +49,7 @@ def test_levels_of_the_published_constants():
     assert levels.beta(0) == pytest.approx(1.81 * BENCHMARK["gamma"])
     assert levels.beta(4) == pytest.approx(4 * 1.81 * BENCHMARK["gamma"])
     assert [levels.level(j) for j in (0, 2, 6)] == pytest.approx([0.1, 0.05, 0.0125])
-    assert levels.good_gap(2) == pytest.approx(2 * levels.alpha * BENCHMARK["gamma"] / levels.beta(2))
+    assert levels.good_gap(2, 7.0) == pytest.approx(2 * levels.alpha * 7.0 / levels.beta(2))
     assert levels.c0 == 1.38
 
 
@@ -110,7 +110,9 @@ def test_published_constants_and_variant_are_those_of_the_authors():
     assert (constants.sigma, constants.failure_probability) == (100.0, 1e-4)
     assert [constants.c0, constants.c1, constants.c2, constants.c3, constants.c4] == [1.38, 0.1, 1.81, 0.02, 0.3125]
     assert constants.scale is None
-    assert variant == Variant(share=0.2, lowest_index=4, threshold="mean_level", test_block=False)
+    assert variant == Variant(
+        share=0.2, lowest_index=4, threshold="mean_level", test_block=False, good_arms_by="initial_gain"
+    )
     policy = db.AdaOPKB.published(ArmSet([[0.0], [1.0]]), horizon=100, seed=3)
     assert (policy.constants, policy.variant, policy.seed) == (constants, variant, 3)
 
@@ -119,7 +121,9 @@ def test_defaults_of_a_policy_are_tuned_and_paper():
     policy = db.AdaOPKB(ArmSet([[0.0], [1.0]]), horizon=100)
     assert policy.constants == Constants.tuned()
     assert policy.variant == Variant.paper()
-    assert Variant.paper() == Variant(share=0.5, lowest_index=0, threshold="smaller_index", test_block=True)
+    assert Variant.paper() == Variant(
+        share=0.5, lowest_index=0, threshold="smaller_index", test_block=True, good_arms_by="present_gain"
+    )
 
 
 def test_threshold_rules():
@@ -170,6 +174,7 @@ def test_theory_needs_some_reward():
         {"lowest_index": 1.0},
         {"lowest_index": True},
         {"threshold": "mean"},
+        {"good_arms_by": "gain"},
     ],
 )
 def test_variant_refuses_unusable_values(settings):
@@ -187,6 +192,7 @@ def test_subgaussian_range_is_the_truncation_of_appendix_d():
     low, high = subgaussian_range(bound=0.5, noise=0.1, horizon=1000, failure_probability=0.05)
     assert high == pytest.approx(0.5 + math.sqrt(2 * 0.1**2 * math.log(1000 / 0.05)))
     assert low == -high
+    assert 1000 * 2 * math.exp(-((high - 0.5) ** 2) / (2 * 0.1**2)) == pytest.approx(2 * 0.05)  # two ends, 2 delta
     for wrong in (
         {"noise": -1.0},
         {"bound": -1.0},

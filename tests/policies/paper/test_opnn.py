@@ -7,7 +7,18 @@ import dataclasses
 import numpy as np
 import pytest
 
-from driftbandits import OPKB, OPNN, AdaOPKB, AdaOPNN, ArmSet, Constants, Variant, simulate, solve_design
+from driftbandits import (
+    OPKB,
+    OPNN,
+    AdaOPKB,
+    AdaOPNN,
+    ArmSet,
+    Constants,
+    Variant,
+    information_gain,
+    simulate,
+    solve_design,
+)
 from driftbandits.environments import Piecewise, UniformNoise
 from driftbandits.errors import InputError
 from driftbandits.neural import Network, NeuralTangentKernel, tangent_gram
@@ -43,6 +54,7 @@ def against_slow(
     late=False,
     masks=False,
     symmetric=False,
+    slow_variant=None,
     **network,
 ):
     """Play both side by side, every law and every restart compared."""
@@ -51,7 +63,7 @@ def against_slow(
     slow = SlowAdaOPNN(
         horizon=horizon,
         constants=constants,
-        variant=variant,
+        variant=variant if slow_variant is None else slow_variant,
         seed=seed,
         watches=kind.reports_changes,
         network=SlowNetwork(POINTS, width=shape["width"], depth=shape["depth"], seed=seed, symmetric=symmetric),
@@ -117,6 +129,34 @@ def test_published_variant_agrees_with_the_box():
     variant = dataclasses.replace(Variant.published(), lowest_index=2)
     slow = against_slow(seed=3, constants=dataclasses.replace(QUICK, c0=0.9, c3=0.004), variant=variant, horizon=800)
     assert len(slow.found) >= 3
+
+
+PRESENT, INITIAL = Variant(good_arms_by="present_gain"), Variant(good_arms_by="initial_gain")
+MANY_GOOD = dataclasses.replace(QUICK, c4=3.0)  # so that the border of the good arms runs between arms
+
+
+@pytest.mark.parametrize("kind", [OPNN, AdaOPNN])
+def test_good_arms_by_the_gain_of_present_or_of_initial_features(kind):
+    """Line 2 of OP: either way agrees with its own twin in every law, and not with the other's."""
+    for variant in (PRESENT, INITIAL):
+        against_slow(seed=2, kind=kind, constants=MANY_GOOD, variant=variant)
+    with pytest.raises(AssertionError):
+        against_slow(seed=2, kind=kind, constants=MANY_GOOD, variant=PRESENT, slow_variant=INITIAL)
+
+
+def test_good_gap_has_the_gain_of_the_trained_network():
+    policy = OPNN(ARMS, horizon=400, seed=3, constants=QUICK, variant=PRESENT, **SMALL)
+    authors = OPNN(ARMS, horizon=400, seed=3, constants=QUICK, variant=INITIAL, **SMALL)
+    for one in (policy, authors):
+        while one.trainings < 2:
+            stretch(one)
+    features = source(policy)["present"]
+    present, initial = (information_gain(some, horizon=400, sigma=1.0) for some in (features, source(policy)["first"]))
+    assert abs(present / initial - 1.0) > 0.01  # or the test says little
+    design = solve_design(features, regulariser=1.0 / 400).probabilities
+    gaps = [one._constants.good_gap(2, design) for one in (policy, authors)]
+    levels = QUICK.levels(gamma=initial, horizon=400, arms=8)
+    assert gaps == pytest.approx([2 * levels.alpha * gain / levels.beta(2) for gain in (present, initial)], rel=1e-5)
 
 
 def test_opnn_agrees_with_its_box():

@@ -8,9 +8,10 @@ import pytest
 from scipy.optimize import brentq
 
 import driftbandits as db
+from driftbandits.detection.glr import MOST_SPLITS_PER_ARM, bernoulli_divergence
 from driftbandits.errors import InputError
 from driftbandits.policies.plain import glr
-from driftbandits.policies.plain.glr import GLRklUCB, bernoulli_divergence, glr_threshold
+from driftbandits.policies.plain.glr import GLRklUCB
 from driftbandits.testing import POLICY_CHECKS
 
 MAKERS = {
@@ -189,7 +190,7 @@ def test_memory_is_bounded():
         policy.tell(policy.ask().id, reward)
     assert policy.changes == ()
     history = policy._histories[0]
-    assert len(history.sums) < glr.MOST_SPLITS_PER_ARM
+    assert len(history.sums) < MOST_SPLITS_PER_ARM
     assert history.spacing == 64
     positions = history.spacing * np.arange(1, len(history.sums) + 1)
     assert history.pulls - positions[-1] < history.spacing
@@ -206,13 +207,6 @@ def test_bernoulli_index_solves_its_equation():
         inner = upper < 1 - 1e-9
         np.testing.assert_allclose(bernoulli_divergence(mean, upper)[inner], level, rtol=1e-6, atol=1e-9)
         assert (bernoulli_divergence(mean, upper)[~inner] <= level + 1e-6).all()
-
-
-def test_thresholds():
-    assert glr_threshold("practical", pulls=50, failure_probability=0.05) == pytest.approx(math.log(50**1.5 / 0.05))
-    x = math.log(3 * 50**1.5 / 0.05) / 2
-    theory = 2 * (x + 4 * math.log(1 + x + math.sqrt(2 * x))) + 6 * math.log(1 + math.log(50))
-    assert glr_threshold("theory", pulls=50, failure_probability=0.05) == pytest.approx(theory)
 
 
 def test_the_horizon_is_needed_for_the_defaults_only():

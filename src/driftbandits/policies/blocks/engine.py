@@ -115,7 +115,7 @@ class BlockPolicy(Policy):
             return design
         estimated = gaps(self._estimator.rewards(epoch))
         best = constants.solve(epoch, costs=0.5 * levels.beta(block) * estimated).probabilities
-        good = np.flatnonzero(estimated <= levels.good_gap(block))
+        good = np.flatnonzero(estimated <= constants.good_gap(block, design))
         everyone = len(good) == len(self.arms)
         spread = design if everyone else constants.solve(epoch, candidates=good).probabilities
         answer = (1.0 - constants.share) * best + constants.share * spread

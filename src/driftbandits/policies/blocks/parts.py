@@ -81,9 +81,6 @@ class BlockLevels(Protocol):
     def beta(self, block: int) -> float:
         """Weight of exploitation."""
 
-    def good_gap(self, block: int) -> float:
-        """Largest estimated gap of a good arm."""
-
 
 class BlockConstants(Protocol):
     """The part that says how much a block explores."""
@@ -110,6 +107,9 @@ class BlockConstants(Protocol):
 
     def solve(self, epoch: Epoch, *, costs: Floats | None = None, candidates: Ints | None = None) -> Design:
         """The law that costs least for what it teaches, by the present features."""
+
+    def good_gap(self, block: int, design: Floats) -> float:
+        """Largest estimated gap of a good arm, given the optimal design by the present features."""
 
     def mixing(self, block: int, law: Floats, design: Floats, estimated: Floats) -> float:
         """mu_j: the share of the optimal design in the law of a block, given OP's answer and the estimated gaps."""

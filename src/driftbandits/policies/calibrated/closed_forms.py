@@ -8,7 +8,7 @@ g_j        dimension        trace S^-1 (S - lambda_j I) of the optimal design: d
 E          block_size       least E >= 16 with E >= g(s^2 / (kappa E)): one round per direction
 w_j        width            s sqrt(g(s^2 / (kappa n)) / n), one standard error of the worst arm
 beta_j     beta             g_j / w_j: what the law then loses is what the gaps are uncertain by
-           good_gap         w_j
+           largest_good_gap w_j
 
 Theory mode has its width times sqrt(2 log 2N), for all arms at once, and takes arms within 2 w_j as good. The first law
 of an epoch that goes on with the old mean adds to w^2 what that mean was seen to be off by.
@@ -44,10 +44,6 @@ class Calibration:
     def beta(self, block: int) -> float:
         """Weight of exploitation."""
         return self.dimension / self.width
-
-    def good_gap(self, block: int) -> float:
-        """Largest estimated gap of a good arm."""
-        return self.largest_good_gap
 
 
 def ridge(noise: float, signal: float, rounds: float) -> float:

@@ -91,6 +91,10 @@ class CalibratedConstants(ABC):
     def solve(self, epoch: Epoch, *, costs: Floats | None = None, candidates: Ints | None = None) -> Design:
         """The law that costs least for what it teaches."""
 
+    def good_gap(self, block: int, design: Floats) -> float:
+        """By what is believed of noise and signal alone."""
+        return self._levels.largest_good_gap
+
     @abstractmethod
     def mixing(self, block: int, law: Floats, design: Floats, estimated: Floats) -> float:
         """mu_j."""

@@ -1,7 +1,7 @@
 """WGPUCB and D-LinUCB: regression with weights that fade by a factor `discount` per round.
 
 symbol     name        meaning
-eta        discount    weight of a reward k rounds old is eta^k
+eta        discount    weight of a reward k rounds old is eta^k; the newest is 1 round old in WGPUCB, 0 in D-LinUCB
 n, s       weights, sums of weight eta^k; n2 with weights eta^(2k)
 V          sum n f f' + lambda I
 V2         sum n2 f f' + lambda I
@@ -211,9 +211,12 @@ class WeightedGPUCB(Forgetting):
         return self._clock < self.rounds
 
     def _turn(self) -> None:
-        passed = self.rounds - self._clock
+        self._fade_until(self.rounds)
+
+    def _fade_until(self, clock: int) -> None:
+        passed = clock - self._clock
         self._all *= self._fades if passed == 1 else self._fades**passed
-        self._clock = self.rounds
+        self._clock = clock
         self._beliefs = None
 
     def _add(self, ident: int, arm: int, reward: float) -> None:
@@ -322,6 +325,8 @@ class DiscountedLinUCB(WeightedGPUCB):
     `discount` is 0.99, or where the `variation` is told, the drift of the parameter, `sizes.linear_discount` of it.
     Other settings as `WeightedGPUCB`; `bound` is the norm of the parameter.
 
+    The newest reward has weight 1, the one before it eta, as in its paper; in WGPUCB the newest has faded once already.
+
     Its defaults are not enough where rewards are not linear in the points: see `LinUCB`.
     """
 
@@ -334,6 +339,12 @@ class DiscountedLinUCB(WeightedGPUCB):
         self, arms: ArmSet, *, width: Literal["one_matrix", "two_matrix"] = "two_matrix", **settings: Any
     ) -> None:
         super().__init__(arms, width=width, **settings)
+
+    def _due(self) -> bool:
+        return False  # time passes when a round is asked, not before the next one
+
+    def _advance(self, count: int) -> None:
+        self._fade_until(self.rounds - 1)
 
 
 def _eigenvectors(features: Floats, weights: Floats) -> tuple[Floats, Floats]:

@@ -1,4 +1,7 @@
-"""The engine's constants as the paper has them: resolved once per horizon, from the optimal design of phi^(0)."""
+"""The engine's constants as the paper has them: resolved once per horizon, from the optimal design of phi^(0).
+
+Only line 2 of OP looks at the present features: an arm is good by the information gain of phi^(j).
+"""
 
 from __future__ import annotations
 
@@ -77,6 +80,13 @@ class PaperConstants:
         """A law is chosen for what it teaches by itself."""
         return best_design(self._features.present, self._levels.regulariser, costs=costs, candidates=candidates)
 
+    def good_gap(self, block: int, design: Floats) -> float:
+        """2 alpha gamma / beta_j with the gain of the present features, or of the first, as the variant has it."""
+        moved = self._features.present is not self._features.first
+        if not moved or self._variant.good_arms_by == "initial_gain":
+            return self._levels.good_gap(block, self._levels.gamma)
+        return self._levels.good_gap(block, _gain(self._features.present, design, self._levels.regulariser))
+
     def mixing(self, block: int, law: Floats, design: Floats, estimated: Floats) -> float:
         """mu_j, whatever the law."""
         return self._levels.mixing(block)
@@ -121,11 +131,16 @@ class PaperConstants:
 
     def _check(self, levels: Levels, design: Floats, horizon: int) -> None:
         """Refuse levels that do not follow from the settings, the horizon and the design."""
-        regulariser, features = self._constants.sigma / horizon, self._features.first
-        gamma = law_factor(features, design, regulariser).log_det - features.shape[1] * math.log(regulariser)
+        gamma = _gain(self._features.first, design, self._constants.sigma / horizon)
         states.check(math.isclose(levels.gamma, gamma, rel_tol=1e-3, abs_tol=1e-3), "constant gamma")
         meant = self._constants.levels(gamma=levels.gamma, horizon=horizon, arms=self._arms)
         for name, value in dataclasses.asdict(meant).items():
             slack = 1 if name == "block_size" else 0  # it is rounded up
             fine = math.isclose(getattr(levels, name), value, rel_tol=ROUNDING, abs_tol=slack)
             states.check(fine, f"constant {name}")
+
+
+def _gain(features: Floats, design: Floats, regulariser: float) -> float:
+    """Information that T rounds of a law bring: gamma, if it is the optimal design."""
+    log_det = law_factor(features, design, regulariser).log_det
+    return float(log_det - features.shape[1] * math.log(regulariser))

@@ -136,9 +136,9 @@ class Levels:
         """Weight of exploitation in block j."""
         return float(self.c2 * self.gamma * 2.0 ** (block / 2))
 
-    def good_gap(self, block: int) -> float:
-        """Largest estimated gap of a good arm: 2 alpha gamma / beta_j."""
-        return 2.0 * self.alpha * self.gamma / self.beta(block)
+    def good_gap(self, block: int, gain: float) -> float:
+        """Largest estimated gap of a good arm: 2 alpha gain / beta_j, line 2 of OP."""
+        return 2.0 * self.alpha * gain / self.beta(block)
 
 
 @dataclass(frozen=True)
@@ -147,22 +147,25 @@ class Variant:
 
     `share` of the optimal design over the good arms in OP's answer; `lowest_index` that is replayed and compared;
     `threshold` 4 c0 mu_{min(m, k)} ("smaller_index") or 4 c0 (mu_m + mu_k) / 2 ("mean_level"); `test_block`: whether a
-    whole block is tested when it ends.
+    whole block is tested when it ends; `good_arms_by`: whether an arm is good by the information gain of the network
+    as trained for the block ("present_gain") or as it was drawn ("initial_gain"), the same without a network.
 
     >>> Variant.paper()
-    Variant(share=0.5, lowest_index=0, threshold='smaller_index', test_block=True)
+    Variant(share=0.5, lowest_index=0, threshold='smaller_index', test_block=True, good_arms_by='present_gain')
     """
 
     share: float = 0.5
     lowest_index: int = 0
     threshold: Literal["smaller_index", "mean_level"] = "smaller_index"
     test_block: bool = True
+    good_arms_by: Literal["present_gain", "initial_gain"] = "present_gain"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "share", check_probability("share", self.share))
         object.__setattr__(self, "lowest_index", check_count("lowest_index", self.lowest_index, least=0))
         check_word("threshold", self.threshold, ("smaller_index", "mean_level"))
         check_flag("test_block", self.test_block)
+        check_word("good_arms_by", self.good_arms_by, ("present_gain", "initial_gain"))
 
     @classmethod
     def paper(cls) -> Variant:
@@ -172,7 +175,7 @@ class Variant:
     @classmethod
     def published(cls) -> Variant:
         """As the authors' code runs it."""
-        return cls(share=0.2, lowest_index=4, threshold="mean_level", test_block=False)
+        return cls(share=0.2, lowest_index=4, threshold="mean_level", test_block=False, good_arms_by="initial_gain")
 
     def test_threshold(self, levels: Levels, index: int, compared_with: int) -> float:
         """Threshold for a replay of index `index` against the blocks up to `compared_with`."""
@@ -182,10 +185,11 @@ class Variant:
 
 
 def subgaussian_range(*, bound: float, noise: float, horizon: int, failure_probability: float) -> tuple[float, float]:
-    """Reward range that holds all `horizon` rewards but for `failure_probability`, under `noise`-sub-Gaussian noise.
+    """Reward range that holds all `horizon` rewards with probability 1 - 2 delta, under `noise`-sub-Gaussian noise.
 
-    The paper's truncation (appendix D): |r| <= `bound` plus sqrt(2 R^2 log(T / delta)) of noise. Pass it as
-    `reward_range` together with `out_of_range="clip"`.
+    The paper's truncation (appendix D): |r| <= `bound` plus sqrt(2 R^2 log(T / delta)) of noise, delta the
+    `failure_probability`. Each of the two ends is passed with probability delta at most, so give half of what may fail
+    in all. Pass the range as `reward_range` together with `out_of_range="clip"`.
 
     >>> low, high = subgaussian_range(bound=0.8, noise=0.1, horizon=10_000, failure_probability=0.01)
     >>> round(high, 3)

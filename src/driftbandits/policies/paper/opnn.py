@@ -128,7 +128,7 @@ class OPNN(NeuralBlockPolicy):
     normalise : divide the tangent kernel by its largest k(x, x), which is about `depth`
     device : None for NumPy, or a torch device such as "cuda" or "cpu" (the `torch` extra)
     constants : Constants, default Constants.neural()
-    variant : Variant, default Variant.paper(); OPNN uses its `share` only
+    variant : Variant, default Variant.paper(); OPNN uses its `share` and `good_arms_by` only
     others : see `Policy`
 
     Cost: a training takes `steps` times three products of m x m and m x N matrices (2.4 s on one core at the default

@@ -2,13 +2,11 @@
 
 symbol    name           meaning
 kl        divergence     of two rewards' distributions with these means
-n         pulls of an arm since its restart, s the first of them
+n         pulls of an arm since its restart
 tau       round of the last restart
-b         threshold(n)   what the generalised likelihood ratio of a change may reach by chance
-alpha_k   share of forced rounds in episode k (from 1), exploration sqrt(k N log T / T)
+alpha_k   share of forced rounds in episode k (from 1), see `forced_cycle`
 
-The test of an arm asks for the split s that best explains its rewards as two stretches with different means:
-max_s s kl(mean of the first s, mean of all) + (n - s) kl(mean of the rest, mean of all).
+The test is that of `detection.glr`.
 """
 
 from __future__ import annotations
@@ -21,70 +19,27 @@ import numpy as np
 from driftbandits import state as states
 from driftbandits.arms import ArmSet
 from driftbandits.checks import check_count, check_positive, check_probability, check_word
-from driftbandits.errors import StateError
+from driftbandits.detection.glr import (
+    BERNOULLI_MARGIN,
+    History,
+    bernoulli_divergence,
+    check_same_rewards,
+    export_histories,
+    gaussian_divergence,
+    glr_threshold,
+    read_histories,
+)
 from driftbandits.policies.core.facts import Family
-from driftbandits.policies.core.optimistic import Optimism, OptimisticPolicy
+from driftbandits.policies.core.forced import ForcedRounds, forced_cycle
+from driftbandits.policies.core.optimistic import Optimism
 from driftbandits.policies.plain.means import ArmMeans
-from driftbandits.state.plausible import FARTHEST, ROUNDING, check_sums, check_whole, told_at_most
-from driftbandits.types import Bools, Floats, Ints
+from driftbandits.state.plausible import FARTHEST, ROUNDING, check_whole, told_at_most
+from driftbandits.types import Floats
 
-MOST_SPLITS_PER_ARM = 512  # beyond, every second one is dropped
-_BERNOULLI_MARGIN = 1e-12  # means are kept this far from 0 and 1
 _NEWTON_STEPS = 50  # of the Bernoulli index; about 5 are needed, 15 near the upper end
 
 
-def glr_threshold(rule: str, *, pulls: int, failure_probability: float) -> float:
-    """What the statistic of `pulls` rewards must exceed.
-
-    practical   log(n^(3/2) / delta)
-    theory      2 T(log(3 n^(3/2) / delta) / 2) + 6 log(1 + log n), with T(x) = x + 4 log(1 + x + sqrt(2 x))
-
-    >>> round(glr_threshold("practical", pulls=100, failure_probability=0.01), 2)
-    11.51
-    """
-    log_term = 1.5 * math.log(pulls) - math.log(failure_probability)
-    if rule == "practical":
-        return log_term
-    x = 0.5 * (math.log(3.0) + log_term)
-    return 2.0 * (x + 4.0 * math.log(1.0 + x + math.sqrt(2.0 * x))) + 6.0 * math.log(1.0 + math.log(pulls))
-
-
-def gaussian_divergence(left: Floats, right: Floats | float, noise: float) -> Floats:
-    """kl of normal distributions of standard deviation `noise`: (x - y)^2 / (2 R^2)."""
-    return np.asarray(np.square(left - right) / (2.0 * noise * noise))
-
-
-def bernoulli_divergence(left: Floats, right: Floats | float) -> Floats:
-    """kl of Bernoulli distributions with these means on [-1, 1], mapped to [0, 1]."""
-    p = np.clip(0.5 * (left + 1.0), _BERNOULLI_MARGIN, 1.0 - _BERNOULLI_MARGIN)
-    q = np.clip(0.5 * (np.asarray(right) + 1.0), _BERNOULLI_MARGIN, 1.0 - _BERNOULLI_MARGIN)
-    return np.asarray(p * np.log(p / q) + (1.0 - p) * np.log((1.0 - p) / (1.0 - q)))
-
-
-class _History:
-    """Rewards of one arm since its restart: running sums, and the rounds, at evenly spaced split points."""
-
-    __slots__ = ("pulls", "rounds", "spacing", "sums", "total")
-
-    def __init__(self, spacing: int) -> None:
-        self.pulls = 0
-        self.total = 0.0
-        self.spacing = spacing
-        self.sums: list[float] = []
-        self.rounds: list[int] = []
-
-    def add(self, reward: float, ident: int) -> None:
-        self.pulls += 1
-        self.total += reward
-        if self.pulls % self.spacing == 0:
-            self.sums.append(self.total)
-            self.rounds.append(ident)
-            if len(self.sums) == MOST_SPLITS_PER_ARM:
-                self.spacing *= 2
-                self.sums, self.rounds = self.sums[1::2], self.rounds[1::2]
-
-
-class GLRklUCB(OptimisticPolicy):
+class GLRklUCB(ForcedRounds):
     """GLR-klUCB (Besson, Kaufmann, Maillard and Seznec 2022): kl-UCB restarted when a test finds a change.
 
     Index: the largest q with n kl(mean, q) <= log(t - tau). Every episode goes through all arms once, and again every
@@ -154,7 +109,7 @@ class GLRklUCB(OptimisticPolicy):
         self._origin = self.rounds  # of the episode
         self._since = np.full(len(self.arms), self.rounds, dtype=np.int64)  # restart of each arm
         self._means = ArmMeans(len(self.arms))
-        self._histories: dict[int, _History] = {}
+        self._histories: dict[int, History] = {}
         self._derive()
 
     def _derive(self) -> None:
@@ -163,8 +118,11 @@ class GLRklUCB(OptimisticPolicy):
         self._delta = (
             self.failure_probability if self.failure_probability is not None else 1.0 / math.sqrt(max(length, 2))
         )
-        share = self.exploration * math.sqrt(self._episode * size * math.log(length) / length) if length else 0.0
-        self._cycle = math.floor(size / min(share, 1.0)) if share > 0 else 0  # 0: no forced rounds
+        self._cycle = (
+            forced_cycle(arms=size, horizon=length, episode=self._episode, exploration=self.exploration)
+            if length
+            else 0
+        )
         self._common = int(self._since[0]) if (self._since == self._since[0]).all() else None
 
     # --- deciding -----------------------------------------------------------------------------------------------
@@ -189,21 +147,6 @@ class GLRklUCB(OptimisticPolicy):
         upper = _bernoulli_upper(self._means.mean, self._levels() / np.maximum(weights, 1.0))
         return np.where(weights > 0.0, upper, np.inf)
 
-    def _law(self) -> Floats:
-        arm = self._forced()
-        if arm is None:
-            return super()._law()
-        law = np.zeros(len(self.arms))
-        law[arm] = 1.0
-        return law
-
-    def _law_within(self, mask: Bools) -> tuple[Floats, bool]:
-        """A forced arm that is not allowed gives its turn to the best allowed one."""
-        arm = self._forced()
-        if arm is None:
-            return super()._law_within(mask)
-        return (self._law(), False) if mask[arm] else (super()._law_within(mask)[0], True)
-
     def _optimism(self, arm: int) -> Optimism:
         if self._means.weights[arm] == 0.0:
             return Optimism(value=1.0, width=1.0)
@@ -222,32 +165,25 @@ class GLRklUCB(OptimisticPolicy):
         self._means.shift(arm, 1.0, reward)
         history = self._histories.get(arm)
         if history is None:
-            history = self._histories[arm] = _History(self.split_every)
+            history = self._histories[arm] = History(self.split_every)
         history.add(reward, ident)
         if history.pulls % self.test_every == 0:
             self._test(ident, arm, history)
 
-    def _test(self, ident: int, arm: int, history: _History) -> None:
-        pulls, total = history.pulls, history.total
-        first = np.arange(1, len(history.sums) + 1) * history.spacing
-        sums = np.array(history.sums)
-        if len(sums) and first[-1] == pulls:
-            first, sums = first[:-1], sums[:-1]
-        if not len(sums):
+    def _test(self, ident: int, arm: int, history: History) -> None:
+        split = history.best_split(self._kl)
+        if split is None:
             return
-        before, after = sums / first, (total - sums) / (pulls - first)
-        statistics = first * self._kl(before, total / pulls) + (pulls - first) * self._kl(after, total / pulls)
-        best = int(np.argmax(statistics))
-        threshold = glr_threshold(self.threshold, pulls=pulls, failure_probability=self._delta)
-        if statistics[best] > threshold:
+        threshold = glr_threshold(self.threshold, pulls=history.pulls, failure_probability=self._delta)
+        if split.statistic > threshold:
             self._report_change(
                 epoch=self._episode - 1,
-                interval=(min(history.rounds[best] + 1, ident), ident + 1),
-                statistic=float(statistics[best]),
+                interval=(min(split.last_round + 1, ident), ident + 1),
+                statistic=split.statistic,
                 threshold=threshold,
                 arms=[arm],
-                before=[before[best]],
-                after=[after[best]],
+                before=[split.before],
+                after=[split.after],
             )
             self._begin_episode(arm)
 
@@ -279,21 +215,13 @@ class GLRklUCB(OptimisticPolicy):
         return {name: getattr(self, name) for name in names}
 
     def _export(self) -> dict[str, Any]:
-        arms = sorted(self._histories)
-        kept = [self._histories[arm] for arm in arms]
         return {
             "length": self._length,
             "episode": self._episode,
             "origin": self._origin,
             "since": self._since.copy(),
             "means": self._means.export(),
-            "arms": np.array(arms, dtype=np.int64),
-            "pulls": np.array([h.pulls for h in kept], dtype=np.int64),
-            "totals": np.array([h.total for h in kept], dtype=np.float64),
-            "spacings": np.array([h.spacing for h in kept], dtype=np.int64),
-            "splits": np.array([len(h.sums) for h in kept], dtype=np.int64),
-            "split_sums": np.array([value for h in kept for value in h.sums], dtype=np.float64),
-            "split_rounds": np.array([value for h in kept for value in h.rounds], dtype=np.int64),
+            **export_histories(self._histories),
         }
 
     def _import(self, state: states.Reader) -> None:
@@ -303,38 +231,13 @@ class GLRklUCB(OptimisticPolicy):
         self._episode = state.integer("episode", low=1, high=FARTHEST)
         self._origin = state.integer("origin", low=self._phase_start, high=self.rounds)
         self._since = state.array("since", np.int64, (size,))
+        states.check(bool(((self._since >= self._phase_start) & (self._since <= self.rounds)).all()), "restarts")
         self._means = ArmMeans(size)
         self._means.load(state.reader("means"))
-        arms = state.array("arms", np.int64, (None,))
-        pulls, spacings, splits = (state.array(name, np.int64, arms.shape) for name in ("pulls", "spacings", "splits"))
-        totals = state.array("totals", np.float64, arms.shape)
-        sums = state.array("split_sums", np.float64, (None,))
-        rounds = state.array("split_rounds", np.int64, sums.shape)
-        if splits.sum() != len(sums) or (splits < 0).any() or (spacings < 1).any() or (self._since > self.rounds).any():
-            raise StateError("state.engine has histories that do not fit together")
-        states.check(bool((self._since >= self._phase_start).all()), "restarts")
-        self._check_histories(arms, pulls, totals)
-        fitting = (splits == pulls // spacings) & (splits < MOST_SPLITS_PER_ARM)
-        states.check(bool(fitting.all()), "number of splits")
-        states.check(bool(((rounds >= 0) & (rounds < self.rounds)).all()), "rounds of the splits")
-        check_sums(np.repeat(pulls, splits).astype(np.float64), sums, "sums of the splits")
-        self._histories = {}
-        ends = np.cumsum(splits)
-        for number, arm in enumerate(arms.tolist()):
-            history = self._histories[arm] = _History(int(spacings[number]))
-            history.pulls, history.total = int(pulls[number]), float(totals[number])
-            part = slice(int(ends[number] - splits[number]), int(ends[number]))
-            history.sums, history.rounds = sums[part].tolist(), rounds[part].tolist()
+        check_whole(self._means.weights, told_at_most(self.rounds, self._pending.rows()), "number of rewards")
+        self._histories = read_histories(state, arms=size, rounds=self.rounds)
+        check_same_rewards(self._histories, self._means.weights, self._means.sums, slack=ROUNDING)
         self._derive()
-
-    def _check_histories(self, arms: Ints, pulls: Ints, totals: Floats) -> None:
-        """Refuse histories of other arms, or of other rewards, than those that the means are of."""
-        states.check(bool((np.diff(arms) > 0).all() and ((arms >= 0) & (arms < len(self.arms))).all()), "arms")
-        check_whole(pulls, told_at_most(self.rounds, self._pending.rows()), "number of rewards")
-        counts, sums = np.zeros(len(self.arms)), np.zeros(len(self.arms))
-        counts[arms], sums[arms] = pulls, totals
-        states.check(bool((pulls >= 1).all() and (counts == self._means.weights).all()), "number of rewards")
-        states.check(bool((np.abs(sums - self._means.sums) <= ROUNDING * (1.0 + counts)).all()), "sums of rewards")
 
 
 def _bernoulli_upper(mean: Floats, level: Floats) -> Floats:
@@ -342,12 +245,12 @@ def _bernoulli_upper(mean: Floats, level: Floats) -> Floats:
 
     Newton's method from Pinsker's bound above: kl is convex in q, so it comes down to the root and stays above it.
     """
-    p = np.clip(0.5 * (mean + 1.0), _BERNOULLI_MARGIN, 1.0 - _BERNOULLI_MARGIN)
+    p = np.clip(0.5 * (mean + 1.0), BERNOULLI_MARGIN, 1.0 - BERNOULLI_MARGIN)
     entropy = p * np.log(p) + (1.0 - p) * np.log1p(-p) - level
-    q = np.minimum(p + np.sqrt(0.5 * level), 1.0 - _BERNOULLI_MARGIN)
+    q = np.minimum(p + np.sqrt(0.5 * level), 1.0 - BERNOULLI_MARGIN)
     for _ in range(_NEWTON_STEPS):
         value = entropy - p * np.log(q) - (1.0 - p) * np.log1p(-q)
-        slope = np.maximum((q - p) / (q * (1.0 - q)), _BERNOULLI_MARGIN)
+        slope = np.maximum((q - p) / (q * (1.0 - q)), BERNOULLI_MARGIN)
         step = np.maximum(value / slope, 0.0)
         q = np.maximum(q - step, p)
         if step.max() < 1e-13:

@@ -1,0 +1,83 @@
+"""The page from the paper to the code names only what exists, and leaves out no reading and no claim."""
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from driftbandits.experiments.judging.statements import STATEMENTS
+
+ROOT = Path(__file__).parent.parent
+PAGE = (ROOT / "docs" / "paper.md").read_text()
+QUOTED = sorted(set(re.findall(r"`([^`\n]+)`", PAGE)))
+CODE = [name for name in QUOTED if re.fullmatch(r"[a-z_]+(\.[a-z_0-9]+)*:[\w.]+", name)]
+TESTS = [name for name in QUOTED if "::" in name]
+PATHS = [name for name in QUOTED if "/" in name and "::" not in name]
+
+
+@cache
+def names_in(path):
+    """All functions, classes, methods and assigned names of a file, as they are reached from outside."""
+    return frozenset(_names(ast.parse(path.read_text()), ""))
+
+
+def _names(node, prefix):
+    for child in getattr(node, "body", []):
+        if isinstance(child, ast.FunctionDef):
+            yield prefix + child.name
+        elif isinstance(child, ast.ClassDef):
+            yield prefix + child.name
+            yield from _names(child, f"{prefix}{child.name}.")
+        elif isinstance(child, ast.Assign | ast.AnnAssign):
+            targets = child.targets if isinstance(child, ast.Assign) else [child.target]
+            yield from (prefix + target.id for target in targets if isinstance(target, ast.Name))
+
+
+@pytest.mark.parametrize("name", CODE)
+def test_names_of_the_library_exist(name):
+    module, _, inside = name.partition(":")
+    path = (ROOT / "src" / "driftbandits").joinpath(*module.split(".")).with_suffix(".py")
+    assert path.exists(), f"docs/paper.md names {name}, and there is no {path.relative_to(ROOT)}"
+    assert inside in names_in(path), f"docs/paper.md names {name}, which is not in {path.relative_to(ROOT)}"
+
+
+@pytest.mark.parametrize("name", TESTS)
+def test_names_of_tests_exist(name):
+    path, _, inside = name.partition("::")
+    assert (ROOT / path).exists(), f"docs/paper.md names {name}, and there is no {path}"
+    assert inside in names_in(ROOT / path), f"docs/paper.md names {name}, which is not in {path}"
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_paths_exist(path):
+    assert (ROOT / path).exists(), f"docs/paper.md names {path}, which does not exist"
+
+
+def test_there_is_something_to_check():
+    assert (len(CODE) > 80, len(TESTS) > 25, len(PATHS) > 2) == (True, True, True)
+
+
+def test_a_name_that_is_gone_would_be_noticed():
+    known = names_in(ROOT / "src" / "driftbandits" / "schedule.py")
+    assert "draw_schedule" in known
+    assert "draw_timetable" not in known
+
+
+def test_every_algorithm_has_its_lines():
+    for algorithm in ("OP", "OPKB", "ADA-OPKB", "Schedule", "OPNN", "TrainNN", "ADA-OPNN", "GPUCB"):
+        assert re.search(rf"^\| \*\*{algorithm}\*\*", PAGE, flags=re.MULTILINE), algorithm
+
+
+def test_readings_are_numbered_and_each_points_somewhere():
+    section = PAGE.split("## How we read it")[1].split("\n## ")[0]
+    readings = re.split(r"^ ?(\d+)\. ", section, flags=re.MULTILINE)[1:]
+    assert [int(number) for number in readings[::2]] == list(range(1, 21))
+    for number, text in zip(readings[::2], readings[1::2], strict=True):
+        assert re.search(r"`[a-z_.]+:\w|`tests/", text), f"reading {number} names nothing in the code"
+
+
+def test_every_claim_is_named():
+    for statement in STATEMENTS:
+        assert statement.id in PAGE
