@@ -132,7 +132,7 @@ def test_published_variant_agrees_with_the_box():
 
 
 PRESENT, INITIAL = Variant(good_arms_by="present_gain"), Variant(good_arms_by="initial_gain")
-MANY_GOOD = dataclasses.replace(QUICK, c4=3.0)  # so that the border of the good arms runs between arms
+MANY_GOOD = dataclasses.replace(QUICK, c4=5.0)  # so that the border of the good arms runs between arms
 
 
 @pytest.mark.parametrize("kind", [OPNN, AdaOPNN])
