@@ -94,6 +94,7 @@ def test_one_policy_needs_a_space_and_a_study_has_its_own(cli):
         (("my.py:Mine",), "as in --space"),
         (("constants", "--space", "space.yaml"), "spaces of its own"),
         (("oracles", "--dimension", 2), "dimensions of its own"),
+        (("linear", "--dimension", 2), "dimensions of its own"),
         (("GPUCB", "OPKB", "--space", "space.yaml"), "labels are for comparison"),
         (("comparisn",), "did you mean 'comparison'"),
     ]:

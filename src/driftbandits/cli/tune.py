@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from driftbandits.experiments.running.engines import Engine
     from driftbandits.tuning.records import Tuned
 
-STUDIES = ("constants", "neural", "comparison", "oracles")
+STUDIES = ("constants", "neural", "comparison", "linear", "oracles")
 
 
 def tune(
@@ -27,8 +27,9 @@ def tune(
         typer.Argument(
             metavar="STUDY|POLICY",
             autocompletion=complete.searches,
-            help="constants (of ADA-OPKB), neural (of ADA-OPNN), comparison (all policies alike), oracles (in every "
-            "world); or one policy, a name or file.py:Class, with --space.",
+            help="constants (of ADA-OPKB), neural (of ADA-OPNN), comparison (all policies alike), linear (those "
+            "for linear bandits alike), oracles (in every world); or one policy, a name or file.py:Class, with "
+            "--space.",
         ),
     ],
     labels: Annotated[
@@ -87,7 +88,7 @@ def _check_usage(
         raise typer.BadParameter(f"{what} has spaces of its own; --space is for one policy, a name or file.py:Class")
     if labels and what != "comparison":
         raise typer.BadParameter(f"{what} takes no policies; labels are for comparison")
-    if dimension and what in ("constants", "neural", "oracles"):
+    if dimension and what in ("constants", "neural", "linear", "oracles"):
         raise typer.BadParameter(f"{what} has dimensions of its own; --dimension is for comparison, or one policy")
     if storage and what == "oracles":
         raise typer.BadParameter("oracles keeps its runs in --out, not in a storage")
@@ -111,6 +112,7 @@ def _search(
 ) -> Tuned:
     from driftbandits import tuning
     from driftbandits.tuning.comparison import COMPARISON_DIMENSIONS
+    from driftbandits.tuning.linear import tune_linear
     from driftbandits.tuning.oracles import tune_oracles
 
     dimensions = dimension or COMPARISON_DIMENSIONS
@@ -120,6 +122,8 @@ def _search(
         return tuning.tune_comparison(
             out=out, labels=labels, dimensions=dimensions, storage=storage, engine=engine, show=True
         )
+    if what == "linear":
+        return tune_linear(out=out, storage=storage, engine=engine, show=True)
     if what == "oracles":
         return tune_oracles(out=out, engine=engine, show=True)
     return tuning.tune_constants(what, out=out, storage=storage, engine=engine, show=True)

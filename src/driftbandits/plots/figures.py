@@ -189,7 +189,8 @@ def _growth_labels(curve: GrowthCurve) -> list[str]:
 def ranking_frame(panels: Sequence[RankedRegret], families: Mapping[str, str]) -> Frame:
     """Sizes that suit all rankings."""
     policies = max(len(panel.policies) for panel in panels)
-    return Frame(left=1.35, height=0.17 * policies + 0.1, legend=len(_marks(families)))
+    longest = max(len(policy) for panel in panels for policy in panel.policies)
+    return Frame(left=max(1.35, 0.06 * longest), height=0.17 * policies + 0.1, legend=len(_marks(families)))
 
 
 def ranking_figure(

@@ -22,7 +22,12 @@ CAPTION = (
 
 
 def ranking_blocks(context: ReportContext, experiments: Sequence[Experiment]) -> list[Block]:
-    """One figure of all rankings, then one table per experiment."""
+    """The chapter of the comparison."""
+    return rankings_named("comparison", context, experiments)
+
+
+def rankings_named(name: str, context: ReportContext, experiments: Sequence[Experiment]) -> list[Block]:
+    """One figure of all rankings, then one table per experiment; `name` begins the names of file and anchors."""
     begun = context.begun(experiments)
     if not begun:
         return []
@@ -35,13 +40,13 @@ def ranking_blocks(context: ReportContext, experiments: Sequence[Experiment]) ->
         _describe,
         caption=CAPTION,
         folder=context.figures,
-        name="comparison",
+        name=name,
     )
     tables = tuple(policy_table(context, e) for e in begun)
     notes = tuple(note for e in begun for note in experiment_note(context, e, named=True))
     return [
-        Block("comparison-ranking", "Ranking", notes, picture),
-        Block("comparison-tables", "All numbers", tables=tables),
+        Block(f"{name}-ranking", "Ranking", notes, picture),
+        Block(f"{name}-tables", "All numbers", tables=tables),
     ]
 
 

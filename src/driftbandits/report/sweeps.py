@@ -45,26 +45,28 @@ def _sweep_blocks(context: ReportContext, sweeps: Sequence[Sweep]) -> list[Block
     picture = make_picture(
         drawn,
         lambda some: growth_figure(some, palette=context.palette, frame=frame),
-        _describe,
+        describe_slopes,
         caption=CAPTION,
         folder=context.figures,
         name="growth",
     )
-    tables = [_regret_table(context, sweep) for sweep in begun]
+    tables = [regret_table(context, sweep) for sweep in begun]
     return [
-        Block("growth-slopes", "Slopes", _unfinished(context, begun), picture, (_slope_table(drawn),)),
+        Block("growth-slopes", "Slopes", unfinished(context, begun), picture, (slope_table(drawn),)),
         Block("growth-regret", "Regret along each sweep", tables=tuple(tables)),
     ]
 
 
-def _unfinished(context: ReportContext, sweeps: Sequence[Sweep]) -> tuple[str, ...]:
+def unfinished(context: ReportContext, sweeps: Sequence[Sweep]) -> tuple[str, ...]:
+    """How many runs are missing along which sweeps; nothing where none is."""
     known = {e.id for e in context.results.experiments}
     lacking = {s.title: sum(context.missing([e for e in s.experiments if e.id in known]).values()) for s in sweeps}
     words = [f"{count(runs, 'run')} along “{title}”" for title, runs in lacking.items() if runs]
     return (f"Unfinished: missing {listed(words)}.",) if words else ()
 
 
-def _describe(panel: GrowthPanel) -> str:
+def describe_slopes(panel: GrowthPanel) -> str:
+    """The slopes of a panel in words."""
     slopes = "; ".join(
         f"{curve.policy} slope {curve.growth.slope.estimate:.2f}, allowed {curve.growth.allowed:.2f}"
         for curve in panel.curves
@@ -73,7 +75,8 @@ def _describe(panel: GrowthPanel) -> str:
     return f"Log-log chart of final regret: {panel.title}. {slopes or 'Too few points for slopes'}."
 
 
-def _slope_table(panels: Sequence[GrowthPanel]) -> ReportTable:
+def slope_table(panels: Sequence[GrowthPanel], *, rate: str = "plain exponent") -> ReportTable:
+    """Every slope with its interval, what is allowed, and the rate of the sweep under this head."""
     rows = []
     for panel in panels:
         for curve in panel.curves:
@@ -95,14 +98,15 @@ def _slope_table(panels: Sequence[GrowthPanel]) -> ReportTable:
                     TableEntry(f"{panel.rate:.2f}"),
                 )
             )
-    heads = ("seeds", "points", "slope", "95 % interval", "slope, later half", "allowed", "plain exponent")
+    heads = ("seeds", "points", "slope", "95 % interval", "slope, later half", "allowed", rate)
     words = (TableColumn("sweep over", numeric=False), TableColumn("policy", numeric=False))
     return ReportTable(
         "Slopes fitted seed by seed, and what the bound allows", (*words, *map(TableColumn, heads)), tuple(rows)
     )
 
 
-def _regret_table(context: ReportContext, sweep: Sweep) -> ReportTable:
+def regret_table(context: ReportContext, sweep: Sweep) -> ReportTable:
+    """Final regret of every policy at every value of a sweep."""
     labels = list(dict.fromkeys(policy.label for e in sweep.experiments for policy in e.policies))
     heads = [f"{v:,g} turns" if sweep.symbol == "V_T" else f"{sweep.symbol} = {v:,g}" for v in sweep.values]
     found = {(row["experiment"], row["policy"]): row for row in context.results.summary.to_dict("records")}

@@ -100,12 +100,12 @@ def _labels(dimension: int) -> Iterable[str]:
     return SPACES if dimension in DIMENSIONS_WITH_ALL_POLICIES else POLICIES_ELSEWHERE
 
 
-def how_it_was_made(command: str = COMMAND) -> str:
+def how_it_was_made(command: str = COMMAND, *, world: str = "environment 1") -> str:
     """What a file of settings found by such a search says of itself."""
     points, seeds = COMPARISON_RUNGS[0][0], COMPARISON_RUNGS[-1][1]
     cells = count_cells(points, COMPARISON_RUNGS, worlds=1)
     return (
-        f"{command}: {points} points and {cells} cells of environment 1 per policy and dimension, "
+        f"{command}: {points} points and {cells} cells of {world} per policy and dimension, "
         f"on tuning seeds {TUNING_SEEDS[0]} to {TUNING_SEEDS[seeds - 1]}"
     )
 

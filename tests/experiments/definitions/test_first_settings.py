@@ -9,6 +9,7 @@ from driftbandits.policies import POLICIES
 from driftbandits.policies.core.settings import CommonSettings, known_settings
 from driftbandits.tuning.comparison import comparison_searches
 from driftbandits.tuning.constants import CONSTANTS_STUDIES
+from driftbandits.tuning.linear import linear_searches
 from driftbandits.tuning.oracles import ladders
 
 DECIDED_BY_THE_EXPERIMENT = {"arms", *CommonSettings.__annotations__}
@@ -29,7 +30,10 @@ def test_every_row_names_every_setting(name):
         assert left_open(policy.name, policy.settings) == set(), policy.label
 
 
-@pytest.mark.parametrize("search", comparison_searches().values(), ids=lambda search: search.name)
+SEARCHES = [*comparison_searches().values(), *linear_searches().values()]
+
+
+@pytest.mark.parametrize("search", SEARCHES, ids=lambda search: search.name)
 def test_every_point_of_a_search_names_every_setting(search):
     for point in range(len(search.points)):
         policy = search.cell(point, (0, 0)).policy

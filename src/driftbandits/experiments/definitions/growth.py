@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from driftbandits.experiments.definitions.rows import ADA_OPKB, ADA_OPKB_PUBLISHED
@@ -26,7 +26,10 @@ GROWTH_POLICIES = (ADA_OPKB, ADA_OPKB_PUBLISHED)
 
 @dataclass(frozen=True)
 class Sweep:
-    """Experiments that differ in one quantity: its symbol, its values, and the slope the paper's rate allows."""
+    """Experiments that differ in one quantity: its symbol, its values, and the slope the paper's rate allows.
+
+    `bounds` has what policies with a bound of their own are allowed, up to a factor: by label, at every value.
+    """
 
     id: str
     title: str
@@ -34,6 +37,7 @@ class Sweep:
     values: tuple[float, ...]
     rate: float
     experiments: tuple[Experiment, ...]
+    bounds: Mapping[str, Mapping[float, float]] = field(default_factory=dict)
 
 
 def _redraws(segments: int, horizon: int) -> dict[str, Any]:
@@ -101,11 +105,11 @@ def quick_point(experiment: Experiment) -> Experiment | None:
     return _QUICK_POINTS.get(experiment.id)
 
 
-def sweeps_of(experiments: Sequence[Experiment]) -> tuple[Sweep, ...]:
+def sweeps_of(experiments: Sequence[Experiment], sweeps: Sequence[Sweep] = SWEEPS) -> tuple[Sweep, ...]:
     """The sweeps as far as these experiments hold at least two of their points, with the policies that play there."""
     given = by_id(experiments)
     kept = []
-    for sweep in SWEEPS:
+    for sweep in sweeps:
         points = [(v, given[e.id]) for v, e in zip(sweep.values, sweep.experiments, strict=True) if e.id in given]
         if len(points) > 1:
             values, members = zip(*points, strict=True)

@@ -1,6 +1,7 @@
-"""The settings found by equal search, as data: `tuned.json`, made by `driftbandits tune comparison`.
+"""The settings found by equal search, as data.
 
-The file has what was searched; all other settings are those of `first_settings`.
+`tuned.json` is made by `driftbandits tune comparison`, `tuned_linear.json` by `driftbandits tune linear`. They hold
+what was searched; all other settings are those of `first_settings`.
 """
 
 from __future__ import annotations
@@ -16,22 +17,25 @@ from driftbandits.experiments.definitions.first_settings import written_out
 from driftbandits.experiments.definitions.rows import TUNED_ENDING
 from driftbandits.experiments.definitions.specs import PolicySpec
 
+COMPARISON_FILE = "tuned.json"  # found on environment 1
+LINEAR_FILE = "tuned_linear.json"  # found on the linear world with one switch
+
 
 @lru_cache
-def tuned_settings() -> dict[str, Any]:
-    """What `tuned.json` holds: for every dimension ("d=10") and label the policy's name, settings and score."""
-    file = resources.files("driftbandits.experiments.definitions") / "tuned.json"
-    found: dict[str, Any] = json.loads(file.read_text())
+def tuned_settings(file: str = COMPARISON_FILE) -> dict[str, Any]:
+    """What the file holds: for every dimension ("d=10") and label the policy's name, settings and score."""
+    path = resources.files("driftbandits.experiments.definitions") / file
+    found: dict[str, Any] = json.loads(path.read_text())
     return found
 
 
-def tuned_spec(label: str, dimension: int) -> PolicySpec:
-    """The policy called `label` with the settings found for it on environment 1 in this dimension.
+def tuned_spec(label: str, dimension: int, *, file: str = COMPARISON_FILE) -> PolicySpec:
+    """The policy called `label` with the settings found for it in this dimension.
 
     >>> tuned_spec("SW-GPUCB", 2).label
     'SW-GPUCB (tuned)'
     """
-    found = tuned_settings().get(f"d={dimension}", {})
+    found = tuned_settings(file).get(f"d={dimension}", {})
     if label not in found:
         raise InputError(f"no tuned settings for {label!r} at d = {dimension}; known: {', '.join(found)}")
     return _spec(label + TUNED_ENDING, found[label])

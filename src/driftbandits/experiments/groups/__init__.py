@@ -11,6 +11,7 @@ from driftbandits.experiments.groups.comparison import TUNED_COMPARISON
 from driftbandits.experiments.groups.five_matrices import FIVE_WEIGHT_MATRICES
 from driftbandits.experiments.groups.group import Group
 from driftbandits.experiments.groups.growth import GROWTH_OF_REGRET
+from driftbandits.experiments.groups.linear import LINEAR_BANDITS, LINEAR_TABLE_1
 from driftbandits.experiments.groups.paper import PAPER_FIGURES, PAPER_IN_OTHER_DIMENSIONS
 from driftbandits.experiments.groups.real_series import REAL_SERIES
 from driftbandits.experiments.groups.suite import SUITE_OF_WORLDS
@@ -21,6 +22,8 @@ GROUPS: tuple[Group, ...] = (
     PAPER_FIGURES,
     *PAPER_IN_OTHER_DIMENSIONS,
     GROWTH_OF_REGRET,
+    LINEAR_BANDITS,
+    LINEAR_TABLE_1,
     TUNED_COMPARISON,
     SUITE_OF_WORLDS,
     REAL_SERIES,
@@ -36,7 +39,7 @@ def group_names() -> list[str]:
     """What asks for whole groups; `paper` stands for its parts too.
 
     >>> group_names()[:3]
-    ['paper', 'growth', 'comparison']
+    ['paper', 'growth', 'linear']
     """
     return list(dict.fromkeys(group.name.partition("/")[0] for group in GROUPS))
 

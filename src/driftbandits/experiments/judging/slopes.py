@@ -100,7 +100,11 @@ def allowed_slope(sweep: Sweep, policy: str, values: Sequence[float]) -> float:
     its growth on the very arms and horizons. In L_T and V_T the horizon is fixed, and the plain rate remains, as for a
     policy the bound is not about. Lower terms of the bound are left out, for its constants are not known and without
     them they only make it flatter. So are the other logarithms the paper hides, which would allow a little more.
+    A policy with a bound of its own on the sweep is allowed the slope of that one.
     """
+    if policy in sweep.bounds:
+        own = [sweep.bounds[policy][value] for value in values]
+        return float(log_slopes(values, np.array([own]))[0])
     if sweep.symbol != "T":
         return sweep.rate
     experiments = dict(zip(sweep.values, sweep.experiments, strict=True))

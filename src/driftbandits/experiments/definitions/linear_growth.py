@@ -1,0 +1,171 @@
+"""The linear half of Table 1 as experiments: growth in T, L_T, V_T and d, for each row against its own bound.
+
+Only the leading term of a bound counts, without logarithms: in its place d sqrt(L_T T) where theta jumps, and
+d^(2/3) V_T^(1/3) T^(2/3) where it turns, for ADA-OPKB, the rates of the lower bounds. Both are about infinitely many
+arms, log N of the order of d; so along the sweeps over d the sphere has N = 3^d arms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from driftbandits.experiments.definitions.growth import Sweep
+from driftbandits.experiments.definitions.linear import LINEAR_PREFIX, SPHERE_DIMENSION, theory_rivals
+from driftbandits.experiments.definitions.linear_worlds import LinearSetting, flipping, turning
+from driftbandits.experiments.definitions.rows import ADA_OPKB, ADA_OPKB_PUBLISHED
+from driftbandits.experiments.definitions.specs import HORIZON, Experiment, PolicySpec, by_id
+
+SEEDS = tuple(range(10))
+ROUNDS = (2_000, 4_000, 8_000, 16_000, 32_000)
+SEGMENTS = (2, 4, 8, 16, 32)  # from 2: with one segment V_T is 0, and bounds in it have no logarithm
+TURNS = (0.25, 0.5, 1.0, 2.0, 4.0)
+DIMENSIONS = (2, 3, 4, 5, 6)
+LONG_HORIZON = 16_000  # of the sweeps over L_T and V_T
+ARMS_PER_DIMENSION = 3  # N is this to the power d along the sweeps over d
+LINEAR_GROWTH_PREFIX = f"{LINEAR_PREFIX}growth/"
+OURS = (ADA_OPKB, ADA_OPKB_PUBLISHED)
+
+
+@dataclass(frozen=True)
+class PowerLaw:
+    """The leading term of a bound: the exponents of T, L_T, V_T and d."""
+
+    rounds: float
+    segments: float = 0.0
+    variation: float = 0.0
+    dimension: float = 0.0
+
+    def at(self, world: LinearSetting) -> float:
+        """Its value in a world.
+
+        >>> PowerLaw(rounds=1 / 2, dimension=1.0).at(turning(5, 1.0, horizon=400))
+        100.0
+        """
+        settings = world.settings
+        segments = 1 + len(settings["switches"]) if "switches" in settings else int(settings["horizon"])
+        return float(
+            settings["horizon"] ** self.rounds
+            * segments**self.segments
+            * world.path**self.variation
+            * settings["dimension"] ** self.dimension
+        )
+
+
+@dataclass(frozen=True)
+class LinearBound:
+    """A row of Table 1: what is least of its bound where theta jumps a few times, and where it turns."""
+
+    jumps: PowerLaw
+    turns: PowerLaw
+
+    def of(self, world: LinearSetting) -> PowerLaw:
+        """The part that is about this world."""
+        return self.jumps if "switches" in world.settings else self.turns
+
+
+def _both(law: PowerLaw) -> LinearBound:
+    return LinearBound(law, law)
+
+
+_IN_SEGMENTS = PowerLaw(rounds=1 / 2, segments=1 / 2, dimension=1.0)
+_IN_VARIATION = PowerLaw(rounds=2 / 3, variation=1 / 3, dimension=2 / 3)
+_FORGETTING = _both(PowerLaw(rounds=3 / 4, variation=1 / 4, dimension=7 / 8))
+TABLE_1: Mapping[str, LinearBound] = {
+    "ADA-OPKB": LinearBound(_IN_SEGMENTS, _IN_VARIATION),
+    "D-LinUCB": _FORGETTING,
+    "SW-LinUCB": _FORGETTING,
+    "RestartUCB": _FORGETTING,
+    "Restart-Adv": _both(_IN_VARIATION),
+    "SW-LinUCB+BOB": _FORGETTING,
+    "RestartUCB+BOB": _FORGETTING,
+    # of two terms, d^(2/3) T^(2/3) V^(1/3) and d^(1/2) T^(3/4), the larger exponent of each
+    "Restart-Adv+BOB": _both(PowerLaw(rounds=3 / 4, variation=1 / 3, dimension=2 / 3)),
+    "LinUCB+MASTER": LinearBound(_IN_SEGMENTS, PowerLaw(rounds=2 / 3, variation=1 / 3, dimension=1.0)),
+}
+
+
+def bound_of(label: str) -> LinearBound:
+    """The row of Table 1 that a label stands for, whatever its settings.
+
+    >>> bound_of("D-LinUCB (theory)").turns.rounds
+    0.75
+    """
+    return TABLE_1[label.partition(" (")[0]]
+
+
+def _sweep(
+    name: str,
+    title: str,
+    symbol: str,
+    rate: float,
+    points: Mapping[float, LinearSetting],
+    seeds: tuple[int, ...],
+) -> Sweep:
+    def experiment(value: float, world: LinearSetting) -> Experiment:
+        policies: tuple[PolicySpec, ...] = (*OURS, *theory_rivals(world.path))
+        place, shown = f"{LINEAR_GROWTH_PREFIX}{name}/{value:g}", f"{title}: {symbol} = {value:,}"
+        return Experiment(place, shown, world.environment, world.settings, policies, seeds)
+
+    experiments = tuple(experiment(value, world) for value, world in points.items())
+    bounds = {
+        policy.label: {value: bound_of(policy.label).of(world).at(world) for value, world in points.items()}
+        for policy in experiments[0].policies
+    }
+    return Sweep(f"{LINEAR_GROWTH_PREFIX}{name}", title, symbol, tuple(points), rate, experiments, bounds)
+
+
+def _jumping(segments: int, horizon: int, dimension: int = SPHERE_DIMENSION, **arms: int) -> LinearSetting:
+    switches = [horizon * k // segments for k in range(1, segments)]
+    return flipping(dimension, switches, horizon=horizon, **arms)
+
+
+def _sweeps(*, rounds: tuple[int, ...], long: int, seeds: tuple[int, ...]) -> tuple[Sweep, ...]:
+    """Two sweeps over T and two over d, where theta jumps and where it turns; one over L_T, one over V_T."""
+
+    def by_dimension(world: Callable[..., LinearSetting]) -> dict[float, LinearSetting]:
+        return {d: world(d, size=ARMS_PER_DIMENSION**d) for d in DIMENSIONS}
+
+    horizon = min(long, HORIZON)
+    d = SPHERE_DIMENSION
+    return (
+        _sweep("rounds", "Rounds, four segments", "T", 1 / 2, {t: _jumping(4, t) for t in rounds}, seeds),
+        _sweep("segments", "Segments", "L_T", 1 / 2, {s: _jumping(s, long) for s in SEGMENTS}, seeds),
+        _sweep(
+            "dimension",
+            "Dimension, four segments",
+            "d",
+            1.0,
+            by_dimension(lambda d, size: _jumping(4, horizon, d, size=size)),
+            seeds,
+        ),
+        _sweep(
+            "drifting-rounds",
+            "Rounds, one turn of drift",
+            "T",
+            2 / 3,
+            {t: turning(d, 1.0, horizon=t) for t in rounds},
+            seeds,
+        ),
+        _sweep("variation", "Turns of drift", "V_T", 1 / 3, {v: turning(d, v, horizon=long) for v in TURNS}, seeds),
+        _sweep(
+            "drifting-dimension",
+            "Dimension, one turn of drift",
+            "d",
+            2 / 3,
+            by_dimension(lambda d, size: turning(d, 1.0, horizon=horizon, size=size)),
+            seeds,
+        ),
+    )
+
+
+LINEAR_SWEEPS = _sweeps(rounds=ROUNDS, long=LONG_HORIZON, seeds=SEEDS)
+LINEAR_GROWTH: dict[str, Experiment] = by_id(e for sweep in LINEAR_SWEEPS for e in sweep.experiments)
+# A taste: two seeds, at most 8,000 rounds.
+QUICK_LINEAR_SWEEPS = _sweeps(rounds=ROUNDS[:3], long=ROUNDS[2], seeds=SEEDS[:2])
+_QUICK_POINTS = by_id(e for sweep in QUICK_LINEAR_SWEEPS for e in sweep.experiments)
+
+
+def quick_linear_point(experiment: Experiment) -> Experiment | None:
+    """The point of a sweep as the quick sweeps have it; None if they leave it out."""
+    return _QUICK_POINTS.get(experiment.id)
