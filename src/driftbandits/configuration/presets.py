@@ -16,6 +16,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "published": Constants.published,
         "neural": Constants.neural,
         "published_neural": Constants.published_neural,
+        "published_stationary": Constants.published_stationary,
         "theory": partial(Constants.theory, bound=3.0, noise=0.3),  # about what the paper's worlds have
     },
     "variant": {"paper": Variant.paper, "published": Variant.published},

@@ -40,6 +40,7 @@ CALIBRATED_OPKB_THEORY = _row(policies.CalibratedOPKB, {"mode": "theory"}, endin
 
 PUBLISHED = {"constants": "published", "variant": "published"}
 OPKB = _row(policies.OPKB)
+OPKB_PUBLISHED = _row(policies.OPKB, PUBLISHED, ending=PUBLISHED_ENDING)
 ADA_OPKB = _row(policies.AdaOPKB)
 ADA_OPKB_PUBLISHED = _row(policies.AdaOPKB, PUBLISHED, ending=PUBLISHED_ENDING)
 # The authors told ADA-OPKB another length scale on slow drift, and there alone.
@@ -53,12 +54,18 @@ ADA_OPKB_THEORY = _row(policies.AdaOPKB, {"constants": "theory"}, ending=" (theo
 
 ADA_OPNN_SEEDS = 8  # a run takes about a minute
 OPNN_SEEDS = 20  # a run takes 20 seconds
-NEURAL_PUBLISHED = {"constants": "published_neural", "variant": "published", "learning_rate": 1e-8}
+# The authors do not scale the Gram matrix of a network to k(x, x) <= 1.
+NEURAL_PUBLISHED = {
+    "constants": "published_neural",
+    "variant": "published",
+    "learning_rate": 1e-8,
+    "normalise": False,
+}
 ADA_OPNN = _row(policies.AdaOPNN, seeds=ADA_OPNN_SEEDS)
 ADA_OPNN_PUBLISHED = _row(policies.AdaOPNN, NEURAL_PUBLISHED, ending=PUBLISHED_ENDING, seeds=ADA_OPNN_SEEDS)
 # Features that never move: as quick as a kernel, it stands for ADA-OPNN at the dimensions the paper does not have.
 ADA_OPNN_INFINITE = _row(policies.AdaOPNN, {"width": "infinite", "train": False}, ending=" (infinite width)")
-OPNN_PUBLISHED_SETTINGS = {**NEURAL_PUBLISHED, "constants": {"preset": "published_neural", "c1": 0.3}}
+OPNN_PUBLISHED_SETTINGS = {**NEURAL_PUBLISHED, "constants": "published_stationary"}
 OPNN = _row(policies.OPNN, seeds=OPNN_SEEDS)
 OPNN_PUBLISHED = _row(policies.OPNN, OPNN_PUBLISHED_SETTINGS, ending=PUBLISHED_ENDING, seeds=OPNN_SEEDS)
 # OPNN0 is the paper's name for OPNN with features that are not trained.
@@ -75,6 +82,17 @@ SW_GPUCB_PUBLISHED = _row(
 SW_GPUCB_RETUNED = _row(
     policies.SlidingWindowGPUCB, {**GPUCB_PUBLISHED_SETTINGS, "window": 1000}, ending=" (window 1000)"
 )
+# Their width does not divide by sqrt(lambda), and takes the largest gain there can be instead of that of the data.
 WGPUCB_PUBLISHED = _row(
-    policies.WeightedGPUCB, {"ridge": 0.01, "scale": 0.5, "discount": 0.9996}, ending=PUBLISHED_ENDING
+    policies.WeightedGPUCB,
+    {
+        "ridge": 0.01,
+        "scale": 0.5,
+        "discount": 0.9996,
+        "beta": "authors",
+        "bound": 0.8,
+        "noise": 0.1,
+        "failure_probability": 1e-4,
+    },
+    ending=PUBLISHED_ENDING,
 )

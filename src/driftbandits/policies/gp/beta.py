@@ -9,6 +9,7 @@ from typing import Any
 from driftbandits.checks import check_positive, check_word
 
 CONFIDENCE_RULES = ("ridge", "igp", "paper")
+WEIGHTED_RULES = (*CONFIDENCE_RULES, "authors")
 DRIFT_RULES = ("finite", "practical")
 
 
@@ -20,6 +21,8 @@ def confidence_factor(
     ridge   B + (R / sqrt(lambda)) sqrt(2 g + 2 log(1 / delta))     any lambda, ||r||_H <= B, R-sub-Gaussian noise
     igp     B + R sqrt(2 (g + 1 + log(1 / delta)))                  Chowdhury and Gopalan, lambda = 1 + 2/T
     paper   1 + sqrt(2 (2 g + 1 + log(1 / delta)))                  the paper's GPUCB; its gain has no factor 1/2
+    authors B + R sqrt(2 (G + log(1 / delta)))                      the authors' WGPUCB: no 1 / sqrt(lambda), and the
+                                                                    caller's `gain` is G, the largest of all rounds
     number  that number
     """
     if not isinstance(rule, str):
@@ -29,6 +32,8 @@ def confidence_factor(
         return bound + noise / math.sqrt(ridge) * math.sqrt(2.0 * gain + 2.0 * log_term)
     if rule == "igp":
         return bound + noise * math.sqrt(2.0 * (gain + 1.0 + log_term))
+    if rule == "authors":
+        return bound + noise * math.sqrt(2.0 * (gain + log_term))
     return 1.0 + math.sqrt(2.0 * (2.0 * gain + 1.0 + log_term))
 
 

@@ -55,6 +55,7 @@ class GPUCB(OptimisticPolicy):
     colour = "#222222"
     family = Family.GAUSSIAN_PROCESS
     _linear: ClassVar[bool] = False
+    _rules: ClassVar[tuple[str, ...]] = CONFIDENCE_RULES  # what beta may be called
     _ridge_over_variance: ClassVar[float] = 10.0  # of the noise, where no ridge is given
 
     def __init__(
@@ -75,7 +76,7 @@ class GPUCB(OptimisticPolicy):
         self.noise = None if noise is None else check_positive("noise", noise, zero=True)
         self.bound = None if bound is None else check_positive("bound", bound, zero=True)
         self.failure_probability = check_probability("failure_probability", failure_probability)
-        self.beta = check_beta(beta, CONFIDENCE_RULES)
+        self.beta = check_beta(beta, self._rules)
         self._noise = self._scale.noise(self.noise)
         usual = max(self._ridge_over_variance * self._noise**2, SMALLEST_RIDGE)
         self.ridge = round(usual, 9) if ridge is None else check_positive("ridge", ridge)

@@ -36,6 +36,7 @@ from driftbandits.policies.core.facts import Family
 from driftbandits.policies.core.guard import guarded
 from driftbandits.policies.core.optimistic import Optimism
 from driftbandits.policies.gp import sizes
+from driftbandits.policies.gp.beta import CONFIDENCE_RULES, WEIGHTED_RULES
 from driftbandits.policies.gp.forgetting import Forgetting
 from driftbandits.state.plausible import ROUNDING, check_sums, told_at_most
 from driftbandits.types import Floats, Ints
@@ -145,7 +146,9 @@ class WeightedGPUCB(Forgetting):
     variation : V_T, the total drift of the reward function, for the theory's discount; knowledge that the ADA family
         does without
     width : "one_matrix" (sd from V) or "two_matrix" (sd from V^-1 V2 V^-1, tighter and dearer)
-    others : see `GPUCB`; beta uses the gain of the squared weights
+    others : see `GPUCB`; beta uses the gain of the squared weights. beta="authors" is the width that the authors of
+        ADA-OPKB gave WGPUCB, B + R sqrt(2 (G + log(1 / delta))) with G the largest gain of all rounds and no division
+        by sqrt(lambda), for playing what they played
 
     A late reward enters with the weight of its age since it was asked. Cost per round: O(N r m) with m <= r / 2 arms
     played lately, and O(N r^2 + r^3) whenever they become too many; O(N r^2) with "two_matrix".
@@ -157,6 +160,7 @@ class WeightedGPUCB(Forgetting):
     _usual_size: ClassVar[float] = 0.9975
     _kernel_size = staticmethod(sizes.kernel_discount)
     _linear_size = staticmethod(sizes.linear_discount)
+    _rules: ClassVar[tuple[str, ...]] = WEIGHTED_RULES
 
     def __init__(
         self,
@@ -169,6 +173,7 @@ class WeightedGPUCB(Forgetting):
         super().__init__(arms, **settings)
         self._set_size(None if discount is None else check_probability("discount", discount, one=True))
         self.width = check_word("width", width, ("one_matrix", "two_matrix"))
+        self.needs_horizon = self.needs_horizon or self.beta == "authors"
 
     @property
     def discount(self) -> float | None:
@@ -176,12 +181,12 @@ class WeightedGPUCB(Forgetting):
         return self._eta if self._phase_length else self._size
 
     def _start(self, horizon: int | None) -> None:
-        self._prepare()
+        self._prepare(horizon)
         self._eta = self._resolve_size(horizon)
         self._set_weights(np.zeros((3, len(self.arms))))
         self._first = self._clock = self.rounds
 
-    def _prepare(self) -> None:
+    def _prepare(self, horizon: int | None) -> None:
         features = self._basis()
         if features.shape[1] > len(features):  # points in many dimensions: the same inner products in N of them
             features = np.ascontiguousarray(np.linalg.qr(features.T).R.T)
@@ -193,6 +198,7 @@ class WeightedGPUCB(Forgetting):
             np.einsum("ij,ik->ijk", features, features).reshape(-1, rank**2) if rank <= _FEW_DIMENSIONS else None
         )
         self._log_ridge = math.log(self.ridge)
+        self._largest_gain = self._gain_at(horizon) if horizon is not None and self.beta == "authors" else None
 
     def _set_weights(self, weights: Floats) -> None:
         """Begin with these n, n2, s and no anchor."""
@@ -275,6 +281,9 @@ class WeightedGPUCB(Forgetting):
         first, second = flat.reshape(2, rank, rank)
         return first.T, second.T
 
+    def _factor(self, gain: float) -> float:
+        return super()._factor(gain if self._largest_gain is None else self._largest_gain)
+
     def _index(self) -> Floats:
         beliefs = self._believe()
         return np.asarray(beliefs.mean + self._factor(beliefs.gain) * beliefs.sd)
@@ -305,7 +314,7 @@ class WeightedGPUCB(Forgetting):
         return {"weights": self._weights.copy(), "eta": self._eta, "first": self._first, "clock": self._clock}
 
     def _import(self, state: states.Reader) -> None:
-        self._prepare()
+        self._prepare(self._phase_length if self.needs_horizon else None)
         self._eta = state.number("eta")
         given = self._size
         states.check(0.0 < self._eta <= 1.0 and (given is None or self._eta == given), "discount")
@@ -333,6 +342,7 @@ class DiscountedLinUCB(WeightedGPUCB):
     label = "D-LinUCB"
     family = Family.LINEAR
     _linear: ClassVar[bool] = True
+    _rules: ClassVar[tuple[str, ...]] = CONFIDENCE_RULES
     _usual_size: ClassVar[float] = 0.99
 
     def __init__(

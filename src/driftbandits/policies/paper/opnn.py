@@ -19,6 +19,7 @@ from driftbandits.policies.paper.features import NetworkFeatures
 from driftbandits.seeding import check_seed
 
 PAPER_WIDTH, PAPER_DEPTH = 2048, 3  # m and L of the paper's experiments
+_AUTHORS = {"variant": Variant.published(), "learning_rate": 1e-8, "normalise": False}  # beside the constants
 
 
 class NeuralBlockPolicy(NetworkFacts, PaperBlockPolicy):
@@ -147,6 +148,11 @@ class OPNN(NeuralBlockPolicy):
     of_the_paper = True
     _seconds_of_trainings = 20.0
 
+    @classmethod
+    def published(cls, arms: ArmSet, **settings: Any) -> Self:
+        """OPNN with the constants and step size of the authors' files, on unscaled features; OPNN0: `train=False`."""
+        return cls(arms, **{"constants": Constants.published_stationary(), **_AUTHORS, **settings})
+
 
 class AdaOPNN(NeuralBlockPolicy):
     """OPNN that replays its earlier laws to notice a change, and then starts anew from the initial weights.
@@ -174,9 +180,8 @@ class AdaOPNN(NeuralBlockPolicy):
 
     @classmethod
     def published(cls, arms: ArmSet, **settings: Any) -> Self:
-        """ADA-OPNN with the constants and step size of the authors' configuration files, restarts not capped."""
-        given = {"constants": Constants.published_neural(), "variant": Variant.published(), "learning_rate": 1e-8}
-        return cls(arms, **{**given, **settings})
+        """ADA-OPNN with the constants and step size of the authors' files, unscaled features, restarts not capped."""
+        return cls(arms, **{"constants": Constants.published_neural(), **_AUTHORS, **settings})
 
     def rounds_to_find(self, size: float | None = None) -> int:
         """Least horizon at which a change of `size` can be found, see `first_detectable_horizon`."""
