@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from driftbandits.experiments.definitions.growth import Sweep
+from driftbandits.experiments.definitions.bounds import Sweep
 from driftbandits.experiments.judging.slopes import Growth, measure_growth, regret_by_seed
 from driftbandits.types import Floats, Ints
 

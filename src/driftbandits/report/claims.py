@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from driftbandits.experiments.judging.claims import Check, Claim
+from driftbandits.experiments.judging.checks import Check, Claim
 from driftbandits.report.formats import NOTHING, interval
 
 VERDICT_ORDER = ("holds", "does not hold", "depends on the settings", "undecided", "not run")
@@ -27,7 +26,6 @@ class ShownVerdict:
 class CheckRow:
     """One check of a claim in words."""
 
-    variant: str
     statement: str
     estimate: str
     interval: str
@@ -38,22 +36,25 @@ class CheckRow:
 
 
 @dataclass(frozen=True)
+class SettingsRow:
+    """What became of a claim under some settings."""
+
+    settings: str
+    verdict: ShownVerdict
+    checks: tuple[CheckRow, ...]
+
+
+@dataclass(frozen=True)
 class ClaimRow:
-    """One claim: its verdict, the verdict under each of its settings, and its checks."""
+    """One claim: its verdict, and under each of its settings the verdict and the checks that decide it."""
 
     id: str
     anchor: str
     figure: str
     text: str
     verdict: ShownVerdict
-    variants: tuple[tuple[str, ShownVerdict], ...]
-    checks: tuple[CheckRow, ...]
+    settings: tuple[SettingsRow, ...]
     few: bool
-
-    @property
-    def grouped(self) -> list[tuple[str, list[CheckRow]]]:
-        """The checks by setting."""
-        return [(variant, [c for c in self.checks if c.variant == variant]) for variant, _ in self.variants]
 
 
 def claim_rows(claims: Sequence[Claim]) -> list[ClaimRow]:
@@ -81,29 +82,24 @@ def _shown(verdict: str) -> ShownVerdict:
 
 
 def _claim_row(claim: Claim) -> ClaimRow:
-    variants = dict.fromkeys(check.variant for check in claim.checks)
-    checks = tuple(_check_row(check) for check in claim.checks)
     return ClaimRow(
         id=claim.id,
         anchor=f"claim-{claim.id.lower()}",
         figure=f"Figure {claim.figure}" if claim.figure[:1].isdigit() else claim.figure,
         text=claim.text,
         verdict=_shown(claim.verdict),
-        variants=tuple((variant, _shown(_verdict_under(claim, variant))) for variant in variants),
-        checks=checks,
-        few=any(check.few for check in checks),
+        settings=tuple(
+            SettingsRow(found.settings, _shown(found.verdict), tuple(map(_check_row, found.checks)))
+            for found in claim.by_settings
+        ),
+        few=any(0 < check.seeds < check.paper_seeds for check in claim.checks),
     )
-
-
-def _verdict_under(claim: Claim, variant: str) -> str:
-    return dataclasses.replace(claim, checks=tuple(c for c in claim.checks if c.variant == variant)).verdict
 
 
 def _check_row(check: Check) -> CheckRow:
     estimate, around = interval(check.estimate, check.low, check.high, check.unit)
     seeds = f"{check.seeds:,}" if check.seeds else NOTHING
     return CheckRow(
-        variant=check.variant,
         statement=check.statement,
         estimate=estimate,
         interval=around,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from driftbandits.experiments.definitions.growth import Sweep
+from driftbandits.experiments.definitions.bounds import Sweep
 from driftbandits.experiments.definitions.specs import Experiment
 from driftbandits.experiments.judging.linear import LinearJudgement
 from driftbandits.plots.data import growth_panel

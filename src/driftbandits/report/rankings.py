@@ -26,6 +26,11 @@ def ranking_blocks(context: ReportContext, experiments: Sequence[Experiment]) ->
     return rankings_named("comparison", context, experiments)
 
 
+def sizes_blocks(context: ReportContext, experiments: Sequence[Experiment]) -> list[Block]:
+    """The chapter of windows and discounts."""
+    return rankings_named("sizes", context, experiments)
+
+
 def rankings_named(name: str, context: ReportContext, experiments: Sequence[Experiment]) -> list[Block]:
     """One figure of all rankings, then one table per experiment; `name` begins the names of file and anchors."""
     begun = context.begun(experiments)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from driftbandits.experiments.definitions.growth import Sweep
+from driftbandits.experiments.definitions.bounds import Sweep
 from driftbandits.experiments.definitions.specs import Experiment
 from driftbandits.experiments.judging.claims_judgement import ClaimsJudgement
 from driftbandits.plots.data import GrowthPanel, growth_panel

@@ -20,11 +20,16 @@ from driftbandits.experiments.definitions.linear_worlds import (
     turning,
     turning_on_box,
 )
-from driftbandits.experiments.definitions.rows import ADA_OPKB, ADA_OPKB_PUBLISHED, AUTOBANDIT, CALIBRATED_OPKB
+from driftbandits.experiments.definitions.rows import (
+    ADA_OPKB,
+    ADA_OPKB_PUBLISHED,
+    AUTOBANDIT,
+    CALIBRATED_OPKB,
+    THEORY_ENDING,
+)
 from driftbandits.experiments.definitions.specs import Experiment, PolicySpec, by_id
 from driftbandits.experiments.definitions.tuned_settings import LINEAR_FILE, tuned_settings, tuned_spec
 
-THEORY_ENDING = " (theory)"
 LINEAR_PREFIX = "linear/"
 SPHERE_DIMENSION, BOX_DIMENSION = 5, 2
 BOX_ERROR = 0.1  # 841 arms

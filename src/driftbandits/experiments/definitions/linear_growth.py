@@ -8,9 +8,8 @@ arms, log N of the order of d; so along the sweeps over d the sphere has N = 3^d
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
-from driftbandits.experiments.definitions.growth import Sweep
+from driftbandits.experiments.definitions.bounds import Bound, PowerLaw, Sweep, WorldSize, bounded, row_of
 from driftbandits.experiments.definitions.linear import LINEAR_PREFIX, SPHERE_DIMENSION, theory_rivals
 from driftbandits.experiments.definitions.linear_worlds import LinearSetting, flipping, turning
 from driftbandits.experiments.definitions.rows import ADA_OPKB, ADA_OPKB_PUBLISHED
@@ -27,71 +26,27 @@ LINEAR_GROWTH_PREFIX = f"{LINEAR_PREFIX}growth/"
 OURS = (ADA_OPKB, ADA_OPKB_PUBLISHED)
 
 
-@dataclass(frozen=True)
-class PowerLaw:
-    """The leading term of a bound: the exponents of T, L_T, V_T and d."""
-
-    rounds: float
-    segments: float = 0.0
-    variation: float = 0.0
-    dimension: float = 0.0
-
-    def at(self, world: LinearSetting) -> float:
-        """Its value in a world.
-
-        >>> PowerLaw(rounds=1 / 2, dimension=1.0).at(turning(5, 1.0, horizon=400))
-        100.0
-        """
-        settings = world.settings
-        segments = 1 + len(settings["switches"]) if "switches" in settings else int(settings["horizon"])
-        return float(
-            settings["horizon"] ** self.rounds
-            * segments**self.segments
-            * world.path**self.variation
-            * settings["dimension"] ** self.dimension
-        )
-
-
-@dataclass(frozen=True)
-class LinearBound:
-    """A row of Table 1: what is least of its bound where theta jumps a few times, and where it turns."""
-
-    jumps: PowerLaw
-    turns: PowerLaw
-
-    def of(self, world: LinearSetting) -> PowerLaw:
-        """The part that is about this world."""
-        return self.jumps if "switches" in world.settings else self.turns
-
-
-def _both(law: PowerLaw) -> LinearBound:
-    return LinearBound(law, law)
-
-
 _IN_SEGMENTS = PowerLaw(rounds=1 / 2, segments=1 / 2, dimension=1.0)
 _IN_VARIATION = PowerLaw(rounds=2 / 3, variation=1 / 3, dimension=2 / 3)
-_FORGETTING = _both(PowerLaw(rounds=3 / 4, variation=1 / 4, dimension=7 / 8))
-TABLE_1: Mapping[str, LinearBound] = {
-    "ADA-OPKB": LinearBound(_IN_SEGMENTS, _IN_VARIATION),
+_FORGETTING = Bound.both(PowerLaw(rounds=3 / 4, variation=1 / 4, dimension=7 / 8))
+TABLE_1: Mapping[str, Bound] = {
+    "ADA-OPKB": Bound(_IN_SEGMENTS, _IN_VARIATION),
     "D-LinUCB": _FORGETTING,
     "SW-LinUCB": _FORGETTING,
     "RestartUCB": _FORGETTING,
-    "Restart-Adv": _both(_IN_VARIATION),
+    "Restart-Adv": Bound.both(_IN_VARIATION),
     "SW-LinUCB+BOB": _FORGETTING,
     "RestartUCB+BOB": _FORGETTING,
     # of two terms, d^(2/3) T^(2/3) V^(1/3) and d^(1/2) T^(3/4), the larger exponent of each
-    "Restart-Adv+BOB": _both(PowerLaw(rounds=3 / 4, variation=1 / 3, dimension=2 / 3)),
-    "LinUCB+MASTER": LinearBound(_IN_SEGMENTS, PowerLaw(rounds=2 / 3, variation=1 / 3, dimension=1.0)),
+    "Restart-Adv+BOB": Bound.both(PowerLaw(rounds=3 / 4, variation=1 / 3, dimension=2 / 3)),
+    "LinUCB+MASTER": Bound(_IN_SEGMENTS, PowerLaw(rounds=2 / 3, variation=1 / 3, dimension=1.0)),
 }
 
 
-def bound_of(label: str) -> LinearBound:
-    """The row of Table 1 that a label stands for, whatever its settings.
-
-    >>> bound_of("D-LinUCB (theory)").turns.rounds
-    0.75
-    """
-    return TABLE_1[label.partition(" (")[0]]
+def _size(world: LinearSetting) -> WorldSize:
+    settings = world.settings
+    segments = 1 + len(settings["switches"]) if "switches" in settings else int(settings["horizon"])
+    return WorldSize(settings["horizon"], segments, world.path, settings["dimension"], settings["size"])
 
 
 def _sweep(
@@ -108,11 +63,11 @@ def _sweep(
         return Experiment(place, shown, world.environment, world.settings, policies, seeds)
 
     experiments = tuple(experiment(value, world) for value, world in points.items())
-    bounds = {
-        policy.label: {value: bound_of(policy.label).of(world).at(world) for value, world in points.items()}
-        for policy in experiments[0].policies
-    }
-    return Sweep(f"{LINEAR_GROWTH_PREFIX}{name}", title, symbol, tuple(points), rate, experiments, bounds)
+    made = Sweep(f"{LINEAR_GROWTH_PREFIX}{name}", title, symbol, tuple(points), rate, experiments)
+    jumping = any("switches" in world.settings for world in points.values())
+    rows = {label: row_of(label, TABLE_1) for label in made.labels}
+    laws = {label: row.jumps if jumping else row.drifts for label, row in rows.items()}
+    return bounded(made, {value: _size(world) for value, world in points.items()}, laws)
 
 
 def _jumping(segments: int, horizon: int, dimension: int = SPHERE_DIMENSION, **arms: int) -> LinearSetting:

@@ -19,6 +19,8 @@ from driftbandits.experiments.definitions.specs import PolicySpec
 # How a label ends: says where the settings come from.
 PUBLISHED_ENDING = " (published)"
 TUNED_ENDING = " (tuned)"  # found by equal search on environment 1
+PUBLISHED_AND_TUNED_ENDING = " (published, tuned)"  # the search found what was published
+THEORY_ENDING = " (theory)"  # what the analysis asks for
 TUNED_HERE_ENDING = " (tuned here)"  # found in the very world that is played
 ONE_SETTING_ENDING = " (one setting)"  # found over all worlds of the suite
 
@@ -67,6 +69,8 @@ ADA_OPNN_PUBLISHED = _row(policies.AdaOPNN, NEURAL_PUBLISHED, ending=PUBLISHED_E
 ADA_OPNN_INFINITE = _row(policies.AdaOPNN, {"width": "infinite", "train": False}, ending=" (infinite width)")
 OPNN_PUBLISHED_SETTINGS = {**NEURAL_PUBLISHED, "constants": "published_stationary"}
 OPNN = _row(policies.OPNN, seeds=OPNN_SEEDS)
+OPNN_INFINITE = _row(policies.OPNN, {"width": "infinite", "train": False}, ending=" (infinite width)")
+OPNN_NARROW = _row(policies.OPNN, {"width": 256}, ending=" (m=256)", seeds=10)  # trained, a second or two per run
 OPNN_PUBLISHED = _row(policies.OPNN, OPNN_PUBLISHED_SETTINGS, ending=PUBLISHED_ENDING, seeds=OPNN_SEEDS)
 # OPNN0 is the paper's name for OPNN with features that are not trained.
 OPNN0 = _row(policies.OPNN, {"train": False}, ending="0")

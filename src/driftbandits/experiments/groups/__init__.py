@@ -12,7 +12,7 @@ from driftbandits.experiments.groups.five_matrices import FIVE_WEIGHT_MATRICES
 from driftbandits.experiments.groups.group import Group
 from driftbandits.experiments.groups.growth import GROWTH_OF_REGRET
 from driftbandits.experiments.groups.linear import LINEAR_BANDITS, LINEAR_TABLE_1
-from driftbandits.experiments.groups.paper import PAPER_FIGURES, PAPER_IN_OTHER_DIMENSIONS
+from driftbandits.experiments.groups.paper import PAPER_FIGURES, PAPER_IN_OTHER_DIMENSIONS, PAPER_SIZES
 from driftbandits.experiments.groups.real_series import REAL_SERIES
 from driftbandits.experiments.groups.suite import SUITE_OF_WORLDS
 from driftbandits.experiments.groups.yardstick import AUTOBANDIT_YARDSTICK
@@ -21,6 +21,7 @@ from driftbandits.experiments.groups.yardstick import AUTOBANDIT_YARDSTICK
 GROUPS: tuple[Group, ...] = (
     PAPER_FIGURES,
     *PAPER_IN_OTHER_DIMENSIONS,
+    PAPER_SIZES,
     GROWTH_OF_REGRET,
     LINEAR_BANDITS,
     LINEAR_TABLE_1,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from driftbandits.experiments.groups import GROUPS
-from driftbandits.experiments.judging.claims import Claim
+from driftbandits.experiments.judging.checks import Claim
 from driftbandits.experiments.judging.judgement import Judgement
 from driftbandits.experiments.judging.results import Results
 from driftbandits.experiments.judging.verdicts import TargetVerdict

@@ -5,42 +5,50 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import get_args
+from typing import ClassVar, get_args
 
-from driftbandits.experiments.definitions.growth import GROWTH, Sweep, sweeps_of, without_guests
-from driftbandits.experiments.definitions.paper import PAPER
-from driftbandits.experiments.judging.claims import Check, CheckVerdict, Claim, check_claims
+from driftbandits.experiments.definitions.bounds import Sweep, sweeps_of
+from driftbandits.experiments.definitions.growth import GROWTH, SWEEPS, without_guests
+from driftbandits.experiments.judging.checks import Check, CheckVerdict, Claim, join_settings
+from driftbandits.experiments.judging.claims import CLAIMED, check_claims
 from driftbandits.experiments.judging.judgement import Judgement
 from driftbandits.experiments.judging.results import Results
 
 
 @dataclass(frozen=True, eq=False)
-class ClaimsJudgement(Judgement):
-    """All claims, also those that nothing was played for; `sweeps` are those whose growth is measured."""
+class SweptClaims(Judgement):
+    """Claims, also those that nothing was played for, and the `sweeps` whose growth is measured."""
 
     sweeps: tuple[Sweep, ...]
+    file: ClassVar[str]  # where its tables are written
 
     def markdown(self) -> str:
-        """Two tables, of the claims that something was played for."""
+        """Three tables, of the claims that something was played for."""
         played = [claim for claim in self.claims if claim.verdict != "not run"]
         return claims_markdown(played) if played else ""
 
     @property
     def files(self) -> Mapping[str, str]:
         """The same."""
-        return {"claims.md": self.markdown()}
+        return {self.file: self.markdown()}
+
+
+class ClaimsJudgement(SweptClaims):
+    """The claims of the paper's figures, and of the kernel half of Table 1."""
+
+    file = "claims.md"
 
 
 def judge_claims(results: Results) -> ClaimsJudgement | None:
     """The paper's claims, if anything they are about has been played."""
-    if {*PAPER, *GROWTH}.isdisjoint(results.cells["experiment"]):
+    if {*CLAIMED, *GROWTH}.isdisjoint(results.cells["experiment"]):
         return None
-    sweeps = sweeps_of(results.experiments)
+    sweeps = sweeps_of(results.experiments, SWEEPS)
     return ClaimsJudgement(sweeps, claims=tuple(check_claims(results, sweeps=without_guests(sweeps))))
 
 
 def claims_markdown(claims: Sequence[Claim]) -> str:
-    """Two tables to read: the verdict on every claim, and every check with its interval.
+    """Three tables to read: the verdict on every claim, what holds under which settings, and every check.
 
     >>> from driftbandits.experiments.judging.claims import check_claims
     >>> from driftbandits.experiments.judging.results import collect
@@ -49,19 +57,26 @@ def claims_markdown(claims: Sequence[Claim]) -> str:
     |---|---|---|
     """
     lines = ["| claim | figure | what it says | verdict | checks |", "|---|---|---|---|---|"]
-    lines += [f"| {c.id} | {c.figure} | {c.text} | **{c.verdict}** | {_counts(c)} |" for c in claims]
+    lines += [f"| {c.id} | {c.figure} | {c.text} | **{c.verdict}** | {_counts(c.checks)} |" for c in claims]
+    lines += ["", "| claim | under which settings | verdict | checks |", "|---|---|---|---|"]
+    lines += [
+        f"| {claim.id} | {found.settings} | **{found.verdict}** | {_counts(found.checks)} |"
+        for claim in claims
+        for found in claim.by_settings
+    ]
     lines += ["", "| claim | settings | statement | estimate [95 % interval] | seeds | verdict | note |"]
     lines += ["|---|---|---|---:|---:|---|---|"]
     lines += [
-        f"| {c.claim} | {c.variant} | {c.statement} | {_shown(c)} | {c.seeds or '–'} | {c.verdict} | {c.note} |"
+        f"| {c.claim} | {join_settings(c.settings)} | {c.statement} | {_shown(c)} | {c.seeds or '–'} | {c.verdict} "
+        f"| {c.note} |"
         for claim in claims
         for c in claim.checks
     ]
     return "\n".join(lines) + "\n"
 
 
-def _counts(claim: Claim) -> str:
-    verdicts = [check.verdict for check in claim.checks]
+def _counts(checks: Sequence[Check]) -> str:
+    verdicts = [check.verdict for check in checks]
     return ", ".join(f"{verdicts.count(v)} {v}" for v in get_args(CheckVerdict) if v in verdicts)
 
 

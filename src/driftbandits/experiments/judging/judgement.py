@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from driftbandits.experiments.judging.claims import Claim
+from driftbandits.experiments.judging.checks import Claim
 from driftbandits.experiments.judging.verdicts import TargetVerdict
 
 

@@ -7,45 +7,32 @@ played: the mean of its regret minus the factor times that rival's is below 0. V
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import pandas as pd
 
-from driftbandits.experiments.definitions.growth import Sweep, sweeps_of
-from driftbandits.experiments.definitions.linear import LINEAR, THEORY_ENDING, UNTOLD_RIVALS, theory_rivals
+from driftbandits.experiments.definitions.bounds import Sweep, sweeps_of
+from driftbandits.experiments.definitions.linear import LINEAR, UNTOLD_RIVALS, theory_rivals
 from driftbandits.experiments.definitions.linear_growth import LINEAR_GROWTH, LINEAR_SWEEPS, OURS
-from driftbandits.experiments.definitions.rows import TUNED_ENDING
+from driftbandits.experiments.definitions.rows import THEORY_ENDING, TUNED_ENDING
 from driftbandits.experiments.definitions.specs import Experiment
-from driftbandits.experiments.judging.claims import Check, CheckVerdict, Claim
-from driftbandits.experiments.judging.claims_judgement import claims_markdown
-from driftbandits.experiments.judging.judgement import Judgement
+from driftbandits.experiments.judging.checks import Check, CheckVerdict, Claim, make_check
+from driftbandits.experiments.judging.claims_judgement import SweptClaims
+from driftbandits.experiments.judging.growth_checks import check_growth
 from driftbandits.experiments.judging.results import Results
-from driftbandits.experiments.judging.slopes import Growth, allowed_slope, measure_growth
-from driftbandits.intervals import LEAST_SEEDS, ConfidenceInterval, judge_at_most, judge_below, t_interval
+from driftbandits.experiments.judging.slopes import allowed_slope, measure_growth
+from driftbandits.intervals import judge_below, t_interval
 
 FACTOR = 2.0  # of the best rival's regret: what is taken for keeping up with it
 _RIVALS = tuple(rival.label.removesuffix(THEORY_ENDING) for rival in theory_rivals(1.0))
 RIVAL_SETTINGS = {"told the path of theta": THEORY_ENDING, "tuned alike": TUNED_ENDING}
 
 
-@dataclass(frozen=True, eq=False)
-class LinearJudgement(Judgement):
-    """The claims about linear bandits; `sweeps` are those whose growth is measured."""
+class LinearJudgement(SweptClaims):
+    """The claims about linear bandits."""
 
-    sweeps: tuple[Sweep, ...]
-
-    def markdown(self) -> str:
-        """Two tables, of the claims that something was played for."""
-        played = [claim for claim in self.claims if claim.verdict != "not run"]
-        return claims_markdown(played) if played else ""
-
-    @property
-    def files(self) -> Mapping[str, str]:
-        """The same."""
-        return {"linear.md": self.markdown()}
+    file = "linear.md"
 
 
 def judge_linear(results: Results) -> LinearJudgement | None:
@@ -73,13 +60,21 @@ def check_linear_claims(results: Results, sweeps: Sequence[Sweep] = LINEAR_SWEEP
             "Table 1",
             "With the linear kernel, ADA-OPKB is nearly minimax optimal: its regret grows no faster than d sqrt(L_T T) "
             "where theta jumps, and than d^(2/3) V_T^(1/3) T^(2/3) where it drifts.",
-            tuple(_check_growth("LB-1", label, results, sweep, label) for label in ours for sweep in sweeps),
+            tuple(
+                check_growth("LB-1", label, results, sweep, label, notes=_with_gain(results, sweep, label))
+                for label in ours
+                for sweep in sweeps
+            ),
         ),
         Claim(
             "LB-2",
             "Table 1",
             "With the sizes of its theory, the regret of every linear rival grows no faster than its own bound.",
-            tuple(_check_growth("LB-2", "theory sizes", results, sweep, label) for label in rivals for sweep in sweeps),
+            tuple(
+                check_growth("LB-2", "sizes of the theory", results, sweep, label)
+                for label in rivals
+                for sweep in sweeps
+            ),
         ),
         Claim(
             "LB-3",
@@ -117,26 +112,12 @@ def _regrets(cells: pd.DataFrame) -> Regrets:
     return {(str(e), str(p)): group.set_index("seed")["regret"] for (e, p), group in groups}
 
 
-def _check_growth(claim: str, variant: str, results: Results, sweep: Sweep, label: str) -> Check:
-    growth = measure_growth(results.cells, sweep, label)
-    what = f"{label}, slope of log regret over log {sweep.symbol} ({sweep.title})"
-    if growth is None:
-        statement = f"{what}: at most that of its bound"
-        return _check(claim, variant, statement, t_interval([]), "slope", "not run", ["fewer than three points"])
-    points = len(growth.values)
-    notes = [
-        f"slope {growth.late:.2f} over the last {points - points // 2} of {points} points",
-        *_with_gain(sweep, label, growth),
-    ]
-    statement = f"{what}: at most {growth.allowed:.2f}"
-    return _check(claim, variant, statement, growth.slope, "slope", judge_at_most(growth.slope, growth.allowed), notes)
-
-
-def _with_gain(sweep: Sweep, label: str, growth: Growth) -> list[str]:
+def _with_gain(results: Results, sweep: Sweep, label: str) -> list[str]:
     """What the theorem behind ADA-OPKB's row allows in T, where gamma_T stands in the place of d log T."""
-    if sweep.symbol != "T" or label not in [policy.label for policy in OURS]:
+    growth = measure_growth(results.cells, sweep, label) if sweep.symbol == "T" else None
+    if growth is None:
         return []
-    allowed = allowed_slope(dataclasses.replace(sweep, bounds={}), label, growth.values)
+    allowed = allowed_slope(sweep, label, growth.values, gain_power=1.0 - sweep.rate)
     return [f"with the growth of gamma_T {allowed:.2f} would be allowed"]
 
 
@@ -147,14 +128,15 @@ def _check_factor(variant: str, experiment: Experiment, regrets: Regrets, label:
     rivals = {rival: regrets[experiment.id, rival] for rival in labels if (experiment.id, rival) in regrets}
     if mine is None or not rivals:
         statement = f"{label} minus {FACTOR:g} times the best rival, {experiment.title}: below 0"
-        return _check("LB-3", variant, statement, t_interval([]), "regret", "not run", [])
+        return make_check("LB-3", [variant], statement, t_interval([]), "not run", unit="regret")
     best = min(rivals, key=lambda rival: float(rivals[rival].mean()))
     seeds = mine.index.intersection(rivals[best].index)
     ours, theirs = mine.loc[seeds], rivals[best].loc[seeds]
     interval = t_interval((ours - FACTOR * theirs).to_numpy())
     ratio = float(ours.mean()) / float(theirs.mean()) if len(seeds) else math.nan
     statement = f"{label} minus {FACTOR:g} times {best}, {experiment.title}: below 0"
-    return _check("LB-3", variant, statement, interval, "regret", judge_below(interval), [f"{ratio:.2f} times"])
+    notes = [f"{ratio:.2f} times"]
+    return make_check("LB-3", [variant], statement, interval, judge_below(interval), unit="regret", notes=notes)
 
 
 def _check_below(experiment: Experiment, regrets: Regrets, label: str, rival: str) -> Check:
@@ -163,29 +145,5 @@ def _check_below(experiment: Experiment, regrets: Regrets, label: str, rival: st
     seeds = mine.index.intersection(theirs.index)
     interval = t_interval((mine.loc[seeds] - theirs.loc[seeds]).to_numpy())
     verdict: CheckVerdict = judge_below(interval) if len(seeds) else "not run"
-    return _check("LB-4", label, f"{label} minus {rival}, {experiment.title}: below 0", interval, "regret", verdict, [])
-
-
-def _check(
-    claim: str,
-    variant: str,
-    statement: str,
-    interval: ConfidenceInterval,
-    unit: str,
-    verdict: CheckVerdict,
-    notes: Sequence[str],
-) -> Check:
-    few = [f"fewer than {LEAST_SEEDS} seeds"] if 0 < interval.seeds < LEAST_SEEDS else []
-    return Check(
-        claim=claim,
-        variant=variant,
-        statement=statement,
-        estimate=interval.estimate,
-        low=interval.low,
-        high=interval.high,
-        unit=unit,
-        seeds=interval.seeds,
-        paper_seeds=0,
-        verdict=verdict,
-        note="; ".join([*notes, *few]),
-    )
+    statement = f"{label} minus {rival}, {experiment.title}: below 0"
+    return make_check("LB-4", [label], statement, interval, verdict, unit="regret")

@@ -1,7 +1,7 @@
 """How fast regret grows along a sweep, and how fast the paper's bound lets it.
 
 symbol    name       meaning
-x         value      the swept quantity: T, L_T, or turns of the drift, to which V_T is proportional
+x         value      the swept quantity: T, L_T, d, log N, or turns of the drift, to which V_T is proportional
 Reg(x)    regret     final regret of one run
 s         slope      of log Reg(x) over log x, by least squares
 gamma_T              information gain of the arms, as `driftbandits.information_gain`
@@ -18,11 +18,12 @@ import pandas as pd
 
 from driftbandits.arms import ArmSet
 from driftbandits.design import information_gain
-from driftbandits.experiments.definitions.growth import Sweep
+from driftbandits.experiments.definitions.bounds import Sweep
 from driftbandits.experiments.definitions.specs import Experiment, PolicySpec
 from driftbandits.experiments.running.build import build_policy, build_world
 from driftbandits.intervals import ConfidenceInterval, t_interval
 from driftbandits.neural.inputs import on_sphere
+from driftbandits.policies import Policy
 from driftbandits.policies.paper.base import PaperBlockPolicy
 from driftbandits.policies.paper.opnn import PAPER_DEPTH, NeuralBlockPolicy
 from driftbandits.tangent_kernel import NeuralTangentKernel
@@ -93,46 +94,47 @@ def log_slopes(values: Sequence[float], regrets: Floats) -> Floats:
     return slopes
 
 
-def allowed_slope(sweep: Sweep, policy: str, values: Sequence[float]) -> float:
-    """Slope of the paper's bound on these values of the sweep.
+def allowed_slope(sweep: Sweep, policy: str, values: Sequence[float], *, gain_power: float | None = None) -> float:
+    """Slope of the policy's bound on these values of the sweep; of one without a bound, the exponent of the sweep.
 
-    In T the bound is sqrt(gamma_T T) or gamma_T^(1/3) T^(2/3), that is T^rate gamma_T^(1 - rate): gamma_T counts with
-    its growth on the very arms and horizons. In L_T and V_T the horizon is fixed, and the plain rate remains, as for a
-    policy the bound is not about. Lower terms of the bound are left out, for its constants are not known and without
-    them they only make it flatter. So are the other logarithms the paper hides, which would allow a little more.
-    A policy with a bound of its own on the sweep is allowed the slope of that one.
+    What is known of a bound is multiplied by its power of gamma_T, which counts with its growth on the very arms and
+    horizons; `gain_power` takes the place of that power. Lower terms of a bound are left out, for its constants are not
+    known and without them they only make it flatter. So are the logarithms the paper hides, which would allow a little
+    more.
     """
-    if policy in sweep.bounds:
-        own = [sweep.bounds[policy][value] for value in values]
-        return float(log_slopes(values, np.array([own]))[0])
-    if sweep.symbol != "T":
+    if policy not in sweep.bounds:
         return sweep.rate
+    own = np.log([sweep.bounds[policy][value] for value in values])
+    power = sweep.gain_powers.get(policy, 0.0) if gain_power is None else gain_power
+    if power:
+        own = own + power * np.log(_gains(sweep, policy, values))
+    return float(log_slopes(values, np.exp(own)[None, :])[0])
+
+
+def _gains(sweep: Sweep, policy: str, values: Sequence[float]) -> list[float]:
     experiments = dict(zip(sweep.values, sweep.experiments, strict=True))
-    gains = [_gain(experiments[value], policy) for value in values]
-    known = [gain for gain in gains if gain is not None]
-    if len(known) < len(gains):
-        return sweep.rate
-    return sweep.rate + (1.0 - sweep.rate) * float(log_slopes(values, np.array([known]))[0])
+    specs = [next(p for p in experiments[value].policies if p.label == policy) for value in values]
+    return [information_gain_of(experiments[value], spec) for value, spec in zip(values, specs, strict=True)]
 
 
-def _gain(experiment: Experiment, label: str) -> float | None:
-    spec = next(policy for policy in experiment.policies if policy.label == label)
-    return information_gain_of(experiment, spec)
-
-
-def information_gain_of(experiment: Experiment, spec: PolicySpec) -> float | None:
-    """gamma_T of the arms of the experiment's first seed, in the features and with the sigma of the policy.
+def information_gain_of(experiment: Experiment, spec: PolicySpec) -> float:
+    """gamma_T of the arms of the experiment's first seed, in the features and with the regulariser of the policy.
 
     Arms are drawn anew for every seed, but the growth of gamma_T hardly depends on the draw. A network counts with its
-    tangent kernel, scaled to k(x, x) = 1 on the unit sphere. None for policies without such features.
+    tangent kernel, scaled to k(x, x) = 1 on the unit sphere; a regression with its ridge in the place of sigma.
     """
     seed = experiment.seeds[0]
     world = build_world(experiment.environment, experiment.settings, seed)
     policy = build_policy(spec, world, seed)
-    if not isinstance(policy, PaperBlockPolicy):
-        return None
     features = _tangent_features(policy.arms, spec) if isinstance(policy, NeuralBlockPolicy) else policy.arms.features
-    return information_gain(features, horizon=world.horizon, sigma=policy.constants.sigma)
+    return information_gain(features, horizon=world.horizon, sigma=_regulariser(policy, spec))
+
+
+def _regulariser(policy: Policy, spec: PolicySpec) -> float:
+    if isinstance(policy, PaperBlockPolicy):
+        return policy.constants.sigma
+    base = spec.settings.get("base_settings", {})
+    return float(spec.settings["ridge"] if "ridge" in spec.settings else base["ridge"])
 
 
 def _tangent_features(arms: ArmSet, spec: PolicySpec) -> Floats:
