@@ -14,7 +14,7 @@ from driftbandits.experiments.definitions.specs import cells_of
 from driftbandits.experiments.files.store import DamagedPartWarning
 from driftbandits.experiments.groups import default_groups, group_names
 from driftbandits.experiments.groups.judgements import Judgements
-from driftbandits.experiments.judging.claims import Check, Claim
+from driftbandits.experiments.judging.checks import Check, Claim
 from driftbandits.experiments.judging.claims_judgement import ClaimsJudgement
 
 ROOT = Path(__file__).parents[2]

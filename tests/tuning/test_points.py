@@ -3,7 +3,7 @@ import pytest
 
 from driftbandits import POLICIES, ArmSet, create_policy
 from driftbandits.experiments.definitions.first_settings import written_out
-from driftbandits.experiments.definitions.rows import GPUCB_PUBLISHED, SW_GPUCB_PUBLISHED, WGPUCB_PUBLISHED
+from driftbandits.experiments.definitions.rows import GPUCB_PUBLISHED, SW_GPUCB_PUBLISHED
 from driftbandits.experiments.definitions.tuned_settings import tuned_settings
 from driftbandits.tuning.comparison import COMPARISON_RUNGS, comparison_searches
 from driftbandits.tuning.constants import CONSTANTS_STUDIES
@@ -41,7 +41,7 @@ def test_points_are_those_of_the_first_search():
     [
         ("GPUCB", GPUCB_PUBLISHED.settings),
         ("SW-GPUCB", SW_GPUCB_PUBLISHED.settings),
-        ("WGPUCB", WGPUCB_PUBLISHED.settings),
+        ("WGPUCB", written_out("WeightedGPUCB", {"ridge": 0.01, "scale": 0.5, "discount": 0.9996})),
     ],
 )
 def test_published_settings_take_the_place_of_the_last_point(label, settings):

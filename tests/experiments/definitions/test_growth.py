@@ -1,14 +1,23 @@
 import dataclasses
+import math
 
+import numpy as np
 import pytest
 
+from driftbandits.experiments.definitions.bounds import sweeps_of
 from driftbandits.experiments.definitions.growth import (
+    GROWTH_ARMS,
+    GROWTH_DIMENSIONS,
     GROWTH_ROUNDS,
     GROWTH_SEGMENTS,
     LONG_HORIZON,
     QUICK_SWEEPS,
+    RIVAL_ROUNDS,
     SWEEPS,
-    sweeps_of,
+    TABLE_1,
+    VARIATION_PER_REDRAW,
+    VARIATION_PER_TURN,
+    kernel_rivals,
     without_guests,
 )
 from driftbandits.experiments.definitions.specs import PolicySpec
@@ -16,7 +25,7 @@ from driftbandits.experiments.running.build import build_world
 
 
 def test_sweeps_move_one_quantity_as_table_1_asks():
-    rounds, drifting, segments, variation = SWEEPS
+    rounds, drifting, segments, variation, dimension, steady, arms = SWEEPS
     assert (GROWTH_ROUNDS[0], GROWTH_ROUNDS[-1]) == (2_000, 128_000)
     assert (GROWTH_SEGMENTS[0], GROWTH_SEGMENTS[-1]) == (1, 16)
     for sweep in SWEEPS:
@@ -32,22 +41,49 @@ def test_sweeps_move_one_quantity_as_table_1_asks():
     first, last = (build_world(e.environment, e.settings, 0) for e in drifting.experiments[:3:2])
     assert first.variation == pytest.approx(last.variation, rel=0.02)
     assert build_world("switching", rounds.experiments[-1].settings, 0).segments == 4
+    assert [e.settings["dimension"] for e in dimension.experiments] == list(GROWTH_DIMENSIONS)
+    assert {build_world("switching", e.settings, 0).segments for e in (*steady.experiments, *arms.experiments)} == {1}
+    for count, value, experiment in zip(GROWTH_ARMS, arms.values, arms.experiments, strict=True):
+        assert (len(build_world("switching", experiment.settings, 0).arms), value) == (count, round(math.log(count), 4))
+
+
+def test_every_policy_of_the_sweeps_has_a_row_of_table_1_and_rivals_play_the_shorter_runs():
+    rivals = {rival.label for rival in kernel_rivals(1.0)}
+    for sweep in SWEEPS:
+        assert set(sweep.bounds) == set(sweep.gain_powers) == set(sweep.labels)
+    for sweep in SWEEPS[:5]:
+        for experiment in sweep.experiments:
+            playing = {policy.label for policy in experiment.policies}
+            assert (rivals <= playing) == (experiment.settings["horizon"] <= RIVAL_ROUNDS)
+    assert {label.partition(" (")[0] for sweep in SWEEPS for label in sweep.labels} == set(TABLE_1)
+
+
+def test_rivals_are_told_about_how_far_rewards_move():
+    """Redraws differ from seed to seed by a tenth or two; a turn of drift hardly does."""
+    rounds, drifting, segments, *_ = SWEEPS
+    found = [build_world("switching", segments.experiments[3].settings, seed).variation / 7 for seed in range(5)]
+    assert np.mean(found) == pytest.approx(VARIATION_PER_REDRAW, rel=0.1)
+    world = build_world("cosine", drifting.experiments[0].settings, 0)
+    assert world.variation == pytest.approx(VARIATION_PER_TURN, rel=0.01)
+    told = {p.settings.get("variation") for p in drifting.experiments[0].policies if "variation" in p.settings}
+    assert told == {VARIATION_PER_TURN}
+    assert rounds.experiments[0].policies[2].settings["variation"] == pytest.approx(3 * VARIATION_PER_REDRAW)
 
 
 def test_quick_sweeps_are_shorter():
-    rounds, _, segments, variation = QUICK_SWEEPS
-    assert rounds.values == (2_000, 4_000, 8_000, 16_000)
+    rounds, _, segments, variation, *_ = QUICK_SWEEPS
+    assert rounds.values == (2_000, 4_000, 8_000)
     assert all(len(e.seeds) == 2 for e in rounds.experiments)
     assert segments.values == GROWTH_SEGMENTS
-    assert {e.settings["horizon"] for e in variation.experiments} == {16_000}
+    assert {e.settings["horizon"] for e in variation.experiments} == {8_000}
 
 
 def test_sweeps_are_those_with_two_points_or_more_and_guests_can_be_left_out():
     sweep = SWEEPS[0]
     first, second = sweep.experiments[:2]
     joined = dataclasses.replace(second, policies=(PolicySpec("guest", "Uniform"), *second.policies))
-    (found,) = sweeps_of([first, joined])
+    (found,) = sweeps_of([first, joined], SWEEPS)
     assert found.values == sweep.values[:2]
     assert found.experiments == (first, joined)
     assert without_guests([found])[0].experiments == (first, second)
-    assert sweeps_of([first]) == ()
+    assert sweeps_of([first], SWEEPS) == ()

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from driftbandits.environments import DriftingLinear, SwitchingLinear
+from driftbandits.experiments.definitions.bounds import row_of
 from driftbandits.experiments.definitions.linear import BOX_ERROR, LINEAR, TOLD_THE_PATH, theory_rivals
 from driftbandits.experiments.definitions.linear_growth import (
     LINEAR_GROWTH,
@@ -9,7 +10,6 @@ from driftbandits.experiments.definitions.linear_growth import (
     QUICK_LINEAR_SWEEPS,
     SEGMENTS,
     TABLE_1,
-    bound_of,
     quick_linear_point,
 )
 from driftbandits.experiments.judging.slopes import allowed_slope
@@ -114,4 +114,5 @@ def test_a_taste_is_shorter():
 
 
 def test_variants_of_a_policy_have_one_bound():
-    assert bound_of("ADA-OPKB (published)") is bound_of("ADA-OPKB") is TABLE_1["ADA-OPKB"]
+    row = row_of("ADA-OPKB", TABLE_1)
+    assert row_of("ADA-OPKB (published)", TABLE_1) is row is TABLE_1["ADA-OPKB"]

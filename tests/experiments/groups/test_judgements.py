@@ -8,7 +8,7 @@ from driftbandits.experiments.groups import judgements as module
 from driftbandits.experiments.groups.group import Group
 from driftbandits.experiments.groups.judgements import Judgements, judge
 from driftbandits.experiments.judging.calibrated_opkb import CalibratedOPKBJudgement
-from driftbandits.experiments.judging.claims import Claim
+from driftbandits.experiments.judging.checks import Claim
 from driftbandits.experiments.judging.claims_judgement import ClaimsJudgement
 from driftbandits.experiments.judging.judgement import Judgement
 from driftbandits.experiments.judging.results import collect

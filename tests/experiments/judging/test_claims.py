@@ -8,14 +8,17 @@ from scipy import stats
 from driftbandits import environments
 from driftbandits.experiments.definitions.lengths import quick
 from driftbandits.experiments.definitions.paper import PAPER
-from driftbandits.experiments.judging.claims import ROUNDS_BEFORE_SWITCH, Check, Claim, check_claims
+from driftbandits.experiments.definitions.seeds import TUNING_SEEDS
+from driftbandits.experiments.judging.checks import Check, Claim
+from driftbandits.experiments.judging.claims import CLAIMED, ROUNDS_BEFORE_SWITCH, check_claims
 from driftbandits.experiments.judging.claims_judgement import claims_markdown, judge_claims
 from driftbandits.experiments.judging.results import collect
 from driftbandits.experiments.judging.statements import STATEMENTS
 from driftbandits.experiments.running.cells import CURVE_POINTS
 from tests.experiments.judging.made_up_results import ROUNDS, all_seeds, claim, noise, played
 
-IDS = ["F1a-1", "F1a-2", "F1b-1", "F1b-2", "F2a-1", "F2a-2", "F2b-1", "F2b-2", "T1"]
+FIGURES = ["F1a-1", "F1a-2", "F1a-3", "F1a-4", "F1b-1", "F1b-2", "F2a-1", "F2a-2", "F2b-1", "F2b-2"]
+IDS = [*FIGURES, "T1", "T2", "T3"]
 
 
 # --- what is claimed -------------------------------------------------------------------------------------------------
@@ -30,30 +33,32 @@ def test_every_claim_of_the_notes_is_there_and_without_results_not_run():
         for check in found.checks:
             assert (check.claim, check.verdict, check.seeds) == (found.id, "not run", 0)
             assert math.isnan(check.estimate)
-    assert {c.paper_seeds for c in claims[4].checks} == {50}
+    assert {c.paper_seeds for c in claims[IDS.index("F2a-1")].checks} == {50}
     assert {c.paper_seeds for c in claims[0].checks} == {25}
 
 
 def test_labels_of_all_comparisons_are_in_the_catalogue():
     for statement, comparison in ((s, c) for s in STATEMENTS for c in s.comparisons):
-        labels = [policy.label for policy in PAPER[comparison.experiment].policies]
+        labels = [policy.label for policy in CLAIMED[comparison.experiment].policies]
         assert comparison.first in labels, statement.id
         assert comparison.second in labels, statement.id
 
 
 def test_comparisons_cover_every_setting_of_every_rival():
-    compared = {label: set() for label in IDS[:-1]}
+    compared = {label: set() for label in FIGURES}
     for s in STATEMENTS:
         for c in s.comparisons:
             compared[s.id] |= {c.first, c.second}
-    slow = {policy.label for policy in PAPER["cosine/slow"].policies}
+    beyond = {"AutoBandit", "CalibratedOPKB"}
+    slow = {policy.label for policy in PAPER["cosine/slow"].policies} - beyond
     assert compared["F2b-2"] == slow
     assert compared["F2b-1"] == slow - {"SW-GPUCB (window 1000)", "ADA-OPKB (published)"}
-    assert compared["F2a-2"] == {
-        policy.label for policy in PAPER["cosine/stationary"].policies if "0" not in policy.label
-    }
+    assert (
+        compared["F2a-2"]
+        == {policy.label for policy in PAPER["cosine/stationary"].policies if "0" not in policy.label} - beyond
+    )
     for name in ("F1a-1", "F1b-1"):
-        assert {"SW-GPUCB (published)", "SW-GPUCB (tuned)", "ADA-OPKB", "ADA-OPKB (published)"} < compared[name]
+        assert {"SW-GPUCB (published, tuned)", "ADA-OPKB", "ADA-OPKB (published)"} < compared[name]
 
 
 def test_the_switch_is_where_the_world_has_it():
@@ -180,11 +185,56 @@ def test_retuned_window_must_beat_everyone():
 )
 def test_rule_of_a_claim(verdicts, expected):
     checks = tuple(
-        Check("X", variant, "", 0.0, 0.0, 0.0, "regret", 25, 25, verdict, "")
-        for variant, given_verdicts in verdicts.items()
+        Check("X", (settings,), "", 0.0, 0.0, 0.0, "regret", 25, 25, verdict, "")
+        for settings, given_verdicts in verdicts.items()
         for verdict in given_verdicts
     )
     assert Claim("X", "0", "", checks).verdict == expected
+
+
+def test_a_claim_says_what_holds_under_which_settings():
+    """As published ADA-OPKB is ahead of WGPUCB, and behind it once WGPUCB is tuned."""
+
+    def curve(_, label, seed):
+        first = {"ADA-OPKB (published)": 3000, "WGPUCB (published)": 4000, "ADA-OPNN (published)": 4000}
+        return first.get(label, {"WGPUCB (tuned)": 800}.get(label, 4200)) + noise(label, seed)
+
+    found = claim(played([all_seeds("switching/2")], curve), "F1b-2")
+    assert {under.settings: under.verdict for under in found.by_settings} == {
+        "paper's text against published rivals": "does not hold",
+        "paper's text against tuned rivals": "does not hold",
+        "published against published rivals": "holds",
+        "published against tuned rivals": "does not hold",
+    }
+    assert found.verdict == "depends on the settings"
+    text = claims_markdown([found])
+    assert "| F1b-2 | published against published rivals | **holds** | 2 holds |" in text
+
+
+def test_a_row_with_two_labels_is_compared_once_and_counts_under_both():
+    found = claim(played([all_seeds("cosine/slow")], lambda _, label, seed: 1e4 + noise(label, seed)), "F2b-1")
+    window = [c for c in found.checks if "SW-GPUCB" in c.statement]
+    assert len(window) == 4
+    assert {c.settings for c in window} == {
+        ("paper's text against published rivals", "paper's text against tuned rivals"),
+        ("published against published rivals", "published against tuned rivals"),
+    }
+    assert [len(under.checks) for under in found.by_settings] == [4] * 4
+    first = claim(played([all_seeds("switching/2")], lambda _, label, seed: 1e4 + noise(label, seed)), "F1b-1")
+    assert [under.settings for under in first.by_settings] == [
+        "paper's text against published and tuned rivals",
+        "published against published and tuned rivals",
+    ]
+
+
+def test_sizes_are_judged_on_tuning_seeds_against_all_others_of_the_grid():
+    for name, size in (("F1a-3", "window 3000"), ("F1a-4", "discount 0.9995")):
+        statement = next(s for s in STATEMENTS if s.id == name)
+        experiment = CLAIMED[statement.comparisons[0].experiment]
+        assert set(experiment.seeds) < set(TUNING_SEEDS)
+        named = {p.label for p in experiment.policies if size in p.label}
+        assert {c.first for c in statement.comparisons} == named
+        assert {c.second for c in statement.comparisons} == {p.label for p in experiment.policies} - named
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
@@ -197,9 +247,9 @@ def test_markdown_has_one_row_per_check():
     claims = check_claims(results)
     text = claims_markdown(claims)
     rows = [line for line in text.splitlines() if line.startswith("|")]
-    assert len(rows) == 4 + len(claims) + sum(len(c.checks) for c in claims)
+    assert len(rows) == 6 + len(claims) + sum(len(c.checks) + len(c.by_settings) for c in claims)
     widths = {len(row.split("|")) for row in rows}
-    assert widths == {7, 9}
+    assert widths == {6, 7, 9}
     assert "nan" not in text
     assert all(f"| {name} |" in text for name in IDS)
 

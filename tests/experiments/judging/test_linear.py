@@ -42,7 +42,7 @@ def test_nothing_played_is_not_judged():
 )
 def test_growth_is_judged_by_the_minimax_rate(sweep, slope, verdict):
     found = claim(along(sweep, {"ADA-OPKB": slope}), "LB-1")
-    mine = next(c for c in found.checks if c.variant == "ADA-OPKB" and c.verdict != "not run")
+    mine = next(c for c in found.checks if c.settings == ("ADA-OPKB",) and c.verdict != "not run")
     assert mine.verdict == verdict
     assert mine.estimate == pytest.approx(slope, abs=0.01)
     assert ("gamma_T" in mine.note) == (sweep.symbol == "T")

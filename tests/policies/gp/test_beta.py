@@ -15,6 +15,7 @@ def test_confidence_rules():
     assert confidence_factor("ridge", **kwargs) == pytest.approx(1.5 + 0.4 * np.sqrt(6 + 2 * log))
     assert confidence_factor("igp", **kwargs) == pytest.approx(1.5 + 0.2 * np.sqrt(2 * (4 + log)))
     assert confidence_factor("paper", **kwargs) == pytest.approx(1 + np.sqrt(2 * (7 + log)))
+    assert confidence_factor("authors", **kwargs) == pytest.approx(1.5 + 0.2 * np.sqrt(2 * (3 + log)))
     assert confidence_factor(2.5, **kwargs) == 2.5
 
 

@@ -170,3 +170,23 @@ def test_widths_of_the_same_gain_are_those_of_gpucb():
     """Before the first round too: MASTER asks a base for them without playing it."""
     settings = {"ridge": RIDGE, "beta": "ridge"}
     assert WeightedGPUCB(ROUGH, **settings)._factor(2.0) == db.GPUCB(ROUGH, **settings)._factor(2.0)
+
+
+def test_the_width_of_the_authors_takes_the_largest_gain_of_the_horizon():
+    """The data do not change it, a longer horizon does; without one it doubles with the rounds."""
+    policy = WeightedGPUCB(ROUGH, horizon=500, discount=0.99, ridge=RIDGE, beta="authors", bound=0.8, noise=0.1)
+    factors = set()
+    for now in range(40):
+        choice = policy.ask()
+        policy.tell(choice.id, reward(choice.arm, now))
+        factors.add(policy._factor(policy.information_gain))
+    gain = 0.5 * db.information_gain(ROUGH, horizon=500, sigma=RIDGE)
+    (factor,) = factors
+    assert factor == pytest.approx(0.8 + 0.1 * np.sqrt(2 * (gain + np.log(100))))
+    restored = WeightedGPUCB.restore(ROUGH, policy.state_dict())
+    assert [restored.ask().arm for _ in range(5)] == [policy.ask().arm for _ in range(5)]
+    endless = WeightedGPUCB(ROUGH, discount=0.99, ridge=RIDGE, beta="authors")
+    assert endless.needs_horizon
+    endless.ask()
+    with pytest.raises(db.InputError, match="beta must be"):
+        DiscountedLinUCB(ROUGH, beta="authors")

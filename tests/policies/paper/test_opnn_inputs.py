@@ -110,6 +110,9 @@ def test_defaults_and_the_published_form():
     published = AdaOPNN.published(ARMS, horizon=500, width=64)
     assert (published.constants, published.variant) == (Constants.published_neural(), Variant.published())
     assert "learning_rate=1e-08" in repr(published)
+    assert "normalise=False" in repr(published)
+    steady = OPNN.published(ARMS, horizon=500, width=64, train=False)
+    assert (steady.constants, steady.variant) == (Constants.published_stationary(), Variant.published())
     assert AdaOPNN.published(ARMS, horizon=500, constants=Constants.neural()).constants == Constants.neural()
 
 

@@ -66,13 +66,15 @@ class Claim:
     @property
     def by_settings(self) -> tuple[SettingsVerdict, ...]:
         """The verdict under each of its settings; those with the very same checks are one."""
-        members: dict[tuple[Check, ...], list[str]] = {}
+        members: dict[tuple[int, ...], list[str]] = {}  # settings by the places of their checks
         for name in dict.fromkeys(name for check in self.checks for name in check.settings):
-            members.setdefault(tuple(c for c in self.checks if name in c.settings), []).append(name)
-        return tuple(
-            SettingsVerdict(join_settings(names), _all_of(c.verdict for c in checks), checks)
-            for checks, names in members.items()
-        )
+            places = tuple(place for place, check in enumerate(self.checks) if name in check.settings)
+            members.setdefault(places, []).append(name)
+        return tuple(self._under(names, [self.checks[place] for place in places]) for places, names in members.items())
+
+    @staticmethod
+    def _under(names: Sequence[str], checks: Sequence[Check]) -> SettingsVerdict:
+        return SettingsVerdict(join_settings(names), _all_of(check.verdict for check in checks), tuple(checks))
 
     @property
     def verdict(self) -> ClaimVerdict:

@@ -161,6 +161,7 @@ class WeightedGPUCB(Forgetting):
     _kernel_size = staticmethod(sizes.kernel_discount)
     _linear_size = staticmethod(sizes.linear_discount)
     _rules: ClassVar[tuple[str, ...]] = WEIGHTED_RULES
+    _largest_gain: float | None = None  # of all rounds, where beta asks for it
 
     def __init__(
         self,
@@ -198,7 +199,8 @@ class WeightedGPUCB(Forgetting):
             np.einsum("ij,ik->ijk", features, features).reshape(-1, rank**2) if rank <= _FEW_DIMENSIONS else None
         )
         self._log_ridge = math.log(self.ridge)
-        self._largest_gain = self._gain_at(horizon) if horizon is not None and self.beta == "authors" else None
+        if horizon is not None and self.beta == "authors":
+            self._largest_gain = self._gain_at(horizon)
 
     def _set_weights(self, weights: Floats) -> None:
         """Begin with these n, n2, s and no anchor."""
