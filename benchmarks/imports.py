@@ -3,7 +3,8 @@
 python -m benchmarks imports            about a minute
 python -m benchmarks imports --quick    some ten seconds
 
-Each is a process of its own, all in turns, after a turn that is not counted: it compiles, and fills the disk's cache.
+Each is a process of its own, all in turns, after a turn that is not counted: it compiles everything into a folder of
+this run, whatever was compiled before and wherever Python is told to leave that be, and fills the disk's cache.
 Processor time beside wall time, because the first minds less what else the machine does.
 """
 
@@ -12,7 +13,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -27,10 +30,10 @@ COMMANDS = {
 }
 
 
-def _spent(arguments: tuple[str, ...]) -> tuple[float, float]:
+def _spent(arguments: tuple[str, ...], environment: Mapping[str, str]) -> tuple[float, float]:
     """Seconds of wall and of processor time of one process."""
     wall, before = time.perf_counter(), os.times()
-    subprocess.run([sys.executable, *arguments], stdout=subprocess.DEVNULL, check=True)
+    subprocess.run([sys.executable, *arguments], stdout=subprocess.DEVNULL, check=True, env=environment)
     after = os.times()
     processor = after.children_user + after.children_system - before.children_user - before.children_system
     return time.perf_counter() - wall, processor
@@ -38,8 +41,10 @@ def _spent(arguments: tuple[str, ...]) -> tuple[float, float]:
 
 def _in_turns(turns: int) -> dict[str, tuple[float, float]]:
     """Median seconds of each command, of wall and of processor time."""
-    times = np.array([[_spent(command) for command in COMMANDS.values()] for _ in range(turns + 1)])[1:]
-    medians = np.median(times, axis=0)
+    with tempfile.TemporaryDirectory() as compiled:
+        environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": compiled}
+        times = [[_spent(command, environment) for command in COMMANDS.values()] for _ in range(turns + 1)]
+    medians = np.median(times[1:], axis=0)
     return {name: (float(wall), float(processor)) for name, (wall, processor) in zip(COMMANDS, medians, strict=True)}
 
 
