@@ -11,6 +11,7 @@ import importlib
 from threadpoolctl import threadpool_limits
 
 NAMES = (
+    "imports",
     "design",
     "features",
     "simulation",

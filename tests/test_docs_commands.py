@@ -81,7 +81,7 @@ def make_without_doing(words, folder):
     done = subprocess.run([*words, "-n", "-C", str(ROOT)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     for line in done.stdout.splitlines():
-        if line.startswith(".venv/bin/driftbandits"):
+        if re.match(r"\.venv[\w-]*/bin/driftbandits", line):
             check_command(line, folder)
 
 
@@ -131,7 +131,7 @@ FORMS = {
 
 def check_command(line, folder):
     """Test one command in the form that its first words have."""
-    words = shlex.split(line.replace(".venv/bin/", ""), comments=True)
+    words = shlex.split(re.sub(r"\.venv[\w-]*/bin/", "", line), comments=True)
     text = " ".join(words)
     forms = [form for begin, form in FORMS.items() if text.startswith(begin)]
     assert forms, f"no form is known for the command {text!r}"

@@ -9,6 +9,7 @@ import pytest
 import driftbandits as db
 
 EXTRAS = ["pandas", "pyarrow", "matplotlib", "rich", "cvxpy", "optuna", "typer", "torch", "polars"]
+HEAVY = ["sklearn", "scipy.stats", "scipy.optimize", "pandas", "pyarrow", "matplotlib", "optuna", "joblib", "torch"]
 
 
 def test_the_list_has_no_repeats():
@@ -30,8 +31,37 @@ def test_star_import_gives_exactly_the_list():
 
 def test_nothing_public_is_left_out():
     modules = (types.ModuleType,)
+    for name in db.__all__:
+        getattr(db, name)  # some come when they are asked for
     found = {name for name, value in vars(db).items() if not name.startswith("_") and not isinstance(value, modules)}
     assert found == set(db.__all__) - {name for name in db.__all__ if isinstance(getattr(db, name), modules)}
+
+
+@pytest.mark.parametrize("used", ["import driftbandits", "from driftbandits.cli.app import app"])
+def test_what_takes_long_to_import_comes_at_first_use(used):
+    code = f"import sys; {used}; print(*[name for name in {HEAVY} if name in sys.modules])"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.split() == []
+
+
+def test_a_kernel_that_is_no_class_of_scikit_learn_needs_none_of_it():
+    code = """
+import sys
+import numpy as np
+import driftbandits as db
+arms = db.ArmSet([[0.0], [0.5], [1.0]], kernel=lambda left, right: np.exp(-np.abs(left - right.T)))
+policy = db.AdaOPKB(arms, horizon=100, seed=0)
+policy.tell(policy.ask().id, 0.5)
+print("sklearn" in sys.modules, db.ArmSet([[0.0], [1.0]]).kernel, "sklearn" in sys.modules)
+"""
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "False RBF(length_scale=0.25) True"
+
+
+def test_names_that_come_at_first_use_are_listed_before():
+    code = "import driftbandits as db; print(set(db.__all__) <= set(dir(db)), db.NeuralTangentKernel(2))"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "True NeuralTangentKernel(depth=2)"
 
 
 def test_the_core_works_with_every_extra_hidden():

@@ -14,13 +14,13 @@ from driftbandits.policies import *  # noqa: F403  # every policy: that list is 
 from driftbandits.policies.core.pending import Feedback
 from driftbandits.simulation import Trace, simulate
 from driftbandits.state import Reader as StateReader
-from driftbandits.tangent_kernel import NeuralTangentKernel
 from driftbandits.types import Change, Decision, Decisions, Floats
 from driftbandits.version import __version__ as __version__
 
 if typing.TYPE_CHECKING:
     from driftbandits import experiments as experiments
     from driftbandits import testing as testing
+    from driftbandits.tangent_kernel import NeuralTangentKernel as NeuralTangentKernel
 
 __all__ = [
     "ArmSet",
@@ -55,4 +55,12 @@ def __getattr__(name: str) -> typing.Any:
     """What a program that asks and tells does not need, loaded where it is asked for."""
     if name in ("experiments", "testing"):
         return importlib.import_module(f"driftbandits.{name}")
+    if name == "NeuralTangentKernel":  # a class of scikit-learn's, which takes a second to import
+        globals()[name] = importlib.import_module("driftbandits.tangent_kernel").NeuralTangentKernel
+        return globals()[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Names that are not loaded yet are there too."""
+    return sorted({*globals(), *__all__})

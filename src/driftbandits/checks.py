@@ -16,6 +16,7 @@ Word = TypeVar("Word", bound=str)
 
 EXTREME = 1e150  # squares of it, and of one part in it, are still ordinary floats
 _LARGEST_COUNT = 2**62  # of anything counted: rounds and ids are whole numbers of 64 bits
+MOST_WEIGHT_MATRICES = 10_000  # of a network: long before, all points look alike to it
 
 
 def check_count(name: str, value: Any, *, least: int = 1, cure: str = "") -> int:
@@ -35,6 +36,16 @@ def check_count(name: str, value: Any, *, least: int = 1, cure: str = "") -> int
         raise InputError(f"{name} must be at least {least}, got {shown(value)}{hint}")
     if number > _LARGEST_COUNT:
         raise InputError(f"{name} must be at most 2^62, about {_LARGEST_COUNT:.1e}, got {shown(value)}{hint}")
+    return number
+
+
+def check_depth(depth: Any) -> int:
+    """Give `depth` as an int from 1 to 10,000."""
+    number = check_count("depth", depth, cure="it is the number of weight matrices")
+    if number > MOST_WEIGHT_MATRICES:
+        raise InputError(
+            f"depth, the number of weight matrices, must be at most {MOST_WEIGHT_MATRICES:,}, got {shown(depth)}"
+        )
     return number
 
 

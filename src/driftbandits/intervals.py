@@ -8,7 +8,6 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 from scipy.special import stdtrit
 
 IntervalVerdict = Literal["holds", "does not hold", "undecided"]
@@ -53,6 +52,8 @@ def share_interval(hits: int, runs: int) -> ConfidenceInterval:
     >>> interval.low, round(interval.high, 4)
     (0.0, 0.0183)
     """
+    from scipy import stats  # half a second to import
+
     ends = stats.binomtest(hits, runs).proportion_ci(confidence_level=CONFIDENCE_LEVEL, method="exact")
     return ConfidenceInterval(hits / runs, float(ends.low), float(ends.high), runs)
 

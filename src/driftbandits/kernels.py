@@ -1,6 +1,7 @@
 """Kernels by name, for configuration files, and the one for points of which no kernel is known.
 
-In Python, any scikit-learn kernel will do.
+In Python, any scikit-learn kernel will do. scikit-learn takes a second to import, so this happens where a kernel is
+made, not before.
 
 {"name": "rbf", "length_scale": 0.2}
 {"name": "sum", "terms": [{"name": "rbf", "length_scale": 0.2}, {"name": "constant", "value": 0.5}]}
@@ -9,37 +10,55 @@ In Python, any scikit-learn kernel will do.
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Mapping
 from functools import reduce
 from operator import add, mul
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.spatial
-from sklearn.gaussian_process import kernels as sk
 
-from driftbandits.checks import check_positive
+from driftbandits.checks import check_depth, check_positive
 from driftbandits.errors import DriftbanditsError, InputError, KernelError, near_and_valid
 from driftbandits.numeric import as_floats
 from driftbandits.showing import counted, shown
-from driftbandits.tangent_kernel import NeuralTangentKernel, check_depth
 from driftbandits.types import Floats
 
+if TYPE_CHECKING:
+    from sklearn.gaussian_process import kernels as sk
+
 KernelFunction = Callable[[Floats, Floats], Floats]  # scikit-learn's kernels are such functions
-KernelLike = KernelFunction | sk.Kernel | Mapping[str, Any] | Floats
+if TYPE_CHECKING:
+    KernelLike = KernelFunction | sk.Kernel | Mapping[str, Any] | Floats
+else:
+    KernelLike = KernelFunction | Mapping[str, Any] | Floats
 
 _POINTS_PER_CALL = 64  # where only the diagonal of a plain function is wanted
 POINTS_SAMPLED = 400  # by which distances are judged
 USUAL_LENGTH = 0.25  # of the median distance between points
 
+
+def _sk() -> Any:
+    from sklearn.gaussian_process import kernels
+
+    return kernels
+
+
+def _neural_tangent(depth: Any = 3) -> sk.Kernel:
+    from driftbandits.tangent_kernel import NeuralTangentKernel
+
+    return NeuralTangentKernel(check_depth(int(depth) if depth == int(depth) else depth))
+
+
 NAMED: dict[str, Callable[..., sk.Kernel]] = {
-    "rbf": lambda length_scale=1.0: sk.RBF(length_scale),
-    "matern": lambda length_scale=1.0, nu=1.5: sk.Matern(length_scale, nu=nu),
-    "rational_quadratic": lambda length_scale=1.0, alpha=1.0: sk.RationalQuadratic(length_scale, alpha=alpha),
-    "periodic": lambda length_scale=1.0, periodicity=1.0: sk.ExpSineSquared(length_scale, periodicity),
-    "linear": lambda offset=0.0: sk.DotProduct(sigma_0=offset),
-    "constant": lambda value=1.0: sk.ConstantKernel(value),
-    "neural_tangent": lambda depth=3: NeuralTangentKernel(check_depth(int(depth) if depth == int(depth) else depth)),
+    "rbf": lambda length_scale=1.0: _sk().RBF(length_scale),
+    "matern": lambda length_scale=1.0, nu=1.5: _sk().Matern(length_scale, nu=nu),
+    "rational_quadratic": lambda length_scale=1.0, alpha=1.0: _sk().RationalQuadratic(length_scale, alpha=alpha),
+    "periodic": lambda length_scale=1.0, periodicity=1.0: _sk().ExpSineSquared(length_scale, periodicity),
+    "linear": lambda offset=0.0: _sk().DotProduct(sigma_0=offset),
+    "constant": lambda value=1.0: _sk().ConstantKernel(value),
+    "neural_tangent": _neural_tangent,
 }
 COMBINED = {"sum": add, "product": mul}
 
@@ -95,7 +114,7 @@ def usual_kernel(points: Floats) -> sk.RBF:
     """
     unit = float(np.abs(points).max(initial=0.0)) or 1.0  # squares of points may be too large or small for floats
     length = USUAL_LENGTH * (typical_distance(points / unit) or 0.0) * unit
-    return sk.RBF(float(f"{length:.3g}") or 1.0)
+    return _sk().RBF(float(f"{length:.3g}") or 1.0)
 
 
 def typical_distance(points: Floats) -> float | None:
@@ -141,11 +160,16 @@ def checked(kernel: KernelFunction) -> KernelFunction:
 
 def diagonal(kernel: KernelFunction, points: Floats) -> Floats:
     """k(x, x) of every point, without the full matrix: a plain function is evaluated on small square blocks."""
-    if isinstance(kernel, sk.Kernel):
-        return _evaluated(kernel, kernel.diag, (points,), shape=(len(points),))
+    if _is_of_sklearn(kernel):
+        return _evaluated(kernel, kernel.diag, (points,), shape=(len(points),))  # type: ignore[attr-defined]
     function = checked(kernel)
     blocks = [points[start : start + _POINTS_PER_CALL] for start in range(0, len(points), _POINTS_PER_CALL)]
     return np.concatenate([function(block, block).diagonal() for block in blocks])
+
+
+def _is_of_sklearn(kernel: KernelFunction) -> bool:
+    """Whether it is a scikit-learn kernel; who has one has imported scikit-learn."""
+    return "sklearn.gaussian_process.kernels" in sys.modules and isinstance(kernel, _sk().Kernel)
 
 
 def _evaluated(

@@ -19,12 +19,8 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.gaussian_process.kernels import Kernel
 
-from driftbandits.checks import check_count
-from driftbandits.errors import InputError
-from driftbandits.showing import shown
+from driftbandits.checks import check_depth
 from driftbandits.types import Floats
-
-MOST_WEIGHT_MATRICES = 10_000  # long before, all points look alike to the network
 
 
 class NeuralTangentKernel(Kernel):  # type: ignore[misc]  # scikit-learn has no types
@@ -73,16 +69,6 @@ class NeuralTangentKernel(Kernel):  # type: ignore[misc]  # scikit-learn has no 
 
     def __repr__(self) -> str:
         return f"NeuralTangentKernel(depth={self.depth})"
-
-
-def check_depth(depth: Any) -> int:
-    """Give `depth` as an int from 1 to 10,000."""
-    number = check_count("depth", depth, cure="it is the number of weight matrices")
-    if number > MOST_WEIGHT_MATRICES:
-        raise InputError(
-            f"depth, the number of weight matrices, must be at most {MOST_WEIGHT_MATRICES:,}, got {shown(depth)}"
-        )
-    return number
 
 
 def _unit(points: Floats) -> Floats:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-import scipy.stats
+from scipy.special import ndtr
 
 from driftbandits.checks import check_positive
 from driftbandits.detection.conformal import POWERS
@@ -98,7 +98,7 @@ def rounds_by_ranks(size: float, nats_to_fire: Callable[[int], float]) -> int:
     """
     draws, likely = np.polynomial.hermite_e.hermegauss(_NODES)  # of the noise, and how likely each is
     likely /= likely.sum()
-    sides = 2.0 * scipy.stats.norm.sf(np.abs(draws + size)), scipy.stats.norm.sf(draws + size)
+    sides = 2.0 * ndtr(-np.abs(draws + size)), ndtr(-(draws + size))
     needed = _LONGEST + 1
     for before in np.unique(np.geomspace(8, 10**9, 300).astype(np.int64)).tolist():
         if before >= needed:

@@ -15,7 +15,6 @@ from typing import Any, Literal, Self, get_args
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.gaussian_process.kernels import DotProduct
 
 from driftbandits.arms import ArmSet
 from driftbandits.checks import check_count, check_probability, check_word
@@ -55,7 +54,7 @@ class LinearWorld(SphereWorld):
         error (see `ArmSet.box`): as many arms as that takes, and the same for every seed. `settings` are those of
         `SphereWorld.sample` and of the class.
         """
-        linear = DotProduct(sigma_0=0.0) if kernel is None else kernel
+        linear = {"name": "linear"} if kernel is None else kernel
         if box_error is None:
             return super().sample(seed=seed, dimension=dimension, kernel=linear, horizon=horizon, **settings)
         if "size" in settings:

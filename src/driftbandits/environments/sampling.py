@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
-from sklearn.gaussian_process.kernels import RBF
 
 from driftbandits.arms import ArmSet
 from driftbandits.checks import check_count
@@ -42,7 +41,7 @@ def sphere_arms(seed: int, *, size: int = 100, dimension: int = 10, kernel: Any 
         FLOAT_BYTES * count * coordinates, f"{count:,} points in {coordinates:,} dimensions", cure="take fewer"
     )
     points = sphere_points(stream(check_seed(seed), "arms"), count, coordinates)
-    return ArmSet(points, kernel=RBF(0.2) if kernel is None else kernel)
+    return ArmSet(points, kernel={"name": "rbf", "length_scale": 0.2} if kernel is None else kernel)
 
 
 class SphereWorld(Environment):

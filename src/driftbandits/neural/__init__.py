@@ -1,9 +1,14 @@
 """Fully connected ReLU networks on a fixed set of points: their tangent features, and training from per-arm sums."""
 
+import typing
+
 from driftbandits.neural.inputs import on_sphere
 from driftbandits.neural.model import ArmsSeen, NetworkModel, NetworkView
 from driftbandits.neural.network import Network, Training, largest_step, train
-from driftbandits.neural.tangent import NeuralTangentKernel, tangent_gram
+from driftbandits.neural.tangent import tangent_gram
+
+if typing.TYPE_CHECKING:
+    from driftbandits.tangent_kernel import NeuralTangentKernel as NeuralTangentKernel
 
 __all__ = [
     "ArmsSeen",
@@ -17,3 +22,12 @@ __all__ = [
     "tangent_gram",
     "train",
 ]
+
+
+def __getattr__(name: str) -> typing.Any:
+    """The kernel is a class of scikit-learn's, which takes a second to import: loaded where it is asked for."""
+    if name == "NeuralTangentKernel":
+        from driftbandits.tangent_kernel import NeuralTangentKernel
+
+        return NeuralTangentKernel
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

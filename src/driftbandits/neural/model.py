@@ -15,7 +15,7 @@ from driftbandits.errors import InputError, KernelError
 from driftbandits.neural.arrays import Arrays, NumpyArrays
 from driftbandits.neural.inputs import on_sphere
 from driftbandits.neural.network import Network, Training, train, weight_shapes
-from driftbandits.neural.tangent import NeuralTangentKernel, tangent_gram
+from driftbandits.neural.tangent import tangent_gram
 from driftbandits.types import Floats, read_only
 
 INFINITE = "infinite"
@@ -123,6 +123,8 @@ class NetworkModel:
     def start_gram(self) -> Floats:
         """Tangent kernel at W^(0), as it is, shape (N, N)."""
         if self.width == INFINITE:
+            from driftbandits.tangent_kernel import NeuralTangentKernel  # with scikit-learn, a second to import
+
             return np.asarray(NeuralTangentKernel(self.depth)(self.points))
         return tangent_gram(self.start, self.points)
 

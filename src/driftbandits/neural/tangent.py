@@ -1,4 +1,4 @@
-"""The tangent kernel of a network: layer by layer for one of finite width, in closed form for infinite width.
+"""The tangent kernel of a network of finite width, layer by layer; `driftbandits.tangent_kernel` has the closed form.
 
 The gradient of f / sqrt(m) with respect to the weights of layer l is an outer product: delta_l of what comes back from
 the output, and h_(l-1) of what enters. So the Gram matrix of whole gradients is
@@ -13,10 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from driftbandits.neural.network import Network
-from driftbandits.tangent_kernel import NeuralTangentKernel
 from driftbandits.types import Floats
-
-__all__ = ["NeuralTangentKernel", "tangent_gram"]
 
 
 def tangent_gram(network: Network, points: Floats) -> Floats:
@@ -24,6 +21,7 @@ def tangent_gram(network: Network, points: Floats) -> Floats:
 
     As the width grows it approaches `NeuralTangentKernel(depth)`, with an error of order 1 / sqrt(m).
 
+    >>> from driftbandits import NeuralTangentKernel
     >>> network = Network.initial(dimension=2, width=2048, depth=3, seed=0)
     >>> points = np.array([[1.0, 0.0], [0.0, 1.0]])
     >>> bool(np.abs(tangent_gram(network, points) - NeuralTangentKernel(3)(points)).mean() < 0.3)

@@ -7,7 +7,6 @@ import math
 import numpy as np
 import scipy.linalg
 import scipy.spatial
-from sklearn.gaussian_process.kernels import RBF
 
 from driftbandits.arms import ArmSet
 from driftbandits.errors import InputError
@@ -62,6 +61,8 @@ def _length_scales(points: Floats) -> list[float]:
 
 def _features(points: Floats, scale: float, rank: int) -> Floats:
     """Features of the kernel with this length scale, at most `rank` of them where there are many arms."""
+    from sklearn.gaussian_process.kernels import RBF  # a second to import
+
     kernel = RBF(scale)
     if len(points) <= 2 * rank:
         return ArmSet(points, kernel, tolerance=_VARIANCE_LEFT_OUT).features

@@ -6,13 +6,12 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from driftbandits.arms import ArmSet
-from driftbandits.checks import check_count, check_flag, check_positive
+from driftbandits.checks import check_count, check_depth, check_flag, check_positive
 from driftbandits.errors import InputError
 from driftbandits.memory import FLOAT_BYTES, check_memory
 from driftbandits.neural.model import INFINITE, NetworkModel
 from driftbandits.policies.core.facts import PolicyFacts
 from driftbandits.showing import shown
-from driftbandits.tangent_kernel import check_depth
 
 LARGEST_WIDTH = 65_536  # beyond this a weight matrix takes more than 16 GiB: surely a slip
 MOST_STEPS = 1_000_000  # of a training: hours for a narrow network

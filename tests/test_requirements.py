@@ -1,0 +1,57 @@
+"""Pinned versions: the same in every environment, and in each what is needed there and no more."""
+
+import re
+import tomllib
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+BUILD = ["setuptools"]  # the library itself is installed without the help of an index
+LINUX = {"extra": "", "sys_platform": "linux", "platform_system": "Linux"}
+EXTRAS_OF = {"core": [], "reproduce": ["experiments"]}
+
+
+def canonical(name):
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def pinned(file):
+    lines = (ROOT / "requirements" / f"{file}.txt").read_text().split()
+    return {canonical(name): version for name, version in (line.split("==") for line in lines)}
+
+
+def with_all_they_need(names):
+    """These packages and what they require in turn, as the metadata of those installed says."""
+    found, left = set(), list(names)
+    while left:
+        name = canonical(left.pop())
+        if name not in found:
+            found.add(name)
+            needed = map(Requirement, metadata.requires(name) or [])
+            left += [other.name for other in needed if other.marker is None or other.marker.evaluate(LINUX)]
+    return found
+
+
+@pytest.mark.parametrize("file", EXTRAS_OF)
+def test_versions_are_those_that_are_tested(file):
+    assert pinned(file).items() <= pinned("dev").items()
+
+
+@pytest.mark.parametrize(("file", "extras"), EXTRAS_OF.items())
+def test_an_environment_has_what_it_needs_and_no_more(file, extras):
+    listed = [*PROJECT["dependencies"], *(line for extra in extras for line in PROJECT["optional-dependencies"][extra])]
+    assert set(pinned(file)) == with_all_they_need([*BUILD, *(Requirement(line).name for line in listed)])
+
+
+@pytest.mark.parametrize("file", ["core", "data", "dev", "reproduce"])
+def test_pinned_versions_fit_the_declared_ranges(file):
+    versions = pinned(file)
+    extras = PROJECT["optional-dependencies"].values()
+    declared = [Requirement(line) for lines in (PROJECT["dependencies"], *extras) for line in lines]
+    for requirement in declared:
+        if (version := versions.get(canonical(requirement.name))) is not None:
+            assert requirement.specifier.contains(version), f"{requirement} has no {version}"
