@@ -5,6 +5,7 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 import driftbandits as db
+from driftbandits.errors import InputError
 from driftbandits.policies.gp.weighted import _FEW_DIMENSIONS, DiscountedLinUCB, WeightedGPUCB
 
 RNG = np.random.default_rng(3)
@@ -188,5 +189,5 @@ def test_the_width_of_the_authors_takes_the_largest_gain_of_the_horizon():
     endless = WeightedGPUCB(ROUGH, discount=0.99, ridge=RIDGE, beta="authors")
     assert endless.needs_horizon
     endless.ask()
-    with pytest.raises(db.InputError, match="beta must be"):
+    with pytest.raises(InputError, match="beta must be"):
         DiscountedLinUCB(ROUGH, beta="authors")
