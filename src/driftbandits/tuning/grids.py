@@ -72,7 +72,7 @@ GRIDS: dict[str, Grid] = {
     ),
     "DAL-GP-UCB": Grid(
         "DetectionAugmentedGPUCB",
-        _product(exploration=(0.03, 0.1, 0.3, 1.0), beta=(0.6, 0.75)),
+        _product(cover=(10, 30, 100), exploration=(0.03, 0.1), beta=(0.6, 0.75)),
         single=TWO_ON_THREE_SEEDS,
     ),
     "GPUCB+MASTER": Grid("Master", _master(), single=ALL_ON_ONE_SEED),
