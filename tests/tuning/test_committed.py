@@ -14,6 +14,7 @@ from driftbandits.experiments.definitions.tuned_settings import tuned_settings, 
 from driftbandits.experiments.running.cells import run_cell
 from driftbandits.tuning import comparison
 from driftbandits.tuning.comparison import POLICIES_ELSEWHERE, comparison_searches
+from driftbandits.tuning.grids import GRIDS
 from driftbandits.tuning.spaces import SPACES
 
 SEARCHES = comparison_searches()
@@ -37,6 +38,11 @@ def test_elsewhere_are_the_policies_that_experiments_play_there():
     figures = [p.label.removesuffix(" (tuned)") for e in PAPER.values() for p in e.policies if "(tuned)" in p.label]
     assert set(POLICIES_ELSEWHERE) == {*figures, *SUITE_POLICIES}
     assert list(POLICIES_ELSEWHERE) == [label for label in SPACES if label in POLICIES_ELSEWHERE]
+
+
+def test_the_strongest_rival_since_the_paper_stands_wherever_policies_are_compared():
+    for compared in (SPACES, SUITE_POLICIES, GRIDS):
+        assert "DAL-GP-UCB" in compared
 
 
 @pytest.mark.parametrize(("label", "dimension"), SEARCHES)

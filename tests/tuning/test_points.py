@@ -54,6 +54,14 @@ def test_published_settings_take_the_place_of_the_last_point(label, settings):
     assert [point.origin for point in points].count("published") == 1
 
 
+def test_a_cover_is_searched_from_a_few_arms_to_all_of_the_world():
+    space = SPACES["DAL-GP-UCB"]
+    covers = [space.settings(point.values)["cover"] for point in trial_points(space, COUNT)[1:]]
+    assert all(isinstance(cover, int) for cover in covers)
+    assert min(covers) < 15
+    assert 80 < max(covers) <= 100
+
+
 def test_a_search_for_the_default_leaves_it_out():
     points = trial_points(CONSTANTS_STUDIES["constants"], 8, default=False)
     assert [point.origin for point in points] == ["search"] * 8

@@ -17,11 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from driftbandits.arms import ArmSet
-from driftbandits.checks import check_count, check_probability, check_word
+from driftbandits.checks import check_count, check_probability
 from driftbandits.environments.checks import check_arm_set, check_finite, check_room
 from driftbandits.environments.noise import PAPER_NOISE, Noise
-from driftbandits.environments.piecewise import Piecewise, check_switches
 from driftbandits.environments.sampling import SphereWorld, sphere_points
+from driftbandits.environments.seeded_switches import SeededSwitches
 from driftbandits.errors import InputError
 from driftbandits.seeding import check_seed, stream
 from driftbandits.types import Floats, read_only
@@ -64,7 +64,7 @@ class LinearWorld(SphereWorld):
         return cls._on_drawn_arms(arms, seed=check_seed(seed), horizon=horizon, **settings)
 
 
-class SwitchingLinear(Piecewise, LinearWorld):
+class SwitchingLinear(SeededSwitches, LinearWorld):
     """Rewards <theta, x> whose theta jumps at `switches`.
 
     Theta of segment s is drawn evenly from the sphere of radius `norm`, by the stream (seed, "theta", s). At a switch:
@@ -99,28 +99,15 @@ class SwitchingLinear(Piecewise, LinearWorld):
         norm: float = 0.8,
         name: str = "linear/switching",
     ) -> None:
-        self._kind = check_word("kind", kind, get_args(LinearSwitchKind))
-        self._seed = check_seed(seed)
+        rounds = self._check_changes(
+            arms, horizon=horizon, switches=switches, kind=kind, kinds=get_args(LinearSwitchKind), seed=seed
+        )
         self._norm = check_probability("norm", norm, one=True)
-        rounds = check_switches(switches, check_count("horizon", horizon))
-        points = check_arm_set(arms).points
+        points = arms.points
         check_room((len(rounds) + 1) * sum(points.shape), f"the rewards of {len(rounds) + 1:,} segments")
         self._thetas: Floats = read_only(self._draw(len(rounds) + 1, arms.dimension))
         values = [points @ theta for theta in self._thetas]  # one by one: the same numbers however many there are
         super().__init__(arms, values, horizon=horizon, switches=rounds, noise=noise, name=name)
-
-    @classmethod
-    def sample(cls, *, switches: Sequence[int] = (3000,), **settings: Any) -> Self:
-        """World on drawn arms, with one switch unless others are given.
-
-        `settings` are those of `LinearWorld.sample` and of the class.
-        """
-        return super().sample(switches=switches, **settings)
-
-    @property
-    def seed(self) -> int:
-        """Seed of theta."""
-        return self._seed
 
     @property
     def thetas(self) -> Floats:
@@ -138,8 +125,7 @@ class SwitchingLinear(Piecewise, LinearWorld):
         return np.asarray(self._norm * direction)
 
     def _settings(self) -> dict[str, Any]:
-        common = {"horizon": self._horizon, "switches": self._switches}
-        return common | {name: getattr(self, f"_{name}") for name in ("kind", "seed", "norm")}
+        return super()._settings() | {"norm": self._norm}
 
 
 class DriftingLinear(LinearWorld):

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from driftbandits.arms import ArmSet
-from driftbandits.checks import check_count, check_positive, check_word
-from driftbandits.environments.checks import check_arm_set, check_finite, check_room
+from driftbandits.checks import check_positive
+from driftbandits.environments.checks import check_finite, check_room
 from driftbandits.environments.noise import PAPER_NOISE, Noise
-from driftbandits.environments.piecewise import Piecewise, check_switches
-from driftbandits.environments.sampling import SphereWorld
+from driftbandits.environments.seeded_switches import SeededSwitches
 from driftbandits.errors import InputError
-from driftbandits.seeding import check_seed, stream
+from driftbandits.seeding import stream
 from driftbandits.showing import counted
 from driftbandits.types import Floats
 
 SwitchKind = Literal["flip", "redraw", "partial", "hidden", "level"]
 
 
-class SwitchingKernel(Piecewise, SphereWorld):
+class SwitchingKernel(SeededSwitches):
     """Rewards drawn from the kernel, r ~ N(0, K) scaled to max |r| = peak, with changes at `switches`.
 
     The draw of segment s is Phi z with z standard normal from the stream (seed, "rewards", s). At a switch:
@@ -75,29 +74,16 @@ class SwitchingKernel(Piecewise, SphereWorld):
         offset: float = 0.0,
         name: str = "switching",
     ) -> None:
-        self._kind = check_word("kind", kind, get_args(SwitchKind))
-        self._seed = check_seed(seed)
+        rounds = self._check_changes(
+            arms, horizon=horizon, switches=switches, kind=kind, kinds=get_args(SwitchKind), seed=seed
+        )
         self._peak = check_positive("peak", peak)
         self._share = check_positive("share", share)
         if share > 1:
             raise InputError(f"share must lie in (0, 1], got {share!r}")
         self._offset = check_finite("offset", offset)
-        rounds = check_switches(switches, check_count("horizon", horizon))
-        values = _offset_values(self._draw_segments(check_arm_set(arms), len(rounds)), self._offset)
+        values = _offset_values(self._draw_segments(arms, len(rounds)), self._offset)
         super().__init__(arms, values, horizon=horizon, switches=rounds, noise=noise, name=name)
-
-    @classmethod
-    def sample(cls, *, switches: Sequence[int] = (3000,), **settings: Any) -> Self:
-        """World on arms drawn evenly from the unit sphere; by default the paper's environment 1.
-
-        `settings` are those of `SphereWorld.sample` and of the class.
-        """
-        return super().sample(switches=switches, **settings)
-
-    @property
-    def seed(self) -> int:
-        """Seed of the reward functions."""
-        return self._seed
 
     def _draw_segments(self, arms: ArmSet, switches: int) -> Floats:
         """Reward vectors of all segments, before the offset, shape (switches + 1, N)."""
@@ -121,9 +107,7 @@ class SwitchingKernel(Piecewise, SphereWorld):
         return np.array(rows)
 
     def _settings(self) -> dict[str, Any]:
-        names = ("kind", "seed", "peak", "share", "offset")
-        common = {"horizon": self._horizon, "switches": self._switches}
-        return common | {name: getattr(self, f"_{name}") for name in names}
+        return super()._settings() | {"peak": self._peak, "share": self._share, "offset": self._offset}
 
 
 def kernel_draw(arms: ArmSet, generator: np.random.Generator, *, peak: float) -> Floats:

@@ -32,6 +32,7 @@ POLICIES_ELSEWHERE = (
     "WGPUCB",
     "TV-GP-UCB",
     "ET-GP-UCB",
+    "DAL-GP-UCB",
     "GPUCB+MASTER",
     "GLR-klUCB (plain)",
     "Uniform",

@@ -70,6 +70,11 @@ GRIDS: dict[str, Grid] = {
     "ET-GP-UCB": Grid(
         "EventTriggeredGPUCB", _product(failure_probability=(0.001, 0.05), beta=(0.6, 0.75)), single=TWO_ON_THREE_SEEDS
     ),
+    "DAL-GP-UCB": Grid(
+        "DetectionAugmentedGPUCB",
+        _product(cover=(10, 30, 100), exploration=(0.03, 0.1), beta=(0.6, 0.75)),
+        single=TWO_ON_THREE_SEEDS,
+    ),
     "GPUCB+MASTER": Grid("Master", _master(), single=ALL_ON_ONE_SEED),
     "GLR-klUCB": Grid("GLRklUCB", _product(scale=(0.25, 0.45, 0.8), exploration=(0.02, 0.08)), single=ALL_ON_ONE_SEED),
     "GPUCB": Grid("GPUCB", _product(beta=(0.6, 0.7, 0.85, 1.2)), single=TWO_ON_A_SECOND_SEED, tuned=((99, 3),)),

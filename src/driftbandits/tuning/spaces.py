@@ -100,6 +100,7 @@ _PLAIN_WINDOW = ({"scale": (0.1, 3.0), "window": MEMORY_RANGE}, _whole("window")
 _PLAIN_DISCOUNT = ({"scale": (0.1, 3.0), "memory": MEMORY_RANGE}, _memory)
 _DRIFT = {"rate": (1e-5, 1e-2), "ridge": (0.001, 0.1), "beta": (0.2, 3.0)}
 _TRIGGER = {"ridge": (0.01, 1.0), "beta": (0.3, 3.0), "failure_probability": (1e-4, 0.1)}
+_COVER = {"ridge": (0.01, 1.0), "beta": (0.3, 3.0), "cover": (10.0, 100.0), "exploration": (0.01, 1.0)}
 
 SPACES: dict[str, Space] = dict(
     (
@@ -115,6 +116,7 @@ SPACES: dict[str, Space] = dict(
         _space(policies.WeightedGPUCB, *_DISCOUNT, WGPUCB_PUBLISHED_POINT),
         _space(policies.TimeVaryingGPUCB, _DRIFT),
         _space(policies.EventTriggeredGPUCB, _TRIGGER),
+        _space(policies.DetectionAugmentedGPUCB, _COVER, _whole("cover")),
         _wrapped(policies.GPUCB, *_MASTER),
         _space(policies.LinUCB, RIDGE_AND_SCALE),
         _space(policies.RestartLinUCB, *_PERIOD),

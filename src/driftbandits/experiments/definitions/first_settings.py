@@ -74,6 +74,7 @@ FIRST_SETTINGS: dict[str, dict[str, Any]] = {
         "beta": 1.0,
     },
     "EventTriggeredGPUCB": _GPUCB,
+    "DetectionAugmentedGPUCB": {**_GPUCB, "cover": 10, "exploration": 0.3},
     "LinUCB": _GPUCB,
     "RestartLinUCB": {**_GPUCB, "period": None, "variation": 1.0},
     "SlidingWindowLinUCB": {**_GPUCB, "window": None, "variation": 1.0},

@@ -15,7 +15,7 @@ from driftbandits.experiments.definitions.linear_worlds import LinearSetting, fl
 from driftbandits.experiments.definitions.rows import ADA_OPKB, ADA_OPKB_PUBLISHED
 from driftbandits.experiments.definitions.specs import HORIZON, Experiment, PolicySpec, by_id
 
-SEEDS = tuple(range(10))
+SEEDS = tuple(range(6))
 ROUNDS = (2_000, 4_000, 8_000, 16_000, 32_000)
 SEGMENTS = (2, 4, 8, 16, 32)  # from 2: with one segment V_T is 0, and bounds in it have no logarithm
 TURNS = (0.25, 0.5, 1.0, 2.0, 4.0)

@@ -23,6 +23,7 @@ SUITE_POLICIES = (
     "TV-GP-UCB",
     "GPUCB+MASTER",
     "ET-GP-UCB",
+    "DAL-GP-UCB",
     "GLR-klUCB (plain)",
     "Uniform",
 )

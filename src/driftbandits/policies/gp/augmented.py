@@ -21,16 +21,16 @@ from driftbandits.detection.glr import (
     check_same_rewards,
     export_histories,
     gaussian_divergence,
-    glr_threshold,
     read_histories,
 )
-from driftbandits.policies.core.forced import ForcedRounds, forced_cycle
+from driftbandits.policies.core.forced import forced_cycle
+from driftbandits.policies.core.watched import WatchedArms
 from driftbandits.policies.gp.gpucb import GPUCB
 from driftbandits.state.plausible import FARTHEST, ROUNDING, told_at_most
 from driftbandits.types import Floats
 
 
-class DetectionAugmentedGPUCB(ForcedRounds, GPUCB):
+class DetectionAugmentedGPUCB(WatchedArms, GPUCB):
     """DAL (Gerogiannis, Huang, Bose and Veeravalli 2025) around GP-UCB: restarted when a watched arm has changed.
 
     A cover of a few arms is watched (`kernel_cover`: each tells most of what those before it leave open). Every episode
@@ -107,26 +107,11 @@ class DetectionAugmentedGPUCB(ForcedRounds, GPUCB):
         if arm in self._watched:
             history = self._histories.setdefault(arm, History(spacing=1))
             history.add(reward, ident)
-            self._test(ident, arm, history)
+            delta = self.failure_probability / len(self._watched)
+            self._test(ident, arm, history, rule="practical", failure_probability=delta)
 
-    def _test(self, ident: int, arm: int, history: History) -> None:
-        split = history.best_split(self._kl)
-        if split is None:
-            return
-        delta = self.failure_probability / len(self._watched)
-        threshold = glr_threshold("practical", pulls=history.pulls, failure_probability=delta)
-        if split.statistic > threshold:
-            self._report_change(
-                epoch=self._episode - 1,
-                interval=(min(split.last_round + 1, ident), ident + 1),
-                statistic=split.statistic,
-                threshold=threshold,
-                arms=[arm],
-                before=[split.before],
-                after=[split.after],
-            )
-            self._episode += 1
-            self._open_episode()
+    def _begin_episode(self, arm: int) -> None:
+        self._open_episode()
 
     def _kl(self, left: Floats, right: float) -> Floats:
         return gaussian_divergence(left, right, self._noise)

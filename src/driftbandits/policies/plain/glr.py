@@ -26,12 +26,12 @@ from driftbandits.detection.glr import (
     check_same_rewards,
     export_histories,
     gaussian_divergence,
-    glr_threshold,
     read_histories,
 )
 from driftbandits.policies.core.facts import Family
-from driftbandits.policies.core.forced import ForcedRounds, forced_cycle
+from driftbandits.policies.core.forced import forced_cycle
 from driftbandits.policies.core.optimistic import Optimism
+from driftbandits.policies.core.watched import WatchedArms
 from driftbandits.policies.plain.means import ArmMeans
 from driftbandits.state.plausible import FARTHEST, ROUNDING, check_whole, told_at_most
 from driftbandits.types import Floats
@@ -39,7 +39,7 @@ from driftbandits.types import Floats
 _NEWTON_STEPS = 50  # of the Bernoulli index; about 5 are needed, 15 near the upper end
 
 
-class GLRklUCB(ForcedRounds):
+class GLRklUCB(WatchedArms):
     """GLR-klUCB (Besson, Kaufmann, Maillard and Seznec 2022): kl-UCB restarted when a test finds a change.
 
     Index: the largest q with n kl(mean, q) <= log(t - tau). Every episode goes through all arms once, and again every
@@ -168,24 +168,7 @@ class GLRklUCB(ForcedRounds):
             history = self._histories[arm] = History(self.split_every)
         history.add(reward, ident)
         if history.pulls % self.test_every == 0:
-            self._test(ident, arm, history)
-
-    def _test(self, ident: int, arm: int, history: History) -> None:
-        split = history.best_split(self._kl)
-        if split is None:
-            return
-        threshold = glr_threshold(self.threshold, pulls=history.pulls, failure_probability=self._delta)
-        if split.statistic > threshold:
-            self._report_change(
-                epoch=self._episode - 1,
-                interval=(min(split.last_round + 1, ident), ident + 1),
-                statistic=split.statistic,
-                threshold=threshold,
-                arms=[arm],
-                before=[split.before],
-                after=[split.after],
-            )
-            self._begin_episode(arm)
+            self._test(ident, arm, history, rule=self.threshold, failure_probability=self._delta)
 
     def _kl(self, left: Floats, right: float) -> Floats:
         if self.divergence == "gaussian":
@@ -193,7 +176,6 @@ class GLRklUCB(ForcedRounds):
         return bernoulli_divergence(left, right)
 
     def _begin_episode(self, arm: int) -> None:
-        self._episode += 1
         self._origin = self.rounds
         if self.restart == "global":
             self._means = ArmMeans(len(self.arms))
