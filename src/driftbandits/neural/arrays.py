@@ -6,9 +6,9 @@ H        (N, in)    what enters the layer, one row per point
 D        (N, out)   derivative of the output with respect to what the layer gives, one row per point
 
 Nothing of the size of W is allocated: W is updated where it lies, and everything else is N rows. All large products go
-through SciPy's BLAS, because NumPy's is another copy of it with threads of its own that would compete. Tried: `np.matmul`
-in `send_back` alone. It gave the same bits, but for a single point or a width of 1; at m = 2,048, on cores busy with
-other runs, the products of a step took 1 % less processor time on one thread, and 20 % more on two.
+through SciPy's BLAS, because NumPy's is another copy of it with threads of its own that would compete. Tried:
+`np.matmul` in `send_back` alone. It gave the same bits, but for a single point or a width of 1; at m = 2,048, on cores
+busy with other runs, the products of a step took 1 % less processor time on one thread, and 20 % more on two.
 """
 
 from __future__ import annotations

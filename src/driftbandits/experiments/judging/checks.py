@@ -29,7 +29,7 @@ class Check:
 
     `settings` says under which it belongs to the claim; `estimate`, `low` and `high` are in `unit` ("regret" or
     "slope") and NaN where there is nothing to compute them from; `paper_seeds` is 0 where the paper has no experiment,
-    but a theorem.
+    but a theorem. `brief` is the statement in a few words.
     """
 
     claim: str
@@ -43,6 +43,7 @@ class Check:
     paper_seeds: int
     verdict: CheckVerdict
     note: str
+    brief: str = ""
 
 
 @dataclass(frozen=True)
@@ -121,6 +122,7 @@ def make_check(
     unit: Literal["regret", "slope"],
     paper_seeds: int = 0,
     notes: Sequence[str] = (),
+    brief: str = "",
 ) -> Check:
     """A check from its interval; that seeds are few is added to the notes."""
     seeds = interval.seeds
@@ -138,4 +140,5 @@ def make_check(
         paper_seeds=paper_seeds,
         verdict=verdict,
         note="; ".join([*notes, *few, *too_few]),
+        brief=brief or statement,
     )

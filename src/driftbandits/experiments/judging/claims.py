@@ -142,7 +142,14 @@ def _compare(claim: str, comparison: Comparison, played: _Played) -> Check:
     paper_seeds = len(CLAIMED[comparison.experiment].seeds)
     if not len(seeds):
         return make_check(
-            claim, comparison.settings, statement, interval, "not run", unit="regret", paper_seeds=paper_seeds
+            claim,
+            comparison.settings,
+            statement,
+            interval,
+            "not run",
+            unit="regret",
+            paper_seeds=paper_seeds,
+            brief=comparison.brief,
         )
     notes = [
         *([f"margin ±{margin:,.0f}"] if comparison.kind == "near" else []),
@@ -157,4 +164,5 @@ def _compare(claim: str, comparison: Comparison, played: _Played) -> Check:
         unit="regret",
         paper_seeds=paper_seeds,
         notes=notes,
+        brief=comparison.brief,
     )

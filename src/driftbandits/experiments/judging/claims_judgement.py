@@ -14,6 +14,8 @@ from driftbandits.experiments.judging.claims import CLAIMED, check_claims
 from driftbandits.experiments.judging.judgement import Judgement
 from driftbandits.experiments.judging.results import Results
 
+MOST_CHECKS_NAMED = 4  # of a claim under one setting, in a row of a table
+
 
 @dataclass(frozen=True, eq=False)
 class SweptClaims(Judgement):
@@ -58,9 +60,9 @@ def claims_markdown(claims: Sequence[Claim]) -> str:
     """
     lines = ["| claim | figure | what it says | verdict | checks |", "|---|---|---|---|---|"]
     lines += [f"| {c.id} | {c.figure} | {c.text} | **{c.verdict}** | {_counts(c.checks)} |" for c in claims]
-    lines += ["", "| claim | under which settings | verdict | checks |", "|---|---|---|---|"]
+    lines += ["", "| claim | under which settings | verdict | what holds |", "|---|---|---|---|"]
     lines += [
-        f"| {claim.id} | {found.settings} | **{found.verdict}** | {_counts(found.checks)} |"
+        f"| {claim.id} | {found.settings} | **{found.verdict}** | {_each(found.checks)} |"
         for claim in claims
         for found in claim.by_settings
     ]
@@ -73,6 +75,13 @@ def claims_markdown(claims: Sequence[Claim]) -> str:
         for c in claim.checks
     ]
     return "\n".join(lines) + "\n"
+
+
+def _each(checks: Sequence[Check]) -> str:
+    """What became of every check, or how many have which verdict where they are many."""
+    if len(checks) > MOST_CHECKS_NAMED:
+        return _counts(checks)
+    return "; ".join(f"{check.brief}: {check.verdict}" for check in checks)
 
 
 def _counts(checks: Sequence[Check]) -> str:

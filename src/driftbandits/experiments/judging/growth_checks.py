@@ -17,11 +17,19 @@ def check_growth(
     """The slope of `label` along the sweep against that of its bound on the same points."""
     growth = measure_growth(results.cells, sweep, label)
     what = f"{label}, slope of log regret over log {sweep.symbol} ({sweep.title})"
+    brief = f"{label} in {sweep.symbol} ({sweep.title})"
     if growth is None:
         statement = f"{what}: at most that of its bound"
         nothing = t_interval([])
         return make_check(
-            claim, [settings], statement, nothing, "not run", unit="slope", notes=["fewer than three points"]
+            claim,
+            [settings],
+            statement,
+            nothing,
+            "not run",
+            unit="slope",
+            notes=["fewer than three points"],
+            brief=brief,
         )
     points, lasting = len(growth.values), sum(any(p.label == label for p in e.policies) for e in sweep.experiments)
     found = [
@@ -31,4 +39,4 @@ def check_growth(
     ]
     verdict = judge_at_most(growth.slope, growth.allowed)
     statement = f"{what}: at most {growth.allowed:.2f}"
-    return make_check(claim, [settings], statement, growth.slope, verdict, unit="slope", notes=found)
+    return make_check(claim, [settings], statement, growth.slope, verdict, unit="slope", notes=found, brief=brief)

@@ -53,6 +53,11 @@ class Comparison:
     kind: Literal["below", "near"] = "below"
     when: Literal["end", "switch"] = "end"
 
+    @property
+    def brief(self) -> str:
+        """In a few words."""
+        return f"{self.first} {self.kind} {self.second}"
+
 
 @dataclass(frozen=True)
 class Statement:
