@@ -27,7 +27,7 @@ class Step:
     seeds: int | None = None
 
 
-# Between the taste and the networks. Growth and the linear worlds would take an hour and a half of one core on all their
+# Between the taste and the networks. Growth and the linear worlds take an hour and a half of one core on all their
 # seeds, by the facts of policies; on five a third of that, and verdicts need three.
 STEPS = (
     Step("all seeds of the kernel rows in the paper's figures", ("paper",)),
