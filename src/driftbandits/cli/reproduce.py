@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,6 +18,14 @@ from driftbandits.errors import InputError
 
 if TYPE_CHECKING:
     from driftbandits.experiments.definitions.specs import Experiment, PolicySpec
+    from driftbandits.experiments.groups.passes import Pass
+
+
+def _positive(minutes: float | None) -> float | None:
+    if minutes is not None and not 0 < minutes < math.inf:
+        raise typer.BadParameter("must be a number above 0")
+    return minutes
+
 
 Ids = Annotated[
     list[str] | None,
@@ -56,10 +65,16 @@ def reproduce(
             "experiments of other dimensions are left out. May be given several times.",
         ),
     ] = [],  # noqa: B006
-    quick: Annotated[bool, typer.Option("--quick", help="A taste: two seeds, narrow networks, short sweeps.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="The first pass alone: two seeds, narrow networks, short sweeps.")
+    ] = False,
     full: Annotated[
         bool, typer.Option("--full", help="All seeds for trained networks too, and the group five.")
     ] = False,
+    minutes: Annotated[
+        float | None,
+        typer.Option("--minutes", callback=_positive, help="End after the pass in which so many minutes are over."),
+    ] = None,
     resume: Resume = False,
     jobs: Jobs = -1,
     engine: EngineName = "loky",
@@ -68,22 +83,30 @@ def reproduce(
 ) -> None:
     """Run the paper's experiments; write tables, checked claims, figures and a report.
 
-    Every finished run is kept at once: after an interruption, go on with --resume.
+    If no ID is given, in passes: the whole report is written again and again, sharper each time, the first after
+    minutes. Every finished run is kept at once: after an interruption, go on with --resume.
     """
     if quick and full:
         raise typer.BadParameter("--quick and --full exclude each other")
+    in_passes = not (ids or quick or full)
+    if minutes is not None and not in_passes:
+        raise typer.BadParameter("--minutes ends a run between passes, which it has without ID, --quick and --full")
     where = engine_of(engine, jobs, address)
-    from driftbandits.cli.run_folder import play_into, print_outputs, write_outputs
+    from driftbandits.cli.run_folder import play_into, print_outputs
     from driftbandits.cli.settings import read_policy
+    from driftbandits.experiments.groups.passes import Pass, standard_passes
 
-    chosen = choose(ids or [], quick=quick, full=full, seeds=seeds)
+    if in_passes:
+        passes = [
+            dataclasses.replace(one, experiments=first_seeds(one.experiments, seeds)) for one in standard_passes()
+        ]
+    else:
+        passes = [Pass("runs", tuple(choose(ids or [], quick=quick, full=full, seeds=seeds)))]
     guests = [read_policy(text) for text in policy]
-    chosen = [join(experiment, guests) for experiment in chosen]
-    if tuned:
-        chosen = join_tuned(chosen, tuned)
+    passes = with_guests(passes, guests, tuned)
     mode = "quick" if quick else "full" if full else "standard"
-    record, results = play_into(out, chosen, title=_title(ids or []), mode=mode, engine=where, resume=resume)
-    print_outputs(write_outputs(record, results, out), record, as_json=json)
+    outputs = play_into(out, passes, title=_title(ids or []), mode=mode, engine=where, resume=resume, minutes=minutes)
+    print_outputs(outputs, as_json=json)
 
 
 def choose(ids: Sequence[str], *, quick: bool, full: bool, seeds: int | None) -> list[Experiment]:
@@ -102,7 +125,31 @@ def choose(ids: Sequence[str], *, quick: bool, full: bool, seeds: int | None) ->
             raise InputError(f"nothing of {', '.join(names)} is short enough for --quick; leave it out")
     if full:
         found = [lengths.full(experiment) for experiment in found]
-    return [dataclasses.replace(experiment, seeds=experiment.seeds[:seeds]) for experiment in found]
+    return list(first_seeds(found, seeds))
+
+
+def first_seeds(experiments: Sequence[Experiment], seeds: int | None) -> tuple[Experiment, ...]:
+    """The experiments on their first so many seeds, all if None."""
+    return tuple(dataclasses.replace(experiment, seeds=experiment.seeds[:seeds]) for experiment in experiments)
+
+
+def with_guests(passes: Sequence[Pass], guests: Sequence[PolicySpec], tuned: Sequence[Path]) -> list[Pass]:
+    """The passes with these policies, and those of these files; all are checked in the last pass, which has it all."""
+    whole = passes[-1].experiments
+    joined = [join(experiment, guests) for experiment in whole]
+    if tuned:
+        joined = join_tuned(joined, tuned)
+    own = {experiment.id: len(experiment.policies) for experiment in whole}
+    added = {experiment.id: experiment.policies[own[experiment.id] :] for experiment in joined}
+
+    def joining(experiments: Sequence[Experiment]) -> tuple[Experiment, ...]:
+        return tuple(
+            dataclasses.replace(experiment, policies=(*experiment.policies, *added[experiment.id]))
+            for experiment in experiments
+            if experiment.id in added
+        )
+
+    return [dataclasses.replace(one, experiments=joining(one.experiments)) for one in passes]
 
 
 def join(experiment: Experiment, policies: Sequence[PolicySpec]) -> Experiment:

@@ -65,8 +65,9 @@ def run(
         return
     where = engine_of(engine, jobs, address)
     experiment = read(file, environment, policy, settings, seeds)
-    from driftbandits.cli.run_folder import play_into, print_outputs, write_outputs
+    from driftbandits.cli.run_folder import play_into, print_outputs
     from driftbandits.configuration.names import folder_name
+    from driftbandits.experiments.groups.passes import Pass
     from driftbandits.experiments.running.preflight import check_experiment
 
     try:
@@ -75,8 +76,9 @@ def run(
         place = "" if file is None else f"{file}: "
         raise InputError("\n".join(place + line for line in str(error).splitlines())) from None
     folder = out or Path("results") / folder_name(experiment.id)
-    record, results = play_into(folder, [experiment], title=experiment.title, mode="run", engine=where, resume=resume)
-    print_outputs(write_outputs(record, results, folder), record, as_json=json)
+    only = [Pass("runs", (experiment,))]
+    outputs = play_into(folder, only, title=experiment.title, mode="run", engine=where, resume=resume)
+    print_outputs(outputs, as_json=json)
 
 
 def read(

@@ -18,49 +18,120 @@ from driftbandits.cli.record import RECORD_NAME, Record, former_files, new_recor
 from driftbandits.cli.show import print_json, say
 from driftbandits.errors import InputError
 from driftbandits.escaping import csv
-from driftbandits.experiments.definitions.specs import Experiment, cells_of
+from driftbandits.experiments.definitions.specs import cells_of
 from driftbandits.experiments.files.cell_result import CellResult
 from driftbandits.experiments.files.folder_store import FolderStore
 from driftbandits.experiments.files.store import Store, StoreError, damage_summary, read
 from driftbandits.experiments.groups.judgements import Judgements, judge
+from driftbandits.experiments.groups.passes import Pass
+from driftbandits.experiments.judging.checks import Claim
 from driftbandits.experiments.judging.results import Results, collect, summary_markdown
-from driftbandits.experiments.playing import play
+from driftbandits.experiments.playing import PassDone, play_passes
 from driftbandits.experiments.running.engines import Engine
 from driftbandits.experiments.running.runner import RunError
 from driftbandits.files import write_whole
 from driftbandits.report import write_report
+from driftbandits.report.claims import VERDICT_ORDER
+from driftbandits.report.claims import counted as counted_verdicts
 from driftbandits.showing import counted
 
-FACTS_IN_REPORT = ("command", "mode", "wall_seconds", "jobs", "engine", "version", "commit", "date")
+FACTS_IN_REPORT = ("command", "mode", "pass", "wall_seconds", "jobs", "engine", "version", "commit", "date")
+
+
+MOST_ROWS_PRINTED = 8  # of a summary; longer ones are read on the page
+NOT_DECIDED = ("undecided", "not run")
 
 
 @dataclass(frozen=True)
 class Outputs:
     """What a command has written and will print; `files` are paths by name."""
 
+    record: Record
     results: Results
     judgements: Judgements
     files: dict[str, str]
 
 
 def play_into(
-    out: Path, experiments: Sequence[Experiment], *, title: str, mode: str, engine: Engine, resume: bool
-) -> tuple[Record, Results]:
-    """Play what is missing of the experiments into `out`; the record is there from the beginning."""
+    out: Path,
+    passes: Sequence[Pass],
+    *,
+    title: str,
+    mode: str,
+    engine: Engine,
+    resume: bool,
+    minutes: float | None = None,
+) -> Outputs:
+    """Play what is missing of the passes into `out`; after each, write tables, claims and the report.
+
+    The record is there from the beginning, and is always that of the report that is there. With `minutes`, no pass
+    begins after so many.
+    """
     store = FolderStore(out)
     _refuse_to_overwrite(store, out, resume)
     before = seconds_before(out, store)
-    record = new_record(title, experiments, mode=mode, engine=engine, files=former_files(out))
+    fresh = new_record(title, passes[0].experiments, mode=mode, engine=engine, files=former_files(out))
+    record = _first_record(fresh, out, len(passes))
     _write_first(record, out)
     begun = time.perf_counter()
+    written: list[Outputs] = []
     try:
         with _saying_how_to_go_on():
-            return record, play(experiments, store=store, engine=engine, show=True)
+            for done in play_passes(passes, store=store, engine=engine, show=True):
+                seconds = time.perf_counter() - begun
+                record = _record_of(done, fresh, files=record.files)
+                record.about["wall_seconds"] = None if before is None else round(before + seconds, 1)
+                written.append(write_outputs(record, done.results, out))
+                record = written[-1].record
+                if done.of > 1:
+                    say(pass_line(done, written[-1].judgements, seconds=seconds))
+                if done.following is None:
+                    break
+                write_record(_under_way(record), out)
+                if minutes is not None and seconds >= 60 * minutes:
+                    say(f"ended here, as {minutes:g} minutes have passed; --resume goes on")
+                    break
     finally:
         if before is not None:
             record.about["wall_seconds"] = round(before + time.perf_counter() - begun, 1)
         with contextlib.suppress(OSError):  # a full disk has been told of already
             write_record(record, out)
+    return written[-1]
+
+
+def pass_line(done: PassDone, judgements: Judgements, *, seconds: float) -> str:
+    """Where a run stands after a pass, in a line."""
+    decided = sum(claim.verdict not in NOT_DECIDED for claim in judgements.claims)
+    parts = [f"pass {done.number} of {done.of} done, {_minutes(seconds)}"]
+    if judgements.claims:
+        parts.append(f"claims decided so far: {decided} of {len(judgements.claims)}")
+    if done.following is not None:
+        parts.append(f"next: {done.following.title}, about {_minutes(done.seconds_to_come)}")
+    return "; ".join(parts)
+
+
+def _minutes(seconds: float) -> str:
+    return counted(max(round(seconds / 60), 1), "minute")
+
+
+def _record_of(done: PassDone, fresh: Record, *, files: tuple[str, ...]) -> Record:
+    """The record of the report that is written after this pass."""
+    which = {"pass": f"{done.number} of {done.of}"} if done.of > 1 else {}
+    return dataclasses.replace(fresh, experiments=done.experiments, about={**fresh.about, **which}, files=files)
+
+
+def _first_record(fresh: Record, out: Path, passes: int) -> Record:
+    """The record until the first report is written: where passes go on, that of the report that is there."""
+    with contextlib.suppress(InputError):
+        former = read_record(out)
+        if passes > 1 and "pass" in former.about:
+            return _under_way(former)
+    return fresh
+
+
+def _under_way(record: Record) -> Record:
+    """The record while something is played: should that be killed, nobody knows how long it took."""
+    return dataclasses.replace(record, about={**record.about, "wall_seconds": None})
 
 
 @contextlib.contextmanager
@@ -85,7 +156,7 @@ def write_outputs(record: Record, results: Results, out: Path) -> Outputs:
     try:
         names = _write_tables(results, judgements.files, out)
         report = write_report(results, judgements, out=out, title=record.title, about=about)
-        _replace_files(record, names, out)
+        record = _replace_files(record, names, out)
     except OSError as error:
         reason = error.strerror or error
         raise InputError(
@@ -93,7 +164,7 @@ def write_outputs(record: Record, results: Results, out: Path) -> Outputs:
             f"driftbandits report {out}"
         ) from None
     files = {report.name: str(report), **{name: str(out / name) for name in (RECORD_NAME, *names)}}
-    return Outputs(results, judgements, files)
+    return Outputs(record, results, judgements, files)
 
 
 def _write_tables(results: Results, texts: Mapping[str, str], out: Path) -> list[str]:
@@ -110,31 +181,56 @@ def _write_tables(results: Results, texts: Mapping[str, str], out: Path) -> list
     return list(files)
 
 
-def _replace_files(record: Record, names: Sequence[str], out: Path) -> None:
+def _replace_files(record: Record, names: Sequence[str], out: Path) -> Record:
     """Delete tables of other experiments that were played into this folder before, and note those there are now."""
     for name in set(record.files).difference(names):
         if (out / name).is_file():
             (out / name).unlink()
-    write_record(dataclasses.replace(record, files=tuple(names)), out)
+    noted = dataclasses.replace(record, files=tuple(names))
+    write_record(noted, out)
+    return noted
 
 
-def print_outputs(outputs: Outputs, record: Record, *, as_json: bool) -> None:
-    """Print the summary and what was judged, and where everything is."""
+def print_outputs(outputs: Outputs, *, as_json: bool) -> None:
+    """Print a few lines: the summary if it is short, what became of the claims, and where everything is."""
     if as_json:
-        print_json(_as_json(outputs, record))
+        print_json(_as_json(outputs))
         return
-    typer.echo(summary_markdown(outputs.results.summary))
-    if text := outputs.judgements.markdown():
-        typer.echo(text)
-    say(f"{counted(len(outputs.results.cells), 'run')}: {', '.join(outputs.files.values())}")
+    lines = [*_summary_lines(outputs), *_claim_lines(outputs.judgements.claims)]
+    if verdicts := outputs.judgements.verdicts:
+        statuses = [verdict.status for verdict in verdicts]
+        lines.append(f"targets: {', '.join(f'{statuses.count(s)} {s}' for s in dict.fromkeys(statuses))}")
+    typer.echo("\n".join(lines))
+    first, *others = outputs.files.values()
+    beside = ", ".join(Path(path).name for path in others)
+    say(f"{counted(len(outputs.results.cells), 'run')}: {first}, and beside it {beside}")
 
 
-def _as_json(outputs: Outputs, record: Record) -> dict[str, Any]:
+def _summary_lines(outputs: Outputs) -> list[str]:
+    summary = outputs.results.summary
+    if len(summary) <= MOST_ROWS_PRINTED:
+        return summary_markdown(summary).splitlines()
+    worlds = counted(summary["experiment"].nunique(), "experiment")
+    return [f"{counted(len(outputs.results.cells), 'run')} of {worlds}; regret of all: {outputs.files['summary.md']}"]
+
+
+def _claim_lines(claims: Sequence[Claim]) -> list[str]:
+    """How many claims have which verdict, and which they are."""
+    if not claims:
+        return []
+    ids = {verdict: [claim.id for claim in claims if claim.verdict == verdict] for verdict in VERDICT_ORDER}
+    return [
+        f"{counted(len(claims), 'claim')}: {counted_verdicts(claims)}",
+        *(f"  {verdict}: {', '.join(those)}" for verdict, those in ids.items() if those),
+    ]
+
+
+def _as_json(outputs: Outputs) -> dict[str, Any]:
     claims = [claim for claim in outputs.judgements.claims if claim.verdict != "not run"]
     return {
-        "title": record.title,
+        "title": outputs.record.title,
         "runs": len(outputs.results.cells),
-        "seconds": record.about.get("wall_seconds"),
+        "seconds": outputs.record.about.get("wall_seconds"),
         "summary": json.loads(outputs.results.summary.to_json(orient="records")),
         "claims": [_plain({"verdict": c.verdict, **dataclasses.asdict(c)}) for c in claims],
         "targets": [_plain({"status": v.status, **dataclasses.asdict(v)}) for v in outputs.judgements.verdicts],

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from driftbandits.errors import InputError
 from driftbandits.experiments.definitions.seeds import check_seeds
-from driftbandits.experiments.definitions.specs import Cell, Experiment, cells_of
+from driftbandits.experiments.definitions.specs import Cell, Experiment
 from driftbandits.experiments.files.config import check_labels
 from driftbandits.experiments.files.folder_store import FolderStore
-from driftbandits.experiments.files.store import Store
+from driftbandits.experiments.files.store import Store, distinct
 from driftbandits.experiments.groups import EXPERIMENTS, find_experiments
+from driftbandits.experiments.groups.passes import Pass, first_to_play, left_to_play
 from driftbandits.experiments.judging.results import Results, collect
 from driftbandits.experiments.running.cost import cost_of
 from driftbandits.experiments.running.engines import Engine
 from driftbandits.experiments.running.preflight import check_experiment
 from driftbandits.experiments.running.runner import run_cells
-from driftbandits.progress import progress_bar
+from driftbandits.progress import Advance, Pace, progress_bar
 from driftbandits.showing import shown
 
 
@@ -48,15 +50,57 @@ def play(
     Results(small: 1 policy, 2 of 2 runs)
 
     """
-    chosen = _chosen(experiments)
-    cells = [cell for experiment in chosen for cell in cells_of(experiment)]
+    (done,) = play_passes([Pass("runs", tuple(_chosen(experiments)))], store=store, engine=engine, show=show)
+    return done.results
+
+
+@dataclass(frozen=True, eq=False)  # results have no single truth value to compare by
+class PassDone:
+    """A pass that has been played: its number among `of`, what is there now, and what the next will take in seconds."""
+
+    number: int
+    of: int
+    experiments: tuple[Experiment, ...]
+    results: Results
+    following: Pass | None
+    seconds_to_come: float
+
+
+def play_passes(
+    passes: Sequence[Pass],
+    *,
+    store: Store | str | os.PathLike[str] | None = None,
+    engine: Engine = Engine(),  # noqa: B008  # frozen
+    show: bool = False,
+) -> Iterator[PassDone]:
+    """Play the passes one after the other, and give each as soon as it is done.
+
+    Passes that lack nothing are left out, but for the last of them. Arguments and errors are those of `play`; without
+    a store, what passes have in common is played by each.
+    """
     kept = FolderStore(store) if isinstance(store, str | os.PathLike) else store
-    with progress_bar(len(cells), "runs", cost=sum(map(cost_of, cells)), show=show) as advance:
+    added = left_to_play(passes, set() if kept is None else kept.finished())
+    costs = [sum(map(cost_of, cells.values())) for cells in added]
+    pace = Pace()
+    for at in range(first_to_play(added), len(passes)):
+        one, new = passes[at], added[at]
+        label = "runs" if len(passes) == 1 else f"pass {at + 1} of {len(passes)}"
+        cells = one.cells
+        with progress_bar(
+            len(cells), label, cost=costs[at], show=show, pace=pace, after=sum(costs[at + 1 :])
+        ) as advance:
 
-        def tell(finished: list[Cell]) -> None:
-            advance(len(finished), sum(map(cost_of, finished)))
+            def tell(finished: list[Cell], new: Mapping[str, Cell] = new, advance: Advance = advance) -> None:
+                played = [cell for key, cell in distinct(finished).items() if key in new]
+                advance(len(finished), sum(map(cost_of, played)))
 
-        return collect(chosen, run_cells(cells, store=kept, engine=engine, progress=tell))
+            results = collect(one.experiments, run_cells(cells, store=kept, engine=engine, progress=tell))
+        following = passes[at + 1] if at + 1 < len(passes) else None
+        cost = costs[at + 1] if following else 0.0
+        seconds = pace.seconds_for(cost)
+        if seconds is None:  # nothing has been played yet
+            seconds = cost / engine.local_jobs
+        yield PassDone(at + 1, len(passes), one.experiments, results, following, seconds)
 
 
 def _chosen(given: Sequence[Experiment | str]) -> list[Experiment]:

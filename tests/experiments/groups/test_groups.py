@@ -5,6 +5,8 @@ import pytest
 from driftbandits.errors import InputError
 from driftbandits.experiments.definitions.best_sizes import BEST_SIZES
 from driftbandits.experiments.definitions.growth import GROWTH, GROWTH_ROUNDS, QUICK_SWEEPS
+from driftbandits.experiments.definitions.linear import LINEAR
+from driftbandits.experiments.definitions.linear_growth import LINEAR_GROWTH
 from driftbandits.experiments.definitions.paper import FIVE_MATRICES, PAPER
 from driftbandits.experiments.definitions.real_series import is_real
 from driftbandits.experiments.definitions.seeds import TUNING_SEEDS
@@ -93,10 +95,12 @@ def test_experiments_are_found_by_id_group_and_beginning():
 
 
 def test_what_is_played_when_nothing_is_named():
-    assert default_groups() == ["paper", "growth"]
-    assert [e.id for e in find_experiments(default_groups())] == [*PAPER, *BEST_SIZES, *GROWTH]
-    assert set(default_groups(full=True)) == {"paper", "growth", "five"}
-    assert {e.id for e in find_experiments(default_groups(full=True))} == {*PAPER, *BEST_SIZES, *GROWTH, *FIVE_MATRICES}
+    linear = [*LINEAR, *LINEAR_GROWTH]
+    assert default_groups() == ["paper", "growth", "linear"]
+    assert [e.id for e in find_experiments(default_groups())] == [*PAPER, *BEST_SIZES, *GROWTH, *linear]
+    assert set(default_groups(full=True)) == {"paper", "growth", "linear", "five"}
+    everything = {*PAPER, *BEST_SIZES, *GROWTH, *linear, *FIVE_MATRICES}
+    assert {e.id for e in find_experiments(default_groups(full=True))} == everything
     assert set(group_names()) > {"paper", "growth", "five"}
 
 

@@ -5,7 +5,7 @@ import pytest
 import driftbandits as db
 from driftbandits.experiments.definitions.policy_classes import policy_class
 from driftbandits.experiments.definitions.specs import Cell, PolicySpec
-from driftbandits.experiments.running.cost import cost_of, trains
+from driftbandits.experiments.running.cost import cost_of
 from driftbandits.plots.palette import line_styles
 from driftbandits.policies.core.facts import Family
 
@@ -60,15 +60,15 @@ def test_a_policy_is_drawn_in_its_colour(name):
     ],
 )
 def test_who_trains_depends_on_the_settings(name, settings, expected):
-    assert trains(Cell("switching/1", {}, PolicySpec("a", name, settings), 0)) is expected
+    assert policy_class(name).trains(settings) is expected
 
 
-def test_a_wider_or_deeper_network_costs_more_and_an_untrained_one_no_more_than_a_kernel():
+def test_a_wider_or_deeper_network_costs_more_and_an_untrained_one_little_more_than_a_kernel():
     def cost(name, **settings):
         return cost_of(Cell("switching/1", {}, PolicySpec("a", name, settings), 0))
 
     assert cost("OPNN", width=256) < cost("OPNN") < cost("OPNN", depth=5) < cost("AdaOPNN", depth=5)
-    assert cost("OPNN", train=False) == cost("OPKB") < cost("NeuralUCB")
+    assert cost("OPKB") < cost("OPNN", train=False) < 3 * cost("OPKB") < cost("NeuralUCB")
 
 
 def test_facts_of_a_users_class_count_and_a_file_that_is_gone_leaves_none(tmp_path):

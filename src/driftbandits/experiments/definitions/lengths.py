@@ -8,12 +8,20 @@ from typing import Any
 
 from driftbandits.experiments.definitions.specs import Experiment, PolicySpec
 
+QUICK_SEEDS, QUICK_WIDTH = 2, 256
+
 
 def quick(experiment: Experiment) -> Experiment:
-    """A taste: two seeds, and trained networks 256 wide instead of 2,048."""
-    return dataclasses.replace(
-        experiment, policies=tuple(_narrow(p) for p in experiment.policies), seeds=experiment.seeds[:2]
-    )
+    """A taste: two seeds, and trained networks 256 wide instead of 2,048, as the title says then."""
+    return dataclasses.replace(with_networks_narrow(experiment), seeds=experiment.seeds[:QUICK_SEEDS])
+
+
+def with_networks_narrow(experiment: Experiment) -> Experiment:
+    """All but trained networks as it is; these 256 wide and on two seeds, as in a taste."""
+    policies = tuple(_narrow(policy) for policy in experiment.policies)
+    if policies == experiment.policies:
+        return experiment
+    return dataclasses.replace(experiment, title=f"{experiment.title} (networks {QUICK_WIDTH} wide)", policies=policies)
 
 
 def full(experiment: Experiment) -> Experiment:
@@ -26,5 +34,5 @@ def full(experiment: Experiment) -> Experiment:
 def _narrow(policy: PolicySpec) -> PolicySpec:
     if policy.name not in ("OPNN", "AdaOPNN") or not policy.settings.get("train", True):
         return policy
-    settings: Mapping[str, Any] = {**policy.settings, "width": 256}
-    return dataclasses.replace(policy, settings=settings, seeds=None)
+    settings: Mapping[str, Any] = {**policy.settings, "width": QUICK_WIDTH}
+    return policy if settings == policy.settings else dataclasses.replace(policy, settings=settings, seeds=QUICK_SEEDS)

@@ -16,6 +16,7 @@ LINEAR_BANDITS = Group(
     experiments=tuple(LINEAR.values()),
     judge=judge_linear,
     blocks="driftbandits.report.linear:linear_blocks",
+    played="always",
 )
 LINEAR_TABLE_1 = Group(
     name="linear/growth",
@@ -27,5 +28,6 @@ LINEAR_TABLE_1 = Group(
     judge=judge_linear,
     blocks="driftbandits.report.linear:linear_growth_blocks",
     quick=quick_linear_point,
+    played="always",
     anchor="linear-growth",
 )

@@ -2,23 +2,41 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+from typing import Any
+
 from driftbandits.experiments.definitions.policy_classes import policy_class
 from driftbandits.experiments.definitions.specs import HORIZON, Cell
 
-
-def trains(cell: Cell) -> bool:
-    """Whether the cell's policy trains a network."""
-    return policy_class(cell.policy.name).trains(cell.policy.settings)
+USUAL_ARMS = 100  # what the facts of policies are measured with
+LARGEST = 1e15
 
 
 def cost_of(cell: Cell) -> float:
-    """Roughly the seconds a cell takes on one core; a guess, which is off by a factor of a few.
+    """Roughly the seconds a cell takes on one core of two that are busy; a guess, which is off by a factor of two.
 
     >>> from driftbandits.experiments.definitions.specs import PolicySpec
-    >>> cost_of(Cell("switching/1", {}, PolicySpec("a network", "AdaOPNN"), 0))
-    60.0
+    >>> wide, narrow = (PolicySpec("a network", "AdaOPNN", {"width": width}) for width in (2048, 256))
+    >>> round(cost_of(Cell("switching/1", {}, wide, 0)) / cost_of(Cell("switching/1", {}, narrow, 0)))
+    51
     """
-    horizon = cell.settings.get("horizon", HORIZON)
     # a user's own world may mean something else by it
-    rounds = horizon if isinstance(horizon, int | float) else HORIZON
-    return policy_class(cell.policy.name).seconds(rounds, cell.policy.settings)
+    rounds = _number(cell.settings, "horizon", HORIZON)
+    kind = policy_class(cell.policy.name)
+    more: float = max(_arms(cell.settings) / USUAL_ARMS, 1.0) ** kind.arms_power
+    return more * kind.seconds(rounds, cell.policy.settings)
+
+
+def _arms(settings: Mapping[str, Any]) -> float:
+    """How many arms a world has, by its settings."""
+    error, dimension = _number(settings, "box_error", 0.0), _number(settings, "dimension", 1.0)
+    if error > 0.0 and 0.0 < dimension <= 10.0:  # the largest cube in the unit ball, see `ArmSet.box`
+        return float(math.ceil(2 * math.sqrt(dimension) / error) ** dimension)
+    return _number(settings, "size", USUAL_ARMS)
+
+
+def _number(settings: Mapping[str, Any], name: str, usual: float) -> float:
+    """A setting that is a number; what is usual in place of any other, and of one too large to reckon with the most."""
+    value = settings.get(name, usual)
+    return float(min(value, LARGEST)) if isinstance(value, int | float) else usual

@@ -26,7 +26,7 @@ from driftbandits.experiments.definitions.specs import Cell
 from driftbandits.experiments.files.cell_result import CellResult
 from driftbandits.experiments.files.store import DamagedPartWarning, Store, damage_summary, distinct
 from driftbandits.experiments.running.cells import run_cell
-from driftbandits.experiments.running.cost import trains
+from driftbandits.experiments.running.cost import cost_of
 from driftbandits.experiments.running.engines import Engine, end_with
 
 MOST_CELLS_IN_MESSAGE = 4
@@ -163,8 +163,8 @@ def _play(
 
 
 def _tasks(cells: Mapping[str, Cell], play: Callable[[Cell], CellResult] = run_cell) -> list[Any]:
-    """Networks that train first: a run of a minute that begins last would keep one worker busy and all others idle."""
-    ordered = sorted(cells.items(), key=lambda item: not trains(item[1]))
+    """The longest first: a run of a minute that begins last would keep one worker busy and all others idle."""
+    ordered = sorted(cells.items(), key=lambda item: cost_of(item[1]), reverse=True)
     return [joblib.delayed(_attempt)(key, cell, play, os.getpid()) for key, cell in ordered]
 
 

@@ -98,6 +98,7 @@ class LinearExp3(SizedPolicy):
 
     label = "Restart-Adv"
     family = Family.LINEAR
+    microseconds_per_round = 80.0
     needs_horizon = True
     _counts_masked = False
     _size_name: ClassVar[str] = "restart"

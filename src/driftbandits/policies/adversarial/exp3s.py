@@ -57,6 +57,7 @@ class Exp3S(Policy):
 
     label = "Exp3.S"
     family = Family.PLAIN
+    microseconds_per_round = 30.0
 
     def __init__(
         self,

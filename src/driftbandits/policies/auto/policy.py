@@ -73,6 +73,7 @@ class AutoBandit(Policy):
     colour = "#EE3377"
     family = Family.NOTHING_TO_SET
     reports_changes = True
+    microseconds_per_round = 260.0
 
     def __init__(
         self,

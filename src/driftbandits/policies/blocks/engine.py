@@ -41,6 +41,7 @@ class BlockPolicy(Policy):
     `divisor`: what rewards on [-1, 1] are divided by before they are estimated from and tested.
     """
 
+    arms_power = 0.6  # designs are solved over all arms
     _counts_masked = False
 
     def __init__(self, arms: ArmSet, parts: Parts, divisor: float = 1.0, **common: Unpack[CommonSettings]) -> None:

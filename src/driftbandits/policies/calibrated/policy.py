@@ -80,6 +80,7 @@ class CalibratedOPKB(BlockPolicy):
     colour = "#117733"
     family = Family.NOTHING_TO_SET
     reports_changes = True
+    microseconds_per_round = 60.0
 
     def __init__(
         self,

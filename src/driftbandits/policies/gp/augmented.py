@@ -62,6 +62,7 @@ class DetectionAugmentedGPUCB(WatchedArms, GPUCB):
     label = "DAL-GP-UCB"
     colour = "#77AADD"
     reports_changes = True
+    microseconds_per_round = 35.0
     needs_horizon = True
 
     def __init__(self, arms: ArmSet, *, cover: int = 10, exploration: float = 0.3, **settings: Any) -> None:

@@ -106,6 +106,7 @@ class RestartLinUCB(RestartGPUCB):
 
     label = "RestartUCB"
     family = Family.LINEAR
+    microseconds_per_round = 24.0
     _linear: ClassVar[bool] = True
     _usual_size: ClassVar[float] = 400
 
@@ -169,5 +170,6 @@ class SlidingWindowLinUCB(SlidingWindowGPUCB):
 
     label = "SW-LinUCB"
     family = Family.LINEAR
+    microseconds_per_round = 30.0
     _linear: ClassVar[bool] = True
     _usual_size: ClassVar[float] = 200

@@ -54,6 +54,7 @@ class GPUCB(OptimisticPolicy):
 
     colour = "#222222"
     family = Family.GAUSSIAN_PROCESS
+    microseconds_per_round = 30.0
     _linear: ClassVar[bool] = False
     _rules: ClassVar[tuple[str, ...]] = CONFIDENCE_RULES  # what beta may be called
     _ridge_over_variance: ClassVar[float] = 10.0  # of the noise, where no ridge is given
@@ -158,4 +159,5 @@ class LinUCB(GPUCB):
     """
 
     family = Family.LINEAR
+    microseconds_per_round = 22.0
     _linear: ClassVar[bool] = True

@@ -164,6 +164,7 @@ class TimeVaryingGPUCB(OptimisticPolicy):
     label = "TV-GP-UCB"
     colour = "#999933"
     family = Family.GAUSSIAN_PROCESS
+    microseconds_per_round = 30.0
 
     def __init__(
         self,

@@ -156,6 +156,7 @@ class WeightedGPUCB(Forgetting):
 
     label = "WGPUCB"
     colour = "#AA4499"
+    microseconds_per_round = 110.0
     _size_name: ClassVar[str] = "discount"
     _usual_size: ClassVar[float] = 0.9975
     _kernel_size = staticmethod(sizes.kernel_discount)
@@ -343,6 +344,7 @@ class DiscountedLinUCB(WeightedGPUCB):
 
     label = "D-LinUCB"
     family = Family.LINEAR
+    microseconds_per_round = 60.0
     _linear: ClassVar[bool] = True
     _rules: ClassVar[tuple[str, ...]] = CONFIDENCE_RULES
     _usual_size: ClassVar[float] = 0.99

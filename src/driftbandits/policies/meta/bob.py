@@ -106,7 +106,13 @@ class BanditOverBandit(Policy):
 
     label = "BOB"
     family = Family.WRAPPER
+    microseconds_per_round = 15.0  # beside what the base takes
     needs_horizon = True
+
+    @classmethod
+    def seconds(cls, rounds: float, settings: Mapping[str, Any]) -> float:
+        """Its own, and what the base takes."""
+        return super().seconds(rounds, settings) + nested.seconds_of_base(rounds, settings, SlidingWindowGPUCB)
 
     def __init__(
         self,

@@ -109,7 +109,13 @@ class Master(Policy):
     label = "MASTER"
     family = Family.WRAPPER
     reports_changes = True
+    microseconds_per_round = 35.0  # beside what the base takes
     needs_horizon = True
+
+    @classmethod
+    def seconds(cls, rounds: float, settings: Mapping[str, Any]) -> float:
+        """Its own, and what the base takes."""
+        return super().seconds(rounds, settings) + nested.seconds_of_base(rounds, settings, GPUCB)
 
     def __init__(
         self,

@@ -59,6 +59,8 @@ class OPKB(KernelBlockPolicy):
 
     colour = "#56B4E9"
     of_the_paper = True
+    seconds_per_run = 0.03
+    microseconds_per_round = 1.5
 
 
 class AdaOPKB(KernelBlockPolicy):
@@ -94,6 +96,8 @@ class AdaOPKB(KernelBlockPolicy):
     label = "ADA-OPKB"
     colour = "#0072B2"
     of_the_paper = True
+    seconds_per_run = 0.07
+    microseconds_per_round = 11.0
     reports_changes = True
 
     @classmethod

@@ -30,13 +30,13 @@ class NeuralBlockPolicy(NetworkFacts, PaperBlockPolicy):
 
     @classmethod
     def seconds(cls, rounds: float, settings: Mapping[str, Any]) -> float:
-        """Trainings, whose number hardly depends on the rounds."""
-        quick = super().seconds(rounds, settings)
+        """Trainings in addition, whose number hardly depends on the rounds."""
+        without = super().seconds(rounds, settings)
         if not cls.trains(settings):
-            return quick
+            return without
         width, depth = settings.get("width", PAPER_WIDTH), settings.get("depth", PAPER_DEPTH)
         size: float = (width / PAPER_WIDTH) ** 2 * (depth - 2) / (PAPER_DEPTH - 2)
-        return max(size * cls._seconds_of_trainings, quick)
+        return without + size * cls._seconds_of_trainings
 
     def __init__(
         self,
@@ -146,6 +146,8 @@ class OPNN(NeuralBlockPolicy):
 
     colour = "#E69F00"
     of_the_paper = True
+    seconds_per_run = 0.1
+    microseconds_per_round = 1.5
     _seconds_of_trainings = 20.0
 
     @classmethod
@@ -176,6 +178,8 @@ class AdaOPNN(NeuralBlockPolicy):
     colour = "#D55E00"
     of_the_paper = True
     reports_changes = True
+    seconds_per_run = 0.1
+    microseconds_per_round = 11.0
     _seconds_of_trainings = 60.0
 
     @classmethod

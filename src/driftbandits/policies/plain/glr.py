@@ -72,6 +72,7 @@ class GLRklUCB(WatchedArms):
     colour = "#882255"
     family = Family.PLAIN
     reports_changes = True
+    microseconds_per_round = 36.0
 
     def __init__(
         self,

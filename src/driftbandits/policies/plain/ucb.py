@@ -57,6 +57,7 @@ class PlainUCB(SizedPolicy, OptimisticPolicy):
     """What the two plain UCB bandits share: a size given or computed, widths R sqrt(2 log(.) / n), a mean per arm."""
 
     family = Family.PLAIN
+    microseconds_per_round = 16.0
     _size_rule: ClassVar[Callable[..., float]]
     _rounding_of_sums: ClassVar[float] = 0.0  # of what was added and taken away again
 

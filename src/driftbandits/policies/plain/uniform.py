@@ -27,6 +27,7 @@ class Uniform(Policy):
 
     colour = "#888888"
     family = Family.PLAIN
+    microseconds_per_round = 1.5
 
     def _start(self, horizon: int | None) -> None:
         self._prepare()
