@@ -77,19 +77,25 @@ def counted(claims: Sequence[Claim]) -> str:
     )
 
 
-def _shown(verdict: str) -> ShownVerdict:
+def claim_anchor(name: str) -> str:
+    """Where the numbers behind a claim stand on the page."""
+    return f"claim-{name.lower()}"
+
+
+def shown_verdict(verdict: str) -> ShownVerdict:
+    """A verdict in a word, with its symbol."""
     return ShownVerdict(verdict, SYMBOLS[verdict], CSS_CLASSES[verdict])
 
 
 def _claim_row(claim: Claim) -> ClaimRow:
     return ClaimRow(
         id=claim.id,
-        anchor=f"claim-{claim.id.lower()}",
+        anchor=claim_anchor(claim.id),
         figure=f"Figure {claim.figure}" if claim.figure[:1].isdigit() else claim.figure,
         text=claim.text,
-        verdict=_shown(claim.verdict),
+        verdict=shown_verdict(claim.verdict),
         settings=tuple(
-            SettingsRow(found.settings, _shown(found.verdict), tuple(map(_check_row, found.checks)))
+            SettingsRow(found.settings, shown_verdict(found.verdict), tuple(map(_check_row, found.checks)))
             for found in claim.by_settings
         ),
         few=any(0 < check.seeds < check.paper_seeds for check in claim.checks),
@@ -105,6 +111,6 @@ def _check_row(check: Check) -> CheckRow:
         interval=around,
         seeds=f"{seeds} of {check.paper_seeds:,}" if check.paper_seeds else seeds,
         few=0 < check.seeds < check.paper_seeds,
-        verdict=_shown(check.verdict),
+        verdict=shown_verdict(check.verdict),
         note=check.note,
     )
