@@ -160,7 +160,7 @@ def _draw_changes(axes: Axes, panel: ChangesPanel, palette: Mapping[str, LineSty
     axes.set_ylim(max(len(labels), LEAST_ROWS) - 0.5, -0.5)
     axes.xaxis.set_major_formatter(WITH_COMMAS)
     axes.xaxis.set_major_locator(FixedLocator([panel.horizon * k // 4 for k in range(5)]))
-    tidy(axes, title=panel.title, xlabel="round; one tick per report, all runs together")
+    tidy(axes, title=panel.title, xlabel="round (one tick per report, all runs)")
     axes.set_yticks(range(len(labels)), labels)
     axes.tick_params(axis="y", labelsize=LABEL_POINTS - 0.5, length=0)
     axes.grid(visible=False, axis="y")

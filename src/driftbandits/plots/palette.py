@@ -40,6 +40,7 @@ WANTED_DASHES = {
     "published, length scale 1": 2,
     "window 1000": 3,
     "infinite width": 0,
+    "theory": 0,
 }
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")  # by the places in DASHES too
 # How far the colour of a variant goes from its algorithm's, by the places in DASHES: below 0 to black, above to white.

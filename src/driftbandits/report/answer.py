@@ -10,7 +10,7 @@ from driftbandits.experiments.definitions.ids import PAPER_TITLES
 from driftbandits.experiments.judging.checks import Claim
 from driftbandits.report.claims import ShownVerdict, claim_anchor, counted, shown_verdict
 from driftbandits.report.context import ReportContext
-from driftbandits.report.formats import listed
+from driftbandits.report.formats import count, listed
 
 THE_PAPER = (
     "The paper claims that ADA-OPKB, told nothing of how the world changes, outperforms rivals that are told; that a "
@@ -57,8 +57,8 @@ THEMES = (
         "Of how fast regret grows,",
         {
             "T1": "ADA-OPKB keeps to its bound in rounds, segments, variation and dimension",
-            "T2": "OPKB and OPNN keep to theirs where nothing changes",
-            "T3": "the kernel rivals keep to theirs",
+            "T2": "OPKB and OPNN keep to their bound where nothing changes",
+            "T3": "the kernel rivals keep to their own bounds",
         },
     ),
     Theme(
@@ -105,7 +105,7 @@ def make_answer(context: ReportContext) -> Answer | None:
         return None
     best = least_regret(context)
     return Answer(
-        lead=f"{THE_PAPER} Of the {len(claims)} claims made of it here, {counted(claims)}.",
+        lead=f"{THE_PAPER} Taken apart into {count(len(claims), 'claim')}: {counted(claims)}.",
         findings=(*findings(claims), *([Finding(best)] if best else [])),
     )
 
@@ -137,10 +137,11 @@ def _sentence(theme: Theme, claims: Sequence[Claim]) -> str:
     for claim in claims:
         if claim.verdict == "depends on the settings":
             parts.append(f"whether {theme.clauses[claim.id]} depends on the settings ({_under(claim)})")
-    for verdict, words in {"undecided": "undecided", "not run": "not played"}.items():
-        clauses = [f"whether {theme.clauses[claim.id]}" for claim in claims if claim.verdict == verdict]
-        if clauses:
-            parts.append(f"{words} is {listed(clauses)}")
+    clauses = [f"whether {theme.clauses[claim.id]}" for claim in claims if claim.verdict == "undecided"]
+    if clauses:
+        parts.append(f"undecided is {listed(clauses)}")
+    if any(claim.verdict == "not run" for claim in claims):
+        parts.append("the rest was not played")  # the marks behind the sentence say what
     return f"{theme.beginning} {'; '.join(parts)}."
 
 

@@ -36,8 +36,8 @@ def _few_seeds(claims: Sequence[Claim]) -> list[str]:
     if not few:
         return []
     least = min(few, key=lambda check: check.seeds / check.paper_seeds)
-    which = "the comparison" if len(checks) == 1 else f"{len(few):,} of {len(checks):,} comparisons"
-    return [f"{which} with fewer seeds than the paper’s (the fewest: {least.seeds:,} of {least.paper_seeds:,})"]
+    which = f"{len(few):,} of {count(len(checks), 'comparison')} {'has' if len(few) == 1 else 'have'}"
+    return [f"{which} fewer seeds than the paper’s (the fewest: {least.seeds:,} of {least.paper_seeds:,})"]
 
 
 def _narrow(experiments: Sequence[Experiment]) -> list[str]:
@@ -50,7 +50,7 @@ def _narrow(experiments: Sequence[Experiment]) -> list[str]:
             here, there = policy.settings.get("width"), wide.get(policy.label, {}).get("width")
             if _number(here) and _number(there) and here < there:
                 pairs.add((here, there))
-    return [f"networks {here:,} wide instead of {there:,}" for here, there in sorted(pairs)]
+    return [f"networks are {here:,} wide instead of {there:,}" for here, there in sorted(pairs)]
 
 
 def _number(value: Any) -> bool:

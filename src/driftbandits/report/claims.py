@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from driftbandits.experiments.judging.checks import Check, Claim
-from driftbandits.report.formats import NOTHING, interval
+from driftbandits.report.formats import NOTHING, interval, listed
 
 VERDICT_ORDER = ("holds", "does not hold", "depends on the settings", "undecided", "not run")
 SYMBOLS = dict(zip(VERDICT_ORDER, ("✓", "✗", "◐", "?", "○"), strict=True))
@@ -62,19 +62,25 @@ def claim_rows(claims: Sequence[Claim]) -> list[ClaimRow]:
     return [_claim_row(claim) for claim in claims]
 
 
+# What one claim does, and what several do.
+VERDICT_WORDS = {
+    "holds": ("holds", "hold"),
+    "does not hold": ("does not hold", "do not hold"),
+    "depends on the settings": ("depends on the settings", "depend on the settings"),
+    "undecided": ("is undecided", "are undecided"),
+    "not run": ("was not played", "were not played"),
+}
+
+
 def counted(claims: Sequence[Claim]) -> str:
     """How many claims have which verdict, in words.
 
-    >>> counted([Claim("F1", "1", "Something.", ())])
-    '1 not run'
+    >>> counted([Claim("F1", "1", "Something.", ())] * 2)
+    '2 were not played'
     """
     verdicts = [claim.verdict for claim in claims]
-    words = {"holds": "hold", "does not hold": "do not hold", "depends on the settings": "depend on the settings"}
-    return ", ".join(
-        f"{verdicts.count(v)} {v if verdicts.count(v) == 1 else words.get(v, v)}"
-        for v in VERDICT_ORDER
-        if v in verdicts
-    )
+    amounts = {verdict: verdicts.count(verdict) for verdict in VERDICT_ORDER}
+    return listed([f"{n} {VERDICT_WORDS[verdict][n > 1]}" for verdict, n in amounts.items() if n])
 
 
 def claim_anchor(name: str) -> str:
