@@ -78,7 +78,7 @@ def counted(claims: Sequence[Claim]) -> str:
     >>> counted([Claim("F1", "1", "Something.", ())] * 2)
     '2 were not played'
     """
-    verdicts = [claim.verdict for claim in claims]
+    verdicts: list[str] = [claim.verdict for claim in claims]
     amounts = {verdict: verdicts.count(verdict) for verdict in VERDICT_ORDER}
     return listed([f"{n} {VERDICT_WORDS[verdict][n > 1]}" for verdict, n in amounts.items() if n])
 
