@@ -68,7 +68,7 @@ class Comparison:
         panels: list[RegretPanel | ChangesPanel] = []
         for world, changes in self.true_changes.items():
             parts = regret_panels(regret_curves(curves, runs, world), true_changes=changes)
-            both = (*parts, *changes_panels(parts))
+            both: list[RegretPanel | ChangesPanel] = [*parts, *changes_panels(parts)]
             panels += [dataclasses.replace(part, title=_title(world, part.title)) for part in both]
         return panels
 

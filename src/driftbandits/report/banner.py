@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from driftbandits.experiments.definitions.specs import Experiment
@@ -47,11 +47,13 @@ def _narrow(experiments: Sequence[Experiment]) -> list[str]:
         catalogue = EXPERIMENTS.get(experiment.id)
         wide = {} if catalogue is None else {policy.label: policy.settings for policy in catalogue.policies}
         for policy in experiment.policies:
-            here, there = policy.settings.get("width"), wide.get(policy.label, {}).get("width")
-            if _number(here) and _number(there) and here < there:
+            here, there = (_width(settings) for settings in (policy.settings, wide.get(policy.label, {})))
+            if 0 < here < there:
                 pairs.add((here, there))
     return [f"networks are {here:,} wide instead of {there:,}" for here, there in sorted(pairs)]
 
 
-def _number(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+def _width(settings: Mapping[str, Any]) -> int:
+    """How wide a network is; 0 where there is none, or one of infinite width."""
+    width = settings.get("width")
+    return width if isinstance(width, int) else 0

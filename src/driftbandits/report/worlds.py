@@ -62,7 +62,7 @@ def regret_picture(context: ReportContext, experiment: Experiment) -> Picture:
         ours={label for label, kind in kinds.items() if kind.of_the_paper},
         beyond={label for label, kind in kinds.items() if kind.family == Family.NOTHING_TO_SET},
     )
-    panels = [*of_regret, *changes_panels(of_regret)]
+    panels: list[RegretPanel | ChangesPanel] = [*of_regret, *changes_panels(of_regret)]
     frame = regret_frame(panels)
     return make_picture(
         panels,
