@@ -159,9 +159,9 @@ def least_regret(context: ReportContext) -> str:
     """Who has the least mean regret in each of the paper's worlds in which every policy has played."""
     worlds: dict[str, list[str]] = {}
     for experiment in context.begun(context.results.experiments):
-        rows = context.summary(experiment)
+        rows = context.summary(experiment).to_dict("records")
         if experiment.id in PAPER_TITLES and len(rows) == len(experiment.policies) > 1:
-            best = rows.loc[rows["regret"].idxmin()]
+            best = min(rows, key=lambda row: float(row["regret"]))
             worlds.setdefault(str(best["policy"]), []).append(experiment.title[:1].lower() + experiment.title[1:])
     if not worlds:
         return ""
