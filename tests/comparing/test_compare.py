@@ -139,8 +139,7 @@ def test_the_figure_has_a_panel_per_world(found):
     titles = {axes.get_title(loc="left") for axes in figure.axes}
     assert {"one switch", "shifting"} <= titles
     texts = [text.get_text() for text in figure.legends[0].get_texts()]
-    mean = found.summary.query("world == 'one switch' and policy == 'bold'")["regret"].item()
-    assert f"bold, 3 seeds: {mean:,.0f}" in texts
+    assert texts.count("bold") == 1  # one legend for both worlds
 
 
 def test_many_policies_and_long_names_fit():

@@ -54,10 +54,10 @@ def test_all_quartiles_are_inside():
     assert low < 8.0 < 900.0 < high
 
 
-def test_axes_have_units_and_legends_every_policy():
+def test_axes_have_units_and_the_one_legend_every_policy():
     figure = draw()
     assert [axes.get_xlabel() for axes in figure.axes] == ["rounds, median and quartiles (log scale)", "share of runs"]
-    assert [[text.get_text() for text in legend.get_texts()] for legend in figure.legends] == [["A", "B"]] * 2
+    assert [[text.get_text() for text in legend.get_texts()] for legend in figure.legends] == [["A", "B"]]
 
 
 def test_a_policy_has_the_colour_of_its_look_and_a_mark_of_its_own():

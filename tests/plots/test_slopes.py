@@ -25,3 +25,15 @@ def test_every_policy_has_a_dot_an_interval_and_a_bar():
     assert places == [0.4, 0.6, 0.7, 0.75]
     assert [list(xs) for xs, marker in drawn if marker == "None"] == [[0.3, 0.5]]
     assert [label.get_text() for label in axes.get_yticklabels()] == ["ADA-OPKB", "GPUCB", "Uniform"]
+    bars = [(bar.get_y() + bar.get_height() / 2, bar.get_x() + bar.get_width()) for bar in axes.patches]
+    np.testing.assert_allclose(bars, [(0, 0.6), (1, 0.75)])  # green ends at what is allowed
+
+
+def test_one_legend_serves_all_sweeps_and_symbols_are_formulas():
+    panel = GrowthPanel("Segments", "L_T", 0.5, (curve("A", ConfidenceInterval(0.4, 0.3, 0.5, 5), 0.6),))
+    figure = slopes_figure([panel] * 4, palette=line_styles(["A"]))
+    assert len(figure.legends) == 1
+    assert {axes.get_xlabel() for axes in figure.axes} == {"slope of log regret over log $L_T$"}
+    assert slopes_figure([panel], palette=line_styles(["A"]), legend=False).legends == []
+    corners = {(round(axes.get_position().x0, 3), round(axes.get_position().y0, 3)) for axes in figure.axes}
+    assert len({x for x, _ in corners}) == len({y for _, y in corners}) == 2  # four panels: two by two

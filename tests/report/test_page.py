@@ -11,6 +11,7 @@ from driftbandits.experiments.definitions.specs import PolicySpec
 from driftbandits.experiments.judging.claims import check_claims
 from driftbandits.experiments.judging.results import collect
 from driftbandits.report import write_report
+from driftbandits.report.symbols import html_of
 from tests.report.made_up import own_experiment, results_of, short_sweeps, small
 from tests.report.walk import Walk
 
@@ -45,15 +46,16 @@ def test_images_are_whole_svg_that_refers_to_itself_alone(everything):
 
 def test_every_image_says_what_it_shows(everything):
     for image in Walk(everything[0]).images:
-        assert re.search(r"\d", image["alt"])
-        assert int(image["width"]) > 300
+        if image["alt"]:  # the samples of a key have none: the words beside them say it
+            assert re.search(r"\d", image["alt"])
+            assert int(image["width"]) > 300
 
 
 def test_every_claim_stands_there_with_its_verdict_in_a_word(everything):
     page, _, results = everything
     text = Walk(page).text
     for claim in check_claims(results, sweeps=short_sweeps()):
-        assert claim.text in text
+        assert html_of(claim.text) in page
         heading = re.search(rf'<h3 id="claim-{claim.id.lower()}">(.*?)</h3>', page, re.DOTALL)
         assert heading is not None
         assert claim.verdict in heading.group(1)
@@ -62,13 +64,39 @@ def test_every_claim_stands_there_with_its_verdict_in_a_word(everything):
 
 
 def test_chapters_come_in_a_readers_order(everything):
-    wanted = ["verdicts", "numbers", "figures", "d2", "growth", "comparison", "suite", "own", "settings", "about"]
+    wanted = [
+        *("answer", "figures", "d2", "growth", "comparison", "suite", "own"),
+        *("verdicts", "numbers", "settings", "about"),
+    ]
     assert [name for name in Walk(everything[0]).ids if name in wanted] == wanted
+
+
+def test_the_page_opens_with_the_answer_and_folds_its_tables(everything):
+    page = everything[0]
+    opening = Walk(page[page.index("<body>") : page.index("<nav")] + "</body>")
+    assert "The paper claims that ADA-OPKB" in opening.text
+    assert "Of how fast regret grows, " in opening.text
+    assert "have fewer seeds than the paper’s (the fewest: 3 of 25)" in opening.text
+    assert "table" not in opening.tags
+    unfolded = re.sub(r"<details>.*?</details>", "", page, flags=re.DOTALL)
+    captions = re.findall(r"<caption>(.*?)</caption>", unfolded)
+    assert len(captions) == 2  # the suite's, which are its figure, and how the report came about
+    assert all(caption.startswith(("Mean final regret, d = 2", "How this report")) for caption in captions)
+
+
+def test_no_raw_symbols_are_left(everything):
+    assert not re.search(r"\b(?:[LV]|gamma)_T\b", Walk(everything[0]).text)
+    assert "segments L<sub>T</sub>" in everything[0]
+
+
+def test_every_figure_has_one_key(everything):
+    page = everything[0]
+    assert page.count('<ul class="key">') == page.count("<figure>") > 3
 
 
 def test_figures_are_files_too(everything):
     _, out, _ = everything
-    for name in ("switching-1", "cosine-slow-d2", "growth", "comparison", "mine"):
+    for name in ("switching-1", "cosine-slow-d2", "growth", "growth-lines", "comparison", "mine"):
         assert (out / "figures" / f"{name}.png").read_bytes()[:4] == b"\x89PNG"
         assert (out / "figures" / f"{name}.pdf").read_bytes()[:4] == b"%PDF"
 

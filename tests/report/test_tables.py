@@ -12,6 +12,7 @@ from driftbandits.report.facts import commands, facts_table
 from driftbandits.report.real_series import real_series_blocks, reference_regret
 from driftbandits.report.settings import settings_table
 from driftbandits.report.suite import geometric_means, regret_matrix, suite_blocks
+from driftbandits.report.tables import ReportTable, TableEntry, columns
 from driftbandits.report.worlds import policy_table, true_changes
 from tests.report.made_up import own_experiment, results_of
 
@@ -115,8 +116,18 @@ def test_facts_show_what_is_said_and_what_is_installed():
         "9",
     )
     assert "numpy" in rows
+    assert int(texts(facts_table({"jobs": -1}))[0][1]) >= 1  # never "-1 processes"
     assert commands({"command": "one\ntwo"}) == ["one", "two"]
     assert commands({}) == []
+
+
+def test_a_table_knows_whether_it_is_wider_than_a_phone():
+    def row(*words):
+        return tuple(map(TableEntry, words))
+
+    assert not ReportTable("c", columns("a", "b"), (row("ADA-OPKB", "3,721 ± 156"),)).wide
+    assert ReportTable("c", columns(*"abcde"), (row("ADA-OPKB", *["3,721 ± 156"] * 4),)).wide
+    assert not ReportTable("c", columns("a"), ()).wide
 
 
 def test_experiments_find_their_chapters():

@@ -12,7 +12,7 @@ import pandas as pd
 from driftbandits.comparing.shown import html_page, text_page
 from driftbandits.experiments.judging.results import RunRow, cell_table, curve_table, summary_table
 from driftbandits.intervals import t_interval
-from driftbandits.plots.data import RegretPanel, regret_curves, regret_panels
+from driftbandits.plots.data import ChangesPanel, RegretPanel, changes_panels, regret_curves, regret_panels
 from driftbandits.plots.figures import regret_figure, regret_frame
 from driftbandits.plots.palette import LineStyle, line_styles
 
@@ -48,7 +48,7 @@ class Comparison:
     def plot(self) -> Figure:
         """Mean cumulative regret with bands of one standard error, one panel per world.
 
-        Dotted lines are true jumps, shades true drift, ticks on top the changes that policies found.
+        Dotted lines are true jumps, shades true drift. Where policies reported changes, a panel more has their rounds.
         """
         return regret_figure(self._panels(), palette=self._palette())
 
@@ -63,12 +63,13 @@ class Comparison:
         figures = [regret_figure([panel], palette=palette, frame=frame) for panel in panels]
         return html_page(self.summary, self.reporting, figures)
 
-    def _panels(self) -> list[RegretPanel]:
+    def _panels(self) -> list[RegretPanel | ChangesPanel]:
         curves, runs = self.curves.rename(columns=AS_EXPERIMENT), self.runs.rename(columns=AS_EXPERIMENT)
-        panels: list[RegretPanel] = []
+        panels: list[RegretPanel | ChangesPanel] = []
         for world, changes in self.true_changes.items():
             parts = regret_panels(regret_curves(curves, runs, world), true_changes=changes)
-            panels += [dataclasses.replace(part, title=_title(world, part.title)) for part in parts]
+            both: list[RegretPanel | ChangesPanel] = [*parts, *changes_panels(parts)]
+            panels += [dataclasses.replace(part, title=_title(world, part.title)) for part in both]
         return panels
 
     def _palette(self) -> dict[str, LineStyle]:

@@ -82,14 +82,18 @@ class RegretPanel:
 
 
 def regret_panels(
-    curves: Sequence[RegretCurve], *, true_changes: Sequence[int], ours: Collection[str] = ()
+    curves: Sequence[RegretCurve],
+    *,
+    true_changes: Sequence[int],
+    ours: Collection[str] = (),
+    beyond: Collection[str] = (),
 ) -> list[RegretPanel]:
     """Panels of one experiment: all policies together while they are few, else those of the paper apart from the rest.
 
-    `ours` are labels of policies whose algorithm is the paper's own. No panel holds more than
-    `MOST_CURVES_PER_PANEL` curves.
+    `ours` are labels of policies whose algorithm is the paper's own, `beyond` of those that go beyond the paper: they
+    stand beside its rivals, and the title says so. No panel holds more than `MOST_CURVES_PER_PANEL` curves.
     """
-    parts = _parts(curves, ours)
+    parts = _parts(curves, ours, beyond)
     top = max((float((c.mean + c.standard_error).max()) for c in curves), default=1.0)
     return [
         RegretPanel(
@@ -104,14 +108,18 @@ def regret_panels(
     ]
 
 
-def _parts(curves: Sequence[RegretCurve], ours: Collection[str]) -> list[tuple[str, list[RegretCurve]]]:
+def _parts(
+    curves: Sequence[RegretCurve], ours: Collection[str], beyond: Collection[str]
+) -> list[tuple[str, list[RegretCurve]]]:
     if len(curves) <= CURVES_BEFORE_SPLITTING:
         return [("", list(curves))] if curves else []
     mine = [c for c in curves if c.policy in ours]
     rest = [c for c in curves if c.policy not in ours]
     if not mine or not rest:
         return _split("Policies", list(curves))
-    return [*_split("The paper’s algorithms", mine), *_split("Rivals", rest)]
+    newer = sum(c.policy in beyond for c in rest)
+    title = "Beyond the paper" if newer == len(rest) else "Rivals, and beyond the paper" if newer else "Rivals"
+    return [*_split("The paper’s algorithms", mine), *_split(title, rest)]
 
 
 def _split(title: str, curves: list[RegretCurve]) -> list[tuple[str, list[RegretCurve]]]:
@@ -122,6 +130,22 @@ def _split(title: str, curves: list[RegretCurve]) -> list[tuple[str, list[Regret
     if len(parts) == 1:
         return [(title, parts[0])]
     return [(f"{title} ({k} of {len(parts)})", part) for k, part in enumerate(parts, start=1)]
+
+
+@dataclass(frozen=True)
+class ChangesPanel:
+    """When policies reported changes: those that reported any, in their order; `spans` are the true changes."""
+
+    title: str
+    curves: tuple[RegretCurve, ...]
+    spans: tuple[tuple[int, int], ...]
+    horizon: int
+
+
+def changes_panels(panels: Sequence[RegretPanel]) -> list[ChangesPanel]:
+    """One panel of all changes reported in the world of these panels; none if there are no reports."""
+    found = tuple(c for panel in panels for c in panel.curves if len(c.changes))
+    return [ChangesPanel("When changes were reported", found, panels[0].spans, panels[0].horizon)] if found else []
 
 
 def tick_rounds(curve: RegretCurve, horizon: int) -> Ints:

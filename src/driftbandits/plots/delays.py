@@ -12,8 +12,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, LogLocator, NullFormatter, PercentFormatter
 
-from driftbandits.plots.frame import WITH_COMMAS, Frame, plain, tidy
+from driftbandits.plots.frame import WITH_COMMAS, Frame, tidy
 from driftbandits.plots.palette import MARKERS, LineStyle
+from driftbandits.plots.words import plain
 
 ROWS_BETWEEN_DOTS = 0.24  # of two policies
 AXIS_BEYOND_DELAYS = 1.3  # a factor, on both sides
@@ -67,34 +68,41 @@ def _filled(dots: Mapping[str, Mapping[str, Dot]], changes: Sequence[str]) -> di
     return {policy: tuple(own.get(change, nothing) for change in changes) for policy, own in dots.items()}
 
 
-def delay_figure(panels: Sequence[DelayPanel], *, palette: Mapping[str, LineStyle]) -> Figure:
+def delay_figure(panels: Sequence[DelayPanel], *, palette: Mapping[str, LineStyle], legend: bool = True) -> Figure:
     """Panels side by side with one row per change, and in it one dot per policy; bars are quartiles."""
     first = panels[0]
-    frame = Frame(left=0.95, right=0.2, height=0.3 * len(first.changes) + 0.1, legend=len(first.dots))
-    figure = frame.figure(len(panels))
+    frame = Frame(left=0.95, right=0.2, height=0.3 * len(first.changes) + 0.1)
+    figure = frame.figure(len(panels), delay_key(panels, palette=palette) if legend else None)
     for number, panel in enumerate(panels):
         axes = frame.axes(figure, number)
-        handles = [
+        for place, (policy, dots) in enumerate(panel.dots.items()):
             _draw_dots(axes, dots, palette[policy].colour, place, len(panel.dots))
-            for place, (policy, dots) in enumerate(panel.dots.items())
-        ]
         _scale(axes, panel)
         axes.set_yticks(range(len(panel.changes)), [plain(change) for change in panel.changes])
         axes.set_ylim(len(panel.changes) - 0.4, -0.6)
         unit = "share of runs" if panel.shares else "rounds, median and quartiles (log scale)"
         tidy(axes, title=panel.title, xlabel=unit)
-        frame.draw_legend(figure, number, handles, list(panel.dots))
     return figure
 
 
-def _draw_dots(axes: Axes, dots: Sequence[Dot], colour: str, place: int, places: int) -> Line2D:
-    mark = MARKERS[place % len(MARKERS)]
+def delay_key(panels: Sequence[DelayPanel], *, palette: Mapping[str, LineStyle]) -> dict[str, Line2D]:
+    """The mark of every policy."""
+    return {
+        policy: Line2D([], [], linestyle="", marker=_mark(place), color=palette[policy].colour, markersize=4.2)
+        for place, policy in enumerate(panels[0].dots)
+    }
+
+
+def _mark(place: int) -> str:
+    return MARKERS[place % len(MARKERS)]
+
+
+def _draw_dots(axes: Axes, dots: Sequence[Dot], colour: str, place: int, places: int) -> None:
     shift = ROWS_BETWEEN_DOTS * (place - (places - 1) / 2)
     for row, dot in enumerate(dots):
         axes.plot((dot.low, dot.high), (row + shift,) * 2, color=colour, linewidth=1.0, alpha=0.6, zorder=2)
     across, up = [dot.value for dot in dots], [row + shift for row in range(len(dots))]
-    (drawn,) = axes.plot(across, up, linestyle="", marker=mark, color=colour, markersize=4.2, zorder=3, clip_on=False)
-    return drawn
+    axes.plot(across, up, linestyle="", marker=_mark(place), color=colour, markersize=4.2, zorder=3, clip_on=False)
 
 
 def _scale(axes: Axes, panel: DelayPanel) -> None:

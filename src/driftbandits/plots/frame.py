@@ -1,9 +1,9 @@
-"""Panels placed to the hundredth of an inch, so that the axes of neighbours are in line whatever their legends hold."""
+"""Panels placed to the hundredth of an inch, so that the axes of neighbours are in line; one legend below them all."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from matplotlib.axes import Axes
@@ -11,8 +11,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter
 
-LEGEND_LINE_INCHES = 0.165
-LABEL_POINTS = 7.5  # of ticks and legends
+from driftbandits.plots.words import in_formulas, plain
+
+LEGEND_LINE_INCHES = 0.175
+LABEL_POINTS = 8  # of ticks and legends
+TITLE_POINTS = 9.5
+Key = Mapping[str, Line2D]  # the legend of a figure: samples of lines and marks by their labels
 DPI = 200
 SCREEN_DPI = 144  # sharp on most screens, and light
 
@@ -31,53 +35,60 @@ def png(figure: Figure) -> bytes:
     return buffer.getvalue()
 
 
+def columns_of(panels: int) -> int:
+    """In how many columns so many panels stand.
+
+    >>> [columns_of(panels) for panels in (1, 2, 3, 4, 7)]
+    [1, 2, 3, 2, 3]
+    """
+    return 2 if panels == 4 else max(1, min(panels, 3))
+
+
 @dataclass(frozen=True)
 class Frame:
     """Sizes of one panel in inches: the axes, and what is around them."""
 
     width: float = 3.9
     height: float = 2.45  # of the axes
-    left: float = 0.62
+    left: float = 0.66
     right: float = 0.24
     title: float = 0.3
-    strip: float = 0.0  # above the axes
     below: float = 0.5  # ticks and the axis's name
-    legend: int = 0  # lines
 
     @property
     def total(self) -> float:
         """Height of the whole panel."""
-        return self.title + self.strip + self.height + self.below + self.legend * LEGEND_LINE_INCHES + 0.06
+        return self.title + self.height + self.below + 0.06
 
-    def figure(self, panels: int, *, columns: int = 2) -> Figure:
-        """An empty figure with room for so many panels."""
-        columns = min(panels, columns)
+    def figure(self, panels: int, key: Key | None = None) -> Figure:
+        """An empty figure with room for so many panels; below them all stands one legend, if there is a key."""
+        columns = columns_of(panels)
         rows = -(-panels // columns)
-        return ShownFigure(figsize=(self.width * columns, self.total * rows), dpi=DPI)
+        lines = -(-len(key or ()) // columns)
+        below = lines * LEGEND_LINE_INCHES + 0.12 if lines else 0.0
+        figure = ShownFigure(figsize=(self.width * columns, self.total * rows + below), dpi=DPI)
+        if key:
+            self._draw_legend(figure, key, columns)
+        return figure
 
-    def axes(self, figure: Figure, number: int) -> Axes:
-        """The axes of panel `number`, counted in rows from the top left."""
-        left, top = self._corner(figure, number)
-        bottom = top - self.title - self.strip - self.height
-        return self._add(figure, left + self.left, bottom, self.height)
-
-    def strip_axes(self, figure: Figure, number: int, height: float) -> Axes:
-        """Axes of the strip that lies on top of those of panel `number`."""
-        left, top = self._corner(figure, number)
-        axes = self._add(figure, left + self.left, top - self.title - self.strip, height)
-        axes.set_axis_off()
-        return axes
-
-    def draw_legend(self, figure: Figure, number: int, handles: Sequence[Line2D], labels: Sequence[str]) -> None:
-        """A legend below panel `number`, one line per entry."""
-        left, top = self._corner(figure, number)
+    def axes(self, figure: Figure, number: int, *, left: float | None = None) -> Axes:
+        """The axes of panel `number`, counted in rows from the top left; `left`: another margin, for long labels."""
+        across, top = self._corner(figure, number)
         width, height = figure.get_size_inches()
-        place = top - self.title - self.strip - self.height - self.below
+        margin = self.left if left is None else left
+        wide = self.width - margin - self.right
+        bottom = top - self.title - self.height
+        return figure.add_axes(((across + margin) / width, bottom / height, wide / width, self.height / height))
+
+    @staticmethod
+    def _draw_legend(figure: Figure, key: Key, columns: int) -> None:
+        width, height = figure.get_size_inches()
         figure.legend(
-            handles,
-            [plain(label) for label in labels],
-            loc="upper left",
-            bbox_to_anchor=((left + 0.16) / width, place / height),
+            list(key.values()),
+            [plain(label) for label in key],
+            loc="lower left",
+            bbox_to_anchor=(0.16 / width, 0.08 / height),
+            ncols=columns,
             borderaxespad=0.0,
             borderpad=0.0,
             labelspacing=0.35,
@@ -92,27 +103,12 @@ class Frame:
         columns = round(width / self.width)
         return self.width * (number % columns), height - self.total * (number // columns)
 
-    def _add(self, figure: Figure, left: float, bottom: float, high: float) -> Axes:
-        width, height = figure.get_size_inches()
-        wide = self.width - self.left - self.right
-        return figure.add_axes((left / width, bottom / height, wide / width, high / height))
-
-
-def plain(text: str) -> str:
-    """Text that matplotlib shows as it stands: no formula between dollars, no label hidden by an underscore.
-
-    >>> plain("_costs $5")
-    '\\u200b_costs \\\\$5'
-    """
-    hidden = "\u200b" if text.startswith("_") else ""
-    return hidden + text.replace("$", r"\$")
-
 
 def tidy(axes: Axes, *, title: str, xlabel: str, ylabel: str = "") -> None:
     """The look all panels share."""
-    axes.set_title(plain(title), fontsize=9, loc="left")
-    axes.set_xlabel(xlabel, fontsize=8)
-    axes.set_ylabel(ylabel, fontsize=8)
+    axes.set_title(in_formulas(title), fontsize=TITLE_POINTS, loc="left")
+    axes.set_xlabel(xlabel, fontsize=LABEL_POINTS + 0.5)
+    axes.set_ylabel(ylabel, fontsize=LABEL_POINTS + 0.5)
     axes.tick_params(labelsize=LABEL_POINTS)
     axes.grid(alpha=0.25, linewidth=0.5)
     axes.set_axisbelow(True)

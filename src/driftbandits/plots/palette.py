@@ -1,4 +1,4 @@
-"""One line style per policy, the same in every figure: colours tell algorithms apart, dashes their variants."""
+"""One line style per policy, the same everywhere: colours tell algorithms apart; shade, mark and dashes variants."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ COLOURS = {
         if kind.colour is not None
         for name in (kind.label, kind.__name__)
     },
-    "OPNN0": "#8C510A",  # OPNN that is not trained
+    "OPNN0": "#6A3D9A",  # OPNN that is not trained
     f"{GPUCB.label}+{Master.label}": "#332288",
 }
 OTHER_COLOURS = ("#44AA99", "#661100", "#6699CC", "#DDAA33", "#AA4466", "#4477AA", "#7F7FBF", "#BB5566")
@@ -35,20 +35,41 @@ WANTED_DASHES = {
     "": 0,
     "tuned": 0,
     "plain": 0,
+    "published, tuned": 0,
     "published": 1,
     "published, length scale 1": 2,
     "window 1000": 3,
     "infinite width": 0,
+    "theory": 0,
 }
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")  # by the places in DASHES too
+# How far the colour of a variant goes from its algorithm's, by the places in DASHES: below 0 to black, above to white.
+SHADES = (0.0, -0.45, 0.4, -0.7, 0.6, -0.25)
+SHADES_OF_DARK = (0.0, 0.45, 0.6, 0.3, 0.7, 0.15)
+DARK = 0.05  # relative luminance, below which black is no other shade
 
 
 @dataclass(frozen=True)
 class LineStyle:
-    """How a policy is drawn: its algorithm's colour, and the dashes of the variant."""
+    """How a policy is drawn: its algorithm's colour in the variant's shade, and the variant's dashes and mark."""
 
     colour: str
     dashes: Dashes
+    marker: str = MARKERS[0]
+
+
+def shade(colour: str, place: int) -> str:
+    """The colour of the variant at this place in DASHES.
+
+    >>> shade("#0072B2", 0), shade("#0072B2", 1), shade("#222222", 1)
+    ('#0072B2', '#003F62', '#858585')
+    """
+    parts = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+    luminance = sum(share * part**2.2 for share, part in zip((0.2126, 0.7152, 0.0722), parts, strict=True))
+    step = (SHADES_OF_DARK if luminance < DARK else SHADES)[place]
+    end = 1.0 if step > 0 else 0.0
+    mixed = [part + abs(step) * (end - part) for part in parts]
+    return "#" + "".join(f"{round(255 * part):02X}" for part in mixed) if step else colour
 
 
 def algorithm(label: str) -> str:
@@ -74,13 +95,13 @@ def line_styles(*figures: Iterable[str], own: Mapping[str, str] | None = None) -
 
     `own` are colours of algorithms that choose theirs; of the library's own they are known.
 
-    Solid is the plain or tuned variant, dashed the published one. Known algorithms always have the same colour; others
-    take spare ones in their order, and share them again when there are too many. Two variants of one algorithm never
-    share their dashes in a figure while there are any left.
+    Solid with circles is the plain or tuned variant, dashed with squares the published one. Known algorithms always
+    have the same colour; others take spare ones in their order, and share them again when there are too many. Two
+    variants of one algorithm never share shade, mark and dashes in a figure while there are any left.
 
     >>> found = line_styles(["OPKB", "OPKB (published)", "mine"])
-    >>> found["OPKB"].colour == found["OPKB (published)"].colour, found["OPKB"].dashes, found["mine"].colour
-    (True, '-', '#44AA99')
+    >>> found["OPKB"], found["OPKB (published)"].marker, found["mine"].colour
+    (LineStyle(colour='#56B4E9', dashes='-', marker='o'), 's', '#44AA99')
     """
     together = [dict.fromkeys(labels) for labels in figures]
     distinct = list(dict.fromkeys(label for labels in together for label in labels))
@@ -94,7 +115,10 @@ def line_styles(*figures: Iterable[str], own: Mapping[str, str] | None = None) -
         near = {other for labels in together if label in labels for other in labels}
         used = {dashes[other] for other in near & dashes.keys() if algorithm(other) == algorithm(label)}
         dashes[label] = _free_dashes(WANTED_DASHES.get(variant(label), 2), used)
-    return {label: LineStyle(colours[algorithm(label)], DASHES[dashes[label]]) for label in distinct}
+    return {
+        label: LineStyle(shade(colours[algorithm(label)], place), DASHES[place], MARKERS[place])
+        for label, place in ((label, dashes[label]) for label in distinct)
+    }
 
 
 def _free_dashes(wish: int, used: set[int]) -> int:

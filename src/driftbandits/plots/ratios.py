@@ -11,7 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
 
-from driftbandits.plots.frame import Frame, plain, tidy
+from driftbandits.plots.frame import Frame, tidy
+from driftbandits.plots.words import plain
 
 # A dimension's colour and mark: Okabe and Ito's, and told apart without colour too.
 MARK_OF_DIMENSION = {"d10": ("#0072B2", "o"), "d3": ("#D55E00", "s"), "d2": ("#009E73", "^")}
@@ -44,31 +45,44 @@ def ratio_rows(worlds: pd.DataFrame, column: str) -> list[RatioRow]:
     return sorted(rows, key=lambda row: -max(row.ratios.values()))
 
 
-def ratio_figure(rows: Sequence[RatioRow], *, limit: float, subject: str, rival: str) -> Figure:
+def ratio_figure(rows: Sequence[RatioRow], *, limit: float, subject: str, rival: str, legend: bool = True) -> Figure:
     """A dot per world and dimension, logarithmic, losses on top; lines at 1 and at `limit`, the most allowed."""
-    dimensions = [d for d in MARK_OF_DIMENSION if any(d in row.ratios for row in rows)]
-    dimensions += sorted({d for row in rows for d in row.ratios} - set(dimensions))
-    frame = Frame(left=0.95, right=0.15, height=0.19 * len(rows) + 0.12, legend=len(dimensions) + 1)
-    figure = frame.figure(1)
+    frame = Frame(left=0.95, right=0.15, height=0.19 * len(rows) + 0.12)
+    figure = frame.figure(1, ratio_key(rows, limit=limit) if legend else None)
     axes = frame.axes(figure, 0)
-    handles = [_draw_dots(axes, rows, dimension) for dimension in dimensions]
+    for dimension in _dimensions(rows):
+        _draw_dots(axes, rows, dimension)
     axes.axvline(1.0, color="0.35", linewidth=1.0, zorder=1)
-    handles.append(axes.axvline(limit, color="0.35", linewidth=1.0, linestyle=":", zorder=1))
+    axes.axvline(limit, color="0.35", linewidth=1.0, linestyle=":", zorder=1)
     _scale(axes, [*(ratio for row in rows for ratio in row.ratios.values()), 1.0, limit])
     axes.set_yticks(range(len(rows)), [plain(row.world) for row in rows])
     axes.set_ylim(len(rows) - 0.4, -0.6)
     tidy(axes, title=f"{subject} over {rival}, worst on top", xlabel="ratio of mean final regret (log scale)")
-    labels = [f"d = {dimension.removeprefix('d')}" for dimension in dimensions]
-    frame.draw_legend(figure, 0, handles, [*labels, f"most allowed where the world changes, {limit:g}"])
     return figure
 
 
-def _draw_dots(axes: Axes, rows: Sequence[RatioRow], dimension: str) -> Line2D:
+def ratio_key(rows: Sequence[RatioRow], *, limit: float) -> dict[str, Line2D]:
+    """The mark of every dimension, and the line of the limit."""
+    key = {}
+    for dimension in _dimensions(rows):
+        colour, mark = MARK_OF_DIMENSION.get(dimension, MARK_OF_OTHERS)
+        key[f"d = {dimension.removeprefix('d')}"] = Line2D(
+            [], [], linestyle="", marker=mark, color=colour, markersize=4.2
+        )
+    most = f"most allowed where the world changes, {limit:g}"
+    return {**key, most: Line2D([], [], color="0.35", linewidth=1.0, linestyle=":")}
+
+
+def _dimensions(rows: Sequence[RatioRow]) -> list[str]:
+    known = [d for d in MARK_OF_DIMENSION if any(d in row.ratios for row in rows)]
+    return known + sorted({d for row in rows for d in row.ratios} - set(known))
+
+
+def _draw_dots(axes: Axes, rows: Sequence[RatioRow], dimension: str) -> None:
     colour, mark = MARK_OF_DIMENSION.get(dimension, MARK_OF_OTHERS)
     places = [(row.ratios[dimension], place) for place, row in enumerate(rows) if dimension in row.ratios]
     across, up = zip(*places, strict=True)
-    (dots,) = axes.plot(across, up, linestyle="", marker=mark, color=colour, markersize=4.2, alpha=0.9, zorder=3)
-    return dots
+    axes.plot(across, up, linestyle="", marker=mark, color=colour, markersize=4.2, alpha=0.9, zorder=3)
 
 
 def _scale(axes: Axes, ratios: Sequence[float]) -> None:

@@ -11,7 +11,7 @@ from driftbandits.experiments.definitions.ids import CALIBRATED_PAPER_PREFIX, CA
 from driftbandits.experiments.definitions.specs import Experiment
 from driftbandits.experiments.definitions.targets import CALIBRATED_OPKB_MOST_OVER_ADA_OPKB
 from driftbandits.experiments.judging.calibrated_opkb import RIVALS, CalibratedOPKBJudgement
-from driftbandits.plots.delays import DelayPanel, delay_figure, delay_panels
+from driftbandits.plots.delays import DelayPanel, delay_figure, delay_key, delay_panels
 from driftbandits.plots.ratios import ratio_rows
 from driftbandits.report.context import ReportContext
 from driftbandits.report.formats import NOTHING, number
@@ -75,10 +75,12 @@ def _delays(context: ReportContext, delays: pd.DataFrame) -> Block:
 
 
 def _delay_picture(context: ReportContext, delays: pd.DataFrame) -> Picture:
+    both = delay_panels(delays)
     return make_picture(
-        delay_panels(delays),
-        lambda panels: delay_figure(panels, palette=context.palette),
+        both,
+        lambda panels, *, legend: delay_figure(panels, palette=context.palette, legend=legend),
         _describe,
+        key=delay_key(both, palette=context.palette),
         caption="One change in the middle of a run at d = 2, of the size by which it moves the reward of the best arm "
         "(flip) or of every arm (level). Delays are of runs that found it: no dot where none did.",
         folder=context.figures,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from driftbandits.experiments.judging.checks import Check, Claim
-from driftbandits.report.formats import NOTHING, interval
+from driftbandits.report.formats import NOTHING, interval, listed
 
 VERDICT_ORDER = ("holds", "does not hold", "depends on the settings", "undecided", "not run")
 SYMBOLS = dict(zip(VERDICT_ORDER, ("✓", "✗", "◐", "?", "○"), strict=True))
@@ -62,34 +62,46 @@ def claim_rows(claims: Sequence[Claim]) -> list[ClaimRow]:
     return [_claim_row(claim) for claim in claims]
 
 
+# What one claim does, and what several do.
+VERDICT_WORDS = {
+    "holds": ("holds", "hold"),
+    "does not hold": ("does not hold", "do not hold"),
+    "depends on the settings": ("depends on the settings", "depend on the settings"),
+    "undecided": ("is undecided", "are undecided"),
+    "not run": ("was not played", "were not played"),
+}
+
+
 def counted(claims: Sequence[Claim]) -> str:
     """How many claims have which verdict, in words.
 
-    >>> counted([Claim("F1", "1", "Something.", ())])
-    '1 not run'
+    >>> counted([Claim("F1", "1", "Something.", ())] * 2)
+    '2 were not played'
     """
-    verdicts = [claim.verdict for claim in claims]
-    words = {"holds": "hold", "does not hold": "do not hold", "depends on the settings": "depend on the settings"}
-    return ", ".join(
-        f"{verdicts.count(v)} {v if verdicts.count(v) == 1 else words.get(v, v)}"
-        for v in VERDICT_ORDER
-        if v in verdicts
-    )
+    verdicts: list[str] = [claim.verdict for claim in claims]
+    amounts = {verdict: verdicts.count(verdict) for verdict in VERDICT_ORDER}
+    return listed([f"{n} {VERDICT_WORDS[verdict][n > 1]}" for verdict, n in amounts.items() if n])
 
 
-def _shown(verdict: str) -> ShownVerdict:
+def claim_anchor(name: str) -> str:
+    """Where the numbers behind a claim stand on the page."""
+    return f"claim-{name.lower()}"
+
+
+def shown_verdict(verdict: str) -> ShownVerdict:
+    """A verdict in a word, with its symbol."""
     return ShownVerdict(verdict, SYMBOLS[verdict], CSS_CLASSES[verdict])
 
 
 def _claim_row(claim: Claim) -> ClaimRow:
     return ClaimRow(
         id=claim.id,
-        anchor=f"claim-{claim.id.lower()}",
+        anchor=claim_anchor(claim.id),
         figure=f"Figure {claim.figure}" if claim.figure[:1].isdigit() else claim.figure,
         text=claim.text,
-        verdict=_shown(claim.verdict),
+        verdict=shown_verdict(claim.verdict),
         settings=tuple(
-            SettingsRow(found.settings, _shown(found.verdict), tuple(map(_check_row, found.checks)))
+            SettingsRow(found.settings, shown_verdict(found.verdict), tuple(map(_check_row, found.checks)))
             for found in claim.by_settings
         ),
         few=any(0 < check.seeds < check.paper_seeds for check in claim.checks),
@@ -105,6 +117,6 @@ def _check_row(check: Check) -> CheckRow:
         interval=around,
         seeds=f"{seeds} of {check.paper_seeds:,}" if check.paper_seeds else seeds,
         few=0 < check.seeds < check.paper_seeds,
-        verdict=_shown(check.verdict),
+        verdict=shown_verdict(check.verdict),
         note=check.note,
     )

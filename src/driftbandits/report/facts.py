@@ -50,6 +50,8 @@ def _name(key: str) -> str:
 
 
 def _shown(key: str, value: object) -> str:
+    if key == "jobs" and isinstance(value, int) and value < 0:  # joblib's way: -1 is all cores, -2 all but one
+        return f"{max(1, (os.cpu_count() or 1) + 1 + value):,}"
     if isinstance(value, int | float) and not isinstance(value, bool):
         if key.endswith("seconds"):
             return duration(float(value))

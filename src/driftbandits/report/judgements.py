@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from driftbandits.experiments.judging.verdicts import TargetVerdict
-from driftbandits.plots.ratios import RatioRow, ratio_figure
+from driftbandits.plots.ratios import RatioRow, ratio_figure, ratio_key
 from driftbandits.report.context import ReportContext
 from driftbandits.report.formats import NOTHING, number, with_error
 from driftbandits.report.pictures import Picture, make_picture
@@ -23,8 +23,9 @@ def ratio_picture(
         return None
     return make_picture(
         [rows],
-        lambda panels: ratio_figure(panels[0], limit=limit, subject=subject, rival=rival),
+        lambda panels, *, legend: ratio_figure(panels[0], limit=limit, subject=subject, rival=rival, legend=legend),
         _describe,
+        key=ratio_key(rows, limit=limit),
         caption=caption,
         folder=context.figures,
         name=name,

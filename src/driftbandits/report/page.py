@@ -11,18 +11,20 @@ from driftbandits.errors import MissingExtraError
 from driftbandits.experiments.groups.judgements import Judgements, judge
 from driftbandits.experiments.judging.results import Results
 from driftbandits.files import write_whole
+from driftbandits.report.answer import Answer, make_answer
+from driftbandits.report.banner import banner, unfinished
 from driftbandits.report.chapters import make_chapters
-from driftbandits.report.claims import ClaimRow, claim_rows, counted
+from driftbandits.report.claims import ClaimRow, claim_rows
 from driftbandits.report.context import ReportContext
 from driftbandits.report.facts import commands, facts_table
-from driftbandits.report.formats import count, duration, listed
+from driftbandits.report.formats import count, duration
 from driftbandits.report.sections import Section
 from driftbandits.report.settings import settings_table
+from driftbandits.report.symbols import html_of
 from driftbandits.report.tables import ReportTable
 from driftbandits.version import __version__
 
 TITLE = "Non-stationary kernel bandits: the experiments again"
-MOST_UNFINISHED_NAMED = 6  # experiments, on the first screen
 
 
 @dataclass(frozen=True)
@@ -33,8 +35,9 @@ class Page:
     style: str
     version: str
     opening: tuple[str, ...]
+    banner: str
     unfinished: str
-    verdicts: str
+    answer: Answer | None
     claims: tuple[ClaimRow, ...]
     chapters: tuple[Section, ...]
     settings: ReportTable
@@ -76,8 +79,9 @@ def _make_page(context: ReportContext, *, title: str, about: Mapping[str, object
         style=_read("style.css"),
         version=str(about.get("version", __version__)),
         opening=_opening(context, paper=bool(claims)),
-        unfinished=_unfinished(context),
-        verdicts=counted(claims),
+        banner=banner(context),
+        unfinished=unfinished(context),
+        answer=make_answer(context),
         claims=tuple(claim_rows(claims)),
         chapters=tuple(make_chapters(context)),
         settings=settings_table(begun),
@@ -90,11 +94,13 @@ def render(page: Page) -> str:
     """The page as HTML; every text in it is escaped."""
     try:
         import jinja2
+        import markupsafe
     except ModuleNotFoundError:
         raise MissingExtraError("jinja2", extra="experiments", purpose="a report") from None
     environment = jinja2.Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
+    environment.filters["symbols"] = lambda text: markupsafe.Markup(html_of(str(text)))  # it escapes
     return environment.from_string(_read("template.html")).render(page=page)
 
 
@@ -118,12 +124,3 @@ def _opening(context: ReportContext, *, paper: bool) -> tuple[str, ...]:
         "the world and its noise for all policies alike; numbers are means over seeds, ± one standard error of the "
         "mean.",
     )
-
-
-def _unfinished(context: ReportContext) -> str:
-    lacking = context.missing(context.results.experiments)
-    if not lacking:
-        return ""
-    total = sum(context.wanted.values())
-    where = listed([f"{name} ({runs:,})" for name, runs in lacking.items()], MOST_UNFINISHED_NAMED)
-    return f"{count(sum(lacking.values()), 'run')} of {total:,} are missing: {where}."

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from driftbandits.experiments.definitions.specs import Experiment
 from driftbandits.plots.data import RankedRegret, ranked_regret
-from driftbandits.plots.figures import ranking_figure, ranking_frame
+from driftbandits.plots.figures import ranking_figure, ranking_frame, ranking_key
 from driftbandits.policies.core.facts import Family
 from driftbandits.report.context import ReportContext
 from driftbandits.report.formats import number
@@ -17,7 +17,7 @@ from driftbandits.showing import counted
 
 CAPTION = (
     "Mean final regret with bars of one standard error, best on top, on a logarithmic axis. Marks say which family a "
-    "policy belongs to; colours are those of the other figures."
+    "policy belongs to; colours are those of all figures."
 )
 
 
@@ -32,17 +32,20 @@ def sizes_blocks(context: ReportContext, experiments: Sequence[Experiment]) -> l
 
 
 def rankings_named(name: str, context: ReportContext, experiments: Sequence[Experiment]) -> list[Block]:
-    """One figure of all rankings, then one table per experiment; `name` begins the names of file and anchors."""
+    """One figure of all rankings with one table per experiment; `name` begins the names of file and anchors."""
     begun = context.begun(experiments)
     if not begun:
         return []
     families = _families(context, begun)
     panels = [ranked_regret(context.results.cells, e.id, title=e.title) for e in begun]
-    frame = ranking_frame(panels, families)
+    frame = ranking_frame(panels)
     picture = make_picture(
         panels,
-        lambda some: ranking_figure(some, families=families, palette=context.palette, frame=frame),
+        lambda some, *, legend: ranking_figure(
+            some, families=families, palette=context.palette, frame=frame, legend=legend
+        ),
         _describe,
+        key=ranking_key(families),
         caption=CAPTION,
         folder=context.figures,
         name=name,
@@ -50,8 +53,7 @@ def rankings_named(name: str, context: ReportContext, experiments: Sequence[Expe
     tables = tuple(policy_table(context, e) for e in begun)
     notes = tuple(note for e in begun for note in experiment_note(context, e, named=True))
     return [
-        Block(f"{name}-ranking", "Ranking", notes, picture),
-        Block(f"{name}-tables", "All numbers", tables=tables),
+        Block(f"{name}-ranking", "Ranking", notes, picture, tables),
     ]
 
 

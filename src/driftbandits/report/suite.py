@@ -28,7 +28,11 @@ def suite_blocks(context: ReportContext, experiments: Sequence[Experiment]) -> l
             continue
         notes = tuple(note for e in here for note in experiment_note(context, e, named=True))
         title = f"d = {part.removeprefix('d')}" if part else "Worlds"
-        blocks.append(Block(f"suite-{part or 'worlds'}", title, notes, tables=(_suite_table(context, here, title),)))
+        blocks.append(
+            Block(
+                f"suite-{part or 'worlds'}", title, notes, tables=(_suite_table(context, here, title),), unfolded=True
+            )
+        )
     return blocks
 
 

@@ -8,6 +8,8 @@ from typing import Any
 
 from driftbandits.report.formats import NOTHING, with_error
 
+LETTERS_ON_A_PHONE, LETTERS_BETWEEN_COLUMNS = 48, 3
+
 
 @dataclass(frozen=True)
 class TableEntry:
@@ -34,6 +36,13 @@ class ReportTable:
     columns: tuple[TableColumn, ...]
     rows: tuple[tuple[TableEntry, ...], ...]
     foot: tuple[tuple[TableEntry, ...], ...] = ()
+
+    @property
+    def wide(self) -> bool:
+        """Whether it is wider than a phone, so that a reader has to be told that it scrolls."""
+        across = zip(*self.rows, *self.foot, strict=True)
+        letters = [max(len(entry.text) for entry in entries) + LETTERS_BETWEEN_COLUMNS for entries in across]
+        return sum(letters) > LETTERS_ON_A_PHONE
 
 
 def columns(*heads: str) -> tuple[TableColumn, ...]:

@@ -9,8 +9,9 @@ from typing import Any, Literal
 from driftbandits.experiments.definitions.specs import Experiment
 from driftbandits.experiments.judging.results import MOST_COUNTED_CHANGES_PER_RUN
 from driftbandits.experiments.running.build import build_world
-from driftbandits.plots.data import RegretPanel, regret_curves, regret_panels
-from driftbandits.plots.figures import regret_figure, regret_frame
+from driftbandits.plots.data import ChangesPanel, RegretPanel, changes_panels, regret_curves, regret_panels
+from driftbandits.plots.figures import regret_figure, regret_frame, regret_key
+from driftbandits.policies.core.facts import Family
 from driftbandits.report.context import ReportContext
 from driftbandits.report.formats import NOTHING, count, duration, number, with_error
 from driftbandits.report.pictures import Picture, make_picture
@@ -54,16 +55,20 @@ def regret_picture(context: ReportContext, experiment: Experiment) -> Picture:
     """Mean regret over time."""
     curves = regret_curves(context.results.curves, context.results.cells, experiment.id)
     changes = true_changes(experiment)
-    panels = regret_panels(
+    kinds = {policy.label: context.kind(experiment, policy) for policy in experiment.policies}
+    of_regret = regret_panels(
         curves,
         true_changes=changes or (),
-        ours={policy.label for policy in experiment.policies if context.kind(experiment, policy).of_the_paper},
+        ours={label for label, kind in kinds.items() if kind.of_the_paper},
+        beyond={label for label, kind in kinds.items() if kind.family == Family.NOTHING_TO_SET},
     )
+    panels: list[RegretPanel | ChangesPanel] = [*of_regret, *changes_panels(of_regret)]
     frame = regret_frame(panels)
     return make_picture(
         panels,
-        lambda some: regret_figure(some, palette=context.palette, frame=frame),
+        lambda some, *, legend: regret_figure(some, palette=context.palette, frame=frame, legend=legend),
         lambda panel: _describe(panel, experiment),
+        key=regret_key(panels, palette=context.palette),
         caption=_caption(panels, known=changes is not None),
         folder=context.figures,
         name=context.names[experiment.id],
@@ -81,23 +86,19 @@ def true_changes(experiment: Experiment) -> list[int] | None:
     return rounds[0] if rounds and all(one == rounds[0] for one in rounds) else None
 
 
-def _caption(panels: list[RegretPanel], *, known: bool) -> str:
-    spans = panels[0].spans
-    parts = ["Mean cumulative regret over seeds; bands of one standard error; the legend ends with the final mean."]
-    if any(first == last for first, last in spans):
-        parts.append("Dotted lines: true jumps.")
-    if any(first < last for first, last in spans):
-        parts.append("Shaded: the world drifts.")
+def _caption(panels: Sequence[RegretPanel | ChangesPanel], *, known: bool) -> str:
+    parts = ["Mean cumulative regret with bands of one standard error; behind each name its final mean."]
     if not known:
         parts.append("No true changes are drawn: they are not known, or differ from seed to seed.")
-    if any(len(curve.changes) for panel in panels for curve in panel.curves):
-        parts.append("Ticks on top: changes found on any seed, one row per policy, with its line in the margin.")
-    if len(panels) > 1:
-        parts.append("Panels share their scale; each shows the curves of the others in grey.")
+    if sum(isinstance(panel, RegretPanel) for panel in panels) > 1:
+        parts.append("Panels share their scale.")
     return " ".join(parts)
 
 
-def _describe(panel: RegretPanel, experiment: Experiment) -> str:
+def _describe(panel: RegretPanel | ChangesPanel, experiment: Experiment) -> str:
+    if isinstance(panel, ChangesPanel):
+        per_run = "; ".join(f"{c.policy} {len(c.changes) / c.seeds:.1f}" for c in panel.curves)
+        return f"Ticks: rounds in which changes were reported, {experiment.title}. Reports per run: {per_run}."
     ends = sorted(panel.curves, key=lambda curve: -curve.mean[-1])
     final = "; ".join(f"{curve.policy} {number(float(curve.mean[-1]))}" for curve in ends)
     which = f" ({panel.title})" if panel.title else ""
