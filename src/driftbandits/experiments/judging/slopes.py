@@ -9,15 +9,18 @@ gamma_T              information gain of the arms, as `driftbandits.information_
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import pandas as pd
 
 from driftbandits.arms import ArmSet
 from driftbandits.design import information_gain
+from driftbandits.environments import Environment
 from driftbandits.experiments.definitions.bounds import Sweep
 from driftbandits.experiments.definitions.specs import Experiment, PolicySpec
 from driftbandits.experiments.running.build import build_policy, build_world
@@ -30,6 +33,7 @@ from driftbandits.tangent_kernel import NeuralTangentKernel
 from driftbandits.types import Floats
 
 LEAST_POINTS_OF_SWEEP = 3
+FIXED_GAIN = ("L_T", "V_T")  # arms and rounds stay the same along these
 
 
 @dataclass(frozen=True)
@@ -106,7 +110,7 @@ def allowed_slope(sweep: Sweep, policy: str, values: Sequence[float], *, gain_po
         return sweep.rate
     own = np.log([sweep.bounds[policy][value] for value in values])
     power = sweep.gain_powers.get(policy, 0.0) if gain_power is None else gain_power
-    if power:
+    if power and sweep.symbol not in FIXED_GAIN:
         own = own + power * np.log(_gains(sweep, policy, values))
     return float(log_slopes(values, np.exp(own)[None, :])[0])
 
@@ -123,11 +127,25 @@ def information_gain_of(experiment: Experiment, spec: PolicySpec) -> float:
     Arms are drawn anew for every seed, but the growth of gamma_T hardly depends on the draw. A network counts with its
     tangent kernel, scaled to k(x, x) = 1 on the unit sphere; a regression with its ridge in the place of sigma.
     """
-    seed = experiment.seeds[0]
-    world = build_world(experiment.environment, experiment.settings, seed)
+    what = json.dumps([experiment.environment, experiment.settings, experiment.seeds[0]], sort_keys=True)
+    return _gain(what, json.dumps([spec.name, spec.settings, spec.kernel], sort_keys=True))
+
+
+@lru_cache(maxsize=1024)  # claims and figures ask for the same
+def _gain(world_key: str, policy_key: str) -> float:
+    *_, seed = json.loads(world_key)
+    name, policy_settings, kernel = json.loads(policy_key)
+    spec = PolicySpec(name, name, policy_settings, kernel)
+    world = _world(world_key)
     policy = build_policy(spec, world, seed)
     features = _tangent_features(policy.arms, spec) if isinstance(policy, NeuralBlockPolicy) else policy.arms.features
     return information_gain(features, horizon=world.horizon, sigma=_regulariser(policy, spec))
+
+
+@lru_cache(maxsize=2)  # long worlds are large, and the policies of one come one after the other
+def _world(key: str) -> Environment:
+    environment, settings, seed = json.loads(key)
+    return build_world(environment, settings, seed)
 
 
 def _regulariser(policy: Policy, spec: PolicySpec) -> float:
