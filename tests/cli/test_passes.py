@@ -85,7 +85,7 @@ def test_the_report_is_written_after_every_pass_and_a_line_says_where_it_stands(
 
 def test_what_is_printed_is_short_and_names_the_page(small, tmp_path):
     result = small(*COMMAND, tmp_path)
-    assert "3 claims: 1 holds, 1 undecided, 1 not run" in result.stdout
+    assert "3 claims: 1 holds, 1 is undecided and 1 was not played" in result.stdout
     assert "  holds: X\n  undecided: Y\n  not run: Z" in result.stdout
     assert len(result.stdout.splitlines()) <= 10
     assert str(tmp_path / "report.html") in result.stderr.splitlines()[-1]

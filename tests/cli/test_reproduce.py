@@ -35,7 +35,7 @@ def test_it_writes_tables_figures_and_report_and_prints_the_summary(finished):
     assert {path.name for path in folder.iterdir()} == {*FILES, "cells", "figures"}
     assert len(parts(folder)) == 4
     assert "| small | ADA-OPKB | 2 |" in result.stdout
-    assert result.stdout == (folder / "summary.md").read_text() + "\n"  # progress and messages are beside it
+    assert result.stdout == (folder / "summary.md").read_text()  # progress and messages are beside it
     assert "runs: 4/4" in result.stderr
     assert str(folder / "report.html") in result.stderr
     assert len(pd.read_parquet(folder / "cells.parquet")) == 4
