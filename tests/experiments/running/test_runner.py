@@ -9,6 +9,7 @@ from driftbandits.experiments.files.folder_store import FolderStore
 from driftbandits.experiments.files.store import DamagedPartWarning, read
 from driftbandits.experiments.running import engines, runner
 from driftbandits.experiments.running.cells import run_cell
+from driftbandits.experiments.running.cost import cost_of
 from driftbandits.experiments.running.engines import Engine
 from driftbandits.experiments.running.runner import CellError, run_cells
 from tests.experiments.running.odd_policy import odd_cells, plays, same, tell
@@ -192,7 +193,7 @@ def test_every_change_is_counted_however_many(tmp_path):
     assert result.detection.false_alarms == 10_499
 
 
-def test_networks_that_train_are_sent_first():
+def test_the_longest_are_sent_first():
     def a_cell(name, **settings):
         return Cell("switching/1", {}, PolicySpec(name, name, settings), 0)
 
@@ -200,4 +201,6 @@ def test_networks_that_train_are_sent_first():
     infinite = a_cell("AdaOPNN", width="infinite")
     sent = [args[1] for _, args, _ in runner._tasks(dict(enumerate([*cells, infinite])))]
     assert [cell.policy.name for cell in sent[:2]] == ["AdaOPNN", "NeuralUCB"]
-    assert sent[2:] == [cells[0], cells[1], cells[3], infinite]
+    costs = [cost_of(cell) for cell in sent]
+    assert costs == sorted(costs, reverse=True)
+    assert len(sent) == len(cells) + 1

@@ -18,8 +18,8 @@ def cost_of(cell: Cell) -> float:
 
     >>> from driftbandits.experiments.definitions.specs import PolicySpec
     >>> wide, narrow = (PolicySpec("a network", "AdaOPNN", {"width": width}) for width in (2048, 256))
-    >>> round(cost_of(Cell("switching/1", {}, wide, 0)) / cost_of(Cell("switching/1", {}, narrow, 0)))
-    51
+    >>> cost_of(Cell("switching/1", {}, wide, 0)) > 10 * cost_of(Cell("switching/1", {}, narrow, 0))
+    True
     """
     # a user's own world may mean something else by it
     rounds = _number(cell.settings, "horizon", HORIZON)
