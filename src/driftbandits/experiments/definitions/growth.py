@@ -157,8 +157,8 @@ def _sweeps(*, rounds: tuple[int, ...], long: int, seeds: tuple[int, ...]) -> tu
 
 SWEEPS = _sweeps(rounds=GROWTH_ROUNDS, long=LONG_HORIZON, seeds=GROWTH_SEEDS)
 GROWTH: dict[str, Experiment] = by_id(experiment for sweep in SWEEPS for experiment in sweep.experiments)
-# A taste: two seeds, at most 8,000 rounds.
-QUICK_SWEEPS = _sweeps(rounds=GROWTH_ROUNDS[:3], long=GROWTH_ROUNDS[2], seeds=GROWTH_SEEDS[:2])
+# A taste: two seeds, at most 8,000 rounds, and 4,000 where the rounds stay.
+QUICK_SWEEPS = _sweeps(rounds=GROWTH_ROUNDS[:3], long=GROWTH_ROUNDS[1], seeds=GROWTH_SEEDS[:2])
 _QUICK_POINTS = by_id(experiment for sweep in QUICK_SWEEPS for experiment in sweep.experiments)
 
 

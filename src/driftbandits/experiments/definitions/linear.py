@@ -7,11 +7,13 @@ found by the search of the comparison, on the linear world with one switch in th
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
 from driftbandits import policies
 from driftbandits.experiments.definitions.first_settings import written_out
+from driftbandits.experiments.definitions.lengths import quick
 from driftbandits.experiments.definitions.linear_worlds import (
     LinearSetting,
     flipping,
@@ -27,12 +29,15 @@ from driftbandits.experiments.definitions.rows import (
     CALIBRATED_OPKB,
     THEORY_ENDING,
 )
+from driftbandits.experiments.definitions.seeds import EVALUATION_SEEDS
 from driftbandits.experiments.definitions.specs import Experiment, PolicySpec, by_id
 from driftbandits.experiments.definitions.tuned_settings import LINEAR_FILE, tuned_settings, tuned_spec
 
 LINEAR_PREFIX = "linear/"
 SPHERE_DIMENSION, BOX_DIMENSION = 5, 2
 BOX_ERROR = 0.1  # 841 arms
+BOX_SEEDS = EVALUATION_SEEDS[:10]  # a run of some rivals takes seconds there
+TASTE_ERROR = 0.3  # 100 arms
 TOLD_THE_PATH = (
     policies.DiscountedLinUCB,
     policies.SlidingWindowLinUCB,
@@ -97,6 +102,7 @@ def _experiment(name: str, title: str, world: LinearSetting) -> Experiment:
         environment=world.environment,
         settings=world.settings,
         policies=_policies(world.path, dimension),
+        seeds=BOX_SEEDS if "box_error" in world.settings else EVALUATION_SEEDS,
     )
 
 
@@ -109,3 +115,12 @@ LINEAR: dict[str, Experiment] = by_id(
         _experiment("box-drift", "Box, one turn of drift", turning_on_box(BOX_DIMENSION, BOX_ERROR, 1.0)),
     )
 )
+
+
+def quick_linear_world(experiment: Experiment) -> Experiment:
+    """A taste: two seeds, and a box with fewer arms, as the title says then."""
+    short = quick(experiment)
+    if "box_error" not in short.settings:
+        return short
+    coarse = {**short.settings, "box_error": TASTE_ERROR}
+    return dataclasses.replace(short, title=f"{short.title} (error {TASTE_ERROR})", settings=coarse)

@@ -75,11 +75,13 @@ def _jumping(segments: int, horizon: int, dimension: int = SPHERE_DIMENSION, **a
     return flipping(dimension, switches, horizon=horizon, **arms)
 
 
-def _sweeps(*, rounds: tuple[int, ...], long: int, seeds: tuple[int, ...]) -> tuple[Sweep, ...]:
+def _sweeps(
+    *, rounds: tuple[int, ...], long: int, dimensions: tuple[int, ...], seeds: tuple[int, ...]
+) -> tuple[Sweep, ...]:
     """Two sweeps over T and two over d, where theta jumps and where it turns; one over L_T, one over V_T."""
 
     def by_dimension(world: Callable[..., LinearSetting]) -> dict[float, LinearSetting]:
-        return {d: world(d, size=ARMS_PER_DIMENSION**d) for d in DIMENSIONS}
+        return {d: world(d, size=ARMS_PER_DIMENSION**d) for d in dimensions}
 
     horizon = min(long, HORIZON)
     d = SPHERE_DIMENSION
@@ -114,10 +116,10 @@ def _sweeps(*, rounds: tuple[int, ...], long: int, seeds: tuple[int, ...]) -> tu
     )
 
 
-LINEAR_SWEEPS = _sweeps(rounds=ROUNDS, long=LONG_HORIZON, seeds=SEEDS)
+LINEAR_SWEEPS = _sweeps(rounds=ROUNDS, long=LONG_HORIZON, dimensions=DIMENSIONS, seeds=SEEDS)
 LINEAR_GROWTH: dict[str, Experiment] = by_id(e for sweep in LINEAR_SWEEPS for e in sweep.experiments)
-# A taste: two seeds, at most 8,000 rounds.
-QUICK_LINEAR_SWEEPS = _sweeps(rounds=ROUNDS[:3], long=ROUNDS[2], seeds=SEEDS[:2])
+# A taste: two seeds, at most 8,000 rounds, 4,000 where the rounds stay, and no sphere of more than 81 arms.
+QUICK_LINEAR_SWEEPS = _sweeps(rounds=ROUNDS[:3], long=ROUNDS[1], dimensions=DIMENSIONS[:3], seeds=SEEDS[:2])
 _QUICK_POINTS = by_id(e for sweep in QUICK_LINEAR_SWEEPS for e in sweep.experiments)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from driftbandits.experiments.definitions.linear import LINEAR
+from driftbandits.experiments.definitions.linear import LINEAR, quick_linear_world
 from driftbandits.experiments.definitions.linear_growth import LINEAR_GROWTH, quick_linear_point
 from driftbandits.experiments.groups.group import Group
 from driftbandits.experiments.judging.linear import judge_linear
@@ -16,6 +16,7 @@ LINEAR_BANDITS = Group(
     experiments=tuple(LINEAR.values()),
     judge=judge_linear,
     blocks="driftbandits.report.linear:linear_blocks",
+    quick=quick_linear_world,
     played="always",
 )
 LINEAR_TABLE_1 = Group(

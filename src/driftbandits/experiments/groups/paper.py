@@ -10,9 +10,9 @@ from driftbandits.experiments.judging.claims_judgement import judge_claims
 PAPER_FIGURES = Group(
     name="paper",
     title="The paper’s figures",
-    lead="The worlds of the paper’s figures, as published (d = 10; the stationary bandit d = 8). Solid lines are the "
-    "algorithms as the paper’s text has them and rivals tuned by an equal search; dashed lines are the published "
-    "settings. AutoBandit and CalibratedOPKB go beyond the paper.",
+    lead="The worlds of the paper’s figures (d = 10; the stationary bandit d = 8). Algorithms stand as the paper’s "
+    "text has them, rivals as an equal search tuned them; “published” is what the authors ran. AutoBandit and "
+    "CalibratedOPKB go beyond the paper.",
     experiments=tuple(FIGURES.values()),
     judge=judge_claims,
     blocks="driftbandits.report.paper:figure_blocks",

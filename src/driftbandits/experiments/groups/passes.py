@@ -27,13 +27,13 @@ class Step:
     seeds: int | None = None
 
 
-# Between the taste and the networks. Growth and the linear worlds take an hour and a half of one core on all their
-# seeds, by the facts of policies; on five a third of that, and verdicts need three.
+# Between the taste and the networks: what readers look at first comes first, and five seeds, where verdicts need three,
+# before all of them.
+_GROWTH_AND_LINEAR = ("growth", "linear", "linear/growth")
 STEPS = (
     Step("all seeds of the kernel rows in the paper's figures", ("paper",)),
-    Step("growth of regret, five seeds", ("growth",), seeds=5),
-    Step("linear bandits, five seeds", ("linear",), seeds=5),
-    Step("all seeds of growth and linear bandits", ("growth", "linear")),
+    Step("growth of regret and linear bandits, five seeds", _GROWTH_AND_LINEAR, seeds=5),
+    Step("all seeds of all kernel and linear rows", (*_GROWTH_AND_LINEAR, "paper/d2", "paper/d3", "paper/sizes")),
 )
 
 
@@ -78,7 +78,7 @@ def _after(groups: Sequence[Group], steps: Sequence[Step]) -> tuple[Experiment, 
     """What there is after these steps: of a group that none of them names a taste."""
     found: list[Experiment] = []
     for group in groups:
-        own = [step for step in steps if any(group.is_part_of(name) for name in step.groups)]
+        own = [step for step in steps if group.name in step.groups]
         if own:
             sharp = map(with_networks_narrow, group.experiments)
             found += [dataclasses.replace(experiment, seeds=experiment.seeds[: own[-1].seeds]) for experiment in sharp]

@@ -180,7 +180,7 @@ class AdaOPNN(NeuralBlockPolicy):
     reports_changes = True
     seconds_per_run = 0.1
     microseconds_per_round = 11.0
-    _seconds_of_trainings = 60.0
+    _seconds_of_trainings = 90.0
 
     @classmethod
     def published(cls, arms: ArmSet, **settings: Any) -> Self:
