@@ -75,7 +75,7 @@ def test_quick_sweeps_are_shorter():
     assert rounds.values == (2_000, 4_000, 8_000)
     assert all(len(e.seeds) == 2 for e in rounds.experiments)
     assert segments.values == GROWTH_SEGMENTS
-    assert {e.settings["horizon"] for e in variation.experiments} == {8_000}
+    assert {e.settings["horizon"] for e in variation.experiments} == {4_000}
 
 
 def test_sweeps_are_those_with_two_points_or_more_and_guests_can_be_left_out():

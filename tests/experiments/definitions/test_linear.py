@@ -1,9 +1,17 @@
+import math
+
 import numpy as np
 import pytest
 
 from driftbandits.environments import DriftingLinear, SwitchingLinear
 from driftbandits.experiments.definitions.bounds import row_of
-from driftbandits.experiments.definitions.linear import BOX_ERROR, LINEAR, TOLD_THE_PATH, theory_rivals
+from driftbandits.experiments.definitions.linear import (
+    BOX_ERROR,
+    LINEAR,
+    TOLD_THE_PATH,
+    quick_linear_world,
+    theory_rivals,
+)
 from driftbandits.experiments.definitions.linear_growth import (
     LINEAR_GROWTH,
     LINEAR_SWEEPS,
@@ -109,8 +117,22 @@ def test_sweeps_move_one_quantity():
 def test_a_taste_is_shorter():
     assert QUICK_LINEAR_SWEEPS[0].values == (2_000, 4_000, 8_000)
     taste = quick_linear_point(LINEAR_GROWTH["linear/growth/segments/8"])
-    assert (len(taste.seeds), taste.settings["horizon"]) == (2, 8_000)
+    assert (len(taste.seeds), taste.settings["horizon"]) == (2, 2_000)
     assert quick_linear_point(LINEAR_GROWTH["linear/growth/rounds/32000"]) is None
+
+
+def test_the_taste_of_a_world_is_the_same_world_in_fewer_rounds():
+    switching = quick_linear_world(LINEAR["linear/two-switches/d5"])
+    assert (len(switching.seeds), switching.settings["horizon"], switching.settings["switches"]) == (
+        2,
+        2_000,
+        [300, 1_000],
+    )
+    whole, drifting = LINEAR["linear/box-drift/d2"], quick_linear_world(LINEAR["linear/box-drift/d2"])
+    turns = [one.settings["speed"] * one.settings["horizon"] for one in (whole, drifting)]
+    assert turns == pytest.approx([2 * math.pi] * 2)
+    assert build_world(drifting.environment, drifting.settings, 0).arms.points.shape == (100, 2)
+    assert "T = 2,000" in drifting.title
 
 
 def test_variants_of_a_policy_have_one_bound():

@@ -43,7 +43,7 @@ VARIATION_PER_REDRAW, VARIATION_PER_TURN = 1.1, 5.02
 
 GROWTH_POLICIES = (ADA_OPKB, ADA_OPKB_PUBLISHED)
 STEADY_POLICIES = (OPKB, OPKB_PUBLISHED, OPNN_INFINITE, OPNN_NARROW)  # where nothing changes
-RIVAL_SEEDS, RIVAL_ROUNDS = 10, 32_000  # rounds of some rivals take ten times as long
+RIVAL_SEEDS, RIVAL_ROUNDS = 6, 32_000  # rounds of some rivals take ten times as long
 TOLD_THE_VARIATION = (policies.RestartGPUCB, policies.SlidingWindowGPUCB, policies.WeightedGPUCB)
 
 _STEADY = Bound.both(PowerLaw(rounds=1 / 2, log_arms=1 / 2, gain=1 / 2))

@@ -15,10 +15,10 @@ from driftbandits import policies
 from driftbandits.experiments.definitions.first_settings import written_out
 from driftbandits.experiments.definitions.lengths import quick
 from driftbandits.experiments.definitions.linear_worlds import (
+    SWITCH,
     LinearSetting,
     flipping,
     flipping_on_box,
-    one_switch,
     turning,
     turning_on_box,
 )
@@ -30,14 +30,14 @@ from driftbandits.experiments.definitions.rows import (
     THEORY_ENDING,
 )
 from driftbandits.experiments.definitions.seeds import EVALUATION_SEEDS
-from driftbandits.experiments.definitions.specs import Experiment, PolicySpec, by_id
+from driftbandits.experiments.definitions.specs import HORIZON, Experiment, PolicySpec, by_id
 from driftbandits.experiments.definitions.tuned_settings import LINEAR_FILE, tuned_settings, tuned_spec
 
 LINEAR_PREFIX = "linear/"
 SPHERE_DIMENSION, BOX_DIMENSION = 5, 2
 BOX_ERROR = 0.1  # 841 arms
 BOX_SEEDS = EVALUATION_SEEDS[:10]  # a run of some rivals takes seconds there
-TASTE_ERROR = 0.3  # 100 arms
+TASTE_ROUNDS, TASTE_ERROR = 2_000, 0.3  # 100 arms
 TOLD_THE_PATH = (
     policies.DiscountedLinUCB,
     policies.SlidingWindowLinUCB,
@@ -106,21 +106,29 @@ def _experiment(name: str, title: str, world: LinearSetting) -> Experiment:
     )
 
 
-LINEAR: dict[str, Experiment] = by_id(
-    (
-        _experiment("one-switch", "One switch", one_switch(SPHERE_DIMENSION)),
-        _experiment("two-switches", "Two switches", flipping(SPHERE_DIMENSION, (1_500, 5_000))),
-        _experiment("drift", "One turn of drift", turning(SPHERE_DIMENSION, 1.0)),
-        _experiment("box-one-switch", "Box, one switch", flipping_on_box(BOX_DIMENSION, BOX_ERROR, (3_000,))),
-        _experiment("box-drift", "Box, one turn of drift", turning_on_box(BOX_DIMENSION, BOX_ERROR, 1.0)),
+def _experiments(rounds: int, error: float) -> dict[str, Experiment]:
+    """All of them: switches come at the same share of `rounds`, and drift makes one turn."""
+
+    def at(*switches: int) -> list[int]:
+        return [switch * rounds // HORIZON for switch in switches]
+
+    d, box = SPHERE_DIMENSION, BOX_DIMENSION
+    return by_id(
+        (
+            _experiment("one-switch", "One switch", flipping(d, at(SWITCH), horizon=rounds)),
+            _experiment("two-switches", "Two switches", flipping(d, at(1_500, 5_000), horizon=rounds)),
+            _experiment("drift", "One turn of drift", turning(d, 1.0, horizon=rounds)),
+            _experiment("box-one-switch", "Box, one switch", flipping_on_box(box, error, at(SWITCH), horizon=rounds)),
+            _experiment("box-drift", "Box, one turn of drift", turning_on_box(box, error, 1.0, horizon=rounds)),
+        )
     )
-)
+
+
+LINEAR = _experiments(HORIZON, BOX_ERROR)
+_TASTE = _experiments(TASTE_ROUNDS, TASTE_ERROR)
 
 
 def quick_linear_world(experiment: Experiment) -> Experiment:
-    """A taste: two seeds, and a box with fewer arms, as the title says then."""
-    short = quick(experiment)
-    if "box_error" not in short.settings:
-        return short
-    coarse = {**short.settings, "box_error": TASTE_ERROR}
-    return dataclasses.replace(short, title=f"{short.title} (error {TASTE_ERROR})", settings=coarse)
+    """A taste: two seeds, fewer rounds, which the title says, and a coarser box."""
+    short = quick(_TASTE[experiment.id])
+    return dataclasses.replace(short, title=f"{short.title} (T = {TASTE_ROUNDS:,})")

@@ -118,8 +118,8 @@ def _sweeps(
 
 LINEAR_SWEEPS = _sweeps(rounds=ROUNDS, long=LONG_HORIZON, dimensions=DIMENSIONS, seeds=SEEDS)
 LINEAR_GROWTH: dict[str, Experiment] = by_id(e for sweep in LINEAR_SWEEPS for e in sweep.experiments)
-# A taste: two seeds, at most 8,000 rounds, 4,000 where the rounds stay, and no sphere of more than 81 arms.
-QUICK_LINEAR_SWEEPS = _sweeps(rounds=ROUNDS[:3], long=ROUNDS[1], dimensions=DIMENSIONS[:3], seeds=SEEDS[:2])
+# A taste: two seeds, at most 8,000 rounds, 2,000 where the rounds stay, and no sphere of more than 81 arms.
+QUICK_LINEAR_SWEEPS = _sweeps(rounds=ROUNDS[:3], long=ROUNDS[0], dimensions=DIMENSIONS[:3], seeds=SEEDS[:2])
 _QUICK_POINTS = by_id(e for sweep in QUICK_LINEAR_SWEEPS for e in sweep.experiments)
 
 

@@ -18,6 +18,7 @@ from driftbandits.experiments.definitions.specs import HORIZON
 NORM = 0.8  # of theta
 FLIP = 2 * NORM  # how far theta moves where it becomes -theta
 ARMS = 100
+SWITCH = 3_000  # where the worlds with one switch have it
 SWITCHING, DRIFTING = "linear/switching", "linear/drifting"
 
 
@@ -40,9 +41,9 @@ def flipping(dimension: int, switches: Sequence[int], *, horizon: int = HORIZON,
     return _flipping(arms, switches, horizon)
 
 
-def flipping_on_box(dimension: int, error: float, switches: Sequence[int]) -> LinearSetting:
+def flipping_on_box(dimension: int, error: float, switches: Sequence[int], *, horizon: int = HORIZON) -> LinearSetting:
     """The same on a cube, discretised with this error."""
-    return _flipping({"dimension": dimension, "box_error": error}, switches, HORIZON)
+    return _flipping({"dimension": dimension, "box_error": error}, switches, horizon)
 
 
 def turning(dimension: int, turns: float, *, horizon: int = HORIZON, size: int = ARMS) -> LinearSetting:
@@ -54,14 +55,14 @@ def turning(dimension: int, turns: float, *, horizon: int = HORIZON, size: int =
     return _turning({"dimension": dimension, "size": size}, turns, horizon)
 
 
-def turning_on_box(dimension: int, error: float, turns: float) -> LinearSetting:
+def turning_on_box(dimension: int, error: float, turns: float, *, horizon: int = HORIZON) -> LinearSetting:
     """The same on a cube, discretised with this error."""
-    return _turning({"dimension": dimension, "box_error": error}, turns, HORIZON)
+    return _turning({"dimension": dimension, "box_error": error}, turns, horizon)
 
 
 def one_switch(dimension: int) -> LinearSetting:
     """The linear world that settings are tuned on: switch and rounds are those of the paper's environment 1."""
-    return flipping(dimension, (3_000,))
+    return flipping(dimension, (SWITCH,))
 
 
 def _flipping(arms: dict[str, Any], switches: Sequence[int], horizon: int) -> LinearSetting:
