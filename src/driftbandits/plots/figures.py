@@ -6,6 +6,7 @@ Every figure has one key, which is drawn below its panels; a page that shows pan
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
@@ -35,6 +36,8 @@ MARKS_PER_CURVE = 6
 MARK_POINTS = 4.0
 LEAST_ROWS = 5  # of reported changes: with fewer, ticks would be as tall as the panel
 INCHES_PER_LETTER = 0.063  # of labels
+LONGEST_LINE = 24  # letters of a label
+TITLE_MARGIN = 0.1  # inches
 
 
 def regret_frame(panels: Sequence[RegretPanel | ChangesPanel]) -> Frame:
@@ -59,8 +62,8 @@ def regret_figure(
     figure = frame.figure(len(panels), regret_key(panels, palette=palette) if legend else None)
     for number, panel in enumerate(panels):
         if isinstance(panel, ChangesPanel):
-            longest = max(len(c.policy) for c in panel.curves)
-            left = min(1.75, max(frame.left, INCHES_PER_LETTER * longest + 0.2))
+            longest = min(LONGEST_LINE, max(len(c.policy) for c in panel.curves))
+            left = max(frame.left, INCHES_PER_LETTER * longest + 0.2)
             _draw_changes(frame.axes(figure, number, left=left), panel, palette)
         else:
             _draw_panel(frame.axes(figure, number), panel, palette, seeds=_usual_seeds(panels))
@@ -155,7 +158,8 @@ def _draw_changes(axes: Axes, panel: ChangesPanel, palette: Mapping[str, LineSty
         across[2::3] = np.nan  # one broken line, not a thousand marks
         up = np.tile([row - 0.3, row + 0.3, np.nan], len(rounds))
         axes.plot(across, up, color=palette[curve.policy].colour, linewidth=0.9, solid_capstyle="butt")
-        labels.append(f"{plain(curve.policy)}\n{len(curve.changes) / curve.seeds:.1f} per run")
+        name = textwrap.fill(curve.policy, LONGEST_LINE, break_on_hyphens=False)
+        labels.append(f"{plain(name)}\n{len(curve.changes) / curve.seeds:.1f} per run")
     axes.set_xlim(0, panel.horizon)
     axes.set_ylim(max(len(labels), LEAST_ROWS) - 0.5, -0.5)
     axes.xaxis.set_major_formatter(WITH_COMMAS)
@@ -253,7 +257,7 @@ def ranking_figure(
     marks = _marks(families)
     for number, panel in enumerate(panels):
         marks_of_policies = [(palette[policy].colour, marks[families[policy]]) for policy in panel.policies]
-        _draw_ranking(frame.axes(figure, number), panel, marks_of_policies)
+        _draw_ranking(frame.axes(figure, number), panel, marks_of_policies, outdent=frame.left - TITLE_MARGIN)
     return figure
 
 
@@ -269,7 +273,7 @@ def _marks(families: Mapping[str, str]) -> dict[str, str]:
     return {kind: MARKERS[number % len(MARKERS)] for number, kind in enumerate(dict.fromkeys(families.values()))}
 
 
-def _draw_ranking(axes: Axes, panel: RankedRegret, marks: Sequence[tuple[str, str]]) -> None:
+def _draw_ranking(axes: Axes, panel: RankedRegret, marks: Sequence[tuple[str, str]], *, outdent: float) -> None:
     for place, (colour, mark) in enumerate(marks):
         error = panel.standard_error[place] or None
         axes.errorbar(
@@ -281,5 +285,5 @@ def _draw_ranking(axes: Axes, panel: RankedRegret, marks: Sequence[tuple[str, st
     axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 3.0)))
     axes.xaxis.set_major_formatter(WITH_COMMAS)
     axes.xaxis.set_minor_formatter(NullFormatter())
-    tidy(axes, title=panel.title, xlabel="final cumulative regret (log scale)")
+    tidy(axes, title=panel.title, xlabel="final cumulative regret (log scale)", outdent=outdent)
     axes.tick_params(axis="y", labelsize=LABEL_POINTS - 0.5)

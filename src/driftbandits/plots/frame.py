@@ -104,9 +104,10 @@ class Frame:
         return self.width * (number % columns), height - self.total * (number // columns)
 
 
-def tidy(axes: Axes, *, title: str, xlabel: str, ylabel: str = "") -> None:
-    """The look all panels share."""
-    axes.set_title(in_formulas(title), fontsize=TITLE_POINTS, loc="left")
+def tidy(axes: Axes, *, title: str, xlabel: str, ylabel: str = "", outdent: float = 0.0) -> None:
+    """The look all panels share; long titles begin `outdent` inches to the left of the axes."""
+    width = axes.bbox.width / axes.figure.dpi
+    axes.set_title(in_formulas(title), fontsize=TITLE_POINTS, loc="left", x=-outdent / width)
     axes.set_xlabel(xlabel, fontsize=LABEL_POINTS + 0.5)
     axes.set_ylabel(ylabel, fontsize=LABEL_POINTS + 0.5)
     axes.tick_params(labelsize=LABEL_POINTS)

@@ -20,7 +20,7 @@ from driftbandits.report.facts import commands, facts_table
 from driftbandits.report.formats import count, duration
 from driftbandits.report.sections import Section
 from driftbandits.report.settings import settings_table
-from driftbandits.report.symbols import html_of
+from driftbandits.report.symbols import html_of, html_of_prose
 from driftbandits.report.tables import ReportTable
 from driftbandits.version import __version__
 
@@ -100,7 +100,8 @@ def render(page: Page) -> str:
     environment = jinja2.Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
-    environment.filters["symbols"] = lambda text: markupsafe.Markup(html_of(str(text)))  # it escapes
+    environment.filters["symbols"] = lambda text: markupsafe.Markup(html_of(str(text)))  # they escape
+    environment.filters["prose"] = lambda text: markupsafe.Markup(html_of_prose(str(text)))
     return environment.from_string(_read("template.html")).render(page=page)
 
 

@@ -9,6 +9,7 @@ _INDEXED = re.compile(r"\b(L|V|gamma)_T\b")
 _POWER = re.compile(r"\^\((\d+/\d+)\)")
 _ROOT = re.compile(r"\bsqrt(?=\()")
 _NAMES = {"gamma": "γ"}
+_WHOLE = re.compile(r"\b[A-Z]\w*(?:-[A-Z]\w*)+|\b[dNT] = [\d,.]*\d")
 
 
 def html_of(text: str) -> str:
@@ -20,3 +21,12 @@ def html_of(text: str) -> str:
     escaped = html.escape(text)
     indexed = _INDEXED.sub(lambda found: f"{_NAMES.get(found[1], found[1])}<sub>T</sub>", escaped)
     return _ROOT.sub("√", _POWER.sub(r"<sup>\1</sup>", indexed))
+
+
+def html_of_prose(text: str) -> str:
+    """As `html_of`, and no line ends inside a name with hyphens or an equation.
+
+    >>> html_of_prose("ADA-OPNN, d = 3")
+    '<span class="whole">ADA-OPNN</span>, <span class="whole">d = 3</span>'
+    """
+    return _WHOLE.sub(r'<span class="whole">\g<0></span>', html_of(text))
