@@ -13,6 +13,7 @@ from driftbandits.checks import check_positive, check_probability
 from driftbandits.errors import InputError
 from driftbandits.policies.core.base import Policy
 from driftbandits.policies.core.facts import Family
+from driftbandits.policies.core.hooks import UNTIL_TOLD
 from driftbandits.policies.core.pending import Feedback, Row
 from driftbandits.policies.plain.means import ArmMeans
 from driftbandits.state.plausible import ROUNDING, check_whole, told_at_most
@@ -104,6 +105,9 @@ class Exp3S(Policy):
     def _law(self) -> Floats:
         weights = np.exp(self._log_weights)
         return np.asarray((1.0 - self._gamma) / weights.sum() * weights + self._gamma / len(weights))
+
+    def _quiet_rounds(self) -> int:
+        return UNTIL_TOLD
 
     def _learn(self, feedback: Feedback) -> None:
         for row, reward in feedback.rows():

@@ -50,6 +50,10 @@ class Window:
         """Whether rounds have to leave before round `now` is decided."""
         return now - self.length > self._cleared
 
+    def left(self, now: int) -> int:
+        """For how many rounds, `now` the first of them, nothing has to leave; at least 1, once what is due has left."""
+        return max(self._cleared + self.length + 1 - now, 1)
+
     def expire(self, now: int) -> list[Observation]:
         """Let them leave."""
         gone = [self._kept.pop(ident, None) for ident in range(self._cleared, now - self.length)]
