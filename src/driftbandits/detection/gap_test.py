@@ -101,7 +101,8 @@ class GapTest:
                 verdict = gap_test(recent, reference, thresholds.test_threshold(item.replay.index, compared))
                 if verdict.changed and (found is None or verdict.excess > found.verdict.excess):
                     arms = list(verdict.arms)
-                    found = Finding(item.first_round, compared, verdict, reference[arms], recent[arms])
+                    before, after = reference[arms], recent[arms]
+                    found = Finding(item.first_round, compared, verdict, before, after, stop_round=item.stop_round)
         return found
 
     def export(self) -> dict[str, Any]:

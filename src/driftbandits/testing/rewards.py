@@ -120,7 +120,12 @@ def late_rewards_are_counted(make: PolicyFactory) -> None:
     policy.tell(int(batch.ids[0]), 0.5)
     policy.tell(batch.ids[1:], [0.5, 0.5])
     require_equal(policy.state_dict(), {**before, "late": before["late"] + 3})
-    for call in (lambda: policy.tell(10_000, 0.5), lambda: policy.expire([-1]), lambda: policy.tell([20, 20], [0, 0])):
+    wrong: tuple[Callable[[], None], ...] = (
+        lambda: policy.tell(10_000, 0.5),
+        lambda: policy.expire([-1]),
+        lambda: policy.tell([20, 20], [0.0, 0.0]),
+    )
+    for call in wrong:
         with raises(UnknownDecisionError):
             call()
     mixed = policy.ask(size=2)

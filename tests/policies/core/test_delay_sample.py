@@ -107,7 +107,7 @@ INDEPENDENT = {
 MEANS = {
     "steady": lambda t, arm: 0.1 * arm + 0.2,
     "rare": lambda t, arm: 0.01 * arm + 0.005,
-    "drifting": lambda t, arm: 0.1 + 0.8 * t / 4_200,
+    "drifting": lambda t, arm: 0.1 + 0.8 * t / 4_400,
     "switching": lambda t, arm: 0.1 if (t // 300) % 2 else 0.9,
 }
 
@@ -118,8 +118,8 @@ def test_independent_delays_do_not_warn(delay, mean):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         policy = db.Uniform(ARMS, reward_range=(0, 1), seed=1)
-        play(policy, INDEPENDENT[delay], 4_200, mean=MEANS[mean])
-        assert policy.state_dict()["delays"]["seen"] >= 4_000
+        play(policy, INDEPENDENT[delay], 4_400, mean=MEANS[mean])
+        assert policy.state_dict()["delays"]["seen"] >= 4_096
 
 
 @pytest.mark.parametrize("batch", [7, 64])

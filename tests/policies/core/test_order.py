@@ -87,6 +87,7 @@ WAYS = {
 def test_what_is_learned_is_what_the_slow_books_say(way, seed):
     settings, rng = WAYS[way], np.random.default_rng(seed)
     policy = Listening(ARMS, seed=seed, **settings)
+    policy.law()  # which begins it
     books = SlowBooks(
         asked_order=policy.order == "asked",
         patience=policy.patience,

@@ -164,6 +164,6 @@ class Exp3S(Policy):
         """Refuse weights that do not sum to 1, and open decisions that no law can have drawn."""
         total = float(np.exp(self._log_weights).sum())
         states.check(abs(total - 1.0) <= ROUNDING, "weights")
-        rows = self._pending.rows()
+        rows = self._awaited()
         drawn = rows["probability"][rows["id"] >= self._first]
         states.check(bool((drawn >= (1.0 - ROUNDING) * self._gamma / len(self.arms)).all()), "pending probabilities")

@@ -239,7 +239,7 @@ class BlockPolicy(Policy):
         self._report_change(
             epoch=self._epoch.number,
             block=self._schedule.block,
-            interval=(found.first_round, self.rounds),
+            interval=(found.first_round, self.rounds if found.stop_round is None else found.stop_round),
             compared_with=found.compared_with,
             statistic=verdict.statistic * unit,
             threshold=verdict.threshold * unit,
@@ -283,7 +283,7 @@ class BlockPolicy(Policy):
                 item.sums.sums[law, arm] += value
                 item.sums.counts[law] += 1
         for item in self._ended:
-            if not item.whole and item.covers(row.tag):
+            if not item.whole and item.first_tag <= row.tag <= item.last_tag:
                 item.sums.sums[law, arm] += value
                 item.sums.counts[law] += 1
         if self._detector is not None and self._detector.prompt:

@@ -10,7 +10,7 @@ B(k)       blocks[k]      rewards told of block k
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -21,9 +21,8 @@ from driftbandits.linalg import Cholesky
 from driftbandits.policies.core.laws import freeze
 from driftbandits.schedule import Replay
 from driftbandits.state.plausible import FARTHEST, ROUNDING, check_sums, check_whole
-from driftbandits.types import Floats, Ints
+from driftbandits.types import Bools, Floats, Ints
 
-T = TypeVar("T", int, Ints)
 UNDER_WAY = 2**62  # in the place of the last tag and round of what has not ended
 
 
@@ -51,9 +50,9 @@ class OpenReplay:
         """It is over: `tag` was its last stretch."""
         self.last_tag, self.stop_round = tag, stop_round
 
-    def covers(self, tags: T) -> T:
+    def covers(self, tags: Ints) -> Bools:
         """Whether rounds with these tags belong to it."""
-        return (tags >= self.first_tag) & (tags <= self.last_tag)  # type: ignore[return-value, operator]
+        return np.asarray((tags >= self.first_tag) & (tags <= self.last_tag))
 
 
 class Epoch:

@@ -66,7 +66,7 @@ def load(policy: BlockPolicy, state: states.Reader) -> None:
     policy._constants.check(epoch)
     _load_schedule(policy, state)
     _check_told(policy)
-    _check_pending(policy, policy._pending.rows())
+    _check_pending(policy, policy._awaited())
     _load_watch(policy, state)
 
 

@@ -198,6 +198,12 @@ class PolicyHooks(PolicyFacts, ABC):
         oldest = self._pending.oldest()
         return self.rounds if oldest is None else oldest
 
+    def _awaited(self) -> npt.NDArray[np.void]:
+        """All decisions that may still be learned from: those open, and those whose rewards wait; oldest first."""
+        if not len(self._line):
+            return self._pending.rows()
+        return np.sort(np.concatenate([self._pending.rows(), self._line.rows()]), order="id")
+
     def _phase_left(self) -> int:
         return self._phase_start + self._phase_length - self.rounds
 

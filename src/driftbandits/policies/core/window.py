@@ -135,4 +135,4 @@ class WindowedPolicy(SizedPolicy):
         self._window = Window.load(state.reader("window"), now=self.rounds, arms=len(self.arms))
         states.check(self._window.length == self._size or self._size is None, "length of the window")
         self._window.check_totals(counts, sums)
-        self._window.check_untold(self._pending.rows()["id"])
+        self._window.check_untold(self._awaited()["id"])

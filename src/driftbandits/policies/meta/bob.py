@@ -371,7 +371,7 @@ class BanditOverBandit(Policy):
         self._inner = self._build(self._candidates[self._chosen], self._reach())
         nested.load(self._inner, state.reader("base"))
         states.check(self._inner.rounds == played, "rounds of the base")
-        open_ids = self._pending.rows()["id"]
+        open_ids = self._awaited()["id"]
         nested.check_untold(self._inner, open_ids[open_ids >= self._block_start] - self._block_start)
 
     def _read_past(self, state: states.Reader) -> _PastBlock:
