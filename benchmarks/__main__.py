@@ -21,6 +21,7 @@ NAMES = (
     "calibrated",
     "neural",
     "promises",
+    "live",
     "runner",
     "wrong_sign",
 )

@@ -15,7 +15,8 @@ DriftbanditsError
 `-- MissingDataError      the package that brings a data set is not installed (also an ImportError)
 
 ConvergenceWarning (a UserWarning) says that a policy went on with a law short of its tolerance, RewardRangeWarning that
-the rewards told fill next to nothing of the declared range.
+the rewards told fill next to nothing of the declared range, DelayWarning that how late rewards come depends on what
+they are, HeldRewardsWarning that many rewards wait for one decision that is open.
 """
 
 from __future__ import annotations
@@ -91,6 +92,14 @@ class ConvergenceWarning(UserWarning):
 
 class RewardRangeWarning(UserWarning):
     """The rewards told fill so little of the declared range that a policy can hardly tell them apart."""
+
+
+class DelayWarning(UserWarning):
+    """How late rewards come depends on what they are, so that the order told misleads a policy."""
+
+
+class HeldRewardsWarning(UserWarning):
+    """Many rewards wait for an earlier decision whose reward has not come, and are not learned."""
 
 
 class MissingExtraError(DriftbanditsError, ImportError):

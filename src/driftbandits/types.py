@@ -56,6 +56,10 @@ class Decisions:
             return parts[0]
         return cls(*(np.concatenate([getattr(part, column) for part in parts]) for column in cls.__slots__))
 
+    def chosen(self, mask: Bools) -> Decisions:
+        """Those of the rows where the mask says so."""
+        return Decisions(*(getattr(self, column)[mask] for column in self.__slots__))
+
     def __len__(self) -> int:
         return len(self.ids)
 

@@ -79,15 +79,15 @@ class GapWidths:
 
     def verdict(self, epoch: EpochSeen, ended: Sequence[ReplaySeen]) -> Finding | None:
         """The clearest disagreement, if any."""
-        block = len(epoch.laws) - 1
         found: Finding | None = None
         for item in ended:
+            block = item.block
             length = (item.replay.stop - item.replay.start) * self._facts.block_size
             if not block or item.sums.told < TOLD_SHARE * length:
                 continue
             self._tests += 1
             d = self._false_alarm * 6.0 / (math.pi * self._tests) ** 2 / (2.0 * len(epoch.laws[0]) * block)
-            recent = self._side(epoch, epoch.estimate(item.sums), self._since(item.first_round), d)
+            recent = self._side(epoch, epoch.estimate(item.sums), self._between(item.first_round, item.stop_round), d)
             for compared in range(block):
                 reference = epoch.reference(compared)
                 if reference is None:
@@ -101,6 +101,9 @@ class GapWidths:
 
     def _since(self, first_round: int) -> Floats:
         return np.array([row for row in self._rows if row[0] >= first_round])
+
+    def _between(self, first_round: int, stop_round: int) -> Floats:
+        return np.array([row for row in self._rows if first_round <= row[0] < stop_round])
 
     def _before(self, first_round: int) -> Floats:
         return np.array([row for row in self._rows if row[0] < first_round])

@@ -16,14 +16,12 @@ Every martingale has its own share of `false_alarm` and fires alone when its evi
 probability that any ever fires is at most the sum of the shares. (Their average would not do: each is a martingale in
 the filtration of its own ranks only.)
 
-Ranks are taken in the order told. If how late a reward comes depends on itself or on its arm, that is not an order of
-independent draws; a `patient` detector lets ranks wait until all earlier rounds are told, and takes them in the order
-asked.
+Ranks are taken in the order in which rewards are learned. If how late a reward comes depends on itself or on its arm,
+the order told is not one of independent draws; the order asked is (`Policy(order="asked")`).
 """
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -36,7 +34,7 @@ from driftbandits.detection.conformal import POWERS, ConformalMartingale, stake_
 from driftbandits.detection.detector import EpochSeen, ReplaySeen
 from driftbandits.detection.finding import Finding, Verdict
 from driftbandits.seeding import generator_from_state, generator_state
-from driftbandits.state.plausible import FARTHEST, ROUNDING
+from driftbandits.state.plausible import ROUNDING
 from driftbandits.types import Floats, Ints
 
 _DIRECTIONS_PER_CELL = 4.0  # of the kernel
@@ -107,8 +105,7 @@ class Belief(Protocol):
 class Streams:
     """Half of `false_alarm` for the laws, of which law m has 1 / ((m + 1) (m + 2)), half for the arms.
 
-    `cells` gives the cells of a law that begins: the number of its cell for every arm, shape (N,). `patient`: whether
-    ranks are taken in the order asked instead of the order told.
+    `cells` gives the cells of a law that begins: the number of its cell for every arm, shape (N,).
     """
 
     prompt = True
@@ -121,9 +118,7 @@ class Streams:
         *,
         belief: Belief,
         cells: Callable[[], Ints],
-        patient: bool = False,
     ) -> None:
-        self.patient = patient
         self._belief = belief
         self._cells = cells
         self._laws_share = 0.5 * false_alarm
@@ -136,7 +131,6 @@ class Streams:
         self._streams: list[Stream] = []
         self._arms: dict[int, ConformalMartingale] = {}
         self._fired: Place | None = None
-        self._waiting: list[tuple[int, int, int, float, float]] = []  # round, law (-1: none), arm, reward, residual
 
     @property
     def fired(self) -> bool:
@@ -158,28 +152,6 @@ class Streams:
 
     def see(self, law: int, arm: int, reward: float, value: float, round_: int) -> None:
         """A reward of the epoch and its residual; once something has fired, the rest belongs to the next."""
-        if self.patient:
-            heapq.heappush(self._waiting, (round_, law, arm, reward, value))
-        else:
-            self._rank(law, arm, reward, value, round_)
-
-    def see_apart(self, arm: int, reward: float, round_: int) -> None:
-        """A reward of an arm that no law of the epoch has drawn."""
-        if self.patient:
-            heapq.heappush(self._waiting, (round_, -1, arm, reward, 0.0))
-        else:
-            self._rank_arm(arm, reward, round_)
-
-    def release(self, before: float) -> None:
-        """Take the ranks that waited, of rounds before this one."""
-        while self._waiting and self._waiting[0][0] < before:
-            round_, law, arm, reward, value = heapq.heappop(self._waiting)
-            if law < 0:
-                self._rank_arm(arm, reward, round_)
-            else:
-                self._rank(law, arm, reward, value, round_)
-
-    def _rank(self, law: int, arm: int, reward: float, value: float, round_: int) -> None:
         if self._fired is None:
             u = self._uniform()
             firing = self._streams[law].see(arm, value, u, round_)
@@ -188,7 +160,8 @@ class Streams:
             else:
                 self._see_arm(arm, reward, u, round_)
 
-    def _rank_arm(self, arm: int, reward: float, round_: int) -> None:
+    def see_apart(self, arm: int, reward: float, round_: int) -> None:
+        """A reward of an arm that no law of the epoch has drawn."""
         if self._fired is None:
             self._see_arm(arm, reward, self._uniform(), round_)
 
@@ -243,7 +216,6 @@ class Streams:
         """What `load` needs, as JSON values and arrays."""
         place = self._fired
         return {
-            "waiting": np.array(self._waiting, dtype=np.float64).reshape(-1, 5),
             "generator": generator_state(self._generator),
             "fired": [] if place is None else [place.law, place.cell, place.arm, place.score],
             "arms": [{"arm": arm, **_export(martingale)} for arm, martingale in self._arms.items()],
@@ -271,7 +243,6 @@ class Streams:
             self._streams.append(stream)
         states.check(len(self._streams) == len(epoch.laws), "number of streams")
         self._fired = self._read_place(state.raw("fired"))
-        self._waiting = self._read_waiting(state.array("waiting", np.float64, (None, 5)), size)
         self._check_evidence()
         self._check_rounds(epoch, rounds)
 
@@ -299,20 +270,6 @@ class Streams:
                     _check_numbers(martingale, rounds, most)
         for martingale in self._arms.values():
             _check_numbers(martingale, rounds, 1.0)
-        states.check(all(row[0] < rounds for row in self._waiting), "rounds of ranks that wait")
-        states.check(all(abs(row[4]) <= (1.0 + ROUNDING) * max(largest) for row in self._waiting), "ranks that wait")
-
-    def _read_waiting(self, rows: Floats, size: int) -> list[tuple[int, int, int, float, float]]:
-        states.check(self.patient or not len(rows), "ranks that wait")
-        whole = rows[:, :3] == np.floor(rows[:, :3])
-        states.check(bool(whole.all() and (np.abs(rows[:, 0] - 0.5 * FARTHEST) <= 0.5 * FARTHEST).all()), "waiting")
-        states.check(bool((np.abs(rows[:, 3]) <= 1.0 + ROUNDING).all()), "rewards of ranks that wait")
-        order = rows[:, 0]
-        states.check(bool((order[(np.arange(1, len(rows)) - 1) // 2] <= order[1:]).all()), "order of ranks that wait")
-        laws, arms = rows[:, 1], rows[:, 2]
-        states.check(bool(((laws >= -1) & (laws < len(self._streams))).all()), "laws of ranks that wait")
-        states.check(bool(((arms >= 0) & (arms < size)).all()), "arms of ranks that wait")
-        return [(int(row[0]), int(row[1]), int(row[2]), row[3], row[4]) for row in rows.tolist()]
 
     def _read_place(self, saved: Any) -> Place | None:
         states.check(isinstance(saved, list) and len(saved) in (0, 4), "stream that fired")

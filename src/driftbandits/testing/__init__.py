@@ -15,9 +15,10 @@ from driftbandits.testing.disturbances import DISTURBANCES
 from driftbandits.testing.environments import ENVIRONMENT_CHECKS, EnvironmentFactory
 from driftbandits.testing.helpers import PolicyFactory
 from driftbandits.testing.policies import BEHAVIOUR
+from driftbandits.testing.rewards import REWARDS
 from driftbandits.testing.stores import STORE_CHECKS, StoreFactory
 
-POLICY_CHECKS = (*BEHAVIOUR, *DISTURBANCES)
+POLICY_CHECKS = (*BEHAVIOUR, *REWARDS, *DISTURBANCES)
 
 __all__ = [
     "ENVIRONMENT_CHECKS",

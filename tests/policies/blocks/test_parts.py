@@ -18,7 +18,6 @@ class LowRewards:
     """Fires when three rewards of the epoch in a row are below LOW, and stays so: a toy, but a whole detector."""
 
     prompt = True
-    patient = False
 
     def __init__(self):
         self.begin()

@@ -238,8 +238,9 @@ class LinearExp3(SizedPolicy):
             entry.count += count
             return
         self._open[self._number] = _OpenLaw(self._law(), count)
-        if len(self._open) > self._pending.limit:  # decisions are dropped oldest first, and so are their laws
-            del self._open[next(iter(self._open))]
+
+    def _quiet_rounds(self) -> int:
+        return max(self._period - self._position, 1)
 
     def _due(self) -> bool:
         return self._position >= self._period and self._phase_left() > 0

@@ -21,6 +21,7 @@ from driftbandits.policies.auto.watch import CHANGE_ODDS, RegimeChange, Watch
 from driftbandits.policies.core.base import Policy
 from driftbandits.policies.core.facts import Family
 from driftbandits.policies.core.guard import guarded
+from driftbandits.policies.core.hooks import UNTIL_TOLD
 from driftbandits.policies.core.laws import freeze
 from driftbandits.policies.core.lengthscales import ARMS_TRIED_PER_FEATURE
 from driftbandits.policies.core.pending import Feedback, Row
@@ -139,6 +140,9 @@ class AutoBandit(Policy):
         law *= (1.0 - self.floor) / float(law.sum())
         law += self.floor / len(law) if mask is None else mask * (self.floor / np.count_nonzero(mask))
         return law
+
+    def _quiet_rounds(self) -> int:
+        return UNTIL_TOLD  # time passes with what is told, looks included
 
     # --- learning -----------------------------------------------------------------------------------------------
 

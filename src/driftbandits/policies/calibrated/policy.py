@@ -56,9 +56,8 @@ class CalibratedOPKB(BlockPolicy):
     kernel : "auto" chooses among the kernel of the arms, length scales an octave apart and independent arms; "given"
         believes the arms' kernel. Arms made from a kernel matrix or from features have no points, hence no length
         scales
-    order : in which rewards that come late are ranked: as they are "told", at once, or as they were "asked", once all
-        earlier rounds are told or forgotten. Take "asked" where how late depends on the arm or on the reward
-    others : see `Policy`; `horizon` is not needed
+    others : see `Policy`; `horizon` is not needed. Take order="asked" where how late rewards come depends on the arm or
+        on the reward
 
     Rounds with a mask that took mass away count neither for blocks nor for streams, as in the whole OPKB family: under
     a standing mask nothing is learned. Build the policy on the arms that can be played. Memory and saved state grow
@@ -89,27 +88,23 @@ class CalibratedOPKB(BlockPolicy):
         false_alarm: float = 0.1,
         mode: Literal["practical", "theory"] = "practical",
         kernel: Literal["auto", "given"] = "auto",
-        order: Literal["told", "asked"] = "told",
         **common: Unpack[CommonSettings],
     ) -> None:
         self.false_alarm = check_probability("false_alarm", false_alarm, least=_LEAST_FALSE_ALARM)
         self.mode = check_word("mode", mode, ("practical", "theory"))
         self.kernel = check_word("kernel", kernel, ("auto", "given"), cure="a kernel of your own goes into the ArmSet")
-        self.order = check_word("order", order, ("told", "asked"))
         seed = common["seed"] = check_seed(common.get("seed", 0))  # ranks are smoothed by draws from it
         surrogate = self._surrogate = Surrogate(arms, auto=self.kernel == "auto", keeps=self.mode == "practical")
-        level, ranks, patient = self.false_alarm, stream(seed, "ranks"), self.order == "asked"
+        level, ranks = self.false_alarm, stream(seed, "ranks")
         if self.mode == "practical":
             mean = PosteriorMean(surrogate)
             constants = PracticalConstants(surrogate, mean, arms=len(arms))
-            streams = Streams(level, len(arms), ranks, belief=surrogate, cells=constants.cells, patient=patient)
+            streams = Streams(level, len(arms), ranks, belief=surrogate, cells=constants.cells)
             parts = Parts(surrogate, constants, mean, streams, SecondLooks(surrogate))
         else:
             ips = ResidualIPS(surrogate)
             bounded = TheoryConstants(surrogate, ips, arms=len(arms))
-            streams = StreamsAndGaps(
-                level, len(arms), ranks, belief=surrogate, cells=bounded.cells, facts=bounded, patient=patient
-            )
+            streams = StreamsAndGaps(level, len(arms), ranks, belief=surrogate, cells=bounded.cells, facts=bounded)
             parts = Parts(surrogate, bounded, ips, streams)
         self._streams = streams
         super().__init__(arms, parts, **common)
@@ -139,4 +134,4 @@ class CalibratedOPKB(BlockPolicy):
         return rounds_by_ranks(internal / math.sqrt(self._surrogate.noise_variance), self._nats_to_fire)
 
     def _settings(self) -> dict[str, Any]:
-        return {"false_alarm": self.false_alarm, "mode": self.mode, "kernel": self.kernel, "order": self.order}
+        return {"false_alarm": self.false_alarm, "mode": self.mode, "kernel": self.kernel}

@@ -7,7 +7,11 @@ inputs       sizes, allowed arms, ids and rewards as callers pass them
 settings     settings by name: the common ones, and which a class knows
 scale        the reward range in the user's units, [-1, 1] inside
 laws         what a law must be
+waiting      how long rewards are waited for, and what one that does not come means
 pending      decisions asked and not yet told
+closing      what becomes of decisions between asking and learning
+order        rewards told that wait for earlier ones
+delays       whether how late rewards come depends on what they are
 spread       whether rewards fill the declared range
 changes      the changes found
 saving       a whole policy as a state, and back

@@ -20,17 +20,21 @@ from driftbandits.arms import ArmSet
 from driftbandits.checks import check_count, check_word
 from driftbandits.errors import InputError
 from driftbandits.policies.core.changes import ChangeLog
+from driftbandits.policies.core.delays import DelaySample
 from driftbandits.policies.core.facts import PolicyFacts
 from driftbandits.policies.core.guard import Guard
 from driftbandits.policies.core.laws import check_law, is_frozen, restrict
+from driftbandits.policies.core.order import Line
 from driftbandits.policies.core.pending import Feedback, Pending, Row
 from driftbandits.policies.core.scale import read_range
 from driftbandits.policies.core.settings import check_settings, own_settings, signature_of
 from driftbandits.policies.core.spread import Spread
+from driftbandits.policies.core.waiting import read_waiting
 from driftbandits.seeding import check_seed, stream
 from driftbandits.types import Bools, Change, Floats
 
 FIRST_HORIZON = 1024  # horizon=None: policies that need one start with this and double it
+UNTIL_TOLD = 2**62  # rounds for which a law stays that moves with rewards alone
 
 
 class PolicyHooks(PolicyFacts, ABC):
@@ -38,6 +42,7 @@ class PolicyHooks(PolicyFacts, ABC):
 
     needs_horizon: bool = False  # whether horizon=None means doubling
     _counts_masked: bool = True  # whether a round whose mask removed mass advances the policy's clock
+    _numbers_rounds: bool = False  # whether the number that `_stamp` gives a law is that of the round
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         """Show the whole constructor in help and editors."""
@@ -63,6 +68,9 @@ class PolicyHooks(PolicyFacts, ABC):
         reward_range: tuple[float, float] = (-1.0, 1.0),
         out_of_range: Literal["error", "clip"] = "error",
         pending_limit: int = 1_000_000,
+        order: Literal["told", "asked"] = "told",
+        patience: int | None = None,
+        missing: float | Literal["forget"] | None = None,
     ) -> None:
         self.arms = arms
         cure = "use horizon=None if it is unknown"
@@ -71,10 +79,14 @@ class PolicyHooks(PolicyFacts, ABC):
         self._scale = read_range(reward_range)
         self.reward_range = (self._scale.low, self._scale.high)
         self.out_of_range = check_word("out_of_range", out_of_range, ("error", "clip"))
+        waiting = read_waiting(order, patience, missing, self._scale)
+        self.order, self.patience, self.missing = waiting.order, waiting.patience, waiting.missing
+        self._missing_value = waiting.value
         self.rounds = 0
         self.clipped = 0
         self.forgotten = 0
         self.late = 0
+        self.expired = 0
         self._pending = Pending(check_count("pending_limit", pending_limit))
         self._change_log = ChangeLog()
         self._draws = stream(self.seed, "draws")
@@ -84,6 +96,9 @@ class PolicyHooks(PolicyFacts, ABC):
         self._cdf: tuple[Floats, Floats, int] | None = None
         self._checked: Floats | None = None  # the latest law found to be one
         self._spread = Spread()
+        self._line = Line()
+        self._delays = DelaySample()
+        self._notice: UserWarning | None = None  # to be given at the end of the call
         self._guard = Guard()
 
     # --- what a policy writes -----------------------------------------------------------------------------------
@@ -123,6 +138,13 @@ class PolicyHooks(PolicyFacts, ABC):
     def _steady(self) -> int:
         """For how many asked rounds the law is certain to stay, at least 1."""
         return 1
+
+    def _quiet_rounds(self) -> int:
+        """For how many asked rounds the law is certain to stay while no reward is told, at least 1.
+
+        Used only inside `ask(size)`: a law that moves with rewards alone may say UNTIL_TOLD.
+        """
+        return self._steady()
 
     def _stamp(self) -> tuple[int, int]:
         """Law number and tag to keep with the decisions of the present stretch."""
@@ -170,6 +192,17 @@ class PolicyHooks(PolicyFacts, ABC):
         drawn for a reward takes the id of its decision.
         """
         return stream(self.seed, "hooks", purpose, self.rounds if number is None else number)
+
+    def _first_open(self) -> int:
+        """The earliest decision whose reward may still come; where all are closed, the next one."""
+        oldest = self._pending.oldest()
+        return self.rounds if oldest is None else oldest
+
+    def _awaited(self) -> npt.NDArray[np.void]:
+        """All decisions that may still be learned from: those open, and those whose rewards wait; oldest first."""
+        if not len(self._line):
+            return self._pending.rows()
+        return np.sort(np.concatenate([self._pending.rows(), self._line.rows()]), order="id")
 
     def _phase_left(self) -> int:
         return self._phase_start + self._phase_length - self.rounds

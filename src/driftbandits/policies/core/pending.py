@@ -11,10 +11,12 @@ import numpy.typing as npt
 
 from driftbandits.errors import InputError, UnknownDecisionError
 from driftbandits.showing import shown
-from driftbandits.types import Decision, Decisions, Floats, Ints
+from driftbandits.types import Bools, Decision, Decisions, Floats, Ints
 
 Number = TypeVar("Number", np.int64, np.float64)
 _LARGEST = 2**63 - 1
+NOT_OPEN = -2  # in the place of a place
+_LATEST = -1
 _PIECE = 64  # rows looked at together for one that is open
 OTHER_DECISION = (
     "decision {id} was not made with this arm, probability and law: this id now belongs to another decision; was the "
@@ -31,6 +33,10 @@ class Row(NamedTuple):
     law: int
     tag: int
     probability: float
+
+    def is_of(self, decision: Decision) -> bool:
+        """Whether this is that decision, not another of the same id."""
+        return (decision.arm, decision.law, decision.probability) == (self.arm, self.law, self.probability)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +127,9 @@ class Pending:
     """A table of open decisions, sorted by id, that costs memory only for what is open.
 
     Rows are appended at the end (ids only grow), found by bisection and struck out by marking; the table is packed
-    when half of it is struck out. Beyond `limit` open decisions the oldest are dropped. The latest single decision
-    waits outside the table: in a plain loop of ask and tell, the table is never touched.
+    when half of it is struck out. Beyond `limit` open decisions the oldest are dropped, and kept in `fallen` until
+    `pick_up` takes them. The latest single decision waits outside the table: in a plain loop of ask and tell, the table
+    is never touched. One decision is found, added and struck out in plain numbers, several in arrays.
 
     >>> pending = Pending(limit=2)
     >>> for number in range(3):
@@ -140,6 +147,7 @@ class Pending:
         self._head = 0  # every row before this one is struck out, so that the oldest is found without a search
         self._count = 0
         self._last: Row | None = None
+        self.fallen: list[npt.NDArray[np.void]] = []  # dropped and not yet picked up
 
     def __len__(self) -> int:
         return self._count + (self._last is not None)
@@ -172,10 +180,42 @@ class Pending:
         """Put the latest decision into the table with the others; needed before `find`."""
         if self._last is not None:
             row, self._last = self._last, None
-            self.add(np.array([row.id]), np.array([row.arm]), np.array([row.probability]), row.law, row.tag)
+            place, _ = self._room(1)
+            self._rows[place] = row
+            self._open[place] = True
+            self._count += 1
+            if self._count > self.limit:
+                self._drop(self._count - self.limit)
 
-    def add(self, ids: Ints, arms: Ints, probabilities: Floats, law: int, tag: int) -> None:
-        """Append decisions drawn from one law in one stretch."""
+    def place_of(self, ident: int) -> int:
+        """Where one open decision stands: a row of the table, or outside it for the latest one."""
+        if self._last is not None and ident >= self._last.id:
+            return _LATEST if ident == self._last.id else NOT_OPEN
+        head, end = self._head, self._size - 1
+        if head > end or ident < (first := self._rows.item(head)[0]):
+            return NOT_OPEN
+        place = min(head + ident - first, end)  # ids grow by at least 1 from row to row
+        if self._rows.item(place)[0] != ident:
+            place = head + int(np.searchsorted(self._rows["id"][head : place + 1], ident))
+            if place > end or self._rows.item(place)[0] != ident:
+                return NOT_OPEN
+        return place if self._open.item(place) else NOT_OPEN
+
+    def row_at(self, place: int) -> Row:
+        """The decision at a place that `place_of` gave."""
+        return self._last if place == _LATEST and self._last is not None else Row._make(self._rows.item(place))
+
+    def strike_one(self, place: int) -> None:
+        """Strike out the decision at a place that `place_of` gave."""
+        if place == _LATEST:
+            self._last = None
+            return
+        self._open[place] = False
+        self._count -= 1
+        self._tidy()
+
+    def add(self, ids: Ints, arms: Ints, probabilities: Floats, law: int | Ints, tag: int) -> None:
+        """Append decisions drawn in one stretch; `law` is their law's number, or one for each."""
         self.gather()
         start, stop = self._room(len(ids))
         rows = self._rows[start:stop]
@@ -196,23 +236,50 @@ class Pending:
             at, left = at + max(left, _PIECE), left - len(piece)
         oldest = np.concatenate(found)
         self.dropped += count
+        self.fallen.append(self._rows[oldest])
         self._head = int(oldest[-1]) + 1
         self._strike(oldest)
 
+    def pick_up(self) -> npt.NDArray[np.void]:
+        """The decisions dropped since the last time, oldest first."""
+        fallen, self.fallen = np.concatenate(self.fallen), []
+        return fallen
+
+    def before(self, ident: int) -> Ints:
+        """Places of all open decisions before this one. `gather` before."""
+        head = self._head
+        stop = head + int(np.searchsorted(self._rows["id"][head : self._size], ident))
+        return np.flatnonzero(self._open[head:stop]) + head
+
+    def is_open(self, ids: Ints) -> tuple[Ints, Bools]:
+        """Positions of `ids` in the table, and whether they are open; a position means nothing otherwise."""
+        known = self._rows["id"][: self._size]
+        inside = np.minimum(np.searchsorted(known, ids), max(self._size - 1, 0))
+        good = (known[inside] == ids) & self._open[inside] if self._size else np.zeros(len(ids), dtype=np.bool_)
+        return np.asarray(inside, dtype=np.int64), good
+
     def find(self, ids: Ints, *, asked: int) -> Ints:
         """Positions of `ids` in the table; an error naming the first id that is not open. `gather` before."""
-        known = self._rows["id"][: self._size]
-        where = np.searchsorted(known, ids)
-        inside = np.minimum(where, max(self._size - 1, 0))
-        good = (known[inside] == ids) & self._open[inside] if self._size else np.zeros(len(ids), dtype=np.bool_)
+        inside, good = self.is_open(ids)
         if not good.all():
             wrong = int(ids[int(np.argmin(good))])
             raise UnknownDecisionError(self._reason(wrong, asked))
+        self.refuse_twice(ids)
+        return inside
+
+    def refuse_unasked(self, ids: Ints, *, asked: int) -> None:
+        """Refuse ids that were never given out, and one given twice in a call."""
+        never = (ids < 0) | (ids >= asked)
+        if never.any():
+            raise UnknownDecisionError(self._reason(int(ids[int(np.argmax(never))]), asked))
+        self.refuse_twice(ids)
+
+    def refuse_twice(self, ids: Ints) -> None:
+        """Refuse an id given twice in a call."""
         if len(ids) > 1 and (np.diff(np.sort(ids)) == 0).any():
             ordered = np.sort(ids)
             twice = int(ordered[:-1][np.diff(ordered) == 0][0])
             raise UnknownDecisionError(f"decision {twice} appears twice in one call; tell each reward once")
-        return np.asarray(inside, dtype=np.int64)
 
     def _reason(self, wrong: int, asked: int) -> str:
         if not 0 <= wrong < asked:
@@ -251,6 +318,9 @@ class Pending:
     def _strike(self, where: Ints) -> None:
         self._open[where] = False
         self._count -= len(where)
+        self._tidy()
+
+    def _tidy(self) -> None:
         if self._count == 0:
             self._size = self._head = 0
         elif self._count < self._size // 2:

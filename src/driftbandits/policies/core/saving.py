@@ -14,7 +14,9 @@ import numpy.typing as npt
 from driftbandits import state as states
 from driftbandits.arms import ArmSet
 from driftbandits.errors import InputError, StateError
+from driftbandits.policies.core.delays import DelaySample
 from driftbandits.policies.core.hooks import FIRST_HORIZON
+from driftbandits.policies.core.order import Line
 from driftbandits.policies.core.pending import ROW
 from driftbandits.policies.core.spread import Spread
 from driftbandits.seeding import generator_from_state, generator_state
@@ -40,17 +42,23 @@ def export(policy: Policy) -> dict[str, Any]:
         "reward_range": list(policy.reward_range),
         "out_of_range": policy.out_of_range,
         "pending_limit": policy._pending.limit,
+        "order": policy.order,
+        "patience": policy.patience,
+        "missing": policy.missing,
         "settings": policy._settings(),
         "rounds": policy.rounds,
         "clipped": policy.clipped,
         "forgotten": policy.forgotten,
         "late": policy.late,
+        "expired": policy.expired,
         "dropped": policy._pending.dropped,
         "version": policy._version,
         "phase_start": policy._phase_start,
         "phase_length": policy._phase_length,
         "draws": generator_state(policy._draws),
         "pending": policy._pending.rows(),
+        "held": policy._line.export(),
+        "delays": policy._delays.export(),
         "spread": policy._spread.export(),
         **policy._change_log.export(),
         "engine": _engine(policy) if policy._phase_length else None,
@@ -92,6 +100,9 @@ def _build(kind: type[Kind], arms: ArmSet, reader: states.Reader) -> Kind:
             reward_range=reader.raw("reward_range"),
             out_of_range=reader.raw("out_of_range"),
             pending_limit=reader.raw("pending_limit"),
+            order=reader.raw("order"),
+            patience=reader.raw("patience"),
+            missing=reader.raw("missing"),
             **kind._read_settings(reader.raw("settings")),
         )
     except (TypeError, KeyError, ValueError, AttributeError) as error:  # an InputError is a ValueError
@@ -101,7 +112,7 @@ def _build(kind: type[Kind], arms: ArmSet, reader: states.Reader) -> Kind:
 def _load(policy: Policy, reader: states.Reader) -> None:
     """Take the books and what the hooks have exported from the state."""
     policy.rounds = reader.integer("rounds", high=FARTHEST if policy.horizon is None else policy.horizon)
-    for name in ("clipped", "forgotten", "late"):
+    for name in ("clipped", "forgotten", "late", "expired"):
         setattr(policy, name, reader.integer(name, high=FARTHEST))
     policy._version = reader.integer("version", high=FARTHEST)
     policy._phase_start = reader.integer("phase_start", high=policy.rounds)
@@ -119,6 +130,10 @@ def _load(policy: Policy, reader: states.Reader) -> None:
     rows = reader.array("pending", ROW, (None,))
     _check_rows(rows, rounds=policy.rounds, arms=len(policy.arms))
     policy._pending.load(rows, reader.integer("dropped", high=FARTHEST))
+    size = len(policy.arms)
+    policy._line = Line.load(reader.reader("held"), rounds=policy.rounds, arms=size, pending=rows)
+    states.check(policy.order == "asked" or not len(policy._line), "held rewards")
+    policy._delays = DelaySample.load(reader.reader("delays"), rounds=policy.rounds, arms=size)
     policy._spread = Spread.load(reader.reader("spread"))
     policy._change_log.load(reader)
     if begun:

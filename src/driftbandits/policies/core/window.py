@@ -50,6 +50,10 @@ class Window:
         """Whether rounds have to leave before round `now` is decided."""
         return now - self.length > self._cleared
 
+    def left(self, now: int) -> int:
+        """For how many rounds, `now` the first of them, nothing has to leave; at least 1, once what is due has left."""
+        return max(self._cleared + self.length + 1 - now, 1)
+
     def expire(self, now: int) -> list[Observation]:
         """Let them leave."""
         gone = [self._kept.pop(ident, None) for ident in range(self._cleared, now - self.length)]
@@ -131,4 +135,4 @@ class WindowedPolicy(SizedPolicy):
         self._window = Window.load(state.reader("window"), now=self.rounds, arms=len(self.arms))
         states.check(self._window.length == self._size or self._size is None, "length of the window")
         self._window.check_totals(counts, sums)
-        self._window.check_untold(self._pending.rows()["id"])
+        self._window.check_untold(self._awaited()["id"])

@@ -70,6 +70,9 @@ class RestartGPUCB(Forgetting):
         self._resolved = int(self._resolve_size(horizon))
         self._block_start = self.rounds
 
+    def _quiet_rounds(self) -> int:
+        return max(self._block_start + self._resolved - self.rounds, 1)
+
     def _due(self) -> bool:
         return self.rounds >= self._block_start + self._resolved and self._phase_left() > 0
 
@@ -134,6 +137,9 @@ class SlidingWindowGPUCB(WindowedPolicy, Forgetting):
     def _start(self, horizon: int | None) -> None:
         super()._start(horizon)
         self._open_window(horizon)
+
+    def _quiet_rounds(self) -> int:
+        return self._window.left(self.rounds)
 
     def _take_back(self, arm: int, reward: float) -> None:
         self._posterior.remove(arm, reward)

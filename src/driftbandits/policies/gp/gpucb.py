@@ -18,6 +18,7 @@ from driftbandits.design import information_gain
 from driftbandits.errors import KernelError, StateError
 from driftbandits.policies.core.facts import Family
 from driftbandits.policies.core.guard import guarded
+from driftbandits.policies.core.hooks import UNTIL_TOLD
 from driftbandits.policies.core.optimistic import Optimism, OptimisticPolicy
 from driftbandits.policies.core.settings import CommonSettings
 from driftbandits.policies.gp.beta import CONFIDENCE_RULES, check_beta, confidence_factor
@@ -121,6 +122,9 @@ class GPUCB(OptimisticPolicy):
         """Realised information gain of the data now in use, 1/2 log det(I + K n / lambda) (half convention)."""
         self._begin_once()
         return self._posterior.information_gain
+
+    def _quiet_rounds(self) -> int:
+        return UNTIL_TOLD
 
     def _add(self, ident: int, arm: int, reward: float) -> None:
         self._posterior.add(arm, reward)

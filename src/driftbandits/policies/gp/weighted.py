@@ -216,6 +216,9 @@ class WeightedGPUCB(Forgetting):
 
     # --- time and data ------------------------------------------------------------------------------------------
 
+    def _quiet_rounds(self) -> int:
+        return 1  # weights fade with every round
+
     def _due(self) -> bool:
         return self._clock < self.rounds
 
