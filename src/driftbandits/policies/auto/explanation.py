@@ -8,14 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from driftbandits.policies.auto.beliefs import Beliefs, memory_of
+from driftbandits.policies.auto.beliefs import memory_of
 from driftbandits.policies.auto.mixture import Mixture
+from driftbandits.policies.auto.moments import moments
 from driftbandits.policies.core.scale import RewardScale
 from driftbandits.showing import counted, label
-from driftbandits.types import Floats
 
 _ARMS_SHOWN = 3
-_LEAST_WEIGHT_COUNTED = 1e-3  # of a hypothesis
 _LEAST_WEIGHT_SHOWN = 0.005  # of a time scale or a length scale
 
 
@@ -99,7 +98,7 @@ def explain(
         length_scales[length] = length_scales.get(length, 0.0) + weight
     steady = np.where(beliefs.rate[: beliefs.count] == 0, weights, -1.0)
     noise = scale.outward_size(math.sqrt(float(weights @ beliefs.noise[: beliefs.count])))
-    mean, deviation = _moments(beliefs, weights)
+    mean, deviation = moments(beliefs, weights)
     best = np.argsort(-mean)[:_ARMS_SHOWN]
     low, middle, high = (scale.outward(values[best]) for values in (mean - 2 * deviation, mean, mean + 2 * deviation))
     return Explanation(
@@ -115,14 +114,3 @@ def explain(
         probing=looks,
         changes=changes,
     )
-
-
-def _moments(beliefs: Beliefs, weights: Floats) -> tuple[Floats, Floats]:
-    """Mean and standard deviation of every arm's reward under the mixture, each (N,)."""
-    rows = np.flatnonzero(weights >= _LEAST_WEIGHT_COUNTED)
-    share = weights[rows] / weights[rows].sum()
-    readings = [beliefs.reading(int(row)) for row in rows]
-    means = np.array([mean for mean, _ in readings])
-    variances = np.array([variance for _, variance in readings])
-    mean = share @ means
-    return mean, np.sqrt(share @ (variances + np.square(means - mean)))

@@ -14,6 +14,7 @@ from driftbandits.memory import FLOAT_BYTES, check_memory
 from driftbandits.policies.auto.beliefs import TERMS_GATHERED, Beliefs, Forecast
 from driftbandits.policies.auto.explanation import Explanation, explain
 from driftbandits.policies.auto.mixture import Mixture
+from driftbandits.policies.auto.moments import moments
 from driftbandits.policies.auto.priors import SIGNAL_VARIANCES, Priors
 from driftbandits.policies.auto.samples import Samples
 from driftbandits.policies.auto.vigilance import Vigilance
@@ -23,6 +24,7 @@ from driftbandits.policies.core.facts import Family
 from driftbandits.policies.core.guard import guarded
 from driftbandits.policies.core.laws import freeze
 from driftbandits.policies.core.lengthscales import ARMS_TRIED_PER_FEATURE
+from driftbandits.policies.core.looking import around
 from driftbandits.policies.core.pending import Feedback, Row
 from driftbandits.policies.core.settings import CommonSettings
 from driftbandits.seeding import stream
@@ -232,6 +234,9 @@ class AutoBandit(Policy):
         if self._known_mean is None:
             self._known_mean = self._samples.mean(self._mixture.weights())
         return self._known_mean
+
+    def _interval(self) -> tuple[Floats, Floats]:
+        return around(*moments(self._beliefs, self._mixture.weights()))
 
     @guarded
     def explain(self) -> Explanation:

@@ -32,9 +32,11 @@ from driftbandits.errors import (
 )
 from driftbandits.policies.core import saving
 from driftbandits.policies.core.guard import guarded
-from driftbandits.policies.core.hooks import FIRST_HORIZON, PolicyHooks
+from driftbandits.policies.core.history import Look
+from driftbandits.policies.core.hooks import FIRST_HORIZON
 from driftbandits.policies.core.inputs import check_size, read_allowed, read_ids, read_rewards
 from driftbandits.policies.core.laws import check_estimate, check_steady, is_frozen
+from driftbandits.policies.core.looking import Looking
 from driftbandits.policies.core.pending import OTHER_DECISION, Feedback, Row, read_decisions
 from driftbandits.showing import counted
 from driftbandits.types import Bools, Change, Decision, Decisions, Floats, Ints, read_only
@@ -42,7 +44,7 @@ from driftbandits.types import Bools, Change, Decision, Decisions, Floats, Ints,
 Asked = int | npt.ArrayLike | Decision | Decisions | Sequence[Decision]  # decisions that `ask` gave, or their ids
 
 
-class Policy(PolicyHooks):
+class Policy(Looking):
     """Base of all policies: `ask` for decisions, `tell` their rewards, at any time and in any order.
 
     Parameters
@@ -118,6 +120,7 @@ class Policy(PolicyHooks):
         arm, probability = self._choose_one(weighed)
         decision = Decision(id=self.rounds, arm=arm, probability=probability, law=number)
         self._pending.push(Row(decision.id, arm, number, tag, probability))
+        self._plays.add(arm, decision.id)
         self.rounds += 1
         self._drawn([arm], True)
         self._guard.changing = False
@@ -139,12 +142,13 @@ class Policy(PolicyHooks):
         self._fit(law)
         counted = self._counts_masked or not removed
         count = min(wanted, self._phase_left(), self._steady_now() if counted else wanted)
-        number, tag = self._stamp()
+        number, tag = self._stamp_within(mask)
         self._guard.changing = True
         arms = self._pick(law, count)
         ids = np.arange(self.rounds, self.rounds + count)
         probabilities = law[arms]
         self._pending.add(ids, arms, probabilities, number, tag if counted else -1)
+        self._plays.add_many(arms, ids)
         self.rounds += count
         self._drawn(arms.tolist(), counted)
         self._guard.changing = False
@@ -220,12 +224,13 @@ class Policy(PolicyHooks):
             anew, and a reward meant for a decision that is lost would be credited to another arm
         rewards : one reward, or one per decision, in the user's units
         """
+        look = self._look() if self._history.left <= 0 else None
         row = self._latest(ids, rewards)
         if row is not None:
             scaled = self._scale.inward(float(rewards))  # type: ignore[arg-type]
             self._guard.changing = True
             self._pending.pop_last()
-            narrow = self._count_told(scaled, scaled, 1)
+            narrow = self._count_told(scaled, scaled, 1, look)
             self._learn_one(row, scaled)
         else:
             where, numbers = self._locate(ids)
@@ -241,7 +246,7 @@ class Policy(PolicyHooks):
             self._guard.changing = True
             rows = self._pending.take(where[order])
             self.clipped += clipped
-            narrow = self._count_told(float(inward.min()), float(inward.max()), len(inward))
+            narrow = self._count_told(float(inward.min()), float(inward.max()), len(inward), look)
             self._learn(Feedback.of(rows, inward[order]))
         self._guard.changing = False
         self._settle()
@@ -262,9 +267,12 @@ class Policy(PolicyHooks):
             return row
         return row if type(given) is int and given == row.id else None
 
-    def _count_told(self, least: float, most: float, count: int) -> bool:
+    def _count_told(self, least: float, most: float, count: int, look: Look | None) -> bool:
         """Books about rewards that are about to be learned; whether they are known now to fill next to nothing."""
         self._version += 1
+        if look is not None:
+            self._history.add(look, self._plays.counts)
+        self._history.left -= count
         return self._spread.see(least, most, count)
 
     def _locate(self, given: Asked) -> tuple[Ints, Ints]:

@@ -52,6 +52,8 @@ def export(policy: Policy) -> dict[str, Any]:
         "draws": generator_state(policy._draws),
         "pending": policy._pending.rows(),
         "spread": policy._spread.export(),
+        "plays": policy._plays.export(),
+        "history": policy._history.export(),
         **policy._change_log.export(),
         "engine": _engine(policy) if policy._phase_length else None,
     }
@@ -120,6 +122,8 @@ def _load(policy: Policy, reader: states.Reader) -> None:
     _check_rows(rows, rounds=policy.rounds, arms=len(policy.arms))
     policy._pending.load(rows, reader.integer("dropped", high=FARTHEST))
     policy._spread = Spread.load(reader.reader("spread"))
+    policy._plays.load(reader.reader("plays"), rounds=policy.rounds)
+    policy._history.load(reader.reader("history"), rounds=policy.rounds)
     policy._change_log.load(reader)
     if begun:
         policy._import(reader.reader("engine"))
