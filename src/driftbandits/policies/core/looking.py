@@ -63,9 +63,9 @@ class Looking(PolicyHooks):
         >>> for reward in (0.5, 0.1, 0.5):
         ...     policy.tell(policy.ask(), reward)
         >>> print(policy.summary())
-        arm    estimate  95 % interval     probability  plays  last played
-        left      0.366  [-0.129, 0.861]             1      2            2
-        right     0.068  [-0.424, 0.56]              0      1            1
+        arm    estimate  95 % interval      probability  plays  last played
+        right     0.357  [0.0259, 0.688]              1      1            2
+        left       0.25  [-0.00301, 0.503]            0      2            1
         """
         now = self._now()
         outward = self._scale.outward
@@ -91,13 +91,17 @@ class Looking(PolicyHooks):
     def _now(self) -> Floats:
         """What is believed now, in the rows of a `Look`."""
         ahead = self._ahead()
-        law = self._fit(ahead._shown_law())
+        law = ahead._shown_law()
         estimate = check_estimate(ahead._estimate(), arms=len(self.arms), policy=type(self).__name__, now=self.rounds)
         return np.array([estimate, law, *(ahead._interval_inside() or ())])
 
     def _shown_law(self) -> Floats:
-        """The law that people look at."""
-        return self._law()
+        """The law that people look at: where arms are options in segments, that of a round of each segment."""
+        crossing = self.arms.crossing
+        if crossing is None:
+            return self._fit(self._law())
+        masks = [crossing.mask(segment) for segment in range(len(crossing.names))]
+        return np.concatenate([self._law_within(mask)[0][mask] for mask in masks])
 
     def _look(self) -> Look | None:
         """What is believed before the next reward; None where a hook fails, which the next `ask` will say."""
