@@ -20,6 +20,7 @@ import numpy as np
 from driftbandits import kernels
 from driftbandits.checks import check_count, check_positive, check_word
 from driftbandits.crossing import USUAL_CORRELATION, Crossing, correlation_matrix, pair_features, pair_points
+from driftbandits.encoding import Encoding, read_encoding
 from driftbandits.errors import InputError, KernelError
 from driftbandits.kernels import KernelFunction, KernelLike
 from driftbandits.linalg import NOT_VALID_CURE, LowRank, pivoted_cholesky
@@ -63,6 +64,7 @@ class ArmSet:
     pivots : the r arms whose columns of K the features give exactly (none if the features were given)
     kernel : the kernel as an object; None if it was given as a matrix or as features
     crossing : which options in which segments, if the arms are such pairs (`crossed`)
+    encoding : how the columns of a DataFrame became points, if they did (`from_frame`)
 
     Raises InputError for points that are not finite numbers and for unusable names, KernelError for a kernel that is
     not positive semi-definite or not finite.
@@ -85,6 +87,7 @@ class ArmSet:
     scale: float
     residual: float
     crossing: Crossing[ArmSet] | None = None
+    encoding: Encoding | None = None
     _signature: float
 
     def __init__(
@@ -153,6 +156,47 @@ class ArmSet:
         projected = weights @ arms.features
         arms._signature = float(projected @ projected) / float(np.square(np.abs(weights) @ np.sqrt(own / arms.scale)))
         return arms
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        categorical: Literal["onehot", "refuse"] = "onehot",
+        scale: bool = True,
+        kernel: KernelLike | None = None,
+        names: Sequence[str] | None = None,
+        like: ArmSet | None = None,
+        tolerance: float = 1e-10,
+    ) -> ArmSet:
+        """Arms from a DataFrame, one per row, numbers and words mixed.
+
+        Parameters
+        ----------
+        frame : of pandas or polars; an index other than 0, 1, 2, ... names the arms
+        categorical : "onehot" makes one column of 0 and 1 per word of a column that is not of numbers, "refuse" refuses
+            such a column
+        scale : whether columns of numbers get mean 0 and standard deviation 1, so that one in thousands does not hide
+            one in tenths
+        kernel, names, tolerance : as for `ArmSet`
+        like : arms made so before: theirs are the means, deviations and words, so that rows of both mean the same
+
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"price": [5.0, 15.0], "colour": ["red", "blue"]}, index=["a", "b"])
+        >>> arms = ArmSet.from_frame(frame)
+        >>> arms.feature_names, arms.points.tolist(), arms.names
+        (('price', 'colour=blue', 'colour=red'), [[-1.0, 0.0, 1.0], [1.0, 1.0, 0.0]], ('a', 'b'))
+        """
+        check_word("categorical", categorical, ("onehot", "refuse"))
+        if like is not None and like.encoding is None:
+            raise InputError("like must be arms made by ArmSet.from_frame; others have no columns to encode alike")
+        known = None if like is None else like.encoding
+        encoding = read_encoding(frame, onehot=categorical == "onehot", scale=scale) if known is None else known
+        own = cls(
+            encoding.apply(frame), kernel, encoding.row_names(frame) if names is None else names, tolerance=tolerance
+        )
+        own.feature_names, own.encoding = encoding.feature_names, encoding
+        return own
 
     @classmethod
     def box(

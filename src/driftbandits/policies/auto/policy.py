@@ -233,6 +233,7 @@ class AutoBandit(Policy):
             before=found.before,
             after=found.after,
             forgot=found.forgot,
+            odds=found.odds,
         )
 
     # --- beliefs ------------------------------------------------------------------------------------------------
@@ -252,6 +253,7 @@ class AutoBandit(Policy):
         looks = self._vigilance.law(self._estimate(), self._clock)
         return explain(
             self._mixture,
+            self._watch,
             rounds=self.rounds,
             looks=float(looks.sum()),
             changes=self.changes_found,

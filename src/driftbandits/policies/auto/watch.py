@@ -51,10 +51,11 @@ class Watch:
 
     def settle(self, weights: Floats, mean: Floats) -> None:
         """Keep what is believed now, unless it is hypotheses of a change not yet found that believe it."""
-        if float(weights[self._fresh(len(weights))].sum()) < 1.0 - SETTLED_WEIGHT:
+        if float(weights[self.fresh(len(weights))].sum()) < 1.0 - SETTLED_WEIGHT:
             self.before, self._settled = mean, True
 
-    def _fresh(self, count: int) -> Bools:
+    def fresh(self, count: int) -> Bools:
+        """Which of the first `count` hypotheses were born after the last change was found."""
         return np.asarray(self._beliefs.birth[:count] > self.regime)
 
     def find_change(self, weights: Floats, now: int) -> RegimeChange | None:
@@ -66,7 +67,7 @@ class Watch:
         leader = int(weights.argmax())
         if not self.regime < beliefs.birth[leader] < now:  # born just now, it has not explained a reward yet
             return None
-        fresh = self._fresh(len(weights))
+        fresh = self.fresh(len(weights))
         new = float(weights[fresh].sum())
         before = np.where(~fresh & (beliefs.rate[: len(weights)] == 0), weights, 0.0)
         old = float(before.sum())

@@ -118,7 +118,8 @@ class Policy(Looking):
         weighed = self._weigh()
         self._guard.changing = True
         arm, probability = self._choose_one(weighed)
-        decision = Decision(id=self.rounds, arm=arm, probability=probability, law=number)
+        names = self.arms.names
+        decision = Decision(self.rounds, arm, probability, number, None if names is None else names[arm])
         self._pending.push(Row(decision.id, arm, number, tag, probability))
         self._plays.add(arm, decision.id)
         self.rounds += 1
@@ -152,7 +153,7 @@ class Policy(Looking):
         self.rounds += count
         self._drawn(arms.tolist(), counted)
         self._guard.changing = False
-        return Decisions(ids=ids, arms=arms, probabilities=probabilities, laws=np.full(count, number))
+        return Decisions(ids, arms, probabilities, np.full(count, number), self.arms.names)
 
     def _pick(self, law: Floats, count: int) -> Ints:
         """Arms drawn from `law`, one uniform each; an arm of probability 0 is never drawn."""

@@ -217,6 +217,7 @@ class PolicyHooks(PolicyFacts, ABC):
         compared_with: int = 0,
         forgot: str = "",
         stream: str = "",
+        odds: float = 0.0,
     ) -> None:
         """Keep a record of a change found now; `before` and `after` are rewards of `arms` on the internal scale."""
         outward = self._scale.outward
@@ -234,5 +235,6 @@ class PolicyHooks(PolicyFacts, ABC):
             names=() if self.arms.names is None else tuple(self.arms.names[arm] for arm in arms),
             forgot=forgot,
             stream=stream,
+            odds=odds,
         )
         self._change_log.add(change)
