@@ -14,6 +14,7 @@ from driftbandits.memory import FLOAT_BYTES, check_memory
 from driftbandits.policies.auto.beliefs import TERMS_GATHERED, Beliefs, Forecast
 from driftbandits.policies.auto.explanation import Explanation, explain
 from driftbandits.policies.auto.mixture import Mixture
+from driftbandits.policies.auto.moments import moments
 from driftbandits.policies.auto.priors import SIGNAL_VARIANCES, Priors
 from driftbandits.policies.auto.samples import Samples
 from driftbandits.policies.auto.vigilance import Vigilance
@@ -24,6 +25,7 @@ from driftbandits.policies.core.guard import guarded
 from driftbandits.policies.core.hooks import UNTIL_TOLD
 from driftbandits.policies.core.laws import freeze
 from driftbandits.policies.core.lengthscales import ARMS_TRIED_PER_FEATURE
+from driftbandits.policies.core.looking import around
 from driftbandits.policies.core.pending import Feedback, Row
 from driftbandits.policies.core.settings import CommonSettings
 from driftbandits.seeding import stream
@@ -52,7 +54,8 @@ class AutoBandit(Policy):
     ----------
     kernel : "auto" tries length scales an octave apart on the arms' points, and independent arms, whatever kernel the
         arms came with; "given" believes that kernel. Arms made from a kernel matrix or from features have no points to
-        try: "auto" then tries that kernel and independent arms
+        try: "auto" then tries that kernel and independent arms. On arms crossed with segments it tries length scales
+        of the options times correlations of the segments (the given one, 0, 0.5 and 1)
     floor : share of probability spread evenly over the allowed arms, so that each has at least floor / N
     rank : beyond twice as many arms, the kernel is cut to this many features; what they leave out is not learned (half
         the variance at most, or InputError), and "auto" has no independent arms
@@ -116,8 +119,9 @@ class AutoBandit(Policy):
         self._beliefs = Beliefs(priors, Mixture.capacity(priors.count))
         self._mixture = Mixture(self._beliefs)
         self._samples = Samples(self._beliefs, size, SAMPLES_PER_HYPOTHESIS, stream(self.seed, "samples"))
-        self._vigilance = Vigilance(priors, size)
-        self._watch = Watch(self._beliefs, size)
+        crossing = self.arms.crossing
+        self._vigilance = Vigilance(priors, size, together=size if crossing is None else crossing.size)
+        self._watch = Watch(self._beliefs, size, together=size if crossing is None else crossing.size)
         self._known_law: Floats | None = None
         self._known_mean: Floats | None = None
 
@@ -131,6 +135,11 @@ class AutoBandit(Policy):
     def _law_within(self, mask: Bools) -> tuple[Floats, bool]:
         """Samples vote for their best allowed arm: better than the law restricted, which may have no mass there."""
         return self._compose(mask), not bool(mask.all())
+
+    def _stamp_within(self, mask: Bools | None) -> tuple[int, int]:
+        """With a mask the tag is one more than the best allowed arm: what the arm played will be compared with."""
+        version, _ = self._stamp()
+        return version, 0 if mask is None else 1 + int(np.where(mask, self._estimate(), -np.inf).argmax())
 
     def _compose(self, mask: Bools | None) -> Floats:
         looks = self._vigilance.law(self._estimate(), self._clock, mask)
@@ -206,13 +215,13 @@ class AutoBandit(Policy):
     def _look_back(self, row: Row, reward: float, expected: Floats, *, on_time: bool) -> None:
         """Was that a change, was the arm surprisingly good, and which arms count as seen by it?"""
         beliefs, weights = self._beliefs, self._mixture.weights()
-        leader, best = self._mixture.leader(), int(expected.argmax())
+        leader, best = self._mixture.leader(), row.tag - 1 if row.tag else int(expected.argmax())
         found = self._watch.find_change(weights, self._clock)
         if found is not None:
             self._vigilance.hidden += found.hidden
             self._report(found)
         if row.arm == best:
-            self._vigilance.trust()
+            self._vigilance.trust(row.arm)
         elif on_time:
             deviation = math.sqrt(float(beliefs.noise[leader]))
             self._vigilance.verify(row.arm, reward, float(expected[row.arm]), float(expected[best]), deviation)
@@ -228,6 +237,7 @@ class AutoBandit(Policy):
             before=found.before,
             after=found.after,
             forgot=found.forgot,
+            odds=found.odds,
         )
 
     # --- beliefs ------------------------------------------------------------------------------------------------
@@ -237,6 +247,9 @@ class AutoBandit(Policy):
             self._known_mean = self._samples.mean(self._mixture.weights())
         return self._known_mean
 
+    def _interval(self) -> tuple[Floats, Floats]:
+        return around(*moments(self._beliefs, self._mixture.weights()))
+
     @guarded
     def explain(self) -> Explanation:
         """What it believes now, in a few lines: print it, or read its fields."""
@@ -244,6 +257,7 @@ class AutoBandit(Policy):
         looks = self._vigilance.law(self._estimate(), self._clock)
         return explain(
             self._mixture,
+            self._watch,
             rounds=self.rounds,
             looks=float(looks.sum()),
             changes=self.changes_found,
@@ -270,3 +284,5 @@ class AutoBandit(Policy):
         states.check(float(sampled.sum()) >= _LEAST_SAMPLED_WEIGHT, "hypotheses sampled")
         self._vigilance.load(state.reader("vigilance"), rounds=self._clock)
         self._watch.load(state.reader("watch"), rounds=self.rounds)
+        tags = self._pending.rows()["tag"]
+        states.check(bool(((tags >= 0) & (tags <= len(self.arms))).all()), "best allowed arms of open decisions")

@@ -19,6 +19,7 @@ import numpy as np
 from driftbandits.arms import ArmSet
 from driftbandits.kernels import some_rows
 from driftbandits.memory import FLOAT_BYTES, check_memory
+from driftbandits.policies.core.crossings import pair_kernels
 from driftbandits.policies.core.lengthscales import candidates, cut_features
 from driftbandits.types import Bools, Floats, Ints
 
@@ -33,11 +34,18 @@ _ARMS_COUNTED = 800  # among which those alike are counted
 class Priors:
     """The priors of all candidate kernels and sizes of the signal, in coordinates common to them.
 
-    `length_scales` has one entry per prior: None for the kernel the arms came with, 0 for independent arms.
+    `length_scales` has one entry per prior: None for the kernel the arms came with, 0 for independent arms. So have
+    `correlations`, those of segments where arms are options in segments: None for the one they came with.
     """
 
     def __init__(self, arms: ArmSet, *, auto: bool, rank: int) -> None:
-        tried = candidates(arms, rank) if auto else [(None, cut_features(arms.features, rank))]
+        self.correlations: tuple[float | None, ...] = ()
+        if auto and arms.crossing is not None:
+            pairs = pair_kernels(arms.crossing, rank)
+            tried = [(pair.length_scale, pair.features) for pair in pairs]
+            self.correlations = tuple(pair.correlation for pair in pairs) * len(SIGNAL_VARIANCES)
+        else:
+            tried = candidates(arms, rank) if auto else [(None, cut_features(arms.features, rank))]
         self.length_scales = tuple(scale for scale, _ in tried) * len(SIGNAL_VARIANCES)
         self._features = [features for _, features in tried] * len(SIGNAL_VARIANCES)
         self._directions: dict[int, Floats] = {}

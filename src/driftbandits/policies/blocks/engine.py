@@ -22,6 +22,7 @@ from driftbandits import state as states
 from driftbandits.arms import ArmSet
 from driftbandits.detection import Finding
 from driftbandits.detection.gap_test import gaps
+from driftbandits.errors import InputError
 from driftbandits.estimation import Sums
 from driftbandits.policies.blocks import saving
 from driftbandits.policies.blocks.epoch import UNDER_WAY, Epoch, OpenReplay
@@ -45,6 +46,11 @@ class BlockPolicy(Policy):
 
     def __init__(self, arms: ArmSet, parts: Parts, divisor: float = 1.0, **common: Unpack[CommonSettings]) -> None:
         super().__init__(arms, **common)
+        if arms.crossing is not None:
+            raise InputError(
+                f"{type(self).__name__} learns nothing in rounds with a mask, and arms crossed with segments are asked "
+                f"for with one in every round; take AutoBandit or GPUCB, or one policy per segment"
+            )
         self._features = parts.features
         self._constants = parts.constants
         self._estimator = parts.estimator

@@ -14,12 +14,15 @@ from driftbandits.policies.blocks.engine import BlockPolicy
 from driftbandits.policies.blocks.parts import Parts
 from driftbandits.policies.calibrated.constants import PracticalConstants, TheoryConstants
 from driftbandits.policies.calibrated.estimators import PosteriorMean, ResidualIPS
+from driftbandits.policies.calibrated.interval import posterior_deviation
 from driftbandits.policies.calibrated.looks import SecondLooks
 from driftbandits.policies.calibrated.surrogate import Surrogate
 from driftbandits.policies.core.facts import Family
 from driftbandits.policies.core.guard import guarded
+from driftbandits.policies.core.looking import around
 from driftbandits.policies.core.settings import CommonSettings
 from driftbandits.seeding import check_seed, stream
+from driftbandits.types import Floats
 
 _LEAST_FALSE_ALARM = 1e-300  # below it thresholds would overflow
 
@@ -132,6 +135,12 @@ class CalibratedOPKB(BlockPolicy):
         self._begin_once()
         internal = 1.0 if size is None else self._scale.inward_size(size)
         return rounds_by_ranks(internal / math.sqrt(self._surrogate.noise_variance), self._nats_to_fire)
+
+    def _interval(self) -> tuple[Floats, Floats] | None:
+        """By the process believed in; residual IPS, the estimate of the theory mode, has none."""
+        if self.mode == "theory":
+            return None
+        return around(self._surrogate.mean(), posterior_deviation(self._surrogate))
 
     def _settings(self) -> dict[str, Any]:
         return {"false_alarm": self.false_alarm, "mode": self.mode, "kernel": self.kernel}

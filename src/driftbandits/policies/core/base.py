@@ -34,9 +34,11 @@ from driftbandits.errors import (
 from driftbandits.policies.core import saving
 from driftbandits.policies.core.closing import Closing
 from driftbandits.policies.core.guard import guarded
+from driftbandits.policies.core.history import Look
 from driftbandits.policies.core.hooks import FIRST_HORIZON
 from driftbandits.policies.core.inputs import check_size, read_allowed, read_ids, read_rewards
 from driftbandits.policies.core.laws import check_estimate, check_steady, is_frozen
+from driftbandits.policies.core.looking import Looking
 from driftbandits.policies.core.pending import NOT_OPEN, OTHER_DECISION, Row, read_decisions
 from driftbandits.policies.core.waiting import shown_waiting
 from driftbandits.showing import counted
@@ -45,7 +47,7 @@ from driftbandits.types import Bools, Change, Decision, Decisions, Floats, Ints,
 Asked = int | npt.ArrayLike | Decision | Decisions | Sequence[Decision]  # decisions that `ask` gave, or their ids
 
 
-class Policy(Closing):
+class Policy(Closing, Looking):
     """Base of all policies: `ask` for decisions, `tell` their rewards, at any time and in any order.
 
     Parameters
@@ -127,8 +129,10 @@ class Policy(Closing):
         weighed = self._weigh()
         self._guard.changing = True
         arm, probability = self._choose_one(weighed)
-        decision = Decision(id=self.rounds, arm=arm, probability=probability, law=number)
+        names = self.arms.names
+        decision = Decision(self.rounds, arm, probability, number, None if names is None else names[arm])
         self._pending.push(Row(decision.id, arm, number, tag, probability))
+        self._plays.add(arm, decision.id)
         self.rounds += 1
         self._drawn([arm], True)
         if self.patience is not None or self._pending.fallen:
@@ -152,19 +156,20 @@ class Policy(Closing):
         self._fit(law)
         counted = self._counts_masked or not removed
         count = min(wanted, self._phase_left(), self._rounds_to_close(), self._quiet_now() if counted else wanted)
-        number, tag = self._stamp()
+        number, tag = self._stamp_within(mask)
         laws = number + np.arange(count) if self._numbers_rounds else np.full(count, number)
         self._guard.changing = True
         arms = self._pick(law, count)
         ids = np.arange(self.rounds, self.rounds + count)
         probabilities = law[arms]
         self._pending.add(ids, arms, probabilities, laws, tag if counted else -1)
+        self._plays.add_many(arms, ids)
         self.rounds += count
         self._drawn(arms.tolist(), counted)
         if self.patience is not None or self._pending.fallen:
             self._close_old()
         self._guard.changing = False
-        return Decisions(ids=ids, arms=arms, probabilities=probabilities, laws=laws)
+        return Decisions(ids, arms, probabilities, laws, self.arms.names)
 
     def _pick(self, law: Floats, count: int) -> Ints:
         """Arms drawn from `law`, one uniform each; an arm of probability 0 is never drawn."""
@@ -247,11 +252,12 @@ class Policy(Closing):
         """
         place = self._single(ids, rewards)
         if place is not None:
+            look = self._look_if_due()
             scaled = self._scale.inward(float(rewards))  # type: ignore[arg-type]
             row = self._pending.row_at(place)
             self._guard.changing = True
             self._pending.strike_one(place)
-            narrow = self._count_told(scaled, scaled, 1)
+            narrow = self._count_told(scaled, scaled, 1, look)
             self._take_reward(row, scaled)
         else:
             where, numbers, good = self._locate(ids)
@@ -265,13 +271,14 @@ class Policy(Closing):
             inward, clipped = self._inward(values, good)
             numbers, where = numbers[good], where[good]
             order = np.argsort(numbers, kind="stable")
+            look = self._look_if_due()
             self._guard.changing = True
             self.late += len(good) - len(numbers)
             narrow = False
             if len(numbers):
                 rows = self._pending.take(where[order])
                 self.clipped += clipped
-                narrow = self._count_told(float(inward.min()), float(inward.max()), len(inward))
+                narrow = self._count_told(float(inward.min()), float(inward.max()), len(inward), look)
                 self._take_rewards(rows, inward[order])
         self._guard.changing = False
         self._settle()
@@ -296,8 +303,11 @@ class Policy(Closing):
             return None
         return None if place == NOT_OPEN else place
 
-    def _count_told(self, least: float, most: float, count: int) -> bool:
+    def _count_told(self, least: float, most: float, count: int, look: Look | None) -> bool:
         """Books about rewards that are told; whether they are known now to fill next to nothing."""
+        if look is not None:
+            self._history.add(look, self._plays.counts)
+        self._history.left -= count
         return self._spread.see(least, most, count)
 
     def _locate(self, given: Asked) -> tuple[Ints, Ints, Bools]:

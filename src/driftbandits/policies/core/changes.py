@@ -44,7 +44,7 @@ def _read_change(reader: states.Reader) -> Change:
     """A change record from a saved state."""
     for name in ("round", "epoch", "block", "compared_with"):
         reader.integer(name)
-    for name in ("statistic", "threshold"):
+    for name in ("statistic", "threshold", "odds"):
         reader.number(name)
     reader.text("forgot")
     reader.text("stream")

@@ -23,9 +23,11 @@ from driftbandits.policies.core.changes import ChangeLog
 from driftbandits.policies.core.delays import DelaySample
 from driftbandits.policies.core.facts import PolicyFacts
 from driftbandits.policies.core.guard import Guard
+from driftbandits.policies.core.history import HistoryLog
 from driftbandits.policies.core.laws import check_law, is_frozen, restrict
 from driftbandits.policies.core.order import Line
 from driftbandits.policies.core.pending import Feedback, Pending, Row
+from driftbandits.policies.core.plays import Plays
 from driftbandits.policies.core.scale import read_range
 from driftbandits.policies.core.settings import check_settings, own_settings, signature_of
 from driftbandits.policies.core.spread import Spread
@@ -99,6 +101,8 @@ class PolicyHooks(PolicyFacts, ABC):
         self._line = Line()
         self._delays = DelaySample()
         self._notice: UserWarning | None = None  # to be given at the end of the call
+        self._plays = Plays(len(arms))
+        self._history = HistoryLog(len(arms))
         self._guard = Guard()
 
     # --- what a policy writes -----------------------------------------------------------------------------------
@@ -149,6 +153,17 @@ class PolicyHooks(PolicyFacts, ABC):
     def _stamp(self) -> tuple[int, int]:
         """Law number and tag to keep with the decisions of the present stretch."""
         return self._version, 0
+
+    def _stamp_within(self, mask: Bools | None) -> tuple[int, int]:
+        """`_stamp` for rounds in which only the arms of `mask` are allowed (None: all)."""
+        return self._stamp()
+
+    def _interval(self) -> tuple[Floats, Floats] | None:
+        """Lower and upper ends of intervals that hold every arm's mean reward with 95 %, on the internal scale.
+
+        None, the default, is for policies that do not know how far off their estimates may be.
+        """
+        return None
 
     def _advance(self, count: int) -> None:
         """`count` rounds were asked under the present law."""
@@ -235,6 +250,7 @@ class PolicyHooks(PolicyFacts, ABC):
         compared_with: int = 0,
         forgot: str = "",
         stream: str = "",
+        odds: float = 0.0,
     ) -> None:
         """Keep a record of a change found now; `before` and `after` are rewards of `arms` on the internal scale."""
         outward = self._scale.outward
@@ -252,5 +268,6 @@ class PolicyHooks(PolicyFacts, ABC):
             names=() if self.arms.names is None else tuple(self.arms.names[arm] for arm in arms),
             forgot=forgot,
             stream=stream,
+            odds=odds,
         )
         self._change_log.add(change)

@@ -60,6 +60,8 @@ def export(policy: Policy) -> dict[str, Any]:
         "held": policy._line.export(),
         "delays": policy._delays.export(),
         "spread": policy._spread.export(),
+        "plays": policy._plays.export(),
+        "history": policy._history.export(),
         **policy._change_log.export(),
         "engine": _engine(policy) if policy._phase_length else None,
     }
@@ -135,6 +137,8 @@ def _load(policy: Policy, reader: states.Reader) -> None:
     states.check(policy.order == "asked" or not len(policy._line), "held rewards")
     policy._delays = DelaySample.load(reader.reader("delays"), rounds=policy.rounds, arms=size)
     policy._spread = Spread.load(reader.reader("spread"))
+    policy._plays.load(reader.reader("plays"), rounds=policy.rounds)
+    policy._history.load(reader.reader("history"), rounds=policy.rounds)
     policy._change_log.load(reader)
     if begun:
         policy._import(reader.reader("engine"))

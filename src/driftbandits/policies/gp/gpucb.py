@@ -19,6 +19,7 @@ from driftbandits.errors import KernelError, StateError
 from driftbandits.policies.core.facts import Family
 from driftbandits.policies.core.guard import guarded
 from driftbandits.policies.core.hooks import UNTIL_TOLD
+from driftbandits.policies.core.looking import around
 from driftbandits.policies.core.optimistic import Optimism, OptimisticPolicy
 from driftbandits.policies.core.settings import CommonSettings
 from driftbandits.policies.gp.beta import CONFIDENCE_RULES, check_beta, confidence_factor
@@ -131,6 +132,17 @@ class GPUCB(OptimisticPolicy):
 
     def _estimate(self) -> Floats:
         return self._posterior.mean
+
+    def _interval(self) -> tuple[Floats, Floats]:
+        return around(self._posterior.mean, self._unit * np.sqrt(np.maximum(self._posterior.variance, 0.0)))
+
+    @property
+    def _unit(self) -> float:
+        """What an sd of the posterior is multiplied by for one of rewards: its noise has variance lambda, theirs R^2.
+
+        So the prior that belongs to the noise declared has the variance R^2 / lambda of an arm.
+        """
+        return math.sqrt(max(self._noise**2, SMALLEST_RIDGE / self._ridge_over_variance) / self.ridge)
 
     def _settings(self) -> dict[str, Any]:
         names = ("ridge", "scale", "noise", "bound", "failure_probability", "beta")

@@ -24,6 +24,7 @@ from driftbandits import state as states
 from driftbandits.arms import ArmSet
 from driftbandits.checks import check_positive, check_probability
 from driftbandits.policies.core.facts import Family
+from driftbandits.policies.core.looking import around
 from driftbandits.policies.core.optimistic import Optimism, OptimisticPolicy
 from driftbandits.policies.core.settings import CommonSettings
 from driftbandits.policies.gp.beta import DRIFT_RULES, check_beta, drift_factor
@@ -229,6 +230,10 @@ class TimeVaryingGPUCB(OptimisticPolicy):
 
     def _estimate(self) -> Floats:
         return self._posterior.mean(self.rounds - self._clock)
+
+    def _interval(self) -> tuple[Floats, Floats]:
+        ahead = self.rounds - self._clock
+        return around(self._posterior.mean(ahead), np.sqrt(np.maximum(self._posterior.variance(ahead), 0.0)))
 
     # --- state --------------------------------------------------------------------------------------------------
 

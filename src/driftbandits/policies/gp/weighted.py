@@ -34,6 +34,7 @@ from driftbandits.checks import check_probability, check_word
 from driftbandits.errors import KernelError
 from driftbandits.policies.core.facts import Family
 from driftbandits.policies.core.guard import guarded
+from driftbandits.policies.core.looking import around
 from driftbandits.policies.core.optimistic import Optimism
 from driftbandits.policies.gp import sizes
 from driftbandits.policies.gp.beta import CONFIDENCE_RULES, WEIGHTED_RULES
@@ -301,6 +302,10 @@ class WeightedGPUCB(Forgetting):
 
     def _estimate(self) -> Floats:
         return self._believe().mean
+
+    def _interval(self) -> tuple[Floats, Floats]:
+        beliefs = self._believe()
+        return around(beliefs.mean, self._unit * beliefs.sd)
 
     @property
     @guarded

@@ -322,6 +322,9 @@ class BanditOverBandit(Policy):
     def _estimate(self) -> Floats:
         return self._inner._estimate()
 
+    def _interval(self) -> tuple[Floats, Floats] | None:
+        return self._inner._interval()
+
     # --- state --------------------------------------------------------------------------------------------------
 
     def _settings(self) -> dict[str, Any]:

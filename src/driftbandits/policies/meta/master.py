@@ -378,8 +378,14 @@ class Master(Policy):
             self._gone.pop(ident, None)
 
     def _estimate(self) -> Floats:
-        """That of the instance that has played most."""
-        return max(self._instances.values(), key=lambda item: item.policy.rounds).policy._estimate()
+        return self._oldest()._estimate()
+
+    def _interval(self) -> tuple[Floats, Floats] | None:
+        return self._oldest()._interval()
+
+    def _oldest(self) -> OptimisticPolicy:
+        """The instance that has played most, whose beliefs are shown."""
+        return max(self._instances.values(), key=lambda item: item.policy.rounds).policy
 
     def _raise(self, alarm: Alarm) -> None:
         self._alarms[alarm.test - 1] += 1

@@ -27,6 +27,7 @@ from driftbandits.policies.core.optimistic import Optimism, OptimisticPolicy
 from driftbandits.policies.core.sized import SizedPolicy
 from driftbandits.policies.core.window import WindowedPolicy
 from driftbandits.policies.plain.means import ArmMeans
+from driftbandits.policies.plain.widths import noisy_interval
 from driftbandits.state.plausible import ROUNDING, told_at_most
 from driftbandits.types import Floats
 
@@ -99,6 +100,9 @@ class PlainUCB(SizedPolicy, OptimisticPolicy):
 
     def _estimate(self) -> Floats:
         return self._means.mean
+
+    def _interval(self) -> tuple[Floats, Floats]:
+        return noisy_interval(self._means.mean, self._means.weights, self._noise)
 
     def _settings(self) -> dict[str, Any]:
         return {self._size_name: self._size, "switches": self.switches, "scale": self.scale, "noise": self.noise}
@@ -234,6 +238,9 @@ class DiscountedUCB(PlainUCB):
     def _width(self) -> float:
         log_term = math.log(max(self._fade * self._total, 1.0))
         return self.scale * self._noise * math.sqrt(2.0 * log_term / self._fade)
+
+    def _interval(self) -> tuple[Floats, Floats]:
+        return noisy_interval(self._means.mean, self._fade * self._means.weights, self._noise)
 
     def _export(self) -> dict[str, Any]:
         return {

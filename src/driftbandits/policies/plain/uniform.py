@@ -11,6 +11,7 @@ from driftbandits.policies.core.base import Policy
 from driftbandits.policies.core.facts import Family
 from driftbandits.policies.core.laws import freeze
 from driftbandits.policies.core.pending import Feedback, Row
+from driftbandits.policies.plain.widths import bounded_interval
 from driftbandits.state.plausible import check_sums, check_whole, told_at_most
 from driftbandits.types import Floats
 
@@ -55,6 +56,9 @@ class Uniform(Policy):
 
     def _estimate(self) -> Floats:
         return np.asarray(self._sums[0] / np.maximum(self._sums[1], 1.0))
+
+    def _interval(self) -> tuple[Floats, Floats]:
+        return bounded_interval(self._estimate(), self._sums[1])
 
     def _export(self) -> dict[str, Any]:
         return {"sums": self._sums.copy()}
