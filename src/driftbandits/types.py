@@ -14,6 +14,7 @@ from driftbandits.showing import label
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
+ARMS_CHANGED = "arms changed"  # `stream` of a record that no test has found: the policy was given other arms
 
 
 def read_only(array: npt.NDArray[Any]) -> Any:
@@ -80,7 +81,8 @@ class Change:
     number; policies without blocks leave `block` and `compared_with` at 0). `round` is the first of the new epoch.
     `statistic` and `threshold` are on the policy's internal scale, where the declared reward range is [-1, 1];
     `before` and `after` are estimated rewards of `arms`, in the user's units. `forgot` says what the policy no longer
-    believes, where that is not simply everything before; `stream` which of many tests fired.
+    believes, where that is not simply everything before; `stream` which of many tests fired. Where it is "arms
+    changed", nothing was found: the policy was given other arms and began anew (`Policy.with_arms`).
     """
 
     round: int
@@ -98,6 +100,8 @@ class Change:
     stream: str = ""
 
     def __str__(self) -> str:
+        if self.stream == ARMS_CHANGED:
+            return f"arms changed at round {self.round}; forgot {label(self.forgot)}"
         labels = tuple(label(name) for name in self.names) or tuple(str(arm) for arm in self.arms)
         rows = sorted(zip(labels, self.before, self.after, strict=True), key=lambda row: -abs(row[2] - row[1]))
         moved = ", ".join(f"{label} {before:+.3g} -> {after:+.3g}" for label, before, after in rows[:3])

@@ -30,12 +30,13 @@ from driftbandits.errors import (
     RewardRangeWarning,
     UnknownDecisionError,
 )
-from driftbandits.policies.core import saving
+from driftbandits.policies.core import carrying, saving
 from driftbandits.policies.core.guard import guarded
 from driftbandits.policies.core.hooks import FIRST_HORIZON, PolicyHooks
 from driftbandits.policies.core.inputs import check_size, read_allowed, read_ids, read_rewards
 from driftbandits.policies.core.laws import check_estimate, check_steady, is_frozen
 from driftbandits.policies.core.pending import OTHER_DECISION, Feedback, Row, read_decisions
+from driftbandits.policies.core.renumbered import GONE
 from driftbandits.showing import counted
 from driftbandits.types import Bools, Change, Decision, Decisions, Floats, Ints, read_only
 
@@ -242,11 +243,20 @@ class Policy(PolicyHooks):
             rows = self._pending.take(where[order])
             self.clipped += clipped
             narrow = self._count_told(float(inward.min()), float(inward.max()), len(inward))
-            self._learn(Feedback.of(rows, inward[order]))
+            self._teach(rows, inward[order])
         self._guard.changing = False
         self._settle()
         if narrow:
             self._warn_of_range()
+
+    def _teach(self, rows: npt.NDArray[np.void], rewards: Floats) -> None:
+        """Learn the rewards of these decisions; those of arms that are no longer offered are counted only."""
+        offered = rows["arm"] != GONE
+        if not offered.all():
+            self.late += int(np.count_nonzero(~offered))
+            rows, rewards = rows[offered], rewards[offered]
+        if len(rows):
+            self._learn(Feedback.of(rows, rewards))
 
     def _latest(self, given: Asked, reward: Any) -> Row | None:
         """The latest decision, if this is its reward and in range: the path of a live request; None for the general."""
@@ -276,7 +286,7 @@ class Policy(PolicyHooks):
         self._guard.changing = False
         where = self._pending.find(numbers, asked=self.rounds)
         if decisions is not None:
-            self._pending.compare(where, decisions)
+            self._pending.compare(where, self._renumbered.translate(decisions))
         return where, numbers
 
     def _warn_of_range(self) -> None:
@@ -297,7 +307,8 @@ class Policy(PolicyHooks):
         if not len(numbers):
             return
         self._guard.changing = True
-        self._lose(self._pending.take(where))
+        rows = self._pending.take(where)
+        self._lose(rows[rows["arm"] != GONE])
         self.forgotten += len(numbers)
         self._guard.changing = False
         self._settle()
@@ -358,6 +369,30 @@ class Policy(PolicyHooks):
         copy = type(self).restore(self.arms, self._state())
         copy._move()
         return copy
+
+    # --- other arms ---------------------------------------------------------------------------------------------
+
+    @guarded
+    def with_arms(self, arms: ArmSet) -> Self:
+        """A policy of the same class that goes on where this one stands, with other arms; this one stays as it is.
+
+        Arms are the same if their names are, or their points where there are no names. Kept arms keep what is known of
+        them, new ones get what the kernel says given the rest; policies that cannot start anew and record that in
+        `changes`. Rounds, ids, counters and streams of random numbers go on. Decisions asked before may be told and
+        forgotten after; rewards of arms that are gone are counted in `late` and change nothing.
+
+        The arms are measured as before: kernel, length scale and `scale` stay what the first set made them, whatever
+        distances the new arms have. Raises InputError, and nothing is changed, for arms of other dimensions or with
+        another kernel, for a name that stood for another point, and if none of the arms was there before.
+
+        >>> from driftbandits import GPUCB
+        >>> policy = GPUCB(ArmSet([[0.0], [1.0]], names=["low", "high"]))
+        >>> policy.tell(policy.ask(), 0.3)
+        >>> wider = policy.with_arms(policy.arms.extended([[0.5]], names=["mid"]))
+        >>> wider.rounds, wider.arms.names
+        (1, ('low', 'high', 'mid'))
+        """
+        return carrying.with_arms(self, arms)
 
     # --- state --------------------------------------------------------------------------------------------------
 
