@@ -252,8 +252,9 @@ class ArmSet:
     ) -> ArmSet:
         """Other arms with the kernel of these, the same length scale and the same `scale`: for `Policy.with_arms`.
 
-        Points, names and tolerance as in the constructor (by default the tolerance of these). Arms made from a kernel matrix or from features say nothing of other
-        points: build a set from the larger matrix, or from all features, and hand that to `Policy.with_arms`.
+        Points, names and tolerance as in the constructor (by default the tolerance of these). Arms made from a kernel
+        matrix or from features say nothing of other points: build a set from the larger matrix, or from all features,
+        and hand that to `Policy.with_arms`.
 
         >>> arms = ArmSet([[0.0], [0.5], [1.0]], names=["low", "mid", "high"])
         >>> arms.with_points([[0.0], [0.5], [4.0]], names=["low", "mid", "top"]).kernel == arms.kernel

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, Unpack
+from typing import Any, Literal, Self, Unpack
 
 from driftbandits.arms import ArmSet
 from driftbandits.checks import check_count, check_probability, check_word
@@ -16,6 +16,7 @@ from driftbandits.policies.calibrated.constants import PracticalConstants, Theor
 from driftbandits.policies.calibrated.estimators import PosteriorMean, ResidualIPS
 from driftbandits.policies.calibrated.looks import SecondLooks
 from driftbandits.policies.calibrated.surrogate import Surrogate
+from driftbandits.policies.core.arms_change import ArmsChange
 from driftbandits.policies.core.facts import Family
 from driftbandits.policies.core.guard import guarded
 from driftbandits.policies.core.settings import CommonSettings
@@ -137,6 +138,10 @@ class CalibratedOPKB(BlockPolicy):
         self._begin_once()
         internal = 1.0 if size is None else self._scale.inward_size(size)
         return rounds_by_ranks(internal / math.sqrt(self._surrogate.noise_variance), self._nats_to_fire)
+
+    def _carry(self, old: Self, change: ArmsChange) -> None:
+        self._streams.draw_as(old._streams)
+        super()._carry(old, change)
 
     def _settings(self) -> dict[str, Any]:
         return {"false_alarm": self.false_alarm, "mode": self.mode, "kernel": self.kernel, "order": self.order}

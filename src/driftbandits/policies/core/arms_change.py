@@ -80,7 +80,7 @@ def match_arms(old: ArmSet, new: Any) -> ArmsChange:
         raise InputError(f"with_arms wants an ArmSet, got {type(new).__name__}; build one with ArmSet(points, kernel)")
     old.check_columns(new.dimension, new.feature_names)
     by_name = old.names is not None and new.names is not None
-    source = _places(old.names, new.names) if by_name else _places(_points(old), _points(new))
+    source = match_places(old.points, old.names, new.points, new.names)
     target = np.full(len(old), -1, dtype=np.int64)
     kept = np.flatnonzero(source >= 0)
     target[source[kept]] = kept
@@ -95,11 +95,20 @@ def match_arms(old: ArmSet, new: Any) -> ArmsChange:
     return ArmsChange(old, _measured(old, new, source), source, target)
 
 
-def _points(arms: ArmSet) -> list[bytes]:
-    return [row.tobytes() for row in arms.points + 0.0]  # + 0.0: minus zero is zero
+def match_places(
+    old_points: Floats, old_names: Sequence[str] | None, points: Floats, names: Sequence[str] | None
+) -> Ints:
+    """Place of every new arm among the old ones, -1 for none: by name, or by point where one side has no names."""
+    if old_names is not None and names is not None:
+        return _places(old_names, names)
+    return _places(_labels(old_points), _labels(points))
 
 
-def _places(old: Any, new: Any) -> Ints:
+def _labels(points: Floats) -> list[bytes]:
+    return [row.tobytes() for row in points + 0.0]  # + 0.0: minus zero is zero
+
+
+def _places(old: Sequence[Hashable], new: Sequence[Hashable]) -> Ints:
     """Place of every new label among the old ones, -1 for none; equal labels are matched in their order."""
     places: defaultdict[Hashable, list[int]] = defaultdict(list)
     for place in reversed(range(len(old))):
