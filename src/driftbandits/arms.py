@@ -247,9 +247,7 @@ class ArmSet:
         """Whether they are measured as other arms, which came first."""
         return self._given_gauge is not None
 
-    def with_points(
-        self, points: Any, names: Sequence[str] | None = None, *, tolerance: float | None = None
-    ) -> ArmSet:
+    def with_points(self, points: Any, names: Sequence[str] | None = None, *, tolerance: float | None = None) -> ArmSet:
         """Other arms with the kernel of these, the same length scale and the same `scale`: for `Policy.with_arms`.
 
         Points, names and tolerance as in the constructor (by default the tolerance of these). Arms made from a kernel

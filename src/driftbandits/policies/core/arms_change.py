@@ -202,4 +202,3 @@ def unexplained(change: ArmsChange, features: Floats) -> Floats:
     own = change.new.features[added]
     rest[np.ix_(added, added)] = own @ own.T - features[added] @ features[added].T
     return rest
-

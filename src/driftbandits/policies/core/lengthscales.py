@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import scipy.linalg
@@ -50,9 +51,7 @@ def _length_scales(gauge: Gauge) -> list[float]:
 
 def _features(points: Floats, scale: float, rank: int) -> Floats:
     """Features of the kernel with this length scale, at most `rank` of them where there are many arms."""
-    from sklearn.gaussian_process.kernels import RBF  # a second to import
-
-    kernel = RBF(scale)
+    kernel = unit_kernel(scale)
     if len(points) <= 2 * rank:
         return ArmSet(points, kernel, tolerance=_VARIANCE_LEFT_OUT).features
     some = some_rows(points, ARMS_TRIED_PER_FEATURE * rank)
@@ -60,6 +59,31 @@ def _features(points: Floats, scale: float, rank: int) -> Floats:
     kept = min(rank, len(order))
     columns = kernel(some[order[:kept]], points)
     return np.asarray(scipy.linalg.solve_triangular(factor[:kept, :kept], columns, lower=True).T)
+
+
+def feature_map(points: Floats, scale: float, rank: int) -> Callable[[Floats], Floats]:
+    """What gives any points in the features that `points` have under the kernel with this length scale."""
+    kernel = unit_kernel(scale)
+    if len(points) <= 2 * rank:
+        arms = ArmSet(points, kernel, tolerance=_VARIANCE_LEFT_OUT)
+        anchors, factor = points[arms.pivots], arms.features[arms.pivots]
+    else:
+        some = some_rows(points, ARMS_TRIED_PER_FEATURE * rank)
+        order, whole = small_pivoted(kernel(some), _VARIANCE_LEFT_OUT)
+        kept = min(rank, len(order))
+        anchors, factor = some[order[:kept]], whole[:kept, :kept]
+
+    def features(others: Floats) -> Floats:
+        return np.asarray(scipy.linalg.solve_triangular(factor, kernel(anchors, others), lower=True).T)
+
+    return features
+
+
+def unit_kernel(scale: float) -> Callable[..., Floats]:
+    """The kernel with this length scale."""
+    from sklearn.gaussian_process.kernels import RBF  # a second to import
+
+    return RBF(scale)  # type: ignore[no-any-return]
 
 
 def cut_features(features: Floats, rank: int) -> Floats:
