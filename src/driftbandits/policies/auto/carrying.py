@@ -52,8 +52,11 @@ def carry(old: AutoBandit, new: AutoBandit, change: ArmsChange) -> None:
     kept.update(parts, kind=np.array([kinds[int(kind)] for kind in beliefs["kind"][rows]]), count=len(rows))
     new._beliefs.load(states.Reader(kept), rounds=new.rounds)
     new._mixture.load(states.Reader({**mixture, "log_weight": log_weight}))
-    new._samples.draw_as(old._samples)
-    new._samples.choose(new._mixture.weights(), anew=True)
+    places = np.full(len(beliefs["kind"]), -1, dtype=np.int64)
+    places[rows] = np.arange(len(rows))
+    new._samples.draw_as(old._samples, places)
+    if len(rows) < len(places):  # those that were sampled may have gone
+        new._samples.choose(new._mixture.weights(), anew=False)
     new._vigilance.load(states.Reader(_vigilance(old, change, kinds)), rounds=new._clock)
     watch = old._watch.export()
     before = np.where(change.source >= 0, change.carry(watch["before"], 0.0), new._estimate())

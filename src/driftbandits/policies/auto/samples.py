@@ -42,9 +42,14 @@ class Samples:
         self._generator = generator
         self._pools: dict[int, Floats] = {}  # made when first needed, from the prior alone
 
-    def draw_as(self, other: Samples) -> None:
-        """Draw the numbers that `other` would draw next."""
+    def draw_as(self, other: Samples, places: Ints) -> None:
+        """Sample what `other` samples, by the numbers it would draw next; its hypothesis k is places[k] here, or -1."""
         self._generator = same_stream(other._generator)
+        self._rows = places[other.rows]
+        self._rows = self._rows[self._rows >= 0]
+        self._serials, self._writes = self._beliefs.serial[self._rows], self._beliefs.writes
+        for slot, row in enumerate(self._rows.tolist()):
+            self._values[slot] = self._drawn(row)
 
     @property
     def rows(self) -> Ints:
