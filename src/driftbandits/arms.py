@@ -8,11 +8,13 @@ Phi     features    (N, r), Phi Phi' = K up to `tolerance`
 
 from __future__ import annotations
 
+import copy
 import difflib
 import hashlib
 import math
 import numbers
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -22,6 +24,7 @@ from driftbandits.checks import check_count, check_positive, check_word
 from driftbandits.crossing import USUAL_CORRELATION, Crossing, correlation_matrix, pair_features, pair_points
 from driftbandits.encoding import Encoding, read_encoding
 from driftbandits.errors import InputError, KernelError
+from driftbandits.gauge import Gauge
 from driftbandits.kernels import KernelFunction, KernelLike
 from driftbandits.linalg import NOT_VALID_CURE, LowRank, pivoted_cholesky
 from driftbandits.memory import FLOAT_BYTES, check_memory
@@ -89,6 +92,9 @@ class ArmSet:
     crossing: Crossing[ArmSet] | None = None
     encoding: Encoding | None = None
     _signature: float
+    _own_scale: float  # what the kernel would be divided by if these were the first arms
+    _guessed: bool  # whether nobody gave the kernel
+    _given_gauge: Gauge | None  # that of other arms, which came first
 
     def __init__(
         self,
@@ -103,6 +109,7 @@ class ArmSet:
         table = read_table(points, "points")
         self._name(table, names)
         self.tolerance = float(tolerance)
+        self._guessed, self._given_gauge = kernel is None, None
         if kernel is None:
             kernel = kernels.usual_kernel(self.points)
         if callable(kernel) or isinstance(kernel, (Mapping, str)):
@@ -118,6 +125,7 @@ class ArmSet:
             if self.kernel is None or name in str(error):  # a kernel that fails is named already
                 raise
             raise KernelError(f"{error} (the kernel is {name})") from None
+        self._own_scale = self.scale
         self.features = read_only(factor.features)
         self.pivots = read_only(factor.pivots)
         self.residual = factor.residual
@@ -147,10 +155,11 @@ class ArmSet:
         arms = cls.__new__(cls)
         arms._name(table, given.rows if names is None and table.rows is None else names)
         arms.kernel = None
+        arms._guessed, arms._given_gauge = False, None
         arms.tolerance = arms.residual = 0.0
         arms.pivots = read_only(np.empty(0, dtype=np.int64))
         own = np.einsum("ij,ij->i", given.values, given.values)
-        arms.scale = _scale(own)
+        arms.scale = arms._own_scale = _scale(own)
         arms.features = read_only(given.values / math.sqrt(arms.scale))
         weights = _weights(size)
         projected = weights @ arms.features
@@ -296,6 +305,127 @@ class ArmSet:
             raise InputError("these arms have no segments; build them with ArmSet.crossed(options, segments)")
         return self.crossing
 
+    # --- other arms, measured as these ---------------------------------------------------------------------------
+
+    @cached_property
+    def gauge(self) -> Gauge:
+        """What these arms are measured by: their own points, or what the first set decided that they follow."""
+        if self._given_gauge is not None:
+            return self._given_gauge
+        length = float(self.kernel.length_scale) if self._guessed else None  # type: ignore[union-attr]
+        return Gauge.of(self.points, scale=self.scale, length_scale=length)
+
+    def gauged(self, gauge: Gauge) -> ArmSet:
+        """The same arms measured by the gauge of others, which came first."""
+        if gauge == self.gauge:
+            return self
+        arms = self
+        if self._guessed and gauge.length_scale is not None:
+            arms = self._made(self.points, kernels.as_function({"name": "rbf", "length_scale": gauge.length_scale}))
+            arms._guessed = True
+        arms = copy.copy(arms)
+        arms.__dict__.pop("gauge", None)
+        arms._given_gauge, factor = gauge, arms.scale / gauge.scale
+        arms.scale = gauge.scale
+        if factor != 1.0:
+            arms.features = read_only(arms.features * math.sqrt(factor))
+            arms.residual *= factor
+        return arms
+
+    def _made(
+        self, points: Any, kernel: KernelLike, names: Sequence[str] | None = None, tolerance: float | None = None
+    ) -> ArmSet:
+        """A set with these points, and all else as here."""
+        known = self.names if points is self.points else names
+        arms = ArmSet(points, kernel, known, tolerance=self.tolerance if tolerance is None else tolerance)
+        arms.feature_names = self.feature_names if arms.feature_names is None else arms.feature_names
+        return arms
+
+    @property
+    def guessed(self) -> bool:
+        """Whether nobody gave the kernel."""
+        return self._guessed
+
+    @property
+    def follows(self) -> bool:
+        """Whether they are measured as other arms, which came first."""
+        return self._given_gauge is not None
+
+    def with_points(self, points: Any, names: Sequence[str] | None = None, *, tolerance: float | None = None) -> ArmSet:
+        """Other arms with the kernel of these, the same length scale and the same `scale`: for `Policy.with_arms`.
+
+        Points, names and tolerance as in the constructor (by default the tolerance of these). Arms made from a kernel
+        matrix or from features say nothing of other points: build a set from the larger matrix, or from all features,
+        and hand that to `Policy.with_arms`.
+
+        >>> arms = ArmSet([[0.0], [0.5], [1.0]], names=["low", "mid", "high"])
+        >>> arms.with_points([[0.0], [0.5], [4.0]], names=["low", "mid", "top"]).kernel == arms.kernel
+        True
+        """
+        if self.kernel is None:
+            raise InputError(
+                "these arms were made from a kernel matrix or from features, which say nothing of other points; build "
+                "ArmSet(points, kernel=<the larger matrix>) or ArmSet.from_features(<all features>) instead"
+            )
+        table = read_table(points, "points")
+        self.check_columns(table.values.shape[1], table.columns)
+        arms = self._made(points, self.kernel, names, tolerance)
+        arms._guessed = self._guessed
+        return arms.gauged(self.gauge.extended(np.vstack([arms.points, self.points])))
+
+    def extended(self, points: Any, names: Sequence[str] | None = None) -> ArmSet:
+        """These arms and more of them, at the end; see `with_points`.
+
+        >>> ArmSet([[0.0], [0.5]], names=["low", "mid"]).extended([[1.0]], names=["high"]).names
+        ('low', 'mid', 'high')
+        """
+        table = read_table(points, "points")
+        self.check_columns(table.values.shape[1], table.columns)
+        added = read_names(table.rows if names is None else names, len(table.values))
+        if (added is None) != (self.names is None):
+            wanted = "have names: give the new ones names=..." if added is None else "have no names: give none"
+            raise InputError(f"the arms so far {wanted}")
+        together = np.vstack([self.points, table.values])
+        return self.with_points(together, None if added is None else [*(self.names or ()), *added])
+
+    def without(self, arms: Sequence[str] | Sequence[int]) -> ArmSet:
+        """These arms but for some of them, given by name or number; see `with_points`.
+
+        >>> ArmSet([[0.0], [0.5], [1.0]], names=["low", "mid", "high"]).without(["mid"]).names
+        ('low', 'high')
+        """
+        if isinstance(arms, (str, bytes)) or not hasattr(arms, "__len__"):
+            raise InputError(f"without wants a list of names or numbers, got {shown(arms)}; use [{shown(arms)}]")
+        gone = {self.index(arm) if isinstance(arm, str) else self._number(arm) for arm in arms}
+        kept = np.array([arm for arm in range(len(self)) if arm not in gone], dtype=np.int64)
+        if not len(kept):
+            raise InputError(f"no arm is left of {counted(len(self), 'arm')}; keep at least one")
+        names = None if self.names is None else [self.names[arm] for arm in kept]
+        if self.kernel is not None:
+            return self.with_points(self.points[kept], names)
+        part = ArmSet.from_features(self.features[kept] * math.sqrt(self.scale), names=names, points=self.points[kept])
+        part.feature_names = self.feature_names
+        return part.gauged(self.gauge)
+
+    def _number(self, arm: Any) -> int:
+        number = check_count("an arm's number", arm, least=0)
+        if number >= len(self):
+            raise InputError(f"no arm has the number {number}; they run from 0 to {len(self) - 1}")
+        return number
+
+    def check_columns(self, dimension: int, columns: Sequence[str] | None) -> None:
+        """Refuse arms described by other numbers than these."""
+        if dimension != self.dimension:
+            raise InputError(
+                f"the new arms have {counted(dimension, 'dimension')}, the arms so far {self.dimension}; describe all "
+                f"by the same numbers"
+            )
+        if columns is not None and self.feature_names is not None and tuple(columns) != self.feature_names:
+            raise InputError(
+                f"the new arms have the columns {shown(tuple(columns))}, the arms so far {shown(self.feature_names)}; "
+                f"give the same in the same order"
+            )
+
     def __len__(self) -> int:
         return len(self.features)
 
@@ -333,7 +463,7 @@ class ArmSet:
         """
         digest = hashlib.sha256()
         # the shift by 1/pi keeps the numbers that data are made of away from where rounding would flip a digit
-        digits = [math.floor(value * 1e9 + 1 / math.pi) for value in (self._signature, math.log(self.scale))]
+        digits = [math.floor(value * 1e9 + 1 / math.pi) for value in (self._signature, math.log(self._own_scale))]
         digest.update(repr((self.points.shape, self.names, self.tolerance, digits)).encode())
         digest.update((self.points + 0.0).tobytes())  # + 0.0: minus zero is zero
         if self.crossing is not None:

@@ -34,8 +34,8 @@ class Column:
         unknown = [word for word in given if word not in self.words]
         if unknown:
             raise InputError(
-                f"column {shown(self.name)} has {shown(unknown[0])}, which the arms before had not: its coordinate would "
-                f"change what the others mean; build the arms, and the policy, anew"
+                f"column {shown(self.name)} has {shown(unknown[0])}, which the arms before had not: its coordinate "
+                f"would change what the others mean; build the arms, and the policy, anew"
             )
         return np.array([[float(word == own) for own in self.words] for word in given])
 

@@ -14,6 +14,7 @@ from driftbandits.showing import label
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
+ARMS_CHANGED = "arms changed"  # `stream` of a record that no test has found: the policy was given other arms
 
 
 def read_only(array: npt.NDArray[Any]) -> Any:
@@ -99,7 +100,8 @@ class Change:
     `statistic` and `threshold` are on the policy's internal scale, where the declared reward range is [-1, 1];
     `before` and `after` are estimated rewards of `arms`, in the user's units. `forgot` says what the policy no longer
     believes, where that is not simply everything before; `stream` which of many tests fired. `odds` are those of a
-    change against none, of policies that know them; else 0.
+    change against none, of policies that know them; else 0. Where `stream` is "arms changed", nothing was found: the
+    policy was given other arms and began anew (`Policy.with_arms`).
     """
 
     round: int
@@ -119,6 +121,8 @@ class Change:
 
     def __str__(self) -> str:
         """What happened in a sentence or two, and the numbers behind it in brackets."""
+        if self.stream == ARMS_CHANGED:
+            return f"Arms changed at round {self.round:,}; forgot {label(self.forgot)}."
         first, last = self.interval[0], self.interval[1] - 1
         odds = f"; odds {_odds(self.odds)}" if self.odds > 0 else ""
         numbers = [

@@ -33,7 +33,7 @@ from driftbandits import state as states
 from driftbandits.detection.conformal import POWERS, ConformalMartingale, stake_after
 from driftbandits.detection.detector import EpochSeen, ReplaySeen
 from driftbandits.detection.finding import Finding, Verdict
-from driftbandits.seeding import generator_from_state, generator_state
+from driftbandits.seeding import generator_from_state, generator_state, same_stream
 from driftbandits.state.plausible import ROUNDING
 from driftbandits.types import Floats, Ints
 
@@ -131,6 +131,10 @@ class Streams:
         self._streams: list[Stream] = []
         self._arms: dict[int, ConformalMartingale] = {}
         self._fired: Place | None = None
+
+    def draw_as(self, other: Streams) -> None:
+        """Smooth ranks by the numbers that `other` would draw next."""
+        self._generator = same_stream(other._generator)
 
     @property
     def fired(self) -> bool:

@@ -6,5 +6,6 @@ mixture      their weights, births, merging
 samples      posterior samples of the weightiest hypotheses, and how often each arm is their best
 vigilance    how often to look at arms that look worse, in case they are not any more
 watch        when to say that the world has changed
+carrying     what the hypotheses believe of new arms
 explanation  what it believes, for people
 """

@@ -1,7 +1,7 @@
 """The hypotheses: Gaussian posteriors of the reward function in one stack, one row each.
 
 symbol  name      shape          meaning
-x, m    mean      (n, R)         expected coordinates, see `priors`
+x, m    mean      (n, R)         expected coordinates, see `priors`; the last is the level all arms share
 S                 (n, R, R)      their covariance: breadth P + level J - fade (learned + recent' recent)
 P, J              (R, R)         prior of the row's kind, and of the level all arms share
 D       learned   (n, R, R)      what the rewards have explained, up to `fade`
@@ -203,7 +203,7 @@ class Beliefs:
         """Mean and variance of every arm's reward under one hypothesis, each (N,)."""
         covariance, rows = self.covariance(row), self.priors.rows
         if rows is None:
-            return self.mean[row].copy(), np.maximum(np.diagonal(covariance), 0.0)
+            return self.mean[row, :-1].copy(), np.maximum(np.diagonal(covariance)[:-1], 0.0)
         read = rows[self.kind[row]]
         return read @ self.mean[row], np.maximum(np.einsum("ar,rs,as->a", read, covariance, read, optimize=True), 0.0)
 

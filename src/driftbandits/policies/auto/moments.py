@@ -16,7 +16,7 @@ def moments(beliefs: Beliefs, weights: Floats) -> tuple[Floats, Floats]:
     rows = np.flatnonzero(weights >= _LEAST_WEIGHT_COUNTED)
     share = weights[rows] / weights[rows].sum()
     if beliefs.priors.rows is None:
-        means, variances = beliefs.mean[rows], _own_variances(beliefs, rows)
+        means, variances = beliefs.mean[rows, :-1], _own_variances(beliefs, rows)
     else:
         readings = [beliefs.reading(int(row)) for row in rows]
         means, variances = (np.array(column) for column in zip(*readings, strict=True))
@@ -31,4 +31,4 @@ def _own_variances(beliefs: Beliefs, rows: Ints) -> Floats:
     explained = learned + np.einsum("nka,nka->na", recent, recent)
     prior = np.diagonal(beliefs.priors.prior, axis1=1, axis2=2)[beliefs.kind[rows]]
     wide = beliefs.breadth[rows, None] * prior + LEVEL_VARIANCE * beliefs.level[rows, None]
-    return np.asarray(np.maximum(wide - beliefs.fade[rows, None] * explained, 0.0))
+    return np.asarray(np.maximum(wide - beliefs.fade[rows, None] * explained, 0.0)[:, :-1])  # without the level

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, Unpack
+from typing import Any, Literal, Self, Unpack
 
 import numpy as np
 
 from driftbandits import state as states
 from driftbandits.arms import ArmSet
 from driftbandits.checks import check_count, check_probability, check_word
+from driftbandits.errors import InputError
 from driftbandits.memory import FLOAT_BYTES, check_memory
 from driftbandits.policies.auto.beliefs import TERMS_GATHERED, Beliefs, Forecast
+from driftbandits.policies.auto.carrying import carry
 from driftbandits.policies.auto.explanation import Explanation, explain
 from driftbandits.policies.auto.mixture import Mixture
 from driftbandits.policies.auto.moments import moments
@@ -19,6 +21,7 @@ from driftbandits.policies.auto.priors import SIGNAL_VARIANCES, Priors
 from driftbandits.policies.auto.samples import Samples
 from driftbandits.policies.auto.vigilance import Vigilance
 from driftbandits.policies.auto.watch import CHANGE_ODDS, RegimeChange, Watch
+from driftbandits.policies.core.arms_change import ArmsChange
 from driftbandits.policies.core.base import Policy
 from driftbandits.policies.core.facts import Family
 from driftbandits.policies.core.guard import guarded
@@ -60,6 +63,9 @@ class AutoBandit(Policy):
     rank : beyond twice as many arms, the kernel is cut to this many features; what they leave out is not learned (half
         the variance at most, or InputError), and "auto" has no independent arms
     others : see `Policy`; `horizon` is not needed
+
+    `with_arms` gives new arms what the hypotheses say of them, exactly where the kernel is given and not cut to `rank`
+    features; beyond that approximately, and a prior of independent arms is given up where arms become too many for it.
 
     Rewards that come late count only for hypotheses not born after their round; drifting ones take them as new.
     Cost per round: about 20 products of an (R, R) matrix with a vector, R the number of arms or features.
@@ -266,6 +272,16 @@ class AutoBandit(Policy):
         )
 
     # --- state --------------------------------------------------------------------------------------------------
+
+    def _carry(self, old: Self, change: ArmsChange) -> None:
+        if self.kernel == "auto" and old.arms.crossing is not None:
+            raise InputError(
+                "AutoBandit with kernel='auto' cannot go on with other options or segments: what it believes of the "
+                "kernels tried has no place for them; build a new policy, or use kernel='given'"
+            )
+        self._build()
+        self._clock = old._clock
+        carry(old, self, change)
 
     def _settings(self) -> dict[str, Any]:
         return {"kernel": self.kernel, "floor": self.floor, "rank": self.rank}

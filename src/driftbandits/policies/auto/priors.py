@@ -6,8 +6,10 @@ P_c     prior     covariance of all arms' rewards: signal K_c + level 1 1'
 h_a     row       (R,), how arm a reads the coordinates: f(a) = h_a' x
 x                 (R,), the coordinates; N(0, P) in them
 
-Few arms are their own coordinates: h_a is a unit vector, and reading costs nothing. Many arms are linear in R features
-of the kernel, with one more for the level that all share; P is then the identity.
+Few arms are their own coordinates: h_a is a unit vector, and reading costs nothing. Many arms are linear in R - 1
+features of the kernel; P is then the identity. In both cases the level that all arms share is the last coordinate. Only
+new arms need it where arms are coordinates (`carrying`): what is known of the level they share, of the rest what the
+kernel says.
 """
 
 from __future__ import annotations
@@ -57,11 +59,12 @@ class Priors:
         self.direct = 2 * widest + 2 > len(arms)  # arms are their own coordinates
         self.rows: Floats | None = None  # (kinds, N, R), how arms read the coordinates, unless they are their own
         self._check_room(len(arms), widest)
+        self.size = len(arms)
         if self.direct:
-            self.width = len(arms)
-            self.prior = np.array(
-                [s * phi @ phi.T + LEVEL_VARIANCE for s, phi in zip(signals, self._features, strict=True)]
-            )
+            self.width = len(arms) + 1
+            self.prior = np.full((self.count, self.width, self.width), LEVEL_VARIANCE)
+            for prior, signal, phi in zip(self.prior, signals, self._features, strict=True):
+                prior[:-1, :-1] += signal * phi @ phi.T
         else:
             self.width = widest + 1
             self.prior = np.broadcast_to(np.eye(self.width), (self.count, self.width, self.width))
@@ -75,6 +78,10 @@ class Priors:
         numbers = self.count * size * (size if self.direct else widest + 1)
         cure = f"take a smaller rank (the widest kernel has {widest:,} features), or fewer arms"
         check_memory(FLOAT_BYTES * numbers, f"{self.count} priors of {size:,} arms", cure=cure)
+
+    def features(self, kind: int) -> Floats:
+        """Features of the kernel of a prior, (N, r)."""
+        return self._features[kind]
 
     def bump(self, kind: int, arm: int) -> Floats:
         """Coordinates u such that u u' is the part of the prior, without the level, that a reward of `arm` sees."""

@@ -13,7 +13,7 @@ I          an open Replay       rewards told of a replay that has not ended
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+from typing import Any, Self, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -27,11 +27,12 @@ from driftbandits.estimation import Sums
 from driftbandits.policies.blocks import saving
 from driftbandits.policies.blocks.epoch import UNDER_WAY, Epoch, OpenReplay
 from driftbandits.policies.blocks.parts import BlockLevels, Parts, point_law
+from driftbandits.policies.core.arms_change import ArmsChange
 from driftbandits.policies.core.base import Policy
 from driftbandits.policies.core.pending import Feedback, Row
 from driftbandits.policies.core.settings import CommonSettings
 from driftbandits.schedule import Replay, Schedule, build_schedule, draw_schedule
-from driftbandits.seeding import stream
+from driftbandits.seeding import same_stream, stream
 from driftbandits.types import Bools, Decisions, Floats, Ints
 
 
@@ -352,6 +353,11 @@ class BlockPolicy(Policy):
         return self._estimator.rewards(self._epoch) * self._divisor
 
     # --- state --------------------------------------------------------------------------------------------------
+
+    def _carry(self, old: Self, change: ArmsChange) -> None:
+        """A new epoch, for laws and designs are those of the old arms; epochs, laws and stretches are counted on."""
+        self._epoch, self._tag, self._coins = old._epoch, old._tag, same_stream(old._coins)
+        self._start_with_arms(change, epoch=old._epoch.number)
 
     def _export(self) -> dict[str, Any]:
         return saving.export(self)

@@ -141,8 +141,9 @@ def _check_pending(policy: BlockPolicy, rows: npt.NDArray[np.void]) -> None:
     """Refuse open decisions of laws that were not played in their stretch; a look has -1 - arm in a law's place."""
     looks, drawn = rows[rows["law"] < 0], rows[rows["law"] >= 0]
     states.check(policy._looks is not None or not len(looks), "law of a pending decision")
-    states.check(bool((looks["law"] == -1 - looks["arm"]).all()), "arm of a pending look")
     epoch = policy._epoch
+    recent = looks[looks["tag"] >= epoch.tags[0]]  # those of an earlier epoch may have other numbers of arms
+    states.check(bool((recent["law"] == -1 - recent["arm"]).all()), "arm of a pending look")
     live = drawn[drawn["tag"] >= epoch.tags[0]]
     tags, laws = live["tag"], live["law"] - epoch.law_base
     blocks = np.searchsorted(epoch.tags, tags, side="right") - 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, Unpack
+from typing import Any, Literal, Self, Unpack
 
 from driftbandits.arms import ArmSet
 from driftbandits.checks import check_count, check_probability, check_word
@@ -17,6 +17,7 @@ from driftbandits.policies.calibrated.estimators import PosteriorMean, ResidualI
 from driftbandits.policies.calibrated.interval import posterior_deviation
 from driftbandits.policies.calibrated.looks import SecondLooks
 from driftbandits.policies.calibrated.surrogate import Surrogate
+from driftbandits.policies.core.arms_change import ArmsChange
 from driftbandits.policies.core.facts import Family
 from driftbandits.policies.core.guard import guarded
 from driftbandits.policies.core.looking import around
@@ -141,6 +142,10 @@ class CalibratedOPKB(BlockPolicy):
         if self.mode == "theory":
             return None
         return around(self._surrogate.mean(), posterior_deviation(self._surrogate))
+
+    def _carry(self, old: Self, change: ArmsChange) -> None:
+        self._streams.draw_as(old._streams)
+        super()._carry(old, change)
 
     def _settings(self) -> dict[str, Any]:
         return {"false_alarm": self.false_alarm, "mode": self.mode, "kernel": self.kernel}

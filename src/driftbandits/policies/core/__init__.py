@@ -15,6 +15,9 @@ delays       whether how late rewards come depends on what they are
 spread       whether rewards fill the declared range
 changes      the changes found
 saving       a whole policy as a state, and back
+arms_change  which of new arms are which of the old, and what the kernel says of the others
+carrying     a policy that goes on with other arms
+renumbered   numbers that arms had when a decision was made
 optimistic   policies that play the arm with the largest index
 window       the latest rewards
 sized        forgetting forms by window, period or discount

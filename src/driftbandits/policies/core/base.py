@@ -31,7 +31,7 @@ from driftbandits.errors import (
     RewardRangeWarning,
     UnknownDecisionError,
 )
-from driftbandits.policies.core import saving
+from driftbandits.policies.core import carrying, saving
 from driftbandits.policies.core.closing import Closing
 from driftbandits.policies.core.guard import guarded
 from driftbandits.policies.core.history import Look
@@ -295,7 +295,7 @@ class Policy(Closing, Looking):
         kind = type(given)
         if kind is int:
             place = self._pending.place_of(given)  # type: ignore[arg-type]
-        elif kind is Decision:
+        elif kind is Decision and not self._renumbered.any:
             place = self._pending.place_of(given.id)  # type: ignore[union-attr]
             if place != NOT_OPEN and not self._pending.row_at(place).is_of(given):  # type: ignore[arg-type]
                 raise UnknownDecisionError(OTHER_DECISION.format(id=given.id))  # type: ignore[union-attr]
@@ -326,7 +326,7 @@ class Policy(Closing, Looking):
             self._pending.refuse_unasked(numbers, asked=self.rounds)
             where, good = self._pending.is_open(numbers)
         if decisions is not None:
-            self._pending.compare(where[good], decisions.chosen(good))
+            self._pending.compare(where[good], self._renumbered.translate(decisions.chosen(good)))
         return where, numbers, good
 
     def _warn_of_range(self) -> None:
@@ -430,6 +430,30 @@ class Policy(Closing, Looking):
         copy = type(self).restore(self.arms, self._state())
         copy._move()
         return copy
+
+    # --- other arms ---------------------------------------------------------------------------------------------
+
+    @guarded
+    def with_arms(self, arms: ArmSet) -> Self:
+        """A policy of the same class that goes on where this one stands, with other arms; this one stays as it is.
+
+        Arms are the same if their names are, or their points where there are no names. Kept arms keep what is known of
+        them, new ones get what the kernel says given the rest; policies that cannot start anew and record that in
+        `changes`. Rounds, ids, counters and streams of random numbers go on. Decisions asked before may be told and
+        forgotten after; rewards of arms that are gone are counted in `late` and change nothing.
+
+        The arms are measured as before: kernel, length scale and `scale` stay what the first set made them, whatever
+        distances the new arms have. Raises InputError, and nothing is changed, for arms of other dimensions or with
+        another kernel, for a name that stood for another point, and if none of the arms was there before.
+
+        >>> from driftbandits import GPUCB
+        >>> policy = GPUCB(ArmSet([[0.0], [1.0]], names=["low", "high"]))
+        >>> policy.tell(policy.ask(), 0.3)
+        >>> wider = policy.with_arms(policy.arms.extended([[0.5]], names=["mid"]))
+        >>> wider.rounds, wider.arms.names
+        (1, ('low', 'high', 'mid'))
+        """
+        return carrying.with_arms(self, arms)
 
     # --- state --------------------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from driftbandits.errors import DelayWarning, HeldRewardsWarning
 from driftbandits.policies.core.hooks import UNTIL_TOLD, PolicyHooks
 from driftbandits.policies.core.pending import Feedback, Row
+from driftbandits.policies.core.renumbered import GONE
 from driftbandits.types import Floats
 
 
@@ -26,6 +27,9 @@ class Closing(PolicyHooks):
         if self.order == "asked" and self._must_wait(row.id):
             self._line.hold(row, reward)
             self._release_held()
+            return
+        if row.arm == GONE:
+            self.late += 1
             return
         delay = self.rounds - 1 - row.id
         if (delay or self._delays.begun) and self.order == "told":
@@ -63,6 +67,11 @@ class Closing(PolicyHooks):
         self._watch_line()
 
     def _learn_released(self, feedback: Feedback) -> None:
+        """Learn rewards in order; those of arms that are no longer offered are counted only."""
+        offered = feedback.arms != GONE
+        if not offered.all():
+            self.late += int(np.count_nonzero(~offered))
+            feedback = feedback.chosen(offered)
         if len(feedback):
             self._version += 1
             self._learn(feedback)
@@ -75,12 +84,16 @@ class Closing(PolicyHooks):
         if self._missing_value is None:
             self._close_forgotten(rows)
             self.forgotten += len(rows)
-        else:
+            return
+        rows = rows[rows["arm"] != GONE]
+        if len(rows):
             self._take_rewards(rows, np.full(len(rows), self._missing_value))
+        else:
+            self._release_held()
 
     def _close_forgotten(self, rows: npt.NDArray[np.void]) -> None:
         """Close decisions that were struck out as forgotten."""
-        self._lose(rows)
+        self._lose(rows[rows["arm"] != GONE])
         self._release_held()
 
     def _close_old(self) -> None:
@@ -118,7 +131,8 @@ class Closing(PolicyHooks):
             return
         looked = False
         for (ident, arm, *_), reward in zip(rows.tolist(), rewards.tolist(), strict=True):
-            looked |= delays.see(ident, arm, self.rounds - 1 - ident, reward)
+            if arm != GONE:
+                looked |= delays.see(ident, arm, self.rounds - 1 - ident, reward)
         delays.calls += 1
         self._watch_delays(looked)
 

@@ -19,6 +19,7 @@ from driftbandits import state as states
 from driftbandits.arms import ArmSet
 from driftbandits.checks import check_count, check_word
 from driftbandits.errors import InputError
+from driftbandits.policies.core.arms_change import ArmsChange
 from driftbandits.policies.core.changes import ChangeLog
 from driftbandits.policies.core.delays import DelaySample
 from driftbandits.policies.core.facts import PolicyFacts
@@ -28,12 +29,14 @@ from driftbandits.policies.core.laws import check_law, is_frozen, restrict
 from driftbandits.policies.core.order import Line
 from driftbandits.policies.core.pending import Feedback, Pending, Row
 from driftbandits.policies.core.plays import Plays
+from driftbandits.policies.core.renumbered import Renumbered
 from driftbandits.policies.core.scale import read_range
 from driftbandits.policies.core.settings import check_settings, own_settings, signature_of
 from driftbandits.policies.core.spread import Spread
 from driftbandits.policies.core.waiting import read_waiting
 from driftbandits.seeding import check_seed, stream
-from driftbandits.types import Bools, Change, Floats
+from driftbandits.showing import counted
+from driftbandits.types import ARMS_CHANGED, Bools, Change, Floats
 
 FIRST_HORIZON = 1024  # horizon=None: policies that need one start with this and double it
 UNTIL_TOLD = 2**62  # rounds for which a law stays that moves with rewards alone
@@ -90,6 +93,7 @@ class PolicyHooks(PolicyFacts, ABC):
         self.late = 0
         self.expired = 0
         self._pending = Pending(check_count("pending_limit", pending_limit))
+        self._renumbered = Renumbered()
         self._change_log = ChangeLog()
         self._draws = stream(self.seed, "draws")
         self._version = 0
@@ -176,6 +180,14 @@ class PolicyHooks(PolicyFacts, ABC):
     def _lose(self, rows: npt.NDArray[np.void]) -> None:
         """The rewards of these decisions were forgotten and will never come."""
 
+    def _carry(self, old: Self, change: ArmsChange) -> None:
+        """Go on where `old` stands, with the arms of `change`; called in the place of `_start` or `_import`.
+
+        The books (rounds, ids, open decisions, counters) are those of `old` already, with the new numbers of arms. By
+        default a start with nothing learned, of which a record is kept.
+        """
+        self._start_with_arms(change)
+
     def _due(self) -> bool:
         """Whether the next ask must first move on to another law, whatever is still pending."""
         return False
@@ -218,6 +230,27 @@ class PolicyHooks(PolicyFacts, ABC):
         if not len(self._line):
             return self._pending.rows()
         return np.sort(np.concatenate([self._pending.rows(), self._line.rows()]), order="id")
+
+    def _start_with_arms(self, change: ArmsChange, epoch: int = 0) -> None:
+        """Begin with nothing learned because arms have changed, and keep a record of that."""
+        self._start(None if self.horizon is None and not self.needs_horizon else self._phase_length)
+        gone, come = len(change.dropped), len(change.added)
+        self._change_log.add(
+            Change(
+                round=self.rounds,
+                epoch=epoch,
+                block=0,
+                interval=(self.rounds, self.rounds),
+                compared_with=0,
+                statistic=0.0,
+                threshold=0.0,
+                arms=(),
+                before=(),
+                after=(),
+                forgot=f"all it knew: {counted(come, 'arm')} came and {counted(gone, 'arm')} went",
+                stream=ARMS_CHANGED,
+            )
+        )
 
     def _phase_left(self) -> int:
         return self._phase_start + self._phase_length - self.rounds

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from driftbandits import state as states
 from driftbandits.policies.core.pending import ROW, Feedback, Row
+from driftbandits.policies.core.renumbered import GONE
 from driftbandits.state.plausible import ROUNDING
 from driftbandits.types import Floats
 
@@ -87,7 +88,7 @@ class Line:
             oldest = int(pending["id"][0]) if len(pending) else math.inf
             apart = not np.isin(ids, pending["id"]).any()
             states.check(bool((np.diff(ids) > 0).all() and oldest < ids[0] and ids[-1] < rounds and apart), "held ids")
-            states.check(bool(((rows["arm"] >= 0) & (rows["arm"] < arms)).all()), "arms of held rewards")
+            states.check(bool(((rows["arm"] >= GONE) & (rows["arm"] < arms)).all()), "arms of held rewards")
             states.check(bool(((p > 0) & (p <= 1 + 1e-9)).all()), "probabilities of held rewards")
             states.check(bool((np.abs(rewards) <= 1.0 + ROUNDING).all()), "held rewards")
         line.hold_many(rows, rewards)

@@ -64,6 +64,10 @@ class Feedback:
         for *row, reward in zip(*(column.tolist() for column in columns), strict=True):
             yield Row(*row), reward
 
+    def chosen(self, mask: Bools) -> Feedback:
+        """Those of the rewards where the mask says so."""
+        return Feedback(*(getattr(self, column)[mask] for column in self.__slots__))
+
     @classmethod
     def of(cls, rows: npt.NDArray[np.void], rewards: Floats) -> Feedback:
         """The rewards of these rows of the table of open decisions."""

@@ -14,7 +14,7 @@ import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Unpack
+from typing import Any, Literal, Self, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,7 @@ from driftbandits.checks import check_count, check_probability, check_word
 from driftbandits.design import information_gain
 from driftbandits.errors import InputError, StateError
 from driftbandits.policies.adversarial.exp3 import LinearExp3
+from driftbandits.policies.core.arms_change import ArmsChange
 from driftbandits.policies.core.base import Policy
 from driftbandits.policies.core.facts import Family
 from driftbandits.policies.core.guard import guarded
@@ -34,7 +35,7 @@ from driftbandits.policies.core.sized import SizedPolicy
 from driftbandits.policies.gp.forgetting import SlidingWindowGPUCB
 from driftbandits.policies.meta import nested
 from driftbandits.policies.meta.learner import Exp3
-from driftbandits.seeding import generator_from_state, generator_state, stream
+from driftbandits.seeding import generator_from_state, generator_state, same_stream, stream
 from driftbandits.showing import shown
 from driftbandits.state.plausible import FARTHEST, ROUNDING, told_at_most
 from driftbandits.types import Bools, Floats, Ints, read_only
@@ -326,6 +327,14 @@ class BanditOverBandit(Policy):
         return self._inner._interval()
 
     # --- state --------------------------------------------------------------------------------------------------
+
+    def _carry(self, old: Self, change: ArmsChange) -> None:
+        """A new start with bases on the new arms; the numbers of laws go on."""
+        self._coins = same_stream(old._coins)
+        self._inner, self._law_base = old._inner, old._law_base
+        if not self._phase_start:  # else `_start` does so
+            self._law_base += self._inner._stamp()[0] + 1
+        self._start_with_arms(change)
 
     def _settings(self) -> dict[str, Any]:
         return {

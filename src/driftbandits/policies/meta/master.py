@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Unpack
+from typing import Any, Literal, Self, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ from driftbandits import state as states
 from driftbandits.arms import ArmSet
 from driftbandits.checks import check_count, check_positive, check_probability, check_word
 from driftbandits.errors import StateError
+from driftbandits.policies.core.arms_change import ArmsChange
 from driftbandits.policies.core.base import Policy
 from driftbandits.policies.core.facts import Family
 from driftbandits.policies.core.guard import guarded
@@ -33,7 +34,7 @@ from driftbandits.policies.meta import nested
 from driftbandits.policies.meta.contradiction import LARGEST_WIDTH, Alarm, BlockEvidence, Strength
 from driftbandits.policies.meta.regret import regret_rate
 from driftbandits.schedule import Replay, build_schedule, read_replay, replay_probability
-from driftbandits.seeding import generator_from_state, generator_state, stream
+from driftbandits.seeding import generator_from_state, generator_state, same_stream, stream
 from driftbandits.state.plausible import FARTHEST
 from driftbandits.types import Bools, Floats, Ints
 
@@ -399,6 +400,12 @@ class Master(Policy):
         )
 
     # --- state --------------------------------------------------------------------------------------------------
+
+    def _carry(self, old: Self, change: ArmsChange) -> None:
+        """A new epoch with bases on the new arms; epochs, instances and alarms are counted on."""
+        self._epoch, self._serial, self._alarms = old._epoch, old._serial, list(old._alarms)
+        self._coins = same_stream(old._coins)
+        self._start_with_arms(change, epoch=old._epoch)
 
     def _settings(self) -> dict[str, Any]:
         names = ("mode", "length", "replay_scale", "tests", "c_rho", "c1", "c2", "noise", "failure_probability")

@@ -12,7 +12,7 @@ The test is that of `detection.glr`.
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -22,11 +22,13 @@ from driftbandits.checks import check_count, check_positive, check_probability, 
 from driftbandits.detection.glr import (
     History,
     bernoulli_divergence,
+    carry_histories,
     check_same_rewards,
     export_histories,
     gaussian_divergence,
     read_histories,
 )
+from driftbandits.policies.core.arms_change import ArmsChange
 from driftbandits.policies.core.facts import Family
 from driftbandits.policies.core.forced import forced_cycle
 from driftbandits.policies.core.optimistic import Optimism
@@ -193,6 +195,13 @@ class GLRklUCB(WatchedArms):
         self._derive()
 
     # --- state --------------------------------------------------------------------------------------------------
+
+    def _carry(self, old: Self, change: ArmsChange) -> None:
+        self._length, self._episode, self._origin = old._length, old._episode, old._origin
+        self._since = change.carry(old._since, self.rounds)
+        self._means = old._means.carried(change)
+        self._histories = carry_histories(old._histories, change.target)
+        self._derive()
 
     def _settings(self) -> dict[str, Any]:
         names = (

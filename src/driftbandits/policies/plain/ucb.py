@@ -17,11 +17,12 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from driftbandits import state as states
 from driftbandits.arms import ArmSet
 from driftbandits.checks import check_positive, check_probability
+from driftbandits.policies.core.arms_change import ArmsChange
 from driftbandits.policies.core.facts import Family
 from driftbandits.policies.core.optimistic import Optimism, OptimisticPolicy
 from driftbandits.policies.core.sized import SizedPolicy
@@ -104,6 +105,9 @@ class PlainUCB(SizedPolicy, OptimisticPolicy):
     def _interval(self) -> tuple[Floats, Floats]:
         return noisy_interval(self._means.mean, self._means.weights, self._noise)
 
+    def _carry(self, old: Self, change: ArmsChange) -> None:
+        self._means, self._first = old._means.carried(change), old._first
+
     def _settings(self) -> dict[str, Any]:
         return {self._size_name: self._size, "switches": self.switches, "scale": self.scale, "noise": self.noise}
 
@@ -163,6 +167,10 @@ class SlidingWindowUCB(WindowedPolicy, PlainUCB):
     def _width(self) -> float:
         elapsed = min(self.rounds - self._first + 1, self._window.length)
         return self.scale * self._noise * math.sqrt(2.0 * math.log(elapsed))
+
+    def _carry(self, old: Self, change: ArmsChange) -> None:
+        super()._carry(old, change)
+        self._window = old._window.renumbered(change.target)
 
     def _export(self) -> dict[str, Any]:
         return {**super()._export(), "window": self._window.export()}
@@ -241,6 +249,11 @@ class DiscountedUCB(PlainUCB):
 
     def _interval(self) -> tuple[Floats, Floats]:
         return noisy_interval(self._means.mean, self._fade * self._means.weights, self._noise)
+
+    def _carry(self, old: Self, change: ArmsChange) -> None:
+        super()._carry(old, change)
+        self._resolved, self._clock, self._fade = old._resolved, old._clock, old._fade
+        self._total = float(self._means.weights.sum())
 
     def _export(self) -> dict[str, Any]:
         return {
