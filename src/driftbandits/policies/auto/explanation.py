@@ -36,7 +36,7 @@ class Explanation:
 
     memory : weight of every time scale, by the number of rounds remembered; infinity is a world that does not drift
     since : the round the present world began, under the likeliest hypothesis that does not drift
-    noise : standard deviation of a reward about its mean, in the user's units
+    noise : standard deviation of a reward about its mean, in the user's units; of the best arm's if rewards have two values
     length_scales : weight of every length scale, in standard deviations of the points' columns; 0 is independent arms,
         None the kernel the arms came with
     best : the arms with the highest expected rewards
@@ -98,15 +98,17 @@ def explain(
     for length, weight in zip(beliefs.priors.length_scales, mixture.kinds().tolist(), strict=True):
         length_scales[length] = length_scales.get(length, 0.0) + weight
     steady = np.where(beliefs.rate[: beliefs.count] == 0, weights, -1.0)
-    noise = scale.outward_size(math.sqrt(float(weights @ beliefs.noise[: beliefs.count])))
     mean, deviation = _moments(beliefs, weights)
     best = np.argsort(-mean)[:_ARMS_SHOWN]
+    noise = float(weights @ beliefs.noise[: beliefs.count])
+    if beliefs.units is not None:  # of two values, it depends on the arm
+        noise = float(beliefs.units.noise_of(mean)[best[0]])
     low, middle, high = (scale.outward(values[best]) for values in (mean - 2 * deviation, mean, mean + 2 * deviation))
     return Explanation(
         rounds=rounds,
         memory=memory,
         since=int(beliefs.birth[int(steady.argmax())]),
-        noise=noise,
+        noise=scale.outward_size(math.sqrt(noise)),
         length_scales=length_scales,
         best=tuple(
             ArmBelief(int(arm), str(arm) if names is None else names[arm], float(m), float(a), float(b))

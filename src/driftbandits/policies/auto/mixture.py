@@ -10,12 +10,14 @@ neighbour in age.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from driftbandits import state as states
 from driftbandits.policies.auto.beliefs import Beliefs
+from driftbandits.policies.auto.two_valued import Tally
 from driftbandits.types import Bools, Floats, Ints
 
 DRIFT_RATES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
@@ -50,7 +52,8 @@ class Mixture:
     def start(self, birth: int) -> None:
         """One hypothesis that never forgets and one per rate, for every prior."""
         beliefs = self.beliefs
-        beliefs.count = 0
+        beliefs.count = beliefs.gathered = 0
+        self._due = 0.0
         drifting = 0.5 / len(self.rates) if self.rates else 0.0
         for kind in range(beliefs.priors.count):
             if self.slots:
@@ -64,6 +67,14 @@ class Mixture:
         beliefs.write(row, kind=kind, birth=birth, rate=rate, noise=beliefs.first_noise)
         self.log_weight[row] = math.log(weight / beliefs.priors.count)
         self._weights = None
+
+    def learn_anew(self, birth: int, tallies: Iterable[Tally]) -> None:
+        """Start, and learn what is known of the arms as if it had been told at once."""
+        self.start(birth)
+        log_weight = self.log_weight[: self.beliefs.count]
+        for tally in tallies:
+            log_weight += self.beliefs.absorb(tally.arm, tally.mean, tally.noise)
+        log_weight -= log_weight.max()
 
     # --- weights ------------------------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from driftbandits.policies.auto.explanation import Explanation, explain
 from driftbandits.policies.auto.mixture import Mixture
 from driftbandits.policies.auto.priors import SIGNAL_VARIANCES, Priors
 from driftbandits.policies.auto.samples import Samples
+from driftbandits.policies.auto.two_valued import News, TwoValued
 from driftbandits.policies.auto.vigilance import Vigilance
 from driftbandits.policies.auto.watch import CHANGE_ODDS, RegimeChange, Watch
 from driftbandits.policies.core.base import Policy
@@ -32,6 +33,8 @@ SAMPLES_PER_HYPOTHESIS = 32
 DEFAULT_RANK = 100
 BIRTH_DEVIATIONS = 2.0  # off what the leader expects, for hypotheses of a change to be born
 LOCAL_BIRTH_DEVIATIONS = 2.5  # for the hypothesis that only this arm has changed
+BIRTH_NATS = 1.0  # the same, where a success or a failure was expected more by one who knows nothing of the arm
+LOCAL_BIRTH_NATS = 1.5
 _LEAST_SAMPLED_WEIGHT = 1e-3  # weight of the hypotheses sampled: they are chosen anew long before
 
 
@@ -117,6 +120,7 @@ class AutoBandit(Policy):
         self._samples = Samples(self._beliefs, size, SAMPLES_PER_HYPOTHESIS, stream(self.seed, "samples"))
         self._vigilance = Vigilance(priors, size)
         self._watch = Watch(self._beliefs, size)
+        self._two_valued = TwoValued(size)
         self._known_law: Floats | None = None
         self._known_mean: Floats | None = None
 
@@ -132,7 +136,7 @@ class AutoBandit(Policy):
         return self._compose(mask), not bool(mask.all())
 
     def _compose(self, mask: Bools | None) -> Floats:
-        looks = self._vigilance.law(self._estimate(), self._clock, mask)
+        looks = self._vigilance.law(self._standardised(), self._clock, mask)
         law = self._samples.frequencies(self._mixture.weights(), mask)
         law *= 1.0 - float(looks.sum())
         law += looks
@@ -151,14 +155,33 @@ class AutoBandit(Policy):
         beliefs, mixture, samples = self._beliefs, self._mixture, self._samples
         expected = self._estimate()
         on_time = self._pass_time(row.id)
-        forecast = self._forecast(row, reward) if on_time else beliefs.forecast(row.arm)
-        able = None if on_time else beliefs.birth[: beliefs.count] <= row.id
-        step = beliefs.observe(forecast, reward, able)
-        samples.follow(row.arm, step)
-        mixture.update(step.likelihood, able)
-        self._tidy()
+        told = self._in_coordinates(row.arm, reward)
+        if told is not None:
+            forecast = self._forecast(row, told) if on_time else beliefs.forecast(row.arm)
+            able = None if on_time else beliefs.birth[: beliefs.count] <= row.id
+            step = beliefs.observe(forecast, told, able)
+            samples.follow(row.arm, step)
+            mixture.update(step.likelihood, able)
+            self._tidy()
         self._look_back(row, reward, expected, on_time=on_time)
         self._known_law = self._known_mean = None
+
+    def _in_coordinates(self, arm: int, reward: float) -> float | None:
+        """The reward as the beliefs want it, None if they have it already: see `two_valued`."""
+        news = self._two_valued.take(arm, reward)
+        before, units = self._beliefs.units, self._two_valued.units
+        self._beliefs.units = units
+        if news is News.NEW_UNITS and before is not None and units is not None:
+            self._beliefs.change_units(before, units)
+            self._samples.choose(self._mixture.weights(), anew=True)
+        elif news in (News.LEARN_ANEW, News.END):
+            self._beliefs.first_noise = self._two_valued.noise()
+            self._mixture.learn_anew(self._watch.regime, self._two_valued.tallies())
+            self._samples.choose(self._mixture.weights(), anew=True)
+            self._watch.restart()
+        if news is News.LEARN_ANEW:
+            return None
+        return reward if units is None else units.coordinate(float(self._two_valued.is_success(reward)))
 
     def _pass_time(self, ident: int) -> bool:
         """Move the clock behind round `ident`; False if it is there already, the reward late."""
@@ -175,13 +198,18 @@ class AutoBandit(Policy):
         """What the hypotheses expect of the arm; a reward the leader did not expect gives birth to others first."""
         beliefs, mixture = self._beliefs, self._mixture
         forecast = beliefs.forecast(row.arm)
-        leader = mixture.leader()
-        surprise = abs(forecast.surprise(leader, reward, float(beliefs.noise[leader])))
-        if surprise <= BIRTH_DEVIATIONS:
+        leader, units = mixture.leader(), beliefs.units
+        if units is None:
+            surprise = abs(forecast.surprise(leader, reward, float(beliefs.noise[leader])))
+            enough, enough_for_one = BIRTH_DEVIATIONS, LOCAL_BIRTH_DEVIATIONS
+        else:
+            surprise = units.surprise(float(forecast.mean[leader]), success=reward > 0.0)
+            enough, enough_for_one = BIRTH_NATS, LOCAL_BIRTH_NATS
+        if surprise <= enough:
             return forecast
         mixture.renew(row.id)
         told_before = bool(self._vigilance.told[row.arm])  # else the arm is unlike its neighbours, not unlike itself
-        if surprise > LOCAL_BIRTH_DEVIATIONS and told_before:
+        if surprise > enough_for_one and told_before:
             mixture.suspect(row.arm, self._vigilance.chance(row.arm, self._clock), row.id)
         return beliefs.forecast(row.arm)
 
@@ -206,10 +234,11 @@ class AutoBandit(Policy):
         found = self._watch.find_change(weights, self._clock)
         if found is not None:
             self._vigilance.hidden += found.hidden
+            self._two_valued.forget(slice(None) if found.whole else found.moved)
             self._report(found)
         if row.arm == best:
             self._vigilance.trust()
-        elif on_time:
+        elif on_time and beliefs.units is None:  # of two values none is surprisingly good
             deviation = math.sqrt(float(beliefs.noise[leader]))
             self._vigilance.verify(row.arm, reward, float(expected[row.arm]), float(expected[best]), deviation)
         self._vigilance.see(row.arm, int(beliefs.kind[leader]), row.id + 1)
@@ -233,11 +262,16 @@ class AutoBandit(Policy):
             self._known_mean = self._samples.mean(self._mixture.weights())
         return self._known_mean
 
+    def _standardised(self) -> Floats:
+        """The estimates on the scale of the priors."""
+        units = self._beliefs.units
+        return self._estimate() if units is None else units.standardised(self._estimate())
+
     @guarded
     def explain(self) -> Explanation:
         """What it believes now, in a few lines: print it, or read its fields."""
         self._begin_once()
-        looks = self._vigilance.law(self._estimate(), self._clock)
+        looks = self._vigilance.law(self._standardised(), self._clock)
         return explain(
             self._mixture,
             rounds=self.rounds,
@@ -253,12 +287,14 @@ class AutoBandit(Policy):
         return {"kernel": self.kernel, "floor": self.floor, "rank": self.rank}
 
     def _export(self) -> dict[str, Any]:
-        parts = ("beliefs", "mixture", "samples", "vigilance", "watch")
+        parts = ("beliefs", "mixture", "samples", "vigilance", "watch", "two_valued")
         return {"clock": self._clock, **{name: getattr(self, f"_{name}").export() for name in parts}}
 
     def _import(self, state: states.Reader) -> None:
         self._build()
         self._clock = state.integer("clock", high=self.rounds)
+        self._two_valued.load(state.reader("two_valued"), rounds=self.rounds)
+        self._beliefs.units = self._two_valued.units
         self._beliefs.load(state.reader("beliefs"), rounds=self.rounds)
         self._mixture.load(state.reader("mixture"))
         self._samples.load(state.reader("samples"))
