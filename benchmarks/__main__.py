@@ -23,6 +23,7 @@ NAMES = (
     "promises",
     "runner",
     "wrong_sign",
+    "live",
 )
 
 

@@ -25,7 +25,7 @@ import scipy.linalg.blas
 
 from driftbandits import state as states
 from driftbandits.policies.auto.priors import LEVEL_VARIANCE, Priors
-from driftbandits.policies.auto.rate_units import RateUnits
+from driftbandits.policies.auto.rate_units import LARGEST_RATIO, RateUnits
 from driftbandits.state.plausible import ROUNDING, check_covariance
 from driftbandits.types import Bools, Floats, Ints
 
@@ -279,7 +279,7 @@ class Beliefs:
         return gain
 
     def absorb(self, arm: int, mean: float, noise: float) -> Floats:
-        """Take in the mean of many rewards of an arm, with noise of this variance; gives its log density, shape (n,)."""
+        """Take in the mean of many rewards of an arm, whose noise has this variance; gives its log density, (n,)."""
         forecast = self.forecast(arm)
         total, residual = forecast.variance + noise, mean - forecast.mean
         self._move(forecast.column, total, residual)
@@ -374,6 +374,8 @@ class Beliefs:
         """Refuse numbers that no rewards of at most 1 lead to, and that would overflow or have no root."""
         n = self.count
         widest = 3.0 + 3.0 * rounds  # a birth widens a copy by 1 at most, and a reward has few of them
+        if self.units is not None:
+            widest *= LARGEST_RATIO**2  # `change_units` rescales
         states.check(bool((self.breadth[:n] <= widest).all() and (self.level[:n] <= widest).all()), "breadth or level")
         states.check(bool((self.noise[:n] <= LARGEST_BELIEF).all()), "noise")
         states.check(bool((np.abs(self.mean[:n]) <= LARGEST_BELIEF).all()), "mean")

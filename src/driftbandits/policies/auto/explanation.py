@@ -36,7 +36,8 @@ class Explanation:
 
     memory : weight of every time scale, by the number of rounds remembered; infinity is a world that does not drift
     since : the round the present world began, under the likeliest hypothesis that does not drift
-    noise : standard deviation of a reward about its mean, in the user's units; of the best arm's if rewards have two values
+    noise : standard deviation of a reward about its mean, in the user's units; if rewards have two values, of the best
+        arm's
     length_scales : weight of every length scale, in standard deviations of the points' columns; 0 is independent arms,
         None the kernel the arms came with
     best : the arms with the highest expected rewards

@@ -33,8 +33,7 @@ SAMPLES_PER_HYPOTHESIS = 32
 DEFAULT_RANK = 100
 BIRTH_DEVIATIONS = 2.0  # off what the leader expects, for hypotheses of a change to be born
 LOCAL_BIRTH_DEVIATIONS = 2.5  # for the hypothesis that only this arm has changed
-BIRTH_NATS = 1.0  # the same, where a success or a failure was expected more by one who knows nothing of the arm
-LOCAL_BIRTH_NATS = 1.5
+BIRTH_NATS = 1.5  # for both, by which one who knows nothing of the arm expected a success or a failure more
 _LEAST_SAMPLED_WEIGHT = 1e-3  # weight of the hypotheses sampled: they are chosen anew long before
 
 
@@ -204,7 +203,7 @@ class AutoBandit(Policy):
             enough, enough_for_one = BIRTH_DEVIATIONS, LOCAL_BIRTH_DEVIATIONS
         else:
             surprise = units.surprise(float(forecast.mean[leader]), success=reward > 0.0)
-            enough, enough_for_one = BIRTH_NATS, LOCAL_BIRTH_NATS
+            enough = enough_for_one = BIRTH_NATS
         if surprise <= enough:
             return forecast
         mixture.renew(row.id)
@@ -220,7 +219,7 @@ class AutoBandit(Policy):
         if full:
             self._beliefs.flush()
             mixture.prune()
-            mixture.renew(self._clock)
+            mixture.renew_in_time(self._clock)
         weights = mixture.weights()
         if full or samples.lacking(weights):
             samples.choose(weights, anew=full)
@@ -296,7 +295,7 @@ class AutoBandit(Policy):
         self._two_valued.load(state.reader("two_valued"), rounds=self.rounds)
         self._beliefs.units = self._two_valued.units
         self._beliefs.load(state.reader("beliefs"), rounds=self.rounds)
-        self._mixture.load(state.reader("mixture"))
+        self._mixture.load(state.reader("mixture"), rounds=self.rounds)
         self._samples.load(state.reader("samples"))
         sampled = self._mixture.weights()[self._samples.rows]
         states.check(float(sampled.sum()) >= _LEAST_SAMPLED_WEIGHT, "hypotheses sampled")

@@ -29,6 +29,7 @@ LEAST_RATE = 1e-4
 SHRUNK_BY = 0.02  # of its distance to the centre every chance is taken nearer to it, so that none is ruled out
 _USUAL_SPREAD = 0.5  # one unit of rewards inside, where a success reaches from -1 to 1
 _WIDEST_DEVIATION = math.sqrt(max(SIGNAL_VARIANCES) + LEVEL_VARIANCE)
+LARGEST_RATIO = _USUAL_SPREAD * _WIDEST_DEVIATION / LEAST_RATE  # of two spreads
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,11 @@ class RateUnits:
     def noise(self) -> float:
         """Variance of the noise."""
         return self.centre * (1.0 - self.centre) / self.spread**2
+
+    @property
+    def slowness(self) -> float:
+        """How many rewards say as much as one does where both kinds are as frequent."""
+        return 0.25 / (self.centre * (1.0 - self.centre))
 
     @property
     def sizes(self) -> Floats:
@@ -108,7 +114,7 @@ class RateUnits:
         base = np.where(rare, rates, 1.0 - rates)
         third = np.where(rare, self.spread, -self.spread) * np.sqrt(self._relative_noise(rates)) / (3.0 * base)
         root = (samples[:, 1:] - means) * third
-        root += 1.0 - np.einsum("kmn,kmn->kn", root, root)[:, None] / root.shape[1]
+        root += 1.0 - np.square(root).sum(axis=1, keepdims=True) / root.shape[1]
         np.maximum(root, 0.0, out=root)
         drawn = root * root * root  # of the rarer kind, over its mean
         drawn *= np.where(rare, self.reach * base, -self.reach * base)

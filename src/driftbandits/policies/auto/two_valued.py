@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftbandits import state as states
-from driftbandits.policies.auto.rate_units import LOW, RateUnits
+from driftbandits.policies.auto.rate_units import LEAST_RATE, LOW, RateUnits
 from driftbandits.state.plausible import FARTHEST, check_whole
 from driftbandits.types import Floats, Ints
 
@@ -109,7 +109,8 @@ class TwoValued:
         """
         pooled = (self._won + 0.5) / (self._told + 1.0)
         worth = 1.0 / min(pooled, 1.0 - pooled)
-        return float(((self.successes + worth * pooled) / (self.plays + worth)).mean())
+        mean = float(((self.successes + worth * pooled) / (self.plays + worth)).mean())
+        return min(max(mean, LEAST_RATE), 1.0 - LEAST_RATE)
 
     # --- what is learned in -------------------------------------------------------------------------------------
 
@@ -120,7 +121,7 @@ class TwoValued:
 
     @property
     def units(self) -> RateUnits | None:
-        """The coordinates of chances, if they are learned; an arm without a success pays what the others do on average."""
+        """The coordinates of chances, if they are learned; an arm without a success is taken to pay what others do."""
         if self._units is None and self.active:
             self._units = RateUnits(self.centre, self._reach())
         return self._units if self.active else None
@@ -179,7 +180,7 @@ class TwoValued:
         """Inverse of `export`."""
         self.begun, self.over, self._firm = (state.flag(name) for name in ("begun", "over", "firm"))
         self.centre = state.number("centre")
-        states.check(0.0 < self.centre < 1.0, "centre")
+        states.check(LEAST_RATE <= self.centre <= 1.0 - LEAST_RATE, "centre")
         value = state.array("value", np.float64, self.value.shape)
         states.check(bool((np.abs(value) <= 1.0 + ROUNDING).all()), "value")
         self.value = np.where(value > LOW + ROUNDING, value, np.nan)

@@ -226,6 +226,7 @@ class Policy(PolicyHooks):
             self._guard.changing = True
             self._pending.pop_last()
             narrow = self._count_told(scaled, scaled, 1)
+            zero_one = self._zero_one.looking and self._zero_one.see(scaled)
             self._learn_one(row, scaled)
         else:
             where, numbers = self._locate(ids)
@@ -242,11 +243,14 @@ class Policy(PolicyHooks):
             rows = self._pending.take(where[order])
             self.clipped += clipped
             narrow = self._count_told(float(inward.min()), float(inward.max()), len(inward))
+            zero_one = self._zero_one.looking and self._zero_one.see_all(inward)
             self._learn(Feedback.of(rows, inward[order]))
         self._guard.changing = False
         self._settle()
         if narrow:
             self._warn_of_range()
+        if zero_one:
+            self._zero_one.warn()
 
     def _latest(self, given: Asked, reward: Any) -> Row | None:
         """The latest decision, if this is its reward and in range: the path of a live request; None for the general."""

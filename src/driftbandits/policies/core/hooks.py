@@ -27,6 +27,7 @@ from driftbandits.policies.core.pending import Feedback, Pending, Row
 from driftbandits.policies.core.scale import read_range
 from driftbandits.policies.core.settings import check_settings, own_settings, signature_of
 from driftbandits.policies.core.spread import Spread
+from driftbandits.policies.core.zero_one import ZeroOne
 from driftbandits.seeding import check_seed, stream
 from driftbandits.types import Bools, Change, Floats
 
@@ -84,6 +85,7 @@ class PolicyHooks(PolicyFacts, ABC):
         self._cdf: tuple[Floats, Floats, int] | None = None
         self._checked: Floats | None = None  # the latest law found to be one
         self._spread = Spread()
+        self._zero_one = ZeroOne(self.reward_range)
         self._guard = Guard()
 
     # --- what a policy writes -----------------------------------------------------------------------------------

@@ -52,6 +52,7 @@ def export(policy: Policy) -> dict[str, Any]:
         "draws": generator_state(policy._draws),
         "pending": policy._pending.rows(),
         "spread": policy._spread.export(),
+        "zero_one": policy._zero_one.export(),
         **policy._change_log.export(),
         "engine": _engine(policy) if policy._phase_length else None,
     }
@@ -120,6 +121,7 @@ def _load(policy: Policy, reader: states.Reader) -> None:
     _check_rows(rows, rounds=policy.rounds, arms=len(policy.arms))
     policy._pending.load(rows, reader.integer("dropped", high=FARTHEST))
     policy._spread = Spread.load(reader.reader("spread"))
+    policy._zero_one.load(reader.reader("zero_one"))
     policy._change_log.load(reader)
     if begun:
         policy._import(reader.reader("engine"))
