@@ -1,7 +1,7 @@
 """Policies on live traffic: rewards that are rare successes, late, priced, of a shop that changes.
 
-`python -m benchmarks live` plays everything; `python -m benchmarks.live still halving` plays the rows named, `--seeds 3`
-fewer seeds. A seed of a row takes half a minute, that of segments two.
+`python -m benchmarks live` plays everything; `python -m benchmarks.live still halving` plays the rows named, and
+`--seeds 3` fewer seeds. A seed of a row takes half a minute, that of segments two.
 """
 
 from __future__ import annotations
