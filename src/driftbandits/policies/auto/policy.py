@@ -43,8 +43,9 @@ class AutoBandit(Policy):
     It keeps hypotheses about when the present world began and whether it drifts, each a Gaussian posterior, weighs them
     by how well they predicted, and plays an arm as often as it is best in samples of the mixture (Thompson sampling
     with an explicit law). After a surprise, hypotheses of a change are born: everything is new, much is, only the level
-    of all arms is, only this arm is. Arms that look worse are looked at now and then, the more often the more changes
-    were found that way. What each part does is said in its file in `policies/auto`.
+    of all arms is, only this arm is. Rewards of two values (0 or 1, 0 or the price) are learned as chances of success.
+    Arms that look worse are looked at now and then, the more often the more changes were found that way. What each part
+    does is said in its file in `policies/auto`.
 
     There is no theorem about its regret. What holds by construction: the law recorded is the law drawn from, every
     allowed arm has at least floor / N, and one reward changes the odds between two hypotheses by at most e^4.
@@ -197,20 +198,23 @@ class AutoBandit(Policy):
         """What the hypotheses expect of the arm; a reward the leader did not expect gives birth to others first."""
         beliefs, mixture = self._beliefs, self._mixture
         forecast = beliefs.forecast(row.arm)
-        leader, units = mixture.leader(), beliefs.units
-        if units is None:
-            surprise = abs(forecast.surprise(leader, reward, float(beliefs.noise[leader])))
-            enough, enough_for_one = BIRTH_DEVIATIONS, LOCAL_BIRTH_DEVIATIONS
-        else:
-            surprise = units.surprise(float(forecast.mean[leader]), success=reward > 0.0)
-            enough = enough_for_one = BIRTH_NATS
-        if surprise <= enough:
+        births, local = self._surprises(forecast, reward)
+        if not births:
             return forecast
         mixture.renew(row.id)
         told_before = bool(self._vigilance.told[row.arm])  # else the arm is unlike its neighbours, not unlike itself
-        if surprise > enough_for_one and told_before:
+        if local and told_before:
             mixture.suspect(row.arm, self._vigilance.chance(row.arm, self._clock), row.id)
         return beliefs.forecast(row.arm)
+
+    def _surprises(self, forecast: Forecast, reward: float) -> tuple[bool, bool]:
+        """Whether a reward is far enough off what the leader expects for births, and for that of a local change."""
+        leader, units = self._mixture.leader(), self._beliefs.units
+        if units is not None:
+            enough = units.surprise(float(forecast.mean[leader]), success=reward > 0.0) > BIRTH_NATS
+            return enough, enough
+        surprise = abs(forecast.surprise(leader, reward, float(self._beliefs.noise[leader])))
+        return surprise > BIRTH_DEVIATIONS, surprise > LOCAL_BIRTH_DEVIATIONS
 
     def _tidy(self) -> None:
         """Every few rewards multiply out, let hypotheses be born and draw new samples; sooner if the weight moves."""
