@@ -322,6 +322,11 @@ class Beliefs:
         np.maximum(noise, LEAST_NOISE_VARIANCE, out=noise)
         self.told = min(self.told + 1.0, NOISE_MEMORY)
 
+    def expect_noise(self, variance: float, rewards: int) -> None:
+        """Let new hypotheses begin with noise of this variance, as that many rewards have shown it."""
+        self.first_noise = max(variance, LEAST_NOISE_VARIANCE)
+        self.told = min(2.0 + rewards, NOISE_MEMORY)
+
     def flush(self) -> None:
         """Multiply out the gathered terms."""
         k = self.gathered

@@ -95,9 +95,13 @@ class Mixture:
         return int(self.log_weight[: self.beliefs.count].argmax())
 
     def pass_time(self, rounds: int, now: int) -> None:
-        """Let `rounds` rounds pass, up to round `now`: the world may have changed in each."""
-        stood = ROUNDS_BEFORE_THE_FIRST * self._slowness()
-        self._due = min(self._due + rounds / (now + stood), 1.0)
+        """Let `rounds` rounds pass, up to round `now`: the world may have changed in each.
+
+        Where rewards say little, changes as frequent as otherwise could not be found, and would only unsettle.
+        """
+        slowness = self._slowness()
+        stood = ROUNDS_BEFORE_THE_FIRST * slowness
+        self._due = min(self._due + rounds / (now + stood) / math.sqrt(slowness), 1.0)
 
     def _slowness(self) -> float:
         units = self.beliefs.units

@@ -175,13 +175,18 @@ class AutoBandit(Policy):
             self._beliefs.change_units(before, units)
             self._samples.choose(self._mixture.weights(), anew=True)
         elif news in (News.LEARN_ANEW, News.END):
-            self._beliefs.first_noise = self._two_valued.noise()
-            self._mixture.learn_anew(self._watch.regime, self._two_valued.tallies())
-            self._samples.choose(self._mixture.weights(), anew=True)
-            self._watch.restart()
+            self._learn_anew()
         if news is News.LEARN_ANEW:
             return None
         return reward if units is None else units.coordinate(float(self._two_valued.is_success(reward)))
+
+    def _learn_anew(self) -> None:
+        """Start from what was counted of every arm."""
+        self._beliefs.expect_noise(self._two_valued.noise(), self._two_valued.told)
+        self._mixture.learn_anew(self._watch.regime, self._two_valued.tallies())
+        self._samples.choose(self._mixture.weights(), anew=True)
+        self._watch.restart()
+        self._vigilance.trust()
 
     def _pass_time(self, ident: int) -> bool:
         """Move the clock behind round `ident`; False if it is there already, the reward late."""

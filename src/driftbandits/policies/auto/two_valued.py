@@ -59,7 +59,7 @@ class TwoValued:
         self.value: Floats = np.full(arms, np.nan)  # of a success, inside; NaN where none was seen
         self.plays: Ints = np.zeros(arms, dtype=np.int64)
         self.successes: Ints = np.zeros(arms, dtype=np.int64)
-        self._told = 0
+        self.told = 0  # rewards counted
         self._won = 0
         self._units: RateUnits | None = None
         self._looked = 0  # how often the rarer kind had been seen when the centre was last looked at
@@ -80,7 +80,7 @@ class TwoValued:
             self._units = None
         self.plays[arm] += 1
         self.successes[arm] += success
-        self._told += 1
+        self.told += 1
         self._won += success
         return self._look()
 
@@ -90,7 +90,7 @@ class TwoValued:
 
     def _look(self) -> News:
         """Whether the centre is another now; looked at whenever the rarer kind was seen twice as often as then."""
-        rarer = min(self._won, self._told - self._won)
+        rarer = min(self._won, self.told - self._won)
         if rarer < max(2 * self._looked, 1):
             return News.NONE
         self._looked = rarer
@@ -107,7 +107,7 @@ class TwoValued:
 
         That of all rewards would move to the chance of the arm that is played most.
         """
-        pooled = (self._won + 0.5) / (self._told + 1.0)
+        pooled = (self._won + 0.5) / (self.told + 1.0)
         worth = 1.0 / min(pooled, 1.0 - pooled)
         mean = float(((self.successes + worth * pooled) / (self.plays + worth)).mean())
         return min(max(mean, LEAST_RATE), 1.0 - LEAST_RATE)
@@ -159,7 +159,7 @@ class TwoValued:
         self._looked = min(self._looked, RARER_FOR_A_FIRM_CENTRE // 2)
 
     def _add_up(self) -> None:
-        self._told, self._won = int(self.plays.sum()), int(self.successes.sum())
+        self.told, self._won = int(self.plays.sum()), int(self.successes.sum())
 
     # --- state --------------------------------------------------------------------------------------------------
 
