@@ -24,6 +24,7 @@ NAMES = (
     "live",
     "runner",
     "wrong_sign",
+    "live",
 )
 
 

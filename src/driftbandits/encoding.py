@@ -97,8 +97,8 @@ def _read_column(frame: Any, name: str, *, onehot: bool, scale: bool) -> Column:
     words = sorted(set(_words(frame, name)))
     if len(words) > _MOST_WORDS:
         raise InputError(
-            f"column {shown(name)} has {len(words):,} different words, which would be as many coordinates; leave it out, "
-            f"or make it the index if it names the arms"
+            f"column {shown(name)} has {len(words):,} different words, which would be as many coordinates; leave it "
+            f"out, or make it the index if it names the arms"
         )
     return Column(name, words=tuple(words))
 

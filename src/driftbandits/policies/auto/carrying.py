@@ -22,6 +22,7 @@ import numpy as np
 
 from driftbandits import state as states
 from driftbandits.policies.auto.priors import LEVEL_VARIANCE, SIGNAL_VARIANCES, Priors
+from driftbandits.policies.auto.rate_units import LOW
 from driftbandits.policies.core.arms_change import ArmsChange, old_features, unexplained
 from driftbandits.policies.core.lengthscales import feature_map, unit_kernel
 from driftbandits.types import Floats, Ints
@@ -50,8 +51,10 @@ def carry(old: AutoBandit, new: AutoBandit, change: ArmsChange) -> None:
     }
     parts = {name: np.array([part[name] for part in carried]) for name in ("mean", "learned", "recent")}
     kept.update(parts, kind=np.array([kinds[int(kind)] for kind in beliefs["kind"][rows]]), count=len(rows))
+    new._two_valued.load(states.Reader(_counts(old, change)), rounds=new.rounds)
+    new._beliefs.units = new._two_valued.units
     new._beliefs.load(states.Reader(kept), rounds=new.rounds)
-    new._mixture.load(states.Reader({**mixture, "log_weight": log_weight}))
+    new._mixture.load(states.Reader({**mixture, "log_weight": log_weight}), rounds=new.rounds)
     places = np.full(len(beliefs["kind"]), -1, dtype=np.int64)
     places[rows] = np.arange(len(rows))
     new._samples.draw_as(old._samples, places)
@@ -61,6 +64,21 @@ def carry(old: AutoBandit, new: AutoBandit, change: ArmsChange) -> None:
     watch = old._watch.export()
     before = np.where(change.source >= 0, change.carry(watch["before"], 0.0), new._estimate())
     new._watch.load(states.Reader({**watch, "before": before}), rounds=new.rounds)
+
+
+def _counts(old: AutoBandit, change: ArmsChange) -> dict[str, Any]:
+    """Successes and failures of the kept arms; what a success pays is known of them, or else as the mean of all."""
+    state = old._two_valued.export()
+    value = change.carry(state["value"], LOW)
+    known = state["value"] > LOW
+    if known.any() and not (value > LOW).any():
+        value[change.kept] = state["value"][known].mean()
+    return {
+        **state,
+        "value": value,
+        "plays": change.carry(state["plays"], 0),
+        "successes": change.carry(state["successes"], 0),
+    }
 
 
 def _vigilance(old: AutoBandit, change: ArmsChange, kinds: Ints) -> dict[str, Any]:

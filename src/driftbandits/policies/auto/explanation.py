@@ -38,7 +38,8 @@ class Explanation:
     memory : weight of every time scale, by the number of rounds remembered; infinity is a world that does not drift
     since : the round the present world began, as the record of the latest change says; 0 if none was found
     suspected : probability that it has changed since then, in round `suspected_since` most likely: no record yet
-    noise : standard deviation of a reward about its mean, in the user's units
+    noise : standard deviation of a reward about its mean, in the user's units; if rewards have two values, of the best
+        arm's
     length_scales : weight of every length scale, in standard deviations of the points' columns; 0 is independent arms,
         None the kernel the arms came with
     correlations : weight of every correlation of the segments, where arms are options in segments; None is the given
@@ -123,9 +124,11 @@ def explain(
         memory[memory_of(rate)] = memory.get(memory_of(rate), 0.0) + weight
     priors, kinds = beliefs.priors, mixture.kinds().tolist()
     fresh = np.where((beliefs.rate[: beliefs.count] == 0) & watch.fresh(beliefs.count), weights, 0.0)
-    noise = scale.outward_size(math.sqrt(float(weights @ beliefs.noise[: beliefs.count])))
     mean, deviation = moments(beliefs, weights)
     best = np.argsort(-mean)[:_ARMS_SHOWN]
+    noise = float(weights @ beliefs.noise[: beliefs.count])
+    if beliefs.units is not None:  # of two values, it depends on the arm
+        noise = float(beliefs.units.noise_of(mean)[best[0]])
     low, middle, high = (scale.outward(values[best]) for values in (mean - 2 * deviation, mean, mean + 2 * deviation))
     return Explanation(
         rounds=rounds,
@@ -133,7 +136,7 @@ def explain(
         since=watch.began,
         suspected=float(fresh.sum()),
         suspected_since=int(beliefs.birth[int(fresh.argmax())]),
-        noise=noise,
+        noise=scale.outward_size(math.sqrt(noise)),
         length_scales=_added(priors.length_scales, kinds),
         correlations=_added(priors.correlations, kinds) if priors.correlations else {},
         best=tuple(

@@ -17,6 +17,8 @@ def moments(beliefs: Beliefs, weights: Floats) -> tuple[Floats, Floats]:
     share = weights[rows] / weights[rows].sum()
     if beliefs.priors.rows is None:
         means, variances = beliefs.mean[rows, :-1], _own_variances(beliefs, rows)
+        if beliefs.units is not None:
+            means, variances = beliefs.units.rewards(means), beliefs.units.variances(means, variances)
     else:
         readings = [beliefs.reading(int(row)) for row in rows]
         means, variances = (np.array(column) for column in zip(*readings, strict=True))

@@ -19,6 +19,7 @@ from driftbandits.policies.auto.mixture import Mixture
 from driftbandits.policies.auto.moments import moments
 from driftbandits.policies.auto.priors import SIGNAL_VARIANCES, Priors
 from driftbandits.policies.auto.samples import Samples
+from driftbandits.policies.auto.two_valued import News, TwoValued
 from driftbandits.policies.auto.vigilance import Vigilance
 from driftbandits.policies.auto.watch import CHANGE_ODDS, RegimeChange, Watch
 from driftbandits.policies.core.arms_change import ArmsChange
@@ -32,12 +33,13 @@ from driftbandits.policies.core.looking import around
 from driftbandits.policies.core.pending import Feedback, Row
 from driftbandits.policies.core.settings import CommonSettings
 from driftbandits.seeding import stream
-from driftbandits.types import Bools, Floats
+from driftbandits.types import Bools, Floats, Ints
 
 SAMPLES_PER_HYPOTHESIS = 32
 DEFAULT_RANK = 100
 BIRTH_DEVIATIONS = 2.0  # off what the leader expects, for hypotheses of a change to be born
 LOCAL_BIRTH_DEVIATIONS = 2.5  # for the hypothesis that only this arm has changed
+BIRTH_NATS = 1.5  # for both, by which one who knows nothing of the arm expected a success or a failure more
 _LEAST_SAMPLED_WEIGHT = 1e-3  # weight of the hypotheses sampled: they are chosen anew long before
 
 
@@ -47,8 +49,9 @@ class AutoBandit(Policy):
     It keeps hypotheses about when the present world began and whether it drifts, each a Gaussian posterior, weighs them
     by how well they predicted, and plays an arm as often as it is best in samples of the mixture (Thompson sampling
     with an explicit law). After a surprise, hypotheses of a change are born: everything is new, much is, only the level
-    of all arms is, only this arm is. Arms that look worse are looked at now and then, the more often the more changes
-    were found that way. What each part does is said in its file in `policies/auto`.
+    of all arms is, only this arm is. Rewards of two values (0 or 1, 0 or the price) are learned as chances of success.
+    Arms that look worse are looked at now and then, the more often the more changes were found that way. What each part
+    does is said in its file in `policies/auto`.
 
     There is no theorem about its regret. What holds by construction: the law recorded is the law drawn from, every
     allowed arm has at least floor / N, and one reward changes the odds between two hypotheses by at most e^4.
@@ -128,6 +131,7 @@ class AutoBandit(Policy):
         crossing = self.arms.crossing
         self._vigilance = Vigilance(priors, size, together=size if crossing is None else crossing.size)
         self._watch = Watch(self._beliefs, size, together=size if crossing is None else crossing.size)
+        self._two_valued = TwoValued(size)
         self._known_law: Floats | None = None
         self._known_mean: Floats | None = None
 
@@ -148,7 +152,7 @@ class AutoBandit(Policy):
         return version, 0 if mask is None else 1 + int(np.where(mask, self._estimate(), -np.inf).argmax())
 
     def _compose(self, mask: Bools | None) -> Floats:
-        looks = self._vigilance.law(self._estimate(), self._clock, mask)
+        looks = self._vigilance.law(self._standardised(), self._clock, mask)
         law = self._samples.frequencies(self._mixture.weights(), mask)
         law *= 1.0 - float(looks.sum())
         law += looks
@@ -170,14 +174,38 @@ class AutoBandit(Policy):
         beliefs, mixture, samples = self._beliefs, self._mixture, self._samples
         expected = self._estimate()
         on_time = self._pass_time(row.id)
-        forecast = self._forecast(row, reward) if on_time else beliefs.forecast(row.arm)
-        able = None if on_time else beliefs.birth[: beliefs.count] <= row.id
-        step = beliefs.observe(forecast, reward, able)
-        samples.follow(row.arm, step)
-        mixture.update(step.likelihood, able)
-        self._tidy()
+        told = self._in_coordinates(row.arm, reward)
+        if told is not None:
+            forecast = self._forecast(row, told) if on_time else beliefs.forecast(row.arm)
+            able = None if on_time else beliefs.birth[: beliefs.count] <= row.id
+            step = beliefs.observe(forecast, told, able)
+            samples.follow(row.arm, step)
+            mixture.update(step.likelihood, able)
+            self._tidy()
         self._look_back(row, reward, expected, on_time=on_time)
         self._known_law = self._known_mean = None
+
+    def _in_coordinates(self, arm: int, reward: float) -> float | None:
+        """The reward as the beliefs want it, None if they have it already: see `two_valued`."""
+        news = self._two_valued.take(arm, reward)
+        before, units = self._beliefs.units, self._two_valued.units
+        self._beliefs.units = units
+        if news is News.NEW_UNITS and before is not None and units is not None:
+            self._beliefs.change_units(before, units)
+            self._samples.choose(self._mixture.weights(), anew=True)
+        elif news in (News.LEARN_ANEW, News.END):
+            self._learn_anew()
+        if news is News.LEARN_ANEW:
+            return None
+        return reward if units is None else units.coordinate(float(self._two_valued.is_success(reward)))
+
+    def _learn_anew(self) -> None:
+        """Start from what was counted of every arm."""
+        self._beliefs.expect_noise(self._two_valued.noise(), self._two_valued.told)
+        self._mixture.learn_anew(self._watch.regime, self._two_valued.tallies())
+        self._samples.choose(self._mixture.weights(), anew=True)
+        self._watch.restart()
+        self._vigilance.trust()
 
     def _pass_time(self, ident: int) -> bool:
         """Move the clock behind round `ident`; False if it is there already, the reward late."""
@@ -194,15 +222,23 @@ class AutoBandit(Policy):
         """What the hypotheses expect of the arm; a reward the leader did not expect gives birth to others first."""
         beliefs, mixture = self._beliefs, self._mixture
         forecast = beliefs.forecast(row.arm)
-        leader = mixture.leader()
-        surprise = abs(forecast.surprise(leader, reward, float(beliefs.noise[leader])))
-        if surprise <= BIRTH_DEVIATIONS:
+        births, local = self._surprises(forecast, reward)
+        if not births:
             return forecast
         mixture.renew(row.id)
         told_before = bool(self._vigilance.told[row.arm])  # else the arm is unlike its neighbours, not unlike itself
-        if surprise > LOCAL_BIRTH_DEVIATIONS and told_before:
+        if local and told_before:
             mixture.suspect(row.arm, self._vigilance.chance(row.arm, self._clock), row.id)
         return beliefs.forecast(row.arm)
+
+    def _surprises(self, forecast: Forecast, reward: float) -> tuple[bool, bool]:
+        """Whether a reward is far enough off what the leader expects for births, and for that of a local change."""
+        leader, units = self._mixture.leader(), self._beliefs.units
+        if units is not None:
+            enough = units.surprise(float(forecast.mean[leader]), success=reward > 0.0) > BIRTH_NATS
+            return enough, enough
+        surprise = abs(forecast.surprise(leader, reward, float(self._beliefs.noise[leader])))
+        return surprise > BIRTH_DEVIATIONS, surprise > LOCAL_BIRTH_DEVIATIONS
 
     def _tidy(self) -> None:
         """Every few rewards multiply out, let hypotheses be born and draw new samples; sooner if the weight moves."""
@@ -211,7 +247,7 @@ class AutoBandit(Policy):
         if full:
             self._beliefs.flush()
             mixture.prune()
-            mixture.renew(self._clock)
+            mixture.renew_in_time(self._clock)
         weights = mixture.weights()
         if full or samples.lacking(weights):
             samples.choose(weights, anew=full)
@@ -225,10 +261,11 @@ class AutoBandit(Policy):
         found = self._watch.find_change(weights, self._clock)
         if found is not None:
             self._vigilance.hidden += found.hidden
+            self._two_valued.forget(slice(None) if found.whole else found.moved)
             self._report(found)
         if row.arm == best:
             self._vigilance.trust(row.arm)
-        elif on_time:
+        elif on_time and beliefs.units is None:  # of two values none is surprisingly good
             deviation = math.sqrt(float(beliefs.noise[leader]))
             self._vigilance.verify(row.arm, reward, float(expected[row.arm]), float(expected[best]), deviation)
         self._vigilance.see(row.arm, int(beliefs.kind[leader]), row.id + 1)
@@ -256,11 +293,16 @@ class AutoBandit(Policy):
     def _interval(self) -> tuple[Floats, Floats]:
         return around(*moments(self._beliefs, self._mixture.weights()))
 
+    def _standardised(self) -> Floats:
+        """The estimates on the scale of the priors."""
+        units = self._beliefs.units
+        return self._estimate() if units is None else units.standardised(self._estimate())
+
     @guarded
     def explain(self) -> Explanation:
         """What it believes now, in a few lines: print it, or read its fields."""
         self._begin_once()
-        looks = self._vigilance.law(self._estimate(), self._clock)
+        looks = self._vigilance.law(self._standardised(), self._clock)
         return explain(
             self._mixture,
             self._watch,
@@ -272,6 +314,10 @@ class AutoBandit(Policy):
         )
 
     # --- state --------------------------------------------------------------------------------------------------
+
+    def _carried_tags(self, tags: Ints, change: ArmsChange) -> Ints:
+        """Of a best allowed arm that is gone nothing is left to compare with."""
+        return np.where(tags > 0, change.target[np.maximum(tags - 1, 0)] + 1, tags)
 
     def _carry(self, old: Self, change: ArmsChange) -> None:
         if self.kernel == "auto" and old.arms.crossing is not None:
@@ -287,14 +333,16 @@ class AutoBandit(Policy):
         return {"kernel": self.kernel, "floor": self.floor, "rank": self.rank}
 
     def _export(self) -> dict[str, Any]:
-        parts = ("beliefs", "mixture", "samples", "vigilance", "watch")
+        parts = ("beliefs", "mixture", "samples", "vigilance", "watch", "two_valued")
         return {"clock": self._clock, **{name: getattr(self, f"_{name}").export() for name in parts}}
 
     def _import(self, state: states.Reader) -> None:
         self._build()
         self._clock = state.integer("clock", high=self.rounds)
+        self._two_valued.load(state.reader("two_valued"), rounds=self.rounds)
+        self._beliefs.units = self._two_valued.units
         self._beliefs.load(state.reader("beliefs"), rounds=self.rounds)
-        self._mixture.load(state.reader("mixture"))
+        self._mixture.load(state.reader("mixture"), rounds=self.rounds)
         self._samples.load(state.reader("samples"))
         sampled = self._mixture.weights()[self._samples.rows]
         states.check(float(sampled.sum()) >= _LEAST_SAMPLED_WEIGHT, "hypotheses sampled")

@@ -66,7 +66,7 @@ class Samples:
 
     def frequencies(self, weights: Floats, mask: Bools | None = None) -> Floats:
         """How often each arm is the best (allowed) one, weighted by the hypotheses' weights, shape (N,)."""
-        values = self.values[:, 1:]
+        values = self._sampled()
         if mask is not None:
             values = np.where(mask, values, -np.inf)
         best = values.argmax(axis=2)
@@ -76,7 +76,16 @@ class Samples:
 
     def mean(self, weights: Floats) -> Floats:
         """Expected reward of every arm, shape (N,)."""
-        return np.asarray(self._shares(weights) @ self.values[:, 0])
+        units = self._beliefs.units
+        means = self.values[:, 0] if units is None else units.rewards(self.values[:, 0])
+        return np.asarray(self._shares(weights) @ means)
+
+    def _sampled(self) -> Floats:
+        """Rewards of all arms in the samples, shape (k, m, N)."""
+        values, units = self.values, self._beliefs.units
+        if units is None:
+            return values[:, 1:]
+        return units.sampled_rewards(values)
 
     def _shares(self, weights: Floats) -> Floats:
         """Weights of the hypotheses sampled, adding up to 1."""

@@ -65,9 +65,9 @@ class Vigilance:
         """Probability that `arm` has changed unseen since it was last looked at."""
         return min(max(self._hazard(now) * (now - float(self.seen[arm])), 1e-4), 0.1)
 
-    def trust(self, best: int) -> None:
-        """The best arm was played: no arm beside it needs a second look."""
-        if not self._elsewhere(best):
+    def trust(self, best: int | None = None) -> None:
+        """No arm needs a second look: none at all, or none beside the best arm, which was played."""
+        if best is None or not self._elsewhere(best):
             self.doubted = -1
 
     def _elsewhere(self, arm: int) -> bool:

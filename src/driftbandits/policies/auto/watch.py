@@ -35,6 +35,7 @@ class RegimeChange:
     after: Floats
     hidden: bool  # the arm thought best has not moved
     forgot: str
+    whole: bool  # nothing of what was known stays
 
 
 class Watch:
@@ -53,6 +54,10 @@ class Watch:
         """Keep what is believed now, unless it is hypotheses of a change not yet found that believe it."""
         if float(weights[self.fresh(len(weights))].sum()) < 1.0 - SETTLED_WEIGHT:
             self.before, self._settled = mean, True
+
+    def restart(self) -> None:
+        """All was learned anew: there is nothing yet to compare with."""
+        self._settled = False
 
     def fresh(self, count: int) -> Bools:
         """Which of the first `count` hypotheses were born after the last change was found."""
@@ -83,9 +88,10 @@ class Watch:
     def _describe(self, row: int, odds: float) -> RegimeChange:
         beliefs = self._beliefs
         mean, variance = beliefs.reading(row)
-        difference = np.abs(mean - self.before)
-        known = variance < _KNOWN_ARM_VARIANCE
-        moved = known & (difference > _MOVED_DEVIATIONS * np.sqrt(variance) + 0.1 * math.sqrt(TYPICAL_SIGNAL_VARIANCE))
+        difference, size = np.abs(mean - self.before), beliefs.sizes
+        known = variance < _KNOWN_ARM_VARIANCE * size**2
+        least = 0.1 * math.sqrt(TYPICAL_SIGNAL_VARIANCE) * size
+        moved = known & (difference > _MOVED_DEVIATIONS * np.sqrt(variance) + least)
         arms = np.flatnonzero(moved)
         origin, birth = int(beliefs.origin[row]), int(beliefs.birth[row])
         forgot = {
@@ -101,6 +107,7 @@ class Watch:
             after=mean[arms],
             hidden=origin in (PARTIAL, LOCAL) and self._best_stayed(known, moved),
             forgot=forgot,
+            whole=origin == RESET,
         )
 
     def _best_stayed(self, known: Bools, moved: Bools) -> bool:

@@ -258,6 +258,7 @@ class Policy(Closing, Looking):
             self._guard.changing = True
             self._pending.strike_one(place)
             narrow = self._count_told(scaled, scaled, 1, look)
+            zero_one = self._zero_one.looking and self._zero_one.see(scaled)
             self._take_reward(row, scaled)
         else:
             where, numbers, good = self._locate(ids)
@@ -274,16 +275,19 @@ class Policy(Closing, Looking):
             look = self._look_if_due()
             self._guard.changing = True
             self.late += len(good) - len(numbers)
-            narrow = False
+            narrow = zero_one = False
             if len(numbers):
                 rows = self._pending.take(where[order])
                 self.clipped += clipped
                 narrow = self._count_told(float(inward.min()), float(inward.max()), len(inward), look)
+                zero_one = self._zero_one.looking and self._zero_one.see_all(inward)
                 self._take_rewards(rows, inward[order])
         self._guard.changing = False
         self._settle()
         if narrow:
             self._warn_of_range()
+        if zero_one:
+            self._zero_one.warn()
         if self._notice is not None:
             self._give_notice()
 

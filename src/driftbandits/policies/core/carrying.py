@@ -40,12 +40,19 @@ def _books(policy: Policy, state: dict[str, Any], change: ArmsChange) -> dict[st
     held, delays = state["held"], state["delays"]
     sampled = _renumbered(delays["rows"], change)
     return {
-        "pending": _renumbered(state["pending"], change),
-        "held": {**held, "rows": _renumbered(held["rows"], change)},
+        "pending": _decisions(policy, state["pending"], change),
+        "held": {**held, "rows": _decisions(policy, held["rows"], change)},
         "delays": {**delays, "rows": sampled[sampled["arm"] != GONE]},
         "plays": policy._plays.rearranged(change.source).export(),
         "history": policy._history.rearranged(change.source).export(),
     }
+
+
+def _decisions(policy: Policy, rows: npt.NDArray[np.void], change: ArmsChange) -> npt.NDArray[np.void]:
+    """Decisions that may still be learned from, with new numbers of arms, in their tags too if these name arms."""
+    renumbered = _renumbered(rows, change)
+    renumbered["tag"] = policy._carried_tags(rows["tag"], change)
+    return renumbered
 
 
 def _renumbered(rows: npt.NDArray[np.void], change: ArmsChange) -> npt.NDArray[np.void]:

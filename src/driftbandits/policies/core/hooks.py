@@ -34,9 +34,10 @@ from driftbandits.policies.core.scale import read_range
 from driftbandits.policies.core.settings import check_settings, own_settings, signature_of
 from driftbandits.policies.core.spread import Spread
 from driftbandits.policies.core.waiting import read_waiting
+from driftbandits.policies.core.zero_one import ZeroOne
 from driftbandits.seeding import check_seed, stream
 from driftbandits.showing import counted
-from driftbandits.types import ARMS_CHANGED, Bools, Change, Floats
+from driftbandits.types import ARMS_CHANGED, Bools, Change, Floats, Ints
 
 FIRST_HORIZON = 1024  # horizon=None: policies that need one start with this and double it
 UNTIL_TOLD = 2**62  # rounds for which a law stays that moves with rewards alone
@@ -107,6 +108,7 @@ class PolicyHooks(PolicyFacts, ABC):
         self._notice: UserWarning | None = None  # to be given at the end of the call
         self._plays = Plays(len(arms))
         self._history = HistoryLog(len(arms))
+        self._zero_one = ZeroOne(self.reward_range)
         self._guard = Guard()
 
     # --- what a policy writes -----------------------------------------------------------------------------------
@@ -168,6 +170,10 @@ class PolicyHooks(PolicyFacts, ABC):
         None, the default, is for policies that do not know how far off their estimates may be.
         """
         return None
+
+    def _carried_tags(self, tags: Ints, change: ArmsChange) -> Ints:
+        """The tags of decisions that are open, where the arms change."""
+        return tags
 
     def _advance(self, count: int) -> None:
         """`count` rounds were asked under the present law."""

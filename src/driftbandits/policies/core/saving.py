@@ -66,6 +66,7 @@ def export(policy: Policy) -> dict[str, Any]:
         "spread": policy._spread.export(),
         "plays": policy._plays.export(),
         "history": policy._history.export(),
+        "zero_one": policy._zero_one.export(),
         **policy._change_log.export(),
         "engine": _engine(policy) if policy._phase_length else None,
     }
@@ -161,6 +162,7 @@ def load_books(policy: Policy, reader: states.Reader) -> None:
     policy._renumbered = Renumbered.load(reader.reader("renumbered"), rounds=policy.rounds)
     policy._plays.load(reader.reader("plays"), rounds=policy.rounds)
     policy._history.load(reader.reader("history"), rounds=policy.rounds)
+    policy._zero_one.load(reader.reader("zero_one"))
     policy._change_log.load(reader)
 
 
