@@ -21,9 +21,20 @@ import numpy as np
 
 from driftbandits.types import Floats, Ints
 
-SIGNAL_VARIANCES: Floats = 0.25 ** np.arange(5.0)  # 1 to 1/256, where rewards span [-1, 1]
+SIGNAL_VARIANCES: Floats = 0.25 ** np.arange(12.0)  # where rewards span [-1, 1]
+SIGNALS_TRIED = 5  # 1 to 1/256, or as many from a smaller one on where rewards have two values
 NOISE_VARIANCES: Floats = 1e-4 * 2.0 ** (np.arange(28) / 2)  # standard deviations of 0.01 to 1.1
 LEVEL_VARIANCE = 1.0
+
+
+def nearest_signal(variance: float) -> int:
+    """Place of the first signal to be tried where arms should not be thought to differ by more than `variance`.
+
+    >>> nearest_signal(1.0), nearest_signal(0.0036), nearest_signal(1e-30)
+    (0, 4, 7)
+    """
+    last = len(SIGNAL_VARIANCES) - SIGNALS_TRIED
+    return int(min(np.abs(np.log(SIGNAL_VARIANCES / variance)).argmin(), last))
 
 
 @dataclass(frozen=True)
@@ -42,6 +53,14 @@ class Totals:
             sums=np.asarray(np.bincount(arms, weights=rewards, minlength=size), dtype=np.float64),
             squares=np.asarray(np.bincount(arms, weights=np.square(rewards), minlength=size), dtype=np.float64),
         )
+
+    def squared_error(self, means: Floats) -> float:
+        """Sum of the squares of what the rewards differ by from these means of their arms.
+
+        >>> Totals.of(np.array([0, 0, 1]), np.array([1.0, 0.0, 0.5]), 2).squared_error(np.array([0.5, 0.25]))
+        0.5625
+        """
+        return max(float((self.squares - 2.0 * means * self.sums + np.square(means) * self.counts).sum()), 0.0)
 
 
 def log_evidence(features: Floats, totals: Totals) -> Floats:
