@@ -52,7 +52,7 @@ def test_cuts_are_close_at_both_ends_and_ever_wider_inwards():
     np.testing.assert_array_equal(places, EXACT + 1 - places[::-1])
     low = places[places <= EXACT / 2]
     assert low.max() == EXACT / 2
-    assert (np.diff(low) <= np.maximum(0.2 * low[:-1], 1)).all()
+    assert (np.diff(low) <= np.maximum(0.25 * low[:-1], 1)).all()
 
 
 @pytest.mark.parametrize("exact", [2, 3, 5])

@@ -12,12 +12,12 @@ from sklearn.gaussian_process.kernels import RBF
 from driftbandits import ArmSet, CalibratedOPKB
 from driftbandits import state as states
 from driftbandits.detection.conformal import ConformalMartingale
+from driftbandits.detection.ledger import Totals
 from driftbandits.detection.ranks import Ranked
 from driftbandits.detection.streams import ABSOLUTE, REWARDS, SIGNED, Place, Stream, Streams, part_arms
 from driftbandits.detection.streams_and_gaps import StreamsAndGaps
 from driftbandits.errors import StateError
 from driftbandits.policies.blocks.epoch import Epoch
-from driftbandits.policies.calibrated.evidence import Totals
 from tests.policies.calibrated.worlds import detector_of
 from tests.policies.calibrated.worlds import epoch_of as played_epoch
 

@@ -124,7 +124,7 @@ CANNOT_BE = [
     ("CalibratedOPKB", "late", "features.border", _plus(1)),
     ("CalibratedOPKB", "late", "features.highs", lambda _: 0),
     ("CalibratedOPKB, theory", "late", "detector.gaps.firsts", _plus(10**6)),
-    ("CalibratedOPKB, theory", "late", "detector.gaps.rows", lambda rows: rows[1:]),
+    ("CalibratedOPKB, theory", "late", "detector.gaps.present.rewards", lambda rows: rows[1:]),
     ("AutoBandit", "late", "vigilance.told", _times(-1)),
     ("AutoBandit", "late", "beliefs.mean", _plus(1e300)),
     ("AutoBandit", "late", "beliefs.learned", _times(1e6)),

@@ -208,6 +208,7 @@ def _factors(ranks: Floats) -> Floats:
 _FACTORS: Floats = np.hstack([_factors(_MIDDLES), _factors(1.0 - _MIDDLES)])
 _LOG_FACTORS: Floats = np.log(_FACTORS)
 _EDGES_LIST: list[float] = _EDGES.tolist()
+_EVEN: Floats = np.full(_FACTORS.shape[1], 1.0 / _FACTORS.shape[1])
 
 
 class CutBets:
@@ -244,7 +245,7 @@ class CutBets:
         return self.evidence
 
     def _evidence(self) -> float:
-        return float(self.wealth.sum()) / len(self.wealth) + self._cash
+        return float(self.wealth @ _EVEN) + self._cash
 
     def start(self) -> int:
         """Round at which the bet that would have won most by now should have begun: the estimated change."""

@@ -11,13 +11,13 @@ from sklearn.gaussian_process.kernels import RBF
 
 from driftbandits import ArmSet
 from driftbandits import state as states
+from driftbandits.detection.ledger import Totals
 from driftbandits.errors import StateError
 from driftbandits.policies.calibrated.evidence import (
     LEVEL_VARIANCE,
     NOISE_VARIANCES,
     SIGNAL_VARIANCES,
     SIGNALS_TRIED,
-    Totals,
     log_evidence,
 )
 from driftbandits.policies.calibrated.surrogate import Surrogate

@@ -114,5 +114,5 @@ def test_a_third_value_brings_ordinary_signals_back():
 
 @pytest.mark.parametrize("prices", [1.0, np.linspace(5, 10, 20)], ids=["clicks", "prices"])
 def test_rare_successes_are_learned_from(prices):
-    """Mean over 3 runs of 6,000 rounds: above 0.66 of the best arm's reward, where chance has 0.56 (0.46 with prices)."""
+    """Mean over 3 runs of 6,000 rounds: above 0.66 of the best arm's reward, where chance has 0.56 or less."""
     assert np.mean([shop(seed, 6000, prices)[1] for seed in range(3)]) > 0.66

@@ -15,11 +15,10 @@ grid.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from driftbandits.types import Floats, Ints
+from driftbandits.detection.ledger import Totals
+from driftbandits.types import Floats
 
 SIGNAL_VARIANCES: Floats = 0.25 ** np.arange(12.0)  # where rewards span [-1, 1]
 SIGNALS_TRIED = 5  # 1 to 1/256, or as many from a smaller one on where rewards have two values
@@ -35,32 +34,6 @@ def nearest_signal(variance: float) -> int:
     """
     last = len(SIGNAL_VARIANCES) - SIGNALS_TRIED
     return int(min(np.abs(np.log(SIGNAL_VARIANCES / variance)).argmin(), last))
-
-
-@dataclass(frozen=True)
-class Totals:
-    """Rewards of every arm: how many, their sum and the sum of their squares, each (N,)."""
-
-    counts: Floats
-    sums: Floats
-    squares: Floats
-
-    @classmethod
-    def of(cls, arms: Ints, rewards: Floats, size: int) -> Totals:
-        """Totals of single rewards."""
-        return cls(
-            counts=np.bincount(arms, minlength=size).astype(np.float64),
-            sums=np.asarray(np.bincount(arms, weights=rewards, minlength=size), dtype=np.float64),
-            squares=np.asarray(np.bincount(arms, weights=np.square(rewards), minlength=size), dtype=np.float64),
-        )
-
-    def squared_error(self, means: Floats) -> float:
-        """Sum of the squares of what the rewards differ by from these means of their arms.
-
-        >>> Totals.of(np.array([0, 0, 1]), np.array([1.0, 0.0, 0.5]), 2).squared_error(np.array([0.5, 0.25]))
-        0.5625
-        """
-        return max(float((self.squares - 2.0 * means * self.sums + np.square(means) * self.counts).sum()), 0.0)
 
 
 def log_evidence(features: Floats, totals: Totals) -> Floats:

@@ -21,16 +21,15 @@ import scipy.linalg
 
 from driftbandits import state as states
 from driftbandits.arms import ArmSet
+from driftbandits.detection.ledger import Ledger, Totals
 from driftbandits.policies.calibrated.evidence import (
     LEVEL_VARIANCE,
     NOISE_VARIANCES,
     SIGNAL_VARIANCES,
     SIGNALS_TRIED,
-    Totals,
     log_evidence,
     nearest_signal,
 )
-from driftbandits.policies.calibrated.ledger import Ledger
 from driftbandits.policies.calibrated.two_values import Values
 from driftbandits.policies.core.lengthscales import leading_features, other_kernels
 from driftbandits.state.plausible import ROUNDING

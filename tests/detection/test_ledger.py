@@ -6,9 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driftbandits import state as states
+from driftbandits.detection.ledger import MOST_ALIKE, RECENT, SMALLEST, Ledger, Totals
 from driftbandits.errors import StateError
-from driftbandits.policies.calibrated.evidence import Totals
-from driftbandits.policies.calibrated.ledger import MOST_ALIKE, RECENT, SMALLEST, Ledger
 
 PROPERTY = settings(max_examples=20, deadline=None, derandomize=True)
 SIZE = 7
@@ -51,6 +50,9 @@ def test_a_cut_counts_every_round_on_its_own_side(seed, rounds, late, where):
     old, new = played < first, played >= last
     assert_close(before, Totals.of(arms[old], rewards[old], SIZE))
     assert_close(after, Totals.of(arms[new], rewards[new], SIZE))
+    sparse = ledger.played_since(round(where * rounds))
+    np.testing.assert_array_equal(sparse.arms, np.flatnonzero(after.counts))
+    np.testing.assert_allclose(sparse.totals, np.array([after.counts, after.sums, after.squares])[:, sparse.arms])
     assert last - first <= max(0.3 * (rounds - first), SMALLEST)
 
 
@@ -64,7 +66,7 @@ def test_recent_cuts_are_exact():
 
 
 def test_what_is_kept_after_a_cut_goes_on():
-    ledger, (arms, rewards, played) = filled(20_000)
+    ledger, (arms, rewards, _) = filled(20_000)
     after = ledger.cut(12_000)[1]
     ledger.forget(12_000)
     assert_close(ledger.totals(), after)

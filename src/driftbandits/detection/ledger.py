@@ -18,13 +18,38 @@ import numpy as np
 
 from driftbandits import state as states
 from driftbandits.errors import StateError
-from driftbandits.policies.calibrated.evidence import Totals
 from driftbandits.state.plausible import FARTHEST, ROUNDING
 from driftbandits.types import Floats, Ints
 
 RECENT = 1024  # rounds kept one by one at least, once there were so many; twice as many at most
 SMALLEST = 256  # rounds of the youngest bucket
 MOST_ALIKE = 6  # buckets of one size: one more, and the two oldest become one
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Rewards of every arm: how many, their sum and the sum of their squares, each (N,)."""
+
+    counts: Floats
+    sums: Floats
+    squares: Floats
+
+    @classmethod
+    def of(cls, arms: Ints, rewards: Floats, size: int) -> Totals:
+        """Totals of single rewards."""
+        return cls(
+            counts=np.bincount(arms, minlength=size).astype(np.float64),
+            sums=np.asarray(np.bincount(arms, weights=rewards, minlength=size), dtype=np.float64),
+            squares=np.asarray(np.bincount(arms, weights=np.square(rewards), minlength=size), dtype=np.float64),
+        )
+
+    def squared_error(self, means: Floats) -> float:
+        """Sum of the squares of what the rewards differ by from these means of their arms.
+
+        >>> Totals.of(np.array([0, 0, 1]), np.array([1.0, 0.0, 0.5]), 2).squared_error(np.array([0.5, 0.25]))
+        0.5625
+        """
+        return max(float((self.squares - 2.0 * means * self.sums + np.square(means) * self.counts).sum()), 0.0)
 
 
 @dataclass
@@ -46,6 +71,37 @@ class Bucket:
         """With the next one, both in one."""
         arms, totals = np.append(self.arms, other.arms), np.append(self.totals, other.totals, axis=1)
         return Bucket.of(self.first_round, self.level + 1, arms, totals)
+
+    def join(self, arm: int, reward: float, round_: int) -> Bucket:
+        """With one reward more."""
+        arms, totals = np.append(self.arms, arm), np.column_stack([self.totals, _of_each(np.array([reward]))])
+        return Bucket.of(min(self.first_round, round_), self.level, arms, totals)
+
+    def export(self) -> dict[str, Any]:
+        """What `load` needs, as JSON values and arrays."""
+        return {
+            "first_round": self.first_round,
+            "level": self.level,
+            "arms": self.arms.copy(),
+            "totals": self.totals.copy(),
+        }
+
+    @classmethod
+    def load(cls, state: states.Reader, *, size: int, largest: float) -> Bucket:
+        """Inverse of `export`, of so many arms and of rewards of at most `largest` in size."""
+        arms: Ints = state.array("arms", np.int64, (None,))
+        totals: Floats = state.array("totals", np.float64, (3, len(arms)))
+        first, level = state.integer("first_round", high=FARTHEST), state.integer("level", high=64)
+        fine = (np.diff(arms) > 0).all() and (arms >= 0).all() and (arms < size).all()
+        states.check(bool(fine), "arms of totals of rewards")
+        counts, sums, squares = totals
+        most = (1.0 + ROUNDING) * largest
+        fine = (counts >= 1).all() and (counts == np.floor(counts)).all() and (counts <= FARTHEST).all()
+        fine = fine and (np.abs(sums) <= most * counts).all() and (squares <= most**2 * counts).all()
+        states.check(bool(fine), "totals of rewards")
+        fine = (np.square(sums) <= (1.0 + ROUNDING) * counts * np.maximum(squares, 0.0) + ROUNDING).all()
+        states.check(bool(fine), "squares of totals of rewards")
+        return cls(first, level, arms, totals)
 
 
 class Ledger:
@@ -91,9 +147,7 @@ class Ledger:
     def _join(self, arm: int, reward: float, round_: int) -> None:
         """A late reward of a round that is in a bucket."""
         place = max(bisect_right([bucket.first_round for bucket in self._buckets], round_) - 1, 0)
-        old = self._buckets[place]
-        arms, totals = np.append(old.arms, arm), np.column_stack([old.totals, _of_each(np.array([reward]))])
-        self._buckets[place] = Bucket.of(min(old.first_round, round_), old.level, arms, totals)
+        self._buckets[place] = self._buckets[place].join(arm, reward, round_)
 
     def _pack(self) -> None:
         """Put the older half of the rounds kept one by one into buckets."""
@@ -150,6 +204,14 @@ class Ledger:
             columns[:, bucket.arms] += bucket.totals
         return Totals(*columns)
 
+    def played_since(self, since: int) -> Bucket:
+        """The later side of `cut`, of the arms played only."""
+        arms, rewards, rounds = self._recent()
+        new, (_, later) = rounds >= since, self._cut_buckets(since)
+        every = np.concatenate([arms[new], *(bucket.arms for bucket in later)])
+        totals = np.concatenate([_of_each(rewards[new]), *(bucket.totals for bucket in later)], axis=1)
+        return Bucket.of(since, 0, every, totals)
+
     def forget(self, since: int) -> None:
         """Keep the rounds that `cut` has on its later side."""
         _, self._buckets = self._cut_buckets(since)
@@ -170,44 +232,31 @@ class Ledger:
     def export(self) -> dict[str, Any]:
         """What `load` needs, as JSON values and arrays."""
         arms, rewards, rounds = self._recent()
-        buckets = [
-            {"first_round": b.first_round, "level": b.level, "arms": b.arms.copy(), "totals": b.totals.copy()}
-            for b in self._buckets
-        ]
+        buckets = [bucket.export() for bucket in self._buckets]
         return {"arms": arms, "rewards": rewards, "rounds": rounds, "border": self._border, "buckets": buckets}
 
-    def load(self, state: states.Reader, *, rounds: int) -> None:
-        """Inverse of `export`, after so many rounds."""
+    def load(self, state: states.Reader, *, rounds: int, largest: float = 1.0) -> None:
+        """Inverse of `export`, after so many rounds, of rewards of at most `largest` in size."""
         self.clear()
         arms = state.array("arms", np.int64, (None,))
         rewards = state.array("rewards", np.float64, (len(arms),))
         played = state.array("rounds", np.int64, (len(arms),))
         self._border = state.integer("border", high=rounds)
         if ((arms < 0) | (arms >= self._size)).any() or ((played < self._border) | (played >= rounds)).any():
-            raise StateError("state.engine.features has rounds of unknown arms, or rounds that were not played")
-        states.check(bool((np.abs(rewards) <= 1.0 + ROUNDING).all() and len(arms) < 2 * RECENT), "rewards")
+            raise StateError("the state has rounds of unknown arms, or rounds that were not played")
+        inside = (np.abs(rewards) <= (1.0 + ROUNDING) * largest).all()
+        states.check(bool(inside and len(arms) < 2 * RECENT), "rewards")
         self._arms, self._rewards, self._rounds = arms.tolist(), rewards.tolist(), played.tolist()
-        self._buckets = [self._read_bucket(item) for item in state.readers("buckets")]
+        items = state.readers("buckets")
+        self._buckets = [Bucket.load(item, size=self._size, largest=largest) for item in items]
         firsts = [bucket.first_round for bucket in self._buckets]
         levels = [bucket.level for bucket in self._buckets]
-        inside = all(a < b for a, b in zip(firsts, [*firsts, self._border][1:], strict=True))
-        states.check(inside and levels == sorted(levels, reverse=True), "order of totals of rewards")
+        ordered = all(a < b for a, b in zip(firsts, [*firsts, self._border][1:], strict=True))
+        ordered = ordered and all(len(bucket.arms) for bucket in self._buckets)
+        states.check(ordered and levels == sorted(levels, reverse=True), "order of totals of rewards")
         states.check(bool(self._buckets) == (self._border > 0), "border of totals of rewards")
         self.told = len(arms) + round(sum(float(bucket.totals[0].sum()) for bucket in self._buckets))
         states.check(self.told <= rounds, "number of rewards")
-
-    def _read_bucket(self, state: states.Reader) -> Bucket:
-        arms: Ints = state.array("arms", np.int64, (None,))
-        totals: Floats = state.array("totals", np.float64, (3, len(arms)))
-        first, level = state.integer("first_round", high=FARTHEST), state.integer("level", high=64)
-        fine = len(arms) > 0 and (np.diff(arms) > 0).all() and arms[0] >= 0 and arms[-1] < self._size
-        states.check(bool(fine), "arms of totals of rewards")
-        counts, sums, squares = totals
-        slack = 1.0 + ROUNDING
-        fine = (counts >= 1).all() and (counts == np.floor(counts)).all() and (counts <= FARTHEST).all()
-        fine = fine and (np.abs(sums) <= slack * counts).all() and (squares <= slack * counts).all()
-        states.check(bool(fine and (np.square(sums) <= slack * counts * squares + ROUNDING).all()), "totals of rewards")
-        return Bucket(first, level, arms, totals)
 
 
 def _of_each(rewards: Floats) -> Floats:
