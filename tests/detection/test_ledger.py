@@ -72,7 +72,8 @@ def test_what_is_kept_after_a_cut_goes_on():
     assert_close(ledger.totals(), after)
     assert ledger.told == after.counts.sum()
     ledger.observe(arms[:3000], rewards[:3000], 20_000 + np.arange(3000))
-    assert_close(ledger.cut(20_000)[1], Totals.of(arms[:3000], rewards[:3000], SIZE))
+    assert ledger.told == after.counts.sum() + 3000
+    assert_close(ledger.cut(22_000)[1], Totals.of(arms[2000:3000], rewards[2000:3000], SIZE))
     ledger.forget(10**6)
     assert ledger.told == 0
     assert not ledger.totals().counts.any()

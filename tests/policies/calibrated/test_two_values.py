@@ -23,6 +23,7 @@ def seen(rows, size=3):
         ([], False),
         ([(0, 1.0)] * 5, False),  # both kinds must be seen
         ([(0, LOW)] * 5, False),
+        ([(0, LOW), (1, 1.0)] * 5, False),  # of one arm
         ([(0, LOW), (0, 1.0)], True),
         ([(0, LOW), (0, 0.5), (1, 0.25), (1, 0.25)], True),  # prices: a value for every arm
         ([(0, LOW), (0, 0.5), (0, 0.25), (1, LOW)], False),
@@ -65,7 +66,9 @@ def test_a_copy_is_the_same():
         ("values", np.array([0.5, 1.5])),
         ("values", np.array([0.5, LOW])),
         ("highs", 1),
+        ("lows", 0),
         ("lows", -1),
+        ("low_arms", np.array([3])),
         ("third", 1),
     ],
 )
@@ -106,7 +109,8 @@ def test_signals_are_looked_for_around_the_rate():
 
 def test_a_third_value_brings_ordinary_signals_back():
     policy, _, _ = shop(0, 500)
-    policy.tell(policy.ask().id, 0.5)
+    for value in np.linspace(0.1, 0.9, 40):  # twice the arms: one of them has two of these at least
+        policy.tell(policy.ask().id, float(value))
     assert not belief_of(policy).two_valued
     belief_of(policy).advance()
     assert belief_of(policy).signal > 1 / 300

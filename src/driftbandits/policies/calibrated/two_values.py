@@ -38,6 +38,7 @@ class Values:
     def clear(self) -> None:
         """Nothing was seen."""
         self._others: dict[int, float] = {}  # the value of every arm that is not the low end
+        self._low_arms: set[int] = set()  # arms that have paid the low end
         self._third = False
         self._lows = self._highs = 0
 
@@ -46,6 +47,7 @@ class Values:
         if self._third:
             return
         if reward == LOW:
+            self._low_arms.add(arm)
             self._lows += 1
         else:
             self._third = self._others.setdefault(arm, reward) != reward
@@ -53,8 +55,8 @@ class Values:
 
     @property
     def two(self) -> bool:
-        """Whether both kinds of value were seen, and no third."""
-        return not self._third and self._lows > 0 and self._highs > 0
+        """Whether both kinds of value were seen, of one arm at least (others may pay the same always), and no third."""
+        return not self._third and not self._low_arms.isdisjoint(self._others)
 
     @property
     def rate(self) -> float:
@@ -73,6 +75,7 @@ class Values:
             "third": self._third,
             "lows": self._lows,
             "highs": self._highs,
+            "low_arms": np.array(sorted(self._low_arms), dtype=np.int64),
             "valued": np.array(list(self._others), dtype=np.int64),
             "values": np.array(list(self._others.values()), dtype=np.float64),
         }
@@ -82,9 +85,12 @@ class Values:
         self._third = state.flag("third")
         self._lows, self._highs = state.integer("lows", high=FARTHEST), state.integer("highs", high=FARTHEST)
         arms = state.array("valued", np.int64, (None,))
+        low_arms = state.array("low_arms", np.int64, (None,))
         values = state.array("values", np.float64, (len(arms),))
-        states.check(bool(((arms >= 0) & (arms < self._size)).all()), "arms of two values")
-        states.check(len(set(arms.tolist())) == len(arms) <= self._highs, "arms of two values")
+        for some, rewards in ((arms, self._highs), (low_arms, self._lows)):
+            states.check(bool(((some >= 0) & (some < self._size)).all()), "arms of two values")
+            states.check(len(set(some.tolist())) == len(some) <= rewards, "arms of two values")
+            states.check((len(some) > 0) == (rewards > 0), "number of two values")
         states.check(bool((np.abs(values) <= 1.0 + ROUNDING).all() and (values != LOW).all()), "two values")
-        states.check((len(arms) > 0) == (self._highs > 0), "two values")
+        self._low_arms = set(low_arms.tolist())
         self._others = dict(zip(arms.tolist(), values.tolist(), strict=True))
