@@ -28,7 +28,10 @@ EXACT = {
 }
 
 
-def arms_of(numbers, kernel=RBF(0.4), names=True):
+KERNEL = RBF(0.4)
+
+
+def arms_of(numbers, kernel=KERNEL, names=True):
     return db.ArmSet(POINTS[list(numbers)], kernel, [NAMES[arm] for arm in numbers] if names else None)
 
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import scipy.linalg
 
-from driftbandits.policies.calibrated.evidence import LEVEL_VARIANCE, Totals
+from driftbandits.policies.calibrated.evidence import LEVEL_VARIANCE
 from driftbandits.policies.calibrated.surrogate import Surrogate
 from driftbandits.types import Floats
 
@@ -17,7 +17,7 @@ def posterior_deviation(surrogate: Surrogate) -> Floats:
     features = surrogate.present
     level = np.full((len(features), 1), math.sqrt(LEVEL_VARIANCE))
     F = np.hstack([math.sqrt(surrogate.signal) * features, level])
-    counts = Totals.of(*surrogate._log(), len(F)).counts
+    counts = surrogate.totals().counts
     A = (F.T * counts) @ F / surrogate.noise_variance
     A[np.diag_indices_from(A)] += 1.0
     factor = np.linalg.cholesky(A)

@@ -64,8 +64,17 @@ class CalibratedOPKB(BlockPolicy):
         on the reward
 
     Rounds with a mask that took mass away count neither for blocks nor for streams, as in the whole OPKB family: under
-    a standing mask nothing is learned. Build the policy on the arms that can be played. Memory and saved state grow
-    with the rounds of the epoch, since ranks need all of them.
+    a standing mask nothing is learned. Build the policy on the arms that can be played.
+
+    A round costs the same however long the epoch, and the state is bounded but for the logarithm of its rounds: ranks
+    beyond some 2,000 numbers of a stream are those of an urn, which keeps the promise exactly
+    (`driftbandits.detection.ranks`), and rewards are kept one by one for the last 1,000 rounds or two, before that by
+    spans of time (`driftbandits.detection.ledger`). A change that is found later than that is told from what was before
+    to within a quarter of the rounds since.
+
+    Rewards of two values (0 or 1, 0 or a price) are noticed: signals are then looked for around the rate of successes,
+    a single success begins no second look, and every arm's martingale bets on shares too, which see rates change. Say
+    `reward_range=(0, 1)` for them.
 
     >>> import numpy as np
     >>> arms = ArmSet(np.linspace(0, 1, 20)[:, None])
