@@ -245,8 +245,18 @@ class Policy(Closing):
             anew, and a reward meant for a decision that is lost would be credited to another arm
         rewards : one reward, or one per decision, in the user's units
         """
-        place = self._single(ids, rewards)
-        if place is not None:
+        row = self._latest(ids, rewards)
+        if row is not None:
+            scaled = self._scale.inward(float(rewards))  # type: ignore[arg-type]
+            self._guard.changing = True
+            self._pending.pop_last()
+            narrow = self._count_told(scaled, scaled, 1)
+            if self._delays.idle:
+                self._version += 1
+                self._learn_one(row, scaled)
+            else:
+                self._take_reward(row, scaled)
+        elif (place := self._single(ids, rewards)) != NOT_OPEN:
             scaled = self._scale.inward(float(rewards))  # type: ignore[arg-type]
             row = self._pending.row_at(place)
             self._guard.changing = True
@@ -280,21 +290,33 @@ class Policy(Closing):
         if self._notice is not None:
             self._give_notice()
 
-    def _single(self, given: Asked, reward: Any) -> int | None:
-        """Where one open decision stands, if this is its reward and in range: the path of a live request."""
+    def _latest(self, given: Asked, reward: Any) -> Row | None:
+        """The latest decision, if this is its reward and in range: the path of a live request; None for the general."""
+        low, high = self.reward_range
+        row = self._pending.last
+        if row is None or not isinstance(reward, float) or not low <= reward <= high:
+            return None
+        if type(given) is Decision:
+            if given.id != row.id:
+                return None
+            if not row.is_of(given):
+                raise UnknownDecisionError(OTHER_DECISION.format(id=given.id))
+            return row
+        return row if type(given) is int and given == row.id else None
+
+    def _single(self, given: Asked, reward: Any) -> int:
+        """Where one open decision stands, if this is its reward and in range: the path of a late one."""
         low, high = self.reward_range
         if not isinstance(reward, (float, int)) or not low <= reward <= high:
-            return None
-        kind = type(given)
-        if kind is int:
-            place = self._pending.place_of(given)  # type: ignore[arg-type]
-        elif kind is Decision:
-            place = self._pending.place_of(given.id)  # type: ignore[union-attr]
-            if place != NOT_OPEN and not self._pending.row_at(place).is_of(given):  # type: ignore[arg-type]
-                raise UnknownDecisionError(OTHER_DECISION.format(id=given.id))  # type: ignore[union-attr]
-        else:
-            return None
-        return None if place == NOT_OPEN else place
+            return NOT_OPEN
+        if type(given) is int:
+            return self._pending.place_of(given)
+        if type(given) is not Decision:
+            return NOT_OPEN
+        place = self._pending.place_of(given.id)
+        if place != NOT_OPEN and not self._pending.row_at(place).is_of(given):
+            raise UnknownDecisionError(OTHER_DECISION.format(id=given.id))
+        return place
 
     def _count_told(self, least: float, most: float, count: int) -> bool:
         """Books about rewards that are told; whether they are known now to fill next to nothing."""

@@ -27,10 +27,10 @@ class Closing(PolicyHooks):
             self._line.hold(row, reward)
             self._release_held()
             return
-        delay = self.rounds - 1 - row.id
-        if (delay or self._delays.begun) and self.order == "told":
-            self._watch_delays(self._delays.see(row.id, row.arm, delay, reward))
-            self._delays.calls += 1
+        delays = self._delays
+        if delays.watching:
+            self._watch_delays(delays.see(row.id, row.arm, self.rounds - 1 - row.id, reward))
+            delays.calls += 1
         self._version += 1
         self._learn_one(row, reward)
 
@@ -113,8 +113,9 @@ class Closing(PolicyHooks):
 
     def _sample_delays(self, rows: npt.NDArray[np.void], rewards: Floats) -> None:
         """Rewards told in one call overtake nothing within it, so a batch told whole begins no sample."""
-        delays = self._delays
-        if not delays.begun and rows["id"][-1] - rows["id"][0] + 1 == len(rows) and rows["id"][-1] + 1 == self.rounds:
+        delays, ids = self._delays, rows["id"]
+        whole = ids[-1] - ids[0] + 1 == len(rows) and ids[-1] + 1 == self.rounds
+        if not delays.watching or (delays.idle and whole):
             return
         looked = False
         for (ident, arm, *_), reward in zip(rows.tolist(), rewards.tolist(), strict=True):
@@ -126,7 +127,7 @@ class Closing(PolicyHooks):
         if due:
             found = self._delays.dependence()
             if found is not None:
-                self._delays.warned = True
+                self._delays.stop()
                 self._notice = DelayWarning(found.advice(self._scale))
 
     def _watch_line(self) -> None:
