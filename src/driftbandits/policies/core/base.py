@@ -56,7 +56,8 @@ class Policy(Closing):
     seed : of all the policy's randomness; None draws one, kept as `seed`
     reward_range : (low, high), in the user's units; mapped to [-1, 1] inside
     out_of_range : "error" refuses a reward outside the range, "clip" moves it to the nearest end and counts it
-    pending_limit : how many decisions without a reward are remembered; beyond it the oldest is dropped and counted
+    pending_limit : how many decisions without a reward are remembered, and how many rewards may wait for one; beyond it
+        the oldest is dropped and counted
     order : "told" learns rewards as they are told; "asked" in the order of their rounds: a reward is held while an
         earlier decision is open, so that quick ones do not overtake slow ones, and learned as late as the slowest
     patience : rounds after which a decision whose reward has not come is closed as missing; None waits for ever. It

@@ -27,9 +27,9 @@ class Closing(PolicyHooks):
             self._line.hold(row, reward)
             self._release_held()
             return
-        delays = self._delays
-        if delays.watching:
-            self._watch_delays(delays.see(row.id, row.arm, self.rounds - 1 - row.id, reward))
+        delays, late = self._delays, self.rounds - 1 - row.id
+        if delays.watching and (late or not delays.idle):
+            self._watch_delays(delays.see(row.id, row.arm, late, reward))
             delays.calls += 1
         self._version += 1
         self._learn_one(row, reward)
@@ -131,6 +131,10 @@ class Closing(PolicyHooks):
                 self._notice = DelayWarning(found.advice(self._scale))
 
     def _watch_line(self) -> None:
+        """What waits has a limit too: beyond it, the decision that it waits for is dropped."""
+        if len(self._line) > self._pending.limit:
+            self._pending.drop_oldest()
+            self._close_forgotten(self._pending.pick_up())
         if self.patience is None and self._line.is_long():
             self._notice = HeldRewardsWarning(
                 f"decision {self._first_open()} is open, and {len(self._line):,} rewards of later ones wait for it: "

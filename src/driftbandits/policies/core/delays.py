@@ -98,7 +98,8 @@ class DelaySample:
 
     def kept(self) -> list[Told]:
         """The sample, in the order asked."""
-        return sorted((Told(*item) for _, *item in self._kept), key=lambda item: item.id)
+        told = (Told(ident, arm, delay, call, reward) for _, ident, arm, delay, call, reward in self._kept)
+        return sorted(told, key=lambda item: item.id)
 
     def dependence(self) -> Dependence | None:
         """Whether rewards and delays depend on each other beyond doubt."""
