@@ -117,11 +117,9 @@ class Closing(PolicyHooks):
         whole = ids[-1] - ids[0] + 1 == len(rows) and ids[-1] + 1 == self.rounds
         if not delays.watching or (delays.idle and whole):
             return
-        looked = False
-        for (ident, arm, *_), reward in zip(rows.tolist(), rewards.tolist(), strict=True):
-            looked |= delays.see(ident, arm, self.rounds - 1 - ident, reward)
+        due = delays.see_many(ids, rows["arm"], self.rounds - 1 - ids, rewards)
         delays.calls += 1
-        self._watch_delays(looked)
+        self._watch_delays(due)
 
     def _watch_delays(self, due: bool) -> None:
         if due:

@@ -26,6 +26,7 @@ import numpy as np
 from driftbandits import state as states
 from driftbandits.policies.core.scale import RewardScale
 from driftbandits.state.plausible import FARTHEST, ROUNDING
+from driftbandits.types import Floats, Ints
 
 SAMPLE_SIZE = 2_048
 FIRST_LOOK = 256  # rewards; later ones at twice as many each
@@ -91,6 +92,17 @@ class DelaySample:
         elif place > kept[0][0]:
             heapq.heapreplace(kept, (place, ident, arm, delay, self.calls, reward))
         return seen >= FIRST_LOOK and seen & (seen - 1) == 0
+
+    def see_many(self, ids: Ints, arms: Ints, delays: Ints, rewards: Floats) -> bool:
+        """`see` for rewards told in one call; of many, those that are not kept cost next to nothing."""
+        before = self.seen
+        kept = np.arange(len(ids))
+        if len(self._kept) == SAMPLE_SIZE:
+            kept = np.flatnonzero(ids.astype(np.uint64) * np.uint64(_SPREADING) < np.uint64(-self._kept[0][0]))
+        for column in zip(*(part[kept].tolist() for part in (ids, arms, delays, rewards)), strict=True):
+            self.see(*column)
+        self.idle, self.seen = False, before + len(ids)
+        return self.seen >= FIRST_LOOK and self.seen.bit_length() > before.bit_length()
 
     def stop(self) -> None:
         """It has warned: once is enough, and the rest need not be seen."""
