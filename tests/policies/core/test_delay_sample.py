@@ -45,6 +45,20 @@ def test_the_sample_is_of_fixed_size_and_depends_on_ids_alone():
     assert parts.min() > 0.9 * SAMPLE_SIZE / 10  # every part of the rounds alike
 
 
+def test_many_at_once_are_seen_as_one_by_one():
+    rng, single, several = np.random.default_rng(0), DelaySample(), DelaySample()
+    first = 0
+    for size in (1, 300, 5, 1_500, 400, 3_000, 1, 1, 2_000):
+        ids, arms = np.arange(first, first + size), rng.integers(3, size=size)
+        delays, rewards = rng.integers(50, size=size), rng.random(size)
+        due = [single.see(*row) for row in zip(*(part.tolist() for part in (ids, arms, delays, rewards)), strict=True)]
+        assert several.see_many(ids, arms, delays, rewards) == any(due)
+        single.calls, several.calls = single.calls + 1, several.calls + 1
+        assert single.kept() == several.kept()
+        assert single.seen == several.seen
+        first += size
+
+
 def test_pairs_are_disjoint_of_one_arm_and_chosen_without_delays():
     rng = np.random.default_rng(0)
     told = [Told(i, int(rng.integers(3)), int(rng.integers(9)), i, float(rng.integers(3))) for i in range(200)]

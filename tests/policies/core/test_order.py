@@ -51,12 +51,13 @@ class SlowBooks:
         if self.patience is not None:
             self.expire([i for i in self.open if self.rounds - 1 - i >= self.patience])
 
-    def tell(self, ident, reward):
-        if ident not in self.open:
-            self.late += 1
-            return
-        self.open.remove(ident)
-        self.waiting[ident] = reward
+    def tell(self, rewards):
+        for ident, reward in rewards.items():
+            if ident in self.open:
+                self.open.remove(ident)
+                self.waiting[ident] = reward
+            else:
+                self.late += 1
         self.release()
 
     def expire(self, ids):
@@ -70,6 +71,9 @@ class SlowBooks:
         first = min(self.open, default=self.rounds) if self.asked_order else self.rounds
         for ident in sorted(i for i in self.waiting if i < first):
             self.learned.append((ident, self.waiting.pop(ident)))
+        if len(self.waiting) > self.limit:
+            self.open.remove(min(self.open))
+            self.release()
 
 
 WAYS = {
@@ -78,6 +82,7 @@ WAYS = {
     "patience": {"patience": 13, "missing": -0.25},
     "patience, forget": {"patience": 5, "missing": "forget"},
     "asked, few kept": {"order": "asked", "missing": "forget", "pending_limit": 6},
+    "asked, fewer kept": {"order": "asked", "missing": "forget", "pending_limit": 2},
     "patience, few kept": {"patience": 9, "missing": 0.0, "pending_limit": 7},
 }
 
@@ -109,8 +114,7 @@ def test_what_is_learned_is_what_the_slow_books_say(way, seed):
             if action < 0.9:
                 rewards = np.round(rng.uniform(-1, 1, len(ids)), 3)
                 policy.tell(ids if len(ids) != 1 else int(ids[0]), rewards if len(ids) != 1 else float(rewards[0]))
-                for ident, reward in sorted(zip(ids.tolist(), rewards.tolist(), strict=True)):
-                    books.tell(ident, reward)
+                books.tell(dict(zip(ids.tolist(), rewards.tolist(), strict=True)))
             else:
                 policy.expire(ids)
                 books.expire(ids.tolist())
@@ -156,6 +160,15 @@ def test_a_hole_that_holds_many_rewards_warns_once_and_names_patience():
             one.tell(int(batch.ids[-1]), 0.0)
             one.forget(0)
             assert len(one.learned) == HELD_BEFORE_WARNING + 2
+
+
+def test_what_waits_has_a_limit():
+    policy = Listening(ARMS, order="asked", pending_limit=5)
+    policy.ask()
+    for _ in range(6):
+        policy.tell(policy.ask(), 0.5)
+    assert [ident for ident, _ in policy.learned] == [1, 2, 3, 4, 5, 6]
+    assert (policy.dropped, policy.held, policy.pending) == (1, 0, 0)
 
 
 def test_with_patience_a_hole_says_nothing():

@@ -58,7 +58,8 @@ class Policy(Closing, Looking):
     seed : of all the policy's randomness; None draws one, kept as `seed`
     reward_range : (low, high), in the user's units; mapped to [-1, 1] inside
     out_of_range : "error" refuses a reward outside the range, "clip" moves it to the nearest end and counts it
-    pending_limit : how many decisions without a reward are remembered; beyond it the oldest is dropped and counted
+    pending_limit : how many decisions without a reward are remembered, and how many rewards may wait for one; beyond it
+        the oldest is dropped and counted
     order : "told" learns rewards as they are told; "asked" in the order of their rounds: a reward is held while an
         earlier decision is open, so that quick ones do not overtake slow ones, and learned as late as the slowest
     patience : rounds after which a decision whose reward has not come is closed as missing; None waits for ever. It
@@ -250,8 +251,20 @@ class Policy(Closing, Looking):
             anew, and a reward meant for a decision that is lost would be credited to another arm
         rewards : one reward, or one per decision, in the user's units
         """
-        place = self._single(ids, rewards)
-        if place is not None:
+        row = self._latest(ids, rewards)
+        if row is not None:
+            look = self._look_if_due()
+            scaled = self._scale.inward(float(rewards))  # type: ignore[arg-type]
+            self._guard.changing = True
+            self._pending.pop_last()
+            narrow = self._count_told(scaled, scaled, 1, look)
+            zero_one = self._zero_one.looking and self._zero_one.see(scaled)
+            if self._delays.idle:
+                self._version += 1
+                self._learn_one(row, scaled)
+            else:
+                self._take_reward(row, scaled)
+        elif (place := self._single(ids, rewards)) != NOT_OPEN:
             look = self._look_if_due()
             scaled = self._scale.inward(float(rewards))  # type: ignore[arg-type]
             row = self._pending.row_at(place)
@@ -291,21 +304,33 @@ class Policy(Closing, Looking):
         if self._notice is not None:
             self._give_notice()
 
-    def _single(self, given: Asked, reward: Any) -> int | None:
-        """Where one open decision stands, if this is its reward and in range: the path of a live request."""
+    def _latest(self, given: Asked, reward: Any) -> Row | None:
+        """The latest decision, if this is its reward and in range: the path of a live request; None for the general."""
+        low, high = self.reward_range
+        row = self._pending.last
+        if row is None or not isinstance(reward, float) or not low <= reward <= high:
+            return None
+        if type(given) is Decision:
+            if given.id != row.id:
+                return None
+            if not row.is_of(given):
+                raise UnknownDecisionError(OTHER_DECISION.format(id=given.id))
+            return row
+        return row if type(given) is int and given == row.id else None
+
+    def _single(self, given: Asked, reward: Any) -> int:
+        """Where one open decision stands, if this is its reward and in range: the path of a late one."""
         low, high = self.reward_range
         if not isinstance(reward, (float, int)) or not low <= reward <= high:
-            return None
-        kind = type(given)
-        if kind is int:
-            place = self._pending.place_of(given)  # type: ignore[arg-type]
-        elif kind is Decision and not self._renumbered.any:
-            place = self._pending.place_of(given.id)  # type: ignore[union-attr]
-            if place != NOT_OPEN and not self._pending.row_at(place).is_of(given):  # type: ignore[arg-type]
-                raise UnknownDecisionError(OTHER_DECISION.format(id=given.id))  # type: ignore[union-attr]
-        else:
-            return None
-        return None if place == NOT_OPEN else place
+            return NOT_OPEN
+        if type(given) is int:
+            return self._pending.place_of(given)
+        if type(given) is not Decision or self._renumbered.any:
+            return NOT_OPEN
+        place = self._pending.place_of(given.id)
+        if place != NOT_OPEN and not self._pending.row_at(place).is_of(given):
+            raise UnknownDecisionError(OTHER_DECISION.format(id=given.id))
+        return place
 
     def _count_told(self, least: float, most: float, count: int, look: Look | None) -> bool:
         """Books about rewards that are told; whether they are known now to fill next to nothing."""

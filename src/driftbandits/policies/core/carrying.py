@@ -36,13 +36,12 @@ def with_arms(policy: Kind, arms: Any) -> Kind:
 
 
 def _books(policy: Policy, state: dict[str, Any], change: ArmsChange) -> dict[str, Any]:
-    """Those parts of the state that name arms, with the new numbers; delays of arms that are gone are left out."""
+    """Those parts of the state that name arms, with the new numbers."""
     held, delays = state["held"], state["delays"]
-    sampled = _renumbered(delays["rows"], change)
     return {
         "pending": _decisions(policy, state["pending"], change),
         "held": {**held, "rows": _decisions(policy, held["rows"], change)},
-        "delays": {**delays, "rows": sampled[sampled["arm"] != GONE]},
+        "delays": {**delays, "rows": _sampled(delays["rows"], change)},
         "plays": policy._plays.rearranged(change.source).export(),
         "history": policy._history.rearranged(change.source).export(),
     }
@@ -52,6 +51,15 @@ def _decisions(policy: Policy, rows: npt.NDArray[np.void], change: ArmsChange) -
     """Decisions that may still be learned from, with new numbers of arms, in their tags too if these name arms."""
     renumbered = _renumbered(rows, change)
     renumbered["tag"] = policy._carried_tags(rows["tag"], change)
+    return renumbered
+
+
+def _sampled(rows: npt.NDArray[np.void], change: ArmsChange) -> npt.NDArray[np.void]:
+    """Rewards whose delays are kept: an arm that is gone has a number of its own below 0, its rewards stay together."""
+    renumbered = _renumbered(rows, change)
+    gone = (rows["arm"] >= 0) & (renumbered["arm"] == GONE)
+    lowest = min(int(rows["arm"].min(initial=0)), 0)
+    renumbered["arm"][gone] = lowest - 1 - np.unique(rows["arm"][gone], return_inverse=True)[1]
     return renumbered
 
 

@@ -31,10 +31,10 @@ class Closing(PolicyHooks):
         if row.arm == GONE:
             self.late += 1
             return
-        delay = self.rounds - 1 - row.id
-        if (delay or self._delays.begun) and self.order == "told":
-            self._watch_delays(self._delays.see(row.id, row.arm, delay, reward))
-            self._delays.calls += 1
+        delays, late = self._delays, self.rounds - 1 - row.id
+        if delays.watching and (late or not delays.idle):
+            self._watch_delays(delays.see(row.id, row.arm, late, reward))
+            delays.calls += 1
         self._version += 1
         self._learn_one(row, reward)
 
@@ -126,24 +126,28 @@ class Closing(PolicyHooks):
 
     def _sample_delays(self, rows: npt.NDArray[np.void], rewards: Floats) -> None:
         """Rewards told in one call overtake nothing within it, so a batch told whole begins no sample."""
-        delays = self._delays
-        if not delays.begun and rows["id"][-1] - rows["id"][0] + 1 == len(rows) and rows["id"][-1] + 1 == self.rounds:
+        delays, ids = self._delays, rows["id"]
+        whole = ids[-1] - ids[0] + 1 == len(rows) and ids[-1] + 1 == self.rounds
+        if not delays.watching or (delays.idle and whole):
             return
-        looked = False
-        for (ident, arm, *_), reward in zip(rows.tolist(), rewards.tolist(), strict=True):
-            if arm != GONE:
-                looked |= delays.see(ident, arm, self.rounds - 1 - ident, reward)
+        offered = rows["arm"] != GONE
+        ids = ids[offered]
+        due = delays.see_many(ids, rows["arm"][offered], self.rounds - 1 - ids, rewards[offered])
         delays.calls += 1
-        self._watch_delays(looked)
+        self._watch_delays(due)
 
     def _watch_delays(self, due: bool) -> None:
         if due:
             found = self._delays.dependence()
             if found is not None:
-                self._delays.warned = True
+                self._delays.stop()
                 self._notice = DelayWarning(found.advice(self._scale))
 
     def _watch_line(self) -> None:
+        """What waits has a limit too: beyond it, the decision that it waits for is dropped."""
+        if len(self._line) > self._pending.limit:
+            self._pending.drop_oldest()
+            self._close_forgotten(self._pending.pick_up())
         if self.patience is None and self._line.is_long():
             self._notice = HeldRewardsWarning(
                 f"decision {self._first_open()} is open, and {len(self._line):,} rewards of later ones wait for it: "

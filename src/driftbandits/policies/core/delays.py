@@ -26,6 +26,7 @@ import numpy as np
 from driftbandits import state as states
 from driftbandits.policies.core.scale import RewardScale
 from driftbandits.state.plausible import FARTHEST, ROUNDING
+from driftbandits.types import Floats, Ints
 
 SAMPLE_SIZE = 2_048
 FIRST_LOOK = 256  # rewards; later ones at twice as many each
@@ -70,35 +71,47 @@ class Dependence:
 class DelaySample:
     """A fixed number of rewards told, every one as likely to be kept as any other: those whose ids hash lowest.
 
-    It begins with the first reward that is late; while all come at once there is nothing to learn.
+    It begins with the first reward that is late; while all come at once there is nothing to learn. `watching`: whether
+    delays matter at all, and nothing was said yet; `idle`: whether they may, and none was late so far.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, watching: bool = True) -> None:
+        self.watching = self.idle = watching
+        self.warned = False
         self.seen = 0
         self.calls = 0
-        self.warned = False
-        self._kept: list[tuple[int, Told]] = []  # by the hash, largest first
-
-    @property
-    def begun(self) -> bool:
-        """Whether a late reward has come, and nothing was said yet."""
-        return self.seen > 0 and not self.warned
+        self._kept: list[tuple[int, int, int, int, int, float]] = []  # the hash, largest first, and what was told
 
     def see(self, ident: int, arm: int, delay: int, reward: float) -> bool:
         """Take in a reward that came `delay` rounds late; whether `dependence` is to be looked at."""
-        if self.warned:
-            return False
-        self.seen += 1
-        place = -((ident * _SPREADING) & _BITS)
-        if len(self._kept) < SAMPLE_SIZE:
-            heapq.heappush(self._kept, (place, Told(ident, arm, delay, self.calls, reward)))
-        elif place > self._kept[0][0]:
-            heapq.heapreplace(self._kept, (place, Told(ident, arm, delay, self.calls, reward)))
-        return self.seen >= FIRST_LOOK and self.seen & (self.seen - 1) == 0
+        self.idle = False
+        self.seen = seen = self.seen + 1
+        place, kept = -((ident * _SPREADING) & _BITS), self._kept
+        if len(kept) < SAMPLE_SIZE:
+            heapq.heappush(kept, (place, ident, arm, delay, self.calls, reward))
+        elif place > kept[0][0]:
+            heapq.heapreplace(kept, (place, ident, arm, delay, self.calls, reward))
+        return seen >= FIRST_LOOK and seen & (seen - 1) == 0
+
+    def see_many(self, ids: Ints, arms: Ints, delays: Ints, rewards: Floats) -> bool:
+        """`see` for rewards told in one call; of many, those that are not kept cost next to nothing."""
+        before = self.seen
+        kept = np.arange(len(ids))
+        if len(self._kept) == SAMPLE_SIZE:
+            kept = np.flatnonzero(ids.astype(np.uint64) * np.uint64(_SPREADING) < np.uint64(-self._kept[0][0]))
+        for column in zip(*(part[kept].tolist() for part in (ids, arms, delays, rewards)), strict=True):
+            self.see(*column)
+        self.idle, self.seen = False, before + len(ids)
+        return self.seen >= FIRST_LOOK and self.seen.bit_length() > before.bit_length()
+
+    def stop(self) -> None:
+        """It has warned: once is enough, and the rest need not be seen."""
+        self.watching, self.idle, self.warned = False, True, True
 
     def kept(self) -> list[Told]:
         """The sample, in the order asked."""
-        return sorted((item for _, item in self._kept), key=lambda item: item.id)
+        told = (Told(ident, arm, delay, call, reward) for _, ident, arm, delay, call, reward in self._kept)
+        return sorted(told, key=lambda item: item.id)
 
     def dependence(self) -> Dependence | None:
         """Whether rewards and delays depend on each other beyond doubt."""
@@ -130,23 +143,24 @@ class DelaySample:
             "rows": np.array(rows, dtype=ROW),
         }
 
-    @classmethod
-    def load(cls, state: states.Reader, *, rounds: int, arms: int) -> DelaySample:
-        """Inverse of `export`."""
-        sample = cls()
-        sample.seen = state.integer("seen", high=FARTHEST)
-        sample.calls = state.integer("calls", high=FARTHEST)
-        sample.warned = state.flag("warned")
+    def load(self, state: states.Reader, *, rounds: int, arms: int) -> None:
+        """Inverse of `export`, into a fresh sample."""
+        self.seen = state.integer("seen", high=FARTHEST)
+        self.calls = state.integer("calls", high=FARTHEST)
+        states.check(self.watching or not self.seen, "sample of delays")
+        self.idle = self.idle and not self.seen
+        if state.flag("warned"):
+            states.check(self.watching, "sample of delays")
+            self.stop()
         rows = state.array("rows", ROW, (None,))
-        states.check(len(rows) <= min(sample.seen, SAMPLE_SIZE), "number of delays")
+        states.check(len(rows) == min(self.seen, SAMPLE_SIZE), "number of delays")
         ids, delays = rows["id"], rows["delay"]
         fine = (ids >= 0) & (delays >= 0) & (ids <= FARTHEST) & (delays < rounds - ids)
-        fine &= (rows["arm"] >= 0) & (rows["arm"] < arms) & (rows["call"] >= 0) & (rows["call"] <= sample.calls)
+        fine &= (rows["arm"] >= -FARTHEST) & (rows["arm"] < arms) & (rows["call"] >= 0) & (rows["call"] <= self.calls)
         fine &= np.abs(rows["reward"]) <= 1.0 + ROUNDING
         states.check(bool(fine.all() and (np.diff(ids) > 0).all()), "sample of delays")
-        sample._kept = [(-((row[0] * _SPREADING) & _BITS), Told(*row)) for row in rows.tolist()]
-        heapq.heapify(sample._kept)
-        return sample
+        self._kept = [(-((row[0] * _SPREADING) & _BITS), *row) for row in rows.tolist()]
+        heapq.heapify(self._kept)
 
 
 def matched(told: list[Told]) -> list[tuple[Told, Told]]:

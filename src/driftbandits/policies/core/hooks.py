@@ -104,7 +104,7 @@ class PolicyHooks(PolicyFacts, ABC):
         self._checked: Floats | None = None  # the latest law found to be one
         self._spread = Spread()
         self._line = Line()
-        self._delays = DelaySample()
+        self._delays = DelaySample(watching=self.order == "told")
         self._notice: UserWarning | None = None  # to be given at the end of the call
         self._plays = Plays(len(arms))
         self._history = HistoryLog(len(arms))

@@ -230,6 +230,11 @@ class Pending:
         if self._count > self.limit:
             self._drop(self._count - self.limit)
 
+    def drop_oldest(self) -> None:
+        """Strike out the oldest, whatever the limit."""
+        self.gather()
+        self._drop(1)
+
     def _drop(self, count: int) -> None:
         """Strike out the `count` oldest: looked for from the head, in pieces, so that the whole table is not read."""
         found: list[Ints] = []

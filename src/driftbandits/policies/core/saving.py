@@ -15,7 +15,6 @@ from driftbandits import state as states
 from driftbandits.arms import ArmSet
 from driftbandits.errors import InputError, StateError
 from driftbandits.gauge import Gauge
-from driftbandits.policies.core.delays import DelaySample
 from driftbandits.policies.core.hooks import FIRST_HORIZON
 from driftbandits.policies.core.order import Line
 from driftbandits.policies.core.pending import ROW
@@ -157,7 +156,7 @@ def load_books(policy: Policy, reader: states.Reader) -> None:
     size = len(policy.arms)
     policy._line = Line.load(reader.reader("held"), rounds=policy.rounds, arms=size, pending=rows)
     states.check(policy.order == "asked" or not len(policy._line), "held rewards")
-    policy._delays = DelaySample.load(reader.reader("delays"), rounds=policy.rounds, arms=size)
+    policy._delays.load(reader.reader("delays"), rounds=policy.rounds, arms=size)
     policy._spread = Spread.load(reader.reader("spread"))
     policy._renumbered = Renumbered.load(reader.reader("renumbered"), rounds=policy.rounds)
     policy._plays.load(reader.reader("plays"), rounds=policy.rounds)
