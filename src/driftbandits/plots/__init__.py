@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def beliefs(policy: Policy, *, coloured: int = 8) -> Figure:
+def beliefs(policy: Policy, *, coloured: int = 6) -> Figure:
     """What `policy` believed over time: one line per arm with its 95 % band, and the changes it found.
 
     The arms it plays most and now, `coloured` of them and at most 8, have colours and their names at the right; the
-    rest of `policy.history` is grey. Dotted lines mark where changes began, shades how long they went unseen. A notebook
-    shows the figure; `.savefig("beliefs.png")` writes it.
+    rest of `policy.history` is grey. Dotted lines mark where changes began, shades how long they went unseen. A
+    notebook shows the figure; `.savefig("beliefs.png")` writes it.
 
     >>> from driftbandits import ArmSet, AutoBandit
     >>> policy = AutoBandit(ArmSet([[0.0], [0.5], [1.0]]), seed=0)
