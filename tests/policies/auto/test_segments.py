@@ -1,4 +1,4 @@
-"""AutoBandit on options in segments: what it tries, what it compares an arm with, and what separate policies believe."""
+"""AutoBandit on options in segments: what it tries, what an arm is compared with, what separate policies believe."""
 
 import numpy as np
 import pytest
