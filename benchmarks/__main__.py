@@ -22,6 +22,7 @@ NAMES = (
     "neural",
     "promises",
     "runner",
+    "segments",
     "wrong_sign",
 )
 

@@ -51,6 +51,7 @@ def test_without_correlation_segments_are_separate_policies():
     together = db.GPUCB(crossed(0), seed=0)
     apart = {name: db.GPUCB(OPTIONS, seed=0) for name in NAMES}
     means = np.random.default_rng(0).uniform(-0.5, 0.5, 18)
+    together.law()  # it begins
     for now in range(60):
         name = NAMES[now % 3]
         mask, own = together.arms.of(name), apart[name]
