@@ -23,6 +23,7 @@ NAMES = (
     "promises",
     "live",
     "runner",
+    "segments",
     "wrong_sign",
     "live",
 )

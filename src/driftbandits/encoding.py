@@ -34,8 +34,8 @@ class Column:
         unknown = [word for word in given if word not in self.words]
         if unknown:
             raise InputError(
-                f"column {shown(self.name)} has {shown(unknown[0])}, which the arms before had not: its coordinate "
-                f"would change what the others mean; build the arms, and the policy, anew"
+                f"column {shown(self.name)} has {shown(unknown[0])}, unknown to the arms before: its coordinate would "
+                f"change what the others mean; build the arms, and the policy, anew"
             )
         return np.array([[float(word == own) for own in self.words] for word in given])
 
@@ -97,8 +97,8 @@ def _read_column(frame: Any, name: str, *, onehot: bool, scale: bool) -> Column:
     words = sorted(set(_words(frame, name)))
     if len(words) > _MOST_WORDS:
         raise InputError(
-            f"column {shown(name)} has {len(words):,} different words, which would be as many coordinates; leave it "
-            f"out, or make it the index if it names the arms"
+            f"column {shown(name)} has {len(words):,} words, which would be as many coordinates; leave it out, "
+            f"or make it the index if it names the arms"
         )
     return Column(name, words=tuple(words))
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def beliefs(policy: Policy, *, coloured: int = 8) -> Figure:
+def beliefs(policy: Policy, *, coloured: int = 6) -> Figure:
     """What `policy` believed over time: one line per arm with its 95 % band, and the changes it found.
 
     The arms it plays most and now, `coloured` of them and at most 8, have colours and their names at the right; the

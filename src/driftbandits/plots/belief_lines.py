@@ -19,7 +19,7 @@ from driftbandits.policies.core.history import History
 from driftbandits.showing import counted, label
 from driftbandits.types import Floats, Ints
 
-COLOURED = 8  # arms; more colours cannot be told apart
+MOST_COLOURED = 8  # arms; more colours cannot be told apart
 # Okabe and Ito's, told apart with any kind of colour vision; the last is Tol's
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#222222", "#882255")
 GREY = "0.8"
@@ -49,10 +49,10 @@ class BeliefPanel:
     grey: int
 
 
-def belief_lines(policy: Policy, *, coloured: int = COLOURED) -> BeliefPanel:
+def belief_lines(policy: Policy, *, coloured: int) -> BeliefPanel:
     """The panel of a policy; the arms it plays now, and those it played most, have colours."""
     history = policy.history
-    chosen = _chosen(history, min(coloured, COLOURED))
+    chosen = _chosen(history, min(coloured, MOST_COLOURED))
     last = history.estimate[-1]
     order = sorted(chosen, key=lambda place: -last[place])  # the legend has the order in which lines end
     colours = {place: COLOURS[number] for number, place in enumerate(order)}
@@ -84,7 +84,7 @@ def _chosen(history: History, most: int) -> list[int]:
 def draw_beliefs(panel: BeliefPanel) -> Figure:
     """One panel; names stand at the right end of the lines, moved apart where they would overlap."""
     frame = Frame(width=7.2, height=3.4, right=1.6)
-    figure = frame.figure(1)
+    figure = frame.figure(1, _key(panel))
     axes = frame.axes(figure, 0)
     for began, found in panel.changes:
         axes.axvspan(began, found, color="0.93", linewidth=0, zorder=0)
@@ -106,7 +106,7 @@ def _draw_line(axes: Axes, rounds: Ints, line: BeliefLine) -> None:
         return
     axes.plot(rounds, line.estimate, color=line.colour, linewidth=1.5, zorder=3)
     if line.low is not None and line.high is not None:
-        axes.fill_between(rounds, line.low, line.high, color=line.colour, alpha=0.13, linewidth=0, zorder=2)
+        axes.fill_between(rounds, line.low, line.high, color=line.colour, alpha=0.12, linewidth=0, zorder=2)
 
 
 def _limits(panel: BeliefPanel) -> tuple[float, float]:
@@ -136,10 +136,13 @@ def _draw_names(axes: Axes, panel: BeliefPanel) -> None:
         text = f"{plain(short)}  {line.estimate[-1]:.3g}"
         style = {"transform": axes.transAxes, "va": "center", "fontsize": LABEL_POINTS, "color": line.colour}
         axes.text(1.02, place + below, text, **style)  # type: ignore[arg-type]
-    key = [Line2D([], [], color=GREY, linewidth=1)] if panel.grey else []
-    words = [f"{panel.grey} other{'s' if panel.grey > 1 else ''}"] if panel.grey else []
+
+
+def _key(panel: BeliefPanel) -> dict[str, Line2D]:
+    """What is not named at the end of its line."""
+    key = {}
     if panel.changes:
-        key.append(Line2D([], [], color="0.35", linestyle=":", linewidth=1.0))
-        words.append("a change began; shaded until found")
-    if key:
-        axes.legend(key, words, loc="best", fontsize=LABEL_POINTS - 0.5, frameon=False)
+        key["a change began; shaded until it was found"] = Line2D([], [], color="0.35", linestyle=":", linewidth=1.0)
+    if panel.grey:
+        key[counted(panel.grey, "other arm")] = Line2D([], [], color=GREY, linewidth=1.0)
+    return key
