@@ -28,11 +28,8 @@ EXACT = {
 }
 
 
-KERNEL = RBF(0.4)
-
-
-def arms_of(numbers, kernel=KERNEL, names=True):
-    return db.ArmSet(POINTS[list(numbers)], kernel, [NAMES[arm] for arm in numbers] if names else None)
+def arms_of(numbers, kernel=None):
+    return db.ArmSet(POINTS[list(numbers)], kernel or RBF(0.4), [NAMES[arm] for arm in numbers])
 
 
 def play(policies, rounds, *, arms=OLD, seed=1):

@@ -1,4 +1,4 @@
-"""Every check of arms that come and go fails for a policy with the fault it is there for."""
+"""Every check of arms that come and go fails for a policy with the fault it looks for, and passes for one without."""
 
 import numpy as np
 import pytest
