@@ -65,7 +65,8 @@ class Bucket:
     def of(cls, first_round: int, level: int, arms: Ints, totals: Floats) -> Bucket:
         """Arms that occur more than once are added up."""
         played, place = np.unique(arms, return_inverse=True)
-        return cls(first_round, level, played, np.array([np.bincount(place, weights=row) for row in totals]))
+        summed = [np.bincount(place, weights=row) for row in totals]
+        return cls(first_round, level, played, np.array(summed, dtype=np.float64))  # of nothing they are whole numbers
 
     def merge(self, other: Bucket) -> Bucket:
         """With the next one, both in one."""

@@ -33,7 +33,7 @@ def nearest_signal(variance: float) -> int:
     (0, 4, 7)
     """
     last = len(SIGNAL_VARIANCES) - SIGNALS_TRIED
-    return int(min(np.abs(np.log(SIGNAL_VARIANCES / variance)).argmin(), last))
+    return min(int(np.abs(np.log(SIGNAL_VARIANCES / variance)).argmin()), last)
 
 
 def log_evidence(features: Floats, totals: Totals) -> Floats:
