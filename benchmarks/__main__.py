@@ -21,7 +21,7 @@ NAMES = (
     "calibrated",
     "neural",
     "promises",
-    "live",
+    "traffic",
     "runner",
     "segments",
     "wrong_sign",
