@@ -39,9 +39,6 @@ class LowRewards:
     def see_apart(self, arm, reward, round_):
         pass
 
-    def release(self, before):
-        pass
-
     def verdict(self, epoch, ended):
         if not self.fired:
             return None
@@ -91,7 +88,7 @@ def test_what_has_fired_stays_so_whatever_else_the_batch_holds():
     for number, reward in zip(asked[0].ids.tolist(), rewards, strict=True):
         one.tell(number, reward)
     assert [change.interval[0] for change in batch.changes] == [100]
-    assert as_text(one, "version") == as_text(batch, "version")
+    assert as_text(one, "version", "delays") == as_text(batch, "version", "delays")
 
 
 def test_its_state_is_saved_with_the_policy():
