@@ -51,8 +51,8 @@ class Mixture:
 
     @staticmethod
     def capacity(kinds: int, *, rates: tuple[float, ...] = DRIFT_RATES, slots: int = STEADY_SLOTS) -> int:
-        """Rows needed."""
-        return kinds * len(rates) + max(slots, kinds) + (MORE_SLOTS if slots else 0)
+        """Rows needed, and `MORE_SLOTS` where rewards may have two values."""
+        return kinds * len(rates) + max(slots, kinds)
 
     def start(self, birth: int) -> None:
         """One hypothesis that never forgets and one per rate, for every prior."""

@@ -15,7 +15,7 @@ from driftbandits.memory import FLOAT_BYTES, check_memory
 from driftbandits.policies.auto.beliefs import TERMS_GATHERED, Beliefs, Forecast
 from driftbandits.policies.auto.carrying import carry
 from driftbandits.policies.auto.explanation import Explanation, explain
-from driftbandits.policies.auto.mixture import Mixture
+from driftbandits.policies.auto.mixture import MORE_SLOTS, Mixture
 from driftbandits.policies.auto.moments import moments
 from driftbandits.policies.auto.priors import SIGNAL_VARIANCES, Priors
 from driftbandits.policies.auto.samples import Samples
@@ -109,7 +109,7 @@ class AutoBandit(Policy):
         if self.kernel == "given":
             return  # what its features need is known when they are cut
         if size <= 2 * self.rank:  # independent arms are among the kernels: each hypothesis has an (N, N) matrix
-            numbers = Mixture.capacity(len(SIGNAL_VARIANCES)) * size**2
+            numbers = (Mixture.capacity(len(SIGNAL_VARIANCES)) + MORE_SLOTS) * size**2
         else:
             numbers = min(size, ARMS_TRIED_PER_FEATURE * self.rank) ** 2 if self.arms.kernel is not None else 0
         check_memory(
@@ -125,7 +125,7 @@ class AutoBandit(Policy):
     def _build(self) -> None:
         priors = Priors(self.arms, auto=self.kernel == "auto", rank=self.rank)
         size = len(self.arms)
-        self._beliefs = Beliefs(priors, Mixture.capacity(priors.count))
+        self._beliefs = Beliefs(priors, Mixture.capacity(priors.count) + MORE_SLOTS)
         self._mixture = Mixture(self._beliefs)
         self._samples = Samples(self._beliefs, size, SAMPLES_PER_HYPOTHESIS, stream(self.seed, "samples"))
         crossing = self.arms.crossing
