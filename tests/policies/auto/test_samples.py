@@ -202,7 +202,7 @@ def drift_bias(kind, rate, rounds):
         for _ in range(rounds):
             samples.pass_time(1)
         total.append(samples.values[0, 1:].mean(axis=0))
-    return np.mean(total, axis=0) / np.sqrt(samples._beliefs.priors.prior[kind].diagonal())
+    return np.mean(total, axis=0) / np.sqrt(samples._beliefs.priors.prior[kind].diagonal()[:-1])
 
 
 def test_drift_has_no_direction():
