@@ -76,7 +76,7 @@ def pair_features(options: Floats, segments: Floats) -> Floats:
     """
     numbers_ = options.size * segments.size
     check_memory(FLOAT_BYTES * numbers_, "features of options in segments", cure="take fewer, or a smoother kernel")
-    return np.kron(segments, options)
+    return np.asarray(np.kron(segments, options), dtype=np.float64)
 
 
 def pair_points(options: Floats, segments: Floats) -> Floats:

@@ -63,8 +63,10 @@ class Decisions:
         """Decisions one part after the other."""
         if len(parts) == 1:
             return parts[0]
-        columns = [np.concatenate([getattr(part, column) for part in parts]) for column in _COLUMNS]
-        return cls(*columns, arm_names=parts[0].arm_names)
+        ids, arms, probabilities, laws = (
+            np.concatenate([getattr(part, column) for part in parts]) for column in _COLUMNS
+        )
+        return cls(ids, arms, probabilities, laws, parts[0].arm_names)
 
     def chosen(self, mask: Bools) -> Decisions:
         """Those of the rows where the mask says so."""
@@ -83,8 +85,8 @@ class Decisions:
 
     def __iter__(self) -> Iterator[Decision]:
         names = self.arm_names
-        for row in zip(*(getattr(self, column).tolist() for column in _COLUMNS), strict=True):
-            yield Decision(*row, name=None if names is None else names[row[1]])
+        for ident, arm, probability, law in zip(*(getattr(self, name).tolist() for name in _COLUMNS), strict=True):
+            yield Decision(ident, arm, probability, law, None if names is None else names[arm])
 
 
 _COLUMNS = ("ids", "arms", "probabilities", "laws")

@@ -217,7 +217,7 @@ class HistoryLog:
             "rounds": size == 0 or 0 <= self._rounds[0] <= self._rounds[-1] <= rounds,
             "arms": ((self.arms >= 0) & (self.arms < self._total)).all()
             and len(np.unique(self.arms)) == len(self.arms),
-            "number of arms": len(self.arms) <= FOLLOWED and (size == 0) <= (rows == _WITH_INTERVAL),
+            "number of arms": len(self.arms) <= FOLLOWED,
             "since": ((self._since >= 0) & (self._since <= size)).all(),
             "rows": rows in (_WITH_INTERVAL, _WITHOUT),
             "probabilities": ((laws >= 0.0) & (laws <= 1.0 + 1e-6)).all(),
