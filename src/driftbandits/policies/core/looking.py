@@ -105,6 +105,8 @@ class Looking(PolicyHooks):
 
     def _look(self) -> Look | None:
         """What is believed before the next reward; None where a hook fails, which the next `ask` will say."""
+        if not self._phase_length:  # nothing was asked, so no reward can come
+            return None
         try:
             return Look.of(self.rounds, self._estimate(), self._shown_law(), self._interval_inside())
         except DriftbanditsError:
