@@ -28,7 +28,9 @@ def test_one_point_and_equal_points_have_a_gauge():
         assert (gauge.typical, gauge.nearest, gauge.spreads) == (1.0, 0.0, (0.0,))
 
 
-@pytest.mark.parametrize("kernel", [None, RBF(0.3), {"name": "linear"}, lambda x, y: x @ y.T], ids=str)
+@pytest.mark.parametrize(
+    "kernel", [None, RBF(0.3), {"name": "linear"}, lambda x, y: x @ y.T], ids=["guessed", "rbf", "linear", "function"]
+)
 def test_arms_that_follow_are_measured_as_the_first(kernel):
     first = ArmSet(POINTS, kernel)
     others = first.with_points(3.0 * POINTS[:5] + 1.0)
