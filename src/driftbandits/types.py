@@ -70,8 +70,7 @@ class Decisions:
 
     def chosen(self, mask: Bools) -> Decisions:
         """Those of the rows where the mask says so."""
-        columns = [getattr(self, column)[mask] for column in _COLUMNS]
-        return Decisions(*columns, arm_names=self.arm_names)
+        return Decisions(self.ids[mask], self.arms[mask], self.probabilities[mask], self.laws[mask], self.arm_names)
 
     def __len__(self) -> int:
         return len(self.ids)

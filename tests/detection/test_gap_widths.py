@@ -56,7 +56,7 @@ def played(*, rounds, after, seed=0):
         epoch.blocks[-1].add(np.full(rounds, block), arms, values)
         for t, (arm, value) in enumerate(zip(arms.tolist(), values.tolist(), strict=True)):
             gaps.see(block, arm, value, block * rounds + t)
-    replay = OpenReplay(Replay(0, 2, 1), first_tag=1, first_round=rounds, sums=epoch.blocks[-1])
+    replay = OpenReplay(Replay(0, 2, 1), block=1, first_tag=1, first_round=rounds, sums=epoch.blocks[-1])
     return epoch, gaps, replay
 
 

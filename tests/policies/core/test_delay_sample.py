@@ -15,7 +15,7 @@ import scipy.stats
 
 import driftbandits as db
 from driftbandits.errors import DelayWarning
-from driftbandits.policies.core.delays import SAMPLE_SIZE, DelaySample, Told, fisher, matched
+from driftbandits.policies.core.delays import SAMPLE_SIZE, DelaySample, Told, fisher, paired
 
 ARMS = db.ArmSet(np.linspace(0, 1, 5)[:, None])
 
@@ -62,7 +62,7 @@ def test_many_at_once_are_seen_as_one_by_one():
 def test_pairs_are_disjoint_of_one_arm_and_chosen_without_delays():
     rng = np.random.default_rng(0)
     told = [Told(i, int(rng.integers(3)), int(rng.integers(9)), i, float(rng.integers(3))) for i in range(200)]
-    pairs = matched(told)
+    pairs = paired(told)
     ids = [item.id for pair in pairs for item in pair]
     assert len(set(ids)) == len(ids)
     for one, two in pairs:
@@ -71,7 +71,7 @@ def test_pairs_are_disjoint_of_one_arm_and_chosen_without_delays():
         assert one.reward != two.reward
         assert one.delay != two.delay
     other = [Told(t.id, t.arm, 9 - t.delay, t.call, t.reward) for t in told]
-    assert [(a.id, b.id) for a, b in matched(other)] == [(a.id, b.id) for a, b in pairs]
+    assert [(a.id, b.id) for a, b in paired(other)] == [(a.id, b.id) for a, b in pairs]
 
 
 def play(policy, delay_of, rounds, *, seed=0, mean=lambda t, arm: 0.1 * arm + 0.2, batch=1):
@@ -95,6 +95,12 @@ def test_success_sooner_than_failure_warns_once_with_what_to_do():
     said = str(caught[0].message)
     assert "rewards near 1 come 480 rounds sooner than rewards near 0: pass patience=750, missing=0.0 (" in said
     assert caught[0].filename == __file__
+
+
+def test_rare_successes_warn_too():
+    policy = db.Uniform(ARMS, reward_range=(0, 1), seed=0)
+    with pytest.warns(DelayWarning, match="pass patience=750, missing=0.0"):
+        play(policy, lambda success, arm, rng: 20 if success else 500, 2_700, mean=lambda t, arm: 0.03)
 
 
 def test_the_warning_is_a_part_of_the_state():

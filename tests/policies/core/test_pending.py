@@ -7,7 +7,7 @@ import pytest
 
 from driftbandits import Decision, Decisions
 from driftbandits.errors import InputError, UnknownDecisionError
-from driftbandits.policies.core.pending import NOT_OPEN, ROW, Pending, Row, read_decisions
+from driftbandits.policies.core.pending import ROW, Pending, Row, read_decisions
 
 
 def row(number):
@@ -45,11 +45,11 @@ def test_it_is_a_dictionary_that_drops_its_oldest(limit):
             pending.pop_last()
         elif action < 0.88 and asked:
             number = int(rng.integers(max(0, asked - 60), asked + 2))
-            place = pending.place_of(number)
-            assert (place == NOT_OPEN) == (number not in model)
-            if place != NOT_OPEN:
-                assert pending.row_at(place) == model.pop(number)
-                pending.strike_one(place)
+            found = pending.seek(number)
+            assert found == model.get(number)
+            if found is not None:
+                del model[number]
+                pending.strike_found()
         elif model:
             gone = rng.choice(list(model), size=min(len(model), int(rng.integers(1, 4))), replace=False)
             pending.gather()

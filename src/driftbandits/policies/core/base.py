@@ -39,7 +39,7 @@ from driftbandits.policies.core.hooks import FIRST_HORIZON
 from driftbandits.policies.core.inputs import check_size, read_allowed, read_ids, read_rewards
 from driftbandits.policies.core.laws import check_estimate, check_steady, is_frozen
 from driftbandits.policies.core.looking import Looking
-from driftbandits.policies.core.pending import NOT_OPEN, OTHER_DECISION, Row, read_decisions
+from driftbandits.policies.core.pending import OTHER_DECISION, Row, read_decisions
 from driftbandits.policies.core.waiting import shown_waiting
 from driftbandits.showing import counted
 from driftbandits.types import Bools, Change, Decision, Decisions, Floats, Ints, read_only
@@ -264,12 +264,11 @@ class Policy(Closing, Looking):
                 self._learn_one(row, scaled)
             else:
                 self._take_reward(row, scaled)
-        elif (place := self._single(ids, rewards)) != NOT_OPEN:
+        elif (row := self._single(ids, rewards)) is not None:
             look = self._look_if_due()
             scaled = self._scale.inward(float(rewards))  # type: ignore[arg-type]
-            row = self._pending.row_at(place)
             self._guard.changing = True
-            self._pending.strike_one(place)
+            self._pending.strike_found()
             narrow = self._count_told(scaled, scaled, 1, look)
             zero_one = self._zero_one.looking and self._zero_one.see(scaled)
             self._take_reward(row, scaled)
@@ -318,19 +317,19 @@ class Policy(Closing, Looking):
             return row
         return row if type(given) is int and given == row.id else None
 
-    def _single(self, given: Asked, reward: Any) -> int:
-        """Where one open decision stands, if this is its reward and in range: the path of a late one."""
+    def _single(self, given: Asked, reward: Any) -> Row | None:
+        """One open decision, if this is its reward and in range: the path of a late one."""
         low, high = self.reward_range
         if not isinstance(reward, (float, int)) or not low <= reward <= high:
-            return NOT_OPEN
+            return None
         if type(given) is int:
-            return self._pending.place_of(given)
+            return self._pending.seek(given)
         if type(given) is not Decision or self._renumbered.any:
-            return NOT_OPEN
-        place = self._pending.place_of(given.id)
-        if place != NOT_OPEN and not self._pending.row_at(place).is_of(given):
+            return None
+        row = self._pending.seek(given.id)
+        if row is not None and not row.is_of(given):
             raise UnknownDecisionError(OTHER_DECISION.format(id=given.id))
-        return place
+        return row
 
     def _count_told(self, least: float, most: float, count: int, look: Look | None) -> bool:
         """Books about rewards that are told; whether they are known now to fill next to nothing."""

@@ -115,7 +115,7 @@ class DelaySample:
 
     def dependence(self) -> Dependence | None:
         """Whether rewards and delays depend on each other beyond doubt."""
-        pairs = matched(self.kept())
+        pairs = paired(self.kept())
         table = [[0, 0], [0, 0]]
         for first, second in pairs:
             table[first.reward < second.reward][first.delay < second.delay] += 1
@@ -163,21 +163,23 @@ class DelaySample:
         heapq.heapify(self._kept)
 
 
-def matched(told: list[Told]) -> list[tuple[Told, Told]]:
-    """Disjoint pairs of one arm with other rewards, each (first asked, then asked), and of those the ones that differ.
+def paired(told: list[Told]) -> list[tuple[Told, Told]]:
+    """Disjoint pairs of one arm, each (first asked, then asked), of those that say something.
 
-    Every reward is matched with the latest one before it that is free and of another value, as brackets are; a pair
-    told in one call, or equally late, says nothing and is left out afterwards.
+    The first and second of an arm, the third and fourth, and so on: whichever of two rewards is rare, it comes first as
+    often as second. Pairs of equal rewards, equally late, or told in one call, say nothing.
     """
-    free: dict[int, list[Told]] = {}
+    single: dict[int, Told] = {}
     pairs = []
     for item in told:
-        waiting = free.setdefault(item.arm, [])
-        if waiting and waiting[-1].reward != item.reward:
-            pairs.append((waiting.pop(), item))
+        first = single.pop(item.arm, None)
+        if first is None:
+            single[item.arm] = item
         else:
-            waiting.append(item)
-    return [(one, two) for one, two in pairs if one.delay != two.delay and one.call != two.call]
+            pairs.append((first, item))
+    return [
+        (one, two) for one, two in pairs if one.reward != two.reward and one.delay != two.delay and one.call != two.call
+    ]
 
 
 def fisher(a: int, b: int, c: int, d: int) -> float:

@@ -15,8 +15,7 @@ from driftbandits.types import Bools, Decision, Decisions, Floats, Ints
 
 Number = TypeVar("Number", np.int64, np.float64)
 _LARGEST = 2**63 - 1
-NOT_OPEN = -2  # in the place of a place
-_LATEST = -1
+_LATEST = -1  # in the place of a row: the decision outside the table
 _PIECE = 64  # rows looked at together for one that is open
 OTHER_DECISION = (
     "decision {id} was not made with this arm, probability and law: this id now belongs to another decision; was the "
@@ -146,11 +145,13 @@ class Pending:
         self.limit = limit
         self.dropped = 0
         self._rows: npt.NDArray[np.void] = np.empty(64, dtype=ROW)
+        self._ids: Ints = self._rows["id"]  # a view
         self._open = np.zeros(64, dtype=np.bool_)
         self._size = 0
         self._head = 0  # every row before this one is struck out, so that the oldest is found without a search
         self._count = 0
         self._last: Row | None = None
+        self._found = _LATEST  # where `seek` has found something
         self.fallen: list[npt.NDArray[np.void]] = []  # dropped and not yet picked up
 
     def __len__(self) -> int:
@@ -191,30 +192,31 @@ class Pending:
             if self._count > self.limit:
                 self._drop(self._count - self.limit)
 
-    def place_of(self, ident: int) -> int:
-        """Where one open decision stands: a row of the table, or outside it for the latest one."""
-        if self._last is not None and ident >= self._last.id:
-            return _LATEST if ident == self._last.id else NOT_OPEN
-        head, end = self._head, self._size - 1
-        if head > end or ident < (first := self._rows.item(head)[0]):
-            return NOT_OPEN
+    def seek(self, ident: int) -> Row | None:
+        """One decision, if it is open; `strike_found` may follow."""
+        last = self._last
+        if last is not None and ident >= last.id:
+            self._found = _LATEST
+            return last if ident == last.id else None
+        head, end, ids = self._head, self._size - 1, self._ids
+        if head > end or ident < (first := ids.item(head)):
+            return None
         place = min(head + ident - first, end)  # ids grow by at least 1 from row to row
-        if self._rows.item(place)[0] != ident:
-            place = head + int(np.searchsorted(self._rows["id"][head : place + 1], ident))
-            if place > end or self._rows.item(place)[0] != ident:
-                return NOT_OPEN
-        return place if self._open.item(place) else NOT_OPEN
+        if ids.item(place) != ident:
+            place = head + int(np.searchsorted(ids[head : place + 1], ident))
+            if place > end or ids.item(place) != ident:
+                return None
+        if not self._open.item(place):
+            return None
+        self._found = place
+        return Row._make(self._rows.item(place))
 
-    def row_at(self, place: int) -> Row:
-        """The decision at a place that `place_of` gave."""
-        return self._last if place == _LATEST and self._last is not None else Row._make(self._rows.item(place))
-
-    def strike_one(self, place: int) -> None:
-        """Strike out the decision at a place that `place_of` gave."""
-        if place == _LATEST:
+    def strike_found(self) -> None:
+        """Strike out the decision that `seek` has just given."""
+        if self._found == _LATEST:
             self._last = None
             return
-        self._open[place] = False
+        self._open[self._found] = False
         self._count -= 1
         self._tidy()
 
@@ -346,6 +348,7 @@ class Pending:
         if stop > len(self._rows):
             capacity = max(stop, 2 * len(self._rows))
             self._rows = np.concatenate([self._rows[:start], np.empty(capacity - start, dtype=ROW)])
+            self._ids = self._rows["id"]
             self._open = np.concatenate([self._open[:start], np.zeros(capacity - start, dtype=np.bool_)])
         self._size = stop
         return start, stop
