@@ -35,7 +35,7 @@ class Noting(db.Uniform):
         for row, reward in feedback.rows():
             self._learn_one(row, reward)
 
-    def _learn_one(self, row, reward):  # noqa: ARG002
+    def _learn_one(self, row, reward):
         self.noted = [*getattr(self, "noted", []), row.id]
 
 
