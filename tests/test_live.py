@@ -32,7 +32,11 @@ class Noting(db.Uniform):
     """Keeps the order in which rewards are told."""
 
     def _learn(self, feedback):
-        self.noted = [*getattr(self, "noted", []), *feedback.ids.tolist()]
+        for row, reward in feedback.rows():
+            self._learn_one(row, reward)
+
+    def _learn_one(self, row, reward):
+        self.noted = [*getattr(self, "noted", []), row.id]
 
 
 @pytest.mark.parametrize(

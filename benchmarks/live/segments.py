@@ -44,8 +44,7 @@ def _lost(played: Played) -> float:
 
 def _crossed(seed: int, visits: Any) -> Played:
     kind: Any = db.ArmSet
-    likeness = SHARED + (1.0 - SHARED) * np.eye(len(SEGMENTS))
-    arms = kind.crossed(options(), list(SEGMENTS), kernel=likeness)
+    arms = kind.crossed(options(), list(SEGMENTS), kernel=SHARED)
     masks: list[Bools] = [arms.of(name) for name in SEGMENTS]
     table = np.zeros(len(arms))
     for mask, row in zip(masks, rates(), strict=True):  # whichever of the two goes first among the pairs

@@ -33,6 +33,9 @@ class BetaThompson(db.Policy):
         law[int((drawn * self._paid()).argmax())] = 1.0
         return law
 
+    def _stamp(self) -> tuple[int, int]:
+        return self.rounds, 0  # a law of its own in every round
+
     def _paid(self) -> Floats:
         return np.array(self.values) if self.values else np.ones(len(self.arms))
 
