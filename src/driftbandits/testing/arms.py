@@ -147,14 +147,15 @@ def new_arms_are_played(make: PolicyFactory) -> None:
     """An arm that comes and is the best by far is played; nothing else than the arms there are is."""
     policy = make(arms_on_a_line(), horizon=4 * ROUNDS, seed=19)
     for _ in range(80):
-        policy.tell(policy.ask(), 0.0)
+        choice = policy.ask()
+        policy.tell(choice, 0.1 * float(policy.arms.points[choice.arm, 0]))
     arms, _ = _other_arms()
     other = policy.with_arms(arms)
     counts = np.zeros(len(arms), dtype=np.int64)
     for _ in range(3 * ROUNDS):
         choice = other.ask()
         counts[choice.arm] += 1
-        other.tell(choice, 0.75 if choice.arm >= len(arms) - 2 else 0.0)
+        other.tell(choice, 0.75 if choice.arm >= len(arms) - 2 else 0.1 * float(arms.points[choice.arm, 0]))
     require(other.law().shape == (len(arms),), "the law is not one over the new arms")
     require(counts[-2:].sum() >= 3, f"the arms that came were played {counts[-2:].sum()} times in {3 * ROUNDS} rounds")
 
