@@ -10,7 +10,8 @@ H(x)     h(x) + max h(x') over the arms x' that may be best
 d        share of `false_alarm`: 6 / (pi k)^2 for the k-th test of the epoch, over both sides and all arms
 
 Residuals are kept as totals by law and arm: of every earlier block, and of the present one by time, where the widths of
-a replay may do without some of its first rounds (`driftbandits.detection.ledger`) and are then a little wider.
+a replay may do without some of its first rounds (`driftbandits.detection.ledger`) and are then a little wider. A replay
+whose rewards come only after its block has ended is not tested here; the streams see them.
 
 The width is that of independent rounds, and the bias that of a function of the size believed: a bound as the theory has
 it up to these. Streams keep their exact half of `false_alarm`.
@@ -101,11 +102,11 @@ class GapWidths:
         for item in ended:
             block = item.block
             length = (item.replay.stop - item.replay.start) * self._facts.block_size
-            if not block or item.sums.told < TOLD_SHARE * length:
+            told = self._present.played_since(item.first_round, before=item.stop_round)
+            if not block or min(item.sums.told, float(told.totals[0].sum())) < TOLD_SHARE * length:
                 continue
             self._tests += 1
             d = self._false_alarm * 6.0 / (math.pi * self._tests) ** 2 / (2.0 * len(epoch.laws[0]) * block)
-            told = self._present.played_since(item.first_round, before=item.stop_round)
             recent = self._side(epoch, epoch.estimate(item.sums), told, d)
             for compared in range(block):
                 reference = epoch.reference(compared)

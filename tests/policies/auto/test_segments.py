@@ -35,7 +35,7 @@ def test_priors_are_products_of_option_kernels_and_correlations():
         options = np.eye(6) if scale == 0.0 else RBF(scale)(OPTIONS.points / spread)
         signal = SIGNAL_VARIANCES[kind * len(SIGNAL_VARIANCES) // priors.count]
         expected = signal * np.kron(segments, options) + LEVEL_VARIANCE
-        assert priors.prior[kind] == pytest.approx(expected, abs=2e-4)
+        assert priors.prior[kind, :-1, :-1] == pytest.approx(expected, abs=2e-4)
 
 
 def test_given_is_the_product_and_nothing_else():
@@ -43,7 +43,8 @@ def test_given_is_the_product_and_nothing_else():
     policy.law()
     assert policy._beliefs.priors.count == len(SIGNAL_VARIANCES)
     product = np.kron(0.75 * np.eye(3) + 0.25, RBF(0.3)(OPTIONS.points))
-    assert policy._beliefs.priors.prior[0] == pytest.approx(SIGNAL_VARIANCES[0] * product + LEVEL_VARIANCE, abs=1e-6)
+    prior = policy._beliefs.priors.prior[0, :-1, :-1]  # the last coordinate is the level
+    assert prior == pytest.approx(SIGNAL_VARIANCES[0] * product + LEVEL_VARIANCE, abs=1e-6)
 
 
 def test_without_correlation_segments_are_separate_policies():

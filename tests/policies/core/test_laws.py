@@ -176,7 +176,7 @@ def test_a_wrong_estimate_is_refused_naming_class_and_value(monkeypatch, wrong):
 def test_a_law_that_stays_for_no_rounds_would_never_end(monkeypatch, wrong):
     monkeypatch.setattr(Estimates, "steady", wrong)
     for use in (lambda policy: policy.ask(size=3), lambda policy: policy.steady_rounds()):
-        with pytest.raises(InputError, match="_(steady|quiet_rounds) of Estimates gave"):
+        with pytest.raises(InputError, match=r"_(steady|quiet_rounds) of Estimates gave"):
             use(Estimates(ARMS, seed=0))
 
 
