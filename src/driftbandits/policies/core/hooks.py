@@ -25,7 +25,7 @@ from driftbandits.policies.core.delays import DelaySample
 from driftbandits.policies.core.facts import PolicyFacts
 from driftbandits.policies.core.guard import Guard
 from driftbandits.policies.core.history import HistoryLog
-from driftbandits.policies.core.laws import check_law, is_frozen, restrict
+from driftbandits.policies.core.laws import check_law, check_steady, is_frozen, restrict
 from driftbandits.policies.core.order import Line
 from driftbandits.policies.core.pending import Feedback, Pending, Row
 from driftbandits.policies.core.plays import Plays
@@ -154,7 +154,7 @@ class PolicyHooks(PolicyFacts, ABC):
 
         Used only inside `ask(size)`: a law that moves with rewards alone may say UNTIL_TOLD.
         """
-        return self._steady()
+        return check_steady(self._steady(), policy=type(self).__name__)
 
     def _stamp(self) -> tuple[int, int]:
         """Law number and tag to keep with the decisions of the present stretch."""
