@@ -16,6 +16,7 @@ from driftbandits.detection.bets import (
     MOST_ORDERED_NUMBERS,
     POWERS,
     RATIOS,
+    STEP,
     CutBets,
     OrderBets,
     PowerBets,
@@ -210,7 +211,7 @@ def test_cut_bets_are_the_sum_over_their_starts(seed, numbers):
 @PROPERTY
 @given(seed=seeds, numbers=st.integers(1, 60), kind=st.sampled_from(["one side", "two sides", "cuts"]))
 def test_the_start_is_that_of_the_bet_that_would_have_won_most(seed, numbers, kind):
-    """Over all starts and bets, by their definition; where two are as good to 1e-9, either will do."""
+    """Over all starts (every 16th number for cuts) and bets, by their definition; one as good to 1e-9 will do."""
     ranks = np.random.default_rng(seed).beta(0.7, 1.0, numbers).clip(1e-9, 1 - 1e-9)
     if kind == "cuts":
         bets, logs = CutBets(), np.log([factors_of_cuts(p) for p in ranks])
@@ -220,7 +221,8 @@ def test_the_start_is_that_of_the_bet_that_would_have_won_most(seed, numbers, ki
         logs = np.array([math.log(k) + (k - 1) * np.log(side) for side in sides for k in POWERS]).T
     see_all(bets, ranks)
     won = np.cumsum(logs[::-1], axis=0)[::-1].max(axis=1)  # by the best bet begun at each number
-    assert won[bets.start() // 3] == pytest.approx(won.max(), abs=1e-9)
+    starts = won[:: STEP if kind == "cuts" else 1]
+    assert won[bets.start() // 3] == pytest.approx(starts.max(), abs=1e-9)
 
 
 def test_late_stakes_are_larger_than_those_of_inverse_squares():
@@ -355,7 +357,7 @@ def test_a_rate_that_falls_is_found_by_cuts():
 # --- state ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("numbers", [0, 30, 200, 2500])
+@pytest.mark.parametrize("numbers", [0, 30, 200, 2505])
 def test_a_copy_goes_on_bit_for_bit(numbers):
     kind = {"two_sided": True, "ordered": True, "cut": True}
     rng, martingale, copy = np.random.default_rng(6), ConformalMartingale(**kind), ConformalMartingale(**kind)

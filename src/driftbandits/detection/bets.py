@@ -37,6 +37,7 @@ MOST_ORDERED_NUMBERS = 128  # numbers on which they bet: with many before, power
 _MOST_NATS = 1e18  # that any bet has won: a rank brings 40 at most
 _KEPT_IF_LOST = 0.1  # e: what a bet on order keeps if it loses
 CUTS: Floats = 0.5 * 1.5 ** -np.arange(15.0, -1.0, -1.0)  # 1/876 to 1/2
+STEP = 16  # numbers to which a change is found by cuts
 RATIOS: Floats = np.array([0.5, 0.7, 1.4, 1.9])  # times a cut they stay below 1
 
 
@@ -67,7 +68,7 @@ class Bets(Protocol):
         """Round at which the bet that would have won most by now should have begun: the estimated change."""
 
     def export(self) -> dict[str, Any]:
-        """What `load` needs, as arrays."""
+        """What `load` needs, as JSON values and arrays."""
 
     def load(self, state: states.Reader, numbers: int, rounds: int) -> None:
         """Inverse of `export`, after so many numbers of at most `rounds` rounds."""
@@ -226,8 +227,10 @@ class CutBets:
     def __init__(self) -> None:
         number = _FACTORS.shape[1]
         self.wealth: Floats = np.zeros(number)
-        self._leads: Floats = np.zeros(number)  # as those of powers
+        self._leads: Floats = np.zeros(number)  # as those of powers, but begun at every STEP-th number only
         self._starts: Ints = np.zeros(number, dtype=np.int64)
+        self._pieces: list[int] = []  # in which ranks were since the last such number, and its round
+        self._step_round = 0
         self._cash = 1.0
         self.evidence = 1.0
 
@@ -235,29 +238,48 @@ class CutBets:
         """Bet on the rank of a number of round `round_`, after `before` others; the evidence there is now."""
         cash = _cash(before + 1)
         stake, self._cash = self._cash - cash, cash
-        piece, leads = bisect_left(_EDGES_LIST, rank), self._leads
+        piece = bisect_left(_EDGES_LIST, rank)
         self.wealth += stake
         self.wealth *= _FACTORS[piece]
-        np.copyto(self._starts, round_, where=leads <= 0.0)
-        np.maximum(leads, 0.0, out=leads)
-        leads += _LOG_FACTORS[piece]
+        if not self._pieces:
+            self._step_round = round_
+        self._pieces.append(piece)
+        if len(self._pieces) == STEP:
+            self._leads, self._starts = self._best()
+            self._pieces = []
         self.evidence = self._evidence()
         return self.evidence
+
+    def _best(self) -> tuple[Floats, Ints]:
+        """What the best start of every bet has won by now, and its round."""
+        starts = np.where(self._leads <= 0.0, self._step_round, self._starts)
+        return np.maximum(self._leads, 0.0) + _LOG_FACTORS[self._pieces].sum(axis=0), starts
 
     def _evidence(self) -> float:
         return float(self.wealth @ _EVEN) + self._cash
 
     def start(self) -> int:
         """Round at which the bet that would have won most by now should have begun: the estimated change."""
-        return int(self._starts[int(self._leads.argmax())])
+        leads, starts = self._best() if self._pieces else (self._leads, self._starts)
+        return int(starts[int(leads.argmax())])
 
     def export(self) -> dict[str, Any]:
-        """What `load` needs, as arrays."""
-        return {"wealth": self.wealth.copy(), "leads": self._leads.copy(), "starts": self._starts.copy()}
+        """What `load` needs, as JSON values and arrays."""
+        return {
+            "wealth": self.wealth.copy(),
+            "leads": self._leads.copy(),
+            "starts": self._starts.copy(),
+            "pieces": np.array(self._pieces, dtype=np.int64),
+            "step_round": self._step_round,
+        }
 
     def load(self, state: states.Reader, numbers: int, rounds: int) -> None:
         """Inverse of `export`, after so many numbers of at most `rounds` rounds."""
         self.wealth, self._leads, self._starts = _read_wealth(state, self.wealth.shape, numbers, rounds)
+        pieces: Ints = state.array("pieces", np.int64, (numbers % STEP,))
+        states.check(bool(((pieces >= 0) & (pieces <= len(_EDGES))).all()), "ranks of a stream")
+        self._pieces = pieces.tolist()
+        self._step_round = state.integer("step_round", high=max(rounds - 1, 0))
         self._cash = _cash(numbers)
         self.evidence = self._evidence()
 
