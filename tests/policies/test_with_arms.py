@@ -158,7 +158,7 @@ def test_others_keep_means_or_say_that_they_begin_anew(name):
     other = policy.with_arms(arms_of([5, 2, 12]))
     records = [change for change in other.changes if change.stream == ARMS_CHANGED]
     if records:
-        assert str(records[-1]) == "arms changed at round 30; forgot all it knew: 1 arm came and 4 arms went"
+        assert str(records[-1]) == "Arms changed at round 30; forgot all it knew: 1 arm came and 4 arms went."
     else:
         np.testing.assert_allclose(other.estimate()[:2], policy.estimate()[[5, 2]], atol=1e-9)
     assert other.changes_found == policy.changes_found

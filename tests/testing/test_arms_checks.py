@@ -60,9 +60,13 @@ class LosesOpenDecisions(Means):
 
 
 class LearnsOfTheGone(Means):
-    def _teach(self, rows, rewards):
-        super()._teach(rows, rewards)
+    def _take_rewards(self, rows, rewards):
+        super()._take_rewards(rows, rewards)
         self._sums[0, 0] += rewards[rows["arm"] < 0].sum()
+
+    def _take_reward(self, row, reward):
+        super()._take_reward(row, reward)
+        self._sums[0, 0] += reward if row.arm < 0 else 0.0
 
 
 class MixesThemUp(Means):

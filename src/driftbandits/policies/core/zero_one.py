@@ -42,7 +42,7 @@ class ZeroOne:
         elif reward == 1.0:
             self.ones += 1
         else:
-            self.looking = False
+            self._stop()
         return self._enough()
 
     def see_all(self, rewards: Floats) -> bool:
@@ -50,8 +50,13 @@ class ZeroOne:
         zeros, ones = int(np.count_nonzero(rewards == 0.0)), int(np.count_nonzero(rewards == 1.0))
         self.zeros += zeros
         self.ones += ones
-        self.looking = self.looking and zeros + ones == len(rewards)
+        if zeros + ones < len(rewards):
+            self._stop()
         return self._enough()
+
+    def _stop(self) -> None:
+        """Rewards are something else; how many were 0 or 1 before that does not matter."""
+        self.looking, self.zeros, self.ones = False, 0, 0
 
     def _enough(self) -> bool:
         enough = self.looking and self.zeros > 0 and self.ones > 0 and self.zeros + self.ones >= REWARDS_NEEDED
