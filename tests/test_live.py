@@ -9,7 +9,6 @@ from benchmarks.live.segments import rates
 from benchmarks.live.shop import PRICES, RATES, Delay, options, play
 from benchmarks.live.thompson import BetaThompson
 
-
 # Rewards of any size above the lowest are successes to it, so a new arm with larger ones is nothing special.
 CHECKS = [check for check in db.testing.POLICY_CHECKS if check.__name__ != "new_arms_are_played"]
 
