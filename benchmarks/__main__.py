@@ -19,6 +19,7 @@ NAMES = (
     "defaults",
     "autobandit",
     "calibrated",
+    "detectors",
     "neural",
     "promises",
     "runner",
