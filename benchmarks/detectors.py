@@ -1,8 +1,8 @@
 """DriftDetector beside river's ADWIN, Page-Hinkley and KSWIN: false alarms, delays by size of jump, time per number.
 
 Every detector has the settings it comes with. Numbers are in units of the noise's standard deviation (0/1 numbers as
-they are): Page-Hinkley's threshold of 50 means something there, DriftDetector and KSWIN do not mind, and ADWIN is quicker
-than on smaller numbers. All see the same streams. `--quick` has 20 streams instead of 200.
+they are): Page-Hinkley's threshold of 50 means something there, DriftDetector and KSWIN do not mind, and ADWIN is
+quicker than on smaller numbers. All see the same streams. `--quick` has 20 streams instead of 200.
 """
 
 from __future__ import annotations

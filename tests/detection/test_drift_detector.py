@@ -174,7 +174,7 @@ def test_memory_stays_below_two_megabytes():
 
 
 def test_it_stands_where_a_detector_of_river_stands():
-    """A classifier of river's that is trained anew at an alarm, and a tree that clones its detector for every branch."""
+    """A classifier that is trained anew at an alarm, and a tree that clones its detector for every branch."""
     pytest.importorskip("river", reason="river is not installed: pip install river==0.26.1")
     from river import drift, dummy, tree
 
