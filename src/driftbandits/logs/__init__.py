@@ -4,7 +4,8 @@
 adapting pays. Whatever takes long to import comes at first use.
 """
 
+from driftbandits.logs.advising import Advice, advise
 from driftbandits.logs.evaluating import Evaluation, evaluate
 from driftbandits.logs.log import Log
 
-__all__ = ["Evaluation", "Log", "evaluate"]
+__all__ = ["Advice", "Evaluation", "Log", "advise", "evaluate"]
