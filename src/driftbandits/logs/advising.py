@@ -16,7 +16,7 @@ from driftbandits.logs.log import Log
 from driftbandits.logs.movement import Episode
 from driftbandits.logs.posterior import Fitted
 from driftbandits.logs.recommending import Recommendation, recommend
-from driftbandits.logs.regression import Bins
+from driftbandits.logs.regression import Bins, cells_of
 from driftbandits.logs.season import Season, find_season
 from driftbandits.logs.twins import TWINS, Regrets, play_twins, steps_of, twin_of
 from driftbandits.progress import progress_bar
@@ -31,6 +31,8 @@ _MOST_ARMS_NAMED = 3
 _KEPT_WEIGHT = 1e-3  # of a hypothesis, below which it is not sampled
 _BAND_SAMPLES = 60
 _SECONDS_PER_DAY = 86_400.0
+_LEAST_PLAYS = 3  # of an arm on either side of a change, to be named
+_CLEAR_DEVIATIONS = 4.0
 
 
 @dataclass(frozen=True)
@@ -169,7 +171,8 @@ def _advise(log: Log, false_alarm: float, twins: int, seed: int, advance: Callab
     advance()
     regrets = play_twins(log, beliefs.bins, beliefs.fitted, beliefs.weights, twins=twins, seed=seed, advance=advance)
     fixed = log.names[int(beliefs.paths[1].mean(axis=0).argmax())]
-    changes = tuple(_change(log, episode) for episode in found)
+    ends = [*(episode.row for episode in found[1:]), len(log)]
+    changes = tuple(_change(log, episode, until) for episode, until in zip(found, ends, strict=True))
     least = movement.least_changes(alarms)
     return Advice(
         log=log,
@@ -209,37 +212,71 @@ def clock_words(log: Log, when: float) -> str:
     return f"time {when:,.6g}"
 
 
-def _change(log: Log, episode: Episode) -> AdvisedChange:
+def _change(log: Log, episode: Episode, until: int) -> AdvisedChange:
+    """A change in the log's clock and in words; the world after it lasts to row `until`."""
     clock = log.clock
-    size = len(log.names)
-    names = tuple(dict.fromkeys(log.names[cell % size] for cell in episode.cells))
+    moved = _moved(log, episode, until)
     when, low, high, found = (float(clock[row]) for row in (episode.row, *episode.interval, episode.found))
-    if not names:
-        what = "rewards of the arms together"
-    else:
-        more = f" and {len(names) - _MOST_ARMS_NAMED} more" if len(names) > _MOST_ARMS_NAMED else ""
-        what = f"rewards of {', '.join(label(name) for name in names[:_MOST_ARMS_NAMED])}{more}"
-    moved = f"; {_before_and_after(log, episode)}" if len(names) == 1 else ""
-    words = (
-        f"Around {clock_words(log, when)} (95 %: {_plain(log, low)} to {_plain(log, high)}) the {what} changed{moved}; "
-        f"found at {clock_words(log, found)}."
+    named = "; ".join(
+        f"{label(m.name)} {m.word} from {m.before:.3g} to {m.after:.3g}" for m in moved[:_MOST_ARMS_NAMED]
     )
-    return AdvisedChange(when, low, high, found, names, episode.common or len(names) > size // 2, words)
+    more = f", and {len(moved) - _MOST_ARMS_NAMED} more" if len(moved) > _MOST_ARMS_NAMED else ""
+    what = f"{named}{more}" if moved else "no single arm clearly"
+    words = (
+        f"Around {clock_words(log, when)} (95 %: {_plain(log, low)} to {_plain(log, high)}) rewards changed: {what}. "
+        f"Found at {clock_words(log, found)}."
+    )
+    names = tuple(one.name for one in moved)
+    return AdvisedChange(when, low, high, found, names, len(names) > len(log.names) // 2, words)
 
 
 def _plain(log: Log, when: float) -> str:
     return clock_words(log, when).removeprefix("round ").removeprefix("time ")
 
 
-def _before_and_after(log: Log, episode: Episode) -> str:
-    alarm = next(one for one in episode.alarms if one.cell >= 0)
-    rows = np.arange(len(log))
-    arm = log.arm == alarm.cell % len(log.names)
-    if log.segment is not None:
-        arm &= log.segment == alarm.cell // len(log.names)
-    before = log.reward[arm & (rows >= alarm.since) & (rows < alarm.row)]
-    after = log.reward[arm & (rows >= alarm.row) & (rows <= alarm.found)]
-    return f"from {before.mean():.3g} to {after.mean():.3g}" if len(before) and len(after) else alarm.kind
+@dataclass(frozen=True)
+class _Moved:
+    """An arm (in a segment) whose mean reward moved."""
+
+    name: str
+    before: float
+    after: float
+    deviations: float
+
+    @property
+    def word(self) -> str:
+        return "rose" if self.after > self.before else "fell"
+
+
+def _moved(log: Log, episode: Episode, until: int) -> list[_Moved]:
+    """Arms whose means before and after differ by more than four standard errors, and those that alarmed."""
+    size = len(log.names)
+    cells, rows = cells_of(log), np.arange(len(log))
+    since = min(alarm.since for alarm in episode.alarms)
+    number = size * max(len(log.segment_names), 1)
+    sums = []
+    for part in ((rows >= since) & (rows < episode.row), (rows >= episode.row) & (rows < until)):
+        own, reward = cells[part], log.reward[part]
+        count = np.bincount(own, minlength=number).astype(np.float64)
+        mean = np.bincount(own, weights=reward, minlength=number) / np.maximum(count, 1)
+        spread = np.bincount(own, weights=np.square(reward - mean[own]), minlength=number)
+        sums.append((count, mean, spread))
+    (n1, m1, s1), (n2, m2, s2) = sums
+    able = (n1 >= _LEAST_PLAYS) & (n2 >= _LEAST_PLAYS)
+    variance = float((s1 + s2).sum()) / max(float(n1.sum() + n2.sum()) - 2.0 * number, 1.0)
+    error = np.sqrt(variance * (1.0 / np.maximum(n1, 1) + 1.0 / np.maximum(n2, 1))) + 1e-12
+    deviations = np.where(able, (m2 - m1) / error, 0.0)
+    named = np.abs(deviations) > _CLEAR_DEVIATIONS
+    named[list(episode.cells)] |= able[list(episode.cells)]
+    order = np.argsort(-np.abs(deviations))
+    return [
+        _Moved(_cell_name(log, int(k)), float(m1[k]), float(m2[k]), float(deviations[k])) for k in order if named[k]
+    ]
+
+
+def _cell_name(log: Log, cell: int) -> str:
+    name = log.names[cell % len(log.names)]
+    return name if log.segment is None else f"{name} ({log.segment_names[cell // len(log.names)]})"
 
 
 def _verdict(

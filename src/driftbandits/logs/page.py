@@ -57,6 +57,7 @@ def save(advice: Advice, path: str | os.PathLike[str]) -> tuple[str, ...]:
     try:
         import jinja2
         import matplotlib  # noqa: F401
+        import yaml  # noqa: F401
     except ModuleNotFoundError as error:
         raise MissingExtraError(str(error.name), extra="experiments", purpose="the page") from None
     page = Path(path)
@@ -114,9 +115,8 @@ def _moving(advice: Advice) -> Section:
 
 def _amount(advice: Advice) -> Section:
     moved = advice.variation
-    lines = [
-        f"Changes: at least {advice.least_changes} (L_T, the number of still stretches, is at least {advice.least_changes + 1})."
-    ]
+    least = advice.least_changes
+    lines = [f"Changes: at least {least} (L_T, the number of still stretches, is at least {least + 1})."]
     if moved is not None and moved.seen:
         lines.append(
             f"V_T between windows of {counted(moved.window, 'row')}: {moved.total:.3g}, corrected for noise "

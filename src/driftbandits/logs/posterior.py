@@ -32,7 +32,6 @@ RATES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2)  # per row; beside 0
 STARTS = (0.01, 0.3, 10.0)
 LEVEL_SHARE = 0.5  # of the variance of an arm, for what all arms share
 MOST_FEATURES = 80
-_JITTER = 1e-10
 
 
 @dataclass(frozen=True)
@@ -144,33 +143,35 @@ def weights_of(fitted: Sequence[Fitted]) -> Floats:
     return np.asarray(shares / shares.sum())
 
 
-def sample(bins: Bins, fitted: Fitted, rng: np.random.Generator) -> Floats:
-    """A world that may be, as mean rewards (bins, N)."""
+def sample(bins: Bins, fitted: Fitted, rng: np.random.Generator, number: int = 1) -> Floats:
+    """Worlds that may be, as mean rewards (number, bins, N)."""
     hypothesis = fitted.hypothesis
-    path = np.empty_like(fitted.mean)
+    path = np.empty((number, *fitted.mean.shape))
     deviation = math.sqrt(fitted.noise)
     last = len(bins) - 1
     for b in range(last, -1, -1):
-        covariance = fitted.covariance[b]
+        mean, covariance = fitted.mean[b], fitted.covariance[b]
         if b == last or b + 1 in hypothesis.fresh:
-            path[b] = fitted.mean[b] + _draw(covariance, deviation, rng)
+            path[:, b] = mean + _draw(covariance, deviation, rng, number)
         elif hypothesis.rate == 0.0:
-            path[b] = path[b + 1]
+            path[:, b] = path[:, b + 1]
         else:
             step = hypothesis.rate * float(bins.rows[b]) * np.eye(len(covariance))
-            back = cho_solve(cho_factor(covariance + step, lower=True), covariance).T
-            rest = covariance - back @ covariance
-            path[b] = fitted.mean[b] + back @ (path[b + 1] - fitted.mean[b]) + _draw(rest, deviation, rng)
+            back = cho_solve(cho_factor(covariance + step, lower=True), covariance)
+            rest = covariance - covariance @ back
+            path[:, b] = mean + (path[:, b + 1] - mean) @ back + _draw(rest, deviation, rng, number)
     return np.asarray(_level(bins) + path @ hypothesis.features.T)
 
 
-def _draw(covariance: Floats, deviation: float, rng: np.random.Generator) -> Floats:
-    """Deviation of a normal vector; eigenvalues below zero are rounding."""
+def _draw(covariance: Floats, deviation: float, rng: np.random.Generator, number: int) -> Floats:
+    """Deviations of normal vectors, shape (number, R); eigenvalues below zero are rounding."""
     values, vectors = np.linalg.eigh(0.5 * (covariance + covariance.T))
-    return np.asarray(deviation * (vectors @ (np.sqrt(np.maximum(values, 0.0)) * rng.standard_normal(len(values)))))
+    scaled = rng.standard_normal((number, len(values))) * np.sqrt(np.maximum(values, 0.0))
+    return np.asarray(deviation * (scaled @ vectors.T))
 
 
 def bands(bins: Bins, fitted: Sequence[Fitted], weights: Floats, rng: np.random.Generator, number: int) -> Floats:
     """Sampled worlds (number, bins, N), hypotheses in proportion to their weights: for means and bands of figures."""
     chosen: Ints = rng.choice(len(fitted), size=number, p=weights)
-    return np.array([sample(bins, fitted[k], rng) for k in chosen])
+    drawn = [int(np.count_nonzero(chosen == k)) for k in range(len(fitted))]
+    return np.concatenate([sample(bins, one, rng, times) for one, times in zip(fitted, drawn, strict=True) if times])

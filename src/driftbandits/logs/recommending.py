@@ -72,7 +72,8 @@ def recommend(log: Log, regrets: Regrets, twin: Twin, fixed: str) -> Recommendat
     elif gain.high < 0:
         why = f"Adapting does not pay: always {fixed} loses {always:.3g} per round in the twins, {best} {lost:.3g}."
     else:
-        why = f"Whether adapting pays is open: {best} loses {lost:.3g} per round in the twins, always {fixed} {always:.3g}."
+        doubt = "Whether adapting pays is open"
+        why = f"{doubt}: {best} loses {lost:.3g} per round in the twins, always {fixed} {always:.3g}."
     return Recommendation(
         policy=player.policy,
         settings=player.settings,

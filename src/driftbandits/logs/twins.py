@@ -105,7 +105,7 @@ def arms_of(log: Log) -> ArmSet:
 
 def means_of(log: Log, bins: Bins, fitted: Fitted, number: int, seed: int) -> Floats:
     """Mean rewards (T, N) of twin `number`: a sampled path, of a long log a stretch of it."""
-    path = posterior.sample(bins, fitted, stream(seed, "twin", number))
+    path = posterior.sample(bins, fitted, stream(seed, "twin", number))[0]
     rounds = min(len(log), MOST_ROUNDS)
     first = 0 if rounds == len(log) else int(stream(seed, "stretch", number).integers(len(log) - rounds))
     rows = np.arange(first, first + rounds)
