@@ -20,6 +20,7 @@ NAMES = (
     "autobandit",
     "calibrated",
     "detectors",
+    "logs",
     "neural",
     "promises",
     "runner",

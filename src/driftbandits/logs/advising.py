@@ -170,7 +170,6 @@ def _advise(log: Log, false_alarm: float, twins: int, seed: int, advance: Callab
     beliefs = _believe(log, found, seed)
     advance()
     regrets = play_twins(log, beliefs.bins, beliefs.fitted, beliefs.weights, twins=twins, seed=seed, advance=advance)
-    fixed = log.names[int(beliefs.paths[1].mean(axis=0).argmax())]
     ends = [*(episode.row for episode in found[1:]), len(log)]
     changes = tuple(_change(log, episode, until) for episode, until in zip(found, ends, strict=True))
     least = movement.least_changes(alarms)
@@ -184,7 +183,7 @@ def _advise(log: Log, false_alarm: float, twins: int, seed: int, advance: Callab
         season=season,
         beliefs=beliefs,
         regrets=regrets,
-        recommendation=recommend(log, regrets, twin_of(log, beliefs.fitted[0].noise), fixed),
+        recommendation=recommend(log, regrets, twin_of(log, beliefs.fitted[0].noise)),
         false_alarm=false_alarm,
     )
 

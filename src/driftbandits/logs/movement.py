@@ -166,7 +166,7 @@ def _episode(group: list[LogChange]) -> Episode:
     return Episode(
         row=sharpest.row,
         interval=sharpest.interval,
-        found=min(one.found for one in group),
+        found=sharpest.found,
         cells=cells,
         common=any(one.cell < 0 for one in group),
         alarms=tuple(group),

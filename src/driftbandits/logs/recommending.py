@@ -60,10 +60,10 @@ class Recommendation:
         return json.dumps(body, indent=2, ensure_ascii=False) + "\n"
 
 
-def recommend(log: Log, regrets: Regrets, twin: Twin, fixed: str) -> Recommendation:
+def recommend(log: Log, regrets: Regrets, twin: Twin) -> Recommendation:
     """The learner with the least regret in the twins, and whether learning pays at all."""
     learners = [name for name in regrets.ranked() if name != FIXED]
-    best = learners[0]
+    best, fixed = learners[0], log.names[regrets.fixed]
     player = regrets.players[best]
     gain = t_interval(np.subtract(regrets.by_twin[FIXED], regrets.by_twin[best]))
     lost, always = (regrets.interval(name).estimate for name in (best, FIXED))

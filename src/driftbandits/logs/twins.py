@@ -28,8 +28,6 @@ _INSIDE = 0.98  # means of truncated noise lie strictly between -1 and 1
 _LEAST_DEVIATION = 0.01
 FIXED = "best fixed arm"
 
-Make = Callable[[ArmSet, int], Policy]
-
 
 @dataclass(frozen=True)
 class Player:
@@ -46,6 +44,7 @@ class Regrets:
     by_twin: Mapping[str, tuple[float, ...]]
     players: Mapping[str, Player]
     rounds: int
+    fixed: int  # the arm of the player who never changes it
 
     def interval(self, name: str) -> ConfidenceInterval:
         """Mean over twins, with an interval."""
@@ -145,7 +144,7 @@ def play_twins(
             advance()
         best = world.means(0, rounds)
         found[FIXED].append(twin.unit * float((best.max(axis=1) - best[:, fixed]).mean()))
-    return Regrets({name: tuple(values) for name, values in found.items()}, players, rounds)
+    return Regrets({name: tuple(values) for name, values in found.items()}, players, rounds, fixed)
 
 
 def players_of(window: int) -> dict[str, Player]:
@@ -182,7 +181,12 @@ def steps_of(twins: int, rounds: int) -> int:
     return max(sum(window < rounds for window in WINDOWS), 1) + twins * len(players_of(1))
 
 
+def policy_of(player: Player, arms: ArmSet, reward_range: tuple[float, float], seed: int) -> Policy:
+    """A new policy of a player's."""
+    return _CLASSES[player.policy](arms, seed=seed, reward_range=reward_range, **player.settings)
+
+
 def _regret(player: Player, arms: ArmSet, world: Tabular, twin: Twin, seed: int) -> float:
     """Mean regret per round, in the world's units."""
-    policy = _CLASSES[player.policy](arms, seed=seed, reward_range=twin.reward_range, **player.settings)
+    policy = policy_of(player, arms, twin.reward_range, seed)
     return float(simulate(policy, world, seed=seed).regret.mean())
