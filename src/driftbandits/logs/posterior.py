@@ -28,7 +28,7 @@ from driftbandits.policies.core.lengthscales import leading_features
 from driftbandits.types import Floats, Ints
 
 BINS = 300
-RATES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2)  # per row; beside 0
+DRIFTS = (0.1, 1.0, 10.0, 100.0, 1_000.0)  # variance of a walk over the whole log; beside 0
 STARTS = (0.01, 0.3, 10.0)
 LEVEL_SHARE = 0.5  # of the variance of an arm, for what all arms share
 MOST_FEATURES = 80
@@ -62,11 +62,11 @@ class Fitted:
 
 
 def hypotheses(log: Log, fresh: Sequence[int]) -> list[Hypothesis]:
-    """All that are tried: without changes at every rate, with those found at no rate and at a slow one."""
+    """All that are tried: every rate of drift without changes, and the changes found without drift."""
     found = []
     for kernel, features in _kernels(log).items():
         for start in STARTS:
-            found += [Hypothesis(kernel, features, rate, start) for rate in (0.0, *RATES)]
+            found += [Hypothesis(kernel, features, drift / len(log), start) for drift in (0.0, *DRIFTS)]
             if fresh:
                 found.append(Hypothesis(kernel, features, 0.0, start, tuple(fresh)))
     return found

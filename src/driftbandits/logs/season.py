@@ -6,8 +6,8 @@ S(f)    sum over arms of |sum over the arm's rows of e_t exp(2 pi i f t)|^2 / su
         taken together: 1 on average at every frequency f if nothing moves, whatever policy logged
 R(f)    S(f) over the median of S near f: a switch or a slow drift raises all low frequencies, a rhythm only its own
 
-A period counts if at most 1 in 20 permutations of the residuals within their arms has as large an R anywhere; there
-are 199, or 49 of a long log.
+A period counts if its R is half as large again as the largest at any period in permutations of the residuals within
+their arms, of which there are 199, or 49 of a long log. Rhythms that matter are beyond that by far.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ LEAST_CYCLES = 4  # within the log
 _PERMUTATIONS, _PERMUTATIONS_OF_MANY = 199, 49
 _MANY = 50_000  # rows
 _NEAR = 12  # frequencies on either side
-_LARGEST_P = 0.05
+_BEYOND = 1.5  # times the largest of all permutations
 _MOST_ARMS = 50  # the most played
 
 
 @dataclass(frozen=True)
 class Season:
-    """A period in the unit of the log's clock, and the share of permutations that had as much."""
+    """A period in the unit of the log's clock, its p value by permutations, and R there."""
 
     period: float
     p_value: float
@@ -53,11 +53,10 @@ def find_season(log: Log, *, seed: int = 0) -> Season | None:
     real = _ratios(place, group, residual, bins)
     best = int(real.argmax())
     times = _PERMUTATIONS if len(log) <= _MANY else _PERMUTATIONS_OF_MANY
-    chance = [_ratios(place, group, _permuted(residual, group, rng), bins).max() for _ in range(times)]
-    p_value = (1 + int(np.count_nonzero(np.array(chance) >= real[best]))) / (1 + times)
-    if p_value > _LARGEST_P:
+    chance = max(_ratios(place, group, _permuted(residual, group, rng), bins).max() for _ in range(times))
+    if real[best] < _BEYOND * chance:
         return None
-    return Season(length / (best + LEAST_CYCLES), p_value, float(real[best]))
+    return Season(length / (best + LEAST_CYCLES), 1.0 / (1 + times), float(real[best]))
 
 
 def _residuals(log: Log) -> tuple[Floats, Ints]:
