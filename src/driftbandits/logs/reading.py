@@ -31,6 +31,8 @@ def read_log(source: Any, arms: ArmSet | Sequence[str] | None, reward_range: tup
         return _from_trace(source, arms, given, limits)
     where = f"{os.fspath(source)}: " if isinstance(source, (str, os.PathLike)) else ""
     table = tables.arrow_table(source)
+    if where and b"driftbandits.seal" in (table.schema.metadata or {}):  # a trace that was written to a file
+        return _from_trace(Trace.from_parquet(source), arms, given, limits)
     try:
         return _from_table(table, arms, given, limits)
     except InputError as error:
