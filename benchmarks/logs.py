@@ -1,7 +1,8 @@
 """Logs: what reading, valuing and advising cost on a million rows, and how well twins rank policies.
 
 The twin check: worlds logged by Uniform and by AutoBandit; the regrets of five policies in the twins of the log against
-their regrets in the world itself, as Spearman's rank correlation. The replays: values of random laws against what is known. `--quick`: a tenth of the rows, and two worlds.
+their regrets in the world itself, as Spearman's rank correlation. The replays: values of random laws on real series
+against what is known. `--quick`: a tenth of the rows, two worlds, five laws.
 """
 
 from __future__ import annotations
