@@ -8,11 +8,13 @@ against what is known. `--quick`: a tenth of the rows, two worlds, five laws.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import resource
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,9 +24,12 @@ import driftbandits as db
 from driftbandits import datasets
 from driftbandits.environments import Environment
 from driftbandits.logs import Log, posterior
+from driftbandits.logs.estimators import Estimator
 from driftbandits.logs.movement import episodes, find_changes
 from driftbandits.logs.twins import FIXED, Player, play_twins, policy_of
 
+Result = TypeVar("Result")
+ESTIMATORS: tuple[Estimator, ...] = ("ips", "snips", "clipped", "direct", "dr")
 ROWS, ARMS = 1_000_000, 100
 WORLDS, ROUNDS, TWINS = 20, 2_000, 3
 
@@ -40,7 +45,7 @@ def columns(rows: int) -> dict[str, object]:
     return {"round": np.arange(rows), "arm": names[arm], "reward": reward, "probability": law[arm]}
 
 
-def timed(what: str, call: Callable[[], object]) -> object:
+def timed(what: str, call: Callable[[], Result]) -> Result:
     begun = time.perf_counter()
     result = call()
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
@@ -57,17 +62,15 @@ def speed(rows: int) -> None:
         path = Path(folder) / "log.parquet"
         pq.write_table(pa.table(columns(rows)), path)
         log = timed("read and check, Parquet", lambda: Log.read(path, reward_range=(0, 1)))
-    if not isinstance(log, Log):
-        raise TypeError("Log.read gives a Log")
-    for estimator in ("ips", "snips", "clipped", "direct", "dr"):
-        timed(estimator, lambda name=estimator: db.logs.evaluate(log, "arm 3", estimator=name))  # type: ignore[misc]
+    for estimator in ESTIMATORS:
+        timed(estimator, functools.partial(db.logs.evaluate, log, "arm 3", estimator=estimator))
     timed("advise", lambda: db.logs.advise(log))
 
 
 def world_of(number: int) -> Environment:
     """Switching, drifting and still worlds in turn."""
     names = ("switching/1", "cosine/slow", "switching/1")
-    settings: tuple[dict[str, object], ...] = (
+    settings: tuple[dict[str, Any], ...] = (
         {"horizon": ROUNDS, "switches": (ROUNDS // 3, 2 * ROUNDS // 3), "size": 20, "dimension": 2},
         {"horizon": ROUNDS, "size": 20, "dimension": 2},
         {"horizon": ROUNDS, "switches": (), "size": 20, "dimension": 2},
@@ -115,9 +118,8 @@ def replay_log(world: Environment, trace: db.Trace) -> Log:
 def replays(laws: int) -> None:
     """Values of random laws on real series, where every counterfactual is known."""
     print(f"\n## Real series: {laws} random laws valued, 95 % intervals\n")
-    print(
-        "| data, logged by | could be told | ips: covered | dr: covered | error of dr over ips |\n|---|---:|---:|---:|---:|"
-    )
+    print("| data, logged by | could be told | ips: covered | dr: covered | error of dr over ips |")
+    print("|---|---:|---:|---:|---:|")
     for data in ("digits", "flights", "stocks"):
         world = datasets.create(data, offset=0)
         means, offered = world.means(0, world.horizon), world.allowed(0, world.horizon)
@@ -130,14 +132,15 @@ def replays(laws: int) -> None:
 def _valued(log: Log, means: db.Floats, offered: npt.NDArray[np.bool_] | None, laws: int) -> str:
     rng = np.random.default_rng(0)
     mask = np.ones(means.shape, dtype=bool) if offered is None else offered
-    errors: dict[str, list[float]] = {"ips": [], "dr": []}
-    covered = {"ips": 0, "dr": 0}
+    names: tuple[Estimator, ...] = ("ips", "dr")
+    errors: dict[str, list[float]] = {name: [] for name in names}
+    covered = dict.fromkeys(names, 0)
     for _ in range(laws):
         law = rng.dirichlet(np.full(means.shape[1], 0.3))
         share = np.where(mask, law, 0.0)
         truth = float((np.where(mask, means, 0.0) * share).sum(axis=1) @ (1.0 / share.sum(axis=1)) / len(means))
-        for name in ("ips", "dr"):
-            found = db.logs.evaluate(log, law, estimator=name)  # type: ignore[arg-type]
+        for name in names:
+            found = db.logs.evaluate(log, law, estimator=name)
             if not found.verdict:
                 errors[name].append(found.value - truth)
                 covered[name] += found.low <= truth <= found.high

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LEAST_EFFECTIVE_SIZE = 50.0
+NO_NUMBERS = (math.nan, math.nan, math.nan, math.nan, math.nan)  # value, ends, anytime ends
 
 
 @dataclass(frozen=True)
@@ -235,7 +236,7 @@ class _Valuing:
                 f"this log cannot tell: effective sample size {size:.0f} of {counted(number, 'row')}, below "
                 f"{LEAST_EFFECTIVE_SIZE:.0f}"
             )
-            return Estimate(label, number, *[math.nan] * 5, size, largest, verdict)
+            return Estimate(label, number, *NO_NUMBERS, size, largest, verdict)
         ends = self._ends(terms, rows)
         anytime = (math.nan, math.nan)
         if self.against is None:

@@ -21,7 +21,7 @@ class Recommendation:
     """A policy with its settings and range of rewards, why, and the arm to play where adapting does not pay."""
 
     policy: str
-    settings: Mapping[str, object]
+    settings: Mapping[str, Any]
     reward_range: tuple[float, float]
     why: str
     fixed_arm: str | None

@@ -17,7 +17,7 @@ import numpy as np
 
 from driftbandits.errors import InputError
 from driftbandits.logs.estimators import local_variance
-from driftbandits.logs.evaluating import Estimate, Evaluation
+from driftbandits.logs.evaluating import NO_NUMBERS, Estimate, Evaluation
 from driftbandits.logs.log import Log
 from driftbandits.logs.movement import find_changes
 from driftbandits.logs.pieces import Piece, pieces_of
@@ -47,7 +47,7 @@ def replay(log: Log, policy: Policy, *, by: Any, level: float) -> Evaluation:
         whole = _estimate(log, policy, Piece("all rows", np.ones(len(log), dtype=bool)), level, check=True)
         return Evaluation(repr(policy), "replay", level, whole, (), (_NOTE,))
     parts = tuple(_estimate(log, policy, piece, level, check=False) for piece in pieces_of(log, by).pieces)
-    empty = Estimate("all rows", len(log), *[math.nan] * 5, math.nan, math.nan, "a world that moves: see its stretches")
+    empty = Estimate("all rows", len(log), *NO_NUMBERS, math.nan, math.nan, "a world that moves: see its stretches")
     return Evaluation(repr(policy), "replay", level, empty, parts, (_NOTE,))
 
 
@@ -64,7 +64,7 @@ def _estimate(log: Log, policy: Policy, piece: Piece, level: float, *, check: bo
             f"probability is {least:.2g})"
         )
     if refused:
-        return Estimate(piece.label, len(rows), *[math.nan] * 5, float(len(rewards)), math.nan, refused)
+        return Estimate(piece.label, len(rows), *NO_NUMBERS, float(len(rewards)), math.nan, refused)
     value = float(rewards.mean())
     half = float(ndtri(0.5 + 0.5 * level)) * math.sqrt(local_variance(rewards)) / len(rewards)
     largest = float(1.0 / rows.probability.min())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -34,7 +35,7 @@ class Player:
     """A policy of the twin: its class, and settings."""
 
     policy: str
-    settings: Mapping[str, object]
+    settings: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
