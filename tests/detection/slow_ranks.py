@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from driftbandits.detection.wagers import _BETS
+from driftbandits.detection.wagers import POWERS, STEPS
 
 
 def exact_ranks(numbers, ties, uniforms):
@@ -35,8 +35,9 @@ def evidence_of(ranks):
     cash = 1 / (1 + np.log1p(np.arange(len(ranks) + 1)))
     stakes, total = -np.diff(cash), cash[-1]
     best = (0.0, 0)
-    for kind, power, exponent, weight in _BETS:
-        factors = power * on[kind] ** exponent
+    bets = [(power * on[kind] ** exponent, weight) for kind, power, exponent, weight in POWERS]
+    bets += [(np.where(ranks <= cut, inside, outside), weight) for _, cut, inside, outside, weight in STEPS]
+    for factors, weight in bets:
         from_here = np.cumprod(factors[::-1])[::-1]
         total += weight * float(stakes @ from_here)
         best = max(best, (float(from_here.max()), int(from_here.argmax())))

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from driftbandits.detection.wagers import _BETS, Wagers
+from driftbandits.detection.wagers import POWERS, STEPS, Wagers
 from driftbandits.errors import StateError
 from driftbandits.state import Reader
 from tests.detection.slow_ranks import evidence_of
@@ -22,9 +22,11 @@ def test_evidence_is_what_was_bet_times_what_it_won(seed):
 
 
 def test_bets_are_fair_and_stakes_add_up():
-    for _, power, exponent, _ in _BETS:
+    for _, power, exponent, _ in POWERS:
         assert quad(lambda q: power * q**exponent, 0, 1)[0] == pytest.approx(1, abs=1e-6)  # noqa: B023
-    assert sum(weight for *_, weight in _BETS) == pytest.approx(1)
+    for _, cut, inside, outside, _ in STEPS:
+        assert cut * inside + (1 - cut) * outside == pytest.approx(1)
+    assert sum(bet[-1] for bet in (*POWERS, *STEPS)) == pytest.approx(1)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +59,9 @@ def test_state_goes_on_bit_for_bit():
     assert (first.begun, first.kind) == (second.begun, second.kind)
 
 
-@pytest.mark.parametrize(("name", "wrong"), [("wealth", np.full(8, -1.0)), ("starts", np.full(8, 9)), ("numbers", -1)])
+@pytest.mark.parametrize(
+    ("name", "wrong"), [("wealth", np.full(12, -1.0)), ("starts", np.full(12, 9)), ("numbers", -1)]
+)
 def test_a_state_that_cannot_be_is_refused(name, wrong):
     wagers = Wagers()
     wagers.see(0.3)

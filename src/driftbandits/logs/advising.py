@@ -170,7 +170,7 @@ def _advise(log: Log, false_alarm: float, twins: int, seed: int, advance: Callab
     beliefs = _believe(log, found, seed)
     advance()
     regrets = play_twins(log, beliefs.bins, beliefs.fitted, beliefs.weights, twins=twins, seed=seed, advance=advance)
-    ends = [*(episode.row for episode in found[1:]), len(log)]
+    ends = [*(episode.row for episode in found[1:]), len(log)][: len(found)]
     changes = tuple(_change(log, episode, until) for episode, until in zip(found, ends, strict=True))
     least = movement.least_changes(alarms)
     return Advice(

@@ -120,7 +120,7 @@ def local_variance(terms: Floats) -> float:
     """Sum of the variances of terms about a mean that may move: squares about the mean of neighbours.
 
     >>> drifting = np.linspace(0.0, 100.0, 2_000)  # no noise at all
-    >>> local_variance(drifting) < 0.001 * drifting.var() * 2_000
+    >>> bool(local_variance(drifting) < 0.001 * drifting.var() * 2_000)
     True
     """
     size = len(terms)
