@@ -35,7 +35,7 @@ def variation(log: Log) -> Variation:
     window = np.arange(len(log)) * _WINDOWS // len(log)
     key = window * size + log.arm
     count, total, squares = (
-        np.bincount(key, weights=part, minlength=_WINDOWS * size).reshape(_WINDOWS, size)
+        np.bincount(key, weights=part, minlength=_WINDOWS * size).reshape(_WINDOWS, size).astype(np.float64)
         for part in (np.ones(len(log)), log.reward, np.square(log.reward))
     )
     noise = _noise(count, total, squares)

@@ -110,7 +110,7 @@ class Log:
         """Time of every row, shape (n,): `time` where there is one, else `round`."""
         return self.round.astype(np.float64) if self.time is None else self.time
 
-    def index(self, arm: str | int) -> int:
+    def index(self, arm: str | int | np.integer[Any]) -> int:
         """Position of an arm, given by name or position."""
         if isinstance(arm, str):
             if arm in self.names:
@@ -124,7 +124,8 @@ class Log:
         """The log of these rows alone."""
         columns = ("round", "arm", "reward", "probability", "time", "allowed", "law", "segment", "told")
         own = {name: getattr(self, name) for name in columns}
-        return dataclasses.replace(self, **{k: None if v is None else v[rows] for k, v in own.items()})
+        taken: dict[str, Any] = {name: None if column is None else column[rows] for name, column in own.items()}
+        return dataclasses.replace(self, **taken)
 
     def row(self, place: int) -> Row:
         """One row, as functions of a row are given it."""

@@ -246,7 +246,7 @@ def _allowed(column: Column | None, arm: Ints, names: tuple[str, ...]) -> Bools 
     else:
         mask = _members(lists, names)
     here = np.arange(len(arm))
-    _wrong(~mask.any(axis=1), "allowed", "offers no arm", lambda _: "an empty list", cure)
+    _wrong(np.asarray(~mask.any(axis=1)), "allowed", "offers no arm", lambda _: "an empty list", cure)
     _wrong(~mask[here, arm], "allowed", "lacks the arm that was played", lambda k: shown(names[arm[k]]), cure)
     return mask
 

@@ -74,7 +74,7 @@ def bin_rewards(log: Log, *, most: int | None = None) -> Bins:
         cell=distinct % size,
         count=count,
         mean=sums / count,
-        squares=np.bincount(of_row[known], weights=np.square(reward), minlength=number),
+        squares=np.bincount(of_row[known], weights=np.square(reward), minlength=number).astype(np.float64),
     )
 
 

@@ -45,7 +45,7 @@ class Shares:
     def of(self, arm: Ints) -> Floats:
         """Probability of one arm per row, shape (n,)."""
         if self.constant is not None:
-            return self.constant[arm]
+            return np.asarray(self.constant[arm])
         if self.chosen is not None:
             return (self.chosen == arm).astype(np.float64)
         if self.matrix is not None:
@@ -105,7 +105,7 @@ def _law(target: Any, size: int) -> Floats:
             f"a target is an arm, a law of {size} probabilities that add up to 1, a function of the row, 'best', "
             f"'uniform', 'log' or a policy, got {shown(target)}"
         )
-    return law / law.sum()
+    return np.asarray(law / law.sum())
 
 
 def _restricted(log: Log, name: str, law: Floats) -> tuple[Shares, Bools]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -48,8 +49,9 @@ class Regrets:
     fixed: int  # the arm of the player who never changes it
 
     def interval(self, name: str) -> ConfidenceInterval:
-        """Mean over twins, with an interval."""
-        return t_interval(self.by_twin[name])
+        """Mean over twins, with an interval; no regret is below 0."""
+        found = t_interval(self.by_twin[name])
+        return dataclasses.replace(found, low=max(found.low, 0.0))
 
     def ranked(self) -> list[str]:
         """Players, the least regret first."""
