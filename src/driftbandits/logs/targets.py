@@ -47,7 +47,7 @@ class Shares:
         if self.constant is not None:
             return np.asarray(self.constant[arm])
         if self.chosen is not None:
-            return (self.chosen == arm).astype(np.float64)
+            return np.asarray(self.chosen == arm, dtype=np.float64)
         if self.matrix is not None:
             return np.asarray(self.matrix[np.arange(len(arm)), arm])
         raise InputError("the law of the policy that logged is not known; it is valued by its rewards")
