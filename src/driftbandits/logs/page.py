@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 TITLE = "Does this world move, and does adapting pay?"
 _TWINS_WRITTEN = 3
+_CHANGES_SHOWN = 4
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ def save(advice: Advice, path: str | os.PathLike[str]) -> tuple[str, ...]:
         "title": TITLE,
         "style": _style(),
         "verdict": advice.verdict,
-        "summary": advice.sentences()[1 + min(len(advice.changes), 4) :],
+        "summary": advice.sentences()[1 + min(len(advice.changes), _CHANGES_SHOWN) :],
         "sections": _sections(advice, page),
         "version": __version__,
     }
@@ -93,7 +94,9 @@ def _sections(advice: Advice, page: Path) -> tuple[Section, ...]:
 
 
 def _moving(advice: Advice) -> Section:
-    lines = [change.words for change in advice.changes] or ["No change was found."]
+    lines = [change.words for change in advice.changes[:_CHANGES_SHOWN]] or ["No change was found."]
+    if len(advice.changes) > _CHANGES_SHOWN:
+        lines.append(f"And {counted(len(advice.changes) - _CHANGES_SHOWN, 'more change')}, marked in the figure.")
     beliefs = advice.beliefs
     if beliefs is not None:
         shares = ", ".join(f"{kind} {beliefs.weight_of(kind):.2f}" for kind in ("still", "drifts", "switches"))
