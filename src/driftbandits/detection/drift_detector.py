@@ -35,7 +35,8 @@ class DriftDetector:
     10,000 numbers are ranked exactly, later ones among these (see `detection.urn`; the promise stays exact).
 
     Bad at: dependent numbers (a slow wave is a change to it, and rightly so); a change within the first dozen numbers,
-    where no rank is extreme; values that are almost always the same, where only the others' frequency tells.
+    where no rank is extreme; values that are almost always the same, where only the others' frequency tells (a rate of
+    0.1 that doubles takes about a thousand numbers).
 
     Parameters
     ----------
