@@ -36,7 +36,7 @@ class DriftDetector:
 
     Bad at: dependent numbers (a slow wave is a change to it, and rightly so); a change within the first dozen numbers,
     where no rank is extreme; values that are almost always the same, where only the others' frequency tells (a rate of
-    0.1 that doubles takes about a thousand numbers).
+    0.1 that doubles is mostly missed in a thousand numbers).
 
     Parameters
     ----------
