@@ -19,6 +19,8 @@ NAMES = (
     "defaults",
     "autobandit",
     "calibrated",
+    "detectors",
+    "logs",
     "neural",
     "promises",
     "traffic",

@@ -117,6 +117,8 @@ FORMS = {
     "driftbandits tune": resolve,
     "driftbandits report": ask_for_help,
     "driftbandits bench": ask_for_help,
+    "driftbandits evaluate": run_here,
+    "driftbandits advise": ask_for_help,
     "driftbandits --": find_in_help,
     "make": make_without_doing,
     "python -m benchmarks": name_benchmarks,
