@@ -9,7 +9,7 @@ import numpy as np
 
 from driftbandits.errors import InputError
 from driftbandits.policies import Policy
-from driftbandits.policies.core.history import MOST_ARMS, MOST_POINTS
+from driftbandits.policies.core.history import FIRST_STRIDE, MOST_ARMS, MOST_POINTS
 from driftbandits.testing.helpers import ROUNDS, PolicyFactory, arms_on_a_line, play, require, require_equal
 
 
@@ -75,7 +75,7 @@ def histories_end_with_the_present(make: PolicyFactory) -> None:
         require(history.rounds[-1] == policy.rounds, "a history does not end with the present")
         now = history.estimate[-1][np.argsort(history.arms)]
         require(np.array_equal(now, policy.estimate()), "a history ends with another estimate")
-    require(len(history) >= 40, "a history has too few moments")
+    require(len(history) >= 200 // FIRST_STRIDE, "a history has too few moments")
 
 
 LOOKING: tuple[Callable[[PolicyFactory], None], ...] = (

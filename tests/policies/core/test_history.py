@@ -68,10 +68,10 @@ def test_a_history_has_the_present_and_agrees_with_the_policy():
     assert history.estimate[-1][place] == pytest.approx(policy.estimate())
     assert history.law[-1][place] == pytest.approx(policy.law())
     assert history.names[0] == policy.arms.names[history.arms[0]]
-    assert repr(history) == "History(16 moments, rounds 1 to 60, 12 arms)"
+    assert repr(history) == "History(3 moments, rounds 1 to 60, 12 arms)"
     table = history.to_pandas()
     assert list(table.columns) == ["round", "arm", "name", "estimate", "low", "high", "probability"]
-    assert len(table) == 16 * 12
+    assert len(table) == 3 * 12
 
 
 @pytest.mark.parametrize("kind", [db.AutoBandit, db.WeightedGPUCB, db.DiscountedUCB, db.CalibratedOPKB, db.LinearExp3])

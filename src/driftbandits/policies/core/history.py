@@ -28,7 +28,7 @@ from driftbandits.types import Floats, Ints
 MOST_POINTS = 500
 MOST_ARMS = 50  # shown
 FOLLOWED = 80
-FIRST_STRIDE = 4  # rewards; a run of 2,000 has its 500 looks
+FIRST_STRIDE = 32  # rewards: a look may cost as much as many rounds
 REPLACED_BEYOND = 1.5  # times as often played, an arm takes the place of one that is followed
 _WITH_INTERVAL, _WITHOUT = 4, 2  # rows
 
@@ -99,7 +99,7 @@ class HistoryLog:
     ...         log.add(Look(told, np.zeros((2, 2))), np.array([told, 0]))
     ...     log.left -= 1
     >>> len(log), log.stride, log.rounds[-1].item()
-    (312, 32, 9980)
+    (313, 32, 9984)
     """
 
     def __init__(self, arms: int) -> None:
