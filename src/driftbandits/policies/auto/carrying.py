@@ -23,6 +23,7 @@ import numpy as np
 from driftbandits import state as states
 from driftbandits.policies.auto.priors import LEVEL_VARIANCE, SIGNAL_VARIANCES, Priors
 from driftbandits.policies.auto.rate_units import LOW
+from driftbandits.policies.auto.trial import plays_of_a_trial
 from driftbandits.policies.core.arms_change import ArmsChange, old_features, unexplained
 from driftbandits.policies.core.lengthscales import feature_map, unit_kernel
 from driftbandits.types import Floats, Ints
@@ -61,6 +62,8 @@ def carry(old: AutoBandit, new: AutoBandit, change: ArmsChange) -> None:
     if len(rows) < len(places):  # those that were sampled may have gone
         new._samples.choose(new._mixture.weights(), anew=False)
     new._vigilance.load(states.Reader(_vigilance(old, change, kinds)), rounds=new._clock)
+    new._trial.load(states.Reader({"left": change.carry(old._trial.left, 0)}))
+    new._trial.begin(change.added, plays_of_a_trial(float(new._beliefs.noise[new._mixture.leader()])))
     watch = old._watch.export()
     before = np.where(change.source >= 0, change.carry(watch["before"], 0.0), new._estimate())
     new._watch.load(states.Reader({**watch, "before": before}), rounds=new.rounds)

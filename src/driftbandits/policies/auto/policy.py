@@ -19,6 +19,7 @@ from driftbandits.policies.auto.mixture import MORE_SLOTS, Mixture
 from driftbandits.policies.auto.moments import moments
 from driftbandits.policies.auto.priors import SIGNAL_VARIANCES, Priors
 from driftbandits.policies.auto.samples import Samples
+from driftbandits.policies.auto.trial import Trial
 from driftbandits.policies.auto.two_valued import News, TwoValued
 from driftbandits.policies.auto.vigilance import Vigilance
 from driftbandits.policies.auto.watch import CHANGE_ODDS, RegimeChange, Watch
@@ -131,6 +132,7 @@ class AutoBandit(Policy):
         crossing = self.arms.crossing
         self._vigilance = Vigilance(priors, size, together=size if crossing is None else crossing.size)
         self._watch = Watch(self._beliefs, size, together=size if crossing is None else crossing.size)
+        self._trial = Trial(size)
         self._two_valued = TwoValued(size)
         self._known_law: Floats | None = None
         self._known_mean: Floats | None = None
@@ -156,6 +158,10 @@ class AutoBandit(Policy):
         law = self._samples.frequencies(self._mixture.weights(), mask)
         law *= 1.0 - float(looks.sum())
         law += looks
+        trial = self._trial.law(mask)
+        if trial is not None:
+            law *= 1.0 - float(trial.sum())
+            law += trial
         law *= (1.0 - self.floor) / float(law.sum())
         law += self.floor / len(law) if mask is None else mask * (self.floor / np.count_nonzero(mask))
         return law
@@ -269,6 +275,7 @@ class AutoBandit(Policy):
             deviation = math.sqrt(float(beliefs.noise[leader]))
             self._vigilance.verify(row.arm, reward, float(expected[row.arm]), float(expected[best]), deviation)
         self._vigilance.see(row.arm, int(beliefs.kind[leader]), row.id + 1)
+        self._trial.count(row.arm)
 
     def _report(self, found: RegimeChange) -> None:
         self._report_change(
@@ -333,7 +340,7 @@ class AutoBandit(Policy):
         return {"kernel": self.kernel, "floor": self.floor, "rank": self.rank}
 
     def _export(self) -> dict[str, Any]:
-        parts = ("beliefs", "mixture", "samples", "vigilance", "watch", "two_valued")
+        parts = ("beliefs", "mixture", "samples", "vigilance", "watch", "two_valued", "trial")
         return {"clock": self._clock, **{name: getattr(self, f"_{name}").export() for name in parts}}
 
     def _import(self, state: states.Reader) -> None:
@@ -348,5 +355,6 @@ class AutoBandit(Policy):
         states.check(float(sampled.sum()) >= _LEAST_SAMPLED_WEIGHT, "hypotheses sampled")
         self._vigilance.load(state.reader("vigilance"), rounds=self._clock)
         self._watch.load(state.reader("watch"), rounds=self.rounds)
+        self._trial.load(state.reader("trial"))
         tags = self._pending.rows()["tag"]
         states.check(bool(((tags >= 0) & (tags <= len(self.arms))).all()), "best allowed arms of open decisions")
