@@ -24,6 +24,7 @@ from driftbandits.testing.helpers import (
     require_equal,
     reward_of,
 )
+from driftbandits.testing.journals import JOURNALS
 from driftbandits.testing.laws import LAWS
 from driftbandits.testing.states import STATES
 
@@ -188,6 +189,7 @@ def odd_arm_sets_work(make: PolicyFactory) -> None:
 BEHAVIOUR: tuple[Callable[[PolicyFactory], None], ...] = (
     *LAWS,
     *STATES,
+    *JOURNALS,
     wrong_tells_change_nothing,
     clipping_counts,
     late_rewards_are_taken,

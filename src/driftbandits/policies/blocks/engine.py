@@ -43,6 +43,7 @@ class BlockPolicy(Policy):
 
     arms_power = 0.6  # designs are solved over all arms
     _counts_masked = False
+    _needs_own_law = True
 
     def __init__(self, arms: ArmSet, parts: Parts, divisor: float = 1.0, **common: Unpack[CommonSettings]) -> None:
         super().__init__(arms, **common)

@@ -39,6 +39,8 @@ class PolicyHooks(PolicyFacts, ABC):
     needs_horizon: bool = False  # whether horizon=None means doubling
     _counts_masked: bool = True  # whether a round whose mask removed mass advances the policy's clock
 
+    _needs_own_law: bool = False  # whether rewards are weighed by the law that drew them, so that no other will do
+
     def __init_subclass__(cls, **keywords: Any) -> None:
         """Show the whole constructor in help and editors."""
         super().__init_subclass__(**keywords)
