@@ -9,8 +9,8 @@ told          when the reward came, in the unit of round or time: before the fir
               NaN, or no such column: before the next row
 allowed       a mask per row, shape (rows, arms), of the arms that could be played; without it all
 
-Policies learn from these (`Policy.learn`), logs are read into them, and experiments export them. Other columns (the law,
-the segment, ...) may be there and are not looked at.
+Policies learn from these (`Policy.learn`), logs are read into them, and experiments export them. Other columns (the
+law, the segment, ...) may be there and are not looked at.
 """
 
 from __future__ import annotations
@@ -137,7 +137,10 @@ def _told_before(columns: Mapping[str, Any], size: int) -> Ints:
 def _read_allowed(arms: ArmSet, column: Any, played: Ints) -> Bools | None:
     if column is None:
         return None
-    masks = np.asarray(column)
+    try:
+        masks = np.asarray(column)
+    except ValueError:  # rows of unequal length
+        masks = np.zeros(0)
     if masks.dtype != np.bool_ or masks.shape != (len(played), len(arms)):
         raise InputError(
             f"column 'allowed' must be a boolean array of shape ({len(played)}, {len(arms)}), a mask of the arms per "

@@ -1,9 +1,9 @@
 """Rounds whose arms were drawn elsewhere: the policy goes on as if it had drawn them itself.
 
 A journal, or the log of another policy, says which arm was played and with what probability. `Policy.impose` takes
-that in: everything happens as in `ask`, the draw is consumed, and then the arm and the probability given take the place
-of those drawn. So a policy that replays its own journal stands where the writer of it stood, bit for bit, and on another
-machine, whose last digits may differ, the decisions stay those that were really made.
+that in: everything happens as in `ask`, the draw is consumed, and then the arm and the probability given take the
+place of those drawn. So a policy that replays its own journal stands where the writer of it stood, bit for bit, and on
+another machine, whose last digits may differ, the decisions stay those that were really made.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A new policy takes in a log, its own or another's, as if it had played it: the body of `Policy.learn`.
 
 Every row is imposed (`imposing`) and its reward told where the log says that it came; a reward that is not known is
-forgotten. What a policy believes then follows from arms, rewards and their order alone, so the beliefs are exactly those
-of a policy that played these rounds. Policies that weigh rewards by the law that drew them (`_needs_own_law`) would be
+forgotten. What a policy believes follows from arms, rewards and their order alone, so the beliefs are exactly those of
+a policy that played these rounds. Policies that weigh rewards by the law that drew them (`_needs_own_law`) would be
 biased by probabilities that are not theirs: they take their own log, and refuse another's.
 """
 
@@ -60,6 +60,6 @@ def _play(pupil: Policy, log: LogColumns) -> None:
             imposed = pupil.impose(log.arms[row : row + 1], log.probabilities[row : row + 1], allowed)
             if imposed.differing and pupil._needs_own_law:
                 raise InputError(
-                    f"{type(pupil).__name__} weighs rewards by the law that drew them, and row {row} of the log was not "
-                    f"drawn from its law: it can learn from its own log only; AutoBandit takes any"
+                    f"{type(pupil).__name__} weighs rewards by the law that drew them, and row {row} of the log was "
+                    f"not drawn from its law: it can learn from its own log only; AutoBandit takes any"
                 )
