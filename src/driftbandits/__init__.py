@@ -19,6 +19,7 @@ from driftbandits.version import __version__ as __version__
 
 if typing.TYPE_CHECKING:
     from driftbandits import experiments as experiments
+    from driftbandits import live as live
     from driftbandits import testing as testing
     from driftbandits.tangent_kernel import NeuralTangentKernel as NeuralTangentKernel
 
@@ -44,6 +45,7 @@ __all__ = [
     "first_detectable_horizon",
     "information_gain",
     "kernel_from_config",
+    "live",
     "simulate",
     "solve_design",
     "testing",
@@ -53,7 +55,7 @@ __all__ += policies.__all__
 
 def __getattr__(name: str) -> typing.Any:
     """What a program that asks and tells does not need, loaded where it is asked for."""
-    if name in ("experiments", "testing"):
+    if name in ("experiments", "live", "testing"):
         return importlib.import_module(f"driftbandits.{name}")
     if name == "NeuralTangentKernel":  # a class of scikit-learn's, which takes a second to import
         globals()[name] = importlib.import_module("driftbandits.tangent_kernel").NeuralTangentKernel
