@@ -22,6 +22,7 @@ NAMES = (
     "neural",
     "promises",
     "runner",
+    "live_journal",
     "wrong_sign",
 )
 

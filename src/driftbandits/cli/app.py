@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from driftbandits import __version__
-from driftbandits.cli import bench, listing, report, reproduce, run, tune
+from driftbandits.cli import bench, doctor, listing, live, report, reproduce, run, tune
 from driftbandits.cli.show import say
 from driftbandits.errors import DriftbanditsError, MissingExtraError
 
@@ -18,6 +18,8 @@ from driftbandits.errors import DriftbanditsError, MissingExtraError
 EXTRAS = {
     **dict.fromkeys(("pandas", "pyarrow", "matplotlib", "rich", "pydantic", "yaml", "jinja2"), "experiments"),
     "optuna": "tuning",
+    **dict.fromkeys(("sqlalchemy", "alembic"), "live"),
+    "psycopg": "postgres",
     "ray": "ray",
     **dict.fromkeys(("dask", "distributed"), "dask"),
 }
@@ -90,3 +92,6 @@ app.command("report")(report.report)
 app.command("tune")(tune.tune)
 app.command("list")(listing.list_names)
 app.command("bench")(bench.bench)
+app.command("doctor")(doctor.doctor)
+app.add_typer(live.experiments, name="experiments")
+app.add_typer(live.db, name="db")

@@ -7,7 +7,7 @@ import os
 import secrets
 import socket
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 import sqlalchemy as sa
@@ -33,8 +33,16 @@ class Database:
     per experiment.
     """
 
-    def __init__(self, url: str, *, pragmas: Mapping[str, Any] | None = None, address: str | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        pragmas: Mapping[str, Any] | None = None,
+        address: str | None = None,
+        clock: Callable[[], int] = clock,
+    ) -> None:
         self.url = read_url(url)
+        self._clock = clock
         self.address = address
         self._text = self.url.render_as_string(hide_password=False)
         self._reading = make_engine(self.url, pragmas)
@@ -87,7 +95,7 @@ class Database:
     def make(self, name: str, definition: Definition) -> None:
         """Make an experiment and leave it closed."""
         check_name("the name of an experiment", name)
-        table, now = tables.experiments, clock()
+        table, now = tables.experiments, self._clock()
         text, token = definition.to_json(), secrets.token_hex(8)
         try:
             with self._turn, self._writing.begin() as connection:
@@ -144,7 +152,7 @@ class Database:
         link = Link(
             lambda: self._connect(view), lambda held: self._release(held, view), self._writing.connect, self._turn
         )
-        writer = Writer(link, view.experiment, view.token, view.definition, name=view.name)
+        writer = Writer(link, view.experiment, view.token, view.definition, name=view.name, now=self._clock)
         try:
             writer.start()
         except sa.exc.OperationalError as error:
@@ -192,14 +200,21 @@ def _unwritable(error: sa.exc.OperationalError) -> LiveError:
     return LiveError(f"the database cannot be written to: {first_line(error)}; nothing was changed")
 
 
-def open_database(url: str, *, pragmas: Mapping[str, Any] | None = None, address: str | None = None) -> Database:
+def open_database(
+    url: str,
+    *,
+    pragmas: Mapping[str, Any] | None = None,
+    address: str | None = None,
+    clock: Callable[[], int] = clock,
+) -> Database:
     """Open a database of experiments by its URL; the tables are made where there are none.
 
     `sqlite:///shop.db` is a file here, `sqlite:////var/lib/shop.db` one by its whole path, and
     `postgresql://user:password@host/name` a Postgres database. `pragmas` are SQLite's; `address` says where this server
-    can be reached, for others that find an experiment leased by it.
+    can be reached, for others that find an experiment leased by it; `clock` gives microseconds since 1970, for those
+    who play a day in a minute.
     """
-    database = Database(url, pragmas=pragmas, address=address)
+    database = Database(url, pragmas=pragmas, address=address, clock=clock)
     try:
         database.prepare()
     except sa.exc.OperationalError as error:

@@ -124,7 +124,7 @@ class Journal:
         )
         rows = [Event._make(row) for row in self.connection.execute(wanted.order_by(table.c.seq)).all()]
         rewarded = [event for event in rows if event.kind == "rewarded"]
-        return (rewarded or rows or [None])[0]
+        return next(iter(rewarded or rows), None)
 
     def closings(self, first: int, last: int) -> list[Event]:
         """Rewards and forgotten rewards of the decisions between two events, in order."""

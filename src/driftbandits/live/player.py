@@ -380,7 +380,7 @@ class Player:
         if "segment" in details:
             segments = [item.name for item in self.definition.segments or ()]
             arms += segments.index(details["segment"]) * len(self._numbers)
-        found = self.policy.impose(arms, [event.probability for event in events], allowed)
+        found = self.policy.impose(arms, [float(event.probability or 0.0) for event in events], allowed)
         self.differing += found.differing
         self.cost += time.thread_time() - begun
         for event, policy_id in zip(events, found.decisions.ids.tolist(), strict=True):
