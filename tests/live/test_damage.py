@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 
 from driftbandits import live
-from driftbandits.errors import LiveError, NotStoredError, SchemaError
+from driftbandits.errors import LiveError, NotStoredError, SchemaError, StateError
 from driftbandits.live import snapshots
 from tests.live.players import player_of, require_same
 from tests.live.test_experiment import play
@@ -168,6 +168,6 @@ def test_a_snapshot_of_another_format_is_refused(url, clock):
     player = made(url, clock)
     state = snapshots.export(player)
     for wrong in ({"snapshot": 2}, {"seq": -1}, {"counts": {}}, {"arms": "[]"}, {"arms": "{"}, {"paused": 1}):
-        with pytest.raises(live.snapshots.StateError):
+        with pytest.raises(StateError):
             snapshots.load({**state, **wrong}, player.definition)
     require_same(snapshots.load(state, player.definition), player)

@@ -17,6 +17,7 @@ from driftbandits.errors import (
     UnknownDecisionError,
     UnknownExperimentError,
 )
+from driftbandits.live.definition import define
 from tests.live.players import player_of, require_same
 
 
@@ -75,7 +76,7 @@ def test_an_unknown_id_is_refused(shop, wrong):
 def test_an_id_of_another_experiment_is_refused(shop, url, clock):
     choice = shop.decide()
     other = live.Database(url, clock=clock)
-    other.make("other", live.database.define(arms=["low", "high"]))
+    other.make("other", define(arms=["low", "high"]))
     view = other.view("other")
     with view.journal() as journal:
         assert journal.decision(choice.id) is None
@@ -239,7 +240,7 @@ def test_one_process_decides_and_any_number_may_look(shop, url):
         assert second.view("prices").summary().rewards == 3
         assert second.names() == ["prices"]
         with pytest.raises(ExperimentExistsError):
-            second.make("prices", live.database.define(arms=["a", "b"]))
+            second.make("prices", define(arms=["a", "b"]))
         with pytest.raises(UnknownExperimentError, match="did you mean 'prices'"):
             second.view("price")
 

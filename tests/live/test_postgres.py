@@ -11,6 +11,8 @@ import sqlalchemy as sa
 from driftbandits import live
 from driftbandits.errors import NotStoredError, OtherDeciderError
 from driftbandits.live import schema, tables
+from driftbandits.live.definition import define
+from driftbandits.live.engines import read_url
 from tests.live.players import player_of, require_same
 from tests.live.test_experiment import play
 
@@ -28,7 +30,7 @@ def server(tmp_path_factory):
 @pytest.fixture
 def url(server):
     uri = server.get_uri()
-    engine = sa.create_engine(live.engines.read_url(uri))
+    engine = sa.create_engine(read_url(uri))
     with engine.begin() as connection:
         connection.execute(sa.text("DROP SCHEMA public CASCADE"))
         connection.execute(sa.text("CREATE SCHEMA public"))
@@ -90,7 +92,7 @@ def _end_sessions(database):
 
 def test_a_holder_that_is_killed_is_followed(url):
     with live.open(url) as database:
-        database.make("prices", live.database.define(arms=["low", "mid", "high"], seed=2))
+        database.make("prices", define(arms=["low", "mid", "high"], seed=2))
         victim = subprocess.Popen(
             [sys.executable, "-m", "tests.live.victim", url, "prices", "2"], stdout=subprocess.PIPE, text=True
         )
