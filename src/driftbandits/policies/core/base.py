@@ -190,6 +190,22 @@ class Policy(PolicyHooks):
         return imposing.impose(self, arms, probabilities, allowed)
 
     @guarded
+    def learn(self, columns: Mapping[str, Any]) -> None:
+        """Take in a log, one's own or another's, as if this new policy had played it; then it goes on from there.
+
+        `columns` maps `arm`, `reward` and `probability` to columns of one length, and optionally `round` or `time`,
+        `told` and `allowed`: see `log_columns`. Whatever is wrong with them, the policy stays new. Policies that weigh
+        rewards by the law that drew them (OPKB family, Exp3 family) take in their own log only.
+
+        >>> from driftbandits import ArmSet, GPUCB
+        >>> policy = GPUCB(ArmSet([[0.0], [1.0]], names=["low", "high"]), seed=0)
+        >>> policy.learn({"arm": ["low", "high"] * 20, "reward": [0.1, 0.6] * 20, "probability": [0.5] * 40})
+        >>> policy.rounds, policy.estimate().round(1).tolist()
+        (40, [0.1, 0.6])
+        """
+        learning.learn(self, columns)
+
+    @guarded
     def law(self) -> Floats:
         """Probabilities over all arms that the next `ask` will draw from, shape (N,). Asking for it changes nothing."""
         return read_only(self._fit(self._ahead()._law()))  # type: ignore[no-any-return]
@@ -330,22 +346,6 @@ class Policy(PolicyHooks):
         self.forgotten += len(numbers)
         self._guard.changing = False
         self._settle()
-
-    @guarded
-    def learn(self, columns: Mapping[str, Any]) -> None:
-        """Take in a log, one's own or another's, as if this new policy had played it; then it goes on from there.
-
-        `columns` maps `arm`, `reward` and `probability` to columns of one length, and optionally `round` or `time`,
-        `told` and `allowed`: see `log_columns`. Whatever is wrong with them, the policy stays new. Policies that weigh
-        rewards by the law that drew them (OPKB family, Exp3 family) take in their own log only.
-
-        >>> from driftbandits import ArmSet, GPUCB
-        >>> policy = GPUCB(ArmSet([[0.0], [1.0]], names=["low", "high"]), seed=0)
-        >>> policy.learn({"arm": ["low", "high"] * 20, "reward": [0.1, 0.6] * 20, "probability": [0.5] * 40})
-        >>> policy.rounds, policy.estimate().round(1).tolist()
-        (40, [0.1, 0.6])
-        """
-        learning.learn(self, columns)
 
     def _inward(self, values: Floats) -> tuple[Floats, int]:
         """Rewards on the internal scale, and how many had to be clipped."""
