@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 
 from driftbandits import live
-from driftbandits.errors import LiveError, NotStoredError, SchemaError, StateError
+from driftbandits.errors import GoneError, LiveError, NotStoredError, SchemaError, StateError
 from driftbandits.live import snapshots
 from tests.live.players import player_of, require_same
 from tests.live.test_experiment import play
@@ -171,3 +171,26 @@ def test_a_snapshot_of_another_format_is_refused(url, clock):
         with pytest.raises(StateError):
             snapshots.load({**state, **wrong}, player.definition)
     require_same(snapshots.load(state, player.definition), player)
+
+
+def test_retention_deletes_only_what_no_snapshot_needs(url, clock):
+    with live.open(url, clock=clock) as database:
+        shop = database.create("prices", arms=["low", "mid", "high"], policy="DiscountedUCB", seed=3)
+        waiting = shop.decide()
+        first = shop.decide()
+        for _ in range(5):
+            play(shop, 5)
+            shop._look(lambda writer, player: writer.snapshot(player)).result()
+            shop._writer._snapshot.result()
+            clock.pass_seconds(86_400)
+        before = len(shop.events(limit=10**6))
+        assert database.trim("prices", days=30) == 0
+        deleted = database.trim("prices", days=1)
+        assert len(shop.events(limit=10**6)) == before - deleted < before
+        assert shop._view.check().fine
+        with pytest.raises(GoneError):
+            shop.decision(first.id)
+        assert shop.reward(waiting.id, 0.5).accepted == 1
+        kept = player_of(shop)
+    with live.open(url, clock=clock) as database:
+        require_same(player_of(database.experiment("prices")), kept)

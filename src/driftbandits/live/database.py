@@ -12,6 +12,7 @@ from typing import Any, Self
 
 import sqlalchemy as sa
 
+from driftbandits.checks import check_positive
 from driftbandits.errors import ExperimentExistsError, LiveError, UnknownExperimentError, did_you_mean
 from driftbandits.live import schema, tables
 from driftbandits.live.definition import Definition, check_name, define
@@ -173,6 +174,17 @@ class Database:
     def _release(self, connection: sa.Connection, view: View) -> None:
         if not self._is_sqlite:
             free_lease(connection, view.experiment)
+
+    def trim(self, name: str, *, days: float) -> int:
+        """Delete events of an experiment that are older than so many days, as far as no kept snapshot needs them.
+
+        How many were deleted. What was decided then can no longer be looked back at, exported or rewarded, unless it is
+        open still; what was learned stays.
+        """
+        view = self.view(name)
+        before = self._clock() - round(check_positive("days", days) * 86_400e6)
+        with self._turn, self._writing.begin() as connection:
+            return Journal(connection, view.experiment, view.token).trim(before)
 
     # --- the end ------------------------------------------------------------------------------------------------
 

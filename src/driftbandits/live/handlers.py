@@ -15,6 +15,7 @@ from driftbandits.live.requests import Request
 from driftbandits.showing import shown
 
 MOST_PER_CALL = 1000  # decisions, or rewards
+REFUSABLE = ("arms", "settings")  # events that are checked when they are taken in
 
 
 def clock() -> int:
@@ -56,12 +57,10 @@ class Handlers:
         event = player.next_event(self.now(), kind, **values)
         try:
             player.apply(event)
-        except InputError:
-            raise  # refused; nothing has changed
-        except Warning:  # raised where warnings are errors, after the policy has learned
-            player.take(event)
-        except Exception as error:  # noqa: BLE001  # the event is true whatever the policy makes of it
-            player.give_up(error)
+        except Exception as error:
+            if kind in REFUSABLE and isinstance(error, InputError):
+                raise  # the caller's mistake; nothing has changed
+            player.give_up(error)  # the event is true whatever the policy makes of it
             player.take(event)
         self.journal.add(event)
         return event

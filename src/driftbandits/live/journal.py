@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from driftbandits.live import tables
 from driftbandits.live.events import Event, decision_id, place_of
-from driftbandits.live.snapshots import superfluous
+from driftbandits.live.snapshots import KEPT, superfluous
 from driftbandits.version import __version__
 
 CHUNK = 5000  # events read at a time
@@ -76,6 +76,23 @@ class Journal:
         self.connection.execute(
             sa.delete(old).where(old.c.experiment == self.experiment, old.c.time < time - ANSWERS_KEPT)
         )
+
+    def trim(self, before: int) -> int:
+        """Delete events older than a time that no kept snapshot needs; how many. The newest snapshots all stay usable."""
+        old = [seq for seq in self.snapshot_places()[:-KEPT] if self._is_before(seq, before)]
+        if not old:
+            return 0
+        cut = max(old)
+        events, kept = tables.events, tables.snapshots
+        self.connection.execute(sa.delete(kept).where(kept.c.experiment == self.experiment, kept.c.seq < cut))
+        gone = self.connection.execute(
+            sa.delete(events).where(events.c.experiment == self.experiment, events.c.seq <= cut)
+        )
+        return int(gone.rowcount)
+
+    def _is_before(self, seq: int, time: int) -> bool:
+        event = self.event(seq)
+        return event is not None and event.time < time
 
     # --- reading ------------------------------------------------------------------------------------------------
 

@@ -260,6 +260,8 @@ class Player:
             method(*values)
         except UnknownDecisionError:  # dropped by pending_limit: nothing is known of it any more
             self.counts.late += 1
+        except Warning as warning:  # raised where warnings are errors, after the policy has learned
+            log.warning("%s", warning)
 
     def _paused(self, _: Event) -> None:
         self.paused = True

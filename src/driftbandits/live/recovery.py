@@ -78,7 +78,6 @@ def replayed_from(journal: Journal, definition: Definition, seq: int, upto: int 
             raise GoneError(f"events before {oldest.seq} were deleted by retention")
         player = Player(definition)
     count = player.replay(journal.events(seq, upto))
-    player.cost = 0.0 if not count else player.cost
     return player, count
 
 

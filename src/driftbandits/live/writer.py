@@ -126,12 +126,15 @@ class Writer:
             self._ready.set_exception(error)
             return
         self._ready.set_result(None)
-        while True:
+        closing = False
+        while not closing:
             requests, closing = self._collect()
-            if requests or self._is_due():
-                self._serve(requests)
-            if closing and not requests:
-                break
+            try:
+                if requests or self._is_due():
+                    self._serve(requests)
+            except Exception as error:  # a fault of ours; nobody is left waiting
+                log.exception("serving experiment %s failed", self.name)
+                self._start_over([request for request in requests if not request.future.done()], error)
         self._finish()
 
     def _collect(self) -> tuple[list[Request], bool]:
@@ -140,7 +143,7 @@ class Writer:
             if not self._waiting and not self._closing:
                 self._wake.wait(self._seconds_left())
             requests = [self._waiting.popleft() for _ in range(min(len(self._waiting), MOST_TOGETHER))]
-            return requests, self._closing and not self._waiting
+            return requests, self._closing and not requests
 
     def _seconds_left(self) -> float:
         due = None if self._handlers is None else self._handlers.player.first_due()
