@@ -78,7 +78,7 @@ class Journal:
         )
 
     def trim(self, before: int) -> int:
-        """Delete events older than a time that no kept snapshot needs; how many. The newest snapshots all stay usable."""
+        """Delete events older than a time that no kept snapshot needs; how many. The newest snapshots stay usable."""
         old = [seq for seq in self.snapshot_places()[:-KEPT] if self._is_before(seq, before)]
         if not old:
             return 0
