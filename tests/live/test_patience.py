@@ -1,4 +1,4 @@
-"""Patience by the clock: decisions without a reward close as missing, in one event, and a replay closes the same ones."""
+"""Patience by the clock: decisions without a reward close as missing, in one event; a replay closes the same ones."""
 
 import time
 
