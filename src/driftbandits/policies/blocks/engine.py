@@ -24,7 +24,7 @@ from driftbandits.arms import ArmSet
 from driftbandits.detection import Finding
 from driftbandits.detection.gap_test import gaps
 from driftbandits.estimation import Sums
-from driftbandits.policies.blocks import saving
+from driftbandits.policies.blocks import evaluation, saving
 from driftbandits.policies.blocks.epoch import Epoch, OpenReplay
 from driftbandits.policies.blocks.parts import BlockLevels, Parts, point_law
 from driftbandits.policies.core.base import Policy
@@ -305,6 +305,10 @@ class BlockPolicy(Policy):
             self._detector.see_apart(row.arm, scaled, row.id)
         if self._looks is not None:
             self._looks.tell(row.arm, scaled, self._expected())
+
+    def _evaluate(self, rounds: int, arms: Ints, rewards: Floats, ids: Ints) -> bool:
+        evaluation.evaluate(self, rounds, arms, rewards, ids)
+        return True
 
     def _expected(self) -> Floats:
         """What the present block expects of every arm."""

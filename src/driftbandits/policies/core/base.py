@@ -195,7 +195,8 @@ class Policy(PolicyHooks):
 
         `columns` maps `arm`, `reward` and `probability` to columns of one length, and optionally `round` or `time`,
         `told` and `allowed`: see `log_columns`. Whatever is wrong with them, the policy stays new. Policies that weigh
-        rewards by the law that drew them (OPKB family, Exp3 family) take in their own log only.
+        rewards by the law that drew them take in their own log so; another's is a first evaluation for the OPKB family,
+        and refused by the Exp3 family.
 
         >>> from driftbandits import ArmSet, GPUCB
         >>> policy = GPUCB(ArmSet([[0.0], [1.0]], names=["low", "high"]), seed=0)

@@ -28,7 +28,7 @@ from driftbandits.policies.core.scale import read_range
 from driftbandits.policies.core.settings import check_settings, own_settings, signature_of
 from driftbandits.policies.core.spread import Spread
 from driftbandits.seeding import check_seed, stream
-from driftbandits.types import Bools, Change, Floats
+from driftbandits.types import Bools, Change, Floats, Ints
 
 FIRST_HORIZON = 1024  # horizon=None: policies that need one start with this and double it
 
@@ -140,6 +140,10 @@ class PolicyHooks(PolicyFacts, ABC):
 
     def _lose(self, rows: npt.NDArray[np.void]) -> None:
         """The rewards of these decisions were forgotten and will never come."""
+
+    def _evaluate(self, rounds: int, arms: Ints, rewards: Floats, ids: Ints) -> bool:
+        """Where `_needs_own_law`: begin with another's log of so many rounds as a first evaluation; whether it can."""
+        return False
 
     def _due(self) -> bool:
         """Whether the next ask must first move on to another law, whatever is still pending."""
