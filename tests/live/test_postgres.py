@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 import sqlalchemy as sa
@@ -93,15 +94,13 @@ def _end_sessions(database):
 def test_a_holder_that_is_killed_is_followed(url):
     with live.open(url) as database:
         database.make("prices", define(arms=["low", "mid", "high"], seed=2))
-        victim = subprocess.Popen(
-            [sys.executable, "-m", "tests.live.victim", url, "prices", "2"], stdout=subprocess.PIPE, text=True
-        )
-        lines = [victim.stdout.readline().split() for _ in range(20)]
-        with pytest.raises(OtherDeciderError):
-            database.experiment("prices")
-        os.kill(victim.pid, signal.SIGKILL)
-        lines += [line.split() for line in victim.stdout.read().splitlines()]
-        victim.wait()
+        command = [sys.executable, "-m", "tests.live.victim", url, "prices", "2"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as victim:
+            lines = [victim.stdout.readline().split() for _ in range(20)]
+            with pytest.raises(OtherDeciderError):
+                database.experiment("prices")
+            os.kill(victim.pid, signal.SIGKILL)
+            lines += [line.split() for line in victim.stdout.read().splitlines()]
         shop = _when_free(database)
         with shop._view.journal() as journal:
             for line in lines:
@@ -114,8 +113,6 @@ def test_a_holder_that_is_killed_is_followed(url):
 
 def _when_free(database):
     """Postgres frees the lock when it notices that the session is gone: at once on one machine."""
-    import time
-
     for _ in range(150):
         try:
             return database.experiment("prices")

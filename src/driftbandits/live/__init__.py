@@ -14,7 +14,7 @@ from driftbandits.errors import MissingExtraError
 if typing.TYPE_CHECKING:
     from driftbandits.live.asynchronous import AsyncExperiment as AsyncExperiment
     from driftbandits.live.database import Database as Database
-    from driftbandits.live.database import open_database as open  # noqa: A004, F401  # its public name
+    from driftbandits.live.database import open_database as open  # noqa: A004  # its public name
     from driftbandits.live.experiment import Experiment as Experiment
     from driftbandits.live.looking import ArmSummary as ArmSummary
     from driftbandits.live.looking import ExperimentSummary as ExperimentSummary
@@ -39,7 +39,20 @@ _HOMES = {
     "View": "views",
     "open": "database",
 }
-__all__ = list(_HOMES)  # the names above
+__all__ = [
+    "ArmSummary",
+    "AsyncExperiment",
+    "Check",
+    "Database",
+    "DecisionRecord",
+    "Experiment",
+    "ExperimentSummary",
+    "LiveDecision",
+    "Rejected",
+    "RewardAnswer",
+    "View",
+    "open",
+]
 
 
 def __getattr__(name: str) -> typing.Any:

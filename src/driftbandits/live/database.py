@@ -110,7 +110,7 @@ class Database:
                 f"there is an experiment called {shown(name)} already; open it with experiment({shown(name)}), or take "
                 f"another name"
             ) from None
-        except sa.exc.OperationalError as error:
+        except sa.exc.DBAPIError as error:
             raise _unwritable(error) from error
 
     def names(self) -> list[str]:
@@ -156,7 +156,7 @@ class Database:
         writer = Writer(link, view.experiment, view.token, view.definition, name=view.name, now=self._clock)
         try:
             writer.start()
-        except sa.exc.OperationalError as error:
+        except sa.exc.DBAPIError as error:
             raise _unwritable(error) from error
         return Experiment(view.name, writer, view)
 
@@ -208,7 +208,7 @@ class Database:
         return f"Database({self.url.render_as_string()!r})"
 
 
-def _unwritable(error: sa.exc.OperationalError) -> LiveError:
+def _unwritable(error: sa.exc.DBAPIError) -> LiveError:
     return LiveError(f"the database cannot be written to: {first_line(error)}; nothing was changed")
 
 
@@ -229,7 +229,7 @@ def open_database(
     database = Database(url, pragmas=pragmas, address=address, clock=clock)
     try:
         database.prepare()
-    except sa.exc.OperationalError as error:
+    except sa.exc.DBAPIError as error:
         database.close()
         raise LiveError(
             f"the database {database.url.render_as_string()} cannot be opened: {first_line(error)}"
