@@ -91,7 +91,7 @@ def decision_id(token: str, seq: int, time: int) -> str:
     with an older copy of the database, fits nothing.
 
     >>> decision_id("shop", 1296, 10)
-    '100-6f9ca58f'
+    '100-e208df0b'
     """
     check = hashlib.sha256(f"{token}/{seq}/{time}".encode()).hexdigest()[:8]
     text, left = "", seq

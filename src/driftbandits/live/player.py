@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftbandits.errors import InputError, UnknownDecisionError
-from driftbandits.live.definition import Definition, Option, check_fallback, check_patience, read_options
+from driftbandits.live.definition import Definition, check_fallback, check_patience
+from driftbandits.live.entries import Entry, changed, number_of
 from driftbandits.live.events import Event, check_event, dump
 from driftbandits.policies import Policy, find_policy
 from driftbandits.seeding import stream
@@ -28,14 +29,6 @@ from driftbandits.types import Bools
 log = logging.getLogger("driftbandits.live")
 NOT_OF_THE_POLICY = -1  # in the place of the policy's id: a fallback decided, or a policy before a restart
 MOST_AT_ONCE = 1000  # decisions imposed in one call
-
-
-@dataclass(slots=True)
-class Entry:
-    """An arm that the experiment has or had; its number is its place in the list, for good."""
-
-    option: Option
-    retired: bool = False
 
 
 class Open(NamedTuple):
@@ -109,10 +102,7 @@ class Player:
 
     def number_of(self, name: Any) -> int:
         """Number of the arm called `name`."""
-        number = self._known.get(name) if isinstance(name, str) else None
-        if number is None:
-            raise InputError(f"no arm is called {shown(name)}; arms: {', '.join(map(shown, list(self._known)[:20]))}")
-        return number
+        return number_of(self._known, name)
 
     def name_of(self, number: int) -> str:
         """Name of an arm."""
@@ -287,26 +277,7 @@ class Player:
         self.patience = patience
 
     def _arms(self, event: Event) -> None:
-        details = event.details
-        added = read_options("arms", details["add"]) if details.get("add") else ()
-        entries = [Entry(entry.option, entry.retired) for entry in self.entries]
-        for option in added:
-            if option.name in self._known:
-                raise InputError(
-                    f"there is an arm called {shown(option.name)} already; bring_back one that was retired"
-                )
-            if len(option.features) != len(entries[0].option.features):
-                wanted = len(entries[0].option.features)
-                raise InputError(
-                    f"{shown(option.name)} must have {wanted} features, as the others, got {option.features}"
-                )
-            entries.append(Entry(option))
-        for name in details.get("retire", ()):
-            entries[self.number_of(name)].retired = True
-        for name in details.get("bring_back", ()):
-            entries[self.number_of(name)].retired = False
-        if all(entry.retired for entry in entries):
-            raise InputError("no arm would be left to decide for; keep at least one")
+        entries = changed(self.entries, event.details)
         before, self.entries = self.entries, entries
         try:
             self._give_arms()

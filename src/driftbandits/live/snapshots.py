@@ -11,7 +11,8 @@ import numpy as np
 from driftbandits import state as states
 from driftbandits.errors import StateError
 from driftbandits.live.definition import Definition, Option
-from driftbandits.live.player import Counts, Entry, Open, Player
+from driftbandits.live.entries import Entry
+from driftbandits.live.player import Counts, Open, Player
 from driftbandits.policies import find_policy
 from driftbandits.state import archive
 from driftbandits.version import __version__
