@@ -19,11 +19,16 @@ NAMES = (
     "defaults",
     "autobandit",
     "calibrated",
+    "detectors",
+    "logs",
     "neural",
     "promises",
+    "traffic",
     "runner",
     "live_journal",
+    "segments",
     "wrong_sign",
+    "live",
 )
 
 

@@ -53,6 +53,9 @@ def main() -> None:
     )
     if command.returncode != 1 or "'.[experiments]'" not in command.stderr or "Traceback" in command.stderr:
         sys.exit(f"a command line without its extra must name the cure, got: {command.stderr}")
+    log = db.logs.Log.read(trace, arms=world.arms)
+    if not db.logs.evaluate(log, "log").low < trace.reward.mean() < db.logs.evaluate(log, "log").high:
+        sys.exit("a trace was not valued as a log")
     from driftbandits import datasets
 
     if datasets.create("digits").horizon < 1500:

@@ -120,6 +120,8 @@ FORMS = {
     "driftbandits experiments": ask_for_help,
     "driftbandits db": ask_for_help,
     "driftbandits doctor": ask_for_help,
+    "driftbandits evaluate": run_here,
+    "driftbandits advise": ask_for_help,
     "driftbandits --": find_in_help,
     "make": make_without_doing,
     "python -m benchmarks": name_benchmarks,

@@ -80,3 +80,37 @@ print(db.ArmSet([[0.0], [1.0]]).rank)
 """
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "2"
+
+
+def test_the_core_is_played_without_pandas_and_says_what_tables_need():
+    """In the place of an import contract: tables for pandas are made where one is asked for, and nowhere else."""
+    code = """
+import sys
+
+class Hidden:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("pandas", "matplotlib"):
+            raise ModuleNotFoundError(name, name=name)
+
+sys.meta_path.insert(0, Hidden())
+import driftbandits as db
+arms = db.ArmSet.crossed(["red", "blue"], ["mobile", "desktop"])
+for kind in (db.AutoBandit, db.GPUCB, db.Uniform):
+    policy = kind(arms, seed=0)
+    for now in range(40):
+        policy.tell(policy.ask(allowed=arms.of("mobile")), 0.5)
+    print(len(policy.summary()), len(policy.history.arms), len(policy.interval()))
+world = db.environments.create("switching/1", seed=0, horizon=100, switches=(50,), size=10)
+trace = db.simulate(db.AdaOPKB(world.arms, horizon=100), world)
+tables = (policy.summary().to_pandas, policy.history.to_pandas, trace.to_pandas, lambda: db.plots.beliefs(policy))
+for table in tables:
+    try:
+        table()
+    except db.errors.MissingExtraError as error:
+        print(error)
+"""
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    *played, summary, history, trace, figure = result.stdout.strip().splitlines()
+    assert played == ["4 4 2"] * 3
+    assert all("needs pandas" in line and "pip install" in line for line in (summary, history, trace))
+    assert "needs matplotlib" in figure

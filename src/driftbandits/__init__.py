@@ -7,7 +7,7 @@ from driftbandits import detection, environments, errors, policies
 from driftbandits.arms import ArmSet
 from driftbandits.comparing import compare
 from driftbandits.design import Design, Status, effective_dimension, information_gain, solve_design
-from driftbandits.detection import first_detectable_horizon
+from driftbandits.detection import DriftDetector, first_detectable_horizon
 from driftbandits.errors import DriftbanditsError
 from driftbandits.kernels import kernel_from_config
 from driftbandits.policies import *  # noqa: F403  # every policy: that list is the only one
@@ -20,6 +20,8 @@ from driftbandits.version import __version__ as __version__
 if typing.TYPE_CHECKING:
     from driftbandits import experiments as experiments
     from driftbandits import live as live
+    from driftbandits import logs as logs
+    from driftbandits import plots as plots
     from driftbandits import testing as testing
     from driftbandits.tangent_kernel import NeuralTangentKernel as NeuralTangentKernel
 
@@ -29,6 +31,7 @@ __all__ = [
     "Decision",
     "Decisions",
     "Design",
+    "DriftDetector",
     "DriftbanditsError",
     "Feedback",
     "Floats",
@@ -46,6 +49,8 @@ __all__ = [
     "information_gain",
     "kernel_from_config",
     "live",
+    "logs",
+    "plots",
     "simulate",
     "solve_design",
     "testing",
@@ -55,7 +60,7 @@ __all__ += policies.__all__
 
 def __getattr__(name: str) -> typing.Any:
     """What a program that asks and tells does not need, loaded where it is asked for."""
-    if name in ("experiments", "live", "testing"):
+    if name in ("experiments", "live", "logs", "plots", "testing"):
         return importlib.import_module(f"driftbandits.{name}")
     if name == "NeuralTangentKernel":  # a class of scikit-learn's, which takes a second to import
         globals()[name] = importlib.import_module("driftbandits.tangent_kernel").NeuralTangentKernel

@@ -8,25 +8,30 @@ Phi     features    (N, r), Phi Phi' = K up to `tolerance`
 
 from __future__ import annotations
 
+import copy
 import difflib
 import hashlib
 import math
 import numbers
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 
 from driftbandits import kernels
 from driftbandits.checks import check_count, check_positive, check_word
+from driftbandits.crossing import USUAL_CORRELATION, Crossing, correlation_matrix, pair_features, pair_points
+from driftbandits.encoding import Encoding, read_encoding
 from driftbandits.errors import InputError, KernelError
+from driftbandits.gauge import Gauge
 from driftbandits.kernels import KernelFunction, KernelLike
 from driftbandits.linalg import NOT_VALID_CURE, LowRank, pivoted_cholesky
 from driftbandits.memory import FLOAT_BYTES, check_memory
 from driftbandits.numeric import as_floats
 from driftbandits.showing import breaking, counted, shown
 from driftbandits.tables import Table, read_bounds, read_names, read_table
-from driftbandits.types import Floats, Ints, read_only
+from driftbandits.types import Bools, Floats, Ints, read_only
 
 _FINEST_TOLERANCE = 1e-14  # below this the rest of a factorisation in double precision is rounding, not kernel
 _ARMS_COMPARED_WHOLE = 1024  # beyond, a kernel function is compared with its features on 16 columns
@@ -61,6 +66,8 @@ class ArmSet:
     residual : largest entry of K - Phi Phi' that was left out
     pivots : the r arms whose columns of K the features give exactly (none if the features were given)
     kernel : the kernel as an object; None if it was given as a matrix or as features
+    crossing : which options in which segments, if the arms are such pairs (`crossed`)
+    encoding : how the columns of a DataFrame became points, if they did (`from_frame`)
 
     Raises InputError for points that are not finite numbers and for unusable names, KernelError for a kernel that is
     not positive semi-definite or not finite.
@@ -82,7 +89,12 @@ class ArmSet:
     tolerance: float
     scale: float
     residual: float
+    crossing: Crossing[ArmSet] | None = None
+    encoding: Encoding | None = None
     _signature: float
+    _own_scale: float  # what the kernel would be divided by if these were the first arms
+    _guessed: bool  # whether nobody gave the kernel
+    _given_gauge: Gauge | None  # that of other arms, which came first
 
     def __init__(
         self,
@@ -97,6 +109,7 @@ class ArmSet:
         table = read_table(points, "points")
         self._name(table, names)
         self.tolerance = float(tolerance)
+        self._guessed, self._given_gauge = kernel is None, None
         if kernel is None:
             kernel = kernels.usual_kernel(self.points)
         if callable(kernel) or isinstance(kernel, (Mapping, str)):
@@ -112,6 +125,7 @@ class ArmSet:
             if self.kernel is None or name in str(error):  # a kernel that fails is named already
                 raise
             raise KernelError(f"{error} (the kernel is {name})") from None
+        self._own_scale = self.scale
         self.features = read_only(factor.features)
         self.pivots = read_only(factor.pivots)
         self.residual = factor.residual
@@ -141,15 +155,57 @@ class ArmSet:
         arms = cls.__new__(cls)
         arms._name(table, given.rows if names is None and table.rows is None else names)
         arms.kernel = None
+        arms._guessed, arms._given_gauge = False, None
         arms.tolerance = arms.residual = 0.0
         arms.pivots = read_only(np.empty(0, dtype=np.int64))
         own = np.einsum("ij,ij->i", given.values, given.values)
-        arms.scale = _scale(own)
+        arms.scale = arms._own_scale = _scale(own)
         arms.features = read_only(given.values / math.sqrt(arms.scale))
         weights = _weights(size)
         projected = weights @ arms.features
         arms._signature = float(projected @ projected) / float(np.square(np.abs(weights) @ np.sqrt(own / arms.scale)))
         return arms
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        categorical: Literal["onehot", "refuse"] = "onehot",
+        scale: bool = True,
+        kernel: KernelLike | None = None,
+        names: Sequence[str] | None = None,
+        like: ArmSet | None = None,
+        tolerance: float = 1e-10,
+    ) -> ArmSet:
+        """Arms from a DataFrame, one per row, numbers and words mixed.
+
+        Parameters
+        ----------
+        frame : of pandas or polars; an index other than 0, 1, 2, ... names the arms
+        categorical : "onehot" makes one column of 0 and 1 per word of a column that is not of numbers, "refuse" refuses
+            such a column
+        scale : whether columns of numbers get mean 0 and standard deviation 1, so that one in thousands does not hide
+            one in tenths
+        kernel, names, tolerance : as for `ArmSet`
+        like : arms made so before: theirs are the means, deviations and words, so that rows of both mean the same
+
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"price": [5.0, 15.0], "colour": ["red", "blue"]}, index=["a", "b"])
+        >>> arms = ArmSet.from_frame(frame)
+        >>> arms.feature_names, arms.points.tolist(), arms.names
+        (('price', 'colour=blue', 'colour=red'), [[-1.0, 0.0, 1.0], [1.0, 1.0, 0.0]], ('a', 'b'))
+        """
+        check_word("categorical", categorical, ("onehot", "refuse"))
+        if like is not None and like.encoding is None:
+            raise InputError("like must be arms made by ArmSet.from_frame; others have no columns to encode alike")
+        known = None if like is None else like.encoding
+        encoding = read_encoding(frame, onehot=categorical == "onehot", scale=scale) if known is None else known
+        own = cls(
+            encoding.apply(frame), kernel, encoding.row_names(frame) if names is None else names, tolerance=tolerance
+        )
+        own.feature_names, own.encoding = encoding.feature_names, encoding
+        return own
 
     @classmethod
     def box(
@@ -192,6 +248,184 @@ class ArmSet:
             raise InputError("an error is promised for a grid only; use method='grid', or points=... instead of error")
         return cls(limits[:, 0] * (1.0 - unit) + limits[:, 1] * unit, kernel, tolerance=tolerance)
 
+    @classmethod
+    def crossed(
+        cls, options: Any, segments: Any, kernel: float | KernelLike | None = None, *, tolerance: float = 1e-10
+    ) -> ArmSet:
+        """Every option in every segment: one policy for several kinds of requests, which learn from one another.
+
+        An arm is a pair, called "option | segment"; those of a segment are `of(segment)`, to be passed to
+        `ask(allowed=...)`. Rewards of two pairs have the correlation of their options times that of their segments.
+
+        Parameters
+        ----------
+        options : an ArmSet, points as for one, or names of options that have nothing in common
+        segments : names, or an ArmSet with names
+        kernel : what segments have in common: a number from 0 (each is learned by itself) to 1 (they are alike) for
+            any two, a matrix, or a kernel on the points of `segments`. Without one that of `segments`, and for mere
+            names 0.5
+
+        Arm s O + o is option o in segment s, with the coordinates of the option and then those of the segment (for
+        names one per segment, 0 or 1).
+
+        >>> arms = ArmSet.crossed(["red", "blue"], ["mobile", "desktop"], kernel=0.5)
+        >>> arms.names
+        ('red | mobile', 'blue | mobile', 'red | desktop', 'blue | desktop')
+        >>> arms.of("desktop").tolist(), arms.pair(3)
+        ([False, False, True, True], ('blue', 'desktop'))
+        >>> (arms.features @ arms.features.T)[0].round(3).tolist()
+        [1.0, 0.0, 0.5, 0.0]
+        """
+        inner, outer = _read_options(options, tolerance), _read_segments(segments, kernel, tolerance)
+        names = outer.names or tuple(str(number) for number in range(len(outer)))
+        own = inner.names or tuple(str(number) for number in range(len(inner)))
+        arms = cls.from_features(
+            pair_features(inner.features, outer.features),
+            names=[f"{option} | {segment}" for segment in names for option in own],
+            points=pair_points(inner.points, outer.points),
+        )
+        arms.residual = inner.residual + outer.residual + inner.residual * outer.residual
+        arms.crossing = Crossing(inner, outer, len(inner), names)
+        return arms
+
+    def of(self, segment: str) -> Bools:
+        """Mask of the arms of a segment, shape (N,), for `ask(allowed=...)`."""
+        return self._crossing().mask(self._crossing().number_of(segment))
+
+    def pair(self, arm: int) -> tuple[str, str]:
+        """Names of the option and of the segment that an arm is made of; an option without a name has its number."""
+        crossing = self._crossing()
+        if not 0 <= arm < len(self):
+            raise InputError(f"no arm has the number {shown(arm)}; they run from 0 to {len(self) - 1}")
+        option, own = arm % crossing.size, crossing.options.names
+        return (str(option) if own is None else own[option]), crossing.names[crossing.segment_of(arm)]
+
+    def _crossing(self) -> Crossing[ArmSet]:
+        if self.crossing is None:
+            raise InputError("these arms have no segments; build them with ArmSet.crossed(options, segments)")
+        return self.crossing
+
+    # --- other arms, measured as these ---------------------------------------------------------------------------
+
+    @cached_property
+    def gauge(self) -> Gauge:
+        """What these arms are measured by: their own points, or what the first set decided that they follow."""
+        if self._given_gauge is not None:
+            return self._given_gauge
+        length = float(self.kernel.length_scale) if self._guessed else None  # type: ignore[union-attr]
+        return Gauge.of(self.points, scale=self.scale, length_scale=length)
+
+    def gauged(self, gauge: Gauge) -> ArmSet:
+        """The same arms measured by the gauge of others, which came first."""
+        if gauge == self.gauge:
+            return self
+        arms = self
+        if self._guessed and gauge.length_scale is not None:
+            arms = self._made(self.points, kernels.as_function({"name": "rbf", "length_scale": gauge.length_scale}))
+            arms._guessed = True
+        arms = copy.copy(arms)
+        arms.__dict__.pop("gauge", None)
+        arms._given_gauge, factor = gauge, arms.scale / gauge.scale
+        arms.scale = gauge.scale
+        if factor != 1.0:
+            arms.features = read_only(arms.features * math.sqrt(factor))
+            arms.residual *= factor
+        return arms
+
+    def _made(
+        self, points: Any, kernel: KernelLike, names: Sequence[str] | None = None, tolerance: float | None = None
+    ) -> ArmSet:
+        """A set with these points, and all else as here."""
+        known = self.names if points is self.points else names
+        arms = ArmSet(points, kernel, known, tolerance=self.tolerance if tolerance is None else tolerance)
+        arms.feature_names = self.feature_names if arms.feature_names is None else arms.feature_names
+        return arms
+
+    @property
+    def guessed(self) -> bool:
+        """Whether nobody gave the kernel."""
+        return self._guessed
+
+    @property
+    def follows(self) -> bool:
+        """Whether they are measured as other arms, which came first."""
+        return self._given_gauge is not None
+
+    def with_points(self, points: Any, names: Sequence[str] | None = None, *, tolerance: float | None = None) -> ArmSet:
+        """Other arms with the kernel of these, the same length scale and the same `scale`: for `Policy.with_arms`.
+
+        Points, names and tolerance as in the constructor (by default the tolerance of these). Arms made from a kernel
+        matrix or from features say nothing of other points: build a set from the larger matrix, or from all features,
+        and hand that to `Policy.with_arms`.
+
+        >>> arms = ArmSet([[0.0], [0.5], [1.0]], names=["low", "mid", "high"])
+        >>> arms.with_points([[0.0], [0.5], [4.0]], names=["low", "mid", "top"]).kernel == arms.kernel
+        True
+        """
+        if self.kernel is None:
+            raise InputError(
+                "these arms were made from a kernel matrix or from features, which say nothing of other points; build "
+                "ArmSet(points, kernel=<the larger matrix>) or ArmSet.from_features(<all features>) instead"
+            )
+        table = read_table(points, "points")
+        self.check_columns(table.values.shape[1], table.columns)
+        arms = self._made(points, self.kernel, names, tolerance)
+        arms._guessed = self._guessed
+        return arms.gauged(self.gauge.extended(np.vstack([arms.points, self.points])))
+
+    def extended(self, points: Any, names: Sequence[str] | None = None) -> ArmSet:
+        """These arms and more of them, at the end; see `with_points`.
+
+        >>> ArmSet([[0.0], [0.5]], names=["low", "mid"]).extended([[1.0]], names=["high"]).names
+        ('low', 'mid', 'high')
+        """
+        table = read_table(points, "points")
+        self.check_columns(table.values.shape[1], table.columns)
+        added = read_names(table.rows if names is None else names, len(table.values))
+        if (added is None) != (self.names is None):
+            wanted = "have names: give the new ones names=..." if added is None else "have no names: give none"
+            raise InputError(f"the arms so far {wanted}")
+        together = np.vstack([self.points, table.values])
+        return self.with_points(together, None if added is None else [*(self.names or ()), *added])
+
+    def without(self, arms: Sequence[str] | Sequence[int]) -> ArmSet:
+        """These arms but for some of them, given by name or number; see `with_points`.
+
+        >>> ArmSet([[0.0], [0.5], [1.0]], names=["low", "mid", "high"]).without(["mid"]).names
+        ('low', 'high')
+        """
+        if isinstance(arms, (str, bytes)) or not hasattr(arms, "__len__"):
+            raise InputError(f"without wants a list of names or numbers, got {shown(arms)}; use [{shown(arms)}]")
+        gone = {self.index(arm) if isinstance(arm, str) else self._number(arm) for arm in arms}
+        kept = np.array([arm for arm in range(len(self)) if arm not in gone], dtype=np.int64)
+        if not len(kept):
+            raise InputError(f"no arm is left of {counted(len(self), 'arm')}; keep at least one")
+        names = None if self.names is None else [self.names[arm] for arm in kept]
+        if self.kernel is not None:
+            return self.with_points(self.points[kept], names)
+        part = ArmSet.from_features(self.features[kept] * math.sqrt(self.scale), names=names, points=self.points[kept])
+        part.feature_names = self.feature_names
+        return part.gauged(self.gauge)
+
+    def _number(self, arm: Any) -> int:
+        number = check_count("an arm's number", arm, least=0)
+        if number >= len(self):
+            raise InputError(f"no arm has the number {number}; they run from 0 to {len(self) - 1}")
+        return number
+
+    def check_columns(self, dimension: int, columns: Sequence[str] | None) -> None:
+        """Refuse arms described by other numbers than these."""
+        if dimension != self.dimension:
+            raise InputError(
+                f"the new arms have {counted(dimension, 'dimension')}, the arms so far {self.dimension}; describe all "
+                f"by the same numbers"
+            )
+        if columns is not None and self.feature_names is not None and tuple(columns) != self.feature_names:
+            raise InputError(
+                f"the new arms have the columns {shown(tuple(columns))}, the arms so far {shown(self.feature_names)}; "
+                f"give the same in the same order"
+            )
+
     def __len__(self) -> int:
         return len(self.features)
 
@@ -229,18 +463,66 @@ class ArmSet:
         """
         digest = hashlib.sha256()
         # the shift by 1/pi keeps the numbers that data are made of away from where rounding would flip a digit
-        digits = [math.floor(value * 1e9 + 1 / math.pi) for value in (self._signature, math.log(self.scale))]
+        digits = [math.floor(value * 1e9 + 1 / math.pi) for value in (self._signature, math.log(self._own_scale))]
         digest.update(repr((self.points.shape, self.names, self.tolerance, digits)).encode())
         digest.update((self.points + 0.0).tobytes())  # + 0.0: minus zero is zero
+        if self.crossing is not None:
+            parts = (self.crossing.options.fingerprint(), self.crossing.segments.fingerprint())
+            digest.update(repr(parts).encode())
         return digest.hexdigest()
 
     def __repr__(self) -> str:
         kernel = "given" if self.kernel is None else repr(self.kernel)
+        if self.crossing is not None:
+            options, segments = self.crossing.size, counted(len(self.crossing.names), "segment")
+            return f"ArmSet({counted(len(self), 'arm')}: {counted(options, 'option')} in {segments}, rank={self.rank})"
         size = f"{counted(len(self), 'arm')} in {counted(self.dimension, 'dimension')}"
         return f"ArmSet({size}, kernel={kernel}, rank={self.rank})"
 
 
 Entries = Callable[[Ints | slice, Ints], Floats]
+
+
+def _read_options(options: Any, tolerance: float) -> ArmSet:
+    """Options as arms: points, or names of things that have nothing in common."""
+    arms = options if isinstance(options, ArmSet) else _from_names(options, None, tolerance)
+    if arms is None:
+        arms = ArmSet(options, tolerance=tolerance)
+    if arms.crossing is not None:
+        raise InputError("the options are crossed with segments already; cross the options themselves")
+    return arms
+
+
+def _read_segments(segments: Any, kernel: Any, tolerance: float) -> ArmSet:
+    """Segments as arms, with the kernel that says what they have in common."""
+    if isinstance(segments, ArmSet):
+        if segments.crossing is not None:
+            raise InputError("the segments are crossed themselves; give their names, or arms of their own")
+        if kernel is None:
+            return segments
+        matrix = correlation_matrix(kernel, len(segments)) if isinstance(kernel, numbers.Real) else kernel
+        return ArmSet(segments.points, matrix, segments.names, tolerance=tolerance)
+    if callable(kernel) or isinstance(kernel, (Mapping, str)):
+        raise InputError(
+            f"kernel={shown(kernel)} needs points of the segments; give them as ArmSet(points, names=...), or a number "
+            f"or a matrix for their correlation"
+        )
+    named = _from_names(segments, USUAL_CORRELATION if kernel is None else kernel, tolerance)
+    if named is None:
+        raise InputError(f"segments must be their names, or an ArmSet, got {shown(segments)}")
+    return named
+
+
+def _from_names(names: Any, kernel: Any, tolerance: float) -> ArmSet | None:
+    """Arms of which only names are known, with this correlation (None: 0) or matrix; None if these are no names."""
+    if isinstance(names, str) or not hasattr(names, "__len__") or not len(names):
+        return None
+    if hasattr(names, "columns") or not all(isinstance(name, str) for name in names):
+        return None
+    size = len(names)
+    plain = kernel is None or isinstance(kernel, numbers.Real)
+    matrix = correlation_matrix(0.0 if kernel is None else kernel, size) if plain else kernel
+    return ArmSet(np.eye(size), matrix, [str(name) for name in names], tolerance=tolerance)
 
 
 def _check_labels(names: Sequence[str]) -> None:

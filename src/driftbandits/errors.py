@@ -24,7 +24,9 @@ DriftbanditsError
 `-- MissingDataError      the package that brings a data set is not installed (also an ImportError)
 
 ConvergenceWarning (a UserWarning) says that a policy went on with a law short of its tolerance, RewardRangeWarning that
-the rewards told fill next to nothing of the declared range.
+the rewards told fill next to nothing of the declared range, ZeroOneRewardsWarning that they are 0 or 1 in the range
+(-1, 1), DelayWarning that how late rewards come depends on what they are, HeldRewardsWarning that many rewards wait for
+one decision that is open.
 """
 
 from __future__ import annotations
@@ -100,6 +102,18 @@ class ConvergenceWarning(UserWarning):
 
 class RewardRangeWarning(UserWarning):
     """The rewards told fill so little of the declared range that a policy can hardly tell them apart."""
+
+
+class ZeroOneRewardsWarning(UserWarning):
+    """All rewards told are 0 or 1, and the declared range is the default (-1, 1): it ought to be (0, 1)."""
+
+
+class DelayWarning(UserWarning):
+    """How late rewards come depends on what they are, so that the order told misleads a policy."""
+
+
+class HeldRewardsWarning(UserWarning):
+    """Many rewards wait for an earlier decision whose reward has not come, and are not learned."""
 
 
 class LiveError(DriftbanditsError):

@@ -102,6 +102,11 @@ def generator_from_state(state: Mapping[str, Any]) -> np.random.Generator:
     return np.random.Generator(bits)
 
 
+def same_stream(generator: np.random.Generator) -> np.random.Generator:
+    """A generator of its own that goes on with the same numbers."""
+    return generator_from_state(generator_state(generator))
+
+
 def _whole(state: Any, key: str, *, limit: int) -> int:
     """Whole number in [0, limit), also as a text of digits."""
     if not isinstance(state, Mapping) or key not in state:

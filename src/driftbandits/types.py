@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from driftbandits.showing import label
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
+ARMS_CHANGED = "arms changed"  # `stream` of a record that no test has found: the policy was given other arms
 
 
 def read_only(array: npt.NDArray[Any]) -> Any:
@@ -28,33 +29,48 @@ class Decision:
     """One answer of a policy: play `arm`; it was drawn with `probability` from law number `law`.
 
     `id` is what `tell` and `forget` want back. Two decisions with the same `law` were drawn from the same law, each
-    restricted to what was allowed in its round.
+    restricted to what was allowed in its round. `name` is that of the arm, None where arms have none; decisions are
+    compared without it.
     """
 
     id: int
     arm: int
     probability: float
     law: int
+    name: str | None = field(default=None, compare=False)
+
+    def __repr__(self) -> str:
+        name = "" if self.name is None else f", name={self.name!r}"
+        return f"Decision(id={self.id!r}, arm={self.arm!r}, probability={self.probability!r}, law={self.law!r}{name})"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decisions:
     """Several answers as columns: `ids`, `arms`, `probabilities`, `laws`, each of length `len(decisions)`.
 
-    Iterating gives one `Decision` per row; two are equal if all their rows are.
+    Iterating gives one `Decision` per row; two are equal if all their rows are. `arm_names` are those of all arms the
+    policy has, where these have names.
     """
 
     ids: Ints
     arms: Ints
     probabilities: Floats
     laws: Ints
+    arm_names: tuple[str, ...] | None = field(default=None, repr=False)
 
     @classmethod
     def joined(cls, parts: Sequence[Decisions]) -> Decisions:
         """Decisions one part after the other."""
         if len(parts) == 1:
             return parts[0]
-        return cls(*(np.concatenate([getattr(part, column) for part in parts]) for column in cls.__slots__))
+        ids, arms, probabilities, laws = (
+            np.concatenate([getattr(part, column) for part in parts]) for column in _COLUMNS
+        )
+        return cls(ids, arms, probabilities, laws, parts[0].arm_names)
+
+    def chosen(self, mask: Bools) -> Decisions:
+        """Those of the rows where the mask says so."""
+        return Decisions(self.ids[mask], self.arms[mask], self.probabilities[mask], self.laws[mask], self.arm_names)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -62,13 +78,17 @@ class Decisions:
     def __eq__(self, other: object) -> bool:  # the generated one would ask arrays for one truth value
         if not isinstance(other, Decisions):
             return NotImplemented
-        return all(np.array_equal(getattr(self, column), getattr(other, column)) for column in self.__slots__)
+        return all(np.array_equal(getattr(self, column), getattr(other, column)) for column in _COLUMNS)
 
     __hash__ = None  # type: ignore[assignment]
 
     def __iter__(self) -> Iterator[Decision]:
-        for row in zip(self.ids, self.arms, self.probabilities, self.laws, strict=True):
-            yield Decision(id=int(row[0]), arm=int(row[1]), probability=float(row[2]), law=int(row[3]))
+        names = self.arm_names
+        for ident, arm, probability, law in zip(*(getattr(self, name).tolist() for name in _COLUMNS), strict=True):
+            yield Decision(ident, arm, probability, law, None if names is None else names[arm])
+
+
+_COLUMNS = ("ids", "arms", "probabilities", "laws")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +100,9 @@ class Change:
     number; policies without blocks leave `block` and `compared_with` at 0). `round` is the first of the new epoch.
     `statistic` and `threshold` are on the policy's internal scale, where the declared reward range is [-1, 1];
     `before` and `after` are estimated rewards of `arms`, in the user's units. `forgot` says what the policy no longer
-    believes, where that is not simply everything before; `stream` which of many tests fired.
+    believes, where that is not simply everything before; `stream` which of many tests fired. `odds` are those of a
+    change against none, of policies that know them; else 0. Where `stream` is "arms changed", nothing was found: the
+    policy was given other arms and began anew (`Policy.with_arms`).
     """
 
     round: int
@@ -96,23 +118,53 @@ class Change:
     names: tuple[str, ...] = ()
     forgot: str = ""
     stream: str = ""
+    odds: float = 0.0
 
     def __str__(self) -> str:
-        labels = tuple(label(name) for name in self.names) or tuple(str(arm) for arm in self.arms)
+        """What happened in a sentence or two, and the numbers behind it in brackets."""
+        if self.stream == ARMS_CHANGED:
+            return f"Arms changed at round {self.round:,}; forgot {label(self.forgot)}."
+        first, last = self.interval[0], self.interval[1] - 1
+        odds = f"; odds {_odds(self.odds)}" if self.odds > 0 else ""
+        numbers = [
+            f"rounds {first} to {last} against epoch {self.epoch}",
+            f"statistic {self.statistic:.3g} > {self.threshold:.3g}",
+            *([label(self.stream)] if self.stream else []),
+            *([f"forgot {label(self.forgot)}"] if self.forgot else []),
+        ]
+        return f"Around round {first:,} {self._moves()}. Found at round {self.round:,}{odds}. ({'; '.join(numbers)})"
+
+    def _moves(self) -> str:
+        """Which rewards changed, the largest moves first."""
+        labels = tuple(label(name) for name in self.names) or tuple(f"arm {arm}" for arm in self.arms)
         rows = sorted(zip(labels, self.before, self.after, strict=True), key=lambda row: -abs(row[2] - row[1]))
-        moved = ", ".join(f"{label} {before:+.3g} -> {after:+.3g}" for label, before, after in rows[:3])
-        rest = f" and {len(rows) - 3} more" if len(rows) > 3 else ""
-        arms = f"; arms that moved: {moved}{rest}" if rows else ""
-        return (
-            f"change found at round {self.round}: rounds {self.interval[0]} to {self.interval[1] - 1} disagree with "
-            f"what epoch {self.epoch} had learned before (statistic {self.statistic:.3g} > {self.threshold:.3g}"
-            + (f", {label(self.stream)}" if self.stream else "")
-            + f"){arms}"
-            + (f"; forgot {label(self.forgot)}" if self.forgot else "")
-        )
+        if not rows:
+            return "rewards changed"
+        rest = len(rows) - 1
+        others = f" and {rest:,} other{'s' if rest > 1 else ''}" if rest else ""
+        moves = [
+            f"{name} {'rose' if after > before else 'fell'} from {before:.3g} to {after:.3g}"
+            for name, before, after in rows[:_MOVES_SHOWN]
+        ]
+        return f"the rewards of {rows[0][0]}{others} changed: {', '.join(moves)}"
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Change:
         """Inverse of dataclasses.asdict, also after a detour through JSON, which knows no tuples."""
         fields: dict[str, Any] = {k: tuple(value) if isinstance(value, list) else value for k, value in values.items()}
         return cls(**fields)
+
+
+_MOVES_SHOWN = 3
+_LARGEST_ODDS_SHOWN = 1e9
+
+
+def _odds(odds: float) -> str:
+    """Odds with two digits.
+
+    >>> _odds(41_234.0), _odds(1e300)
+    ('41,000 to 1', 'beyond 1,000,000,000 to 1')
+    """
+    if odds > _LARGEST_ODDS_SHOWN:
+        return f"beyond {_LARGEST_ODDS_SHOWN:,.0f} to 1"
+    return f"{float(f'{odds:.2g}'):,.0f} to 1"

@@ -11,12 +11,13 @@ from sklearn.gaussian_process.kernels import RBF
 
 from driftbandits import ArmSet, CalibratedOPKB
 from driftbandits import state as states
-from driftbandits.detection.conformal import Ranked
+from driftbandits.detection.conformal import ConformalMartingale
+from driftbandits.detection.ledger import Totals
+from driftbandits.detection.ranks import Ranked
 from driftbandits.detection.streams import ABSOLUTE, REWARDS, SIGNED, Place, Stream, Streams, part_arms
 from driftbandits.detection.streams_and_gaps import StreamsAndGaps
 from driftbandits.errors import StateError
 from driftbandits.policies.blocks.epoch import Epoch
-from driftbandits.policies.calibrated.evidence import Totals
 from tests.policies.calibrated.worlds import detector_of
 from tests.policies.calibrated.worlds import epoch_of as played_epoch
 
@@ -200,10 +201,10 @@ def test_a_look_counts_for_its_arm_alone():
     """Rounds that no law drew are in no stream, and make the arm's own martingale fire all the same."""
     detector, rng = opened(), np.random.default_rng(4)
     feed(detector, 300)
-    before = [len(pair[0].numbers.ranks) for pair in detector._streams[0].pairs]
+    before = [pair[0].numbers.count for pair in detector._streams[0].pairs]
     for t in range(300, 340):
         detector.see_apart(5, 0.7 + 0.1 * float(rng.standard_normal()), t)
-    assert [len(pair[0].numbers.ranks) for pair in detector._streams[0].pairs] == before
+    assert [pair[0].numbers.count for pair in detector._streams[0].pairs] == before
     assert detector.fired
     assert verdict(detector).stream == f"{REWARDS} of arm 5"
 
@@ -249,8 +250,8 @@ def test_laws_do_not_mix():
     detector = opened(laws=2)
     assert feed(detector, 300, arms=range(6)) is None
     assert feed(detector, 300, arms=range(6, 12), moved=range(12), by=0.6, law=1, start=300) is None
-    assert len(detector._streams[0].pairs[0][0].numbers.ranks) == 300
-    assert len(detector._streams[1].pairs[0][0].numbers.ranks) == 300
+    assert detector._streams[0].pairs[0][0].numbers.count == 300
+    assert detector._streams[1].pairs[0][0].numbers.count == 300
 
 
 def test_names_of_places():
@@ -267,11 +268,11 @@ def test_a_residual_is_ranked_over_all_arms_and_in_its_cell():
         assert stream.see(*row, t) is None
     for cell in (-1, 0, 1, 2):
         mine = [(t, v, u) for t, (arm, v, u) in enumerate(rows) if cell < 0 or CELLS[arm] == cell]
-        for martingale, score in zip(stream.pairs[cell + 1], (abs, float), strict=True):
-            direct = Ranked()
-            expected = [direct.see(score(v), u, t) for t, v, u in mine]
-            assert martingale.numbers.ranks == expected
-            assert martingale.numbers.rounds == [t for t, _, _ in mine]
+        for martingale, score, two_sided in zip(stream.pairs[cell + 1], (abs, float), (False, True), strict=True):
+            direct = ConformalMartingale(two_sided=two_sided)
+            for t, v, u in mine:
+                direct.see(score(v), u, t)
+            assert plain(martingale.export()) == plain(direct.export())
 
 
 # --- state ------------------------------------------------------------------------------------------------------
@@ -323,9 +324,29 @@ def line(size=8):
     return ArmSet(np.linspace(0, 1, size)[:, None], RBF(0.2))
 
 
-def ranked_rounds(policy):
-    """Rounds of every stream over all arms, in the order in which they were ranked."""
-    return [stream.pairs[0][0].numbers.rounds for stream in detector_of(policy)._streams]
+@pytest.fixture
+def ranked(monkeypatch):
+    """Rows (martingale, score, rank, round) in the order in which they are ranked."""
+    rows, see, rank = [], ConformalMartingale.see, Ranked.see
+
+    def kept_rank(self, score, u):
+        rows.append([self, score, rank(self, score, u)])
+        return rows[-1][2]
+
+    def kept_round(self, score, u, round_):
+        evidence = see(self, score, u, round_)
+        rows[-1].append(round_)
+        return evidence
+
+    monkeypatch.setattr(Ranked, "see", kept_rank)
+    monkeypatch.setattr(ConformalMartingale, "see", kept_round)
+    return rows
+
+
+def of_law(rows, policy, law):
+    """Scores, ranks and rounds of the signed residuals of a law over all arms."""
+    numbers = detector_of(policy)._streams[law].pairs[0][1].numbers
+    return [tuple(row[1:]) for row in rows if row[0] is numbers]
 
 
 def ask_and_tell(policy, rounds, seed=0):
@@ -336,34 +357,34 @@ def ask_and_tell(policy, rounds, seed=0):
 
 
 @pytest.mark.parametrize("mode", ["practical", "theory"])
-def test_late_rewards_enter_their_stream_in_the_order_told(mode):
+def test_late_rewards_enter_their_stream_in_the_order_told(mode, ranked):
     policy = CalibratedOPKB(line(), kernel="given", mode=mode)
     ask_and_tell(policy, 16)  # block 0
     choices = [policy.ask() for _ in range(8)]  # in block 1
     assert len({choice.law for choice in choices}) == 1
-    before = [list(rounds) for rounds in ranked_rounds(policy)]
+    law = choices[0].law
+    assert of_law(ranked, policy, law) == []
     order = [5, 0, 7, 3, 1, 2, 6, 4]
     rewards = np.linspace(-0.2, 0.2, 8)
     baseline = np.array(played_epoch(policy).baselines[choices[0].law])
     for k in order:
         policy.tell(choices[k].id, float(rewards[k]))
-    law = choices[0].law
-    after = ranked_rounds(policy)
-    assert after[law][len(before[law]) :] == [choices[k].id for k in order]
+    rows = of_law(ranked, policy, law)
+    assert [round_ for _, _, round_ in rows] == [choices[k].id for k in order]
     # ranks depend on that order: the definition without the part of the uniforms
-    numbers = detector_of(policy)._streams[law].pairs[0][1].numbers
     scores = [float(rewards[k] - baseline[choices[k].arm]) for k in order]
-    assert before[law] == []
-    for t, score in enumerate(scores):
+    for t, (score, rank, _) in enumerate(rows):
+        assert score == pytest.approx(scores[t])
         larger = sum(x > score for x in scores[:t])
-        assert larger <= numbers.ranks[t] * (t + 1) <= larger + 1
+        assert larger <= rank * (t + 1) + 1e-12
+        assert rank * (t + 1) <= larger + 1 + 1e-12
 
 
-def test_a_batch_enters_in_the_order_of_its_rounds():
+def test_a_batch_enters_in_the_order_of_its_rounds(ranked):
     policy = CalibratedOPKB(line(), kernel="given")
     batch = policy.ask(size=10)
     policy.tell(batch.ids[::-1], np.linspace(-0.1, 0.1, 10))
-    assert ranked_rounds(policy)[0] == list(range(10))
+    assert [round_ for _, _, round_ in of_law(ranked, policy, 0)] == list(range(10))
 
 
 def test_masked_rounds_leave_streams_alone():

@@ -61,6 +61,10 @@ VARIANTS = {
     "AutoBandit, no horizon": _made("AutoBandit", horizon=None),
     "CalibratedOPKB, theory": _made("CalibratedOPKB", mode="theory"),
     "CalibratedOPKB, asked": _made("CalibratedOPKB", order="asked", kernel="given"),
+    "CalibratedOPKB, theory, asked": _made("CalibratedOPKB", mode="theory", order="asked"),
+    "AdaOPKB, patience": _made("AdaOPKB", constants=QUICK, patience=9, missing=0.25),
+    "Master, patience": _made("Master", length=16, patience=9, missing="forget"),
+    "BanditOverBandit, asked": _made("BanditOverBandit", block=20, order="asked", pending_limit=30),
     "GPUCB, many arms": _made("GPUCB", MANY),
     "SlidingWindowGPUCB, many arms": _made("SlidingWindowGPUCB", MANY, window=40),
     "TimeVaryingGPUCB, many arms": _made("TimeVaryingGPUCB", MANY, rate=0.01, beta="finite"),
@@ -322,7 +326,7 @@ def _told(error):
 
 def _built(like, arms, state):
     """A fresh policy with the settings of a state that could be restored."""
-    names = ("horizon", "seed", "reward_range", "out_of_range", "pending_limit")
+    names = ("horizon", "seed", "reward_range", "out_of_range", "pending_limit", "order", "patience", "missing")
     return like(arms, **{name: state[name] for name in names}, **like._read_settings(state["settings"]))
 
 

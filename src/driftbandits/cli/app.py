@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from driftbandits import __version__
-from driftbandits.cli import bench, doctor, listing, live, report, reproduce, run, tune
+from driftbandits.cli import bench, doctor, listing, live, logs, report, reproduce, run, tune
 from driftbandits.cli.show import say
 from driftbandits.errors import DriftbanditsError, MissingExtraError
 
@@ -90,6 +90,8 @@ app.command("reproduce", cls=reproduce.NamingGroups)(reproduce.reproduce)
 app.command("run")(run.run)
 app.command("report")(report.report)
 app.command("tune")(tune.tune)
+app.command("evaluate")(logs.evaluate)
+app.command("advise")(logs.advise)
 app.command("list")(listing.list_names)
 app.command("bench")(bench.bench)
 app.command("doctor")(doctor.doctor)

@@ -4,8 +4,9 @@ Rule: nothing here knows a policy. A detector sees epochs, rewards and beliefs t
 """
 
 from driftbandits.detection.detector import Detector
+from driftbandits.detection.drift_detector import DriftDetector
 from driftbandits.detection.finding import Finding, Verdict
 from driftbandits.detection.horizons import first_detectable_horizon
 from driftbandits.detection.scoring import Detection, detections
 
-__all__ = ["Detection", "Detector", "Finding", "Verdict", "detections", "first_detectable_horizon"]
+__all__ = ["Detection", "Detector", "DriftDetector", "Finding", "Verdict", "detections", "first_detectable_horizon"]

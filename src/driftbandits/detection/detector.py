@@ -39,10 +39,16 @@ class EpochSeen(Protocol):
 
 
 class ReplaySeen(Protocol):
-    """What a detector may read of a replay: its place in the block, its first round, and what was told of it."""
+    """What a detector may read of a replay: its place in its block, its rounds, and what was told of it.
+
+    `stop_round` is the first round after it. Where rewards come late and are learned in the order asked, a replay is
+    tested once all of its rewards are there: `block`, in which it was, may be over by then.
+    """
 
     replay: Replay
+    block: int
     first_round: int
+    stop_round: int
     sums: Sums
 
 
@@ -50,7 +56,6 @@ class Detector(Protocol):
     """What watches for changes."""
 
     prompt: bool  # whether any reward may make it fire; otherwise it is asked when a replay ends
-    patient: bool  # whether it holds rewards back until all earlier rounds are told, and wants to be told of that
 
     @property
     def fired(self) -> bool:
@@ -67,9 +72,6 @@ class Detector(Protocol):
 
     def see_apart(self, arm: int, reward: float, round_: int) -> None:
         """A reward of an arm that no law of the epoch has drawn; only if `prompt`."""
-
-    def release(self, before: float) -> None:
-        """All rounds before this one are told or forgotten; only if `patient`."""
 
     def verdict(self, epoch: EpochSeen, ended: Sequence[ReplaySeen]) -> Finding | None:
         """Whether something has changed, now that these replays have ended (or it has fired)."""

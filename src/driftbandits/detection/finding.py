@@ -35,7 +35,7 @@ class Finding:
 
     `compared_with` is a block or a law, `stream` says which of many tests fired; `before` and `after` are what is
     estimated of the arms. Whether the verdict's numbers are rewards, as gaps are, or something without a unit, such as
-    evidence, is said by `in_rewards`.
+    evidence, is said by `in_rewards`. `stop_round` is the first round after those that disagree; None for the present.
     """
 
     first_round: int
@@ -45,3 +45,4 @@ class Finding:
     after: Floats
     stream: str = ""
     in_rewards: bool = True
+    stop_round: int | None = None

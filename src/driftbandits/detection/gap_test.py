@@ -66,7 +66,6 @@ class GapTest:
     """A detector that looks only when a replay ends, and keeps nothing: everything it needs is in the epoch."""
 
     prompt = False
-    patient = False
     fired = False
 
     def __init__(self, thresholds: Thresholds) -> None:
@@ -84,15 +83,13 @@ class GapTest:
     def see_apart(self, arm: int, reward: float, round_: int) -> None:
         """Single rewards do not matter."""
 
-    def release(self, before: float) -> None:
-        """Nothing is held back."""
-
     def verdict(self, epoch: EpochSeen, ended: Sequence[ReplaySeen]) -> Finding | None:
         """The clearest disagreement between a replay that just ended and the blocks before, if any."""
-        thresholds, block = self._thresholds, len(epoch.laws) - 1
+        thresholds = self._thresholds
         found: Finding | None = None
         for item in ended:
             length = (item.replay.stop - item.replay.start) * thresholds.block_size
+            block = item.block
             whole = item.replay.index == block
             if (whole and not thresholds.tests_blocks) or item.sums.told < TOLD_SHARE * length:
                 continue
@@ -104,7 +101,8 @@ class GapTest:
                 verdict = gap_test(recent, reference, thresholds.test_threshold(item.replay.index, compared))
                 if verdict.changed and (found is None or verdict.excess > found.verdict.excess):
                     arms = list(verdict.arms)
-                    found = Finding(item.first_round, compared, verdict, reference[arms], recent[arms])
+                    before, after = reference[arms], recent[arms]
+                    found = Finding(item.first_round, compared, verdict, before, after, stop_round=item.stop_round)
         return found
 
     def export(self) -> dict[str, Any]:

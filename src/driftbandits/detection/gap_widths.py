@@ -9,13 +9,19 @@ V, b     variance and range of one round's residual IPS value of the arm; lev it
 H(x)     h(x) + max h(x') over the arms x' that may be best
 d        share of `false_alarm`: 6 / (pi k)^2 for the k-th test of the epoch, over both sides and all arms
 
+Residuals are kept as totals by law and arm: of every earlier block, and of the present one by time, where the widths of
+a replay may do without some of its first rounds (`driftbandits.detection.ledger`) and are then a little wider. A replay
+whose rewards come only after its block has ended is not tested here; the streams see them.
+
 The width is that of independent rounds, and the bias that of a function of the size believed: a bound as the theory has
 it up to these. Streams keep their exact half of `false_alarm`.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -26,8 +32,12 @@ from driftbandits import state as states
 from driftbandits.detection.detector import TOLD_SHARE, EpochSeen, ReplaySeen
 from driftbandits.detection.finding import Finding, Verdict
 from driftbandits.detection.gap_test import gaps
-from driftbandits.state.plausible import FARTHEST, ROUNDING
+from driftbandits.detection.ledger import Bucket, Ledger
+from driftbandits.estimation import Sums
+from driftbandits.state.plausible import FARTHEST
 from driftbandits.types import Floats, Ints
+
+_MOST_LAWS = 2**10  # of an epoch; blocks double, so that there are never so many
 
 
 @dataclass(frozen=True)
@@ -65,57 +75,68 @@ class GapWidths:
 
     def begin(self) -> None:
         """A new epoch begins."""
-        self._rows: list[tuple[int, int, int, float]] = []  # round, law, arm, residual
+        self._present = Ledger(FARTHEST)  # of the block under way, by law and arm in one number
+        self._earlier: list[Bucket] = []  # one for every block before
         self._firsts: list[int] = []  # first round of every block
         self._tests = 0
 
     def open(self, first_round: int) -> None:
         """A block begins."""
+        if self._firsts:
+            self._earlier.append(self._present.played_since(self._firsts[-1]))
+        self._present.clear()
         self._firsts.append(first_round)
 
     def see(self, law: int, arm: int, value: float, round_: int) -> None:
         """A residual of the epoch."""
-        self._rows.append((round_, law, arm, value))
+        key = arm * _MOST_LAWS + law
+        if round_ >= self._firsts[-1]:
+            self._present.observe_one(key, value, round_)
+        else:
+            block = bisect_right(self._firsts, round_) - 1
+            self._earlier[block] = self._earlier[block].join(key, value, round_)
 
     def verdict(self, epoch: EpochSeen, ended: Sequence[ReplaySeen]) -> Finding | None:
         """The clearest disagreement, if any."""
-        block = len(epoch.laws) - 1
         found: Finding | None = None
         for item in ended:
+            block = item.block
             length = (item.replay.stop - item.replay.start) * self._facts.block_size
-            if not block or item.sums.told < TOLD_SHARE * length:
+            told = self._present.played_since(item.first_round, before=item.stop_round)
+            if not block or min(item.sums.told, float(told.totals[0].sum())) < TOLD_SHARE * length:
                 continue
             self._tests += 1
             d = self._false_alarm * 6.0 / (math.pi * self._tests) ** 2 / (2.0 * len(epoch.laws[0]) * block)
-            recent = self._side(epoch, epoch.estimate(item.sums), self._since(item.first_round), d)
+            recent = self._side(epoch, epoch.estimate(item.sums), told, d)
             for compared in range(block):
                 reference = epoch.reference(compared)
                 if reference is None:
                     continue
-                verdict = _compare(recent, self._side(epoch, reference, self._before(self._firsts[compared + 1]), d))
+                verdict = _compare(recent, self._side(epoch, reference, self._up_to(compared), d))
                 if verdict.changed and (found is None or verdict.excess > found.verdict.excess):
                     arms = list(verdict.arms)
                     stream = f"gaps of a replay of law {item.replay.index}"
                     found = Finding(item.first_round, compared, verdict, reference[arms], recent.estimate[arms], stream)
         return found
 
-    def _since(self, first_round: int) -> Floats:
-        return np.array([row for row in self._rows if row[0] >= first_round])
+    def _up_to(self, block: int) -> Bucket:
+        """Of all blocks up to this one."""
+        told = self._earlier[0]
+        for other in self._earlier[1 : block + 1]:
+            told = told.merge(other)
+        return told
 
-    def _before(self, first_round: int) -> Floats:
-        return np.array([row for row in self._rows if row[0] < first_round])
-
-    def _side(self, epoch: EpochSeen, estimate: Floats, rows: Floats, d: float) -> _Side:
-        """Widths of an estimate from these rows."""
-        laws, arms, values = rows[:, 1].astype(np.int64), rows[:, 2].astype(np.int64), rows[:, 3]
-        size, number = len(estimate), len(rows)
+    def _side(self, epoch: EpochSeen, estimate: Floats, told: Bucket, d: float) -> _Side:
+        """Widths of an estimate from these residuals."""
+        arms, laws = np.divmod(told.arms, _MOST_LAWS)
+        counts, sums, squared = told.totals
+        size, number = len(estimate), float(counts.sum())
         total, squares, leverage = np.zeros(size), np.zeros(size), np.zeros(size)
         for law in np.unique(laws):
-            played, weights = _weights(epoch, int(law), arms[laws == law])
-            here = values[laws == law]
-            place = np.searchsorted(played, arms[laws == law])
-            total += weights @ np.bincount(place, weights=here, minlength=len(played))
-            squares += np.square(weights) @ np.bincount(place, weights=np.square(here), minlength=len(played))
+            here = laws == law
+            weights = _weights(epoch, int(law), arms[here])
+            total += weights @ sums[here]
+            squares += np.square(weights) @ squared[here]
             leverage = np.maximum(leverage, _leverage(epoch, int(law)))
         variance = np.maximum(squares / number - np.square(total / number), 0.0)
         log_term = math.log(3.0 / d)
@@ -125,45 +146,44 @@ class GapWidths:
     def export(self) -> dict[str, Any]:
         """What `load` needs, as JSON values and arrays."""
         return {
-            "rows": np.array(self._rows, dtype=np.float64).reshape(-1, 4),
+            "present": self._present.export(),
+            "earlier": [bucket.export() for bucket in self._earlier],
             "firsts": np.array(self._firsts, dtype=np.int64),
             "tests": self._tests,
         }
 
     def load(self, state: states.Reader, epoch: EpochSeen, under_way: Sequence[ReplaySeen], *, rounds: int) -> None:
         """Inverse of `export`."""
-        rows = state.array("rows", np.float64, (None, 4))
-        whole = rows[:, :3]
-        inside = (whole[:, 1] < len(epoch.laws)) & (whole[:, 2] < len(epoch.laws[0])) & (whole >= 0).all(axis=1)
-        inside &= (whole[:, 0] < FARTHEST) & (whole == np.floor(whole)).all(axis=1)
-        states.check(bool(inside.all()), "residuals")
-        self._rows = [(*map(int, row[:3]), float(row[3])) for row in rows.tolist()]  # type: ignore[misc]
-        self._firsts = state.array("firsts", np.int64, (len(epoch.laws),)).tolist()
-        self._tests = state.integer("tests", high=FARTHEST)
-        fine = all(row[0] < rounds for row in self._rows)
-        fine = fine and all(len(self._since(item.first_round)) == item.sums.told for item in under_way)
-        states.check(fine, "gaps")
-        self._check_rows(epoch, whole[:, 0], whole[:, 1], rows[:, 3])
-
-    def _check_rows(self, epoch: EpochSeen, rounds: Floats, laws: Floats, values: Floats) -> None:
-        """Refuse residuals that are not those of the epoch's sums: as many of every law and of every block."""
-        size = len(epoch.laws)
-        states.check(bool((np.diff(self._firsts) >= 0).all()), "first rounds of blocks")
-        counts = np.zeros(size)
-        for part in epoch.blocks:
-            counts[: len(part.counts)] += part.counts
-        states.check(bool((np.bincount(laws.astype(np.int64), minlength=size) == counts).all()), "residuals of laws")
-        blocks = np.searchsorted(self._firsts, rounds, side="right") - 1
-        told = np.array([part.told for part in epoch.blocks])
-        states.check(bool((blocks >= 0).all() and (np.bincount(blocks, minlength=size) == told).all()), "residuals")
+        size, laws = len(epoch.laws[0]) * _MOST_LAWS, len(epoch.laws)
         largest = 1.0 + max(0.0 if b is None else float(np.abs(b).max()) for b in epoch.baselines)
-        states.check(bool((np.abs(values) <= (1.0 + ROUNDING) * largest).all()), "residuals")
+        self._firsts = state.array("firsts", np.int64, (laws,)).tolist()
+        fine = all(a <= b for a, b in itertools.pairwise([0, *self._firsts, rounds]))
+        states.check(fine, "first rounds of blocks")
+        self._tests = state.integer("tests", high=FARTHEST)
+        self._present.load(state.reader("present"), rounds=rounds, largest=largest)
+        self._earlier = [Bucket.load(item, size=size, largest=largest) for item in state.readers("earlier")]
+        states.check(len(self._earlier) == laws - 1, "residuals of blocks")
+        present = self._present.played_since(0)
+        for told, part in zip([*self._earlier, present], epoch.blocks, strict=True):
+            _check_like(told, part)
+        states.check(present.totals[0].sum() == self._present.played_since(self._firsts[-1]).totals[0].sum(), "gaps")
+        for item in under_way:
+            told = self._present.played_since(item.first_round)
+            states.check(told.totals[0].sum() <= item.sums.told, "residuals of a replay")
 
 
-def _weights(epoch: EpochSeen, law: int, arms: Ints) -> tuple[Ints, Floats]:
-    """Arms played, and phi(x)' S^-1 phi(a) of every arm x and each of them, shape (N, played)."""
-    played = np.unique(arms)
-    return played, np.asarray(epoch.features @ epoch.factor(law).solve(epoch.features[played].T))
+def _check_like(told: Bucket, part: Sums) -> None:
+    """Refuse residuals that are not those of the epoch's sums: as many of every law."""
+    arms, laws = np.divmod(told.arms, _MOST_LAWS)
+    inside = (laws < len(part.counts)).all() and (arms < part.sums.shape[1]).all()
+    states.check(bool(inside), "residuals of laws")
+    counts = np.bincount(laws, weights=told.totals[0], minlength=len(part.counts))
+    states.check(bool((counts == part.counts).all()), "residuals of laws")
+
+
+def _weights(epoch: EpochSeen, law: int, played: Ints) -> Floats:
+    """phi(x)' S^-1 phi(a) of every arm x and each arm played, shape (N, played)."""
+    return np.asarray(epoch.features @ epoch.factor(law).solve(epoch.features[played].T))
 
 
 def _leverage(epoch: EpochSeen, law: int) -> Floats:

@@ -14,6 +14,7 @@ R = 1 is safe for them, and the Bernoulli one is sharper than that and as safe.
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -121,6 +122,11 @@ class History:
             before=float(before[best]),
             after=float(after[best]),
         )
+
+
+def carry_histories(histories: Mapping[int, History], target: Ints) -> dict[int, History]:
+    """Copies, in which arm a is called target[a]; where that is negative, its history is left out."""
+    return {int(target[arm]): copy.deepcopy(history) for arm, history in histories.items() if target[arm] >= 0}
 
 
 def export_histories(histories: Mapping[int, History]) -> dict[str, Any]:

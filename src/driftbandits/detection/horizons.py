@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from driftbandits.checks import check_positive
-from driftbandits.detection.conformal import POWERS
+from driftbandits.detection.bets import POWERS
 from driftbandits.detection.gap_test import Thresholds
 from driftbandits.errors import InputError
 

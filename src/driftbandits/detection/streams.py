@@ -16,14 +16,12 @@ Every martingale has its own share of `false_alarm` and fires alone when its evi
 probability that any ever fires is at most the sum of the shares. (Their average would not do: each is a martingale in
 the filtration of its own ranks only.)
 
-Ranks are taken in the order told. If how late a reward comes depends on itself or on its arm, that is not an order of
-independent draws; a `patient` detector lets ranks wait until all earlier rounds are told, and takes them in the order
-asked.
+Ranks are taken in the order in which rewards are learned. If how late a reward comes depends on itself or on its arm,
+the order told is not one of independent draws; the order asked is (`Policy(order="asked")`).
 """
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -32,11 +30,13 @@ from typing import Any, Protocol
 import numpy as np
 
 from driftbandits import state as states
-from driftbandits.detection.conformal import POWERS, ConformalMartingale, stake_after
+from driftbandits.detection.bets import POWERS, stake_after
+from driftbandits.detection.conformal import ConformalMartingale
 from driftbandits.detection.detector import EpochSeen, ReplaySeen
 from driftbandits.detection.finding import Finding, Verdict
-from driftbandits.seeding import generator_from_state, generator_state
-from driftbandits.state.plausible import FARTHEST, ROUNDING
+from driftbandits.detection.ranks import Uniforms
+from driftbandits.seeding import generator_from_state, generator_state, same_stream
+from driftbandits.state.plausible import ROUNDING
 from driftbandits.types import Floats, Ints
 
 _DIRECTIONS_PER_CELL = 4.0  # of the kernel
@@ -62,10 +62,13 @@ class Place:
 class Stream:
     """The martingales of one law: over all arms and cell by cell, each of |e| and of e."""
 
-    def __init__(self, cells: Ints, share: float) -> None:
+    def __init__(self, cells: Ints, share: float, uniforms: Uniforms | None = None) -> None:
         self.cells = cells
         number = int(cells.max()) + 1
-        self.pairs = [(ConformalMartingale(), ConformalMartingale(two_sided=True)) for _ in range(number + 1)]
+        self.pairs = [
+            (ConformalMartingale(uniforms=uniforms), ConformalMartingale(two_sided=True, uniforms=uniforms))
+            for _ in range(number + 1)
+        ]
         self._cell_of = cells.tolist()
         # half of the share for all arms together, half for the cells, and half of each for either score
         self.enough = [4.0 / share, *([4.0 * number / share] * number)]
@@ -107,8 +110,7 @@ class Belief(Protocol):
 class Streams:
     """Half of `false_alarm` for the laws, of which law m has 1 / ((m + 1) (m + 2)), half for the arms.
 
-    `cells` gives the cells of a law that begins: the number of its cell for every arm, shape (N,). `patient`: whether
-    ranks are taken in the order asked instead of the order told.
+    `cells` gives the cells of a law that begins: the number of its cell for every arm, shape (N,).
     """
 
     prompt = True
@@ -121,9 +123,7 @@ class Streams:
         *,
         belief: Belief,
         cells: Callable[[], Ints],
-        patient: bool = False,
     ) -> None:
-        self.patient = patient
         self._belief = belief
         self._cells = cells
         self._laws_share = 0.5 * false_alarm
@@ -136,7 +136,10 @@ class Streams:
         self._streams: list[Stream] = []
         self._arms: dict[int, ConformalMartingale] = {}
         self._fired: Place | None = None
-        self._waiting: list[tuple[int, int, int, float, float]] = []  # round, law (-1: none), arm, reward, residual
+
+    def draw_as(self, other: Streams) -> None:
+        """Smooth ranks by the numbers that `other` would draw next."""
+        self._generator = same_stream(other._generator)
 
     @property
     def fired(self) -> bool:
@@ -149,7 +152,13 @@ class Streams:
 
     def _stream(self, cells: Ints) -> Stream:
         m = len(self._streams)
-        return Stream(cells, self._laws_share / ((m + 1) * (m + 2)))
+        return Stream(cells, self._laws_share / ((m + 1) * (m + 2)), self._uniforms)
+
+    def _of_arm(self) -> ConformalMartingale:
+        return ConformalMartingale(two_sided=True, ordered=True, cut=True, uniforms=self._uniforms)
+
+    def _uniforms(self, count: int) -> Floats:
+        return self._generator.random(count)
 
     def nats_to_fire(self, law: int, rounds: int) -> float:
         """What one bet of |e| over all arms, begun after so many rounds of a law, must win."""
@@ -158,28 +167,6 @@ class Streams:
 
     def see(self, law: int, arm: int, reward: float, value: float, round_: int) -> None:
         """A reward of the epoch and its residual; once something has fired, the rest belongs to the next."""
-        if self.patient:
-            heapq.heappush(self._waiting, (round_, law, arm, reward, value))
-        else:
-            self._rank(law, arm, reward, value, round_)
-
-    def see_apart(self, arm: int, reward: float, round_: int) -> None:
-        """A reward of an arm that no law of the epoch has drawn."""
-        if self.patient:
-            heapq.heappush(self._waiting, (round_, -1, arm, reward, 0.0))
-        else:
-            self._rank_arm(arm, reward, round_)
-
-    def release(self, before: float) -> None:
-        """Take the ranks that waited, of rounds before this one."""
-        while self._waiting and self._waiting[0][0] < before:
-            round_, law, arm, reward, value = heapq.heappop(self._waiting)
-            if law < 0:
-                self._rank_arm(arm, reward, round_)
-            else:
-                self._rank(law, arm, reward, value, round_)
-
-    def _rank(self, law: int, arm: int, reward: float, value: float, round_: int) -> None:
         if self._fired is None:
             u = self._uniform()
             firing = self._streams[law].see(arm, value, u, round_)
@@ -188,13 +175,14 @@ class Streams:
             else:
                 self._see_arm(arm, reward, u, round_)
 
-    def _rank_arm(self, arm: int, reward: float, round_: int) -> None:
+    def see_apart(self, arm: int, reward: float, round_: int) -> None:
+        """A reward of an arm that no law of the epoch has drawn."""
         if self._fired is None:
             self._see_arm(arm, reward, self._uniform(), round_)
 
     def _see_arm(self, arm: int, reward: float, u: float, round_: int) -> None:
         if arm not in self._arms:
-            self._arms[arm] = _of_arm()
+            self._arms[arm] = self._of_arm()
         if self._arms[arm].see(reward, u, round_) >= self._arm_enough:
             self._fired = Place(-1, arm=arm)
 
@@ -243,12 +231,11 @@ class Streams:
         """What `load` needs, as JSON values and arrays."""
         place = self._fired
         return {
-            "waiting": np.array(self._waiting, dtype=np.float64).reshape(-1, 5),
             "generator": generator_state(self._generator),
             "fired": [] if place is None else [place.law, place.cell, place.arm, place.score],
-            "arms": [{"arm": arm, **_export(martingale)} for arm, martingale in self._arms.items()],
+            "arms": [{"arm": arm, **martingale.export()} for arm, martingale in self._arms.items()],
             "streams": [
-                {"cells": stream.cells.copy(), "pairs": [[_export(one), _export(two)] for one, two in stream.pairs]}
+                {"cells": stream.cells.copy(), "pairs": [[one.export(), two.export()] for one, two in stream.pairs]}
                 for stream in self._streams
             ],
         }
@@ -259,21 +246,23 @@ class Streams:
         self._generator = generator_from_state(state.raw("generator"))
         self.begin()
         for item in state.readers("arms"):
-            self._arms[item.integer("arm", high=size - 1)] = _load(_of_arm(), item)
-        for item in state.readers("streams"):
+            martingale = self._arms[item.integer("arm", high=size - 1)] = self._of_arm()
+            martingale.load(item, rounds=rounds, largest=1.0)
+        largest = [1.0 + (0.0 if b is None else float(np.abs(b).max())) for b in epoch.baselines]
+        streams = list(state.readers("streams"))
+        states.check(len(streams) == len(epoch.laws), "number of streams")
+        for item, most in zip(streams, largest, strict=True):
             stream = self._stream(_read_cells(item, size))
             pairs = item.raw("pairs")
             states.check(isinstance(pairs, list) and len(pairs) == len(stream.pairs), "number of cells")
             for pair, saved in zip(stream.pairs, pairs, strict=True):
                 states.check(isinstance(saved, list) and len(saved) == 2, "martingales of a cell")
                 for martingale, values in zip(pair, saved, strict=True):
-                    _load(martingale, states.Reader(values, "state.engine.detector.streams.pairs"))
+                    reader = states.Reader(values, "state.engine.detector.streams.pairs")
+                    martingale.load(reader, rounds=rounds, largest=most)
             self._streams.append(stream)
-        states.check(len(self._streams) == len(epoch.laws), "number of streams")
         self._fired = self._read_place(state.raw("fired"))
-        self._waiting = self._read_waiting(state.array("waiting", np.float64, (None, 5)), size)
         self._check_evidence()
-        self._check_rounds(epoch, rounds)
 
     def _check_evidence(self) -> None:
         """Refuse evidence that would have fired and has not, or has fired and is too little."""
@@ -287,32 +276,8 @@ class Streams:
         if fired is None:
             for stream in self._streams:
                 (whole, signed), *cells = stream.pairs
-                numbers = [len(pair[0].numbers.scores) for pair in cells]
-                states.check(len(whole.numbers.scores) == len(signed.numbers.scores) == sum(numbers), "residuals")
-
-    def _check_rounds(self, epoch: EpochSeen, rounds: int) -> None:
-        """Refuse rewards and residuals that are too large, or of rounds that are yet to come."""
-        largest = [1.0 + (0.0 if b is None else float(np.abs(b).max())) for b in epoch.baselines]
-        for stream, most in zip(self._streams, largest, strict=True):
-            for pair in stream.pairs:
-                for martingale in pair:
-                    _check_numbers(martingale, rounds, most)
-        for martingale in self._arms.values():
-            _check_numbers(martingale, rounds, 1.0)
-        states.check(all(row[0] < rounds for row in self._waiting), "rounds of ranks that wait")
-        states.check(all(abs(row[4]) <= (1.0 + ROUNDING) * max(largest) for row in self._waiting), "ranks that wait")
-
-    def _read_waiting(self, rows: Floats, size: int) -> list[tuple[int, int, int, float, float]]:
-        states.check(self.patient or not len(rows), "ranks that wait")
-        whole = rows[:, :3] == np.floor(rows[:, :3])
-        states.check(bool(whole.all() and (np.abs(rows[:, 0] - 0.5 * FARTHEST) <= 0.5 * FARTHEST).all()), "waiting")
-        states.check(bool((np.abs(rows[:, 3]) <= 1.0 + ROUNDING).all()), "rewards of ranks that wait")
-        order = rows[:, 0]
-        states.check(bool((order[(np.arange(1, len(rows)) - 1) // 2] <= order[1:]).all()), "order of ranks that wait")
-        laws, arms = rows[:, 1], rows[:, 2]
-        states.check(bool(((laws >= -1) & (laws < len(self._streams))).all()), "laws of ranks that wait")
-        states.check(bool(((arms >= 0) & (arms < size)).all()), "arms of ranks that wait")
-        return [(int(row[0]), int(row[1]), int(row[2]), row[3], row[4]) for row in rows.tolist()]
+                numbers = [pair[0].numbers.count for pair in cells]
+                states.check(whole.numbers.count == signed.numbers.count == sum(numbers), "residuals")
 
     def _read_place(self, saved: Any) -> Place | None:
         states.check(isinstance(saved, list) and len(saved) in (0, 4), "stream that fired")
@@ -351,45 +316,7 @@ def part_arms(features: Floats, dimension: float) -> Ints:
     return cells
 
 
-def _of_arm() -> ConformalMartingale:
-    return ConformalMartingale(two_sided=True, ordered=True)
-
-
 def _read_cells(state: states.Reader, size: int) -> Ints:
     cells: Ints = state.array("cells", np.int64, (size,))
     states.check(bool((cells >= 0).all() and (cells < size).all()), "cells")
     return cells
-
-
-def _export(martingale: ConformalMartingale) -> dict[str, Any]:
-    orders = martingale.orders
-    return {
-        **martingale.numbers.export(),
-        "powers": np.array(martingale.powers.wealth),
-        "orders": np.zeros((0, 0)) if orders is None else orders.wealth.copy(),
-    }
-
-
-def _load(martingale: ConformalMartingale, state: states.Reader) -> ConformalMartingale:
-    numbers = martingale.numbers
-    scores = state.array("scores", np.float64, (None,))
-    ranks = state.array("ranks", np.float64, (len(scores),))
-    powers = state.array("powers", np.float64, (len(martingale.powers.wealth),))
-    states.check(bool((np.diff(scores) >= 0).all()), "order of residuals")
-    states.check(bool((ranks > 0).all() and (ranks < 1).all() and (powers >= 0).all()), "ranks and their evidence")
-    numbers.scores, numbers.ranks = scores.tolist(), ranks.tolist()
-    numbers.rounds = state.array("rounds", np.int64, (len(scores),)).tolist()
-    states.check(bool(len(scores) or not powers.any()), "evidence of nothing")
-    martingale.powers.load(powers.tolist(), len(scores))
-    if martingale.orders is not None:
-        wealth = state.array("orders", np.float64, martingale.orders.wealth.shape)
-        states.check(bool((wealth >= 0).all() and not wealth[:, len(scores) :].any()), "evidence of order")
-        martingale.orders.load(wealth)
-    return martingale
-
-
-def _check_numbers(martingale: ConformalMartingale, rounds: int, largest: float) -> None:
-    numbers = martingale.numbers
-    states.check(all(0 <= round_ < rounds for round_ in numbers.rounds), "rounds of a stream")
-    ends = numbers.scores[:1] + numbers.scores[-1:]  # they are sorted
-    states.check(all(abs(score) <= (1.0 + ROUNDING) * largest for score in ends), "numbers of a stream")

@@ -27,10 +27,9 @@ class StreamsAndGaps(Streams):
         belief: Belief,
         cells: Callable[[], Ints],
         facts: BlockFacts,
-        patient: bool = False,
     ) -> None:
         self._gaps = GapWidths(0.5 * false_alarm, facts)
-        super().__init__(0.5 * false_alarm, arms, generator, belief=belief, cells=cells, patient=patient)
+        super().__init__(0.5 * false_alarm, arms, generator, belief=belief, cells=cells)
 
     def begin(self) -> None:
         """A new epoch begins."""

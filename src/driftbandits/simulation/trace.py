@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from driftbandits import files
 from driftbandits.errors import InputError, MissingExtraError
+from driftbandits.frames import data_frame
 from driftbandits.showing import first_line, shown
 from driftbandits.types import Change, Floats, Ints
 
@@ -62,6 +63,19 @@ class Trace:
     def cumulative_regret(self) -> Floats:
         """Regret up to and including every round, shape (rounds,)."""
         return np.cumsum(self.regret)
+
+    def to_pandas(self) -> Any:
+        """The columns as a DataFrame, one row per round.
+
+        >>> import driftbandits as db
+        >>> world = db.environments.create("switching/1", seed=0, horizon=100, switches=(50,))
+        >>> list(db.simulate(db.Uniform(world.arms), world).to_pandas().columns)
+        ['round', 'arm', 'reward', 'regret', 'probability', 'law']
+        """
+        rounds = np.arange(self.start, self.start + len(self))
+        return data_frame(
+            {"round": rounds, **{name: getattr(self, name) for name in _COLUMNS}}, purpose="a trace as a table"
+        )
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
         """Write the columns, with everything else as metadata, to one Parquet file, whole or not at all."""

@@ -11,13 +11,15 @@ ENVIRONMENT_CHECKS take a world's class or any function that gives a world for `
 that opens a store, as in `check(lambda: MyStore(tmp_path / "cells.db"))`.
 """
 
+from driftbandits.testing.arms import ARMS
 from driftbandits.testing.disturbances import DISTURBANCES
 from driftbandits.testing.environments import ENVIRONMENT_CHECKS, EnvironmentFactory
 from driftbandits.testing.helpers import PolicyFactory
 from driftbandits.testing.policies import BEHAVIOUR
+from driftbandits.testing.rewards import REWARDS
 from driftbandits.testing.stores import STORE_CHECKS, StoreFactory
 
-POLICY_CHECKS = (*BEHAVIOUR, *DISTURBANCES)
+POLICY_CHECKS = (*BEHAVIOUR, *REWARDS, *DISTURBANCES, *ARMS)
 
 __all__ = [
     "ENVIRONMENT_CHECKS",

@@ -26,6 +26,7 @@ from driftbandits.testing.helpers import (
 )
 from driftbandits.testing.journals import JOURNALS
 from driftbandits.testing.laws import LAWS
+from driftbandits.testing.looking import LOOKING
 from driftbandits.testing.states import STATES
 
 
@@ -190,6 +191,7 @@ BEHAVIOUR: tuple[Callable[[PolicyFactory], None], ...] = (
     *LAWS,
     *STATES,
     *JOURNALS,
+    *LOOKING,
     wrong_tells_change_nothing,
     clipping_counts,
     late_rewards_are_taken,

@@ -38,7 +38,11 @@ def given(arms, rank=100):
 def in_arm_coordinates(priors):
     """The same priors with every arm its own coordinate."""
     direct = copy.copy(priors)
-    direct.prior = np.array([covariance_of(priors, kind) for kind in range(priors.count)])
+    level = priors_module.LEVEL_VARIANCE
+    priors_of_arms = [
+        np.pad(covariance_of(priors, kind), (0, 1), constant_values=level) for kind in range(priors.count)
+    ]
+    direct.prior = np.array(priors_of_arms)
     direct.rows, direct.direct, direct.width = None, True, direct.prior.shape[1]
     return direct
 

@@ -3,6 +3,7 @@
 import dataclasses
 import math
 
+import numpy as np
 import pytest
 
 import driftbandits as db
@@ -28,7 +29,41 @@ def test_names_cannot_break_the_lines(name):
     lines = str(wild).split("\n")
     assert len(lines) == len(str(PLAIN).split("\n"))
     assert all(line.isprintable() for line in lines)
-    assert f"{name!r} 0.5 [0.4, 0.6]" in lines[4]
+    assert f"{name!r} 0.5 [0.4, 0.6]" in lines[5]
+
+
+def test_sentences_come_before_the_numbers():
+    lines = str(dataclasses.replace(PLAIN, changes=2, since=1_200, rounds=3_000)).split("\n")
+    assert lines[0] == "After 3,000 rounds and 2 changes found, the world is as it has been since round 1,200."
+    assert lines[1] == "The best arm is plain, expected to give 0.5."
+    assert lines[2].startswith("world ")
+    assert str(PLAIN).startswith("After 10 rounds and no change found, the world is as it was when it began.")
+
+
+def test_drift_and_suspicion_are_said():
+    drifting = str(dataclasses.replace(PLAIN, memory={math.inf: 0.2, 2_000.0: 0.8}))
+    assert "the world is drifting: what is older than 2,000 rounds counts little." in drifting
+    doubtful = str(dataclasses.replace(PLAIN, suspected=0.31, suspected_since=1_234)).split("\n")
+    assert doubtful[1] == "It may have changed again around round 1,234: 31 % likely, not enough for a record."
+
+
+def test_correlations_of_segments_have_a_line():
+    text = str(dataclasses.replace(PLAIN, correlations={0.0: 0.25, 0.5: 0.75, None: 0.0}))
+    assert "segments      correlation unlike (0.25), 0.5 (0.75)" in text
+
+
+def test_an_explanation_says_what_the_records_say():
+    policy = db.AutoBandit(db.ArmSet([[0.0], [1.0], [2.0]]), seed=0)
+    rng = np.random.default_rng(0)
+    assert policy.explain().since == 0
+    for now in range(900):
+        choice = policy.ask()
+        mean = [0.5, 0.0, -0.5][choice.arm] * (1 if (now // 300) % 2 == 0 else -1)
+        policy.tell(choice, mean + 0.05 * rng.standard_normal())
+        if policy.changes:
+            assert policy.explain().since == policy.changes[-1].interval[0]
+    assert policy.changes_found >= 2
+    assert policy.changes[-1].odds == pytest.approx(math.exp(policy.changes[-1].statistic))
 
 
 def test_long_and_empty_names_are_shown_so_that_they_can_be_read():

@@ -387,9 +387,9 @@ def told():
     return policy
 
 
-def test_an_explanation_has_six_lines(told):
+def test_an_explanation_has_seven_lines(told):
     lines = str(told.explain()).splitlines()
-    heads = ["after 800 rounds", "world ", "noise ", "length scale ", "best arms ", "probing "]
+    heads = ["After 800 rounds", "The best arm is c", "world ", "noise ", "length scale ", "best arms ", "probing "]
     assert len(lines) == len(heads)
     assert all(text.startswith(head) for text, head in zip(lines, heads, strict=True))
 
@@ -420,7 +420,7 @@ def test_explaining_changes_nothing(told):
 
 
 def test_nothing_told_can_be_explained():
-    assert "after 0 rounds" in str(AutoBandit(line()).explain())
+    assert "After 0 rounds" in str(AutoBandit(line()).explain())
 
 
 def test_explained_changes_are_those_recorded():
@@ -429,4 +429,4 @@ def test_explained_changes_are_those_recorded():
     play(policy, 100, means=-MEANS, noise=0.05)
     explained = policy.explain()
     assert explained.changes == len(policy.changes) >= 1
-    assert f"changes found: {len(policy.changes)}" in str(explained)
+    assert f"and {len(policy.changes)} change" in str(explained)

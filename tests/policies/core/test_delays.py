@@ -112,7 +112,7 @@ def test_names_can_be_used_for_masks_and_show_in_records():
     assert policy.changes
     change = next(c for c in policy.changes if c.round > 1500)
     assert set(change.names) <= set("abcdef")
-    assert "change found at round" in str(change)
+    assert "Found at round" in str(change)
     assert change.names[0] in str(change)
     assert change.statistic > change.threshold
     assert len(change.arms) == len(change.before) == len(change.after)

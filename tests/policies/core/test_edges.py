@@ -176,7 +176,8 @@ def test_help_shows_every_setting_in_one_place(name):
     first, *others = parameters.values()
     assert first.name == "arms"
     assert all(parameter.kind is parameter.KEYWORD_ONLY for parameter in others)
-    assert list(parameters)[-5:] == ["horizon", "seed", "reward_range", "out_of_range", "pending_limit"]
+    common = ["horizon", "seed", "reward_range", "out_of_range", "pending_limit", "order", "patience", "missing"]
+    assert list(parameters)[-8:] == common
     policy = db.POLICIES[name](ARMS, horizon=100)
     assert set(policy.state_dict()["settings"]) <= set(parameters)
 

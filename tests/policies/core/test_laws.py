@@ -130,7 +130,7 @@ def test_laws_kept_from_round_to_round_cannot_be_written_to(name):
 
 
 def test_of_several_rounds_those_before_a_wrong_law_are_decided(monkeypatch):
-    policy = db.GPUCB(ARMS, seed=0)
+    policy = db.TimeVaryingGPUCB(ARMS, seed=0)  # whose law moves with every round
     monkeypatch.setattr(type(policy), "_index", lambda self: np.full(3, np.nan) if self.rounds == 3 else np.arange(3.0))
     with pytest.raises(LawError, match="in round 3, so it has no law; nothing was decided in it"):
         policy.ask(size=5)

@@ -28,7 +28,7 @@ def as_tuples(rows):
 @pytest.mark.parametrize("limit", [1, 2, 5, 64, 1_000])
 def test_it_is_a_dictionary_that_drops_its_oldest(limit):
     rng = np.random.default_rng(limit)
-    pending, model, dropped, asked = Pending(limit), {}, 0, 0
+    pending, model, dropped, asked, fallen = Pending(limit), {}, 0, 0, []
     for _ in range(3_000):
         action = rng.random()
         if action < 0.5:
@@ -43,17 +43,32 @@ def test_it_is_a_dictionary_that_drops_its_oldest(limit):
         elif action < 0.8 and pending.last is not None:
             del model[pending.last.id]
             pending.pop_last()
+        elif action < 0.88 and asked:
+            number = int(rng.integers(max(0, asked - 60), asked + 2))
+            found = pending.seek(number)
+            assert found == model.get(number)
+            if found is not None:
+                del model[number]
+                pending.strike_found()
         elif model:
             gone = rng.choice(list(model), size=min(len(model), int(rng.integers(1, 4))), replace=False)
             pending.gather()
             taken = pending.take(pending.find(gone, asked=asked))
             assert as_tuples(taken) == [tuple(model.pop(int(n))) for n in gone]
         while len(model) > limit:
-            del model[min(model)]
+            fallen.append(tuple(model.pop(min(model))))
             dropped += 1
+        if pending.fallen and rng.random() < 0.3:
+            assert as_tuples(pending.pick_up()) == fallen
+            fallen = []
         assert len(pending) == len(model)
         assert pending.dropped == dropped
         assert pending.oldest() == min(model, default=None)
+        if rng.random() < 0.05:
+            pending.gather()
+            middle = int(rng.integers(asked + 1))
+            ids = pending.rows()["id"]
+            assert ids[: len(pending.before(middle))].tolist() == sorted(n for n in model if n < middle)
     assert as_tuples(pending.rows()) == [tuple(model[n]) for n in sorted(model)]
 
 

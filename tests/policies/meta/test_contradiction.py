@@ -26,16 +26,22 @@ def test_the_first_test_compares_the_mean_of_an_interval_with_the_lowest_value()
     evidence.open(Replay(1, 2, 0), 10)
     evidence.believe(0.4)
     evidence.believe(0.6)  # the lowest stays
-    for ident in range(20):
+    for ident in range(18):
         evidence.learn(ident, 0.9 if ident >= 10 else 0.3, value=0.5, width=0.1)
+    assert evidence.close(1, 20) == []  # none ends there
+    assert evidence.close(2, 20) == [1, 0]
+    evidence.believe(0.1)  # after they ended
+    assert not evidence.is_ripe(18)  # two rewards are still to come
+    assert evidence.first_test(18) is None
+    for ident in (18, 19, 20):
+        evidence.learn(ident, 0.9, value=0.5, width=0.1)
+    assert evidence.is_ripe(20)
     threshold = 0.1 * math.sqrt(2 * math.log(1e5) / 10)
-    found = evidence.first_test(2, 20)
+    found = evidence.first_test(20)
     assert found.test == 1
     assert found.interval == (10, 20)  # the clearer of the two that end
     assert (found.statistic, found.threshold) == pytest.approx((0.9 - 0.4, threshold))
-    assert evidence.first_test(1, 20) is None  # none ends there
-    assert evidence.close(2) == [1, 0]
-    assert evidence.first_test(2, 20) is None
+    assert evidence.first_test(20) is None  # once each
 
 
 def test_the_second_test_sums_what_was_believed_and_not_earned():

@@ -71,7 +71,7 @@ def test_the_shortest_scheduled_instance_plays(arms):
         assert policy._active.order == min(covering)
         assert {i.replay.index for i in policy._evidence.intervals} == set(covering)
         assert set(policy._instances) <= set(covering)
-        seen.add((policy.order, min(covering)))
+        seen.add((policy.block_order, min(covering)))
         play(policy, lambda t, a: 0.0, 1)
     assert len(seen) > 8
 
@@ -104,7 +104,7 @@ def test_every_block_is_a_fresh_base(arms):
     reward = lambda t, a: 0.5 * np.cos(a)  # noqa: E731
     policy = Master(arms, horizon=200, seed=3, length=8, replay_scale=0.0, noise=10.0)
     play(policy, reward, 24)  # blocks of 8 and 16
-    assert policy.order == 2
+    assert policy.block_order == 2
     alone = GPUCB(arms, horizon=32, seed=3, beta=1.0, ridge=0.05)
     alone._draws = generator_from_state(generator_state(policy._draws))
     assert play(policy, reward, 32) == play(alone, reward, 32)
@@ -125,7 +125,7 @@ def test_the_second_test_fires_when_the_base_earns_less_than_it_believed():
     assert change.statistic > change.threshold > 0
     assert change.arms == change.before == change.after == ()
     assert f"round {change.round}" in str(change)
-    assert policy.order <= 2
+    assert policy.block_order <= 2
 
 
 def test_the_first_test_fires_when_an_instance_earns_more_than_believed_possible(arms):

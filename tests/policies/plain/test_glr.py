@@ -10,8 +10,8 @@ from scipy.optimize import brentq
 import driftbandits as db
 from driftbandits.detection.glr import MOST_SPLITS_PER_ARM, bernoulli_divergence
 from driftbandits.errors import InputError
-from driftbandits.policies.plain import glr
 from driftbandits.policies.plain.glr import GLRklUCB
+from driftbandits.policies.plain.widths import bernoulli_upper
 from driftbandits.testing import POLICY_CHECKS
 
 MAKERS = {
@@ -201,7 +201,7 @@ def test_memory_is_bounded():
 def test_bernoulli_index_solves_its_equation():
     mean = np.array([-1.0, -0.999, -0.3, 0.0, 0.7, 0.999, 1.0])
     for level in (0.0, 1e-6, 0.01, 0.5, 5.0, 40.0):
-        upper = glr._bernoulli_upper(mean, np.full(7, level))
+        upper = bernoulli_upper(mean, np.full(7, level))
         assert (upper >= mean - 1e-11).all()
         assert (upper <= 1).all()
         inner = upper < 1 - 1e-9

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
-from typing import Any, ClassVar, Unpack
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,7 @@ from driftbandits.design import Design, solve_design
 from driftbandits.errors import ConvergenceError, ConvergenceWarning, InputError, StateError
 from driftbandits.estimation import law_factor
 from driftbandits.linalg import Cholesky
+from driftbandits.policies.core.arms_change import ArmsChange
 from driftbandits.policies.core.facts import Family
 from driftbandits.policies.core.guard import guarded
 from driftbandits.policies.core.laws import freeze
@@ -239,8 +240,9 @@ class LinearExp3(SizedPolicy):
             entry.count += count
             return
         self._open[self._number] = _OpenLaw(self._law(), count)
-        if len(self._open) > self._pending.limit:  # decisions are dropped oldest first, and so are their laws
-            del self._open[next(iter(self._open))]
+
+    def _quiet_rounds(self) -> int:
+        return max(self._period - self._position, 1)
 
     def _due(self) -> bool:
         return self._position >= self._period and self._phase_left() > 0
@@ -289,6 +291,11 @@ class LinearExp3(SizedPolicy):
         return np.asarray(-self._losses / max(self._told, 1))
 
     # --- state --------------------------------------------------------------------------------------------------
+
+    def _carry(self, old: Self, change: ArmsChange) -> None:
+        """A new start, for losses are estimated by laws over the old arms; the numbers of laws go on."""
+        self._number = old._number
+        self._start_with_arms(change)
 
     def _settings(self) -> dict[str, Any]:
         return {"restart": self._size, "variation": self.variation, "kernel": self.kernel, "ridge": self.ridge}

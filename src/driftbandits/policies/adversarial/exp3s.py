@@ -13,6 +13,7 @@ from driftbandits.checks import check_positive, check_probability
 from driftbandits.errors import InputError
 from driftbandits.policies.core.base import Policy
 from driftbandits.policies.core.facts import Family
+from driftbandits.policies.core.hooks import UNTIL_TOLD
 from driftbandits.policies.core.pending import Feedback, Row
 from driftbandits.policies.plain.means import ArmMeans
 from driftbandits.state.plausible import ROUNDING, check_whole, told_at_most
@@ -105,6 +106,9 @@ class Exp3S(Policy):
         weights = np.exp(self._log_weights)
         return np.asarray((1.0 - self._gamma) / weights.sum() * weights + self._gamma / len(weights))
 
+    def _quiet_rounds(self) -> int:
+        return UNTIL_TOLD
+
     def _learn(self, feedback: Feedback) -> None:
         for row, reward in feedback.rows():
             self._learn_one(row, reward)
@@ -160,6 +164,6 @@ class Exp3S(Policy):
         """Refuse weights that do not sum to 1, and open decisions that no law can have drawn."""
         total = float(np.exp(self._log_weights).sum())
         states.check(abs(total - 1.0) <= ROUNDING, "weights")
-        rows = self._pending.rows()
+        rows = self._awaited()
         drawn = rows["probability"][rows["id"] >= self._first]
         states.check(bool((drawn >= (1.0 - ROUNDING) * self._gamma / len(self.arms)).all()), "pending probabilities")

@@ -1,7 +1,7 @@
 """The hypotheses: Gaussian posteriors of the reward function in one stack, one row each.
 
 symbol  name      shape          meaning
-x, m    mean      (n, R)         expected coordinates, see `priors`
+x, m    mean      (n, R)         expected coordinates, see `priors`; the last is the level all arms share
 S                 (n, R, R)      their covariance: breadth P + level J - fade (learned + recent' recent)
 P, J              (R, R)         prior of the row's kind, and of the level all arms share
 D       learned   (n, R, R)      what the rewards have explained, up to `fade`
@@ -25,6 +25,7 @@ import scipy.linalg.blas
 
 from driftbandits import state as states
 from driftbandits.policies.auto.priors import LEVEL_VARIANCE, Priors
+from driftbandits.policies.auto.rate_units import LARGEST_RATIO, RateUnits
 from driftbandits.state.plausible import ROUNDING, check_covariance
 from driftbandits.types import Bools, Floats, Ints
 
@@ -81,7 +82,7 @@ class Beliefs:
         self.count = 0
         self.told = 2.0  # rewards behind the estimate of the noise, the guess among them
         self.gathered = 0
-        self.two_valued = True  # all rewards so far were an end of their range: a rare success is then nothing wild
+        self.units: RateUnits | None = None  # the coordinates are rewards, unless these say what they are
         self.mean = np.zeros((capacity, width))
         self.learned = np.zeros((capacity, width, width))
         self.recent = np.zeros((capacity, TERMS_GATHERED, width))
@@ -110,6 +111,11 @@ class Beliefs:
     def fade(self) -> Floats:
         """The factor all that was learned has faded by."""
         return np.asarray(self._scales[2])
+
+    @property
+    def sizes(self) -> Floats:
+        """Rewards per coordinate, shape (N,) or a single number."""
+        return np.ones(()) if self.units is None else self.units.sizes
 
     # --- rows ---------------------------------------------------------------------------------------------------
 
@@ -203,9 +209,14 @@ class Beliefs:
         """Mean and variance of every arm's reward under one hypothesis, each (N,)."""
         covariance, rows = self.covariance(row), self.priors.rows
         if rows is None:
-            return self.mean[row].copy(), np.maximum(np.diagonal(covariance), 0.0)
-        read = rows[self.kind[row]]
-        return read @ self.mean[row], np.maximum(np.einsum("ar,rs,as->a", read, covariance, read, optimize=True), 0.0)
+            mean, variance = self.mean[row, :-1].copy(), np.maximum(np.diagonal(covariance)[:-1], 0.0)
+        else:
+            read = rows[self.kind[row]]
+            mean = read @ self.mean[row]
+            variance = np.maximum(np.einsum("ar,rs,as->a", read, covariance, read, optimize=True), 0.0)
+        if self.units is None:
+            return mean, variance
+        return self.units.rewards(mean), self.units.variances(mean, variance)
 
     # --- learning -----------------------------------------------------------------------------------------------
 
@@ -233,7 +244,10 @@ class Beliefs:
         return Forecast(arm, column, self.at(self.mean[: self.count], arm).copy(), variance)
 
     def observe(self, forecast: Forecast, reward: float, able: Bools | None = None) -> Step:
-        """Take in a reward of the arm forecast. Hypotheses not `able` (born after its round) learn nothing of it."""
+        """Take in a reward of the arm forecast. Hypotheses not `able` (born after its round) learn nothing of it.
+
+        Where `units` say so, it is the coordinate of a success or a failure; neither is wild, and the noise is known.
+        """
         if self.gathered == TERMS_GATHERED:  # an interruption came before the last flush
             self.flush()
         n = self.count
@@ -242,20 +256,53 @@ class Beliefs:
         total = variance + noise
         residual = reward - forecast.mean
         square = residual * residual / total
-        likelihood = self._likelihood(square, total)
-        self.two_valued = self.two_valued and abs(reward) == 1.0
-        shrunk = math.inf if self.two_valued else self.shrunk_beyond
-        if square.item(square.argmax()) > shrunk**2:
-            residual *= np.minimum(1.0, shrunk / np.sqrt(np.maximum(square, _LEAST_VARIANCE)))
+        if self.units is not None:
+            likelihood = self.units.likelihood(forecast.mean, success=reward > 0.0)
+        else:
+            likelihood = self._likelihood(square, total)
+            if square.item(square.argmax()) > self.shrunk_beyond**2:
+                residual *= np.minimum(1.0, self.shrunk_beyond / np.sqrt(np.maximum(square, _LEAST_VARIANCE)))
         if able is not None:
             column *= able[:, None]
+        gain = self._move(column, total, residual)
+        if self.units is None and self.known_noise is None:
+            self._learn_noise(variance, total, residual, able)
+        return Step(likelihood, gain, residual, noise)
+
+    def _move(self, column: Floats, total: Floats, residual: Floats) -> Floats:
+        """The step of a Kalman filter, in all rows; gives the gain, shape (n, R)."""
+        n = self.count
         gain = column / total[:, None]
         self.mean[:n] += gain * residual[:, None]
         np.multiply(gain, np.sqrt(total / self.fade[:n])[:, None], out=self.recent[:n, self.gathered])
         self.gathered += 1
-        if self.known_noise is None:
-            self._learn_noise(variance, total, residual, able)
-        return Step(likelihood, gain, residual, noise)
+        return gain
+
+    def absorb(self, arm: int, mean: float, noise: float) -> Floats:
+        """Take in the mean of many rewards of an arm, whose noise has this variance; gives its log density, (n,)."""
+        forecast = self.forecast(arm)
+        total, residual = forecast.variance + noise, mean - forecast.mean
+        self._move(forecast.column, total, residual)
+        if self.gathered == TERMS_GATHERED:
+            self.flush()
+        return np.asarray(-0.5 * (np.log(total) + residual * residual / total))
+
+    def change_units(self, before: RateUnits, units: RateUnits) -> None:
+        """Say the same in coordinates about another centre; new hypotheses and those that forget expect the new one."""
+        n = self.count
+        ratio, shift = before.spread / units.spread, (before.centre - units.centre) / units.spread
+        self.mean[:n] *= ratio
+        if self.priors.rows is None:
+            self.mean[:n] += shift
+        else:
+            self.mean[:n, -1] += shift / math.sqrt(LEVEL_VARIANCE)
+        self.breadth[:n] *= ratio**2
+        self.level[:n] *= ratio**2
+        self.learned[:n] *= ratio**2
+        self.recent[:n] *= ratio
+        self.noise[:n] = units.noise
+        self.units = units
+        self._renew(slice(None))
 
     def _likelihood(self, square: Floats, total: Floats) -> Floats:
         """Log density of the reward, up to what is common to all: normal, or Student's t while the noise is unsure."""
@@ -274,6 +321,11 @@ class Beliefs:
         noise += change if able is None else change * able
         np.maximum(noise, LEAST_NOISE_VARIANCE, out=noise)
         self.told = min(self.told + 1.0, NOISE_MEMORY)
+
+    def expect_noise(self, variance: float, rewards: int) -> None:
+        """Let new hypotheses begin with noise of this variance, as that many rewards have shown it."""
+        self.first_noise = max(variance, LEAST_NOISE_VARIANCE)
+        self.told = min(2.0 + rewards, NOISE_MEMORY)
 
     def flush(self) -> None:
         """Multiply out the gathered terms."""
@@ -294,7 +346,6 @@ class Beliefs:
             "count": self.count,
             "told": self.told,
             "gathered": self.gathered,
-            "two_valued": self.two_valued,
         }
 
     def load(self, state: states.Reader, *, rounds: int) -> None:
@@ -303,7 +354,6 @@ class Beliefs:
         self.count = state.integer("count", low=1, high=len(self.mean))
         self.gathered = state.integer("gathered", high=TERMS_GATHERED - 1)
         self.told = state.number("told")
-        self.two_valued = state.flag("two_valued")
         for name in _ROWS:
             values = getattr(self, name)
             values[: self.count] = state.array(name, values.dtype, (self.count, *values.shape[1:]))
@@ -329,6 +379,8 @@ class Beliefs:
         """Refuse numbers that no rewards of at most 1 lead to, and that would overflow or have no root."""
         n = self.count
         widest = 3.0 + 3.0 * rounds  # a birth widens a copy by 1 at most, and a reward has few of them
+        if self.units is not None:
+            widest *= LARGEST_RATIO**2  # `change_units` rescales
         states.check(bool((self.breadth[:n] <= widest).all() and (self.level[:n] <= widest).all()), "breadth or level")
         states.check(bool((self.noise[:n] <= LARGEST_BELIEF).all()), "noise")
         states.check(bool((np.abs(self.mean[:n]) <= LARGEST_BELIEF).all()), "mean")

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from driftbandits.policies.auto.beliefs import Beliefs, memory_of
+from driftbandits.policies.auto.beliefs import memory_of
 from driftbandits.policies.auto.mixture import Mixture
+from driftbandits.policies.auto.moments import moments
+from driftbandits.policies.auto.watch import Watch
 from driftbandits.policies.core.scale import RewardScale
 from driftbandits.showing import counted, label
-from driftbandits.types import Floats
 
 _ARMS_SHOWN = 3
-_LEAST_WEIGHT_COUNTED = 1e-3  # of a hypothesis
+_LEAST_SUSPICION = 0.05  # that is spoken of
 _LEAST_WEIGHT_SHOWN = 0.005  # of a time scale or a length scale
 
 
@@ -35,10 +36,13 @@ class Explanation:
     """Beliefs of an `AutoBandit`.
 
     memory : weight of every time scale, by the number of rounds remembered; infinity is a world that does not drift
-    since : the round the present world began, under the likeliest hypothesis that does not drift
-    noise : standard deviation of a reward about its mean, in the user's units
+    since : the round the present world began, as the record of the latest change says; 0 if none was found
+    suspected : probability that it has changed since then, in round `suspected_since` most likely: no record yet
+    noise : standard deviation of a reward about its mean, in the user's units; if rewards have two values, of the best
+        arm's
     length_scales : weight of every length scale, in standard deviations of the points' columns; 0 is independent arms,
         None the kernel the arms came with
+    correlations : weight of every correlation of the segments, where arms are options in segments; None is the given
     best : the arms with the highest expected rewards
     probing : probability that the next round is a look at an arm that seems worse
     """
@@ -51,8 +55,32 @@ class Explanation:
     best: tuple[ArmBelief, ...]
     probing: float
     changes: int
+    suspected: float = 0.0
+    suspected_since: int = 0
+    correlations: dict[float | None, float] = field(default_factory=dict)
 
     def __str__(self) -> str:
+        """Sentences first, the numbers after."""
+        return "\n".join((*self._sentences(), *self._numbers()))
+
+    def _sentences(self) -> list[str]:
+        changes = "no change" if self.changes == 0 else counted(self.changes, "change")
+        since = f"as it has been since round {self.since:,}" if self.since else "as it was when it began"
+        memory, weight = max(self.memory.items(), key=lambda item: item[1])
+        if math.isfinite(memory) and weight > self.memory.get(math.inf, 0.0):
+            since = f"drifting: what is older than {memory:,.0f} rounds counts little"
+        first, others = self.best[0], " and ".join(label(arm.name) for arm in self.best[1:])
+        sentences = [
+            f"After {counted(self.rounds, 'round')} and {changes} found, the world is {since}.",
+            f"The best arm is {label(first.name)}, expected to give {first.mean:.3g}"
+            + (f"; next come {others}." if others else "."),
+        ]
+        if self.suspected >= _LEAST_SUSPICION:
+            likely = f"{100 * self.suspected:.0f} % likely, not enough for a record"
+            sentences.insert(1, f"It may have changed again around round {self.suspected_since:,}: {likely}.")
+        return sentences
+
+    def _numbers(self) -> list[str]:
         steady = self.memory.get(math.inf, 0.0)
         drifts = [
             f"drifts, memory {memory:,.0f} rounds ({weight:.2f})"
@@ -62,26 +90,26 @@ class Explanation:
         moves = [f"as it is since round {self.since} ({steady:.2f})"] if steady >= _LEAST_WEIGHT_SHOWN else []
         arms = ", ".join(f"{label(b.name)} {b.mean:.3g} [{b.low:.3g}, {b.high:.3g}]" for b in self.best)
         scales = ", ".join(f"{_scale(s)} ({w:.2f})" for s, w in self.length_scales.items() if w >= _LEAST_WEIGHT_SHOWN)
-        return "\n".join(
-            (
-                f"after {counted(self.rounds, 'round')}, changes found: {self.changes}",
-                f"world         {'; '.join(moves + drifts)}",
-                f"noise         standard deviation {self.noise:.3g}",
-                f"length scale  {scales}",
-                f"best arms     {arms}",
-                f"probing       {100 * self.probing:.2g} % of rounds",
-            )
-        )
+        related = [f"{_scale(r, 'unlike')} ({w:.2f})" for r, w in self.correlations.items() if w >= _LEAST_WEIGHT_SHOWN]
+        return [
+            f"world         {'; '.join(moves + drifts)}",
+            f"noise         standard deviation {self.noise:.3g}",
+            f"length scale  {scales}",
+            *([f"segments      correlation {', '.join(related)}"] if related else []),
+            f"best arms     {arms}",
+            f"probing       {100 * self.probing:.2g} % of rounds",
+        ]
 
 
-def _scale(scale: float | None) -> str:
+def _scale(scale: float | None, none: str = "none, arms are independent") -> str:
     if scale is None:
         return "as given"
-    return f"{scale:.2g}" if scale else "none, arms are independent"
+    return f"{scale:.2g}" if scale else none
 
 
 def explain(
     mixture: Mixture,
+    watch: Watch,
     *,
     rounds: int,
     looks: float,
@@ -94,20 +122,23 @@ def explain(
     memory: dict[float, float] = {}
     for rate, weight in zip(beliefs.rate[: beliefs.count].tolist(), weights.tolist(), strict=True):
         memory[memory_of(rate)] = memory.get(memory_of(rate), 0.0) + weight
-    length_scales: dict[float | None, float] = {}
-    for length, weight in zip(beliefs.priors.length_scales, mixture.kinds().tolist(), strict=True):
-        length_scales[length] = length_scales.get(length, 0.0) + weight
-    steady = np.where(beliefs.rate[: beliefs.count] == 0, weights, -1.0)
-    noise = scale.outward_size(math.sqrt(float(weights @ beliefs.noise[: beliefs.count])))
-    mean, deviation = _moments(beliefs, weights)
+    priors, kinds = beliefs.priors, mixture.kinds().tolist()
+    fresh = np.where((beliefs.rate[: beliefs.count] == 0) & watch.fresh(beliefs.count), weights, 0.0)
+    mean, deviation = moments(beliefs, weights)
     best = np.argsort(-mean)[:_ARMS_SHOWN]
+    noise = float(weights @ beliefs.noise[: beliefs.count])
+    if beliefs.units is not None:  # of two values, it depends on the arm
+        noise = float(beliefs.units.noise_of(mean)[best[0]])
     low, middle, high = (scale.outward(values[best]) for values in (mean - 2 * deviation, mean, mean + 2 * deviation))
     return Explanation(
         rounds=rounds,
         memory=memory,
-        since=int(beliefs.birth[int(steady.argmax())]),
-        noise=noise,
-        length_scales=length_scales,
+        since=watch.began,
+        suspected=float(fresh.sum()),
+        suspected_since=int(beliefs.birth[int(fresh.argmax())]),
+        noise=scale.outward_size(math.sqrt(noise)),
+        length_scales=_added(priors.length_scales, kinds),
+        correlations=_added(priors.correlations, kinds) if priors.correlations else {},
         best=tuple(
             ArmBelief(int(arm), str(arm) if names is None else names[arm], float(m), float(a), float(b))
             for arm, m, a, b in zip(best, middle, low, high, strict=True)
@@ -117,12 +148,9 @@ def explain(
     )
 
 
-def _moments(beliefs: Beliefs, weights: Floats) -> tuple[Floats, Floats]:
-    """Mean and standard deviation of every arm's reward under the mixture, each (N,)."""
-    rows = np.flatnonzero(weights >= _LEAST_WEIGHT_COUNTED)
-    share = weights[rows] / weights[rows].sum()
-    readings = [beliefs.reading(int(row)) for row in rows]
-    means = np.array([mean for mean, _ in readings])
-    variances = np.array([variance for _, variance in readings])
-    mean = share @ means
-    return mean, np.sqrt(share @ (variances + np.square(means - mean)))
+def _added(values: Sequence[float | None], weights: Sequence[float]) -> dict[float | None, float]:
+    """Weight of every value, which several priors may have."""
+    found: dict[float | None, float] = {}
+    for value, weight in zip(values, weights, strict=True):
+        found[value] = found.get(value, 0.0) + weight
+    return found

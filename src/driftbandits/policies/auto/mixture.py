@@ -10,16 +10,22 @@ neighbour in age.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from driftbandits import state as states
 from driftbandits.policies.auto.beliefs import Beliefs
+from driftbandits.policies.auto.two_valued import Tally
 from driftbandits.types import Bools, Floats, Ints
 
 DRIFT_RATES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
 STEADY_SLOTS = 12  # for hypotheses that do not drift
+MORE_SLOTS = (
+    12  # where rewards have two values: rare successes tell hypotheses apart so slowly that they must live long
+)
+_REWARDS_BETWEEN_BIRTHS = 32  # and births must be rare, times `RateUnits.slowness`
 ROUNDS_BEFORE_THE_FIRST = 30.0  # for which the world is taken to have stood
 MOST_NATS_PER_REWARD = 4.0  # counts against a hypothesis, more than against the best
 START, RESET, PARTIAL, LEVEL_SHIFT, LOCAL = range(5)  # where a hypothesis comes from
@@ -40,17 +46,19 @@ class Mixture:
         self.slots = slots
         self.log_weight: Floats = np.full(len(beliefs.mean), -np.inf)
         self._due = 0.0  # hazard of the rounds since the last births
+        self._born = 0  # the round of the last births
         self._weights: Floats | None = None  # of `log_weight`
 
     @staticmethod
     def capacity(kinds: int, *, rates: tuple[float, ...] = DRIFT_RATES, slots: int = STEADY_SLOTS) -> int:
-        """Rows needed."""
+        """Rows needed, and `MORE_SLOTS` where rewards may have two values."""
         return kinds * len(rates) + max(slots, kinds)
 
     def start(self, birth: int) -> None:
         """One hypothesis that never forgets and one per rate, for every prior."""
         beliefs = self.beliefs
-        beliefs.count = 0
+        beliefs.count = beliefs.gathered = 0
+        self._due = 0.0
         drifting = 0.5 / len(self.rates) if self.rates else 0.0
         for kind in range(beliefs.priors.count):
             if self.slots:
@@ -64,6 +72,14 @@ class Mixture:
         beliefs.write(row, kind=kind, birth=birth, rate=rate, noise=beliefs.first_noise)
         self.log_weight[row] = math.log(weight / beliefs.priors.count)
         self._weights = None
+
+    def learn_anew(self, birth: int, tallies: Iterable[Tally]) -> None:
+        """Start, and learn what is known of the arms as if it had been told at once."""
+        self.start(birth)
+        log_weight = self.log_weight[: self.beliefs.count]
+        for tally in tallies:
+            log_weight += self.beliefs.absorb(tally.arm, tally.mean, tally.noise)
+        log_weight -= log_weight.max()
 
     # --- weights ------------------------------------------------------------------------------------------------
 
@@ -79,8 +95,17 @@ class Mixture:
         return int(self.log_weight[: self.beliefs.count].argmax())
 
     def pass_time(self, rounds: int, now: int) -> None:
-        """Let `rounds` rounds pass, up to round `now`: the world may have changed in each."""
-        self._due = min(self._due + rounds / (now + ROUNDS_BEFORE_THE_FIRST), 1.0)
+        """Let `rounds` rounds pass, up to round `now`: the world may have changed in each.
+
+        Where rewards say little, changes as frequent as otherwise could not be found, and would only unsettle.
+        """
+        slowness = self._slowness()
+        stood = ROUNDS_BEFORE_THE_FIRST * slowness
+        self._due = min(self._due + rounds / (now + stood) / math.sqrt(slowness), 1.0)
+
+    def _slowness(self) -> float:
+        units = self.beliefs.units
+        return 1.0 if units is None else units.slowness
 
     def update(self, likelihood: Floats, able: Bools | None = None) -> None:
         """Weigh by the log likelihoods of a reward; hypotheses not `able` keep their share."""
@@ -113,10 +138,15 @@ class Mixture:
         if unlikely.any():
             self._give_up(unlikely)
 
+    def renew_in_time(self, now: int) -> None:
+        """`renew`, unless the last births are too near to be told from those of now."""
+        if now - self._born >= _REWARDS_BETWEEN_BIRTHS * (self._slowness() - 1.0):
+            self.renew(now)
+
     def renew(self, now: int) -> None:
         """Let weight move to hypotheses born at round `now`, as much as has become due."""
         hazard = -math.expm1(-self._due)
-        self._due = 0.0
+        self._due, self._born = 0.0, now
         if not self.slots or hazard == 0.0:
             return
         by_kind = self.kinds()
@@ -171,11 +201,15 @@ class Mixture:
         beliefs = self.beliefs
         n = beliefs.count
         steady = np.flatnonzero(beliefs.rate[:n] == 0)
-        free = len(steady) < max(self.slots, beliefs.priors.count) and n < len(beliefs.mean)
+        free = len(steady) < self._steady_slots() and n < len(beliefs.mean)
         row = n if free else self._merge(steady)
         self.log_weight[row] = -np.inf
         self._weights = None
         return row
+
+    def _steady_slots(self) -> int:
+        more = 0 if self.beliefs.units is None else MORE_SLOTS
+        return max(self.slots, self.beliefs.priors.count) + more
 
     def _merge(self, steady: Ints) -> int:
         """Free the row that is missed least; its weight goes to the heavier neighbour in age, of the same prior.
@@ -210,17 +244,18 @@ class Mixture:
 
     def export(self) -> dict[str, Any]:
         """Weights and clock."""
-        return {"log_weight": self.log_weight[: self.beliefs.count].copy(), "due": self._due}
+        return {"log_weight": self.log_weight[: self.beliefs.count].copy(), "due": self._due, "born": self._born}
 
-    def load(self, state: states.Reader) -> None:
+    def load(self, state: states.Reader, *, rounds: int) -> None:
         """Inverse of `export`; the beliefs are loaded before."""
         n = self.beliefs.count
         self.log_weight[:n] = state.array("log_weight", np.float64, (n,))
         self.log_weight[n:] = -np.inf
         self._due = state.number("due")
         states.check(0.0 <= self._due <= 1.0, "due")
+        self._born = state.integer("born", high=rounds)
         steady = int(np.count_nonzero(self.beliefs.rate[:n] == 0))
-        states.check(1 <= steady <= max(self.slots, self.beliefs.priors.count), "rate")
+        states.check(1 <= steady <= self._steady_slots(), "rate")
         states.check(n - steady <= self.beliefs.priors.count * len(self.rates), "rate")
         # the heaviest has weight 1 after a reward, and after births what is left of it
         states.check(-_LARGEST_LOG_WEIGHT <= float(self.log_weight[:n].max()) <= _LARGEST_LOG_WEIGHT, "log_weight")

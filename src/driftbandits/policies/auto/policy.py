@@ -3,35 +3,43 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, Unpack
+from typing import Any, Literal, Self, Unpack
 
 import numpy as np
 
 from driftbandits import state as states
 from driftbandits.arms import ArmSet
 from driftbandits.checks import check_count, check_probability, check_word
+from driftbandits.errors import InputError
 from driftbandits.memory import FLOAT_BYTES, check_memory
 from driftbandits.policies.auto.beliefs import TERMS_GATHERED, Beliefs, Forecast
+from driftbandits.policies.auto.carrying import carry
 from driftbandits.policies.auto.explanation import Explanation, explain
-from driftbandits.policies.auto.mixture import Mixture
+from driftbandits.policies.auto.mixture import MORE_SLOTS, Mixture
+from driftbandits.policies.auto.moments import moments
 from driftbandits.policies.auto.priors import SIGNAL_VARIANCES, Priors
 from driftbandits.policies.auto.samples import Samples
+from driftbandits.policies.auto.two_valued import News, TwoValued
 from driftbandits.policies.auto.vigilance import Vigilance
 from driftbandits.policies.auto.watch import CHANGE_ODDS, RegimeChange, Watch
+from driftbandits.policies.core.arms_change import ArmsChange
 from driftbandits.policies.core.base import Policy
 from driftbandits.policies.core.facts import Family
 from driftbandits.policies.core.guard import guarded
+from driftbandits.policies.core.hooks import UNTIL_TOLD
 from driftbandits.policies.core.laws import freeze
 from driftbandits.policies.core.lengthscales import ARMS_TRIED_PER_FEATURE
+from driftbandits.policies.core.looking import around
 from driftbandits.policies.core.pending import Feedback, Row
 from driftbandits.policies.core.settings import CommonSettings
 from driftbandits.seeding import stream
-from driftbandits.types import Bools, Floats
+from driftbandits.types import Bools, Floats, Ints
 
 SAMPLES_PER_HYPOTHESIS = 32
 DEFAULT_RANK = 100
 BIRTH_DEVIATIONS = 2.0  # off what the leader expects, for hypotheses of a change to be born
 LOCAL_BIRTH_DEVIATIONS = 2.5  # for the hypothesis that only this arm has changed
+BIRTH_NATS = 1.5  # for both, by which one who knows nothing of the arm expected a success or a failure more
 _LEAST_SAMPLED_WEIGHT = 1e-3  # weight of the hypotheses sampled: they are chosen anew long before
 
 
@@ -41,8 +49,9 @@ class AutoBandit(Policy):
     It keeps hypotheses about when the present world began and whether it drifts, each a Gaussian posterior, weighs them
     by how well they predicted, and plays an arm as often as it is best in samples of the mixture (Thompson sampling
     with an explicit law). After a surprise, hypotheses of a change are born: everything is new, much is, only the level
-    of all arms is, only this arm is. Arms that look worse are looked at now and then, the more often the more changes
-    were found that way. What each part does is said in its file in `policies/auto`.
+    of all arms is, only this arm is. Rewards of two values (0 or 1, 0 or the price) are learned as chances of success.
+    Arms that look worse are looked at now and then, the more often the more changes were found that way. What each part
+    does is said in its file in `policies/auto`.
 
     There is no theorem about its regret. What holds by construction: the law recorded is the law drawn from, every
     allowed arm has at least floor / N, and one reward changes the odds between two hypotheses by at most e^4.
@@ -51,11 +60,15 @@ class AutoBandit(Policy):
     ----------
     kernel : "auto" tries length scales an octave apart on the arms' points, and independent arms, whatever kernel the
         arms came with; "given" believes that kernel. Arms made from a kernel matrix or from features have no points to
-        try: "auto" then tries that kernel and independent arms
+        try: "auto" then tries that kernel and independent arms. On arms crossed with segments it tries length scales
+        of the options times correlations of the segments (the given one, 0, 0.5 and 1)
     floor : share of probability spread evenly over the allowed arms, so that each has at least floor / N
     rank : beyond twice as many arms, the kernel is cut to this many features; what they leave out is not learned (half
         the variance at most, or InputError), and "auto" has no independent arms
     others : see `Policy`; `horizon` is not needed
+
+    `with_arms` gives new arms what the hypotheses say of them, exactly where the kernel is given and not cut to `rank`
+    features; beyond that approximately, and a prior of independent arms is given up where arms become too many for it.
 
     Rewards that come late count only for hypotheses not born after their round; drifting ones take them as new.
     Cost per round: about 20 products of an (R, R) matrix with a vector, R the number of arms or features.
@@ -96,7 +109,7 @@ class AutoBandit(Policy):
         if self.kernel == "given":
             return  # what its features need is known when they are cut
         if size <= 2 * self.rank:  # independent arms are among the kernels: each hypothesis has an (N, N) matrix
-            numbers = Mixture.capacity(len(SIGNAL_VARIANCES)) * size**2
+            numbers = (Mixture.capacity(len(SIGNAL_VARIANCES)) + MORE_SLOTS) * size**2
         else:
             numbers = min(size, ARMS_TRIED_PER_FEATURE * self.rank) ** 2 if self.arms.kernel is not None else 0
         check_memory(
@@ -112,11 +125,13 @@ class AutoBandit(Policy):
     def _build(self) -> None:
         priors = Priors(self.arms, auto=self.kernel == "auto", rank=self.rank)
         size = len(self.arms)
-        self._beliefs = Beliefs(priors, Mixture.capacity(priors.count))
+        self._beliefs = Beliefs(priors, Mixture.capacity(priors.count) + MORE_SLOTS)
         self._mixture = Mixture(self._beliefs)
         self._samples = Samples(self._beliefs, size, SAMPLES_PER_HYPOTHESIS, stream(self.seed, "samples"))
-        self._vigilance = Vigilance(priors, size)
-        self._watch = Watch(self._beliefs, size)
+        crossing = self.arms.crossing
+        self._vigilance = Vigilance(priors, size, together=size if crossing is None else crossing.size)
+        self._watch = Watch(self._beliefs, size, together=size if crossing is None else crossing.size)
+        self._two_valued = TwoValued(size)
         self._known_law: Floats | None = None
         self._known_mean: Floats | None = None
 
@@ -131,14 +146,22 @@ class AutoBandit(Policy):
         """Samples vote for their best allowed arm: better than the law restricted, which may have no mass there."""
         return self._compose(mask), not bool(mask.all())
 
+    def _stamp_within(self, mask: Bools | None) -> tuple[int, int]:
+        """With a mask the tag is one more than the best allowed arm: what the arm played will be compared with."""
+        version, _ = self._stamp()
+        return version, 0 if mask is None else 1 + int(np.where(mask, self._estimate(), -np.inf).argmax())
+
     def _compose(self, mask: Bools | None) -> Floats:
-        looks = self._vigilance.law(self._estimate(), self._clock, mask)
+        looks = self._vigilance.law(self._standardised(), self._clock, mask)
         law = self._samples.frequencies(self._mixture.weights(), mask)
         law *= 1.0 - float(looks.sum())
         law += looks
         law *= (1.0 - self.floor) / float(law.sum())
         law += self.floor / len(law) if mask is None else mask * (self.floor / np.count_nonzero(mask))
         return law
+
+    def _quiet_rounds(self) -> int:
+        return UNTIL_TOLD  # time passes with what is told, looks included
 
     # --- learning -----------------------------------------------------------------------------------------------
 
@@ -151,14 +174,38 @@ class AutoBandit(Policy):
         beliefs, mixture, samples = self._beliefs, self._mixture, self._samples
         expected = self._estimate()
         on_time = self._pass_time(row.id)
-        forecast = self._forecast(row, reward) if on_time else beliefs.forecast(row.arm)
-        able = None if on_time else beliefs.birth[: beliefs.count] <= row.id
-        step = beliefs.observe(forecast, reward, able)
-        samples.follow(row.arm, step)
-        mixture.update(step.likelihood, able)
-        self._tidy()
+        told = self._in_coordinates(row.arm, reward)
+        if told is not None:
+            forecast = self._forecast(row, told) if on_time else beliefs.forecast(row.arm)
+            able = None if on_time else beliefs.birth[: beliefs.count] <= row.id
+            step = beliefs.observe(forecast, told, able)
+            samples.follow(row.arm, step)
+            mixture.update(step.likelihood, able)
+            self._tidy()
         self._look_back(row, reward, expected, on_time=on_time)
         self._known_law = self._known_mean = None
+
+    def _in_coordinates(self, arm: int, reward: float) -> float | None:
+        """The reward as the beliefs want it, None if they have it already: see `two_valued`."""
+        news = self._two_valued.take(arm, reward)
+        before, units = self._beliefs.units, self._two_valued.units
+        self._beliefs.units = units
+        if news is News.NEW_UNITS and before is not None and units is not None:
+            self._beliefs.change_units(before, units)
+            self._samples.choose(self._mixture.weights(), anew=True)
+        elif news in (News.LEARN_ANEW, News.END):
+            self._learn_anew()
+        if news is News.LEARN_ANEW:
+            return None
+        return reward if units is None else units.coordinate(float(self._two_valued.is_success(reward)))
+
+    def _learn_anew(self) -> None:
+        """Start from what was counted of every arm."""
+        self._beliefs.expect_noise(self._two_valued.noise(), self._two_valued.told)
+        self._mixture.learn_anew(self._watch.regime, self._two_valued.tallies())
+        self._samples.choose(self._mixture.weights(), anew=True)
+        self._watch.restart()
+        self._vigilance.trust()
 
     def _pass_time(self, ident: int) -> bool:
         """Move the clock behind round `ident`; False if it is there already, the reward late."""
@@ -175,15 +222,23 @@ class AutoBandit(Policy):
         """What the hypotheses expect of the arm; a reward the leader did not expect gives birth to others first."""
         beliefs, mixture = self._beliefs, self._mixture
         forecast = beliefs.forecast(row.arm)
-        leader = mixture.leader()
-        surprise = abs(forecast.surprise(leader, reward, float(beliefs.noise[leader])))
-        if surprise <= BIRTH_DEVIATIONS:
+        births, local = self._surprises(forecast, reward)
+        if not births:
             return forecast
         mixture.renew(row.id)
         told_before = bool(self._vigilance.told[row.arm])  # else the arm is unlike its neighbours, not unlike itself
-        if surprise > LOCAL_BIRTH_DEVIATIONS and told_before:
+        if local and told_before:
             mixture.suspect(row.arm, self._vigilance.chance(row.arm, self._clock), row.id)
         return beliefs.forecast(row.arm)
+
+    def _surprises(self, forecast: Forecast, reward: float) -> tuple[bool, bool]:
+        """Whether a reward is far enough off what the leader expects for births, and for that of a local change."""
+        leader, units = self._mixture.leader(), self._beliefs.units
+        if units is not None:
+            enough = units.surprise(float(forecast.mean[leader]), success=reward > 0.0) > BIRTH_NATS
+            return enough, enough
+        surprise = abs(forecast.surprise(leader, reward, float(self._beliefs.noise[leader])))
+        return surprise > BIRTH_DEVIATIONS, surprise > LOCAL_BIRTH_DEVIATIONS
 
     def _tidy(self) -> None:
         """Every few rewards multiply out, let hypotheses be born and draw new samples; sooner if the weight moves."""
@@ -192,7 +247,7 @@ class AutoBandit(Policy):
         if full:
             self._beliefs.flush()
             mixture.prune()
-            mixture.renew(self._clock)
+            mixture.renew_in_time(self._clock)
         weights = mixture.weights()
         if full or samples.lacking(weights):
             samples.choose(weights, anew=full)
@@ -202,14 +257,15 @@ class AutoBandit(Policy):
     def _look_back(self, row: Row, reward: float, expected: Floats, *, on_time: bool) -> None:
         """Was that a change, was the arm surprisingly good, and which arms count as seen by it?"""
         beliefs, weights = self._beliefs, self._mixture.weights()
-        leader, best = self._mixture.leader(), int(expected.argmax())
+        leader, best = self._mixture.leader(), row.tag - 1 if row.tag else int(expected.argmax())
         found = self._watch.find_change(weights, self._clock)
         if found is not None:
             self._vigilance.hidden += found.hidden
+            self._two_valued.forget(slice(None) if found.whole else found.moved)
             self._report(found)
         if row.arm == best:
-            self._vigilance.trust()
-        elif on_time:
+            self._vigilance.trust(row.arm)
+        elif on_time and beliefs.units is None:  # of two values none is surprisingly good
             deviation = math.sqrt(float(beliefs.noise[leader]))
             self._vigilance.verify(row.arm, reward, float(expected[row.arm]), float(expected[best]), deviation)
         self._vigilance.see(row.arm, int(beliefs.kind[leader]), row.id + 1)
@@ -224,6 +280,7 @@ class AutoBandit(Policy):
             before=found.before,
             after=found.after,
             forgot=found.forgot,
+            odds=found.odds,
         )
 
     # --- beliefs ------------------------------------------------------------------------------------------------
@@ -233,13 +290,22 @@ class AutoBandit(Policy):
             self._known_mean = self._samples.mean(self._mixture.weights())
         return self._known_mean
 
+    def _interval(self) -> tuple[Floats, Floats]:
+        return around(*moments(self._beliefs, self._mixture.weights()))
+
+    def _standardised(self) -> Floats:
+        """The estimates on the scale of the priors."""
+        units = self._beliefs.units
+        return self._estimate() if units is None else units.standardised(self._estimate())
+
     @guarded
     def explain(self) -> Explanation:
         """What it believes now, in a few lines: print it, or read its fields."""
         self._begin_once()
-        looks = self._vigilance.law(self._estimate(), self._clock)
+        looks = self._vigilance.law(self._standardised(), self._clock)
         return explain(
             self._mixture,
+            self._watch,
             rounds=self.rounds,
             looks=float(looks.sum()),
             changes=self.changes_found,
@@ -249,20 +315,38 @@ class AutoBandit(Policy):
 
     # --- state --------------------------------------------------------------------------------------------------
 
+    def _carried_tags(self, tags: Ints, change: ArmsChange) -> Ints:
+        """Of a best allowed arm that is gone nothing is left to compare with."""
+        return np.where(tags > 0, change.target[np.maximum(tags - 1, 0)] + 1, tags)
+
+    def _carry(self, old: Self, change: ArmsChange) -> None:
+        if self.kernel == "auto" and old.arms.crossing is not None:
+            raise InputError(
+                "AutoBandit with kernel='auto' cannot go on with other options or segments: what it believes of the "
+                "kernels tried has no place for them; build a new policy, or use kernel='given'"
+            )
+        self._build()
+        self._clock = old._clock
+        carry(old, self, change)
+
     def _settings(self) -> dict[str, Any]:
         return {"kernel": self.kernel, "floor": self.floor, "rank": self.rank}
 
     def _export(self) -> dict[str, Any]:
-        parts = ("beliefs", "mixture", "samples", "vigilance", "watch")
+        parts = ("beliefs", "mixture", "samples", "vigilance", "watch", "two_valued")
         return {"clock": self._clock, **{name: getattr(self, f"_{name}").export() for name in parts}}
 
     def _import(self, state: states.Reader) -> None:
         self._build()
         self._clock = state.integer("clock", high=self.rounds)
+        self._two_valued.load(state.reader("two_valued"), rounds=self.rounds)
+        self._beliefs.units = self._two_valued.units
         self._beliefs.load(state.reader("beliefs"), rounds=self.rounds)
-        self._mixture.load(state.reader("mixture"))
+        self._mixture.load(state.reader("mixture"), rounds=self.rounds)
         self._samples.load(state.reader("samples"))
         sampled = self._mixture.weights()[self._samples.rows]
         states.check(float(sampled.sum()) >= _LEAST_SAMPLED_WEIGHT, "hypotheses sampled")
         self._vigilance.load(state.reader("vigilance"), rounds=self._clock)
         self._watch.load(state.reader("watch"), rounds=self.rounds)
+        tags = self._pending.rows()["tag"]
+        states.check(bool(((tags >= 0) & (tags <= len(self.arms))).all()), "best allowed arms of open decisions")

@@ -6,8 +6,10 @@ P_c     prior     covariance of all arms' rewards: signal K_c + level 1 1'
 h_a     row       (R,), how arm a reads the coordinates: f(a) = h_a' x
 x                 (R,), the coordinates; N(0, P) in them
 
-Few arms are their own coordinates: h_a is a unit vector, and reading costs nothing. Many arms are linear in R features
-of the kernel, with one more for the level that all share; P is then the identity.
+Few arms are their own coordinates: h_a is a unit vector, and reading costs nothing. Many arms are linear in R - 1
+features of the kernel; P is then the identity. In both cases the level that all arms share is the last coordinate. Only
+new arms need it where arms are coordinates (`carrying`): what is known of the level they share, of the rest what the
+kernel says.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import numpy as np
 from driftbandits.arms import ArmSet
 from driftbandits.kernels import some_rows
 from driftbandits.memory import FLOAT_BYTES, check_memory
+from driftbandits.policies.core.crossings import pair_kernels
 from driftbandits.policies.core.lengthscales import candidates, cut_features
 from driftbandits.types import Bools, Floats, Ints
 
@@ -33,11 +36,18 @@ _ARMS_COUNTED = 800  # among which those alike are counted
 class Priors:
     """The priors of all candidate kernels and sizes of the signal, in coordinates common to them.
 
-    `length_scales` has one entry per prior: None for the kernel the arms came with, 0 for independent arms.
+    `length_scales` has one entry per prior: None for the kernel the arms came with, 0 for independent arms. So have
+    `correlations`, those of segments where arms are options in segments: None for the one they came with.
     """
 
     def __init__(self, arms: ArmSet, *, auto: bool, rank: int) -> None:
-        tried = candidates(arms, rank) if auto else [(None, cut_features(arms.features, rank))]
+        self.correlations: tuple[float | None, ...] = ()
+        if auto and arms.crossing is not None:
+            pairs = pair_kernels(arms.crossing, rank)
+            tried = [(pair.length_scale, pair.features) for pair in pairs]
+            self.correlations = tuple(pair.correlation for pair in pairs) * len(SIGNAL_VARIANCES)
+        else:
+            tried = candidates(arms, rank) if auto else [(None, cut_features(arms.features, rank))]
         self.length_scales = tuple(scale for scale, _ in tried) * len(SIGNAL_VARIANCES)
         self._features = [features for _, features in tried] * len(SIGNAL_VARIANCES)
         self._directions: dict[int, Floats] = {}
@@ -49,11 +59,12 @@ class Priors:
         self.direct = 2 * widest + 2 > len(arms)  # arms are their own coordinates
         self.rows: Floats | None = None  # (kinds, N, R), how arms read the coordinates, unless they are their own
         self._check_room(len(arms), widest)
+        self.size = len(arms)
         if self.direct:
-            self.width = len(arms)
-            self.prior = np.array(
-                [s * phi @ phi.T + LEVEL_VARIANCE for s, phi in zip(signals, self._features, strict=True)]
-            )
+            self.width = len(arms) + 1
+            self.prior = np.full((self.count, self.width, self.width), LEVEL_VARIANCE)
+            for prior, signal, phi in zip(self.prior, signals, self._features, strict=True):
+                prior[:-1, :-1] += signal * phi @ phi.T
         else:
             self.width = widest + 1
             self.prior = np.broadcast_to(np.eye(self.width), (self.count, self.width, self.width))
@@ -67,6 +78,10 @@ class Priors:
         numbers = self.count * size * (size if self.direct else widest + 1)
         cure = f"take a smaller rank (the widest kernel has {widest:,} features), or fewer arms"
         check_memory(FLOAT_BYTES * numbers, f"{self.count} priors of {size:,} arms", cure=cure)
+
+    def features(self, kind: int) -> Floats:
+        """Features of the kernel of a prior, (N, r)."""
+        return self._features[kind]
 
     def bump(self, kind: int, arm: int) -> Floats:
         """Coordinates u such that u u' is the part of the prior, without the level, that a reward of `arm` sees."""

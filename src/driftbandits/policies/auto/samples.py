@@ -19,7 +19,7 @@ import scipy.linalg.lapack
 
 from driftbandits import state as states
 from driftbandits.policies.auto.beliefs import LARGEST_BELIEF, Beliefs, Step
-from driftbandits.seeding import generator_from_state, generator_state, stream
+from driftbandits.seeding import generator_from_state, generator_state, same_stream, stream
 from driftbandits.types import Bools, Floats, Ints
 
 MOST_SAMPLED = 4  # hypotheses
@@ -42,6 +42,15 @@ class Samples:
         self._generator = generator
         self._pools: dict[int, Floats] = {}  # made when first needed, from the prior alone
 
+    def draw_as(self, other: Samples, places: Ints) -> None:
+        """Sample what `other` samples, by the numbers it would draw next; its hypothesis k is places[k] here, or -1."""
+        self._generator = same_stream(other._generator)
+        self._rows = places[other.rows]
+        self._rows = self._rows[self._rows >= 0]
+        self._serials, self._writes = self._beliefs.serial[self._rows], self._beliefs.writes
+        for slot, row in enumerate(self._rows.tolist()):
+            self._values[slot] = self._drawn(row)
+
     @property
     def rows(self) -> Ints:
         """Hypotheses sampled, shape (k,). Samples of a row that was written over since are dropped first."""
@@ -57,7 +66,7 @@ class Samples:
 
     def frequencies(self, weights: Floats, mask: Bools | None = None) -> Floats:
         """How often each arm is the best (allowed) one, weighted by the hypotheses' weights, shape (N,)."""
-        values = self.values[:, 1:]
+        values = self._sampled()
         if mask is not None:
             values = np.where(mask, values, -np.inf)
         best = values.argmax(axis=2)
@@ -67,7 +76,16 @@ class Samples:
 
     def mean(self, weights: Floats) -> Floats:
         """Expected reward of every arm, shape (N,)."""
-        return np.asarray(self._shares(weights) @ self.values[:, 0])
+        units = self._beliefs.units
+        means = self.values[:, 0] if units is None else units.rewards(self.values[:, 0])
+        return np.asarray(self._shares(weights) @ means)
+
+    def _sampled(self) -> Floats:
+        """Rewards of all arms in the samples, shape (k, m, N)."""
+        values, units = self.values, self._beliefs.units
+        if units is None:
+            return values[:, 1:]
+        return units.sampled_rewards(values)
 
     def _shares(self, weights: Floats) -> Floats:
         """Weights of the hypotheses sampled, adding up to 1."""
@@ -92,8 +110,8 @@ class Samples:
     def _pool(self, kind: int) -> Floats:
         if kind not in self._pools:
             priors = self._beliefs.priors
-            normal = stream(kind, "drift").standard_normal((_DRIFTS_PER_SAMPLE * self._number, priors.width))
-            root = _root(priors.prior[kind]) if priors.rows is None else priors.rows[kind]
+            root = _root(priors.prior[kind, :-1, :-1]) if priors.rows is None else priors.rows[kind]
+            normal = stream(kind, "drift").standard_normal((_DRIFTS_PER_SAMPLE * self._number, root.shape[1]))
             self._pools[kind] = (normal - normal.mean(axis=0)) @ root.T
         return self._pools[kind]
 
@@ -105,8 +123,7 @@ class Samples:
         shifts[:, 1:] += np.sqrt(step.noise[rows])[:, None] * noise
         for slot, row in enumerate(rows.tolist()):
             gain = step.gain[row]
-            if priors.rows is not None:
-                gain = priors.rows[self._beliefs.kind[row]] @ gain
+            gain = gain[:-1] if priors.rows is None else priors.rows[self._beliefs.kind[row]] @ gain
             scipy.linalg.blas.dger(1.0, gain, shifts[slot], a=values[slot].T, overwrite_a=1)
 
     def choose(self, weights: Floats, *, anew: bool) -> None:
@@ -133,13 +150,14 @@ class Samples:
             self._rows, self._serials = self._rows[kept], self._serials[kept]
 
     def _drawn(self, row: int) -> Floats:
-        beliefs = self._beliefs
-        normal = self._generator.standard_normal((self._number, beliefs.priors.width))
-        coordinates = np.vstack([np.zeros(beliefs.priors.width), normal @ _root(beliefs.covariance(row)).T])
-        coordinates += beliefs.mean[row]
-        if beliefs.priors.rows is None:
-            return coordinates
-        return np.asarray(coordinates @ beliefs.priors.rows[beliefs.kind[row]].T)
+        beliefs, rows = self._beliefs, self._beliefs.priors.rows
+        mean, covariance = beliefs.mean[row], beliefs.covariance(row)
+        if rows is None:  # arms are read off; the level behind them is not wanted
+            mean, covariance = mean[:-1], covariance[:-1, :-1]
+        normal = self._generator.standard_normal((self._number, len(mean)))
+        coordinates = np.vstack([np.zeros(len(mean)), normal @ _root(covariance).T])
+        coordinates += mean
+        return coordinates if rows is None else np.asarray(coordinates @ rows[beliefs.kind[row]].T)
 
     # --- state --------------------------------------------------------------------------------------------------
 

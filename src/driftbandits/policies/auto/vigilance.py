@@ -35,9 +35,13 @@ _PRIOR_DEVIATION = math.sqrt(TYPICAL_SIGNAL_VARIANCE + LEVEL_VARIANCE)
 
 
 class Vigilance:
-    """When every arm was last looked at, and the probability of looking at it now."""
+    """When every arm was last looked at, and the probability of looking at it now.
 
-    def __init__(self, priors: Priors, arms: int) -> None:
+    `together`: how many arms a segment has. What is played in one says nothing of a doubt about another.
+    """
+
+    def __init__(self, priors: Priors, arms: int, *, together: int | None = None) -> None:
+        self._together = arms if together is None else together  # arms of a segment, one after the other
         self.hidden = 0.0  # hidden changes found
         self.seen: Floats = np.zeros(arms)  # rounds at which the arms, or arms like them, were last told of
         self.told: Ints = np.zeros(arms, dtype=np.int64)  # rewards of every arm itself
@@ -61,12 +65,19 @@ class Vigilance:
         """Probability that `arm` has changed unseen since it was last looked at."""
         return min(max(self._hazard(now) * (now - float(self.seen[arm])), 1e-4), 0.1)
 
-    def trust(self) -> None:
-        """No arm needs a second look."""
-        self.doubted = -1
+    def trust(self, best: int | None = None) -> None:
+        """No arm needs a second look: none at all, or none beside the best arm, which was played."""
+        if best is None or not self._elsewhere(best):
+            self.doubted = -1
+
+    def _elsewhere(self, arm: int) -> bool:
+        """Whether an arm is doubted that is never offered together with `arm`."""
+        return self.doubted >= 0 and self.doubted // self._together != arm // self._together
 
     def verify(self, arm: int, reward: float, expected: float, best: float, deviation: float) -> None:
         """Look again at an arm that was surprisingly good: one reward never convinces, four in a row do."""
+        if self._elsewhere(arm) and reward - expected <= SECOND_LOOK_DEVIATIONS * deviation:
+            return
         if arm != self.doubted:
             self._reference, self._again = expected, 0
         surprising = reward - self._reference > SECOND_LOOK_DEVIATIONS * deviation and reward > best - deviation

@@ -35,13 +35,16 @@ class RegimeChange:
     after: Floats
     hidden: bool  # the arm thought best has not moved
     forgot: str
+    whole: bool  # nothing of what was known stays
 
 
 class Watch:
     """Compares the weight of hypotheses born after round `regime` with that of the steady ones born before."""
 
-    def __init__(self, beliefs: Beliefs, arms: int) -> None:
+    def __init__(self, beliefs: Beliefs, arms: int, *, together: int | None = None) -> None:
+        self._together = arms if together is None else together  # arms of a segment, one after the other
         self.regime = 0
+        self.began = 0  # round in which the present world began, as the last record says
         self.epoch = 0
         self.before: Floats = np.zeros(arms)  # what was believed before the hypotheses of a change had much weight
         self._settled = False
@@ -49,10 +52,15 @@ class Watch:
 
     def settle(self, weights: Floats, mean: Floats) -> None:
         """Keep what is believed now, unless it is hypotheses of a change not yet found that believe it."""
-        if float(weights[self._fresh(len(weights))].sum()) < 1.0 - SETTLED_WEIGHT:
+        if float(weights[self.fresh(len(weights))].sum()) < 1.0 - SETTLED_WEIGHT:
             self.before, self._settled = mean, True
 
-    def _fresh(self, count: int) -> Bools:
+    def restart(self) -> None:
+        """All was learned anew: there is nothing yet to compare with."""
+        self._settled = False
+
+    def fresh(self, count: int) -> Bools:
+        """Which of the first `count` hypotheses were born after the last change was found."""
         return np.asarray(self._beliefs.birth[:count] > self.regime)
 
     def find_change(self, weights: Floats, now: int) -> RegimeChange | None:
@@ -64,7 +72,7 @@ class Watch:
         leader = int(weights.argmax())
         if not self.regime < beliefs.birth[leader] < now:  # born just now, it has not explained a reward yet
             return None
-        fresh = self._fresh(len(weights))
+        fresh = self.fresh(len(weights))
         new = float(weights[fresh].sum())
         before = np.where(~fresh & (beliefs.rate[: len(weights)] == 0), weights, 0.0)
         old = float(before.sum())
@@ -73,17 +81,17 @@ class Watch:
         if not self._settled and old > 0:
             self.before, self._settled = beliefs.reading(int(before.argmax()))[0], True
         found = self._describe(leader, new / max(old, 1e-300))
-        self.regime = now
+        self.regime, self.began = now, found.birth
         self.epoch += 1
         return found
 
     def _describe(self, row: int, odds: float) -> RegimeChange:
         beliefs = self._beliefs
         mean, variance = beliefs.reading(row)
-        difference = np.abs(mean - self.before)
-        known = variance < _KNOWN_ARM_VARIANCE
-        moved = known & (difference > _MOVED_DEVIATIONS * np.sqrt(variance) + 0.1 * math.sqrt(TYPICAL_SIGNAL_VARIANCE))
-        best = int(self.before.argmax())
+        difference, size = np.abs(mean - self.before), beliefs.sizes
+        known = variance < _KNOWN_ARM_VARIANCE * size**2
+        least = 0.1 * math.sqrt(TYPICAL_SIGNAL_VARIANCE) * size
+        moved = known & (difference > _MOVED_DEVIATIONS * np.sqrt(variance) + least)
         arms = np.flatnonzero(moved)
         origin, birth = int(beliefs.origin[row]), int(beliefs.birth[row])
         forgot = {
@@ -97,17 +105,28 @@ class Watch:
             moved=arms,
             before=self.before[arms],
             after=mean[arms],
-            hidden=bool(known[best] and not moved[best] and origin in (PARTIAL, LOCAL)),
+            hidden=origin in (PARTIAL, LOCAL) and self._best_stayed(known, moved),
             forgot=forgot,
+            whole=origin == RESET,
         )
+
+    def _best_stayed(self, known: Bools, moved: Bools) -> bool:
+        """Whether the arm thought best has not moved; with segments, that of every one in which arms have."""
+        segments = self.before.reshape(-1, self._together)
+        best = np.arange(len(segments)) * self._together + segments.argmax(axis=1)
+        touched = moved.reshape(segments.shape).any(axis=1)
+        best = best[touched] if touched.any() else best
+        return bool((known[best] & ~moved[best]).all())
 
     def export(self) -> dict[str, Any]:
         """Rounds and beliefs compared with."""
-        return {"regime": self.regime, "epoch": self.epoch, "before": self.before.copy(), "settled": self._settled}
+        rounds = {"regime": self.regime, "began": self.began, "epoch": self.epoch}
+        return {**rounds, "before": self.before.copy(), "settled": self._settled}
 
     def load(self, state: states.Reader, *, rounds: int) -> None:
         """Inverse of `export`."""
         self.regime = state.integer("regime", high=rounds)
+        self.began = state.integer("began", high=self.regime)
         self.epoch = state.integer("epoch", high=FARTHEST)
         self.before = state.array("before", np.float64, self.before.shape)
         states.check(bool((np.abs(self.before) <= LARGEST_BELIEF).all()), "before")

@@ -13,8 +13,7 @@ I          an open Replay       rewards told of a replay that has not ended
 
 from __future__ import annotations
 
-import math
-from typing import Any, Unpack
+from typing import Any, Self, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -23,15 +22,17 @@ from driftbandits import state as states
 from driftbandits.arms import ArmSet
 from driftbandits.detection import Finding
 from driftbandits.detection.gap_test import gaps
+from driftbandits.errors import InputError
 from driftbandits.estimation import Sums
 from driftbandits.policies.blocks import evaluation, saving
-from driftbandits.policies.blocks.epoch import Epoch, OpenReplay
+from driftbandits.policies.blocks.epoch import UNDER_WAY, Epoch, OpenReplay
 from driftbandits.policies.blocks.parts import BlockLevels, Parts, point_law
+from driftbandits.policies.core.arms_change import ArmsChange
 from driftbandits.policies.core.base import Policy
 from driftbandits.policies.core.pending import Feedback, Row
 from driftbandits.policies.core.settings import CommonSettings
 from driftbandits.schedule import Replay, Schedule, build_schedule, draw_schedule
-from driftbandits.seeding import stream
+from driftbandits.seeding import same_stream, stream
 from driftbandits.types import Bools, Decisions, Floats, Ints
 
 
@@ -47,6 +48,11 @@ class BlockPolicy(Policy):
 
     def __init__(self, arms: ArmSet, parts: Parts, divisor: float = 1.0, **common: Unpack[CommonSettings]) -> None:
         super().__init__(arms, **common)
+        if arms.crossing is not None:
+            raise InputError(
+                f"{type(self).__name__} learns nothing in rounds with a mask, and arms crossed with segments are asked "
+                f"for with one in every round; take AutoBandit or GPUCB, or one policy per segment"
+            )
         self._features = parts.features
         self._constants = parts.constants
         self._estimator = parts.estimator
@@ -70,6 +76,7 @@ class BlockPolicy(Policy):
         self._features.forget(since)
         self._epoch = Epoch(old.number + 1, old.law_base + len(old.laws))
         self._finished = False
+        self._ended: list[OpenReplay] = []  # over, but not all of their rewards are there: order="asked"
         if self._detector is not None:
             self._detector.begin()
         self._new_block()
@@ -103,7 +110,8 @@ class BlockPolicy(Policy):
         for replay in self._schedule.starting(int(self._schedule.edges[number])):
             whole = replay.index == self._schedule.block
             sums = self._epoch.blocks[-1] if whole else Sums.empty(replay.index + 1, len(self.arms))
-            self._open.append(OpenReplay(replay, first_tag=self._tag, first_round=self.rounds, sums=sums))
+            block = self._schedule.block
+            self._open.append(OpenReplay(replay, block, first_tag=self._tag, first_round=self.rounds, sums=sums))
 
     def _stretch_length(self) -> int:
         start, stop = self._schedule.edges[self._stretch : self._stretch + 2]
@@ -151,7 +159,8 @@ class BlockPolicy(Policy):
 
     def _steady_rounds(self) -> int:
         self._begin_once()
-        return 1 if self._detector is not None and self._detector.prompt else super()._steady_rounds()
+        prompt = self._detector is not None and self._detector.prompt
+        return 1 if prompt or self._ended else super()._steady_rounds()
 
     def _advance(self, count: int) -> None:
         if self._looks is not None and self._looks.arm is not None:
@@ -176,30 +185,61 @@ class BlockPolicy(Policy):
     def _due(self) -> bool:
         if self._finished:
             return False
-        return self._position == self._length or self._has_fired() or self._block_is_called_for()
+        over = self._position == self._length
+        return over or self._has_fired() or self._block_is_called_for() or bool(self._ripe())
+
+    def _ripe(self) -> list[OpenReplay]:
+        """Replays that are over and can be tested: all of their rewards have come, or will not."""
+        if not self._ended:
+            return []
+        first_open = self._first_open()
+        return [item for item in self._ended if item.stop_round <= first_open]
 
     def _turn(self) -> None:
-        """A stretch is over, a change was found or a look has ended: restart, or open a block or a stretch."""
+        """A stretch is over, a change was found, a test has all its rewards or a look has ended.
+
+        Then restart, or open a block or a stretch, or go on.
+        """
         if self._block_is_called_for() and not self._has_fired() and self._phase_left() > 0:
             self._new_block()
             return
-        slot = int(self._schedule.edges[self._stretch + 1])
         over = self._position == self._length
-        ended = [item for item in self._open if over and item.replay.stop == slot]
-        found = None if self._detector is None else self._detector.verdict(self._epoch, ended)
+        tested = self._end_replays() if over else []
+        found = None if self._detector is None else self._detector.verdict(self._epoch, tested + self._pick_ripe())
         if found is not None:
             self._report(found)
         if self._phase_left() == 0:
-            self._finished = True
+            self._finished, self._ended = True, []
         elif found is not None:
             self._new_epoch(found.first_round)
+        elif not over:
+            return
         elif self._stretch + 1 == len(self._schedule):
             with self._still_whole():  # a training takes seconds, and may fail
                 self._features.prepare()
             self._new_block()
         else:
-            self._open = [item for item in self._open if item.replay.stop != slot]
+            self._open = [item for item in self._open if item.stop_round == UNDER_WAY]
             self._new_stretch(self._stretch + 1)
+
+    def _end_replays(self) -> list[OpenReplay]:
+        """End the replays that end with the stretch; those to be tested now, whatever is told of them.
+
+        In the order asked, tests wait for rewards that are still to come.
+        """
+        slot = int(self._schedule.edges[self._stretch + 1])
+        ended = [item for item in self._open if item.replay.stop == slot]
+        for item in ended:
+            item.end(self._tag, self.rounds)
+        if self.order == "told" or self._detector is None:
+            return ended
+        self._ended += ended
+        return []
+
+    def _pick_ripe(self) -> list[OpenReplay]:
+        ripe = self._ripe()
+        self._ended = [item for item in self._ended if item not in ripe]
+        return ripe
 
     def _report(self, found: Finding) -> None:
         verdict, divisor = found.verdict, self._divisor
@@ -207,7 +247,7 @@ class BlockPolicy(Policy):
         self._report_change(
             epoch=self._epoch.number,
             block=self._schedule.block,
-            interval=(found.first_round, self.rounds),
+            interval=(found.first_round, self.rounds if found.stop_round is None else found.stop_round),
             compared_with=found.compared_with,
             statistic=verdict.statistic * unit,
             threshold=verdict.threshold * unit,
@@ -225,22 +265,13 @@ class BlockPolicy(Policy):
         else:
             for row, reward in feedback.rows():
                 self._add(row, reward)
-        self._release()
 
     def _learn_one(self, row: Row, reward: float) -> None:
         self._add(row, reward)
-        self._release()
-
-    def _release(self) -> None:
-        """Let the detector take what waited for earlier rounds, where these are told by now."""
-        if self._detector is not None and self._detector.patient:
-            oldest = self._pending.oldest()
-            self._detector.release(math.inf if oldest is None else oldest)
 
     def _lose(self, rows: npt.NDArray[np.void]) -> None:
         if self._looks is not None:
             self._looks.lose(rows["arm"][rows["law"] < 0])
-        self._release()
 
     def _add(self, row: Row, reward: float) -> None:
         """`_add_many` for one reward, in plain numbers where it is one of the present block."""
@@ -257,6 +288,10 @@ class BlockPolicy(Policy):
         value = scaled if baseline is None else scaled - float(baseline[arm])
         for item in self._open:
             if row.tag >= item.first_tag:
+                item.sums.sums[law, arm] += value
+                item.sums.counts[law] += 1
+        for item in self._ended:
+            if not item.whole and item.first_tag <= row.tag <= item.last_tag:
                 item.sums.sums[law, arm] += value
                 item.sums.counts[law] += 1
         if self._detector is not None and self._detector.prompt:
@@ -279,6 +314,10 @@ class BlockPolicy(Policy):
         for item in self._open:  # the present block itself is one of them
             covered = tags >= item.first_tag
             item.sums.add(laws[covered], arms[covered], values[covered])
+        for item in self._ended:
+            covered = item.covers(tags)
+            if not item.whole:  # else it has the sums of its block, below
+                item.sums.add(laws[covered], arms[covered], values[covered])
         for block in np.unique(blocks[blocks < last]):
             there = blocks == block
             epoch.tell_earlier(int(block)).add(laws[there], arms[there], values[there])
@@ -319,6 +358,11 @@ class BlockPolicy(Policy):
         return self._estimator.rewards(self._epoch) * self._divisor
 
     # --- state --------------------------------------------------------------------------------------------------
+
+    def _carry(self, old: Self, change: ArmsChange) -> None:
+        """A new epoch, for laws and designs are those of the old arms; epochs, laws and stretches are counted on."""
+        self._epoch, self._tag, self._coins = old._epoch, old._tag, same_stream(old._coins)
+        self._start_with_arms(change, epoch=old._epoch.number)
 
     def _export(self) -> dict[str, Any]:
         return saving.export(self)

@@ -21,17 +21,38 @@ from driftbandits.linalg import Cholesky
 from driftbandits.policies.core.laws import freeze
 from driftbandits.schedule import Replay
 from driftbandits.state.plausible import FARTHEST, ROUNDING, check_sums, check_whole
-from driftbandits.types import Floats
+from driftbandits.types import Bools, Floats, Ints
+
+UNDER_WAY = 2**62  # in the place of the last tag and round of what has not ended
 
 
 @dataclass
 class OpenReplay:
-    """A replay under way: its place in the block, when it began, and what it has been told."""
+    """A replay: its place in block `block`, when it began and ended, and what it has been told.
+
+    One that is over may wait until the rewards of all its rounds are there; `stop_round` is the first round after it.
+    """
 
     replay: Replay
+    block: int
     first_tag: int
     first_round: int
     sums: Sums
+    last_tag: int = UNDER_WAY
+    stop_round: int = UNDER_WAY
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is its whole block, whose sums are those of the epoch."""
+        return self.replay.index == self.block
+
+    def end(self, tag: int, stop_round: int) -> None:
+        """It is over: `tag` was its last stretch."""
+        self.last_tag, self.stop_round = tag, stop_round
+
+    def covers(self, tags: Ints) -> Bools:
+        """Whether rounds with these tags belong to it."""
+        return np.asarray((tags >= self.first_tag) & (tags <= self.last_tag))
 
 
 class Epoch:

@@ -33,15 +33,20 @@ def export(policy: BlockPolicy) -> dict[str, Any]:
         "stretch": policy._stretch,
         "position": policy._position,
         "replays": np.array([dataclasses.astuple(replay) for replay in policy._schedule.replays]),
-        "open": [
-            {
-                "replay": list(dataclasses.astuple(item.replay)),
-                "first_tag": item.first_tag,
-                "first_round": item.first_round,
-                **export_sums(item.sums),
-            }
-            for item in policy._open
+        "open": [_export_open(item) for item in policy._open],
+        "ended": [
+            {**_export_open(item), "block": item.block, "last_tag": item.last_tag, "stop_round": item.stop_round}
+            for item in policy._ended
         ],
+    }
+
+
+def _export_open(item: OpenReplay) -> dict[str, Any]:
+    return {
+        "replay": list(dataclasses.astuple(item.replay)),
+        "first_tag": item.first_tag,
+        "first_round": item.first_round,
+        **export_sums(item.sums),
     }
 
 
@@ -61,7 +66,7 @@ def load(policy: BlockPolicy, state: states.Reader) -> None:
     policy._constants.check(epoch)
     _load_schedule(policy, state)
     _check_told(policy)
-    _check_pending(policy, policy._pending.rows())
+    _check_pending(policy, policy._awaited())
     _load_watch(policy, state)
 
 
@@ -82,6 +87,9 @@ def _load_schedule(policy: BlockPolicy, state: states.Reader) -> None:
     slot = int(policy._schedule.edges[policy._stretch])
     meant = [replay for replay in policy._schedule.replays if replay.start <= slot < replay.stop]
     states.check(sorted(item.replay for item in policy._open) == meant, "replays under way")
+    policy._ended = [_read_ended(policy, item) for item in state.readers("ended")]
+    waits = policy.order == "asked" and policy._detector is not None
+    states.check(waits or not policy._ended, "replays that wait to be tested")
 
 
 def _read_open(policy: BlockPolicy, item: states.Reader) -> OpenReplay:
@@ -92,7 +100,22 @@ def _read_open(policy: BlockPolicy, item: states.Reader) -> OpenReplay:
     tag = epoch.tags[-1] + int(np.searchsorted(policy._schedule.edges, replay.start))
     first_tag = item.integer("first_tag", low=tag, high=tag)
     first_round = item.integer("first_round", low=policy._phase_start, high=policy.rounds)
-    return OpenReplay(replay, first_tag, first_round, sums)
+    return OpenReplay(replay, block, first_tag, first_round, sums)
+
+
+def _read_ended(policy: BlockPolicy, item: states.Reader) -> OpenReplay:
+    """A replay that is over and waits for rewards; it may be one of an earlier block."""
+    epoch = policy._epoch
+    block = item.integer("block", high=len(epoch.laws) - 1)
+    replay = read_replay(item.raw("replay"), block)
+    whole = replay.index == block
+    sums = epoch.blocks[block] if whole else read_sums(item, laws=replay.index + 1, arms=len(policy.arms))
+    first_tag = item.integer("first_tag", low=epoch.tags[block])
+    last_tag = item.integer("last_tag", low=first_tag, high=policy._tag)
+    states.check(block + 1 == len(epoch.tags) or last_tag < epoch.tags[block + 1], "last tag of a replay")
+    first_round = item.integer("first_round", low=policy._phase_start, high=policy.rounds)
+    stop_round = item.integer("stop_round", low=first_round, high=policy.rounds)
+    return OpenReplay(replay, block, first_tag, first_round, sums, last_tag, stop_round)
 
 
 def _check_told(policy: BlockPolicy) -> None:
@@ -104,6 +127,8 @@ def _check_told(policy: BlockPolicy) -> None:
     told = sum(part.told for part in epoch.blocks)
     states.check(told <= most, "number of rewards told")
     policy._features.check(told=told, looked=policy._looks is not None, largest=largest)
+    for item in policy._ended:
+        epoch.check_sums(item.sums, most=item.stop_round - item.first_round, largest=largest)
     slot = int(policy._schedule.edges[policy._stretch])
     for item in policy._open:
         most = told_at_most(policy.rounds, rows, since=item.first_round)
@@ -116,8 +141,9 @@ def _check_pending(policy: BlockPolicy, rows: npt.NDArray[np.void]) -> None:
     """Refuse open decisions of laws that were not played in their stretch; a look has -1 - arm in a law's place."""
     looks, drawn = rows[rows["law"] < 0], rows[rows["law"] >= 0]
     states.check(policy._looks is not None or not len(looks), "law of a pending decision")
-    states.check(bool((looks["law"] == -1 - looks["arm"]).all()), "arm of a pending look")
     epoch = policy._epoch
+    recent = looks[looks["tag"] >= epoch.tags[0]]  # those of an earlier epoch may have other numbers of arms
+    states.check(bool((recent["law"] == -1 - recent["arm"]).all()), "arm of a pending look")
     live = drawn[drawn["tag"] >= epoch.tags[0]]
     tags, laws = live["tag"], live["law"] - epoch.law_base
     blocks = np.searchsorted(epoch.tags, tags, side="right") - 1
@@ -125,6 +151,8 @@ def _check_pending(policy: BlockPolicy, rows: npt.NDArray[np.void]) -> None:
     for item in policy._open:
         covered = tags >= item.first_tag
         inside &= (covered == (live["id"] >= item.first_round)) & (~covered | (laws <= item.replay.index))
+    for item in policy._ended:
+        inside &= ~item.covers(tags) | ((laws <= item.replay.index) & (live["id"] < item.stop_round))
     states.check(bool(inside.all()), "law or stretch of a pending decision")
 
 

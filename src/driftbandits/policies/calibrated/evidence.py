@@ -15,33 +15,25 @@ grid.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from driftbandits.types import Floats, Ints
+from driftbandits.detection.ledger import Totals
+from driftbandits.types import Floats
 
-SIGNAL_VARIANCES: Floats = 0.25 ** np.arange(5.0)  # 1 to 1/256, where rewards span [-1, 1]
+SIGNAL_VARIANCES: Floats = 0.25 ** np.arange(12.0)  # where rewards span [-1, 1]
+SIGNALS_TRIED = 5  # 1 to 1/256, or as many from a smaller one on where rewards have two values
 NOISE_VARIANCES: Floats = 1e-4 * 2.0 ** (np.arange(28) / 2)  # standard deviations of 0.01 to 1.1
 LEVEL_VARIANCE = 1.0
 
 
-@dataclass(frozen=True)
-class Totals:
-    """Rewards of every arm: how many, their sum and the sum of their squares, each (N,)."""
+def nearest_signal(variance: float) -> int:
+    """Place of the first signal to be tried where arms should not be thought to differ by more than `variance`.
 
-    counts: Floats
-    sums: Floats
-    squares: Floats
-
-    @classmethod
-    def of(cls, arms: Ints, rewards: Floats, size: int) -> Totals:
-        """Totals of single rewards."""
-        return cls(
-            counts=np.bincount(arms, minlength=size).astype(np.float64),
-            sums=np.asarray(np.bincount(arms, weights=rewards, minlength=size), dtype=np.float64),
-            squares=np.asarray(np.bincount(arms, weights=np.square(rewards), minlength=size), dtype=np.float64),
-        )
+    >>> nearest_signal(1.0), nearest_signal(0.0036), nearest_signal(1e-30)
+    (0, 4, 7)
+    """
+    last = len(SIGNAL_VARIANCES) - SIGNALS_TRIED
+    return min(int(np.abs(np.log(SIGNAL_VARIANCES / variance)).argmin()), last)
 
 
 def log_evidence(features: Floats, totals: Totals) -> Floats:

@@ -3,8 +3,9 @@
 The law of a block plays bad arms seldom and stays until the block ends. A bad arm that has become the best would be
 seen once and then again long after. So a reward that is far beyond what was expected of its arm, and beyond the best
 arm's, is followed up at once: the arm is played until its mean falls short of the best, or a martingale fires, or
-it was played `wanted` times; then a new block begins that knows. This is a matter of regret alone: rounds of a look
-follow no law of the epoch, so no stream ranks them, and an arm's martingale holds however its rounds are chosen.
+it was played `wanted` times; then a new block begins that knows. Where rewards have two values only, a single one says
+too little, and nothing is looked at twice. This is a matter of regret alone: rounds of a look follow no law of the
+epoch, so no stream ranks them, and an arm's martingale holds however its rounds are chosen.
 """
 
 from __future__ import annotations
@@ -119,7 +120,7 @@ class SecondLooks:
 
     def surprise(self, arm: int, reward: float, round_: int, expected: Floats) -> None:
         """Begin a look if the reward promises enough and no other is being played."""
-        if self.arm is not None:
+        if self.arm is not None or self._surrogate.two_valued:  # one of two values promises nothing
             return
         if promises(reward, float(expected[arm]), float(expected.max()), self._surrogate.noise_variance):
             age = round_ - self._first_round

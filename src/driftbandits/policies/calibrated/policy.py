@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, Unpack
+from typing import Any, Literal, Self, Unpack
 
 from driftbandits.arms import ArmSet
 from driftbandits.checks import check_count, check_probability, check_word
@@ -14,12 +14,16 @@ from driftbandits.policies.blocks.engine import BlockPolicy
 from driftbandits.policies.blocks.parts import Parts
 from driftbandits.policies.calibrated.constants import PracticalConstants, TheoryConstants
 from driftbandits.policies.calibrated.estimators import PosteriorMean, ResidualIPS
+from driftbandits.policies.calibrated.interval import posterior_deviation
 from driftbandits.policies.calibrated.looks import SecondLooks
 from driftbandits.policies.calibrated.surrogate import Surrogate
+from driftbandits.policies.core.arms_change import ArmsChange
 from driftbandits.policies.core.facts import Family
 from driftbandits.policies.core.guard import guarded
+from driftbandits.policies.core.looking import around
 from driftbandits.policies.core.settings import CommonSettings
 from driftbandits.seeding import check_seed, stream
+from driftbandits.types import Floats
 
 _LEAST_FALSE_ALARM = 1e-300  # below it thresholds would overflow
 
@@ -56,13 +60,21 @@ class CalibratedOPKB(BlockPolicy):
     kernel : "auto" chooses among the kernel of the arms, length scales an octave apart and independent arms; "given"
         believes the arms' kernel. Arms made from a kernel matrix or from features have no points, hence no length
         scales
-    order : in which rewards that come late are ranked: as they are "told", at once, or as they were "asked", once all
-        earlier rounds are told or forgotten. Take "asked" where how late depends on the arm or on the reward
-    others : see `Policy`; `horizon` is not needed
+    others : see `Policy`; `horizon` is not needed. Take order="asked" where how late rewards come depends on the arm or
+        on the reward
 
     Rounds with a mask that took mass away count neither for blocks nor for streams, as in the whole OPKB family: under
-    a standing mask nothing is learned. Build the policy on the arms that can be played. Memory and saved state grow
-    with the rounds of the epoch, since ranks need all of them.
+    a standing mask nothing is learned. Build the policy on the arms that can be played.
+
+    A round costs the same however long the epoch, and the state is bounded but for the logarithm of its rounds: ranks
+    beyond some 2,000 numbers of a stream are those of an urn, which keeps the promise exactly
+    (`driftbandits.detection.ranks`), and rewards are kept one by one for the last 1,000 rounds or two, before that by
+    spans of time (`driftbandits.detection.ledger`). A change that is found later than that is told from what was before
+    to within a quarter of the rounds since.
+
+    Rewards of two values (0 or 1, 0 or a price) are noticed: signals are then looked for around the rate of successes,
+    a single success begins no second look, and every arm's martingale bets on shares too, which see rates change. Say
+    `reward_range=(0, 1)` for them.
 
     >>> import numpy as np
     >>> arms = ArmSet(np.linspace(0, 1, 20)[:, None])
@@ -89,27 +101,23 @@ class CalibratedOPKB(BlockPolicy):
         false_alarm: float = 0.1,
         mode: Literal["practical", "theory"] = "practical",
         kernel: Literal["auto", "given"] = "auto",
-        order: Literal["told", "asked"] = "told",
         **common: Unpack[CommonSettings],
     ) -> None:
         self.false_alarm = check_probability("false_alarm", false_alarm, least=_LEAST_FALSE_ALARM)
         self.mode = check_word("mode", mode, ("practical", "theory"))
         self.kernel = check_word("kernel", kernel, ("auto", "given"), cure="a kernel of your own goes into the ArmSet")
-        self.order = check_word("order", order, ("told", "asked"))
         seed = common["seed"] = check_seed(common.get("seed", 0))  # ranks are smoothed by draws from it
         surrogate = self._surrogate = Surrogate(arms, auto=self.kernel == "auto", keeps=self.mode == "practical")
-        level, ranks, patient = self.false_alarm, stream(seed, "ranks"), self.order == "asked"
+        level, ranks = self.false_alarm, stream(seed, "ranks")
         if self.mode == "practical":
             mean = PosteriorMean(surrogate)
             constants = PracticalConstants(surrogate, mean, arms=len(arms))
-            streams = Streams(level, len(arms), ranks, belief=surrogate, cells=constants.cells, patient=patient)
+            streams = Streams(level, len(arms), ranks, belief=surrogate, cells=constants.cells)
             parts = Parts(surrogate, constants, mean, streams, SecondLooks(surrogate))
         else:
             ips = ResidualIPS(surrogate)
             bounded = TheoryConstants(surrogate, ips, arms=len(arms))
-            streams = StreamsAndGaps(
-                level, len(arms), ranks, belief=surrogate, cells=bounded.cells, facts=bounded, patient=patient
-            )
+            streams = StreamsAndGaps(level, len(arms), ranks, belief=surrogate, cells=bounded.cells, facts=bounded)
             parts = Parts(surrogate, bounded, ips, streams)
         self._streams = streams
         super().__init__(arms, parts, **common)
@@ -138,5 +146,15 @@ class CalibratedOPKB(BlockPolicy):
         internal = 1.0 if size is None else self._scale.inward_size(size)
         return rounds_by_ranks(internal / math.sqrt(self._surrogate.noise_variance), self._nats_to_fire)
 
+    def _interval(self) -> tuple[Floats, Floats] | None:
+        """By the process believed in; residual IPS, the estimate of the theory mode, has none."""
+        if self.mode == "theory":
+            return None
+        return around(self._surrogate.mean(), posterior_deviation(self._surrogate))
+
+    def _carry(self, old: Self, change: ArmsChange) -> None:
+        self._streams.draw_as(old._streams)
+        super()._carry(old, change)
+
     def _settings(self) -> dict[str, Any]:
-        return {"false_alarm": self.false_alarm, "mode": self.mode, "kernel": self.kernel, "order": self.order}
+        return {"false_alarm": self.false_alarm, "mode": self.mode, "kernel": self.kernel}

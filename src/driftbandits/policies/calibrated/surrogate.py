@@ -21,14 +21,16 @@ import scipy.linalg
 
 from driftbandits import state as states
 from driftbandits.arms import ArmSet
-from driftbandits.errors import StateError
+from driftbandits.detection.ledger import Ledger, Totals
 from driftbandits.policies.calibrated.evidence import (
     LEVEL_VARIANCE,
     NOISE_VARIANCES,
     SIGNAL_VARIANCES,
-    Totals,
+    SIGNALS_TRIED,
     log_evidence,
+    nearest_signal,
 )
+from driftbandits.policies.calibrated.two_values import Values
 from driftbandits.policies.core.lengthscales import leading_features, other_kernels
 from driftbandits.state.plausible import ROUNDING
 from driftbandits.types import Floats, Ints
@@ -50,6 +52,8 @@ class Surrogate:
         self._auto = auto
         self._keeps = keeps
         self._size = len(arms)
+        self._ledger = Ledger(len(arms))
+        self._values = Values(len(arms))
 
     @cached_property
     def _tried(self) -> list[tuple[float | None, Floats]]:
@@ -82,30 +86,27 @@ class Surrogate:
     @property
     def told(self) -> int:
         """Rewards of the epoch."""
-        return len(self._rewards)
+        return self._ledger.told
 
     def begin(self) -> None:
         """Nothing is known."""
         self.closed: Floats = np.zeros((len(self.kernels), len(SIGNAL_VARIANCES), len(NOISE_VARIANCES)))
         self.prior_mean: Floats = np.zeros(self._size)
-        self._arms: list[int] = []
-        self._rewards: list[float] = []
-        self._rounds: list[int] = []
+        self._ledger.clear()
+        self._values.clear()
         self._known_mean: tuple[int, Floats] | None = None
         self.follows, self.shift = False, 0.0
         self._believe(self.closed)
 
     def observe(self, arms: Ints, rewards: Floats, rounds: Ints) -> None:
         """Keep rewards of the epoch."""
-        self._arms.extend(arms.tolist())
-        self._rewards.extend(rewards.tolist())
-        self._rounds.extend(rounds.tolist())
+        for arm, reward, round_ in zip(arms.tolist(), rewards.tolist(), rounds.tolist(), strict=True):
+            self.observe_one(arm, reward, round_)
 
     def observe_one(self, arm: int, reward: float, round_: int) -> None:
         """Keep one reward."""
-        self._arms.append(arm)
-        self._rewards.append(reward)
-        self._rounds.append(round_)
+        self._values.see(arm, reward)
+        self._ledger.observe_one(arm, reward, round_)
 
     # --- belief -------------------------------------------------------------------------------------------------
 
@@ -116,31 +117,36 @@ class Surrogate:
         """A block begins: choose kernel, signal and noise; whether the kernel is another than before."""
         before = self.kernel
         self._known_mean = None
-        self._believe(self.closed + self._evidence(*self._log()))
+        self._believe(self.closed + self._evidence(self._ledger.totals()))
         return self.kernel != before
+
+    @property
+    def two_valued(self) -> bool:
+        """Whether every arm pays the low end of the range or one other value."""
+        return self._values.two
 
     def _believe(self, evidence: Floats) -> None:
         """The likeliest kernel, and the geometric means of signal and noise under it (every pair as likely before)."""
-        weights = np.exp(evidence - evidence.max())
+        first = nearest_signal(self._values.deviation**2) if self.two_valued else 0
+        tried = slice(first, first + SIGNALS_TRIED)
+        weights = np.exp(evidence[:, tried] - evidence[:, tried].max())
         self.kernel = int(weights.sum(axis=(1, 2)).argmax())
         here = weights[self.kernel] / weights[self.kernel].sum()
-        self.signal = math.exp(float(here.sum(axis=1) @ np.log(SIGNAL_VARIANCES)))
+        self.signal = math.exp(float(here.sum(axis=1) @ np.log(SIGNAL_VARIANCES[tried])))
         self.noise_variance = math.exp(float(here.sum(axis=0) @ np.log(NOISE_VARIANCES)))
 
-    def _evidence(self, arms: Ints, rewards: Floats) -> Floats:
+    def _evidence(self, totals: Totals) -> Floats:
         """Of the rewards themselves, whatever the prior mean: it is the size of functions, not of changes."""
-        totals = Totals.of(arms, rewards, self._size)
         return np.array([log_evidence(features, totals) for features in self.kernels])
 
     def mean(self) -> Floats:
         """Posterior mean of every arm's reward, shape (N,)."""
         if self._known_mean is None or self._known_mean[0] != self.told:
-            self._known_mean = (self.told, self._posterior_mean(*self._log(), self.prior_mean))
+            self._known_mean = (self.told, self._posterior_mean(self._ledger.totals(), self.prior_mean))
         return self._known_mean[1]
 
-    def _posterior_mean(self, arms: Ints, rewards: Floats, prior_mean: Floats) -> Floats:
+    def _posterior_mean(self, totals: Totals, prior_mean: Floats) -> Floats:
         features = self.present
-        totals = Totals.of(arms, rewards, self._size)
         F = np.empty((self._size, features.shape[1] + 1))
         F[:, :-1] = math.sqrt(self.signal) * features
         F[:, -1] = math.sqrt(LEVEL_VARIANCE)
@@ -150,9 +156,6 @@ class Surrogate:
         surprise = totals.sums[seen] - totals.counts[seen] * prior_mean[seen]
         weights = scipy.linalg.solve(A, F[seen].T @ surprise / self.noise_variance, assume_a="pos", check_finite=False)
         return np.asarray(prior_mean + F @ weights)
-
-    def _log(self) -> tuple[Ints, Floats]:
-        return np.array(self._arms, dtype=np.int64), np.array(self._rewards, dtype=np.float64)
 
     # --- epochs -------------------------------------------------------------------------------------------------
 
@@ -164,41 +167,38 @@ class Surrogate:
         """
         if since is None:
             return
-        arms, rewards = self._log()
-        new = np.array(self._rounds, dtype=np.int64) >= since
-        old_mean = self.mean_before(since)
-        self.closed += self._evidence(arms[~new], rewards[~new])
-        off = float(np.square(rewards[new] - old_mean[arms[new]]).sum())
-        self.follows = off < float(np.square(rewards[new] - old_mean.mean()).sum())
+        before, after = self._ledger.cut(since)
+        old_mean = self._posterior_mean(before, self.prior_mean)
+        self.closed += self._evidence(before)
+        off, level = after.squared_error(old_mean), np.full(self._size, old_mean.mean())
+        self.follows = off < after.squared_error(level)
         self.prior_mean = old_mean if self.follows else np.zeros(self._size)
-        self.shift = max(off / np.count_nonzero(new) - self.noise_variance, 0.0) if self.follows else 0.0
-        kept = np.flatnonzero(new) if self._keeps else np.zeros(0, dtype=np.int64)
-        self._arms = [self._arms[k] for k in kept]
-        self._rewards = [self._rewards[k] for k in kept]
-        self._rounds = [self._rounds[k] for k in kept]
+        self.shift = max(off / after.counts.sum() - self.noise_variance, 0.0) if self.follows else 0.0
+        if self._keeps:
+            self._ledger.forget(since)
+        else:
+            self._ledger.clear()
         self._known_mean = None
 
     def mean_before(self, first_round: int) -> Floats:
         """Posterior mean of every arm's reward by the rounds before `first_round` alone, shape (N,)."""
-        arms, rewards = self._log()
-        old = np.array(self._rounds, dtype=np.int64) < first_round
-        return self._posterior_mean(arms[old], rewards[old], self.prior_mean)
+        return self._posterior_mean(self._ledger.cut(first_round)[0], self.prior_mean)
+
+    def totals(self) -> Totals:
+        """Rewards of the epoch."""
+        return self._ledger.totals()
 
     def since(self, first_round: int) -> Totals:
         """Rewards of the rounds from `first_round` on."""
-        arms, rewards = self._log()
-        new = np.array(self._rounds, dtype=np.int64) >= first_round
-        return Totals.of(arms[new], rewards[new], self._size)
+        return self._ledger.cut(first_round)[1]
 
     # --- state --------------------------------------------------------------------------------------------------
 
     def export(self) -> dict[str, Any]:
         """What `load` needs, as JSON values and arrays."""
-        arms, rewards = self._log()
         return {
-            "arms": arms,
-            "rewards": rewards,
-            "rounds": np.array(self._rounds, dtype=np.int64),
+            **self._ledger.export(),
+            **self._values.export(),
             "closed": self.closed.copy(),
             "prior_mean": self.prior_mean.copy(),
             "kernel": self.kernel,
@@ -209,12 +209,8 @@ class Surrogate:
     def load(self, state: states.Reader, *, rounds: int) -> None:
         """Inverse of `export`."""
         self.begin()
-        arms = state.array("arms", np.int64, (None,))
-        rewards = state.array("rewards", np.float64, (len(arms),))
-        played = state.array("rounds", np.int64, (len(arms),))
-        if ((arms < 0) | (arms >= self._size)).any() or ((played < 0) | (played >= rounds)).any():
-            raise StateError("state.engine.features has rounds of unknown arms, or rounds that were not played")
-        self.observe(arms, rewards, played)
+        self._ledger.load(state, rounds=rounds)
+        self._values.load(state)
         self.closed = state.array("closed", np.float64, self.closed.shape)
         self.prior_mean = state.array("prior_mean", np.float64, (self._size,))
         self.kernel = state.integer("kernel", high=len(self.kernels) - 1)
@@ -222,7 +218,6 @@ class Surrogate:
         for believed, tried in ((self.signal, SIGNAL_VARIANCES), (self.noise_variance, NOISE_VARIANCES)):
             inside = (1.0 - ROUNDING) * tried.min() <= believed <= (1.0 + ROUNDING) * tried.max()
             states.check(bool(inside), "signal or noise")
-        states.check(bool((np.abs(rewards) <= 1.0 + ROUNDING).all()), "rewards")
         states.check(bool((np.abs(self.closed) <= _ENORMOUS).all()), "evidence of earlier epochs")
         states.check(bool((np.abs(self.prior_mean) <= _UNBELIEVABLE).all()), "prior mean")
 

@@ -1,4 +1,5 @@
-"""The user's side of every policy: ask, tell, forget, look, save. The author's side is in `hooks`.
+"""The user's side of every policy: ask, tell, forget, look, save. The author's side is in `hooks`, what lies between
+asking and learning in `closing`.
 
 The law is a pure function of the state, and `ask` draws from it with exactly one uniform per round, so the recorded
 probability cannot differ from the law used.
@@ -30,20 +31,24 @@ from driftbandits.errors import (
     RewardRangeWarning,
     UnknownDecisionError,
 )
-from driftbandits.policies.core import imposing, learning, saving
+from driftbandits.policies.core import carrying, imposing, learning, saving
+from driftbandits.policies.core.closing import Closing
 from driftbandits.policies.core.guard import guarded
-from driftbandits.policies.core.hooks import FIRST_HORIZON, PolicyHooks
+from driftbandits.policies.core.history import Look
+from driftbandits.policies.core.hooks import FIRST_HORIZON
 from driftbandits.policies.core.imposing import Imposed, Imposition
 from driftbandits.policies.core.inputs import check_size, read_allowed, read_ids, read_rewards
 from driftbandits.policies.core.laws import check_estimate, check_steady, is_frozen
-from driftbandits.policies.core.pending import OTHER_DECISION, Feedback, Row, read_decisions
+from driftbandits.policies.core.looking import Looking
+from driftbandits.policies.core.pending import OTHER_DECISION, Row, read_decisions
+from driftbandits.policies.core.waiting import shown_waiting
 from driftbandits.showing import counted
 from driftbandits.types import Bools, Change, Decision, Decisions, Floats, Ints, read_only
 
 Asked = int | npt.ArrayLike | Decision | Decisions | Sequence[Decision]  # decisions that `ask` gave, or their ids
 
 
-class Policy(PolicyHooks):
+class Policy(Closing, Looking):
     """Base of all policies: `ask` for decisions, `tell` their rewards, at any time and in any order.
 
     Parameters
@@ -54,14 +59,23 @@ class Policy(PolicyHooks):
     seed : of all the policy's randomness; None draws one, kept as `seed`
     reward_range : (low, high), in the user's units; mapped to [-1, 1] inside
     out_of_range : "error" refuses a reward outside the range, "clip" moves it to the nearest end and counts it
-    pending_limit : how many decisions without a reward are remembered; beyond it the oldest is dropped and counted
+    pending_limit : how many decisions without a reward are remembered, and how many rewards may wait for one; beyond it
+        the oldest is dropped and counted
+    order : "told" learns rewards as they are told; "asked" in the order of their rounds: a reward is held while an
+        earlier decision is open, so that quick ones do not overtake slow ones, and learned as late as the slowest
+    patience : rounds after which a decision whose reward has not come is closed as missing; None waits for ever. It
+        implies order="asked" and needs `missing`
+    missing : what a decision closed without a reward is worth: a number within the range (0.0 for "no sale"), or
+        "forget" where that says nothing about the reward. `expire` needs it too
 
     Attributes
     ----------
     rounds : rounds asked so far; the next decision has this id
-    pending : decisions asked and neither told nor forgotten
-    clipped, dropped, forgotten, late : counts of rewards moved into the range, decisions dropped by `pending_limit`,
-        decisions forgotten, and rewards that came after what they belong to was closed (they change nothing)
+    pending : decisions that are open: asked, and neither told, forgotten, expired nor dropped
+    held : rewards told that wait for earlier decisions (order="asked")
+    clipped, dropped, forgotten, expired, late : counts of rewards moved into the range, decisions dropped by
+        `pending_limit`, decisions forgotten, decisions closed as missing, and rewards that came after what they belong
+        to was closed (they change nothing)
     changes : the changes found, oldest first, the latest 10,000 of them; changes_found : the number of all
 
     One policy may be used from any number of threads: a call waits until the one under way is over. A call that an
@@ -119,10 +133,14 @@ class Policy(PolicyHooks):
         weighed = self._weigh()
         self._guard.changing = True
         arm, probability = self._choose_one(weighed)
-        decision = Decision(id=self.rounds, arm=arm, probability=probability, law=number)
+        names = self.arms.names
+        decision = Decision(self.rounds, arm, probability, number, None if names is None else names[arm])
         self._pending.push(Row(decision.id, arm, number, tag, probability))
+        self._plays.add(arm, decision.id)
         self.rounds += 1
         self._drawn([arm], True)
+        if self.patience is not None or self._pending.fallen:
+            self._close_old()
         self._guard.changing = False
         return decision
 
@@ -141,16 +159,20 @@ class Policy(PolicyHooks):
         law, removed = (self._law(), False) if mask is None else self._law_within(mask)
         self._fit(law)
         counted = self._counts_masked or not removed
-        count = min(wanted, self._phase_left(), self._steady_now() if counted else wanted)
-        number, tag = self._stamp()
+        count = min(wanted, self._phase_left(), self._rounds_to_close(), self._quiet_now() if counted else wanted)
+        number, tag = self._stamp_within(mask)
+        laws = number + np.arange(count) if self._numbers_rounds else np.full(count, number)
         self._guard.changing = True
         arms, probabilities = self._take(law, count)
         ids = np.arange(self.rounds, self.rounds + count)
-        self._pending.add(ids, arms, probabilities, number, tag if counted else -1)
+        self._pending.add(ids, arms, probabilities, laws, tag if counted else -1)
+        self._plays.add_many(arms, ids)
         self.rounds += count
         self._drawn(arms.tolist(), counted)
+        if self.patience is not None or self._pending.fallen:
+            self._close_old()
         self._guard.changing = False
-        return Decisions(ids=ids, arms=arms, probabilities=probabilities, laws=np.full(count, number))
+        return Decisions(ids, arms, probabilities, laws, self.arms.names)
 
     def _take(self, law: Floats, count: int) -> tuple[Ints, Floats]:
         """Arms drawn from `law`, or imposed in their place, and their probabilities."""
@@ -218,10 +240,13 @@ class Policy(PolicyHooks):
 
     def _steady_rounds(self) -> int:
         ahead = self._ahead()
-        return min(ahead._steady_now(), max(ahead._phase_left(), 1))
+        return min(ahead._steady_now(), max(ahead._phase_left(), 1), ahead._rounds_of_patience())
 
     def _steady_now(self) -> int:
         return check_steady(self._steady(), policy=type(self).__name__)
+
+    def _quiet_now(self) -> int:
+        return check_steady(self._quiet_rounds(), policy=type(self).__name__, hook="_quiet_rounds")
 
     @guarded
     def estimate(self) -> Floats:
@@ -242,8 +267,13 @@ class Policy(PolicyHooks):
 
     @property
     def pending(self) -> int:
-        """Number of decisions asked and neither told nor forgotten."""
+        """Number of decisions that are open."""
         return len(self._pending)
+
+    @property
+    def held(self) -> int:
+        """Number of rewards told that wait for earlier decisions."""
+        return len(self._line)
 
     @property
     def dropped(self) -> int:
@@ -257,7 +287,8 @@ class Policy(PolicyHooks):
         """Tell the rewards of decisions, late, in any order, never twice.
 
         An unknown id, a reward that is not finite or one outside `reward_range` is an error that changes nothing,
-        for the whole call.
+        for the whole call. Where `missing` is set, decisions may have been closed meanwhile: rewards of those are
+        counted in `late` and change nothing.
 
         Parameters
         ----------
@@ -268,13 +299,27 @@ class Policy(PolicyHooks):
         """
         row = self._latest(ids, rewards)
         if row is not None:
+            look = self._look_if_due()
             scaled = self._scale.inward(float(rewards))  # type: ignore[arg-type]
             self._guard.changing = True
             self._pending.pop_last()
-            narrow = self._count_told(scaled, scaled, 1)
-            self._learn_one(row, scaled)
+            narrow = self._count_told(scaled, scaled, 1, look)
+            zero_one = self._zero_one.looking and self._zero_one.see(scaled)
+            if self._delays.idle:
+                self._version += 1
+                self._learn_one(row, scaled)
+            else:
+                self._take_reward(row, scaled)
+        elif (row := self._single(ids, rewards)) is not None:
+            look = self._look_if_due()
+            scaled = self._scale.inward(float(rewards))  # type: ignore[arg-type]
+            self._guard.changing = True
+            self._pending.strike_found()
+            narrow = self._count_told(scaled, scaled, 1, look)
+            zero_one = self._zero_one.looking and self._zero_one.see(scaled)
+            self._take_reward(row, scaled)
         else:
-            where, numbers = self._locate(ids)
+            where, numbers, good = self._locate(ids)
             values = read_rewards(rewards)
             if len(values) != len(numbers):
                 raise InputError(
@@ -282,17 +327,27 @@ class Policy(PolicyHooks):
                 )
             if not len(numbers):
                 return
-            inward, clipped = self._inward(values)
+            inward, clipped = self._inward(values, good)
+            numbers, where = numbers[good], where[good]
             order = np.argsort(numbers, kind="stable")
+            look = self._look_if_due()
             self._guard.changing = True
-            rows = self._pending.take(where[order])
-            self.clipped += clipped
-            narrow = self._count_told(float(inward.min()), float(inward.max()), len(inward))
-            self._learn(Feedback.of(rows, inward[order]))
+            self.late += len(good) - len(numbers)
+            narrow = zero_one = False
+            if len(numbers):
+                rows = self._pending.take(where[order])
+                self.clipped += clipped
+                narrow = self._count_told(float(inward.min()), float(inward.max()), len(inward), look)
+                zero_one = self._zero_one.looking and self._zero_one.see_all(inward)
+                self._take_rewards(rows, inward[order])
         self._guard.changing = False
         self._settle()
         if narrow:
             self._warn_of_range()
+        if zero_one:
+            self._zero_one.warn()
+        if self._notice is not None:
+            self._give_notice()
 
     def _latest(self, given: Asked, reward: Any) -> Row | None:
         """The latest decision, if this is its reward and in range: the path of a live request; None for the general."""
@@ -303,27 +358,50 @@ class Policy(PolicyHooks):
         if type(given) is Decision:
             if given.id != row.id:
                 return None
-            if (given.arm, given.law, given.probability) != (row.arm, row.law, row.probability):
+            if not row.is_of(given):
                 raise UnknownDecisionError(OTHER_DECISION.format(id=given.id))
             return row
         return row if type(given) is int and given == row.id else None
 
-    def _count_told(self, least: float, most: float, count: int) -> bool:
-        """Books about rewards that are about to be learned; whether they are known now to fill next to nothing."""
-        self._version += 1
+    def _single(self, given: Asked, reward: Any) -> Row | None:
+        """One open decision, if this is its reward and in range: the path of a late one."""
+        low, high = self.reward_range
+        if not isinstance(reward, (float, int)) or not low <= reward <= high:
+            return None
+        if type(given) is int:
+            return self._pending.seek(given)
+        if type(given) is not Decision or self._renumbered.any:
+            return None
+        row = self._pending.seek(given.id)
+        if row is not None and not row.is_of(given):
+            raise UnknownDecisionError(OTHER_DECISION.format(id=given.id))
+        return row
+
+    def _count_told(self, least: float, most: float, count: int, look: Look | None) -> bool:
+        """Books about rewards that are told; whether they are known now to fill next to nothing."""
+        if look is not None:
+            self._history.add(look, self._plays.counts)
+        self._history.left -= count
         return self._spread.see(least, most, count)
 
-    def _locate(self, given: Asked) -> tuple[Ints, Ints]:
-        """Where the decisions stand in the table of open ones, and their ids; refused unless all are open."""
+    def _locate(self, given: Asked) -> tuple[Ints, Ints, Bools]:
+        """Where decisions stand in the table of open ones, their ids, and whether they are open.
+
+        Refused unless all are; where `missing` is set, unless all were asked: some may have been closed meanwhile.
+        """
         decisions = read_decisions(given)
         numbers = read_ids(given) if decisions is None else decisions.ids
         self._guard.changing = True
         self._pending.gather()
         self._guard.changing = False
-        where = self._pending.find(numbers, asked=self.rounds)
+        if self.missing is None:
+            where, good = self._pending.find(numbers, asked=self.rounds), np.ones(len(numbers), dtype=np.bool_)
+        else:
+            self._pending.refuse_unasked(numbers, asked=self.rounds)
+            where, good = self._pending.is_open(numbers)
         if decisions is not None:
-            self._pending.compare(where, decisions)
-        return where, numbers
+            self._pending.compare(where[good], self._renumbered.translate(decisions.chosen(good)))
+        return where, numbers, good
 
     def _warn_of_range(self) -> None:
         low, high = self.reward_range
@@ -339,17 +417,39 @@ class Policy(PolicyHooks):
     @guarded
     def forget(self, ids: Asked) -> None:
         """Say that the rewards of these decisions, given as in `tell`, will never come."""
-        where, numbers = self._locate(ids)
-        if not len(numbers):
+        where, _, good = self._locate(ids)
+        if not good.any():
             return
         self._guard.changing = True
-        self._lose(self._pending.take(where))
-        self.forgotten += len(numbers)
+        self._close_forgotten(self._pending.take(where[good]))
+        self.forgotten += int(np.count_nonzero(good))
         self._guard.changing = False
         self._settle()
 
-    def _inward(self, values: Floats) -> tuple[Floats, int]:
-        """Rewards on the internal scale, and how many had to be clipped."""
+    @guarded
+    def expire(self, ids: Asked) -> None:
+        """Close decisions, given as in `tell`, as missing: by a clock of yours, where `patience` counts rounds.
+
+        What that means is what the policy was built with: `missing`, a number or "forget". Decisions that are closed
+        already are left as they are.
+        """
+        if self.missing is None:
+            raise InputError(
+                f"expire closes decisions as missing, and this policy was not told what that is worth; build it with "
+                f"missing={self.reward_range[0]:g}, say, or missing='forget', or forget() them"
+            )
+        where, _, good = self._locate(ids)
+        if not good.any():
+            return
+        self._guard.changing = True
+        self._close_missing(self._pending.take(np.sort(where[good])))
+        self._guard.changing = False
+        self._settle()
+        if self._notice is not None:
+            self._give_notice()
+
+    def _inward(self, values: Floats, good: Bools) -> tuple[Floats, int]:
+        """Rewards of the decisions that are open, on the internal scale, and how many of them had to be clipped."""
         if not np.isfinite(values).all():
             wrong = values[int(np.argmin(np.isfinite(values)))]
             raise RewardError(
@@ -358,7 +458,7 @@ class Policy(PolicyHooks):
         inside = self._scale.clip(values)
         if self.out_of_range == "error":
             self._scale.require_inside(values, inside)
-        return self._scale.inward(inside), int(np.count_nonzero(inside != values))
+        return self._scale.inward(inside[good]), int(np.count_nonzero((inside != values)[good]))
 
     # --- moving on ----------------------------------------------------------------------------------------------
 
@@ -405,6 +505,30 @@ class Policy(PolicyHooks):
         copy._move()
         return copy
 
+    # --- other arms ---------------------------------------------------------------------------------------------
+
+    @guarded
+    def with_arms(self, arms: ArmSet) -> Self:
+        """A policy of the same class that goes on where this one stands, with other arms; this one stays as it is.
+
+        Arms are the same if their names are, or their points where there are no names. Kept arms keep what is known of
+        them, new ones get what the kernel says given the rest; policies that cannot start anew and record that in
+        `changes`. Rounds, ids, counters and streams of random numbers go on. Decisions asked before may be told and
+        forgotten after; rewards of arms that are gone are counted in `late` and change nothing.
+
+        The arms are measured as before: kernel, length scale and `scale` stay what the first set made them, whatever
+        distances the new arms have. Raises InputError, and nothing is changed, for arms of other dimensions or with
+        another kernel, for a name that stood for another point, and if none of the arms was there before.
+
+        >>> from driftbandits import GPUCB
+        >>> policy = GPUCB(ArmSet([[0.0], [1.0]], names=["low", "high"]))
+        >>> policy.tell(policy.ask(), 0.3)
+        >>> wider = policy.with_arms(policy.arms.extended([[0.5]], names=["mid"]))
+        >>> wider.rounds, wider.arms.names
+        (1, ('low', 'high', 'mid'))
+        """
+        return carrying.with_arms(self, arms)
+
     # --- state --------------------------------------------------------------------------------------------------
 
     @guarded
@@ -449,7 +573,8 @@ class Policy(PolicyHooks):
         return _restore, (type(self), self.arms, self.state_dict())
 
     def __repr__(self) -> str:
-        settings = "".join(f", {name}={value!r}" for name, value in self._shown().items())
+        shown = {**self._shown(), **shown_waiting(self.order, self.patience, self.missing)}
+        settings = "".join(f", {name}={value!r}" for name, value in shown.items())
         arms = counted(len(self.arms), "arm")
         return f"{type(self).__name__}({arms}, horizon={self.horizon}, seed={self.seed}{settings})"
 

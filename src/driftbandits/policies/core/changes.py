@@ -9,13 +9,13 @@ from typing import Any
 from driftbandits import state as states
 from driftbandits.errors import StateError
 from driftbandits.state.plausible import FARTHEST
-from driftbandits.types import Change
+from driftbandits.types import ARMS_CHANGED, Change
 
 CHANGES_KEPT = 10_000  # a policy that finds one in every sixty rounds would fill the memory
 
 
 class ChangeLog:
-    """The latest records, oldest first, and the number of all."""
+    """The latest records, oldest first, and the number of all changes found; new arms are none that was found."""
 
     def __init__(self) -> None:
         self.found = 0
@@ -28,7 +28,7 @@ class ChangeLog:
     def add(self, change: Change) -> None:
         """Keep a record, in the place of the oldest if there are too many."""
         self._latest.append(change)
-        self.found += 1
+        self.found += change.stream != ARMS_CHANGED
 
     def export(self) -> dict[str, Any]:
         """What `load` needs, as JSON values."""
@@ -37,14 +37,15 @@ class ChangeLog:
     def load(self, state: states.Reader) -> None:
         """Inverse of `export`."""
         self._latest.extend(_read_change(item) for item in state.readers("changes"))
-        self.found = state.integer("changes_found", low=len(self._latest), high=FARTHEST)
+        found = sum(change.stream != ARMS_CHANGED for change in self._latest)
+        self.found = state.integer("changes_found", low=found, high=FARTHEST)
 
 
 def _read_change(reader: states.Reader) -> Change:
     """A change record from a saved state."""
     for name in ("round", "epoch", "block", "compared_with"):
         reader.integer(name)
-    for name in ("statistic", "threshold"):
+    for name in ("statistic", "threshold", "odds"):
         reader.number(name)
     reader.text("forgot")
     reader.text("stream")

@@ -22,6 +22,9 @@ class ForcedRounds(OptimisticPolicy):
     def _forced(self) -> int | None:
         """The arm whose turn it is, if the next round is a forced one; a pure function of the state."""
 
+    def _quiet_rounds(self) -> int:
+        return 1  # whose turn it is changes with the round
+
     def _law(self) -> Floats:
         arm = self._forced()
         if arm is None:

@@ -19,18 +19,28 @@ from driftbandits import state as states
 from driftbandits.arms import ArmSet
 from driftbandits.checks import check_count, check_word
 from driftbandits.errors import InputError
+from driftbandits.policies.core.arms_change import ArmsChange
 from driftbandits.policies.core.changes import ChangeLog
+from driftbandits.policies.core.delays import DelaySample
 from driftbandits.policies.core.facts import PolicyFacts
 from driftbandits.policies.core.guard import Guard
-from driftbandits.policies.core.laws import check_law, is_frozen, restrict
+from driftbandits.policies.core.history import HistoryLog
+from driftbandits.policies.core.laws import check_law, check_steady, is_frozen, restrict
+from driftbandits.policies.core.order import Line
 from driftbandits.policies.core.pending import Feedback, Pending, Row
+from driftbandits.policies.core.plays import Plays
+from driftbandits.policies.core.renumbered import Renumbered
 from driftbandits.policies.core.scale import read_range
 from driftbandits.policies.core.settings import check_settings, own_settings, signature_of
 from driftbandits.policies.core.spread import Spread
+from driftbandits.policies.core.waiting import read_waiting
+from driftbandits.policies.core.zero_one import ZeroOne
 from driftbandits.seeding import check_seed, stream
-from driftbandits.types import Bools, Change, Floats, Ints
+from driftbandits.showing import counted
+from driftbandits.types import ARMS_CHANGED, Bools, Change, Floats, Ints
 
 FIRST_HORIZON = 1024  # horizon=None: policies that need one start with this and double it
+UNTIL_TOLD = 2**62  # rounds for which a law stays that moves with rewards alone
 
 
 class PolicyHooks(PolicyFacts, ABC):
@@ -38,6 +48,7 @@ class PolicyHooks(PolicyFacts, ABC):
 
     needs_horizon: bool = False  # whether horizon=None means doubling
     _counts_masked: bool = True  # whether a round whose mask removed mass advances the policy's clock
+    _numbers_rounds: bool = False  # whether the number that `_stamp` gives a law is that of the round
 
     _needs_own_law: bool = False  # whether rewards are weighed by the law that drew them, so that no other will do
 
@@ -65,6 +76,9 @@ class PolicyHooks(PolicyFacts, ABC):
         reward_range: tuple[float, float] = (-1.0, 1.0),
         out_of_range: Literal["error", "clip"] = "error",
         pending_limit: int = 1_000_000,
+        order: Literal["told", "asked"] = "told",
+        patience: int | None = None,
+        missing: float | Literal["forget"] | None = None,
     ) -> None:
         self.arms = arms
         cure = "use horizon=None if it is unknown"
@@ -73,11 +87,16 @@ class PolicyHooks(PolicyFacts, ABC):
         self._scale = read_range(reward_range)
         self.reward_range = (self._scale.low, self._scale.high)
         self.out_of_range = check_word("out_of_range", out_of_range, ("error", "clip"))
+        waiting = read_waiting(order, patience, missing, self._scale)
+        self.order, self.patience, self.missing = waiting.order, waiting.patience, waiting.missing
+        self._missing_value = waiting.value
         self.rounds = 0
         self.clipped = 0
         self.forgotten = 0
         self.late = 0
+        self.expired = 0
         self._pending = Pending(check_count("pending_limit", pending_limit))
+        self._renumbered = Renumbered()
         self._change_log = ChangeLog()
         self._draws = stream(self.seed, "draws")
         self._version = 0
@@ -86,6 +105,12 @@ class PolicyHooks(PolicyFacts, ABC):
         self._cdf: tuple[Floats, Floats, int] | None = None
         self._checked: Floats | None = None  # the latest law found to be one
         self._spread = Spread()
+        self._line = Line()
+        self._delays = DelaySample(watching=self.order == "told")
+        self._notice: UserWarning | None = None  # to be given at the end of the call
+        self._plays = Plays(len(arms))
+        self._history = HistoryLog(len(arms))
+        self._zero_one = ZeroOne(self.reward_range)
         self._guard = Guard()
 
     # --- what a policy writes -----------------------------------------------------------------------------------
@@ -126,9 +151,31 @@ class PolicyHooks(PolicyFacts, ABC):
         """For how many asked rounds the law is certain to stay, at least 1."""
         return 1
 
+    def _quiet_rounds(self) -> int:
+        """For how many asked rounds the law is certain to stay while no reward is told, at least 1.
+
+        Used only inside `ask(size)`: a law that moves with rewards alone may say UNTIL_TOLD.
+        """
+        return check_steady(self._steady(), policy=type(self).__name__)
+
     def _stamp(self) -> tuple[int, int]:
         """Law number and tag to keep with the decisions of the present stretch."""
         return self._version, 0
+
+    def _stamp_within(self, mask: Bools | None) -> tuple[int, int]:
+        """`_stamp` for rounds in which only the arms of `mask` are allowed (None: all)."""
+        return self._stamp()
+
+    def _interval(self) -> tuple[Floats, Floats] | None:
+        """Lower and upper ends of intervals that hold every arm's mean reward with 95 %, on the internal scale.
+
+        None, the default, is for policies that do not know how far off their estimates may be.
+        """
+        return None
+
+    def _carried_tags(self, tags: Ints, change: ArmsChange) -> Ints:
+        """The tags of decisions that are open, where the arms change."""
+        return tags
 
     def _advance(self, count: int) -> None:
         """`count` rounds were asked under the present law."""
@@ -144,6 +191,14 @@ class PolicyHooks(PolicyFacts, ABC):
     def _evaluate(self, rounds: int, arms: Ints, rewards: Floats, ids: Ints) -> bool:
         """Where `_needs_own_law`: begin with another's log of so many rounds as a first evaluation; whether it can."""
         return False
+
+    def _carry(self, old: Self, change: ArmsChange) -> None:
+        """Go on where `old` stands, with the arms of `change`; called in the place of `_start` or `_import`.
+
+        The books (rounds, ids, open decisions, counters) are those of `old` already, with the new numbers of arms. By
+        default a start with nothing learned, of which a record is kept.
+        """
+        self._start_with_arms(change)
 
     def _due(self) -> bool:
         """Whether the next ask must first move on to another law, whatever is still pending."""
@@ -177,6 +232,38 @@ class PolicyHooks(PolicyFacts, ABC):
         """
         return stream(self.seed, "hooks", purpose, self.rounds if number is None else number)
 
+    def _first_open(self) -> int:
+        """The earliest decision whose reward may still come; where all are closed, the next one."""
+        oldest = self._pending.oldest()
+        return self.rounds if oldest is None else oldest
+
+    def _awaited(self) -> npt.NDArray[np.void]:
+        """All decisions that may still be learned from: those open, and those whose rewards wait; oldest first."""
+        if not len(self._line):
+            return self._pending.rows()
+        return np.sort(np.concatenate([self._pending.rows(), self._line.rows()]), order="id")
+
+    def _start_with_arms(self, change: ArmsChange, epoch: int = 0) -> None:
+        """Begin with nothing learned because arms have changed, and keep a record of that."""
+        self._start(None if self.horizon is None and not self.needs_horizon else self._phase_length)
+        gone, come = len(change.dropped), len(change.added)
+        self._change_log.add(
+            Change(
+                round=self.rounds,
+                epoch=epoch,
+                block=0,
+                interval=(self.rounds, self.rounds),
+                compared_with=0,
+                statistic=0.0,
+                threshold=0.0,
+                arms=(),
+                before=(),
+                after=(),
+                forgot=f"all it knew: {counted(come, 'arm')} came and {counted(gone, 'arm')} went",
+                stream=ARMS_CHANGED,
+            )
+        )
+
     def _phase_left(self) -> int:
         return self._phase_start + self._phase_length - self.rounds
 
@@ -208,6 +295,7 @@ class PolicyHooks(PolicyFacts, ABC):
         compared_with: int = 0,
         forgot: str = "",
         stream: str = "",
+        odds: float = 0.0,
     ) -> None:
         """Keep a record of a change found now; `before` and `after` are rewards of `arms` on the internal scale."""
         outward = self._scale.outward
@@ -225,5 +313,6 @@ class PolicyHooks(PolicyFacts, ABC):
             names=() if self.arms.names is None else tuple(self.arms.names[arm] for arm in arms),
             forgot=forgot,
             stream=stream,
+            odds=odds,
         )
         self._change_log.add(change)

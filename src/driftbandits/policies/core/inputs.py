@@ -29,6 +29,8 @@ def check_size(size: Any) -> int:
 def read_allowed(arms: ArmSet, allowed: Any) -> Bools:
     """Mask from a mask, from indices or from names."""
     size = len(arms)
+    if type(allowed) is np.ndarray and allowed.dtype == np.bool_ and allowed.shape == (size,) and allowed.any():
+        return allowed.copy()  # of a live request
     single = not hasattr(allowed, "__len__") or getattr(allowed, "ndim", 1) == 0
     if single or isinstance(allowed, (*TEXT, Set, Mapping)):
         raise InputError(f"allowed must list arms, got {shown(allowed)}; use [{shown(allowed)}] for a single one")

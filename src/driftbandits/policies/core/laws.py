@@ -91,14 +91,14 @@ def check_estimate(values: Any, *, arms: int, policy: str, now: int) -> Floats:
     return estimate
 
 
-def check_steady(rounds: Any, *, policy: str) -> int:
+def check_steady(rounds: Any, *, policy: str, hook: str = "_steady") -> int:
     """The number of rounds for which a law stays; less than one would never end."""
     try:
         count = operator.index(rounds)
     except TypeError:
         count = 0
     if count < 1:
-        raise InputError(f"_steady of {policy} gave {shown(rounds)}; it must give a whole number from 1")
+        raise InputError(f"{hook} of {policy} gave {shown(rounds)}; it must give a whole number from 1")
     return count
 
 

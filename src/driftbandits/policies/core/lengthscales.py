@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import scipy.linalg
-import scipy.spatial
 
 from driftbandits.arms import ArmSet
 from driftbandits.errors import InputError
-from driftbandits.kernels import POINTS_SAMPLED, some_rows, typical_distance
+from driftbandits.gauge import Gauge
+from driftbandits.kernels import some_rows
 from driftbandits.linalg import small_pivoted
 from driftbandits.types import Floats
 
@@ -19,14 +20,6 @@ ARMS_TRIED_PER_FEATURE = 10  # among which the features of a kernel are sought
 _LEAST_NEIGHBOUR_CORRELATION = 0.1  # with less, a length scale says that arms are independent
 _LEAST_VARIANCE_HELD = 0.5  # share that features must hold
 _VARIANCE_LEFT_OUT = 1e-4  # share, by the features of a kernel
-
-
-def _standardised(points: Floats) -> Floats:
-    """Columns with standard deviation 1; one that never changes says nothing."""
-    spread = points.std(axis=0)
-    kept = spread > 1e-12 * np.abs(points).max(axis=0)
-    scaled: Floats = points[:, kept] / spread[kept]
-    return scaled
 
 
 def candidates(arms: ArmSet, rank: int) -> list[tuple[float | None, Floats]]:
@@ -42,28 +35,23 @@ def other_kernels(arms: ArmSet, rank: int) -> list[tuple[float, Floats]]:
     independent = [(0.0, np.eye(len(arms)))] if len(arms) <= 2 * rank else []
     if arms.kernel is None:
         return independent
-    points = _standardised(arms.points)
-    scales = _length_scales(points) if points.shape[1] else []
+    points = arms.gauge.standardised(arms.points)
+    scales = _length_scales(arms.gauge) if points.shape[1] else []
     tried = [(scale, _features(points, scale, rank)) for scale in scales]
     # the coarsest is always kept; a finer one only if the features can show it
     finer = [(s, phi) for s, phi in tried[1:] if np.square(phi).sum(axis=1).mean() > _LEAST_VARIANCE_HELD]
     return [*tried[:1], *finer, *independent]
 
 
-def _length_scales(points: Floats) -> list[float]:
+def _length_scales(gauge: Gauge) -> list[float]:
     """Octaves of the median distance between arms, down to where neighbours no longer correlate."""
-    some = some_rows(points, POINTS_SAMPLED)
-    typical = typical_distance(points) or 1.0
-    nearest = float(np.median(scipy.spatial.cKDTree(points).query(some, k=min(2, len(points)))[0].max(axis=-1)))
-    scales = [typical * octave for octave in OCTAVES]
-    return [scale for scale in scales if math.exp(-0.5 * (nearest / scale) ** 2) > _LEAST_NEIGHBOUR_CORRELATION]
+    scales = [gauge.typical * octave for octave in OCTAVES]
+    return [scale for scale in scales if math.exp(-0.5 * (gauge.nearest / scale) ** 2) > _LEAST_NEIGHBOUR_CORRELATION]
 
 
 def _features(points: Floats, scale: float, rank: int) -> Floats:
     """Features of the kernel with this length scale, at most `rank` of them where there are many arms."""
-    from sklearn.gaussian_process.kernels import RBF  # a second to import
-
-    kernel = RBF(scale)
+    kernel = unit_kernel(scale)
     if len(points) <= 2 * rank:
         return ArmSet(points, kernel, tolerance=_VARIANCE_LEFT_OUT).features
     some = some_rows(points, ARMS_TRIED_PER_FEATURE * rank)
@@ -71,6 +59,31 @@ def _features(points: Floats, scale: float, rank: int) -> Floats:
     kept = min(rank, len(order))
     columns = kernel(some[order[:kept]], points)
     return np.asarray(scipy.linalg.solve_triangular(factor[:kept, :kept], columns, lower=True).T)
+
+
+def feature_map(points: Floats, scale: float, rank: int) -> Callable[[Floats], Floats]:
+    """What gives any points in the features that `points` have under the kernel with this length scale."""
+    kernel = unit_kernel(scale)
+    if len(points) <= 2 * rank:
+        arms = ArmSet(points, kernel, tolerance=_VARIANCE_LEFT_OUT)
+        anchors, factor = points[arms.pivots], arms.features[arms.pivots]
+    else:
+        some = some_rows(points, ARMS_TRIED_PER_FEATURE * rank)
+        order, whole = small_pivoted(kernel(some), _VARIANCE_LEFT_OUT)
+        kept = min(rank, len(order))
+        anchors, factor = some[order[:kept]], whole[:kept, :kept]
+
+    def features(others: Floats) -> Floats:
+        return np.asarray(scipy.linalg.solve_triangular(factor, kernel(anchors, others), lower=True).T)
+
+    return features
+
+
+def unit_kernel(scale: float) -> Callable[..., Floats]:
+    """The kernel with this length scale."""
+    from sklearn.gaussian_process.kernels import RBF  # a second to import
+
+    return RBF(scale)  # type: ignore[no-any-return]
 
 
 def cut_features(features: Floats, rank: int) -> Floats:

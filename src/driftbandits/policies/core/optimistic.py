@@ -33,6 +33,8 @@ class OptimisticPolicy(Policy):
     every fresh start play arm 0, 1, 2, ... in order, a real bias under restarts.
     """
 
+    _numbers_rounds = True  # the law may move with time alone
+
     @abstractmethod
     def _index(self) -> Floats:
         """Optimistic value of every arm, shape (N,); a pure function of the state."""
@@ -56,7 +58,7 @@ class OptimisticPolicy(Policy):
             self._learn_one(row, reward)
 
     def _stamp(self) -> tuple[int, int]:
-        return self.rounds, 0  # the law may move with time alone, so every round has a number of its own
+        return self.rounds, 0
 
     def _law_within(self, mask: Bools) -> tuple[Floats, bool]:
         """The best allowed arm, not a renormalised law: the best of all may be forbidden."""

@@ -11,10 +11,11 @@ import numpy.typing as npt
 
 from driftbandits.errors import InputError, UnknownDecisionError
 from driftbandits.showing import shown
-from driftbandits.types import Decision, Decisions, Floats, Ints
+from driftbandits.types import Bools, Decision, Decisions, Floats, Ints
 
 Number = TypeVar("Number", np.int64, np.float64)
 _LARGEST = 2**63 - 1
+_LATEST = -1  # in the place of a row: the decision outside the table
 _PIECE = 64  # rows looked at together for one that is open
 OTHER_DECISION = (
     "decision {id} was not made with this arm, probability and law: this id now belongs to another decision; was the "
@@ -31,6 +32,10 @@ class Row(NamedTuple):
     law: int
     tag: int
     probability: float
+
+    def is_of(self, decision: Decision) -> bool:
+        """Whether this is that decision, not another of the same id."""
+        return (decision.arm, decision.law, decision.probability) == (self.arm, self.law, self.probability)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +62,10 @@ class Feedback:
         columns = (self.ids, self.arms, self.laws, self.tags, self.probabilities, self.rewards)
         for *row, reward in zip(*(column.tolist() for column in columns), strict=True):
             yield Row(*row), reward
+
+    def chosen(self, mask: Bools) -> Feedback:
+        """Those of the rewards where the mask says so."""
+        return Feedback(*(getattr(self, column)[mask] for column in self.__slots__))
 
     @classmethod
     def of(cls, rows: npt.NDArray[np.void], rewards: Floats) -> Feedback:
@@ -121,8 +130,9 @@ class Pending:
     """A table of open decisions, sorted by id, that costs memory only for what is open.
 
     Rows are appended at the end (ids only grow), found by bisection and struck out by marking; the table is packed
-    when half of it is struck out. Beyond `limit` open decisions the oldest are dropped. The latest single decision
-    waits outside the table: in a plain loop of ask and tell, the table is never touched.
+    when half of it is struck out. Beyond `limit` open decisions the oldest are dropped, and kept in `fallen` until
+    `pick_up` takes them. The latest single decision waits outside the table: in a plain loop of ask and tell, the table
+    is never touched. One decision is found, added and struck out in plain numbers, several in arrays.
 
     >>> pending = Pending(limit=2)
     >>> for number in range(3):
@@ -135,11 +145,14 @@ class Pending:
         self.limit = limit
         self.dropped = 0
         self._rows: npt.NDArray[np.void] = np.empty(64, dtype=ROW)
+        self._ids: Ints = self._rows["id"]  # a view
         self._open = np.zeros(64, dtype=np.bool_)
         self._size = 0
         self._head = 0  # every row before this one is struck out, so that the oldest is found without a search
         self._count = 0
         self._last: Row | None = None
+        self._found = _LATEST  # where `seek` has found something
+        self.fallen: list[npt.NDArray[np.void]] = []  # dropped and not yet picked up
 
     def __len__(self) -> int:
         return self._count + (self._last is not None)
@@ -172,10 +185,43 @@ class Pending:
         """Put the latest decision into the table with the others; needed before `find`."""
         if self._last is not None:
             row, self._last = self._last, None
-            self.add(np.array([row.id]), np.array([row.arm]), np.array([row.probability]), row.law, row.tag)
+            place, _ = self._room(1)
+            self._rows[place] = row
+            self._open[place] = True
+            self._count += 1
+            if self._count > self.limit:
+                self._drop(self._count - self.limit)
 
-    def add(self, ids: Ints, arms: Ints, probabilities: Floats, law: int, tag: int) -> None:
-        """Append decisions drawn from one law in one stretch."""
+    def seek(self, ident: int) -> Row | None:
+        """One decision, if it is open; `strike_found` may follow."""
+        last = self._last
+        if last is not None and ident >= last.id:
+            self._found = _LATEST
+            return last if ident == last.id else None
+        head, end, ids = self._head, self._size - 1, self._ids
+        if head > end or ident < (first := ids.item(head)):
+            return None
+        place = min(head + ident - first, end)  # ids grow by at least 1 from row to row
+        if ids.item(place) != ident:
+            place = head + int(np.searchsorted(ids[head : place + 1], ident))
+            if place > end or ids.item(place) != ident:
+                return None
+        if not self._open.item(place):
+            return None
+        self._found = place
+        return Row._make(self._rows.item(place))
+
+    def strike_found(self) -> None:
+        """Strike out the decision that `seek` has just given."""
+        if self._found == _LATEST:
+            self._last = None
+            return
+        self._open[self._found] = False
+        self._count -= 1
+        self._tidy()
+
+    def add(self, ids: Ints, arms: Ints, probabilities: Floats, law: int | Ints, tag: int) -> None:
+        """Append decisions drawn in one stretch; `law` is their law's number, or one for each."""
         self.gather()
         start, stop = self._room(len(ids))
         rows = self._rows[start:stop]
@@ -185,6 +231,11 @@ class Pending:
         self._count += len(ids)
         if self._count > self.limit:
             self._drop(self._count - self.limit)
+
+    def drop_oldest(self) -> None:
+        """Strike out the oldest, whatever the limit."""
+        self.gather()
+        self._drop(1)
 
     def _drop(self, count: int) -> None:
         """Strike out the `count` oldest: looked for from the head, in pieces, so that the whole table is not read."""
@@ -196,23 +247,50 @@ class Pending:
             at, left = at + max(left, _PIECE), left - len(piece)
         oldest = np.concatenate(found)
         self.dropped += count
+        self.fallen.append(self._rows[oldest])
         self._head = int(oldest[-1]) + 1
         self._strike(oldest)
 
+    def pick_up(self) -> npt.NDArray[np.void]:
+        """The decisions dropped since the last time, oldest first."""
+        fallen, self.fallen = np.concatenate(self.fallen), []
+        return fallen
+
+    def before(self, ident: int) -> Ints:
+        """Places of all open decisions before this one. `gather` before."""
+        head = self._head
+        stop = head + int(np.searchsorted(self._rows["id"][head : self._size], ident))
+        return np.flatnonzero(self._open[head:stop]) + head
+
+    def is_open(self, ids: Ints) -> tuple[Ints, Bools]:
+        """Positions of `ids` in the table, and whether they are open; a position means nothing otherwise."""
+        known = self._rows["id"][: self._size]
+        inside = np.minimum(np.searchsorted(known, ids), max(self._size - 1, 0))
+        good = (known[inside] == ids) & self._open[inside] if self._size else np.zeros(len(ids), dtype=np.bool_)
+        return np.asarray(inside, dtype=np.int64), good
+
     def find(self, ids: Ints, *, asked: int) -> Ints:
         """Positions of `ids` in the table; an error naming the first id that is not open. `gather` before."""
-        known = self._rows["id"][: self._size]
-        where = np.searchsorted(known, ids)
-        inside = np.minimum(where, max(self._size - 1, 0))
-        good = (known[inside] == ids) & self._open[inside] if self._size else np.zeros(len(ids), dtype=np.bool_)
+        inside, good = self.is_open(ids)
         if not good.all():
             wrong = int(ids[int(np.argmin(good))])
             raise UnknownDecisionError(self._reason(wrong, asked))
+        self.refuse_twice(ids)
+        return inside
+
+    def refuse_unasked(self, ids: Ints, *, asked: int) -> None:
+        """Refuse ids that were never given out, and one given twice in a call."""
+        never = (ids < 0) | (ids >= asked)
+        if never.any():
+            raise UnknownDecisionError(self._reason(int(ids[int(np.argmax(never))]), asked))
+        self.refuse_twice(ids)
+
+    def refuse_twice(self, ids: Ints) -> None:
+        """Refuse an id given twice in a call."""
         if len(ids) > 1 and (np.diff(np.sort(ids)) == 0).any():
             ordered = np.sort(ids)
             twice = int(ordered[:-1][np.diff(ordered) == 0][0])
             raise UnknownDecisionError(f"decision {twice} appears twice in one call; tell each reward once")
-        return np.asarray(inside, dtype=np.int64)
 
     def _reason(self, wrong: int, asked: int) -> str:
         if not 0 <= wrong < asked:
@@ -251,6 +329,9 @@ class Pending:
     def _strike(self, where: Ints) -> None:
         self._open[where] = False
         self._count -= len(where)
+        self._tidy()
+
+    def _tidy(self) -> None:
         if self._count == 0:
             self._size = self._head = 0
         elif self._count < self._size // 2:
@@ -267,6 +348,7 @@ class Pending:
         if stop > len(self._rows):
             capacity = max(stop, 2 * len(self._rows))
             self._rows = np.concatenate([self._rows[:start], np.empty(capacity - start, dtype=ROW)])
+            self._ids = self._rows["id"]
             self._open = np.concatenate([self._open[:start], np.zeros(capacity - start, dtype=np.bool_)])
         self._size = stop
         return start, stop

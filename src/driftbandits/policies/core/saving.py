@@ -14,8 +14,11 @@ import numpy.typing as npt
 from driftbandits import state as states
 from driftbandits.arms import ArmSet
 from driftbandits.errors import InputError, StateError
+from driftbandits.gauge import Gauge
 from driftbandits.policies.core.hooks import FIRST_HORIZON
+from driftbandits.policies.core.order import Line
 from driftbandits.policies.core.pending import ROW
+from driftbandits.policies.core.renumbered import GONE, Renumbered
 from driftbandits.policies.core.spread import Spread
 from driftbandits.seeding import generator_from_state, generator_state
 from driftbandits.showing import label, shown
@@ -35,23 +38,34 @@ def export(policy: Policy) -> dict[str, Any]:
         "library": __version__,
         "policy": type(policy).__name__,
         "arms": policy.arms.fingerprint(),
+        "gauge": policy.arms.gauge.export() if policy.arms.follows else None,
         "horizon": policy.horizon,
         "seed": policy.seed,
         "reward_range": list(policy.reward_range),
         "out_of_range": policy.out_of_range,
         "pending_limit": policy._pending.limit,
+        "order": policy.order,
+        "patience": policy.patience,
+        "missing": policy.missing,
         "settings": policy._settings(),
         "rounds": policy.rounds,
         "clipped": policy.clipped,
         "forgotten": policy.forgotten,
         "late": policy.late,
+        "expired": policy.expired,
         "dropped": policy._pending.dropped,
         "version": policy._version,
         "phase_start": policy._phase_start,
         "phase_length": policy._phase_length,
         "draws": generator_state(policy._draws),
         "pending": policy._pending.rows(),
+        "renumbered": policy._renumbered.export(),
+        "held": policy._line.export(),
+        "delays": policy._delays.export(),
         "spread": policy._spread.export(),
+        "plays": policy._plays.export(),
+        "history": policy._history.export(),
+        "zero_one": policy._zero_one.export(),
         **policy._change_log.export(),
         "engine": _engine(policy) if policy._phase_length else None,
     }
@@ -74,34 +88,54 @@ def restore(kind: type[Kind], arms: ArmSet, state: Mapping[str, Any]) -> Kind:
         raise StateError(f"state is one of {label(reader.text('policy'))}, not of {kind.__name__}")
     if not isinstance(arms, ArmSet):
         raise InputError(f"restore and load want the ArmSet first, got {type(arms).__name__}")
-    if reader.text("arms") != arms.fingerprint():
+    measured = _measured(arms, reader)
+    if reader.text("arms") != measured.fingerprint():
         raise StateError("state belongs to other arms; restore it with the points, kernel and names it was made with")
-    policy = _build(kind, arms, reader)
-    _load(policy, reader)
+    policy = _build(kind, measured, reader)
+    load_books(policy, reader)
+    if policy._phase_length:
+        policy._import(reader.reader("engine"))
     return policy
 
 
-def _build(kind: type[Kind], arms: ArmSet, reader: states.Reader) -> Kind:
+def _measured(arms: ArmSet, reader: states.Reader) -> ArmSet:
+    """The arms as the state's policy measured them, where others came before them."""
+    given = reader.raw("gauge")
+    if given is None:
+        if arms.follows:
+            raise StateError("state belongs to arms that came first, and these are measured as others; build an ArmSet")
+        return arms
+    return arms.gauged(Gauge.load(reader.reader("gauge"), dimension=arms.dimension))
+
+
+def build(kind: type[Kind], arms: ArmSet, reader: states.Reader) -> Kind:
     """A new policy with the settings in the state."""
+    return kind(
+        arms,
+        horizon=reader.raw("horizon"),
+        seed=reader.raw("seed"),
+        reward_range=reader.raw("reward_range"),
+        out_of_range=reader.raw("out_of_range"),
+        pending_limit=reader.raw("pending_limit"),
+        order=reader.raw("order"),
+        patience=reader.raw("patience"),
+        missing=reader.raw("missing"),
+        **kind._read_settings(reader.raw("settings")),
+    )
+
+
+def _build(kind: type[Kind], arms: ArmSet, reader: states.Reader) -> Kind:
     reader.reader("settings")  # a mapping, whatever it holds
     try:
-        return kind(
-            arms,
-            horizon=reader.raw("horizon"),
-            seed=reader.raw("seed"),
-            reward_range=reader.raw("reward_range"),
-            out_of_range=reader.raw("out_of_range"),
-            pending_limit=reader.raw("pending_limit"),
-            **kind._read_settings(reader.raw("settings")),
-        )
+        return build(kind, arms, reader)
     except (TypeError, KeyError, ValueError, AttributeError) as error:  # an InputError is a ValueError
         raise StateError(f"the settings in the state are not usable: {error}") from error
 
 
-def _load(policy: Policy, reader: states.Reader) -> None:
-    """Take the books and what the hooks have exported from the state."""
+def load_books(policy: Policy, reader: states.Reader) -> None:
+    """Take from the state what every policy keeps; what its hooks have exported is left."""
     policy.rounds = reader.integer("rounds", high=FARTHEST if policy.horizon is None else policy.horizon)
-    for name in ("clipped", "forgotten", "late"):
+    for name in ("clipped", "forgotten", "late", "expired"):
         setattr(policy, name, reader.integer(name, high=FARTHEST))
     policy._version = reader.integer("version", high=FARTHEST)
     policy._phase_start = reader.integer("phase_start", high=policy.rounds)
@@ -119,10 +153,16 @@ def _load(policy: Policy, reader: states.Reader) -> None:
     rows = reader.array("pending", ROW, (None,))
     _check_rows(rows, rounds=policy.rounds, arms=len(policy.arms))
     policy._pending.load(rows, reader.integer("dropped", high=FARTHEST))
+    size = len(policy.arms)
+    policy._line = Line.load(reader.reader("held"), rounds=policy.rounds, arms=size, pending=rows)
+    states.check(policy.order == "asked" or not len(policy._line), "held rewards")
+    policy._delays.load(reader.reader("delays"), rounds=policy.rounds, arms=size)
     policy._spread = Spread.load(reader.reader("spread"))
+    policy._renumbered = Renumbered.load(reader.reader("renumbered"), rounds=policy.rounds)
+    policy._plays.load(reader.reader("plays"), rounds=policy.rounds)
+    policy._history.load(reader.reader("history"), rounds=policy.rounds)
+    policy._zero_one.load(reader.reader("zero_one"))
     policy._change_log.load(reader)
-    if begun:
-        policy._import(reader.reader("engine"))
 
 
 def _check_rows(rows: npt.NDArray[np.void], *, rounds: int, arms: int) -> None:
@@ -130,5 +170,5 @@ def _check_rows(rows: npt.NDArray[np.void], *, rounds: int, arms: int) -> None:
     ids, p = rows["id"], rows["probability"]
     if len(ids) and not ((np.diff(ids) > 0).all() and ids[0] >= 0 and ids[-1] < rounds):
         raise StateError("state.pending has ids out of order or beyond the rounds asked")
-    if ((rows["arm"] < 0) | (rows["arm"] >= arms)).any() or not ((p > 0) & (p <= 1 + 1e-9)).all():
+    if ((rows["arm"] < GONE) | (rows["arm"] >= arms)).any() or not ((p > 0) & (p <= 1 + 1e-9)).all():
         raise StateError("state.pending has unknown arms or probabilities outside (0, 1]")

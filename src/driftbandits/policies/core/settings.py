@@ -19,6 +19,9 @@ class CommonSettings(TypedDict, total=False):
     reward_range: tuple[float, float]
     out_of_range: Literal["error", "clip"]
     pending_limit: int
+    order: Literal["told", "asked"]
+    patience: int | None
+    missing: float | Literal["forget"] | None
 
 
 COMMON_SETTINGS = tuple(CommonSettings.__annotations__)

@@ -50,11 +50,23 @@ class Window:
         """Whether rounds have to leave before round `now` is decided."""
         return now - self.length > self._cleared
 
+    def left(self, now: int) -> int:
+        """For how many rounds, `now` the first of them, nothing has to leave; at least 1, once what is due has left."""
+        return max(self._cleared + self.length + 1 - now, 1)
+
     def expire(self, now: int) -> list[Observation]:
         """Let them leave."""
         gone = [self._kept.pop(ident, None) for ident in range(self._cleared, now - self.length)]
         self._cleared = max(self._cleared, now - self.length)
         return [observation for observation in gone if observation is not None]
+
+    def renumbered(self, target: Ints) -> Window:
+        """A copy in which arm a is called target[a]; where that is negative, its rewards are left out."""
+        window = Window(self.length, first=self._first)
+        window._cleared = self._cleared
+        numbers = target.tolist()
+        window._kept = {t: (numbers[arm], y) for t, (arm, y) in self._kept.items() if numbers[arm] >= 0}
+        return window
 
     def export(self) -> dict[str, Any]:
         """State as JSON values and arrays."""
@@ -127,8 +139,8 @@ class WindowedPolicy(SizedPolicy):
         """Undo what a reward that leaves the window has taught."""
 
     def _load_window(self, state: states.Reader, counts: Floats, sums: Floats) -> None:
-        """Load the window, of whose rewards the policy has these counts and sums, one of each per arm."""
-        self._window = Window.load(state.reader("window"), now=self.rounds, arms=len(self.arms))
+        """Load the window, of whose rewards the policy has these counts and sums: one of each per arm it keeps."""
+        self._window = Window.load(state.reader("window"), now=self.rounds, arms=len(counts))
         states.check(self._window.length == self._size or self._size is None, "length of the window")
         self._window.check_totals(counts, sums)
-        self._window.check_untold(self._pending.rows()["id"])
+        self._window.check_untold(self._awaited()["id"])

@@ -8,7 +8,7 @@ tau       round of the last restart
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -18,11 +18,13 @@ from driftbandits.checks import check_count, check_positive
 from driftbandits.detection.cover import kernel_cover
 from driftbandits.detection.glr import (
     History,
+    carry_histories,
     check_same_rewards,
     export_histories,
     gaussian_divergence,
     read_histories,
 )
+from driftbandits.policies.core.arms_change import ArmsChange
 from driftbandits.policies.core.forced import forced_cycle
 from driftbandits.policies.core.watched import WatchedArms
 from driftbandits.policies.gp.gpucb import GPUCB
@@ -74,7 +76,7 @@ class DetectionAugmentedGPUCB(WatchedArms, GPUCB):
 
     def _start(self, horizon: int | None) -> None:
         super()._start(horizon)
-        self._watched = kernel_cover(self._basis(), self.cover).tolist()
+        self._watched = kernel_cover(self._own_basis(), self.cover).tolist()
         self._episode = 1
         self._open_episode()
 
@@ -117,6 +119,20 @@ class DetectionAugmentedGPUCB(WatchedArms, GPUCB):
     def _kl(self, left: Floats, right: float) -> Floats:
         return gaussian_divergence(left, right, self._noise)
 
+    def _carry(self, old: Self, change: ArmsChange) -> None:
+        """The episode goes on; watched arms that are gone make room for new ones, whose tests begin with them."""
+        super()._carry(old, change)
+        kept = change.renumber(old._watched)
+        untold = self._posterior.weights[: len(self.arms)] == 0.0
+        best = kernel_cover(self._own_basis(), self.cover).tolist()
+        self._watched = [*kept, *(arm for arm in best if untold[arm] and arm not in kept)][: self.cover]
+        if not self._watched:
+            self._start_with_arms(change, epoch=old._episode - 1)
+            return
+        self._episode, self._origin = old._episode, old._origin
+        self._histories = carry_histories(old._histories, change.target)
+        self._derive()
+
     # --- state --------------------------------------------------------------------------------------------------
 
     def _settings(self) -> dict[str, Any]:
@@ -144,6 +160,7 @@ class DetectionAugmentedGPUCB(WatchedArms, GPUCB):
         states.check(float(self._posterior.weights.sum()) <= max(most, 0), "number of rewards of the episode")
         self._histories = read_histories(state, arms=len(self.arms), rounds=self.rounds)
         of_cover = np.isin(np.arange(len(self.arms)), watched)
-        weights, sums = (np.where(of_cover, part, 0.0) for part in (self._posterior.weights, self._posterior.sums))
+        known = (part[: len(self.arms)] for part in (self._posterior.weights, self._posterior.sums))
+        weights, sums = (np.where(of_cover, part, 0.0) for part in known)
         check_same_rewards(self._histories, weights, sums, slack=ROUNDING)
         self._derive()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from driftbandits import state as states
 from driftbandits.arms import ArmSet
 from driftbandits.checks import check_count, check_positive
+from driftbandits.policies.core.arms_change import ArmsChange
 from driftbandits.policies.core.facts import Family
 from driftbandits.policies.core.sized import SizedPolicy
 from driftbandits.policies.core.window import WindowedPolicy
@@ -70,6 +71,9 @@ class RestartGPUCB(Forgetting):
         self._resolved = int(self._resolve_size(horizon))
         self._block_start = self.rounds
 
+    def _quiet_rounds(self) -> int:
+        return max(self._block_start + self._resolved - self.rounds, 1)
+
     def _due(self) -> bool:
         return self.rounds >= self._block_start + self._resolved and self._phase_left() > 0
 
@@ -82,6 +86,10 @@ class RestartGPUCB(Forgetting):
             self.late += 1
         else:
             self._posterior.add(arm, reward)
+
+    def _carry(self, old: Self, change: ArmsChange) -> None:
+        super()._carry(old, change)
+        self._resolved, self._block_start = old._resolved, old._block_start
 
     def _export(self) -> dict[str, Any]:
         return {**super()._export(), "resolved": self._resolved, "block_start": self._block_start}
@@ -135,6 +143,9 @@ class SlidingWindowGPUCB(WindowedPolicy, Forgetting):
         super()._start(horizon)
         self._open_window(horizon)
 
+    def _quiet_rounds(self) -> int:
+        return self._window.left(self.rounds)
+
     def _take_back(self, arm: int, reward: float) -> None:
         self._posterior.remove(arm, reward)
 
@@ -150,6 +161,10 @@ class SlidingWindowGPUCB(WindowedPolicy, Forgetting):
         self._posterior.add(arm, reward)
         if leaving is not None:
             self._posterior.remove(*leaving)
+
+    def _carry(self, old: Self, change: ArmsChange) -> None:
+        super()._carry(old, change)
+        self._window = old._window.renumbered(self._places)
 
     def _export(self) -> dict[str, Any]:
         return {**super()._export(), "window": self._window.export()}

@@ -7,7 +7,7 @@ radius divided by sqrt(lambda). So the linear family is the kernel family with o
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar, Unpack
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 
@@ -16,14 +16,18 @@ from driftbandits.arms import ArmSet
 from driftbandits.checks import check_positive, check_probability
 from driftbandits.design import information_gain
 from driftbandits.errors import KernelError, StateError
+from driftbandits.policies.core.arms_change import ArmsChange
 from driftbandits.policies.core.facts import Family
 from driftbandits.policies.core.guard import guarded
+from driftbandits.policies.core.hooks import UNTIL_TOLD
+from driftbandits.policies.core.looking import around
 from driftbandits.policies.core.optimistic import Optimism, OptimisticPolicy
 from driftbandits.policies.core.settings import CommonSettings
 from driftbandits.policies.gp.beta import CONFIDENCE_RULES, check_beta, confidence_factor
 from driftbandits.policies.gp.posterior import ArmPosterior, check_posterior
+from driftbandits.policies.gp.roster import Roster, carry_roster
 from driftbandits.state.plausible import check_whole, told_at_most
-from driftbandits.types import Floats
+from driftbandits.types import Bools, Floats, Ints
 
 SMALLEST_RIDGE = 1e-4  # of the default: declaring no noise must not make a posterior believe one reward wholly
 
@@ -58,6 +62,8 @@ class GPUCB(OptimisticPolicy):
     _linear: ClassVar[bool] = False
     _rules: ClassVar[tuple[str, ...]] = CONFIDENCE_RULES  # what beta may be called
     _ridge_over_variance: ClassVar[float] = 10.0  # of the noise, where no ridge is given
+    _roster: Roster | None = None  # of arms that are gone, where rewards of them are in use
+    _places: Ints  # on it, of everyone there was before the arms changed
 
     def __init__(
         self,
@@ -83,9 +89,13 @@ class GPUCB(OptimisticPolicy):
         self.ridge = round(usual, 9) if ridge is None else check_positive("ridge", ridge)
         self._bound = 1.0 if self.bound is None else self._scale.inward_size(self.bound)
 
-    def _basis(self) -> Floats:
-        """Features of the regression."""
+    def _own_basis(self) -> Floats:
+        """Features of the arms on offer."""
         return self.arms.points if self._linear else self.arms.features
+
+    def _basis(self) -> Floats:
+        """Features of the regression: those of the arms on offer, and behind them of arms that are gone."""
+        return self._own_basis() if self._roster is None else self._roster.basis
 
     def _new_posterior(self) -> ArmPosterior:
         """The belief of a fresh start."""
@@ -108,7 +118,8 @@ class GPUCB(OptimisticPolicy):
     def _index(self) -> Floats:
         posterior = self._posterior
         factor = self._factor(posterior.information_gain)
-        return np.asarray(posterior.mean + factor * np.sqrt(np.maximum(posterior.variance, 0.0)))
+        index = posterior.mean + factor * np.sqrt(np.maximum(posterior.variance, 0.0))
+        return np.asarray(index[: len(self.arms)])
 
     def _optimism(self, arm: int) -> Optimism:
         posterior = self._posterior
@@ -122,20 +133,52 @@ class GPUCB(OptimisticPolicy):
         self._begin_once()
         return self._posterior.information_gain
 
+    def _quiet_rounds(self) -> int:
+        return UNTIL_TOLD
+
     def _add(self, ident: int, arm: int, reward: float) -> None:
         self._posterior.add(arm, reward)
 
     def _estimate(self) -> Floats:
-        return self._posterior.mean
+        return self._posterior.mean[: len(self.arms)]
+
+    def _carry(self, old: Self, change: ArmsChange) -> None:
+        self._place(old, change, old._posterior.weights > 0.0)
+        self._posterior = self._new_posterior()
+        self._posterior.take(old._posterior, self._places)
+
+    def _place(self, old: Self, change: ArmsChange, in_use: Bools) -> None:
+        """Find a place for everyone the data of `old` speak of."""
+        self._roster, self._places = carry_roster(old._roster, change, in_use, linear=self._linear)
+
+    def _interval(self) -> tuple[Floats, Floats]:
+        variance = np.maximum(self._posterior.variance[: len(self.arms)], 0.0)
+        return around(self._estimate(), self._unit * np.sqrt(variance))
+
+    @property
+    def _unit(self) -> float:
+        """What an sd of the posterior is multiplied by for one of rewards: its noise has variance lambda, theirs R^2.
+
+        So the prior that belongs to the noise declared has the variance R^2 / lambda of an arm.
+        """
+        return math.sqrt(max(self._noise**2, SMALLEST_RIDGE / self._ridge_over_variance) / self.ridge)
 
     def _settings(self) -> dict[str, Any]:
         names = ("ridge", "scale", "noise", "bound", "failure_probability", "beta")
         return {name: getattr(self, name) for name in names}
 
     def _export(self) -> dict[str, Any]:
-        return {"posterior": self._posterior.export()}
+        return {"posterior": self._posterior.export(), **self._export_roster()}
+
+    def _export_roster(self) -> dict[str, Any]:
+        return {"roster": None if self._roster is None else self._roster.export()}
+
+    def _import_roster(self, state: states.Reader) -> None:
+        if state.raw("roster") is not None:
+            self._roster = Roster.load(state.reader("roster"), self.arms, self._own_basis())
 
     def _import(self, state: states.Reader) -> None:
+        self._import_roster(state)
         try:
             self._posterior = self._new_posterior()
         except KernelError as error:

@@ -8,7 +8,7 @@ matrix of the size of the network, and moved by every reward, not only by the ne
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from driftbandits.design import information_gain
 from driftbandits.errors import ConvergenceError
 from driftbandits.neural import ArmsSeen, NetworkModel, NetworkView
 from driftbandits.neural.model import INFINITE, Rate, Width
+from driftbandits.policies.core.arms_change import ArmsChange
 from driftbandits.policies.core.facts import Family
 from driftbandits.policies.core.network import (
     NetworkFacts,
@@ -177,6 +178,10 @@ class NeuralUCB(NetworkFacts, GPUCB):
 
     def _rebase(self, view: NetworkView) -> None:
         self._posterior.rebase(view.features, view.outputs)
+
+    def _carry(self, old: Self, change: ArmsChange) -> None:
+        """A new start: the network was trained on the old arms."""
+        self._start_with_arms(change)
 
     def _gain_at(self, horizon: int) -> float:
         return 0.5 * information_gain(self._model.initial.features, horizon=horizon, sigma=self.ridge)

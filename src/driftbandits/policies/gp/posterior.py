@@ -30,7 +30,7 @@ from driftbandits import state as states
 from driftbandits.errors import KernelError
 from driftbandits.memory import FLOAT_BYTES, check_memory
 from driftbandits.state.plausible import FARTHEST, check_covariance, check_sums, check_whole
-from driftbandits.types import Floats
+from driftbandits.types import Floats, Ints
 
 _rank_one = scipy.linalg.blas.dger
 REMOVALS_BETWEEN_REFRESHES = 256  # a refresh sweeps out their rounding
@@ -165,6 +165,12 @@ class ArmPosterior:
         coefficients, _ = scipy.linalg.lapack.dpotrs(factor, played.T @ surprise, lower=1)
         self.mean = self.prior_mean + features @ coefficients
         self.information_gain = float(np.log(factor.diagonal()).sum()) - 0.5 * len(gram) * math.log(self.ridge)
+
+    def take(self, other: ArmPosterior, places: Ints) -> None:
+        """The observations of another posterior, whose arm a is places[a] here (negative: there are none of it)."""
+        named = places >= 0
+        self.weights[places[named]], self.sums[places[named]] = other.weights[named], other.sums[named]
+        self.refresh()
 
     def export(self) -> dict[str, Any]:
         """Everything but the prior."""

@@ -15,7 +15,7 @@ scales D. So m, D and its diagonal are kept up to powers of one scalar c, and a 
 from __future__ import annotations
 
 import math
-from typing import Any, Unpack
+from typing import Any, Self, Unpack
 
 import numpy as np
 import scipy.linalg.blas
@@ -23,7 +23,9 @@ import scipy.linalg.blas
 from driftbandits import state as states
 from driftbandits.arms import ArmSet
 from driftbandits.checks import check_positive, check_probability
+from driftbandits.policies.core.arms_change import ArmsChange, old_features
 from driftbandits.policies.core.facts import Family
+from driftbandits.policies.core.looking import around
 from driftbandits.policies.core.optimistic import Optimism, OptimisticPolicy
 from driftbandits.policies.core.settings import CommonSettings
 from driftbandits.policies.gp.beta import DRIFT_RULES, check_beta, drift_factor
@@ -33,6 +35,7 @@ from driftbandits.state.plausible import check_covariance
 from driftbandits.types import Floats
 
 _FAINTEST_FADE = 1e-8  # below, it is multiplied out
+_LEAST_SINGULAR = 1e-10  # of features, as a share of the largest
 
 
 class DriftingPosterior:
@@ -99,6 +102,24 @@ class DriftingPosterior:
         self._explained += weight * np.square(column)
         self._learned = scipy.linalg.blas.dger(weight, inner, inner, a=self._learned, overwrite_a=1)
 
+    def take(self, other: DriftingPosterior, old: Floats, rows: Floats) -> None:
+        """What another posterior believes, over other arms: given the old features (M, r), ours are `rows` (N, r).
+
+        With D = B E B' of the old coordinates B, what was explained lies in the span of the old features, so E is only
+        written in other coordinates; the mean of a new arm is that of the Gaussian conditional.
+        """
+        inverse = np.linalg.pinv(old, rcond=_LEAST_SINGULAR)
+        inward = inverse if other._features is None else np.eye(old.shape[1])
+        outward = rows if self._features is None else np.linalg.pinv(self._features, rcond=_LEAST_SINGULAR) @ rows
+        turn = outward @ inward
+        self._fade = other._fade
+        self._learned = np.asfortranarray(turn @ other._learned @ turn.T)
+        self._shift = rows @ (inverse @ other._shift)
+        if self._features is None:
+            self._explained = self._learned.diagonal().copy()
+        else:
+            self._explained = _diagonal(self._features @ self._learned, self._features)
+
     def export(self) -> dict[str, Any]:
         """Everything but the prior."""
         return {
@@ -130,9 +151,14 @@ class DriftingPosterior:
         check_covariance(learned, largest=own, slack=slack, what="covariance that rewards explain")
         check_covariance(prior - learned, largest=own, slack=slack, what="covariance of the posterior")
         spread = self._features
-        diagonal = learned.diagonal() if spread is None else np.einsum("ij,ij->i", spread @ learned, spread)
+        diagonal = learned.diagonal() if spread is None else _diagonal(spread @ learned, spread)
         off = np.abs(self._fade * self._explained - diagonal)
         states.check(bool((off <= 1e-6 * known).all()), "variance that rewards explain")
+
+
+def _diagonal(left: Floats, right: Floats) -> Floats:
+    """That of left right'."""
+    return np.asarray(np.einsum("ij,ij->i", left, right))
 
 
 class TimeVaryingGPUCB(OptimisticPolicy):
@@ -230,7 +256,16 @@ class TimeVaryingGPUCB(OptimisticPolicy):
     def _estimate(self) -> Floats:
         return self._posterior.mean(self.rounds - self._clock)
 
+    def _interval(self) -> tuple[Floats, Floats]:
+        ahead = self.rounds - self._clock
+        return around(self._posterior.mean(ahead), np.sqrt(np.maximum(self._posterior.variance(ahead), 0.0)))
+
     # --- state --------------------------------------------------------------------------------------------------
+
+    def _carry(self, old: Self, change: ArmsChange) -> None:
+        self._prepare()
+        self._posterior.take(old._posterior, change.old.features, old_features(change))
+        self._first, self._clock = old._first, old._clock
 
     def _settings(self) -> dict[str, Any]:
         names = ("rate", "ridge", "scale", "noise", "failure_probability", "beta")

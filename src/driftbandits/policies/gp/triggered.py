@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Self
 
 from driftbandits import state as states
+from driftbandits.policies.core.arms_change import ArmsChange
 from driftbandits.policies.gp.gpucb import GPUCB
 from driftbandits.state.plausible import FARTHEST, told_at_most
 
@@ -87,6 +88,10 @@ class EventTriggeredGPUCB(GPUCB):
         self._epoch += 1
         self._epoch_start = ident
         self._told = 0
+
+    def _carry(self, old: Self, change: ArmsChange) -> None:
+        super()._carry(old, change)
+        self._epoch, self._epoch_start, self._told = old._epoch, old._epoch_start, old._told
 
     def _export(self) -> dict[str, Any]:
         return {**super()._export(), "epoch": self._epoch, "epoch_start": self._epoch_start, "told": self._told}

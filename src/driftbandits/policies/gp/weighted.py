@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import scipy.linalg.blas
@@ -32,8 +32,10 @@ from driftbandits import state as states
 from driftbandits.arms import ArmSet
 from driftbandits.checks import check_probability, check_word
 from driftbandits.errors import KernelError
+from driftbandits.policies.core.arms_change import ArmsChange
 from driftbandits.policies.core.facts import Family
 from driftbandits.policies.core.guard import guarded
+from driftbandits.policies.core.looking import around
 from driftbandits.policies.core.optimistic import Optimism
 from driftbandits.policies.gp import sizes
 from driftbandits.policies.gp.beta import CONFIDENCE_RULES, WEIGHTED_RULES
@@ -44,6 +46,7 @@ from driftbandits.types import Floats, Ints
 _solve_lower = scipy.linalg.blas.dtrsm
 _product = scipy.linalg.blas.dgemm
 _FAINTEST_WEIGHT = 1e-200  # its inverse is still finite
+_FAINTEST_WEIGHT_KEPT = 1e-12  # of an arm that is gone
 _ROUNDS_AHEAD = 32  # the anchor alone then costs no calls in most of them
 _FEW_DIMENSIONS = 32  # factoring V takes less time than the calls it saves
 
@@ -185,7 +188,7 @@ class WeightedGPUCB(Forgetting):
     def _start(self, horizon: int | None) -> None:
         self._prepare(horizon)
         self._eta = self._resolve_size(horizon)
-        self._set_weights(np.zeros((3, len(self.arms))))
+        self._set_weights(np.zeros((3, len(self._basis()))))
         self._first = self._clock = self.rounds
 
     def _prepare(self, horizon: int | None) -> None:
@@ -215,6 +218,9 @@ class WeightedGPUCB(Forgetting):
         self._beliefs: _Beliefs | None = None
 
     # --- time and data ------------------------------------------------------------------------------------------
+
+    def _quiet_rounds(self) -> int:
+        return 1  # weights fade with every round
 
     def _due(self) -> bool:
         return self._clock < self.rounds
@@ -289,7 +295,7 @@ class WeightedGPUCB(Forgetting):
 
     def _index(self) -> Floats:
         beliefs = self._believe()
-        return np.asarray(beliefs.mean + self._factor(beliefs.gain) * beliefs.sd)
+        return np.asarray((beliefs.mean + self._factor(beliefs.gain) * beliefs.sd)[: len(self.arms)])
 
     def _optimism(self, arm: int) -> Optimism:
         beliefs = self._believe()
@@ -297,7 +303,11 @@ class WeightedGPUCB(Forgetting):
         return Optimism(value=float(beliefs.mean[arm]) + width, width=width)
 
     def _estimate(self) -> Floats:
-        return self._believe().mean
+        return self._believe().mean[: len(self.arms)]
+
+    def _interval(self) -> tuple[Floats, Floats]:
+        beliefs = self._believe()
+        return around(self._estimate(), self._unit * beliefs.sd[: len(self.arms)])
 
     @property
     @guarded
@@ -311,17 +321,27 @@ class WeightedGPUCB(Forgetting):
     def _settings(self) -> dict[str, Any]:
         return {**super()._settings(), "width": self.width}
 
+    def _carry(self, old: Self, change: ArmsChange) -> None:
+        self._place(old, change, old._weights[0] > _FAINTEST_WEIGHT_KEPT)
+        self._prepare(self._phase_length if self.needs_horizon else None)
+        self._eta, self._first, self._clock = old._eta, old._first, old._clock
+        weights, named = np.zeros((3, len(self._basis()))), self._places >= 0
+        weights[:, self._places[named]] = old._weights[:, named]
+        self._set_weights(weights)
+
     def _export(self) -> dict[str, Any]:
         # the anchor is no part of the state: dropped here, so that who goes on and who is restored do the same sums
         self._drop_anchor()
-        return {"weights": self._weights.copy(), "eta": self._eta, "first": self._first, "clock": self._clock}
+        numbers = {"eta": self._eta, "first": self._first, "clock": self._clock}
+        return {"weights": self._weights.copy(), **numbers, **self._export_roster()}
 
     def _import(self, state: states.Reader) -> None:
+        self._import_roster(state)
         self._prepare(self._phase_length if self.needs_horizon else None)
         self._eta = state.number("eta")
         given = self._size
         states.check(0.0 < self._eta <= 1.0 and (given is None or self._eta == given), "discount")
-        self._set_weights(state.array("weights", np.float64, (3, len(self.arms))))
+        self._set_weights(state.array("weights", np.float64, (3, len(self._features))))
         self._first = state.integer("first", low=self._phase_start, high=self.rounds)
         self._clock = state.integer("clock", low=max(self._first, self.rounds - 1), high=self.rounds)
         weights, squared, sums = self._weights

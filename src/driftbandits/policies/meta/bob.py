@@ -10,9 +10,11 @@ x                          1/2 + (sum of the block's rewards) / (2 H_B), in [0, 
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Unpack
+from dataclasses import dataclass
+from typing import Any, Literal, Self, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +25,7 @@ from driftbandits.checks import check_count, check_probability, check_word
 from driftbandits.design import information_gain
 from driftbandits.errors import InputError, StateError
 from driftbandits.policies.adversarial.exp3 import LinearExp3
+from driftbandits.policies.core.arms_change import ArmsChange
 from driftbandits.policies.core.base import Policy
 from driftbandits.policies.core.facts import Family
 from driftbandits.policies.core.guard import guarded
@@ -32,7 +35,7 @@ from driftbandits.policies.core.sized import SizedPolicy
 from driftbandits.policies.gp.forgetting import SlidingWindowGPUCB
 from driftbandits.policies.meta import nested
 from driftbandits.policies.meta.learner import Exp3
-from driftbandits.seeding import generator_from_state, generator_state, stream
+from driftbandits.seeding import generator_from_state, generator_state, same_stream, stream
 from driftbandits.showing import shown
 from driftbandits.state.plausible import FARTHEST, ROUNDING, told_at_most
 from driftbandits.types import Bools, Floats, Ints, read_only
@@ -73,6 +76,17 @@ def _floor_power(base: int, numerator: int, denominator: int) -> int:
     return guess
 
 
+@dataclass
+class _PastBlock:
+    """A block that is over with rewards to come: its rounds, what was chosen from which law, and the rewards so far."""
+
+    start: int
+    stop: int
+    chosen: int
+    law: Floats
+    total: float
+
+
 class BanditOverBandit(Policy):
     """Plays a forgetting policy in blocks, anew each time, with a window (or period, or discount) chosen by Exp3.
 
@@ -95,8 +109,9 @@ class BanditOverBandit(Policy):
     others : see `Policy`. With horizon=None it starts anew at doubling horizons.
 
     A block's reward is the sum of what has been told when the next block begins, as if the missing were mid-range;
-    what comes later is counted in `late`, and so is what comes too late for the base. The last block may be short;
-    nothing is learned from it. Cost per round: that of the base.
+    what comes later is counted in `late`, and so is what comes too late for the base. With order="asked" a block is
+    learned from when the next one begins after its rewards are there. The last block may be short; nothing is learned
+    from it. Cost per round: that of the base.
 
     >>> policy = BanditOverBandit(ArmSet([[0.0], [0.5], [1.0]]), base="SlidingWindowLinUCB", horizon=100, seed=0)
     >>> policy.tell(policy.ask().id, 0.3)
@@ -138,7 +153,7 @@ class BanditOverBandit(Policy):
         self._given_candidates = None if candidates is None else _read_candidates(candidates)
         for candidate in self._given_candidates or (0.5 if self.setting == "discount" else 1,):
             self._build(candidate, 1)  # refuses unusable settings now
-        self._counts_masked = self.base._counts_masked
+        self._counts_masked, self._numbers_rounds = self.base._counts_masked, self.base._numbers_rounds
         self._needs_own_law = self.base._needs_own_law
         self._coins = stream(self.seed, "candidates")
         self._law_base = 0
@@ -180,6 +195,7 @@ class BanditOverBandit(Policy):
             self._law_base += self._inner._stamp()[0] + 1
         block = self._default_block(horizon) if self._given_block is None else min(self._given_block, horizon)
         self._prepare(horizon, block)
+        self._past: list[_PastBlock] = []  # order="asked"
         self._new_block()
 
     def _prepare(self, horizon: int, block: int) -> None:
@@ -244,6 +260,9 @@ class BanditOverBandit(Policy):
     def _steady(self) -> int:
         return max(min(self._inner._steady(), self._length - self._position), 1)
 
+    def _quiet_rounds(self) -> int:
+        return max(min(self._inner._quiet_rounds(), self._length - self._position), 1)
+
     def _drawn(self, arms: Sequence[int], counted: bool) -> None:
         nested.follow(self._inner, arms, counted)
         if counted:
@@ -257,12 +276,22 @@ class BanditOverBandit(Policy):
 
     def _turn(self) -> None:
         if self._block_over():
-            share = 0.5 + self._total / (2.0 * self._block)
-            self._exp3.update(self._chosen, min(max(share, 0.0), 1.0))
+            law = self._exp3.probabilities  # as when it was chosen: blocks are learned from right before a choice
+            self._past.append(_PastBlock(self._block_start, self.rounds, self._chosen, law, self._total))
+            self._learn_blocks()
             self._law_base += self._inner._stamp()[0] + 1
             self._new_block()
         else:
             nested.turn(self._inner)
+
+    def _learn_blocks(self) -> None:
+        """Learn from the blocks whose rewards are there; in the order told, from what has come by now."""
+        known = self.rounds if self.order == "told" else self._first_open()
+        for item in self._past:
+            if item.stop <= known:
+                share = 0.5 + item.total / (2.0 * self._block)
+                self._exp3.update(item.chosen, min(max(share, 0.0), 1.0), item.law)
+        self._past = [item for item in self._past if item.stop > known]
 
     def _learn(self, feedback: Feedback) -> None:
         for row, reward in feedback.rows():
@@ -272,11 +301,19 @@ class BanditOverBandit(Policy):
         if row.tag == -1:  # a mask had removed mass, for a base that does not count such rounds
             return
         if row.id < self._block_start:
-            self.late += 1
+            self._learn_past(row.id, reward)
             return
         self._total += reward
         own = Row(row.id - self._block_start, row.arm, row.law - self._law_base, row.tag, row.probability)
         self.late += nested.teach(self._inner, own, reward)
+
+    def _learn_past(self, ident: int, reward: float) -> None:
+        """A reward of a block that is over."""
+        for item in self._past:
+            if item.start <= ident < item.stop:
+                item.total += reward
+                return
+        self.late += 1
 
     def _lose(self, rows: npt.NDArray[np.void]) -> None:
         own = rows[rows["id"] >= self._block_start].copy()
@@ -287,7 +324,18 @@ class BanditOverBandit(Policy):
     def _estimate(self) -> Floats:
         return self._inner._estimate()
 
+    def _interval(self) -> tuple[Floats, Floats] | None:
+        return self._inner._interval()
+
     # --- state --------------------------------------------------------------------------------------------------
+
+    def _carry(self, old: Self, change: ArmsChange) -> None:
+        """A new start with bases on the new arms; the numbers of laws go on."""
+        self._coins = same_stream(old._coins)
+        self._inner, self._law_base = old._inner, old._law_base
+        if not self._phase_start:  # else `_start` does so
+            self._law_base += self._inner._stamp()[0] + 1
+        self._start_with_arms(change)
 
     def _settings(self) -> dict[str, Any]:
         return {
@@ -309,6 +357,7 @@ class BanditOverBandit(Policy):
             "length": self._length,
             "position": self._position,
             "total": self._total,
+            "past": [dataclasses.asdict(item) for item in self._past],
             "law_base": self._law_base,
             "base": nested.export(self._inner),
         }
@@ -328,12 +377,23 @@ class BanditOverBandit(Policy):
         self._total = state.number("total")
         most = told_at_most(self.rounds, self._pending.rows(), since=self._block_start)
         states.check(abs(self._total) <= (1.0 + ROUNDING) * most, "rewards of the block")
+        self._past = [self._read_past(item) for item in state.readers("past")]
+        starts = [item.start for item in self._past]
+        states.check(starts == sorted(set(starts)) and (self.order == "asked" or not starts), "blocks that are over")
         self._law_base = state.integer("law_base", high=FARTHEST)
         self._inner = self._build(self._candidates[self._chosen], self._reach())
         nested.load(self._inner, state.reader("base"))
         states.check(self._inner.rounds == played, "rounds of the base")
-        open_ids = self._pending.rows()["id"]
+        open_ids = self._awaited()["id"]
         nested.check_untold(self._inner, open_ids[open_ids >= self._block_start] - self._block_start)
+
+    def _read_past(self, state: states.Reader) -> _PastBlock:
+        start = state.integer("start", low=self._phase_start, high=self._block_start)
+        stop = state.integer("stop", low=start, high=self._block_start)
+        law = state.law("law", len(self._candidates))
+        total = state.number("total")
+        states.check(abs(total) <= (1.0 + ROUNDING) * (stop - start) and bool((law > 0.0).all()), "block that is over")
+        return _PastBlock(start, stop, state.integer("chosen", high=len(law) - 1), law, total)
 
 
 def _varied(base: type[Policy]) -> str:

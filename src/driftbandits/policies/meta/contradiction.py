@@ -25,6 +25,7 @@ from driftbandits.schedule import Replay, read_replay
 from driftbandits.state.plausible import ROUNDING, told_at_most
 
 LARGEST_WIDTH = 1e150  # beyond all beliefs; squares are still finite
+UNDER_WAY = 2**62  # in the place of the first round after what has not ended
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +76,17 @@ class Strength:
 
 @dataclass
 class TestedInterval:
-    """The interval of a scheduled instance that has not ended, and the rewards told of it."""
+    """The interval of a scheduled instance, and the rewards told of it.
+
+    One that has ended and waits for rewards has its first round after, and what was the lowest value U by then.
+    """
 
     replay: Replay
     first_round: int
     total: float = 0.0
     told: int = 0
+    stop_round: int = UNDER_WAY
+    lowest: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -99,7 +105,9 @@ class BlockEvidence:
     def __init__(self, strength: Strength, first_round: int) -> None:
         self.strength = strength
         self.first_round = first_round
+        self.stop_round = UNDER_WAY
         self.intervals: list[TestedInterval] = []  # that have not ended
+        self.ended: list[TestedInterval] = []  # that wait for rewards
         self.lowest = 1.0  # no value is above
         self.gap = 0.0  # sum of f - y, less 2 c2 w if calibrated
         self.told = 0
@@ -108,11 +116,18 @@ class BlockEvidence:
         """An interval begins."""
         self.intervals.append(TestedInterval(replay, first_round))
 
-    def close(self, slot: int) -> list[int]:
-        """Drop the intervals that end at `slot`; gives their orders."""
-        ended = [item.replay.index for item in self.intervals if item.replay.stop == slot]
+    def close(self, slot: int, now: int) -> list[int]:
+        """End the intervals that end at `slot`, before round `now`; gives their orders. `first_test` is to follow."""
+        ended = [item for item in self.intervals if item.replay.stop == slot]
         self.intervals = [item for item in self.intervals if item.replay.stop != slot]
-        return ended
+        for item in ended:
+            item.stop_round, item.lowest = now, self.lowest
+        self.ended += ended
+        return [item.replay.index for item in ended]
+
+    def is_ripe(self, first_open: int) -> bool:
+        """Whether an interval has ended all of whose rewards, those before this round, have come or will not."""
+        return any(item.stop_round <= first_open for item in self.ended)
 
     def believe(self, best: float) -> None:
         """The largest optimistic value of all arms is `best` now."""
@@ -122,22 +137,27 @@ class BlockEvidence:
         """The reward of round `ident`, played with this optimistic value and width."""
         self.gap += value - reward - (2.0 * self.strength.c2 * width if self.strength.kind == "calibrated" else 0.0)
         self.told += 1
-        for interval in self.intervals:
-            if interval.first_round <= ident:
+        for interval in (*self.intervals, *self.ended):
+            if interval.first_round <= ident < interval.stop_round:
                 interval.total += reward
                 interval.told += 1
 
-    def first_test(self, slot: int, now: int) -> Alarm | None:
-        """The clearest of the intervals ending at `slot` that earned more than the block believed possible."""
+    def first_test(self, first_open: int) -> Alarm | None:
+        """The clearest interval that earned more than the block believed possible.
+
+        Of those that have ended and wait for no reward from round `first_open` on; they are done with then.
+        """
         found: Alarm | None = None
-        for interval in self.intervals:
-            if interval.replay.stop != slot or not interval.told:
+        ripe = [item for item in self.ended if item.stop_round <= first_open]
+        self.ended = [item for item in self.ended if item.stop_round > first_open]
+        for interval in ripe:
+            if not interval.told:
                 continue
-            statistic = interval.total / interval.told - self.lowest
+            statistic = interval.total / interval.told - interval.lowest
             threshold = self.strength.first_threshold(interval.told)
             clearer = found is None or statistic - threshold > found.statistic - found.threshold
             if self.strength.fires(statistic, threshold) and clearer:
-                found = Alarm(1, (interval.first_round, now), statistic, threshold)
+                found = Alarm(1, (interval.first_round, interval.stop_round), statistic, threshold)
         return found
 
     def second_test(self, now: int) -> Alarm | None:
@@ -147,7 +167,7 @@ class BlockEvidence:
         statistic, threshold = self.gap / self.told, self.strength.second_threshold(self.told)
         if not self.strength.fires(statistic, threshold):
             return None
-        return Alarm(2, (self.first_round, now), statistic, threshold)
+        return Alarm(2, (self.first_round, min(now, self.stop_round)), statistic, threshold)
 
     # --- state --------------------------------------------------------------------------------------------------
 
@@ -158,15 +178,9 @@ class BlockEvidence:
             "lowest": self.lowest,
             "gap": self.gap,
             "told": self.told,
-            "open": [
-                {
-                    "start": item.replay.start,
-                    "order": item.replay.index,
-                    "first_round": item.first_round,
-                    "total": item.total,
-                    "told": item.told,
-                }
-                for item in self.intervals
+            "open": [_export_interval(item) for item in self.intervals],
+            "ended": [
+                {**_export_interval(item), "stop_round": item.stop_round, "lowest": item.lowest} for item in self.ended
             ],
         }
 
@@ -177,13 +191,32 @@ class BlockEvidence:
         self.told = state.integer("told", high=max(told_at_most(rounds, pending, since=self.first_round), 0))
         self.gap = state.number("gap")
         states.check(-LARGEST_WIDTH <= self.gap <= 2.0 * self.told + ROUNDING * (1.0 + self.told), "gap")
-        self.intervals = []
-        for item in state.readers("open"):
-            index, start = item.integer("order", high=order), item.integer("start", high=2**order)
-            replay = read_replay([start, start + 2**index, index], order)
-            first = self.first_round + start * length
-            first_round = item.integer("first_round", low=first, high=min(first, rounds))
-            told = item.integer("told", high=max(told_at_most(rounds, pending, since=first_round), 0))
-            total = item.number("total")
-            states.check(abs(total) <= (1.0 + ROUNDING) * told, "rewards of an interval")
-            self.intervals.append(TestedInterval(replay, first_round, total, told))
+        self.intervals = [self._read_interval(item, order, length, rounds, pending) for item in state.readers("open")]
+        self.ended = []
+        for item in state.readers("ended"):
+            interval = self._read_interval(item, order, length, rounds, pending)
+            stop = self.first_round + interval.replay.stop * length
+            interval.stop_round = item.integer("stop_round", low=stop, high=min(stop, rounds))
+            interval.lowest = item.number("lowest")
+            states.check(self.lowest <= interval.lowest <= 1.0, "lowest value of an interval")
+            self.ended.append(interval)
+
+    def _read_interval(self, item: states.Reader, order: int, length: int, rounds: int, pending: Any) -> TestedInterval:
+        index, start = item.integer("order", high=order), item.integer("start", high=2**order)
+        replay = read_replay([start, start + 2**index, index], order)
+        first = self.first_round + start * length
+        first_round = item.integer("first_round", low=first, high=min(first, rounds))
+        told = item.integer("told", high=max(told_at_most(rounds, pending, since=first_round), 0))
+        total = item.number("total")
+        states.check(abs(total) <= (1.0 + ROUNDING) * told, "rewards of an interval")
+        return TestedInterval(replay, first_round, total, told)
+
+
+def _export_interval(item: TestedInterval) -> dict[str, Any]:
+    return {
+        "start": item.replay.start,
+        "order": item.replay.index,
+        "first_round": item.first_round,
+        "total": item.total,
+        "told": item.told,
+    }

@@ -45,9 +45,9 @@ class Exp3:
         weights = np.exp(self.log_weights)
         return np.asarray((1.0 - self.exploration) * weights / weights.sum() + self.exploration / len(weights))
 
-    def update(self, tried: int, reward: float) -> None:
-        """Learn the reward in [0, 1] of the option tried."""
-        law = self.probabilities
+    def update(self, tried: int, reward: float, law: Floats | None = None) -> None:
+        """Learn the reward in [0, 1] of the option tried, drawn from `law` if that is not the present one."""
+        law = self.probabilities if law is None else law
         step = self.exploration / len(law)
         if self.cautious:
             step /= 3.0

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Unpack
+from typing import Any, Literal, Self, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ from driftbandits import state as states
 from driftbandits.arms import ArmSet
 from driftbandits.checks import check_count, check_positive, check_probability, check_word
 from driftbandits.errors import StateError
+from driftbandits.policies.core.arms_change import ArmsChange
 from driftbandits.policies.core.base import Policy
 from driftbandits.policies.core.facts import Family
 from driftbandits.policies.core.guard import guarded
@@ -33,7 +34,7 @@ from driftbandits.policies.meta import nested
 from driftbandits.policies.meta.contradiction import LARGEST_WIDTH, Alarm, BlockEvidence, Strength
 from driftbandits.policies.meta.regret import regret_rate
 from driftbandits.schedule import Replay, build_schedule, read_replay, replay_probability
-from driftbandits.seeding import generator_from_state, generator_state, stream
+from driftbandits.seeding import generator_from_state, generator_state, same_stream, stream
 from driftbandits.state.plausible import FARTHEST
 from driftbandits.types import Bools, Floats, Ints
 
@@ -97,8 +98,9 @@ class Master(Policy):
     others : see `Policy`. With horizon=None it starts anew at doubling horizons, since the tests need T.
 
     A restart is a record in `changes` that names no arms: `block` and `compared_with` are the order n of the block,
-    `interval` the rounds tested. Tests use the rewards told when the next round is asked; a reward whose instance has
-    ended is counted in `late`. Cost per round: that of the base. Memory: one base per order, of which at most log2 T.
+    `interval` the rounds tested. Tests use the rewards told when the next round is asked, and a reward whose instance
+    has ended is counted in `late`; with order="asked" the tests of an interval wait until its rewards are there. Cost
+    per round: that of the base. Memory: one base per order, of which at most log2 T.
 
     >>> policy = Master(ArmSet([[0.0], [0.5], [1.0]]), horizon=100, seed=0)
     >>> policy.tell(policy.ask().id, 0.3)
@@ -111,6 +113,7 @@ class Master(Policy):
     reports_changes = True
     microseconds_per_round = 35.0  # beside what the base takes
     needs_horizon = True
+    _numbers_rounds = True  # bases move with time
 
     @classmethod
     def seconds(cls, rounds: float, settings: Mapping[str, Any]) -> float:
@@ -164,7 +167,7 @@ class Master(Policy):
 
     @property
     @guarded
-    def order(self) -> int:
+    def block_order(self) -> int:
         """Order n of the present block, which has length * 2^n rounds."""
         self._begin_once()
         return self._schedule.block
@@ -210,6 +213,8 @@ class Master(Policy):
 
     def _new_epoch(self) -> None:
         self._epoch += 1
+        self._past: list[BlockEvidence] = []  # of blocks that are over, with rewards to come: order="asked"
+        self._gone: dict[int, tuple[float, float]] = {}  # id -> value, width of instances that are over, likewise
         self._new_block(0)
 
     def _new_block(self, order: int) -> None:
@@ -260,7 +265,7 @@ class Master(Policy):
         return self._active.policy._pick(law, count)
 
     def _stamp(self) -> tuple[int, int]:
-        return self.rounds, self._active.serial  # bases move with time, so every round has a number of its own
+        return self.rounds, self._active.serial
 
     def _drawn(self, arms: Sequence[int], counted: bool) -> None:
         active = self._active
@@ -272,16 +277,25 @@ class Master(Policy):
             # Test 1 needs a bound on the best of all arms; under a mask the arm played need not be it
             self._evidence.believe(float(policy._index().max()))
             waiting[first + position] = (policy.rounds + position, value, belief.width)
-        while len(waiting) > self._pending.limit:
-            del waiting[next(iter(waiting))]
         nested.follow(policy, arms, counted)
         self._position += len(arms)
+
+    def _quiet_rounds(self) -> int:
+        return max(min(self._active.policy._quiet_rounds(), self._stretch_length - self._position), 1)
 
     def _due(self) -> bool:
         if self._active.policy._due():
             return True
         over = self._position == self._stretch_length
-        return self._phase_left() > 0 and (over or self._evidence.second_test(self.rounds) is not None)
+        return self._phase_left() > 0 and (over or any(self._has_verdict(item) for item in self._blocks()))
+
+    def _blocks(self) -> tuple[BlockEvidence, ...]:
+        """The evidence of all blocks of which rewards may still come, oldest first."""
+        return (*self._past, self._evidence)
+
+    def _has_verdict(self, evidence: BlockEvidence) -> bool:
+        ripe = bool(evidence.ended) and evidence.is_ripe(self._first_open())
+        return ripe or evidence.second_test(self.rounds) is not None
 
     def _turn(self) -> None:
         """Test what can be tested; then restart, open the next block or stretch, or let the active instance move on."""
@@ -292,17 +306,42 @@ class Master(Policy):
     def _move_on(self) -> None:
         over = self._position == self._stretch_length
         slot = int(self._schedule.edges[self._stretch + 1])
-        evidence = self._evidence
-        alarm = (evidence.first_test(slot, self.rounds) if over else None) or evidence.second_test(self.rounds)
+        ended = self._evidence.close(slot, self.rounds) if over else []
+        alarm = self._test()
         if alarm is not None:
             self._raise(alarm)
             self._new_epoch()
         elif over and self._stretch + 1 == len(self._schedule):
+            self._keep_for_later(list(self._instances))
+            self._evidence.stop_round = self.rounds
+            self._past = [item for item in self._blocks() if item.stop_round > self._known_before()]
             self._new_block(self._schedule.block + 1)
         elif over:
-            for order in evidence.close(slot):
+            self._keep_for_later(ended)
+            for order in ended:
                 self._instances.pop(order, None)
             self._new_stretch(self._stretch + 1)
+
+    def _known_before(self) -> int:
+        """The first round whose reward a test waits for: in the order told they do not wait."""
+        return self.rounds if self.order == "told" else self._first_open()
+
+    def _test(self) -> Alarm | None:
+        """The alarm of the oldest block that has one."""
+        known = self._known_before()
+        for evidence in self._blocks():
+            alarm = evidence.first_test(known) or evidence.second_test(self.rounds)
+            if alarm is not None:
+                return alarm
+        self._past = [item for item in self._past if item.stop_round > known]
+        return None
+
+    def _keep_for_later(self, orders: Sequence[int]) -> None:
+        """Instances of these orders are over; in the order asked, their rewards still count for tests."""
+        if self.order == "asked":
+            for order in orders:
+                beliefs = self._instances[order].waiting if order in self._instances else {}
+                self._gone |= {ident: (value, width) for ident, (_, value, width) in beliefs.items()}
 
     def _learn(self, feedback: Feedback) -> None:
         for row, reward in feedback.rows():
@@ -312,11 +351,20 @@ class Master(Policy):
         instance = self._find(row.tag)
         asked = None if instance is None else instance.waiting.pop(row.id, None)
         if instance is None or asked is None:
-            self.late += 1
+            self._learn_gone(row.id, reward)
             return
         own_round, value, width = asked
         self._evidence.learn(row.id, reward, value, width)
         self.late += nested.teach(instance.policy, Row(own_round, row.arm, 0, 0, row.probability), reward)
+
+    def _learn_gone(self, ident: int, reward: float) -> None:
+        """A reward of an instance that is over: evidence, where a test waits for it."""
+        belief = self._gone.pop(ident, None)
+        if belief is None:
+            self.late += 1
+            return
+        evidence = next(item for item in self._blocks() if ident < item.stop_round)
+        evidence.learn(ident, reward, *belief)
 
     def _find(self, serial: int) -> _Instance | None:
         if self._active.serial == serial:
@@ -328,10 +376,17 @@ class Master(Policy):
             instance = self._find(serial)
             if instance is not None:
                 instance.waiting.pop(ident, None)
+            self._gone.pop(ident, None)
 
     def _estimate(self) -> Floats:
-        """That of the instance that has played most."""
-        return max(self._instances.values(), key=lambda item: item.policy.rounds).policy._estimate()
+        return self._oldest()._estimate()
+
+    def _interval(self) -> tuple[Floats, Floats] | None:
+        return self._oldest()._interval()
+
+    def _oldest(self) -> OptimisticPolicy:
+        """The instance that has played most, whose beliefs are shown."""
+        return max(self._instances.values(), key=lambda item: item.policy.rounds).policy
 
     def _raise(self, alarm: Alarm) -> None:
         self._alarms[alarm.test - 1] += 1
@@ -345,6 +400,12 @@ class Master(Policy):
         )
 
     # --- state --------------------------------------------------------------------------------------------------
+
+    def _carry(self, old: Self, change: ArmsChange) -> None:
+        """A new epoch with bases on the new arms; epochs, instances and alarms are counted on."""
+        self._epoch, self._serial, self._alarms = old._epoch, old._serial, list(old._alarms)
+        self._coins = same_stream(old._coins)
+        self._start_with_arms(change, epoch=old._epoch)
 
     def _settings(self) -> dict[str, Any]:
         names = ("mode", "length", "replay_scale", "tests", "c_rho", "c1", "c2", "noise", "failure_probability")
@@ -364,6 +425,11 @@ class Master(Policy):
             "stretch": self._stretch,
             "position": self._position,
             **self._evidence.export(),
+            "past": [{**item.export(), "stop_round": item.stop_round} for item in self._past],
+            "gone": {
+                "ids": np.array(list(self._gone), dtype=np.int64),
+                "beliefs": np.array(list(self._gone.values())).reshape(-1, 2),
+            },
             "instances": [
                 {
                     "serial": item.serial,
@@ -391,6 +457,7 @@ class Master(Policy):
         order = self._import_schedule(state)
         evidence = self._evidence
         evidence.load(state, order=order, length=self.length, rounds=self.rounds, pending=self._pending.rows())
+        self._import_past(state, order)
         slot = int(self._schedule.edges[self._stretch])
         meant = [replay for replay in self._schedule.replays if replay.start <= slot < replay.stop]
         states.check(sorted(item.replay for item in evidence.intervals) == meant, "intervals that have not ended")
@@ -401,6 +468,29 @@ class Master(Policy):
         if active not in self._instances:
             raise StateError(f"state.engine.instances lacks the active one, of order {active}")
         self._active = self._instances[active]
+
+    def _import_past(self, state: states.Reader, order: int) -> None:
+        """Blocks that are over with rewards to come, which come one order before the next, and what was believed."""
+        self._past = []
+        given = list(state.readers("past"))
+        states.check(len(given) <= order and (self.order == "asked" or not given), "blocks that are over")
+        start = self._evidence.first_round
+        for before, item in enumerate(reversed(given), start=1):
+            past_order = order - before
+            first = start - self.length * 2**past_order
+            block = BlockEvidence(self._strength, item.integer("block_start", low=first, high=first))
+            block.load(item, order=past_order, length=self.length, rounds=self.rounds, pending=self._pending.rows())
+            block.stop_round = item.integer("stop_round", low=start, high=start)
+            states.check(not block.intervals, "intervals of a block that is over")
+            self._past.insert(0, block)
+            start = first
+        gone = state.reader("gone")
+        ids = gone.array("ids", np.int64, (None,))
+        beliefs = gone.array("beliefs", np.float64, (len(ids), 2)).tolist()
+        inside = len(set(ids.tolist())) == len(ids) and ((ids >= start) & (ids < self.rounds)).all()
+        states.check(bool(inside) and (self.order == "asked" or not len(ids)), "rounds of instances that are over")
+        states.check(all(abs(value) <= 1.0 and 0.0 <= width <= LARGEST_WIDTH for value, width in beliefs), "beliefs")
+        self._gone = {ident: (value, width) for ident, (value, width) in zip(ids.tolist(), beliefs, strict=True)}
 
     def _import_schedule(self, state: states.Reader) -> int:
         """The schedule and the place in it, which follows from the rounds; gives the order of the block."""

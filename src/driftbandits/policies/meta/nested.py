@@ -17,6 +17,7 @@ from driftbandits import state as states
 from driftbandits.errors import InputError, StateError
 from driftbandits.policies.core.base import Policy
 from driftbandits.policies.core.pending import Row
+from driftbandits.policies.core.settings import COMMON_SETTINGS
 from driftbandits.policies.core.window import WindowedPolicy
 from driftbandits.state.plausible import FARTHEST
 from driftbandits.types import Ints
@@ -24,7 +25,6 @@ from driftbandits.types import Ints
 Inner = TypeVar("Inner", bound=Policy)
 
 _LIBRARY = __name__.split(".")[0] + "."  # how the modules of the library's own policies begin
-_OUTER = ("horizon", "seed", "reward_range", "out_of_range", "pending_limit")  # decided by the outer policy
 
 
 def find_base(base: Any, kind: type[Inner]) -> type[Inner]:
@@ -66,7 +66,7 @@ def read_settings(base_settings: Any) -> dict[str, Any]:
         return {}
     if not isinstance(base_settings, Mapping) or not all(isinstance(name, str) for name in base_settings):
         raise InputError(f"base_settings must be a mapping of names to values, got {base_settings!r}")
-    for name in _OUTER:
+    for name in COMMON_SETTINGS:
         if name in base_settings:
             raise InputError(f"base_settings may not hold {name!r}: give it to the outer policy, which decides it")
     return {name: value.item() if isinstance(value, np.generic) else value for name, value in base_settings.items()}

@@ -12,7 +12,7 @@ The test is that of `detection.glr`.
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -20,23 +20,23 @@ from driftbandits import state as states
 from driftbandits.arms import ArmSet
 from driftbandits.checks import check_count, check_positive, check_probability, check_word
 from driftbandits.detection.glr import (
-    BERNOULLI_MARGIN,
     History,
     bernoulli_divergence,
+    carry_histories,
     check_same_rewards,
     export_histories,
     gaussian_divergence,
     read_histories,
 )
+from driftbandits.policies.core.arms_change import ArmsChange
 from driftbandits.policies.core.facts import Family
 from driftbandits.policies.core.forced import forced_cycle
 from driftbandits.policies.core.optimistic import Optimism
 from driftbandits.policies.core.watched import WatchedArms
 from driftbandits.policies.plain.means import ArmMeans
+from driftbandits.policies.plain.widths import bernoulli_upper, bounded_interval, noisy_interval
 from driftbandits.state.plausible import FARTHEST, ROUNDING, check_whole, told_at_most
 from driftbandits.types import Floats
-
-_NEWTON_STEPS = 50  # of the Bernoulli index; about 5 are needed, 15 near the upper end
 
 
 class GLRklUCB(WatchedArms):
@@ -145,7 +145,7 @@ class GLRklUCB(WatchedArms):
         if self.divergence == "gaussian":
             return self._means.index(self._noise * np.sqrt(2.0 * self._levels()))
         weights = self._means.weights
-        upper = _bernoulli_upper(self._means.mean, self._levels() / np.maximum(weights, 1.0))
+        upper = bernoulli_upper(self._means.mean, self._levels() / np.maximum(weights, 1.0))
         return np.where(weights > 0.0, upper, np.inf)
 
     def _optimism(self, arm: int) -> Optimism:
@@ -156,6 +156,12 @@ class GLRklUCB(WatchedArms):
 
     def _estimate(self) -> Floats:
         return self._means.mean
+
+    def _interval(self) -> tuple[Floats, Floats]:
+        means = self._means
+        if self.divergence == "gaussian":
+            return noisy_interval(means.mean, means.weights, self._noise)
+        return bounded_interval(means.mean, means.weights)
 
     # --- learning -----------------------------------------------------------------------------------------------
 
@@ -190,6 +196,13 @@ class GLRklUCB(WatchedArms):
 
     # --- state --------------------------------------------------------------------------------------------------
 
+    def _carry(self, old: Self, change: ArmsChange) -> None:
+        self._length, self._episode, self._origin = old._length, old._episode, old._origin
+        self._since = change.carry(old._since, self.rounds)
+        self._means = old._means.carried(change)
+        self._histories = carry_histories(old._histories, change.target)
+        self._derive()
+
     def _settings(self) -> dict[str, Any]:
         names = (
             *("divergence", "noise", "failure_probability", "threshold", "exploration", "restart"),
@@ -221,21 +234,3 @@ class GLRklUCB(WatchedArms):
         self._histories = read_histories(state, arms=size, rounds=self.rounds)
         check_same_rewards(self._histories, self._means.weights, self._means.sums, slack=ROUNDING)
         self._derive()
-
-
-def _bernoulli_upper(mean: Floats, level: Floats) -> Floats:
-    """Largest q in [mean, 1] with kl(mean, q) <= level, on the scale [-1, 1].
-
-    Newton's method from Pinsker's bound above: kl is convex in q, so it comes down to the root and stays above it.
-    """
-    p = np.clip(0.5 * (mean + 1.0), BERNOULLI_MARGIN, 1.0 - BERNOULLI_MARGIN)
-    entropy = p * np.log(p) + (1.0 - p) * np.log1p(-p) - level
-    q = np.minimum(p + np.sqrt(0.5 * level), 1.0 - BERNOULLI_MARGIN)
-    for _ in range(_NEWTON_STEPS):
-        value = entropy - p * np.log(q) - (1.0 - p) * np.log1p(-q)
-        slope = np.maximum((q - p) / (q * (1.0 - q)), BERNOULLI_MARGIN)
-        step = np.maximum(value / slope, 0.0)
-        q = np.maximum(q - step, p)
-        if step.max() < 1e-13:
-            break
-    return np.asarray(2.0 * q - 1.0)

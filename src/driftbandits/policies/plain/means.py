@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from driftbandits import state as states
+from driftbandits.policies.core.arms_change import ArmsChange
 from driftbandits.policies.core.optimistic import Optimism
 from driftbandits.state.plausible import check_sums
 from driftbandits.types import Floats
@@ -75,6 +76,13 @@ class ArmMeans:
             return Optimism(value=1.0, width=1.0)
         own = width * float(self._radius[arm])
         return Optimism(value=float(self._start[arm]) + own, width=own)
+
+    def carried(self, change: ArmsChange) -> ArmMeans:
+        """What is known of the kept arms; of new ones nothing is."""
+        means = ArmMeans(len(change.new))
+        means.weights, means.sums = change.carry(self.weights, 0.0), change.carry(self.sums, 0.0)
+        means.refresh()
+        return means
 
     def export(self) -> dict[str, Any]:
         """Weights and sums."""

@@ -17,16 +17,18 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from driftbandits import state as states
 from driftbandits.arms import ArmSet
 from driftbandits.checks import check_positive, check_probability
+from driftbandits.policies.core.arms_change import ArmsChange
 from driftbandits.policies.core.facts import Family
 from driftbandits.policies.core.optimistic import Optimism, OptimisticPolicy
 from driftbandits.policies.core.sized import SizedPolicy
 from driftbandits.policies.core.window import WindowedPolicy
 from driftbandits.policies.plain.means import ArmMeans
+from driftbandits.policies.plain.widths import noisy_interval
 from driftbandits.state.plausible import ROUNDING, told_at_most
 from driftbandits.types import Floats
 
@@ -100,6 +102,12 @@ class PlainUCB(SizedPolicy, OptimisticPolicy):
     def _estimate(self) -> Floats:
         return self._means.mean
 
+    def _interval(self) -> tuple[Floats, Floats]:
+        return noisy_interval(self._means.mean, self._means.weights, self._noise)
+
+    def _carry(self, old: Self, change: ArmsChange) -> None:
+        self._means, self._first = old._means.carried(change), old._first
+
     def _settings(self) -> dict[str, Any]:
         return {self._size_name: self._size, "switches": self.switches, "scale": self.scale, "noise": self.noise}
 
@@ -159,6 +167,10 @@ class SlidingWindowUCB(WindowedPolicy, PlainUCB):
     def _width(self) -> float:
         elapsed = min(self.rounds - self._first + 1, self._window.length)
         return self.scale * self._noise * math.sqrt(2.0 * math.log(elapsed))
+
+    def _carry(self, old: Self, change: ArmsChange) -> None:
+        super()._carry(old, change)
+        self._window = old._window.renumbered(change.target)
 
     def _export(self) -> dict[str, Any]:
         return {**super()._export(), "window": self._window.export()}
@@ -234,6 +246,14 @@ class DiscountedUCB(PlainUCB):
     def _width(self) -> float:
         log_term = math.log(max(self._fade * self._total, 1.0))
         return self.scale * self._noise * math.sqrt(2.0 * log_term / self._fade)
+
+    def _interval(self) -> tuple[Floats, Floats]:
+        return noisy_interval(self._means.mean, self._fade * self._means.weights, self._noise)
+
+    def _carry(self, old: Self, change: ArmsChange) -> None:
+        super()._carry(old, change)
+        self._resolved, self._clock, self._fade = old._resolved, old._clock, old._fade
+        self._total = float(self._means.weights.sum())
 
     def _export(self) -> dict[str, Any]:
         return {

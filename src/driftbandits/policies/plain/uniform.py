@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from driftbandits import state as states
+from driftbandits.policies.core.arms_change import ArmsChange
 from driftbandits.policies.core.base import Policy
 from driftbandits.policies.core.facts import Family
 from driftbandits.policies.core.laws import freeze
 from driftbandits.policies.core.pending import Feedback, Row
+from driftbandits.policies.plain.widths import bounded_interval
 from driftbandits.state.plausible import check_sums, check_whole, told_at_most
 from driftbandits.types import Floats
 
@@ -40,7 +42,7 @@ class Uniform(Policy):
         return self._even
 
     def _stamp(self) -> tuple[int, int]:
-        return 0, 0
+        return self._renumbered.count, 0  # one law as long as the arms stay
 
     def _steady(self) -> int:
         return max(self._phase_left(), 1)
@@ -55,6 +57,13 @@ class Uniform(Policy):
 
     def _estimate(self) -> Floats:
         return np.asarray(self._sums[0] / np.maximum(self._sums[1], 1.0))
+
+    def _interval(self) -> tuple[Floats, Floats]:
+        return bounded_interval(self._estimate(), self._sums[1])
+
+    def _carry(self, old: Self, change: ArmsChange) -> None:
+        self._prepare()
+        self._sums = change.carry(old._sums, 0.0)
 
     def _export(self) -> dict[str, Any]:
         return {"sums": self._sums.copy()}

@@ -1,0 +1,132 @@
+"""`driftbandits evaluate` and `driftbandits advise`: what a log of decisions says."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from driftbandits.cli.options import Json
+from driftbandits.cli.show import print_json, say
+
+if TYPE_CHECKING:
+    from driftbandits.logs import Log
+
+LogFile = Annotated[Path, typer.Argument(metavar="LOG", help="The log: Parquet, CSV or NDJSON; see docs/logs.md.")]
+Ends = Annotated[
+    tuple[float, float] | None,
+    typer.Option("--range", metavar="LOW HIGH", help="Ends that no reward may exceed; anytime intervals need them."),
+]
+Names = Annotated[
+    list[str],
+    typer.Option("--arm", metavar="NAME", help="An arm that could be played, if not all occur; once for every arm."),
+]
+
+
+def evaluate(
+    log: LogFile,
+    target: Annotated[
+        str,
+        typer.Option("--target", help="An arm by name, best, uniform, log, or a law as in '0.5,0.3,0.2'."),
+    ] = "best",
+    against: Annotated[str | None, typer.Option("--against", help="A second target: values the difference.")] = None,
+    estimator: Annotated[str, typer.Option("--estimator", help="dr, ips, snips, clipped or direct.")] = "dr",
+    by: Annotated[
+        str | None,
+        typer.Option("--by", help="A number of windows, their ends as in '1000,2000', changes, or segment."),
+    ] = None,
+    level: Annotated[float, typer.Option("--level", help="Of the intervals.")] = 0.95,
+    range_: Ends = None,
+    arm: Names = [],  # noqa: B006  (Typer makes a new list)
+    json: Json = False,
+) -> None:
+    """Say what another policy would have earned on the rounds of a log.
+
+    driftbandits evaluate log.parquet --target "14 EUR" --by changes
+    """
+    from driftbandits.logs import evaluate as value
+
+    read = _read(log, arm, range_)
+    found = value(
+        read,
+        _target(read, target),
+        against=None if against is None else _target(read, against),
+        estimator=estimator,  # type: ignore[arg-type]  # checked there
+        by=_pieces(by),
+        level=level,
+    )
+    if not json:
+        typer.echo(repr(found))
+        return
+    parts = [{name: _number(entry) for name, entry in vars(part).items()} for part in (found.whole, *found.parts)]
+    print_json({"target": found.target, "estimator": found.estimator, "parts": parts, "notes": list(found.notes)})
+
+
+def advise(
+    log: LogFile,
+    out: Annotated[
+        Path, typer.Option("--out", help="The page; what run and the service read stands beside it.")
+    ] = Path("advice.html"),
+    false_alarm: Annotated[
+        float, typer.Option("--false-alarm", help="Probability of a change reported although nothing moves.")
+    ] = 0.05,
+    twins: Annotated[int, typer.Option("--twins", min=2, help="Worlds in which policies play.")] = 6,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Of everything random.")] = 0,
+    range_: Ends = None,
+    arm: Names = [],  # noqa: B006
+    json: Json = False,
+) -> None:
+    """Say whether the world of a log moves, how much, whether adapting pays, and what to do; write a page of it.
+
+    driftbandits advise log.parquet --out advice.html
+    """
+    from driftbandits.logs import advise as ask
+
+    advice = ask(_read(log, arm, range_), false_alarm=false_alarm, twins=twins, seed=seed, show=True)
+    files = advice.save(out)
+    if json:
+        chosen = advice.recommendation
+        print_json(
+            {
+                "moves": advice.moves,
+                "verdict": advice.verdict,
+                "changes": [vars(change) for change in advice.changes],
+                "recommendation": None if chosen is None else {"policy": chosen.policy, "settings": chosen.settings},
+                "files": list(files),
+            }
+        )
+        return
+    typer.echo(repr(advice))
+    say(f"Written: {', '.join(files)}")
+
+
+def _read(path: Path, arms: list[str], limits: tuple[float, float] | None) -> Log:
+    from driftbandits.logs import Log
+
+    return Log.read(path, arms=arms or None, reward_range=limits)
+
+
+def _target(log: Log, text: str) -> Any:
+    """An arm goes before everything else of that name; numbers with commas are a law."""
+    if text in log.names or "," not in text:
+        return text
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        return text
+
+
+def _pieces(by: str | None) -> Any:
+    if by is None:
+        return None
+    try:
+        return [float(part) for part in by.split(",")] if "," in by else int(by)
+    except ValueError:
+        return by
+
+
+def _number(value: Any) -> Any:
+    """JSON knows no NaN."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value

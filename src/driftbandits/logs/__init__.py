@@ -1,0 +1,11 @@
+"""Logs of decisions: what another policy would have earned, and whether the world moves at all.
+
+`Log.read` takes in a table of decisions and checks it, `evaluate` values other policies on it, `advise` says whether
+adapting pays. Whatever takes long to import comes at first use.
+"""
+
+from driftbandits.logs.advising import Advice, advise
+from driftbandits.logs.evaluating import Evaluation, evaluate
+from driftbandits.logs.log import Log
+
+__all__ = ["Advice", "Evaluation", "Log", "advise", "evaluate"]

@@ -1,0 +1,311 @@
+"""`advise`: does the world of a log move, how much, does adapting pay, and what to do."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from driftbandits.checks import check_probability
+from driftbandits.errors import InputError
+from driftbandits.logs import movement, posterior
+from driftbandits.logs.amount import Variation, variation
+from driftbandits.logs.log import Log
+from driftbandits.logs.movement import Episode
+from driftbandits.logs.posterior import Fitted
+from driftbandits.logs.recommending import Recommendation, recommend
+from driftbandits.logs.regression import Bins, cells_of
+from driftbandits.logs.season import Season, find_season
+from driftbandits.logs.twins import TWINS, Regrets, play_twins, steps_of, twin_of
+from driftbandits.progress import progress_bar
+from driftbandits.seeding import check_seed, stream
+from driftbandits.showing import counted, label, shown
+from driftbandits.types import Floats
+
+LEAST_ROWS = 300
+LEAST_ROWS_PER_ARM = 10
+_MOST_CHANGES_NAMED = 4
+_MOST_ARMS_NAMED = 3
+_KEPT_WEIGHT = 1e-3  # of a hypothesis, below which it is not sampled
+_BAND_SAMPLES = 60
+_SECONDS_PER_DAY = 86_400.0
+_LEAST_PLAYS = 3  # of an arm on either side of a change, to be named
+_CLEAR_DEVIATIONS = 4.0
+
+
+@dataclass(frozen=True)
+class AdvisedChange:
+    """A change in the log's clock (rounds, or seconds): when, between which ends, when it was found, and what moved."""
+
+    when: float
+    low: float
+    high: float
+    found: float
+    arms: tuple[str, ...]
+    common: bool
+    words: str
+
+
+@dataclass(frozen=True)
+class Beliefs:
+    """What the log says of all arms: bins, hypotheses with their weights, and means with bands (3, bins, N)."""
+
+    bins: Bins
+    fitted: tuple[Fitted, ...]
+    weights: Floats
+    paths: Floats
+
+    def weight_of(self, kind: str) -> float:
+        """That the world stands "still", "drifts" or "switches"."""
+        return float(sum(w for w, one in zip(self.weights, self.fitted, strict=True) if one.hypothesis.kind == kind))
+
+
+@dataclass(frozen=True, repr=False)
+class Advice:
+    """The answers, in this order: `verdict` and `changes`, how much, `regrets` in the twins, `recommendation`.
+
+    `moves` is None where this log cannot tell; then nothing is recommended. `least_changes` bounds the number of
+    changes from below (but for false alarms), `season` is approximate. `save` writes the page and the files.
+    """
+
+    log: Log
+    verdict: str
+    moves: bool | None
+    changes: tuple[AdvisedChange, ...]
+    least_changes: int
+    variation: Variation | None
+    season: Season | None
+    beliefs: Beliefs | None
+    regrets: Regrets | None
+    recommendation: Recommendation | None
+    false_alarm: float
+
+    def __repr__(self) -> str:
+        """The answers as a few sentences."""
+        return "\n".join(self.sentences())
+
+    def sentences(self) -> list[str]:
+        """One per answer."""
+        said = [self.verdict, *(change.words for change in self.changes[:_MOST_CHANGES_NAMED])]
+        if self.recommendation is not None:
+            advice = self.recommendation
+            settings = ", ".join(f"{name}={value}" for name, value in advice.settings.items())
+            said += [advice.why, f"Recommended: {advice.policy}({settings})."]
+            if advice.fixed_arm is not None:
+                said.append(f"Or simply always {label(advice.fixed_arm)}, and look again when the log is longer.")
+            if advice.patience is not None:
+                said.append(f"99 % of the rewards came within {advice.patience:.4g}: wait that long (patience).")
+        return said
+
+    def save(self, path: str | os.PathLike[str]) -> tuple[str, ...]:
+        """Write the page to `path`, and beside it what `run` and the service read; gives all paths."""
+        from driftbandits.logs.page import save
+
+        return save(self, path)
+
+
+def advise(log: Log, *, false_alarm: float = 0.05, twins: int = TWINS, seed: int = 0, show: bool = False) -> Advice:
+    """Whether the world of a log moves, how much, whether adapting pays, and what to do.
+
+    Changes are found by conformal martingales, exact whatever policy logged; how the world moves, and how much, comes
+    from a Gaussian process on 300 bins; whether adapting pays, from policies that play in `twins` worlds sampled from
+    it, of at most 20,000 rounds each. Where the log is too short it says so and recommends nothing.
+
+    Parameters
+    ----------
+    log : from `Log.read`; with arms given as an `ArmSet`, arms learn from each other
+    false_alarm : probability that a change is reported although nothing moves
+    twins : worlds in which policies play; more make intervals shorter
+    seed : of everything random
+    show : whether to show progress on standard error
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> arm, noise = rng.integers(0, 3, 60), rng.normal(0, 0.1, 60)
+    >>> rows = {"round": range(60), "arm": arm, "reward": 0.2 * arm + noise, "probability": np.full(60, 1 / 3)}
+    >>> advise(Log.read(rows))
+    This log cannot tell whether its world moves: 60 rows with a reward, and at least 300 are needed.
+    """
+    if not isinstance(log, Log):
+        raise InputError(f"advise wants a Log, got {shown(log)} of type {type(log).__name__}; see Log.read")
+    check_probability("false_alarm", false_alarm)
+    seed = check_seed(seed)
+    known = log.take(log.known)
+    short = too_short(known)
+    if short:
+        verdict = f"This log cannot tell whether its world moves: {short}."
+        return Advice(log, verdict, None, (), 0, None, None, None, None, None, false_alarm)
+    steps = 3 + steps_of(twins, min(len(known), 20_000))
+    with progress_bar(steps, "advise", show=show) as advance:
+        return _advise(known, false_alarm, twins, seed, advance)
+
+
+def too_short(log: Log) -> str:
+    """Why a log, all of whose rewards are known, cannot tell; empty where it can."""
+    size = len(log.names)
+    if len(log) < LEAST_ROWS:
+        return f"{counted(len(log), 'row')} with a reward, and at least {LEAST_ROWS} are needed"
+    if log.arms is not None:
+        return ""
+    if len(log) < LEAST_ROWS_PER_ARM * size:
+        rows = f"{counted(len(log), 'row')} for {counted(size, 'arm')}"
+        return f"{rows}, and at least {LEAST_ROWS_PER_ARM} per arm are needed"
+    plays = np.bincount(log.arm, minlength=size)
+    if np.count_nonzero(plays) < 2:
+        return "only one arm was ever played"
+    never = int(np.count_nonzero(plays == 0))
+    if 2 * never > size:
+        return f"{never} of {counted(size, 'arm')} were never played, and nothing is known of what arms have in common"
+    return ""
+
+
+def _advise(log: Log, false_alarm: float, twins: int, seed: int, advance: Callable[[], None]) -> Advice:
+    alarms = movement.find_changes(log, false_alarm=false_alarm, seed=seed)
+    found = movement.episodes(alarms, len(log))
+    advance()
+    season = find_season(log, seed=seed)
+    advance()
+    beliefs = _believe(log, found, seed)
+    advance()
+    regrets = play_twins(log, beliefs.bins, beliefs.fitted, beliefs.weights, twins=twins, seed=seed, advance=advance)
+    ends = [*(episode.row for episode in found[1:]), len(log)][: len(found)]
+    changes = tuple(_change(log, episode, until) for episode, until in zip(found, ends, strict=True))
+    least = movement.least_changes(alarms)
+    return Advice(
+        log=log,
+        verdict=_verdict(log, changes, season, beliefs, least, false_alarm),
+        moves=bool(found) or season is not None,
+        changes=changes,
+        least_changes=least,
+        variation=variation(log),
+        season=season,
+        beliefs=beliefs,
+        regrets=regrets,
+        recommendation=recommend(log, regrets, twin_of(log, beliefs.fitted[0].noise)),
+        false_alarm=false_alarm,
+    )
+
+
+def _believe(log: Log, found: tuple[Episode, ...], seed: int) -> Beliefs:
+    """Weigh all hypotheses, then keep those with weight, whole."""
+    bins = posterior.bins_of(log)
+    fresh = sorted({int(bins.of_row[episode.row]) for episode in found} - {0})
+    tried = [posterior.fit(bins, hypothesis, keep=False) for hypothesis in posterior.hypotheses(log, fresh)]
+    weights = posterior.weights_of(tried)
+    kept = np.flatnonzero(weights >= _KEPT_WEIGHT)
+    fitted = tuple(posterior.fit(bins, tried[k].hypothesis) for k in kept)
+    share = weights[kept] / weights[kept].sum()
+    paths = posterior.bands(bins, fitted, share, stream(seed, "bands"), _BAND_SAMPLES)
+    ends = np.quantile(paths, (0.025, 0.975), axis=0)
+    return Beliefs(bins, fitted, share, np.stack([ends[0], paths.mean(axis=0), ends[1]]))
+
+
+def clock_words(log: Log, when: float) -> str:
+    """A time of the log in words."""
+    if log.time is None:
+        return f"round {when:,.0f}"
+    if when > 1e8:  # seconds since 1970: a date
+        return str(np.datetime64(int(when), "s")).replace("T", " ")
+    return f"time {when:,.6g}"
+
+
+def _change(log: Log, episode: Episode, until: int) -> AdvisedChange:
+    """A change in the log's clock and in words; the world after it lasts to row `until`."""
+    clock = log.clock
+    moved = _moved(log, episode, until)
+    when, low, high, found = (float(clock[row]) for row in (episode.row, *episode.interval, episode.found))
+    named = "; ".join(
+        f"{label(m.name)} {m.word} from {m.before:.3g} to {m.after:.3g}" for m in moved[:_MOST_ARMS_NAMED]
+    )
+    more = f", and {len(moved) - _MOST_ARMS_NAMED} more" if len(moved) > _MOST_ARMS_NAMED else ""
+    what = f"{named}{more}" if moved else "no single arm clearly"
+    words = (
+        f"Around {clock_words(log, when)} (95 %: {_plain(log, low)} to {_plain(log, high)}) rewards changed: {what}. "
+        f"Found at {clock_words(log, found)}."
+    )
+    names = tuple(one.name for one in moved)
+    return AdvisedChange(when, low, high, found, names, len(names) > len(log.names) // 2, words)
+
+
+def _plain(log: Log, when: float) -> str:
+    return clock_words(log, when).removeprefix("round ").removeprefix("time ")
+
+
+@dataclass(frozen=True)
+class _Moved:
+    """An arm (in a segment) whose mean reward moved."""
+
+    name: str
+    before: float
+    after: float
+    deviations: float
+
+    @property
+    def word(self) -> str:
+        return "rose" if self.after > self.before else "fell"
+
+
+def _moved(log: Log, episode: Episode, until: int) -> list[_Moved]:
+    """Arms whose means before and after differ by more than four standard errors, and those that alarmed."""
+    size = len(log.names)
+    cells, rows = cells_of(log), np.arange(len(log))
+    since = min(alarm.since for alarm in episode.alarms)
+    number = size * max(len(log.segment_names), 1)
+    sums = []
+    for part in ((rows >= since) & (rows < episode.row), (rows >= episode.row) & (rows < until)):
+        own, reward = cells[part], log.reward[part]
+        count = np.bincount(own, minlength=number).astype(np.float64)
+        mean = np.bincount(own, weights=reward, minlength=number) / np.maximum(count, 1)
+        spread = np.bincount(own, weights=np.square(reward - mean[own]), minlength=number)
+        sums.append((count, mean, spread))
+    (n1, m1, s1), (n2, m2, s2) = sums
+    able = (n1 >= _LEAST_PLAYS) & (n2 >= _LEAST_PLAYS)
+    variance = float((s1 + s2).sum()) / max(float(n1.sum() + n2.sum()) - 2.0 * number, 1.0)
+    error = np.sqrt(variance * (1.0 / np.maximum(n1, 1) + 1.0 / np.maximum(n2, 1))) + 1e-12
+    deviations = np.where(able, (m2 - m1) / error, 0.0)
+    named = np.abs(deviations) > _CLEAR_DEVIATIONS
+    named[list(episode.cells)] |= able[list(episode.cells)]
+    order = np.argsort(-np.abs(deviations))
+    return [
+        _Moved(_cell_name(log, int(k)), float(m1[k]), float(m2[k]), float(deviations[k])) for k in order if named[k]
+    ]
+
+
+def _cell_name(log: Log, cell: int) -> str:
+    name = log.names[cell % len(log.names)]
+    return name if log.segment is None else f"{name} ({log.segment_names[cell // len(log.names)]})"
+
+
+def _verdict(
+    log: Log,
+    changes: tuple[AdvisedChange, ...],
+    season: Season | None,
+    beliefs: Beliefs,
+    least: int,
+    false_alarm: float,
+) -> str:
+    """The first sentence."""
+    if season is not None:
+        return f"The world moves with a rhythm: a period of about {_period(log, season.period)} (approximate)."
+    size = f"{counted(len(log.names), 'arm')} over {counted(len(log), 'row')}"
+    if not changes:
+        return f"Nothing moves as far as this log can tell: no change in {size} (false alarm {100 * false_alarm:g} %)."
+    if beliefs.weight_of("drifts") > beliefs.weight_of("switches"):
+        rate = max(zip(beliefs.weights, beliefs.fitted, strict=True), key=lambda pair: pair[0])[1]
+        step = np.sqrt(rate.noise * rate.hypothesis.rate * len(log))
+        rows = counted(len(log), "row")
+        return f"The world drifts: an arm's reward moves by about {step:.2g} over the {rows} of the log."
+    if len(changes) == 1:
+        return f"The world changed once, around {clock_words(log, changes[0].when)}."
+    when = ", ".join(_plain(log, change.when) for change in changes[:_MOST_CHANGES_NAMED])
+    unit = "rounds " if log.time is None else ""
+    more = f" and {len(changes) - _MOST_CHANGES_NAMED} more" if len(changes) > _MOST_CHANGES_NAMED else ""
+    return f"The world changed {len(changes)} times (at least {least}), around {unit}{when}{more}."
+
+
+def _period(log: Log, period: float) -> str:
+    if log.time is None:
+        return f"{period:,.0f} rounds"
+    return f"{period / _SECONDS_PER_DAY:.2g} days" if log.time[0] > 1e8 else f"{period:,.4g}"

@@ -1,0 +1,221 @@
+"""Estimators of what a target would have earned, as one term per row.
+
+symbol  meaning
+pi, p   probability of the arm played under the target and under the policy that logged
+w       pi / p, the weight of a row: 1 on average
+r       its reward
+m_a     predicted reward of arm a from earlier rows (`regression.predict`)
+
+name      value                                          what it is bad at
+ips       mean of w r                                    rare arms: large weights, and a large level of the rewards
+snips     sum of w r / sum of w                          slightly biased; rewards' level does not matter
+clipped   middle + mean of min(w, c) (r - middle)        biased by at most R (1 - mean of min(w, c)), which is added to
+                                                         its interval; R half the range of the rewards
+dr        mean of sum_a pi_a m_a + w (r - m)             nothing to speak of: unbiased as ips, with less variance the
+                                                         better m is
+direct    posterior mean of sum_a pi_a f_a(t)            a wrong model: its interval is the model's own
+
+Terms of `ips` and `dr` are unbiased given the rows before, whatever the world does and however the policy that logged
+learned. Their sum less what it estimates is a martingale, and its central limit theorem gives the interval: the
+variance is that of the terms (of w (r - m) for `dr`) about a *local* mean. A variance about the overall mean would
+count the drift of the values as noise.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy.special import ndtri, zeta
+
+from driftbandits.logs import regression
+from driftbandits.logs.log import Log
+from driftbandits.logs.targets import Shares
+from driftbandits.types import Bools, Floats
+
+Estimator = Literal["ips", "snips", "clipped", "dr", "direct"]
+ESTIMATORS = ("ips", "snips", "clipped", "dr", "direct")
+_NEIGHBOURS = 50  # rows around a row whose mean is its local mean
+
+
+@dataclass(frozen=True)
+class Terms:
+    """One term per row: `values`, whose mean is the estimate; `noise`, their random part; `weights`, w.
+
+    `kept` is what `clipped` left of the weights; the mean of what it took, times `reach`, bounds its bias.
+    """
+
+    values: Floats
+    noise: Floats
+    weights: Floats
+    kept: Floats | None = None
+    reach: float = 0.0
+
+    def take(self, rows: Bools) -> Terms:
+        """Those of some rows."""
+        kept = None if self.kept is None else self.kept[rows]
+        return Terms(self.values[rows], self.noise[rows], self.weights[rows], kept, self.reach)
+
+    def __sub__(self, other: Terms) -> Terms:
+        """Terms of the difference of two targets on the same rows; the larger weights stand for both."""
+        weights = np.maximum(self.weights, other.weights)
+        return Terms(self.values - other.values, self.noise - other.noise, weights)
+
+
+def weights_of(log: Log, shares: Shares) -> Floats:
+    """w, shape (n,)."""
+    return np.ones(len(log)) if shares.own else shares.of(log.arm) / log.probability
+
+
+def terms_of(log: Log, shares: Shares, estimator: Estimator, predictions: Floats | None) -> Terms:
+    """The terms of an estimator; `snips` has those of `ips`, `dr` needs the predictions of every bin (bins, cells)."""
+    weights = weights_of(log, shares)
+    if estimator == "clipped":
+        return _clipped(log, weights)
+    if shares.own or predictions is None:
+        values = weights * log.reward
+        return Terms(values, values, weights)
+    bins = np.arange(len(log)) * len(predictions) // len(log)  # as `regression.bin_rewards` has them
+    table = predictions.reshape(-1, len(log.names))  # a row per bin and segment
+    place = bins if log.segment is None else bins * len(log.segment_names) + log.segment
+    residual = weights * (log.reward - table[place, log.arm])
+    return Terms(shares.mean_of(table, place) + residual, residual, weights)
+
+
+def _clipped(log: Log, weights: Floats) -> Terms:
+    low, high = log.reward_range or (float(log.reward.min()), float(log.reward.max()))
+    middle, reach = 0.5 * (low + high), 0.5 * (high - low)
+    kept = np.minimum(weights, max(math.sqrt(len(log)), 1.0))
+    values = middle + kept * (log.reward - middle)
+    return Terms(values, values, weights, kept, reach)
+
+
+def mean_and_ends(terms: Terms, *, level: float) -> tuple[float, float, float]:
+    """The mean of the terms, and the ends of its interval."""
+    value, half = float(terms.values.mean()), _half_width(terms.noise, level)
+    if terms.kept is not None:
+        left = 1.0 - float(terms.kept.mean()) + _half_width(terms.kept, level)
+        half += terms.reach * max(left, 0.0)
+    return value, value - half, value + half
+
+
+def self_normalised(rewards: Floats, weights: Floats, *, level: float) -> tuple[float, float, float]:
+    """The estimate of `snips`, and the ends of its interval, by the derivative of the ratio."""
+    total = float(weights.sum())
+    if total == 0.0:
+        return math.nan, math.nan, math.nan
+    value = float(weights @ rewards) / total
+    half = _half_width(weights * (rewards - value) * (len(weights) / total), level)
+    return value, value - half, value + half
+
+
+def _half_width(noise: Floats, level: float) -> float:
+    """Half the interval of the mean of terms with this noise: the normal quantile times the standard error."""
+    return float(ndtri(0.5 + 0.5 * level)) * math.sqrt(local_variance(noise)) / len(noise)
+
+
+def local_variance(terms: Floats) -> float:
+    """Sum of the variances of terms about a mean that may move: squares about the mean of neighbours.
+
+    >>> drifting = np.linspace(0.0, 100.0, 2_000)  # no noise at all
+    >>> bool(local_variance(drifting) < 0.001 * drifting.var() * 2_000)
+    True
+    """
+    size = len(terms)
+    width = min(_NEIGHBOURS + 1, size)
+    if width < 2:
+        return math.inf
+    sums = np.concatenate([[0.0], np.cumsum(terms)])
+    first = np.clip(np.arange(size) - width // 2, 0, size - width)
+    around = (sums[first + width] - sums[first] - terms) / (width - 1)
+    return float(np.square(terms - around).sum()) * (width - 1) / width  # a mean of k others adds 1 / k
+
+
+def effective_size(weights: Floats) -> float:
+    """How many rows of equal weight would tell as much.
+
+    >>> effective_size(np.array([1.0, 1.0, 0.0, 0.0]))
+    2.0
+    """
+    squares = float(weights @ weights)
+    return float(weights.sum()) ** 2 / squares if squares else 0.0
+
+
+def anytime_ends(log: Log, weights: Floats, *, level: float) -> tuple[float, float]:
+    """Ends that hold at every length of the log at once, by `ips` (NaN where no range of rewards is declared).
+
+    Empirical-Bernstein confidence sequences for the running mean of values that may move (Howard, Ramdas, McAuliffe,
+    Sekhon 2021, theorem 4 and equation 10): w r is at least 0 on rewards scaled to [0, 1], which is all the lower
+    end needs, and the upper end is that of w (1 - r) turned around. No bound on the weights is needed.
+    """
+    if log.reward_range is None:
+        return math.nan, math.nan
+    low, high = log.reward_range
+    scaled = (log.reward - low) / (high - low)
+    least, most = (_lower_end(weights * part, 0.5 * (1.0 - level)) for part in (scaled, 1.0 - scaled))
+    return low + (high - low) * least, high - (high - low) * most
+
+
+def _lower_end(terms: Floats, alpha: float) -> float:
+    """Lower end for the mean of what non-negative terms are on average, given those before."""
+    size = np.arange(1, len(terms) + 1)
+    before = np.minimum((0.5 + np.concatenate([[0.0], np.cumsum(terms)[:-1]])) / size, 1.0)  # at most 1: c = 1 below
+    spread = float(np.square(terms - before).sum())
+    return max(float(terms.mean()) - _boundary(spread, alpha) / len(terms), 0.0)
+
+
+def _boundary(spread: float, alpha: float) -> float:
+    """Polynomial stitched boundary, sub-gamma with c = 1, eta = 2, s = 1.4, m = 1."""
+    eta, s = 2.0, 1.4
+    first, second = (eta**0.25 + eta**-0.25) / math.sqrt(2.0), (math.sqrt(eta) + 1.0) / 2.0
+    spread = max(spread, 1.0)
+    logs = s * math.log(math.log(eta * spread)) + math.log(float(zeta(s)) / (alpha * math.log(eta) ** s))
+    return math.sqrt(first**2 * spread * logs + (second * logs) ** 2) + second * logs
+
+
+def self_normalised_difference(
+    rewards: Floats, weights: Floats, others: Floats, *, level: float
+) -> tuple[float, float, float]:
+    """As `self_normalised` for the difference of two targets on the same rows."""
+    totals = [float(weights.sum()), float(others.sum())]
+    if 0.0 in totals:
+        return math.nan, math.nan, math.nan
+    both = [(own, float(own @ rewards) / total, total) for own, total in zip((weights, others), totals, strict=True)]
+    noise = [own * (rewards - value) * (len(own) / total) for own, value, total in both]
+    difference = both[0][1] - both[1][1]
+    half = _half_width(noise[0] - noise[1], level)
+    return difference, difference - half, difference + half
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Rewards in bins, and what was predicted of them."""
+
+    bins: regression.Bins
+    predictions: regression.Predictions
+
+
+def fit(log: Log) -> Fit:
+    """Predictions of every bin of a log from those before it."""
+    bins = regression.bin_rewards(log)
+    return Fit(bins, regression.predict(bins))
+
+
+def direct_ends(fitted: Fit, weights: Floats, rows: int, *, level: float) -> tuple[float, float, float]:
+    """Posterior mean, and interval, of a weighted sum of rewards divided by `rows`; weights: (bins, cells)."""
+    predictions = fitted.predictions
+    best = predictions.best
+    rate, start, noise = (float(part[best]) for part in (predictions.rate, predictions.start, predictions.noise))
+    mean, variance = regression.posterior_total(fitted.bins, weights, rate=rate, start=start, noise=noise)
+    half = float(ndtri(0.5 + 0.5 * level)) * math.sqrt(variance) / rows
+    return mean / rows, mean / rows - half, mean / rows + half
+
+
+def bin_weights(log: Log, shares: Shares, bins: regression.Bins, rows: Bools) -> Floats:
+    """Probabilities of a target added up over the rows of every bin, by cell: shape (bins, cells)."""
+    segments = max(len(log.segment_names), 1)
+    group = bins.of_row if log.segment is None else bins.of_row * segments + log.segment
+    summed = shares.take(rows).summed(group[rows], len(bins) * segments, len(log.names))
+    return summed.reshape(len(bins), bins.cells)

@@ -1,0 +1,239 @@
+"""The advice as one HTML page, with what `run` and the service read beside it."""
+
+from __future__ import annotations
+
+import io
+import os
+import urllib.parse
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from driftbandits.checks import check_path
+from driftbandits.errors import MissingExtraError
+from driftbandits.files import write_whole
+from driftbandits.logs import figures
+from driftbandits.logs.advising import Advice
+from driftbandits.logs.twins import arms_of, means_of, twin_of
+from driftbandits.showing import counted
+from driftbandits.version import __version__
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TITLE = "Does this world move, and does adapting pay?"
+_TWINS_WRITTEN = 3
+_CHANGES_SHOWN = 4
+
+
+@dataclass(frozen=True)
+class Image:
+    """A figure inside the page."""
+
+    address: str
+    width: int
+    height: int
+    alt: str
+    caption: str
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page: sentences, figures, a table, a piece of a file."""
+
+    title: str
+    lines: tuple[str, ...]
+    images: tuple[Image, ...] = ()
+    heads: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+    code: str = ""
+
+
+def save(advice: Advice, path: str | os.PathLike[str]) -> tuple[str, ...]:
+    """Write the page and the files; gives their paths."""
+    check_path("the page's path must be a name such as 'advice.html'", path)
+    try:
+        import jinja2
+        import matplotlib  # noqa: F401
+        import yaml  # noqa: F401
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(str(error.name), extra="experiments", purpose="the page") from None
+    page = Path(path)
+    written = [] if advice.recommendation is None else _write_files(advice, page)
+    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    template = environment.from_string(_text("driftbandits.logs", "advice.html"))
+    words = {
+        "title": TITLE,
+        "style": _style(),
+        "verdict": advice.verdict,
+        "summary": advice.sentences()[1 + min(len(advice.changes), _CHANGES_SHOWN) :],
+        "sections": _sections(advice, page),
+        "version": __version__,
+    }
+    write_whole(page, template.render(page=words).encode())
+    return (str(page), *written)
+
+
+def _text(package: str, name: str) -> str:
+    return resources.files(package).joinpath(name).read_text(encoding="utf-8")
+
+
+def _style() -> str:
+    sheets = [file for file in resources.files("driftbandits.report").iterdir() if file.name.endswith(".css")]
+    return "\n".join(sheet.read_text(encoding="utf-8") for sheet in sheets)
+
+
+def _sections(advice: Advice, page: Path) -> tuple[Section, ...]:
+    if advice.moves is None:
+        cure = "Log more rounds, play every arm now and then, and ask again. Nothing is recommended until then."
+        return (Section("What to do", (cure,)),)
+    return (_moving(advice), _amount(advice), _paying(advice), _doing(advice, page))
+
+
+def _moving(advice: Advice) -> Section:
+    lines = [change.words for change in advice.changes[:_CHANGES_SHOWN]] or ["No change was found."]
+    if len(advice.changes) > _CHANGES_SHOWN:
+        lines.append(f"And {counted(len(advice.changes) - _CHANGES_SHOWN, 'more change')}, marked in the figure.")
+    beliefs = advice.beliefs
+    if beliefs is not None:
+        shares = ", ".join(f"{kind} {beliefs.weight_of(kind):.2f}" for kind in ("still", "drifts", "switches"))
+        lines.append(f"How the world moves, by a Gaussian process (a model, not a promise): {shares}.")
+    if advice.season is not None:
+        lines.append(
+            f"Rhythm by a periodogram with a permutation threshold: p = {advice.season.p_value:.3g}; approximate."
+        )
+    caption = "Mean reward of the policy that logged, with 95 % bands. Marks: changes found, with their intervals."
+    arms = "Estimated rewards of the arms that were best at some time, with 95 % bands."
+    images = (
+        _image(figures.draw_rewards(advice), caption),
+        _image(figures.draw_arms(advice), arms),
+    )
+    chance = f"{100 * advice.false_alarm:g} %"
+    promise = f"Changes are reported with a false-alarm probability of {chance}, whatever policy logged."
+    return Section("1. Does the world move?", (promise, *lines), images)
+
+
+def _amount(advice: Advice) -> Section:
+    moved = advice.variation
+    least = advice.least_changes
+    lines = [f"Changes: at least {least} (L_T, the number of still stretches, is at least {least + 1})."]
+    if moved is not None and moved.seen:
+        lines.append(
+            f"V_T between windows of {counted(moved.window, 'row')}: {moved.total:.3g}, corrected for noise "
+            f"({counted(moved.seen, 'pair')} of windows compared)."
+        )
+    return Section("2. How much?", tuple(lines))
+
+
+def _paying(advice: Advice) -> Section:
+    regrets = advice.regrets
+    if regrets is None:
+        return Section("3. Does adapting pay?", ("No twin was played.",))
+    rows = tuple(
+        (name, f"{i.estimate:.4g}", f"{i.low:.4g} to {i.high:.4g}")
+        for name, i in ((name, regrets.interval(name)) for name in regrets.ranked())
+    )
+    about = (
+        f"{counted(len(next(iter(regrets.by_twin.values()))), 'world')} were sampled from what the log says, with its "
+        f"noise; every policy began anew in each and played {counted(regrets.rounds, 'round')}."
+    )
+    why = () if advice.recommendation is None else (advice.recommendation.why,)
+    image = _image(figures.draw_regrets(advice), "Regret per round: what was lost against the best arm of every round.")
+    return Section("3. Does adapting pay?", (*why, about), (image,), ("policy", "regret per round", "95 %"), rows)
+
+
+def _doing(advice: Advice, page: Path) -> Section:
+    chosen = advice.recommendation
+    if chosen is None:
+        return Section("4. What to do", ("Nothing is recommended.",))
+    names = _names(page)
+    lines = [
+        f"{names['run']} plays the recommended policy in twins of this log: driftbandits run {names['run']}.",
+        f"{names['service']} is the body with which the service makes this experiment.",
+    ]
+    if chosen.fixed_arm is not None:
+        lines.insert(
+            0, f"Playing {chosen.fixed_arm} always would do; a policy costs little more and would notice a change."
+        )
+    if chosen.patience is not None:
+        lines.append(
+            f"99 % of the rewards came within {chosen.patience:.4g}. A patience that long needs your word on what a "
+            f"missing reward means."
+        )
+    return Section("4. What to do", tuple(lines), code=chosen.run_file(f"{names['world']}:twin"))
+
+
+def _image(figure: Figure, caption: str) -> Image:
+    import matplotlib
+
+    buffer = io.StringIO()
+    with matplotlib.rc_context({"svg.fonttype": "path", "svg.hashsalt": "driftbandits"}):
+        figure.savefig(buffer, format="svg", metadata={"Date": None})
+    width, height = figure.get_size_inches()
+    address = f"data:image/svg+xml;charset=utf-8,{urllib.parse.quote(buffer.getvalue())}"
+    return Image(address, round(96 * width), round(96 * height), caption, caption)
+
+
+def _names(page: Path) -> dict[str, str]:
+    stem = page.stem.replace(".", "_").replace(" ", "_")
+    return {
+        "run": f"{stem}.run.yaml",
+        "service": f"{stem}.service.json",
+        "world": f"{stem}_twin.py",
+        "numbers": f"{stem}_twin.npz",
+    }
+
+
+_WORLD = '''"""Worlds sampled from what a log says, made by `driftbandits advise`; a seed chooses one of them."""
+
+from pathlib import Path
+
+import numpy as np
+
+import driftbandits as db
+
+
+def twin(seed: int = 0) -> db.environments.Tabular:
+    """One of the worlds."""
+    kept = np.load(Path(__file__).with_name({numbers!r}))
+    arms = db.ArmSet.from_features(kept["features"], points=kept["points"], names=kept["names"].tolist())
+    means = kept["means"][seed % len(kept["means"])].astype(float)
+    noise = {noise}
+    return db.environments.Tabular(arms, means, noise=noise, name="twin")
+'''
+
+
+def _write_files(advice: Advice, page: Path) -> list[str]:
+    """The run file with its world, and the service's body."""
+    chosen, beliefs, names = advice.recommendation, advice.beliefs, _names(page)
+    if chosen is None or beliefs is None:
+        return []
+    arms = arms_of(advice.log)
+    best = beliefs.fitted[int(beliefs.weights.argmax())]
+    twin = twin_of(advice.log, best.noise)
+    worlds = [twin.world(arms, means_of(advice.log, beliefs.bins, best, number, 0)) for number in range(_TWINS_WRITTEN)]
+    noise = f"db.environments.{worlds[0].noise!r}"
+    contents: dict[str, bytes] = {
+        names["numbers"]: _numbers(arms, [world.means(0, world.horizon) for world in worlds], advice.log.names),
+        names["world"]: _WORLD.format(numbers=names["numbers"], noise=noise).encode(),
+        names["run"]: chosen.run_file(f"{names['world']}:twin").encode(),
+        names["service"]: chosen.service_file(advice.log, page.stem).encode(),
+    }
+    for name, content in contents.items():
+        write_whole(page.with_name(name), content)
+    return [str(page.with_name(name)) for name in contents]
+
+
+def _numbers(arms: Any, means: list[Any], names: tuple[str, ...]) -> bytes:
+    buffer = io.BytesIO()
+    np.savez_compressed(
+        buffer,
+        means=np.array(means, dtype=np.float32),
+        features=arms.features,
+        points=arms.points,
+        names=np.array(names),
+    )
+    return buffer.getvalue()

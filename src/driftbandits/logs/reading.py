@@ -1,0 +1,324 @@
+"""From a table to a `Log`: every column is checked whole, and what is wrong is named by row and column."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from driftbandits.arms import ArmSet
+from driftbandits.errors import InputError
+from driftbandits.logs import tables
+from driftbandits.logs.log import Log
+from driftbandits.logs.tables import Column, Lists, Numbers, Texts
+from driftbandits.memory import FLOAT_BYTES, check_memory
+from driftbandits.showing import counted, shown
+from driftbandits.simulation import Trace
+from driftbandits.types import Bools, Floats, Ints
+
+_ROUNDING = 1e-6  # by which a law may miss its sum, or a probability its law: sums and single precision
+_ABOVE_ONE = 1e-9  # by which a probability may exceed 1
+_MOST_EXACT = 2.0**53
+
+
+def read_log(source: Any, arms: ArmSet | Sequence[str] | None, reward_range: tuple[float, float] | None) -> Log:
+    """See `Log.read`."""
+    limits = _check_range(reward_range)
+    given = _given_names(arms)
+    if isinstance(source, Trace):
+        return _from_trace(source, arms, given, limits)
+    where = f"{os.fspath(source)}: " if isinstance(source, (str, os.PathLike)) else ""
+    table = tables.arrow_table(source)
+    if where and b"driftbandits.seal" in (table.schema.metadata or {}):  # a trace that was written to a file
+        return _from_trace(Trace.from_parquet(source), arms, given, limits)
+    try:
+        return _from_table(table, arms, given, limits)
+    except InputError as error:
+        raise InputError(f"{where}{error}") from None
+
+
+def _from_table(
+    table: Any, arms: ArmSet | Sequence[str] | None, given: tuple[str, ...] | None, limits: tuple[float, float] | None
+) -> Log:
+    for wanted in ("arm", "reward", "probability"):
+        if wanted not in table.column_names:
+            raise tables.missing_column(table, wanted)
+    if not table.num_rows:
+        raise InputError("the log has no rows")
+    rounds, time = _rounds(table)
+    arm, names = _arms(tables.column(table, "arm"), given)
+    optional = {name: tables.column(table, name) for name in _present(table, ("allowed", "law", "segment", "told"))}
+    reward = _rewards(_numbers(tables.column(table, "reward"), "reward"), limits)
+    probability = _probabilities(_numbers(tables.column(table, "probability"), "probability"))
+    segment, segment_names = _segments(optional.get("segment"))
+    return Log(
+        round=rounds,
+        time=time,
+        arm=arm,
+        reward=reward,
+        probability=probability,
+        names=names,
+        allowed=_allowed(optional.get("allowed"), arm, names),
+        law=_laws(optional.get("law"), arm, probability, len(names)),
+        segment=segment,
+        segment_names=segment_names,
+        told=_told(optional.get("told"), rounds if time is None else time, reward, dates=time is not None),
+        reward_range=limits,
+        arms=arms if isinstance(arms, ArmSet) else None,
+    )
+
+
+def _from_trace(
+    trace: Trace, arms: ArmSet | Sequence[str] | None, given: tuple[str, ...] | None, limits: tuple[float, float] | None
+) -> Log:
+    """A trace knows neither names nor how many arms there were: without `arms` those up to the last played."""
+    if not len(trace):
+        raise InputError("the log has no rows")
+    numbers = Numbers(trace.arm.astype(np.float64))
+    arm, names = _arms(numbers, given)
+    return Log(
+        round=np.arange(trace.start, trace.start + len(trace)),
+        arm=arm,
+        reward=_rewards(trace.reward.copy(), limits),
+        probability=_probabilities(trace.probability.copy()),
+        names=names,
+        reward_range=limits,
+        arms=arms if isinstance(arms, ArmSet) else None,
+    )
+
+
+def _present(table: Any, names: Sequence[str]) -> list[str]:
+    return [name for name in names if name in table.column_names]
+
+
+def _given_names(arms: ArmSet | Sequence[str] | None) -> tuple[str, ...] | None:
+    if arms is None:
+        return None
+    if isinstance(arms, ArmSet):
+        return arms.names or tuple(str(k) for k in range(len(arms)))
+    if isinstance(arms, str) or not all(isinstance(name, str) for name in arms):
+        raise InputError(f"arms must be an ArmSet or names, got {shown(arms)}")
+    names = tuple(arms)
+    if len(set(names)) != len(names) or not names:
+        raise InputError(f"arms must be distinct names, at least one, got {shown(names)}")
+    return names
+
+
+def _check_range(limits: Any) -> tuple[float, float] | None:
+    if limits is None:
+        return None
+    try:
+        low, high = (float(end) for end in limits)
+    except (TypeError, ValueError):
+        raise InputError(f"reward_range must be two numbers, got {shown(limits)}") from None
+    if not -np.inf < low < high < np.inf:
+        raise InputError(f"reward_range must be two finite numbers that rise, got {shown(limits)}")
+    return low, high
+
+
+def _wrong(rows: Bools, name: str, what: str, value: Any, cure: str) -> None:
+    """Refuse a column some of whose values are wrong, by the first of them."""
+    if not rows.any():
+        return
+    first = int(rows.argmax())
+    more = int(np.count_nonzero(rows)) - 1
+    rest = f" (and in {counted(more, 'more row')})" if more else ""
+    given = value(first) if callable(value) else value[first]
+    raise InputError(f"row {first}, column {name!r}: {what}, got {given}{rest}; {cure}")
+
+
+def _numbers(column: Column, name: str) -> Floats:
+    if isinstance(column, Numbers) and not column.dates:
+        return column.values
+    if isinstance(column, Texts):
+        _name_text(column, name)
+    raise InputError(f"column {name!r} must have one number per row")
+
+
+def _name_text(column: Texts, name: str) -> None:
+    """Name the first text in a column of numbers: a file with one word in it is read as texts."""
+
+    def is_text(text: str) -> bool:
+        try:
+            float(text)
+        except ValueError:
+            return True
+        return False
+
+    odd = np.array([is_text(text) for text in column.distinct], dtype=bool)
+    rows = (column.codes >= 0) & odd[column.codes] if odd.any() else column.codes >= 0
+    _wrong(
+        rows, name, "must be a number", lambda k: shown(column.distinct[column.codes[k]]), "write it as a plain number"
+    )
+
+
+def _rounds(table: Any) -> tuple[Ints, Floats | None]:
+    """Rounds, or the numbers of the rows beside their times."""
+    names = _present(table, ("round", "time"))
+    if not names:
+        raise tables.missing_column(table, "round")
+    name = names[0]
+    column = tables.column(table, name)
+    if not isinstance(column, Numbers):
+        raise InputError(f"column {name!r} must be numbers{' or dates' if name == 'time' else ''}")
+    values = column.values
+    _wrong(~np.isfinite(values), name, "must be there", values, "every row needs its place in time")
+    if name == "time":
+        falls = np.concatenate([[False], values[1:] < values[:-1]])
+        _wrong(falls, name, "is before the row above it", values, "sort the rows by time")
+        return np.arange(len(values)), values
+    whole = (values == np.floor(values)) & (np.abs(values) < _MOST_EXACT)
+    _wrong(~whole, name, "must be a whole number", values, "put times into a column 'time'")
+    rounds = values.astype(np.int64)
+    same = np.concatenate([[False], rounds[1:] == rounds[:-1]])
+    _wrong(same, name, "is the round of the row above it", rounds, "one row per decision; take duplicates out")
+    falls = np.concatenate([[False], rounds[1:] < rounds[:-1]])
+    twice = "it stands twice in the log; " if len(np.unique(rounds)) < len(rounds) else ""
+    _wrong(falls, name, "is before the row above it", rounds, f"{twice}sort the rows by round")
+    return rounds, None
+
+
+def _arms(column: Column, given: tuple[str, ...] | None) -> tuple[Ints, tuple[str, ...]]:
+    if isinstance(column, Lists) or (isinstance(column, Numbers) and column.dates):
+        raise InputError("column 'arm' must have one name or position per row")
+    if isinstance(column, Texts):
+        return _named_arms(column, given)
+    values = column.values
+    _wrong(np.isnan(values), "arm", "must be there", values, "every row needs its arm")
+    whole = (values == np.floor(values)) & (values >= 0) & (values < _MOST_EXACT)
+    _wrong(~whole, "arm", "must be a name or a position from 0", values, "positions count from 0")
+    arm = values.astype(np.int64)
+    size = int(arm.max()) + 1 if given is None else len(given)
+    _wrong(arm >= size, "arm", f"must be a position below {size}", arm, "is this the log of another experiment?")
+    if given is None:
+        check_memory(FLOAT_BYTES * size, f"{size:,} arms", cure="arms are positions from 0 on; use names instead")
+        return arm, tuple(str(k) for k in range(size))
+    return arm, given
+
+
+def _named_arms(column: Texts, given: tuple[str, ...] | None) -> tuple[Ints, tuple[str, ...]]:
+    missing = column.codes < 0
+    _wrong(missing, "arm", "must be there", lambda _: "nothing", "every row needs its arm")
+    names = tuple(sorted(column.distinct)) if given is None else given
+    place = {name: k for k, name in enumerate(names)}
+    unknown = [name for name in column.distinct if name not in place]
+    codes = np.array([place.get(name, -1) for name in column.distinct], dtype=np.int64)
+    arm = codes[column.codes]
+    if unknown:
+        share = f"{len(unknown)} of {counted(len(column.distinct), 'name')} in the log are unknown"
+        cure = f"{share}: is this the log of another experiment?"
+        _wrong(arm < 0, "arm", "is none of the arms", lambda k: shown(column.distinct[column.codes[k]]), cure)
+    return arm, names
+
+
+def _rewards(values: Floats, limits: tuple[float, float] | None) -> Floats:
+    _wrong(np.isinf(values), "reward", "must be finite", values, "leave it empty where it is not known")
+    if limits is not None:
+        low, high = limits
+        outside = (values < low) | (values > high)
+        _wrong(outside, "reward", f"lies outside ({low:g}, {high:g})", values, "declare the range that rewards have")
+    return values
+
+
+def _probabilities(values: Floats) -> Floats:
+    cure = "a log is evidence only with the probability of every decision"
+    _wrong(np.isnan(values), "probability", "must be there", lambda _: "nothing", cure)
+    _wrong(values <= 0, "probability", "must be above 0", values, "what was played had a chance; log it exactly")
+    _wrong(values > 1 + _ABOVE_ONE, "probability", "must be at most 1", values, "log shares, not percentages")
+    return np.minimum(values, 1.0)
+
+
+def _allowed(column: Column | None, arm: Ints, names: tuple[str, ...]) -> Bools | None:
+    if column is None:
+        return None
+    lists = tables.split(column) if isinstance(column, Texts) else column
+    if not isinstance(lists, Lists):
+        raise InputError("column 'allowed' must be lists of arms, or texts such as 'a|b|c'")
+    size = len(names)
+    check_memory(len(arm) * size, f"{len(arm):,} masks of {size:,} arms", cure="leave the column out")
+    cure = "list the arms that could be chosen; leave the column out where all could"
+    _wrong(lists.missing, "allowed", "must be there", lambda _: "nothing", cure)
+    entries = lists.entries
+    if isinstance(entries, Numbers) and entries.flags:
+        mask = _flags(lists, entries.values, size)
+    else:
+        mask = _members(lists, names)
+    here = np.arange(len(arm))
+    _wrong(np.asarray(~mask.any(axis=1)), "allowed", "offers no arm", lambda _: "an empty list", cure)
+    _wrong(~mask[here, arm], "allowed", "lacks the arm that was played", lambda k: shown(names[arm[k]]), cure)
+    return mask
+
+
+def _flags(lists: Lists, values: Floats, size: int) -> Bools:
+    lengths = np.bincount(lists.rows, minlength=lists.size)
+    cure = "one True or False per arm, in the order of the arms; or list the arms' names"
+    _wrong(lengths != size, "allowed", f"must have {size} flags", lengths, cure)
+    flags: Bools = values.reshape(-1, size) == 1.0
+    return flags
+
+
+def _members(lists: Lists, names: tuple[str, ...]) -> Bools:
+    entries = lists.entries
+    if isinstance(entries, Texts):
+        place = {name: k for k, name in enumerate(names)}
+        codes = np.array([place.get(name, -1) for name in entries.distinct], dtype=np.int64)
+        members = codes[entries.codes]
+        named = [shown(name) for name in entries.distinct]
+        odd = [named[code] for code in entries.codes[members < 0][:1]]
+    else:
+        values = entries.values
+        fine = (values == np.floor(values)) & (values >= 0) & (values < len(names))
+        members = np.where(fine, values, -1).astype(np.int64)
+        odd = [str(value) for value in values[~fine][:1]]
+    if odd:
+        first = int(lists.rows[(members < 0).argmax()])
+        raise InputError(f"row {first}, column 'allowed': {odd[0]} is none of the arms; use the names of column 'arm'")
+    mask = np.zeros((lists.size, len(names)), dtype=bool)
+    mask[lists.rows, members] = True
+    return mask
+
+
+def _laws(column: Column | None, arm: Ints, probability: Floats, size: int) -> Floats | None:
+    if column is None or (isinstance(column, Numbers) and not column.dates):
+        return None  # numbers of laws, as a trace has them
+    if not isinstance(column, Lists) or not isinstance(column.entries, Numbers):
+        raise InputError("column 'law' must be lists of probabilities, one per arm")
+    lengths = np.bincount(column.rows, minlength=column.size)
+    _wrong(lengths != size, "law", f"must have {size} probabilities", lengths, "one per arm, in the order of the arms")
+    law = column.entries.values.reshape(-1, size)
+    here = np.arange(len(arm))
+    odd = ~((law >= 0).all(axis=1) & (np.abs(law.sum(axis=1) - 1.0) <= _ROUNDING))
+    _wrong(odd, "law", "must be probabilities that add up to 1", lambda k: shown(law[k].tolist()), "log the whole law")
+    differs = np.abs(law[here, arm] - probability) > _ROUNDING
+    cure = "the probability of the arm played must be the law's"
+    _wrong(differs, "law", "disagrees with the probability logged", law[here, arm], cure)
+    return law
+
+
+def _segments(column: Column | None) -> tuple[Ints | None, tuple[str, ...]]:
+    if column is None:
+        return None, ()
+    if isinstance(column, Texts):
+        _wrong(column.codes < 0, "segment", "must be there", lambda _: "nothing", "name one for every row")
+        return column.codes, column.distinct
+    values = _numbers(column, "segment")
+    _wrong(np.isnan(values), "segment", "must be there", lambda _: "nothing", "name one for every row")
+    distinct, codes = np.unique(values, return_inverse=True)
+    return codes.astype(np.int64), tuple(f"{value:g}" for value in distinct)
+
+
+def _told(column: Column | None, clock: Ints | Floats, reward: Floats, *, dates: bool) -> Floats | None:
+    if column is None:
+        return None
+    if not isinstance(column, Numbers) or (column.dates and not dates):
+        raise InputError("column 'told' must be in the unit of 'round' or 'time'")
+    told = column.values
+    known = ~np.isnan(reward)
+    early = known & (told < clock)
+    _wrong(
+        early, "told", "is before the decision", told, "it is when the reward came, in the unit of 'round' or 'time'"
+    )
+    _wrong(known & np.isnan(told), "told", "must be there where a reward is", lambda _: "nothing", "say when it came")
+    return told

@@ -1,0 +1,92 @@
+"""What to do: a policy and its settings, as files that `driftbandits run` and the service read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from driftbandits.intervals import t_interval
+from driftbandits.logs.log import Log
+from driftbandits.logs.twins import FIXED, Regrets, Twin
+
+_PATIENT_SHARE = 0.99  # of rewards that are to be waited for
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """A policy with its settings and range of rewards, why, and the arm to play where adapting does not pay."""
+
+    policy: str
+    settings: Mapping[str, Any]
+    reward_range: tuple[float, float]
+    why: str
+    fixed_arm: str | None
+    patience: float | None
+
+    def run_file(self, world: str) -> str:
+        """A file for `driftbandits run`: the recommended policy beside one that never forgets, in a twin of the log."""
+        import yaml
+
+        players: list[Any] = [{"name": self.policy, "label": "recommended", "settings": dict(self.settings)}]
+        players += [name for name in ("GPUCB", "Uniform") if name != self.policy]
+        values = {
+            "title": "A twin of the log",
+            "environment": {"name": world},
+            "policies": players,
+            "seeds": 3,
+        }
+        return f"# driftbandits run this file\n{yaml.safe_dump(values, sort_keys=False, allow_unicode=True)}"
+
+    def service_file(self, log: Log, name: str) -> str:
+        """The body with which the service makes this experiment; `patience` and `missing` are the owner's to say."""
+        points = None if log.arms is None else log.arms.points
+        arms = [
+            {"name": own, "features": np.eye(len(log.names))[k].tolist() if points is None else points[k].tolist()}
+            for k, own in enumerate(log.names)
+        ]
+        body = {
+            "name": name,
+            "arms": arms,
+            "policy": self.policy,
+            "settings": dict(self.settings),
+            "reward_range": list(self.reward_range),
+            "patience": None,
+            "missing": None,
+        }
+        return json.dumps(body, indent=2, ensure_ascii=False) + "\n"
+
+
+def recommend(log: Log, regrets: Regrets, twin: Twin) -> Recommendation:
+    """The learner with the least regret in the twins, and whether learning pays at all."""
+    learners = [name for name in regrets.ranked() if name != FIXED]
+    best, fixed = learners[0], log.names[regrets.fixed]
+    player = regrets.players[best]
+    gain = t_interval(np.subtract(regrets.by_twin[FIXED], regrets.by_twin[best]))
+    lost, always = (regrets.interval(name).estimate for name in (best, FIXED))
+    if gain.low > 0:
+        why = f"Adapting pays: {best} loses {lost:.3g} per round in the twins, always {fixed} {always:.3g}."
+    elif gain.high < 0:
+        why = f"Adapting does not pay: always {fixed} loses {always:.3g} per round in the twins, {best} {lost:.3g}."
+    else:
+        doubt = "Whether adapting pays is open"
+        why = f"{doubt}: {best} loses {lost:.3g} per round in the twins, always {fixed} {always:.3g}."
+    return Recommendation(
+        policy=player.policy,
+        settings=player.settings,
+        reward_range=log.reward_range or (twin.low, twin.high),
+        why=why,
+        fixed_arm=fixed if gain.high < 0 else None,
+        patience=patience_of(log),
+    )
+
+
+def patience_of(log: Log) -> float | None:
+    """How long to wait for a reward, in the log's clock: what 99 % of those that came took; None without `told`."""
+    if log.told is None:
+        return None
+    delays = (log.told - log.clock)[~np.isnan(log.told)]
+    return float(np.quantile(delays, _PATIENT_SHARE)) if len(delays) else None

@@ -1,0 +1,183 @@
+"""Columns of a table from any source, through Arrow: no loop over rows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from driftbandits.errors import InputError, MissingExtraError, near_and_valid
+from driftbandits.showing import first_line, shown
+from driftbandits.types import Bools, Floats, Ints
+
+_SUFFIXES = {
+    **dict.fromkeys((".parquet", ".pq"), "parquet"),
+    ".csv": "csv",
+    **dict.fromkeys((".ndjson", ".jsonl"), "json"),
+}
+_NANOSECONDS = 1e9
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """A column of numbers: NaN where there is none; `dates` were turned into seconds, `flags` into 0 and 1."""
+
+    values: Floats
+    dates: bool = False
+    flags: bool = False
+
+
+@dataclass(frozen=True)
+class Texts:
+    """A column of texts as positions in `distinct`; -1 where there is none."""
+
+    codes: Ints
+    distinct: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Lists:
+    """A column of lists: all entries one after the other, and the row of each."""
+
+    rows: Ints
+    entries: Numbers | Texts
+    size: int
+    missing: Bools
+
+
+Column = Numbers | Texts | Lists
+
+
+def arrow_table(source: Any) -> Any:
+    """A pyarrow Table of a path, a frame or a mapping of columns."""
+    try:
+        import pyarrow as pa
+    except ImportError:
+        raise MissingExtraError("pyarrow", extra="experiments", purpose="reading a log") from None
+    if isinstance(source, (str, os.PathLike)):
+        return _from_file(Path(source))
+    try:
+        if isinstance(source, pa.Table):
+            return source
+        if isinstance(source, Mapping):
+            return pa.table({str(name): pa.array(column, from_pandas=True) for name, column in source.items()})
+        if hasattr(source, "to_arrow"):  # polars
+            return source.to_arrow()
+        if hasattr(source, "iloc") and hasattr(source, "columns"):  # pandas
+            return pa.Table.from_pandas(source, preserve_index=False)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise InputError(f"the log cannot be read as columns of one kind each: {first_line(error)}") from None
+    raise InputError(
+        f"a log is a path to Parquet, CSV or NDJSON, a pandas or polars frame, a mapping of columns or a Trace, got "
+        f"{shown(source)} of type {type(source).__name__}"
+    )
+
+
+def _from_file(path: Path) -> Any:
+    import pyarrow as pa
+
+    kind = _SUFFIXES.get(path.suffix.lower())
+    if kind is None:
+        raise InputError(f"a log ends in .parquet, .csv, .ndjson or .jsonl, got {shown(str(path))}")
+    if not path.is_file():
+        raise InputError(f"there is no log {path}")
+    try:
+        if kind == "parquet":
+            import pyarrow.parquet
+
+            return pyarrow.parquet.read_table(path)
+        if kind == "csv":
+            import pyarrow.csv
+
+            return pyarrow.csv.read_csv(path)
+        import pyarrow.json
+
+        return pyarrow.json.read_json(path)
+    except (pa.ArrowException, ValueError, OSError) as error:
+        raise InputError(f"{path} is no log in {kind}: {first_line(error)}") from None
+
+
+def column(table: Any, name: str) -> Column:
+    """The column called `name`."""
+    import pyarrow as pa
+
+    array = table.column(name)
+    array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+    return _read(array, name)
+
+
+def missing_column(table: Any, wanted: str) -> InputError:
+    """What to say where there is none of that name."""
+    return InputError(f"the log has no column {wanted!r}; {near_and_valid(wanted, table.column_names)}")
+
+
+def _read(array: Any, name: str) -> Column:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = array.type
+    if pa.types.is_dictionary(kind):
+        return _read(array.dictionary_decode(), name)
+    if pa.types.is_temporal(kind):
+        return Numbers(_dates(array, name), dates=True)
+    if pa.types.is_boolean(kind):
+        return Numbers(_floats(array.cast(pa.int8())), flags=True)
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return Numbers(_floats(array))
+    if pa.types.is_null(kind):
+        return Numbers(np.full(len(array), np.nan))
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return _texts(array)
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        entries = _read(pc.list_flatten(array), name)
+        if isinstance(entries, Lists):
+            raise InputError(f"column {name!r} has lists of lists; one list per row is wanted")
+        rows = np.asarray(pc.list_parent_indices(array), dtype=np.int64)
+        return Lists(rows, entries, len(array), np.asarray(array.is_null().to_numpy(zero_copy_only=False)))
+    raise InputError(f"column {name!r} is of type {kind}, which is none of numbers, texts, dates and lists")
+
+
+def _floats(array: Any) -> Floats:
+    """Numbers of 64 bits; whole ones beyond 2^53 would be rounded, which nobody counts to."""
+    import pyarrow as pa
+
+    return np.array(array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def _dates(array: Any, name: str) -> Floats:
+    import pyarrow as pa
+
+    try:
+        whole = array.cast(pa.timestamp("ns"), safe=False).cast(pa.int64())
+    except pa.ArrowException:
+        raise InputError(f"column {name!r} is of type {array.type}; give dates with times, or numbers") from None
+    return _floats(whole) / _NANOSECONDS
+
+
+def _texts(array: Any) -> Texts:
+    import pyarrow as pa
+
+    coded = array.cast(pa.string()).dictionary_encode()
+    codes: npt.NDArray[Any] = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    return Texts(codes.astype(np.int64), tuple(coded.dictionary.to_pylist()))
+
+
+def split(texts: Texts) -> Lists:
+    """Texts such as "a|b|c" as lists; each distinct text is split once."""
+    parts = [text.split("|") for text in texts.distinct]
+    names = tuple(dict.fromkeys(part for own in parts for part in own))
+    place = {name: k for k, name in enumerate(names)}
+    lengths = np.array([len(own) for own in parts], dtype=np.int64)
+    flat = np.array([place[part] for own in parts for part in own], dtype=np.int64)
+    firsts = np.concatenate([[0], np.cumsum(lengths)])
+    there = np.flatnonzero(texts.codes >= 0)
+    codes = texts.codes[there]
+    sizes = lengths[codes]
+    rows = np.repeat(there, sizes)
+    within = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return Lists(rows, Texts(flat[np.repeat(firsts[codes], sizes) + within], names), len(texts.codes), texts.codes < 0)

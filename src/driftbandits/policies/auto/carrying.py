@@ -1,0 +1,217 @@
+"""What the hypotheses believe of new arms: the Gaussian conditional. Part of `AutoBandit`, whose parts it reads.
+
+symbol  name      shape           meaning
+F               (M, r)           features of the old arms under one prior
+G       rows    (N, r)           the new arms in these features: their projection on what the old ones span
+T       G F^+   (N, M)           K_no K_oo^-1: what is expected of the new arms, given the old ones and no level
+C       turn    (R', R)          from the old coordinates to the new ones
+U       rest    (N, N)           covariance of the new arms given the old ones
+
+The level that all arms share is a coordinate of its own, so that y = g + level with g of the kernel alone; g of a new
+arm is T g of the old ones, up to U. A hypothesis with mean m and covariance S goes on with C m and C S C' + breadth U.
+`learned` is what its prior over the new arms has more than that. For a kernel that is given this is what the hypothesis
+would believe had it known the arms from the start. Where the kernel is cut to fewer features than it has (`rank`), or
+arms become so many that a prior is given up, it is what the features of the new arms can say of that.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from driftbandits import state as states
+from driftbandits.policies.auto.priors import LEVEL_VARIANCE, SIGNAL_VARIANCES, Priors
+from driftbandits.policies.auto.rate_units import LOW
+from driftbandits.policies.core.arms_change import ArmsChange, old_features, unexplained
+from driftbandits.policies.core.lengthscales import feature_map, unit_kernel
+from driftbandits.types import Floats, Ints
+
+if TYPE_CHECKING:
+    from driftbandits.policies.auto.policy import AutoBandit
+
+_LEAST_SINGULAR = 1e-10  # of features, as a share of the largest
+_MATRICES = ("mean", "learned", "recent", "kind")
+
+
+def carry(old: AutoBandit, new: AutoBandit, change: ArmsChange) -> None:
+    """Let `new`, whose parts are built and empty, believe what `old` does."""
+    beliefs, mixture = old._beliefs.export(), old._mixture.export()
+    kinds = _kinds(old._beliefs.priors, new._beliefs.priors)
+    rows, log_weight = _rows(beliefs["kind"], kinds, mixture["log_weight"])
+    turns = {
+        kind: _Turn(old._beliefs.priors, new._beliefs.priors, kind, kinds[kind], change, old.rank)
+        for kind in np.unique(beliefs["kind"][rows]).tolist()
+    }
+    carried = [turns[int(beliefs["kind"][row])].carry(old, int(row)) for row in rows]
+    kept = {
+        name: value[rows] if isinstance(value, np.ndarray) else value
+        for name, value in beliefs.items()
+        if name not in _MATRICES
+    }
+    parts = {name: np.array([part[name] for part in carried]) for name in ("mean", "learned", "recent")}
+    kept.update(parts, kind=np.array([kinds[int(kind)] for kind in beliefs["kind"][rows]]), count=len(rows))
+    new._two_valued.load(states.Reader(_counts(old, change)), rounds=new.rounds)
+    new._beliefs.units = new._two_valued.units
+    new._beliefs.load(states.Reader(kept), rounds=new.rounds)
+    new._mixture.load(states.Reader({**mixture, "log_weight": log_weight}), rounds=new.rounds)
+    places = np.full(len(beliefs["kind"]), -1, dtype=np.int64)
+    places[rows] = np.arange(len(rows))
+    new._samples.draw_as(old._samples, places)
+    if len(rows) < len(places):  # those that were sampled may have gone
+        new._samples.choose(new._mixture.weights(), anew=False)
+    new._vigilance.load(states.Reader(_vigilance(old, change, kinds)), rounds=new._clock)
+    watch = old._watch.export()
+    before = np.where(change.source >= 0, change.carry(watch["before"], 0.0), new._estimate())
+    new._watch.load(states.Reader({**watch, "before": before}), rounds=new.rounds)
+
+
+def _counts(old: AutoBandit, change: ArmsChange) -> dict[str, Any]:
+    """Successes and failures of the kept arms; what a success pays is known of them, or else as the mean of all."""
+    state = old._two_valued.export()
+    value = change.carry(state["value"], LOW)
+    known = state["value"] > LOW
+    if known.any() and not (value > LOW).any():
+        value[change.kept] = state["value"][known].mean()
+    return {
+        **state,
+        "value": value,
+        "plays": change.carry(state["plays"], 0),
+        "successes": change.carry(state["successes"], 0),
+    }
+
+
+def _vigilance(old: AutoBandit, change: ArmsChange, kinds: Ints) -> dict[str, Any]:
+    """Nothing has gone unseen of an arm that was not there."""
+    state = old._vigilance.export()
+    doubted = -1 if state["doubted"] < 0 else int(change.target[state["doubted"]])
+    return {
+        **state,
+        "seen": change.carry(state["seen"], float(old._clock)),
+        "told": change.carry(state["told"], 0),
+        "kind": -1 if state["kind"] < 0 else int(kinds[state["kind"]]),
+        "doubted": doubted,
+    }
+
+
+def _kinds(old: Priors, new: Priors) -> Ints:
+    """For every old prior the new one with its length scale and signal; where that is given up, the finest there is."""
+    tried, now = (priors.count // len(SIGNAL_VARIANCES) for priors in (old, new))
+    places = {scale: place for place, scale in enumerate(new.length_scales[:now])}
+    finest = max((place for scale, place in places.items() if scale), default=now - 1)
+    found = [places.get(scale, finest) for scale in old.length_scales[:tried]]
+    return np.array([signal * now + place for signal in range(len(SIGNAL_VARIANCES)) for place in found])
+
+
+def _rows(kind: Ints, kinds: Ints, log_weight: Floats) -> tuple[Ints, Floats]:
+    """Hypotheses that go on, and their weights.
+
+    Those of a prior that is given up go on only where no hypothesis has the one in its place; else these get their
+    weight.
+    """
+    own = np.array([int(np.flatnonzero(kinds == kinds[k])[0]) for k in range(len(kinds))])  # the first stands for all
+    goes_on = np.zeros(len(kind), dtype=np.bool_)
+    weights = log_weight.copy()
+    for target in np.unique(kinds[kind]):
+        rows = np.flatnonzero(kinds[kind] == target)
+        first = rows[kind[rows] == own[kind[rows]]]
+        staying = first if len(first) else rows[kind[rows] == kind[rows[weights[rows].argmax()]]]
+        goes_on[staying] = True
+        lost = np.setdiff1d(rows, staying)
+        if len(lost):
+            heir = staying[weights[staying].argmax()]
+            weights[heir] = np.logaddexp.reduce(weights[[heir, *lost.tolist()]])
+    rows = np.flatnonzero(goes_on)
+    return rows, weights[rows] - weights[rows].max()
+
+
+class _Turn:
+    """The way of the hypotheses of one prior to the new arms."""
+
+    def __init__(self, old: Priors, new: Priors, kind: int, new_kind: int, change: ArmsChange, rank: int) -> None:
+        self._new, self._kind = new, new_kind
+        signal = SIGNAL_VARIANCES[kind // (old.count // len(SIGNAL_VARIANCES))]
+        features, rows, rest = _in_old_features(old, kind, change, rank)
+        inward = _inward(old, features, signal)
+        self.turn, self.rest = _outward(new, new_kind, inward, rows, rest, signal)
+
+    def carry(self, old: AutoBandit, row: int) -> dict[str, Floats]:
+        """Mean, and what was learned, of one hypothesis in the new coordinates."""
+        beliefs, turn = old._beliefs, self.turn
+        breadth, level, fade = (float(part[row]) for part in (beliefs.breadth, beliefs.level, beliefs.fade))
+        covariance = turn @ beliefs.covariance(row) @ turn.T + breadth * self.rest
+        prior = breadth * self._new.prior[self._kind]
+        if self._new.direct:
+            prior = prior + LEVEL_VARIANCE * level
+        else:
+            prior[-1, -1] += level
+        recent = beliefs.recent[row] @ turn.T
+        terms = recent[: beliefs.gathered]
+        learned = (prior - 0.5 * (covariance + covariance.T)) / fade - terms.T @ terms
+        return {"mean": turn @ beliefs.mean[row], "learned": learned, "recent": recent}
+
+
+def _in_old_features(old: Priors, kind: int, change: ArmsChange, rank: int) -> tuple[Floats, Floats, Floats]:
+    """F, G and U of one prior, without its signal."""
+    features, scale = old.features(kind), old.length_scales[kind]
+    if scale is None:
+        whole = old_features(change)
+        cut = features.shape[1] < whole.shape[1]
+        rows = whole @ np.linalg.lstsq(change.old.features, features, rcond=None)[0] if cut else whole
+        return features, rows, unexplained(change, whole)
+    rows, rest = np.zeros((len(change.new), features.shape[1])), np.zeros((len(change.new), len(change.new)))
+    rows[change.kept] = features[change.source[change.kept]]
+    added = np.ix_(change.added, change.added)
+    if scale == 0.0:
+        rest[added] = np.eye(len(change.added))
+        return features, rows, rest
+    gauge = change.new.gauge
+    points = gauge.standardised(change.new.points)[change.added]
+    rows[change.added] = feature_map(gauge.standardised(change.old.points), scale, rank)(points)
+    if len(points):
+        rest[added] = unit_kernel(scale)(points, points) - rows[change.added] @ rows[change.added].T
+    return features, rows, rest
+
+
+def _inward(old: Priors, features: Floats, signal: float) -> Floats:
+    """From the old coordinates to those of the features, of variance 1 each, and the level's."""
+    size, rank = features.shape
+    if not old.direct:
+        return np.eye(old.width)[[*range(rank), old.width - 1]]
+    inverse = np.linalg.pinv(features, rcond=_LEAST_SINGULAR) / np.sqrt(signal)
+    inward = np.zeros((rank + 1, size + 1))
+    inward[:rank, :size], inward[:rank, size] = inverse, -inverse.sum(axis=1)
+    inward[rank, size] = 1.0 / np.sqrt(LEVEL_VARIANCE)
+    return inward
+
+
+def _outward(
+    new: Priors, kind: int, inward: Floats, rows: Floats, rest: Floats, signal: float
+) -> tuple[Floats, Floats]:
+    """The whole way to the new coordinates, and what the old arms leave open of these."""
+    size, rank = rows.shape
+    outward, left = np.zeros((new.width, rank + 1)), np.zeros((new.width, new.width))
+    if new.direct:
+        outward[:size, :rank], outward[:, rank] = np.sqrt(signal) * rows, np.sqrt(LEVEL_VARIANCE)
+        left[:size, :size] = signal * _positive(rest)
+        return outward @ inward, left
+    features = new.features(kind)
+    shown = features.shape[1]
+    # rotations, up to what the features leave out: no direction may gain variance
+    left_side, values, right_side = np.linalg.svd(
+        np.linalg.pinv(features, rcond=_LEAST_SINGULAR) @ rows, full_matrices=False
+    )
+    moved = (left_side * np.minimum(values, 1.0)) @ right_side
+    outward[:shown, :rank], outward[-1, rank] = moved, 1.0
+    left[:-1, :-1] = np.eye(new.width - 1)
+    left[:shown, :shown] -= moved @ moved.T
+    return outward @ inward, left
+
+
+def _positive(matrix: Floats) -> Floats:
+    """Without the variances below 0 that rounding leaves."""
+    some = np.flatnonzero(matrix.any(axis=1))
+    values, vectors = np.linalg.eigh(matrix[np.ix_(some, some)])
+    positive = np.zeros_like(matrix)
+    positive[np.ix_(some, some)] = (vectors * np.maximum(values, 0.0)) @ vectors.T
+    return positive

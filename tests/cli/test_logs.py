@@ -1,0 +1,61 @@
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.logs.making import logged
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    means = np.repeat([[0.3, 0.7], [0.7, 0.3]], 400, axis=0)
+    log = logged(means, 0, learning=False)
+    frame = pd.DataFrame(
+        {
+            "round": log.round,
+            "arm": [log.names[k] for k in log.arm],
+            "reward": log.reward,
+            "probability": log.probability,
+        }
+    )
+    where = tmp_path_factory.mktemp("log") / "log.csv"
+    frame.to_csv(where, index=False)
+    return where
+
+
+def test_evaluate_says_what_an_arm_would_have_earned(cli, path):
+    result = cli("evaluate", path, "--target", "a", "--by", "2", "--estimator", "ips")
+    assert result.exit_code == 0, result.stderr
+    assert "always a, by ips" in result.stdout
+    assert "rounds 400 to 799" in result.stdout
+
+
+def test_evaluate_gives_numbers_for_programs(cli, path):
+    result = cli("evaluate", path, "--target", "0.5,0.5", "--against", "b", "--range", 0, 1, "--json")
+    assert result.exit_code == 0, result.stderr
+    printed = json.loads(result.stdout)
+    assert printed["target"] == "a law less always b"
+    assert printed["parts"][0]["anytime_low"] is None
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [(["--target", "c"], "no arm of the log is called 'c'"), (["--range", "0", "0.5"], "column 'reward'")],
+)
+def test_what_is_wrong_is_one_line(cli, path, options, message):
+    result = cli("evaluate", path, *options)
+    assert result.exit_code == 1
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_advise_writes_a_page_and_files_that_run(cli, path, tmp_path):
+    result = cli("advise", path, "--out", tmp_path / "advice.html", "--twins", 2, "--json")
+    assert result.exit_code == 0, result.stderr
+    printed = json.loads(result.stdout)
+    assert printed["moves"] is True
+    assert "The world changed once, around round 4" in printed["verdict"]
+    assert "The world changed once" in (tmp_path / "advice.html").read_text()
+    played = cli("run", tmp_path / "advice.run.yaml", "--seeds", 1, "--jobs", 1, "--out", tmp_path / "played")
+    assert played.exit_code == 0, played.stderr

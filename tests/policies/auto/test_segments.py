@@ -1,0 +1,158 @@
+"""AutoBandit on options in segments: what it tries, what an arm is compared with, what separate policies believe."""
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process.kernels import RBF
+
+import driftbandits as db
+from driftbandits.policies.auto.priors import LEVEL_VARIANCE, SIGNAL_VARIANCES
+from driftbandits.testing.helpers import require_equal
+
+OPTIONS = db.ArmSet(np.linspace(0, 1, 6)[:, None], RBF(0.3))
+NAMES = ("a", "b", "c")
+
+
+def crossed(kernel=0.5):
+    return db.ArmSet.crossed(OPTIONS, NAMES, kernel=kernel)
+
+
+def play(policy, rounds, means, seed=0, noise=0.05):
+    rng = np.random.default_rng(seed)
+    for now in range(rounds):
+        choice = policy.ask(allowed=policy.arms.of(NAMES[now % 3]))
+        policy.tell(choice, float(np.clip(means[choice.arm] + noise * rng.standard_normal(), -1, 1)))
+
+
+def test_priors_are_products_of_option_kernels_and_correlations():
+    policy = db.AutoBandit(crossed(0.25), seed=0)
+    policy.law()
+    priors = policy._beliefs.priors
+    assert set(priors.correlations) == {None, 0.0, 0.5, 1.0}
+    spread = OPTIONS.points.std()
+    for kind in range(priors.count):
+        rho, scale = priors.correlations[kind], priors.length_scales[kind]
+        segments = (0.75 * np.eye(3) + 0.25) if rho is None else (1 - rho) * np.eye(3) + rho
+        options = np.eye(6) if scale == 0.0 else RBF(scale)(OPTIONS.points / spread)
+        signal = SIGNAL_VARIANCES[kind * len(SIGNAL_VARIANCES) // priors.count]
+        expected = signal * np.kron(segments, options) + LEVEL_VARIANCE
+        assert priors.prior[kind, :-1, :-1] == pytest.approx(expected, abs=2e-4)
+
+
+def test_given_is_the_product_and_nothing_else():
+    policy = db.AutoBandit(crossed(0.25), kernel="given", seed=0)
+    policy.law()
+    assert policy._beliefs.priors.count == len(SIGNAL_VARIANCES)
+    product = np.kron(0.75 * np.eye(3) + 0.25, RBF(0.3)(OPTIONS.points))
+    prior = policy._beliefs.priors.prior[0, :-1, :-1]  # the last coordinate is the level
+    assert prior == pytest.approx(SIGNAL_VARIANCES[0] * product + LEVEL_VARIANCE, abs=1e-6)
+
+
+def test_without_correlation_segments_are_separate_policies():
+    """Two roads: GP-UCB believes of pairs what one policy per segment believes, and decides alike."""
+    together = db.GPUCB(crossed(0), seed=0)
+    apart = {name: db.GPUCB(OPTIONS, seed=0) for name in NAMES}
+    means = np.random.default_rng(0).uniform(-0.5, 0.5, 18)
+    together.law()  # it begins
+    for now in range(60):
+        name = NAMES[now % 3]
+        mask, own = together.arms.of(name), apart[name]
+        law = together._law_within(mask)[0][mask]
+        assert law == pytest.approx(own.law())
+        arm = int(law.argmax())
+        first = int(np.flatnonzero(mask)[0])
+        together.tell(together.ask(allowed=[first + arm]), means[first + arm])
+        own.tell(own.ask(allowed=[arm]), means[first + arm])
+    low, high = together.interval()
+    for number, name in enumerate(NAMES):
+        here = slice(6 * number, 6 * number + 6)
+        assert together.estimate()[here] == pytest.approx(apart[name].estimate(), abs=1e-9)
+        assert low[here] == pytest.approx(apart[name].interval()[0], abs=1e-9)
+        assert high[here] == pytest.approx(apart[name].interval()[1], abs=1e-9)
+
+
+def test_alike_segments_learn_from_one_another():
+    means = np.tile([0.1, 0.2, 0.6, 0.2, 0.0, -0.3], 3)
+    policy = db.AutoBandit(crossed(), seed=0)
+    rng = np.random.default_rng(0)
+    for now in range(240):  # never c
+        choice = policy.ask(allowed=policy.arms.of("ab"[now % 2]))
+        policy.tell(choice, means[choice.arm] + 0.05 * rng.standard_normal())
+    assert policy.ask(allowed=policy.arms.of("c")).arm - 12 == 2
+    weights = policy.explain().correlations
+    assert weights[1.0] + weights[0.5] > 0.9
+    assert "segments      correlation" in str(policy.explain())
+
+
+def test_an_arm_is_compared_with_the_best_allowed_in_its_round():
+    """The best of a poor segment is no reason to look again, and its record outlives the decision."""
+    means = np.concatenate([np.full(6, 0.8), np.linspace(-0.9, -0.5, 6), np.zeros(6)])
+    policy = db.AutoBandit(crossed(0), seed=0)
+    play(policy, 150, means)
+    mask = policy.arms.of("b")
+    best = int(np.where(mask, policy.estimate(), -np.inf).argmax())
+    choice = policy.ask(allowed=mask)
+    assert policy._pending.rows()["tag"].tolist() == [1 + best]
+    state = policy.state_dict()
+    require_equal(db.AutoBandit.restore(policy.arms, state).state_dict(), state)
+    compared = []
+    verify = policy._vigilance.verify
+    policy._vigilance.verify = lambda *row: (compared.append(row[3]), verify(*row))
+    expected = policy.estimate() if choice.arm != best else None
+    policy.ask(allowed=policy.arms.of("a"))  # asked later, of another segment
+    policy.tell(choice, -0.5)
+    if expected is None:
+        assert compared == []
+    else:
+        assert compared == [expected[best]]
+
+
+def test_a_round_of_another_segment_leaves_a_doubt():
+    policy = db.AutoBandit(crossed(0), seed=0)
+    play(policy, 60, np.zeros(18))
+    vigilance = policy._vigilance
+    vigilance.doubted = 3
+    vigilance.trust(8)
+    vigilance.verify(9, 0.0, 0.0, 0.5, 0.1)
+    assert vigilance.doubted == 3
+    vigilance.verify(9, 0.9, 0.0, 0.5, 0.1)  # a surprise is
+    assert vigilance.doubted == 9
+    vigilance.trust(8)
+    assert vigilance.doubted == -1
+
+
+def test_unmasked_rounds_have_no_tag():
+    policy = db.AutoBandit(OPTIONS, seed=0)
+    policy.ask(size=3)
+    assert policy._pending.rows()["tag"].tolist() == [0, 0, 0]
+
+
+def test_tags_that_cannot_be_are_refused():
+    policy = db.AutoBandit(crossed(), seed=0)
+    policy.ask(allowed=policy.arms.of("a"))
+    state = policy.state_dict()
+    state["pending"]["tag"] = 19
+    with pytest.raises(db.errors.StateError, match="best allowed arms"):
+        db.AutoBandit.restore(policy.arms, state)
+
+
+def test_probabilities_shown_are_those_of_each_segment():
+    policy = db.AutoBandit(crossed(), seed=0)
+    play(policy, 90, np.tile([0.0, 0.5, 0.0], 6))
+    summary = policy.summary()
+    order = np.argsort(summary.arms)
+    assert summary.probability[order].reshape(3, 6).sum(axis=1) == pytest.approx(np.ones(3))
+    assert policy.history.law[-1].sum() == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize("kind", [db.OPKB, db.AdaOPKB, db.CalibratedOPKB])
+def test_the_opkb_family_says_why_it_refuses(kind):
+    with pytest.raises(db.errors.InputError, match=f"{kind.__name__} learns nothing in rounds with a mask"):
+        kind(crossed(), horizon=100)
+
+
+def test_many_pairs_are_cut_to_the_rank():
+    arms = db.ArmSet.crossed(db.ArmSet(np.linspace(0, 1, 30)[:, None], RBF(0.3)), [f"s{k}" for k in range(4)])
+    policy = db.AutoBandit(arms, rank=20, seed=0)
+    for now in range(30):
+        policy.tell(policy.ask(allowed=arms.of(f"s{now % 4}")), 0.1)
+    assert policy._beliefs.priors.width <= 21

@@ -1,0 +1,180 @@
+"""Rewards of two values: when they are taken for successes and failures, and what AutoBandit then does."""
+
+import copy
+
+import numpy as np
+import pytest
+
+from driftbandits import ArmSet, AutoBandit
+from driftbandits.errors import StateError
+from driftbandits.policies.auto.two_valued import RARER_FOR_A_FIRM_CENTRE, News, TwoValued
+
+ARMS = ArmSet(np.linspace(0, 1, 6)[:, None])
+CHANCES = np.array([0.02, 0.1, 0.04, 0.06, 0.03, 0.05])
+
+
+def play(policy, rounds, *, rng, chances=CHANCES, values=None):
+    """Bernoulli rewards; a success pays `values`, 1 by default."""
+    paid = np.ones(len(chances)) if values is None else values
+    for _ in range(rounds):
+        choice = policy.ask()
+        policy.tell(choice, float(paid[choice.arm] * (rng.random() < chances[choice.arm])))
+
+
+def shop(seed=0, **settings):
+    return AutoBandit(ARMS, seed=seed, **{"reward_range": (0.0, 1.0), **settings})
+
+
+# --- which rewards have two values ------------------------------------------------------------------------------------
+
+
+def test_it_begins_with_both_kinds_and_a_third_value_ends_it_for_good():
+    rewards = TwoValued(2)
+    assert [rewards.take(0, -1.0) for _ in range(5)] == [News.NONE] * 5
+    assert not rewards.active
+    assert rewards.take(1, 0.25) is News.LEARN_ANEW
+    assert rewards.active
+    assert rewards.take(1, 0.5) is News.END
+    assert not rewards.active
+    assert rewards.take(1, -1.0) is News.NONE
+    assert rewards.plays.tolist() == [5, 1]  # counted no further
+
+
+def test_rewards_that_never_were_two_valued_are_no_news():
+    rewards = TwoValued(2)
+    assert [rewards.take(0, value) for value in (0.1, 0.2, -1.0)] == [News.NONE] * 3
+    assert rewards.over
+    assert rewards.units is None
+
+
+def test_every_arm_has_a_value_of_its_own_and_one_without_success_that_of_the_others():
+    rewards = TwoValued(3)
+    for arm, reward in ((0, 0.0), (1, 1.0), (2, -1.0)):
+        rewards.take(arm, reward)
+    np.testing.assert_array_equal(rewards.units.reach, [1.0, 2.0, 1.5])
+    rewards.take(2, -0.5)
+    np.testing.assert_array_equal(rewards.units.reach, [1.0, 2.0, 0.5])
+
+
+def test_the_centre_is_a_mean_over_arms_not_over_plays():
+    """One arm at 40 % with 9,000 plays, nine at 10 % with 100 each: 13 %, and not 37."""
+    rewards = TwoValued(10)
+    rng = np.random.default_rng(0)
+    for arm in [0] * 9000 + list(range(1, 10)) * 100:
+        rewards.take(arm, 1.0 if rng.random() < (0.4 if arm == 0 else 0.1) else -1.0)
+    assert rewards._mean_rate() == pytest.approx(0.13, abs=0.02)
+
+
+def test_the_centre_is_looked_at_whenever_the_rarer_kind_has_doubled():
+    rewards, news = TwoValued(1), []
+    for number in range(20 * 200):
+        news.append(rewards.take(0, 1.0 if number % 20 == 19 - (number >= 2000) * (number % 40 < 20) * 10 else -1.0))
+    anew = [number for number, item in enumerate(news) if item is News.LEARN_ANEW]
+    assert anew[0] == 19
+    assert len(anew) <= 6
+    assert all((number + 1) // 20 <= RARER_FOR_A_FIRM_CENTRE for number in anew)
+
+
+# --- the policy -------------------------------------------------------------------------------------------------------
+
+
+def test_chances_are_learned():
+    policy = shop()
+    play(policy, 3000, rng=np.random.default_rng(0))
+    assert policy._beliefs.units is not None
+    assert policy.estimate()[1] == pytest.approx(0.1, abs=0.02)
+    assert policy.law().argmax() == 1
+    assert policy.explain().noise == pytest.approx(0.3, abs=0.04)
+    assert policy.changes == ()
+
+
+def test_chances_near_one_are_learned_as_those_near_zero():
+    policy = shop()
+    play(policy, 2000, rng=np.random.default_rng(0), chances=np.array([0.9, 0.91, 0.92, 0.99, 0.9, 0.93]))
+    assert policy.law().argmax() == 3
+    assert policy.estimate()[3] == pytest.approx(0.99, abs=0.02)
+
+
+def test_prices_are_what_a_success_pays():
+    """The arm bought most often is not the one that earns most."""
+    values = np.array([20.0, 5.0, 4.0, 14.0, 6.0, 3.0])
+    policy = shop(reward_range=(0.0, 20.0))
+    play(policy, 3000, rng=np.random.default_rng(1), values=values)
+    assert policy.law().argmax() == int((values * CHANCES).argmax()) == 3
+    assert policy.estimate()[3] == pytest.approx(0.84, abs=0.25)
+    assert policy.changes == ()
+
+
+def test_one_success_is_no_new_world():
+    policy = shop()
+    for _ in range(200):
+        policy.tell(policy.ask(), 0.0)
+    policy.tell(policy.ask(), 1.0)
+    assert policy.changes == ()
+    assert policy.estimate().max() < 0.05
+
+
+def test_after_a_third_value_the_usual_model_goes_on():
+    """From what was counted: estimates stay where they are, the noise is that of the rewards, learning goes on."""
+    policy, rng = shop(), np.random.default_rng(0)
+    play(policy, 1500, rng=rng)
+    before = policy.estimate()
+    policy.tell(policy.ask(), 0.5)
+    assert policy._beliefs.units is None
+    np.testing.assert_allclose(policy.estimate(), before, atol=0.04)
+    assert policy.explain().noise == pytest.approx(0.27, abs=0.08)
+    means = np.array([0.1, 0.1, 0.1, 0.1, 0.8, 0.1])
+    for _ in range(300):
+        choice = policy.ask()
+        policy.tell(choice, float(np.clip(means[choice.arm] + 0.1 * rng.standard_normal(), 0, 1)))
+    assert policy.law().argmax() == 4
+
+
+def test_a_change_is_found_and_what_was_counted_before_it_is_forgotten():
+    """All chances of 0.1 to 0.5 are dealt anew; found within 1,500 rounds."""
+    chances = np.array([0.1, 0.5, 0.2, 0.3, 0.15, 0.25])
+    policy, rng = shop(), np.random.default_rng(0)
+    play(policy, 2000, rng=rng, chances=chances)
+    assert policy.changes == ()
+    play(policy, 1500, rng=rng, chances=np.array([0.4, 0.1, 0.1, 0.1, 0.1, 0.1]))
+    assert len(policy.changes) == 1
+    assert 1900 <= policy.changes[0].interval[0] <= 2600
+    assert policy.law().argmax() == 0
+
+
+# --- state ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rounds", [3, 60, 700])
+def test_it_goes_on_from_its_state_bit_for_bit(rounds):
+    """Before the first success, while everything is learned anew now and then, and later."""
+    policy = shop()
+    play(policy, rounds, rng=np.random.default_rng(3))
+    again = AutoBandit.restore(ARMS, copy.deepcopy(policy.state_dict()))
+    for one in (policy, again):
+        play(one, 400, rng=np.random.default_rng(4))
+    np.testing.assert_array_equal(policy.law(), again.law())
+    np.testing.assert_array_equal(policy.estimate(), again.estimate())
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("centre", 0.0),
+        ("centre", 1.5),
+        ("value", np.full(6, 2.0)),
+        ("value", np.full(6, -1.0)),  # begun, and no success of any arm
+        ("plays", np.full(6, -1)),
+        ("plays", np.full(6, 10**6)),
+        ("successes", np.full(6, 500)),
+        ("looked", -1),
+        ("begun", 3),
+    ],
+)
+def test_a_damaged_state_is_refused(name, value):
+    policy = shop()
+    play(policy, 300, rng=np.random.default_rng(0))
+    state = policy.state_dict()
+    state["engine"]["two_valued"][name] = value
+    with pytest.raises(StateError):
+        AutoBandit.restore(ARMS, state)

@@ -1,0 +1,144 @@
+"""The history: thinned whatever the age, of the arms played most, saved bit for bit, and without any influence."""
+
+import numpy as np
+import pytest
+
+import driftbandits as db
+from driftbandits.errors import StateError
+from driftbandits.policies.core.history import FIRST_STRIDE, FOLLOWED, MOST_ARMS, MOST_POINTS, HistoryLog, Look
+from driftbandits.state import Reader
+from driftbandits.testing.helpers import play, require_equal
+
+
+def filled(rewards, arms=2, plays=None):
+    """A log after so many rewards; the k-th look says k everywhere."""
+    log = HistoryLog(arms)
+    for told in range(rewards):
+        if log.left <= 0:
+            log.add(
+                Look(told, np.full((4, arms), told / rewards)), np.zeros(arms, int) if plays is None else plays(told)
+            )
+        log.left -= 1
+    return log
+
+
+@pytest.mark.parametrize("rewards", [1, 5, 499, 1999, 2000, 2001, 50_000])
+def test_looks_are_few_and_evenly_spread(rewards):
+    log = filled(rewards)
+    assert len(log) < MOST_POINTS
+    assert (np.diff(log.rounds) == log.stride).all()
+    assert log.stride == FIRST_STRIDE or len(log) >= MOST_POINTS // 2  # dense once there is enough to look at
+    assert rewards - log.rounds[-1] <= log.stride
+
+
+def test_thinning_keeps_what_was_looked_at():
+    log = filled(9_000)
+    now = Look(9_001, np.ones((4, 2)))
+    rounds, _, values = log.looks(np.zeros(2, int), now)
+    assert rounds[-1] == 9_001
+    assert values[:, :-1] == pytest.approx(
+        np.broadcast_to(rounds[:-1, None] / 9_000, (4, len(rounds) - 1, 2)), abs=1e-6
+    )
+
+
+def test_the_arms_shown_are_those_played_most_and_known_since_they_were_followed():
+    arms = 200
+
+    def plays(told):
+        counts = np.arange(arms)  # 120 to 199 are followed at first
+        return np.where(np.arange(arms) < 10, counts + told, counts)  # then 0 to 9 are played and nothing else
+
+    log = filled(4_000, arms, plays)
+    rounds, shown, values = log.looks(plays(4_000), Look(4_000, np.zeros((4, arms))))
+    assert len(log.arms) == FOLLOWED
+    assert shown.tolist() == np.argsort(-plays(4_000), kind="stable")[:MOST_ARMS].tolist()
+    fresh = np.isnan(values[0]).any(axis=0)
+    assert set(shown[fresh]) == set(range(10))
+    first = np.argmax(~np.isnan(values[0]), axis=0)
+    assert all(rounds[k] <= 400 for k in first)  # 1.5 times the least of those followed
+
+
+def test_a_history_has_the_present_and_agrees_with_the_policy():
+    policy = db.AutoBandit(db.ArmSet(np.linspace(0, 1, 12)[:, None], names=list("abcdefghijkl")), seed=0)
+    assert len(policy.history) == 1
+    play(policy, 60)
+    history = policy.history
+    place = np.argsort(history.arms)
+    assert history.rounds[-1] == 60
+    assert history.estimate[-1][place] == pytest.approx(policy.estimate())
+    assert history.law[-1][place] == pytest.approx(policy.law())
+    assert history.names[0] == policy.arms.names[history.arms[0]]
+    assert repr(history) == "History(3 moments, rounds 1 to 60, 12 arms)"
+    table = history.to_pandas()
+    assert list(table.columns) == ["round", "arm", "name", "estimate", "low", "high", "probability"]
+    assert len(table) == 3 * 12
+
+
+@pytest.mark.parametrize("kind", [db.AutoBandit, db.WeightedGPUCB, db.DiscountedUCB, db.CalibratedOPKB, db.LinearExp3])
+def test_looking_at_every_reward_changes_no_decision(kind, monkeypatch):
+    """Two roads: a policy that looks as often as it can, and one that never does."""
+    arms = db.ArmSet(np.linspace(0, 1, 12)[:, None])
+    often, never = kind(arms, horizon=240, seed=1), kind(arms, horizon=240, seed=1)
+    never._history.left = 10**9
+    for _ in range(120):
+        often._history.left = 0
+        assert play(often, 1) == play(never, 1)
+    assert len(never._history) == 0
+    assert len(often._history) == 120
+
+
+def test_looking_changes_no_state():
+    policy = db.GPUCB(db.ArmSet(np.linspace(0, 1, 60)[:, None]), seed=1)
+    for rounds in (1, 30):
+        play(policy, rounds)
+        before = policy.state_dict()
+        policy.history, policy.summary(), policy.interval()
+        require_equal(policy.state_dict(), before)
+
+
+def test_a_law_that_is_none_does_not_stop_a_reward():
+    policy = db.Uniform(db.ArmSet([[0.0], [1.0]]), seed=0)
+    choice = policy.ask()
+    policy._law = lambda: np.array([np.nan, 1.0])
+    policy.tell(choice, 0.5)
+    assert len(policy._history) == 0
+    with pytest.raises(db.errors.LawError):
+        policy.ask()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"stride": 5},
+        {"left": 99},
+        {"rounds": np.array([9, 3])},
+        {"rounds": np.array([0, 99])},
+        {"arms": np.array([0, 0])},
+        {"arms": np.array([0, 7])},
+        {"since": np.array([0, 3])},
+        {"values": np.full((2, 4, 2), np.nan, dtype=np.float32)},
+        {"values": np.full((2, 4, 2), 2.0, dtype=np.float32)},  # a probability
+        {"values": np.zeros((2, 3, 2), dtype=np.float32)},
+    ],
+)
+def test_histories_that_cannot_be_are_refused(wrong):
+    good = filled(8).export()
+    again = HistoryLog(2)
+    again.load(Reader(good), rounds=8)
+    require_equal(again.export(), good)
+    with pytest.raises(StateError):
+        HistoryLog(2).load(Reader({**good, **wrong}), rounds=8)
+
+
+def test_a_rearranged_history_goes_with_its_arms():
+    log = HistoryLog(3)
+    for told in range(3):
+        log.add(Look(told, np.array([[1.0, 2.0, 3.0], [0.0, 0.0, 1.0]])), np.array([5, 0, 1]))
+    other = log.rearranged(np.array([2, -1, 0]))
+    now = Look(9, np.array([[30.0, 40.0, 10.0], [1.0, 0.0, 0.0]]))
+    other.add(Look(4, now.values), np.array([1, 0, 5]))
+    _, arms, values = other.looks(np.array([1, 0, 5]), now)
+    assert arms.tolist() == [2, 0, 1]
+    assert values[0, :3].tolist()[0][:2] == [1.0, 3.0]
+    assert np.isnan(values[0, :3, 2]).all()
+    assert values[0, 3].tolist() == [10.0, 30.0, 40.0]

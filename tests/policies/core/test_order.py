@@ -1,0 +1,212 @@
+"""Rewards that wait for earlier ones, patience and expiry, against a slow and simple policy of the same promises."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import driftbandits as db
+from driftbandits.errors import HeldRewardsWarning, UnknownDecisionError
+from driftbandits.policies.core.order import HELD_BEFORE_WARNING, Line
+from driftbandits.policies.core.pending import Row
+
+ARMS = db.ArmSet(np.linspace(0, 1, 4)[:, None])
+
+
+class Listening(db.Policy):
+    """Plays any arm and keeps what it was taught, in order."""
+
+    def _start(self, horizon):
+        self.learned = []
+
+    def _law(self):
+        return np.full(len(self.arms), 1 / len(self.arms))
+
+    def _estimate(self):
+        return np.zeros(len(self.arms))
+
+    def _learn(self, feedback):
+        self.learned += [(row.id, reward) for row, reward in feedback.rows()]
+
+    def _export(self):
+        return {"learned": [list(item) for item in self.learned]}
+
+    def _import(self, state):
+        self.learned = [(int(ident), float(reward)) for ident, reward in state.raw("learned")]
+
+
+class SlowBooks:
+    """What is open, closed and learned, looked for anew after every event."""
+
+    def __init__(self, *, asked_order, patience=None, missing=None, limit=10**6):
+        self.asked_order, self.patience, self.missing, self.limit = asked_order, patience, missing, limit
+        self.rounds, self.open, self.waiting, self.learned, self.late = 0, set(), {}, [], 0
+
+    def ask(self):
+        self.open.add(self.rounds)
+        self.rounds += 1
+        if len(self.open) > self.limit:
+            self.open.remove(min(self.open))
+            self.release()
+        if self.patience is not None:
+            self.expire([i for i in self.open if self.rounds - 1 - i >= self.patience])
+
+    def tell(self, rewards):
+        for ident, reward in rewards.items():
+            if ident in self.open:
+                self.open.remove(ident)
+                self.waiting[ident] = reward
+            else:
+                self.late += 1
+        self.release()
+
+    def expire(self, ids):
+        for ident in sorted(set(ids) & self.open):
+            self.open.remove(ident)
+            if self.missing != "forget":
+                self.waiting[ident] = self.missing
+        self.release()
+
+    def release(self):
+        first = min(self.open, default=self.rounds) if self.asked_order else self.rounds
+        for ident in sorted(i for i in self.waiting if i < first):
+            self.learned.append((ident, self.waiting.pop(ident)))
+        if len(self.waiting) > self.limit:
+            self.open.remove(min(self.open))
+            self.release()
+
+
+WAYS = {
+    "told": {"order": "told", "missing": 0.5},
+    "asked": {"order": "asked", "missing": 0.5},
+    "patience": {"patience": 13, "missing": -0.25},
+    "patience, forget": {"patience": 5, "missing": "forget"},
+    "asked, few kept": {"order": "asked", "missing": "forget", "pending_limit": 6},
+    "asked, fewer kept": {"order": "asked", "missing": "forget", "pending_limit": 2},
+    "patience, few kept": {"patience": 9, "missing": 0.0, "pending_limit": 7},
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_learned_is_what_the_slow_books_say(way, seed):
+    settings, rng = WAYS[way], np.random.default_rng(seed)
+    policy = Listening(ARMS, seed=seed, **settings)
+    policy.law()  # which begins it
+    books = SlowBooks(
+        asked_order=policy.order == "asked",
+        patience=policy.patience,
+        missing=policy.missing,
+        limit=settings.get("pending_limit", 10**6),
+    )
+    for _ in range(400):
+        action = rng.random()
+        if action < 0.45:
+            policy.ask()
+            books.ask()
+        elif action < 0.5:
+            policy.ask(size=4)
+            for _ in range(4):
+                books.ask()
+        elif policy.rounds:
+            ids = rng.choice(policy.rounds, size=min(policy.rounds, int(rng.integers(1, 4))), replace=False)
+            ids = ids[ids >= policy.rounds - 20]
+            if action < 0.9:
+                rewards = np.round(rng.uniform(-1, 1, len(ids)), 3)
+                policy.tell(ids if len(ids) != 1 else int(ids[0]), rewards if len(ids) != 1 else float(rewards[0]))
+                books.tell(dict(zip(ids.tolist(), rewards.tolist(), strict=True)))
+            else:
+                policy.expire(ids)
+                books.expire(ids.tolist())
+        assert policy.learned == books.learned
+        assert (policy.late, policy.pending, policy.held) == (books.late, len(books.open), len(books.waiting))
+        if rng.random() < 0.05:
+            policy = Listening.restore(ARMS, policy.state_dict())
+
+
+def test_a_reward_in_time_counts_and_one_too_late_does_not():
+    policy = Listening(ARMS, patience=3, missing=0.0)
+    first, second = policy.ask(), policy.ask()
+    policy.ask(size=2)  # the first is three rounds old now
+    assert policy.learned == [(0, 0.0)]
+    policy.tell(second, 1.0)
+    policy.tell(first, 1.0)
+    assert policy.learned == [(0, 0.0), (1, 1.0)]
+    assert policy.late == 1
+
+
+def test_told_twice_stays_an_error_without_missing():
+    policy = Listening(ARMS, order="asked")
+    first, second = policy.ask(), policy.ask()
+    policy.tell(second, 1.0)
+    with pytest.raises(UnknownDecisionError, match="already told"):
+        policy.tell(second, 1.0)
+    policy.tell(first, 0.0)
+    assert [ident for ident, _ in policy.learned] == [0, 1]
+
+
+def test_a_hole_that_holds_many_rewards_warns_once_and_names_patience():
+    policy = Listening(ARMS, order="asked")
+    policy.ask()
+    batch = policy.ask(size=HELD_BEFORE_WARNING + 2)
+    policy.tell(batch.ids[:-2], np.zeros(HELD_BEFORE_WARNING))
+    with pytest.warns(HeldRewardsWarning, match=r"decision 0 is open, and 1,001 rewards .* patience=") as caught:
+        policy.tell(int(batch.ids[-2]), 0.0)
+    assert caught[0].filename == __file__
+    again = Listening.restore(ARMS, policy.state_dict())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for one in (policy, again):
+            one.tell(int(batch.ids[-1]), 0.0)
+            one.forget(0)
+            assert len(one.learned) == HELD_BEFORE_WARNING + 2
+
+
+def test_what_waits_has_a_limit():
+    policy = Listening(ARMS, order="asked", pending_limit=5)
+    policy.ask()
+    for _ in range(6):
+        policy.tell(policy.ask(), 0.5)
+    assert [ident for ident, _ in policy.learned] == [1, 2, 3, 4, 5, 6]
+    assert (policy.dropped, policy.held, policy.pending) == (1, 0, 0)
+
+
+def test_with_patience_a_hole_says_nothing():
+    policy = Listening(ARMS, patience=3_000, missing="forget")
+    policy.ask()
+    batch = policy.ask(size=2_000)
+    policy.tell(batch, np.zeros(2_000))
+    assert policy.held == 2_000
+
+
+def test_steady_rounds_end_before_patience_does():
+    """`simulate` asks so many rounds before it tells."""
+    policy = db.Uniform(ARMS, patience=6, missing=0.0)
+    assert policy.steady_rounds() == 6
+    batch = policy.ask(size=6)
+    policy.tell(batch, np.zeros(6))
+    assert policy.expired == 0
+    policy.ask(size=2)
+    assert policy.steady_rounds() == 4
+
+
+def test_simulate_loses_nothing_by_patience():
+    world = db.environments.create("switching/1", seed=0, horizon=400, switches=(200,))
+    patient = db.Uniform(world.arms, patience=7, missing=0.0, seed=0)
+    trace = db.simulate(patient, world, seed=0)
+    plain = db.simulate(db.Uniform(world.arms, seed=0), world, seed=0)
+    assert np.array_equal(trace.arm, plain.arm)
+    assert patient.expired == 0
+
+
+def test_the_line_gives_back_what_it_holds_in_order():
+    rng, line, model = np.random.default_rng(0), Line(), {}
+    for number in rng.permutation(300).tolist():
+        line.hold(Row(number, number % 4, 0, 0, 0.5), 0.001 * number)
+        model[number] = 0.001 * number
+        if number % 7 == 0:
+            ready = [(row.id, reward) for row, reward in line.release(number).rows()]
+            assert ready == sorted((i, r) for i, r in model.items() if i < number)
+            model = {i: r for i, r in model.items() if i >= number}
+        assert len(line) == len(model)
+        assert line.first == min(model, default=np.inf)
