@@ -30,6 +30,7 @@ NAMES = (
     "store",
     "runner",
     "forks",
+    "live",
 )
 
 

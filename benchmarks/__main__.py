@@ -25,6 +25,7 @@ NAMES = (
     "promises",
     "traffic",
     "runner",
+    "live_journal",
     "segments",
     "wrong_sign",
     "live",

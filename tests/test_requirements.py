@@ -20,8 +20,9 @@ def canonical(name):
 
 
 def pinned(file):
-    lines = (ROOT / "requirements" / f"{file}.txt").read_text().split()
-    return {canonical(name): version for name, version in (line.split("==") for line in lines)}
+    lines = (ROOT / "requirements" / f"{file}.txt").read_text().splitlines()
+    pairs = (line.partition(";")[0].split("==") for line in lines)  # behind the semicolon: for which Pythons
+    return {canonical(name): version for name, version in pairs}
 
 
 def with_all_they_need(names):

@@ -19,6 +19,7 @@ from driftbandits.version import __version__ as __version__
 
 if typing.TYPE_CHECKING:
     from driftbandits import experiments as experiments
+    from driftbandits import live as live
     from driftbandits import logs as logs
     from driftbandits import plots as plots
     from driftbandits import testing as testing
@@ -47,6 +48,7 @@ __all__ = [
     "first_detectable_horizon",
     "information_gain",
     "kernel_from_config",
+    "live",
     "logs",
     "plots",
     "simulate",
@@ -58,7 +60,7 @@ __all__ += policies.__all__
 
 def __getattr__(name: str) -> typing.Any:
     """What a program that asks and tells does not need, loaded where it is asked for."""
-    if name in ("experiments", "logs", "plots", "testing"):
+    if name in ("experiments", "live", "logs", "plots", "testing"):
         return importlib.import_module(f"driftbandits.{name}")
     if name == "NeuralTangentKernel":  # a class of scikit-learn's, which takes a second to import
         globals()[name] = importlib.import_module("driftbandits.tangent_kernel").NeuralTangentKernel

@@ -11,6 +11,15 @@ DriftbanditsError
 |-- InterruptedPolicyError  an exception left the policy half changed; a saved state is to be loaded
 |-- ReentryError          a policy called from inside one of its own calls, by a signal handler say
 |-- ConvergenceError      a solver stopped short; carries the best iterate as `best`
+|-- LiveError             an experiment in a database cannot do what was asked
+|   |-- UnknownExperimentError  no experiment of that name is in the database (also a KeyError)
+|   |-- ExperimentExistsError   there is one of that name already
+|   |-- OtherDeciderError       another process decides in this experiment
+|   |-- NotStoredError          not known whether a request was stored; to be sent again with the same key
+|   |-- ConflictError           a key or a decision was used before with something else, or is in use
+|   |-- GoneError               what was asked for was deleted by retention
+|   |-- JournalError            a journal, or a snapshot, is damaged
+|   `-- SchemaError             the database has another schema than this version reads
 |-- MissingExtraError     an optional dependency is not installed (also an ImportError)
 `-- MissingDataError      the package that brings a data set is not installed (also an ImportError)
 
@@ -105,6 +114,45 @@ class DelayWarning(UserWarning):
 
 class HeldRewardsWarning(UserWarning):
     """Many rewards wait for an earlier decision whose reward has not come, and are not learned."""
+
+
+class LiveError(DriftbanditsError):
+    """An experiment in a database cannot do what was asked."""
+
+
+class UnknownExperimentError(LiveError, KeyError):
+    """No experiment of that name is in the database."""
+
+    def __str__(self) -> str:  # KeyError would show the repr of the message
+        return str(self.args[0]) if self.args else ""
+
+
+class ExperimentExistsError(LiveError):
+    """There is an experiment of that name already."""
+
+
+class OtherDeciderError(LiveError):
+    """Another process, or another object in this one, decides in this experiment."""
+
+
+class NotStoredError(LiveError):
+    """It is not known whether a request was stored; sent again with the same key, it is settled."""
+
+
+class ConflictError(LiveError):
+    """A key or a decision was used before with something else, or is in use now."""
+
+
+class GoneError(LiveError):
+    """What was asked for was deleted by retention."""
+
+
+class JournalError(LiveError):
+    """A journal, or a snapshot, is damaged."""
+
+
+class SchemaError(LiveError):
+    """The database has another schema than this version of the library reads."""
 
 
 class MissingExtraError(DriftbanditsError, ImportError):

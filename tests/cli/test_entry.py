@@ -14,7 +14,7 @@ from driftbandits import POLICIES, __version__
 from driftbandits.cli import main
 from driftbandits.experiments.groups import EXPERIMENTS
 
-COMMANDS = ("reproduce", "run", "report", "tune", "list", "bench")
+COMMANDS = ("reproduce", "run", "report", "tune", "list", "bench", "doctor", "experiments", "db")
 HIDING = """
 import sys
 

@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from driftbandits import __version__
-from driftbandits.cli import bench, listing, logs, report, reproduce, run, tune
+from driftbandits.cli import bench, doctor, listing, live, logs, report, reproduce, run, tune
 from driftbandits.cli.show import say
 from driftbandits.errors import DriftbanditsError, MissingExtraError
 
@@ -18,6 +18,8 @@ from driftbandits.errors import DriftbanditsError, MissingExtraError
 EXTRAS = {
     **dict.fromkeys(("pandas", "pyarrow", "matplotlib", "rich", "pydantic", "yaml", "jinja2"), "experiments"),
     "optuna": "tuning",
+    **dict.fromkeys(("sqlalchemy", "alembic"), "live"),
+    "psycopg": "postgres",
     "ray": "ray",
     **dict.fromkeys(("dask", "distributed"), "dask"),
 }
@@ -92,3 +94,6 @@ app.command("evaluate")(logs.evaluate)
 app.command("advise")(logs.advise)
 app.command("list")(listing.list_names)
 app.command("bench")(bench.bench)
+app.command("doctor")(doctor.doctor)
+app.add_typer(live.experiments, name="experiments")
+app.add_typer(live.db, name="db")

@@ -102,6 +102,7 @@ class LinearExp3(SizedPolicy):
     microseconds_per_round = 80.0
     needs_horizon = True
     _counts_masked = False
+    _needs_own_law = True
     _size_name: ClassVar[str] = "restart"
 
     def __init__(

@@ -24,7 +24,7 @@ from driftbandits.detection import Finding
 from driftbandits.detection.gap_test import gaps
 from driftbandits.errors import InputError
 from driftbandits.estimation import Sums
-from driftbandits.policies.blocks import saving
+from driftbandits.policies.blocks import evaluation, saving
 from driftbandits.policies.blocks.epoch import UNDER_WAY, Epoch, OpenReplay
 from driftbandits.policies.blocks.parts import BlockLevels, Parts, point_law
 from driftbandits.policies.core.arms_change import ArmsChange
@@ -44,6 +44,7 @@ class BlockPolicy(Policy):
 
     arms_power = 0.6  # designs are solved over all arms
     _counts_masked = False
+    _needs_own_law = True
 
     def __init__(self, arms: ArmSet, parts: Parts, divisor: float = 1.0, **common: Unpack[CommonSettings]) -> None:
         super().__init__(arms, **common)
@@ -343,6 +344,10 @@ class BlockPolicy(Policy):
             self._detector.see_apart(row.arm, scaled, row.id)
         if self._looks is not None:
             self._looks.tell(row.arm, scaled, self._expected())
+
+    def _evaluate(self, rounds: int, arms: Ints, rewards: Floats, ids: Ints) -> bool:
+        evaluation.evaluate(self, rounds, arms, rewards, ids)
+        return True
 
     def _expected(self) -> Floats:
         """What the present block expects of every arm."""

@@ -31,11 +31,12 @@ from driftbandits.errors import (
     RewardRangeWarning,
     UnknownDecisionError,
 )
-from driftbandits.policies.core import carrying, saving
+from driftbandits.policies.core import carrying, imposing, learning, saving
 from driftbandits.policies.core.closing import Closing
 from driftbandits.policies.core.guard import guarded
 from driftbandits.policies.core.history import Look
 from driftbandits.policies.core.hooks import FIRST_HORIZON
+from driftbandits.policies.core.imposing import Imposed, Imposition
 from driftbandits.policies.core.inputs import check_size, read_allowed, read_ids, read_rewards
 from driftbandits.policies.core.laws import check_estimate, check_steady, is_frozen
 from driftbandits.policies.core.looking import Looking
@@ -82,6 +83,8 @@ class Policy(Closing, Looking):
     to be saved; load the last saved state then. Copies (`copy`, `pickle`) are made through the state and go on by
     themselves, bit for bit; so do forked processes, which therefore decide alike.
     """
+
+    _imposition: Imposition | None = None  # what takes the place of draws, while `impose` runs
 
     # --- asking -------------------------------------------------------------------------------------------------
 
@@ -160,9 +163,8 @@ class Policy(Closing, Looking):
         number, tag = self._stamp_within(mask)
         laws = number + np.arange(count) if self._numbers_rounds else np.full(count, number)
         self._guard.changing = True
-        arms = self._pick(law, count)
+        arms, probabilities = self._take(law, count)
         ids = np.arange(self.rounds, self.rounds + count)
-        probabilities = law[arms]
         self._pending.add(ids, arms, probabilities, laws, tag if counted else -1)
         self._plays.add_many(arms, ids)
         self.rounds += count
@@ -171,6 +173,11 @@ class Policy(Closing, Looking):
             self._close_old()
         self._guard.changing = False
         return Decisions(ids, arms, probabilities, laws, self.arms.names)
+
+    def _take(self, law: Floats, count: int) -> tuple[Ints, Floats]:
+        """Arms drawn from `law`, or imposed in their place, and their probabilities."""
+        arms = self._pick(law, count)
+        return (arms, law[arms]) if self._imposition is None else self._imposition.take(arms, law)
 
     def _pick(self, law: Floats, count: int) -> Ints:
         """Arms drawn from `law`, one uniform each; an arm of probability 0 is never drawn."""
@@ -181,6 +188,45 @@ class Policy(Closing, Looking):
         _, cdf, last = kept
         arms = cdf.searchsorted(self._draws.random(count) * cdf[-1], side="right")
         return np.asarray(np.minimum(arms, last), dtype=np.int64)
+
+    @guarded
+    def impose(self, arms: int | npt.ArrayLike, probabilities: float | npt.ArrayLike, allowed: Any = None) -> Imposed:
+        """Take over rounds drawn elsewhere: as `ask`, but the arms and their probabilities are given.
+
+        The draws are made and thrown away, so where they agree with what is given the policy stands afterwards as after
+        `ask`, bit for bit; where not, `differing` counts it. Rewards are told to `decisions` as to those of `ask`. For
+        replaying a journal, see `imposing`; to begin with a log of another policy see `learn`.
+
+        Parameters
+        ----------
+        arms : index of the arm played, or one per round
+        probabilities : with which it was played, or one per round, in (0, 1]
+        allowed : the arms that were allowed then, as in `ask`
+
+        >>> from driftbandits import ArmSet, Uniform
+        >>> original, twin = (Uniform(ArmSet([[0.0], [1.0]]), seed=3) for _ in range(2))
+        >>> choice = original.ask()
+        >>> twin.impose(choice.arm, choice.probability).differing
+        0
+        """
+        return imposing.impose(self, arms, probabilities, allowed)
+
+    @guarded
+    def learn(self, columns: Mapping[str, Any]) -> None:
+        """Take in a log, one's own or another's, as if this new policy had played it; then it goes on from there.
+
+        `columns` maps `arm`, `reward` and `probability` to columns of one length, and optionally `round` or `time`,
+        `told` and `allowed`: see `log_columns`. Whatever is wrong with them, the policy stays new. Policies that weigh
+        rewards by the law that drew them take in their own log so; another's is a first evaluation for the OPKB family,
+        and refused by the Exp3 family.
+
+        >>> from driftbandits import ArmSet, GPUCB
+        >>> policy = GPUCB(ArmSet([[0.0], [1.0]], names=["low", "high"]), seed=0)
+        >>> policy.learn({"arm": ["low", "high"] * 20, "reward": [0.1, 0.6] * 20, "probability": [0.5] * 40})
+        >>> policy.rounds, policy.estimate().round(1).tolist()
+        (40, [0.1, 0.6])
+        """
+        learning.learn(self, columns)
 
     @guarded
     def law(self) -> Floats:

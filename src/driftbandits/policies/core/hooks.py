@@ -50,6 +50,8 @@ class PolicyHooks(PolicyFacts, ABC):
     _counts_masked: bool = True  # whether a round whose mask removed mass advances the policy's clock
     _numbers_rounds: bool = False  # whether the number that `_stamp` gives a law is that of the round
 
+    _needs_own_law: bool = False  # whether rewards are weighed by the law that drew them, so that no other will do
+
     def __init_subclass__(cls, **keywords: Any) -> None:
         """Show the whole constructor in help and editors."""
         super().__init_subclass__(**keywords)
@@ -185,6 +187,10 @@ class PolicyHooks(PolicyFacts, ABC):
 
     def _lose(self, rows: npt.NDArray[np.void]) -> None:
         """The rewards of these decisions were forgotten and will never come."""
+
+    def _evaluate(self, rounds: int, arms: Ints, rewards: Floats, ids: Ints) -> bool:
+        """Where `_needs_own_law`: begin with another's log of so many rounds as a first evaluation; whether it can."""
+        return False
 
     def _carry(self, old: Self, change: ArmsChange) -> None:
         """Go on where `old` stands, with the arms of `change`; called in the place of `_start` or `_import`.

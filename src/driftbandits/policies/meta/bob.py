@@ -154,6 +154,7 @@ class BanditOverBandit(Policy):
         for candidate in self._given_candidates or (0.5 if self.setting == "discount" else 1,):
             self._build(candidate, 1)  # refuses unusable settings now
         self._counts_masked, self._numbers_rounds = self.base._counts_masked, self.base._numbers_rounds
+        self._needs_own_law = self.base._needs_own_law
         self._coins = stream(self.seed, "candidates")
         self._law_base = 0
 

@@ -1,0 +1,131 @@
+"""`driftbandits experiments`, `driftbandits db`: experiments that live in a database."""
+
+from __future__ import annotations
+
+import dataclasses
+import json as json_text
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from driftbandits.cli.options import Json
+from driftbandits.cli.show import print_json, print_table, say
+from driftbandits.errors import InputError
+
+if TYPE_CHECKING:
+    from driftbandits.live import Database
+
+USUAL = "sqlite:///driftbandits.db"
+Where = Annotated[str, typer.Option("--database", "-d", envvar="DRIFTBANDITS_DATABASE", help="URL of the database.")]
+Name = Annotated[str, typer.Argument(help="Name of the experiment.")]
+
+experiments = typer.Typer(no_args_is_help=True, help="Experiments that live in a database: make, list, show, export.")
+db = typer.Typer(no_args_is_help=True, help="The database of experiments: bring it up to date, check it.")
+
+
+def _open(url: str) -> Database:
+    from driftbandits import live
+
+    return live.open(url)
+
+
+@experiments.command("create")
+def create(
+    name: Name,
+    file: Annotated[Path, typer.Argument(help="JSON file with arms and whatever else it is made with.")],
+    database: Where = USUAL,
+) -> None:
+    """Make an experiment from a JSON file, such as {"arms": ["red", "blue"], "reward_range": [0, 1]}."""
+    from driftbandits.live.definition import define
+
+    try:
+        fields = json_text.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise InputError(f"{file} is not JSON: {error}") from error
+    if not isinstance(fields, dict):
+        raise InputError(f"{file} must hold a mapping, such as {{'arms': ['red', 'blue']}}")
+    fields.pop("name", None)
+    with _open(database) as opened:
+        opened.make(name, define(**fields))
+    say(f"experiment {name} is made, in {database}")
+
+
+@experiments.command("list")
+def list_all(database: Where = USUAL, json: Json = False) -> None:
+    """List the experiments of a database."""
+    with _open(database) as opened:
+        rows = [_row(opened, name) for name in opened.names()]
+    if json:
+        print_json(rows)
+    elif rows:
+        print_table(rows)
+    else:
+        say("there are no experiments yet; make one with: driftbandits experiments create NAME FILE")
+
+
+def _row(database: Database, name: str) -> dict[str, Any]:
+    view = database.view(name)
+    with view.journal() as journal:
+        newest = journal.newest()
+    return {
+        "name": name,
+        "policy": view.definition.policy,
+        "arms": len(view.definition.arms),
+        "events": 0 if newest is None else newest.seq,
+    }
+
+
+@experiments.command("show")
+def show(name: Name, database: Where = USUAL, json: Json = False) -> None:
+    """Show what an experiment plays and expects now, beside whoever decides in it."""
+    with _open(database) as opened:
+        summary = opened.view(name).summary()
+    if json:
+        print_json(dataclasses.asdict(summary))
+    else:
+        typer.echo(str(summary))
+
+
+@experiments.command("export")
+def export(
+    name: Name,
+    out: Annotated[Path, typer.Argument(help="Parquet file to write.")],
+    database: Where = USUAL,
+) -> None:
+    """Write all decisions of an experiment and their rewards to a Parquet file."""
+    from driftbandits.live.exporting import export_log
+
+    with _open(database) as opened:
+        rows = export_log(opened.view(name), out)
+    say(f"{rows:,} decisions are in {out}")
+
+
+@db.command("upgrade")
+def upgrade(database: Annotated[str, typer.Argument(help="URL of the database.")] = USUAL) -> None:
+    """Bring the tables of a database to those of this version; take a backup before."""
+    from driftbandits.live import Database
+
+    with Database(database) as opened:
+        steps = opened.upgrade()
+    say(f"made: {', '.join(steps)}" if steps else "nothing to do: the database is up to date")
+
+
+@db.command("check")
+def check(
+    database: Annotated[str, typer.Argument(help="URL of the database.")] = USUAL,
+    name: Annotated[list[str], typer.Option("--only", help="This experiment; may be given several times.")] = [],  # noqa: B006
+) -> None:
+    """Replay every journal from its beginning and compare with its snapshots; nothing is changed."""
+    wrong = 0
+    with _open(database) as opened:
+        for each in name or opened.names():
+            found = opened.view(each).check()
+            verdict = "whole" if found.fine else "DAMAGED"
+            differing = f", {found.differing:,} rounds would be drawn otherwise here" if found.differing else ""
+            typer.echo(f"{each}: {verdict}; {found.events:,} events, {found.snapshots} snapshots{differing}")
+            for problem in found.problems:
+                typer.echo(f"  {problem}")
+            wrong += not found.fine
+    if wrong:
+        raise typer.Exit(1)

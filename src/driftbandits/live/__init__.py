@@ -1,0 +1,70 @@
+"""Experiments that live in a database: decisions and rewards that survive threads, crashes and kill -9.
+
+`driftbandits.live.open(url)` opens a database, `.create(name, arms=...)` makes an experiment in it, `.experiment(name)`
+opens one. `docs/live-experiments.md` is the guide. Needs the extra `live`; Postgres the extra `postgres`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import typing
+
+from driftbandits.errors import MissingExtraError
+
+if typing.TYPE_CHECKING:
+    from driftbandits.live.asynchronous import AsyncExperiment as AsyncExperiment
+    from driftbandits.live.database import Database as Database
+    from driftbandits.live.database import open_database as open  # noqa: A004  # its public name
+    from driftbandits.live.experiment import Experiment as Experiment
+    from driftbandits.live.looking import ArmSummary as ArmSummary
+    from driftbandits.live.looking import ExperimentSummary as ExperimentSummary
+    from driftbandits.live.looking_back import DecisionRecord as DecisionRecord
+    from driftbandits.live.requests import LiveDecision as LiveDecision
+    from driftbandits.live.requests import Rejected as Rejected
+    from driftbandits.live.requests import RewardAnswer as RewardAnswer
+    from driftbandits.live.views import Check as Check
+    from driftbandits.live.views import View as View
+
+_HOMES = {
+    "ArmSummary": "looking",
+    "AsyncExperiment": "asynchronous",
+    "Check": "views",
+    "Database": "database",
+    "DecisionRecord": "looking_back",
+    "Experiment": "experiment",
+    "ExperimentSummary": "looking",
+    "LiveDecision": "requests",
+    "Rejected": "requests",
+    "RewardAnswer": "requests",
+    "View": "views",
+    "open": "database",
+}
+__all__ = [
+    "ArmSummary",
+    "AsyncExperiment",
+    "Check",
+    "Database",
+    "DecisionRecord",
+    "Experiment",
+    "ExperimentSummary",
+    "LiveDecision",
+    "Rejected",
+    "RewardAnswer",
+    "View",
+    "open",
+]
+
+
+def __getattr__(name: str) -> typing.Any:
+    """The public names, loaded where they are asked for: what they need may not be installed."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        home = importlib.import_module(f"{__name__}.{_HOMES[name]}")
+    except ModuleNotFoundError as error:
+        if error.name not in ("sqlalchemy", "alembic"):
+            raise
+        raise MissingExtraError(str(error.name), extra="live", purpose="an experiment in a database") from None
+    found = getattr(home, "open_database" if name == "open" else name)
+    globals()[name] = found
+    return found

@@ -1,0 +1,240 @@
+"""A database of experiments: opened by its URL, experiments made, listed and opened in it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import socket
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, Self
+
+import sqlalchemy as sa
+
+from driftbandits.checks import check_positive
+from driftbandits.errors import ExperimentExistsError, LiveError, UnknownExperimentError, did_you_mean
+from driftbandits.live import schema, tables
+from driftbandits.live.definition import Definition, check_name, define
+from driftbandits.live.engines import WRITING, is_read_only, make_engine, read_url, sqlite_file
+from driftbandits.live.events import Event
+from driftbandits.live.experiment import Experiment
+from driftbandits.live.handlers import clock
+from driftbandits.live.journal import Journal
+from driftbandits.live.locks import FileLock, free_lease, take_lease
+from driftbandits.live.views import View
+from driftbandits.live.writer import Link, Writer
+from driftbandits.showing import first_line, shown
+
+
+class Database:
+    """Experiments in one database; a context manager that closes what it opened.
+
+    Any number of them may look at the same database. One process at a time decides in a SQLite file; in Postgres one
+    per experiment.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        pragmas: Mapping[str, Any] | None = None,
+        address: str | None = None,
+        clock: Callable[[], int] = clock,
+    ) -> None:
+        self.url = read_url(url)
+        self._clock = clock
+        self.address = address
+        self._text = self.url.render_as_string(hide_password=False)
+        self._reading = make_engine(self.url, pragmas)
+        self._writing = self._reading.execution_options(**{WRITING: True})
+        self._is_sqlite = self.url.get_backend_name() == "sqlite"
+        self._file_lock = FileLock(sqlite_file(self.url)) if self._is_sqlite else None
+        # Writers of one SQLite file take turns here; SQLite's own way to wait is to look again after a while.
+        self._turn: contextlib.AbstractContextManager[Any] = (
+            threading.Lock() if self._is_sqlite else contextlib.nullcontext()
+        )
+        self._holder = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
+        self._opened: dict[str, Experiment] = {}
+        self._guard = threading.Lock()
+
+    # --- schema -------------------------------------------------------------------------------------------------
+
+    def prepare(self) -> None:
+        """Make the tables of an empty database; refuse one of another schema."""
+        with self._reading.connect() as connection:
+            found = schema.present(connection)
+        if found is None and not (self._is_sqlite and is_read_only(self.url)):
+            self.upgrade()
+        with self._reading.connect() as connection:
+            schema.check(connection)
+
+    def upgrade(self) -> list[str]:
+        """Bring the database to the schema of this version; the steps that were made."""
+        with self._turn, self._writing.begin() as connection:
+            return schema.upgrade(connection)
+
+    # --- experiments --------------------------------------------------------------------------------------------
+
+    def create(self, name: str, **fields: Any) -> Experiment:
+        """Make an experiment and open it.
+
+        Parameters
+        ----------
+        arms : names; or mappings with "name" and "features"; or a mapping of names to features
+        policy : name of a policy, AutoBandit by default; settings : its own settings
+        segments : kinds of requests, as arms; kernel : what arms have in common, as {"name": "rbf", ...}
+        reward_range : (low, high), (0, 1) by default
+        patience : seconds after which a decision without a reward counts as missing; None waits for ever
+        missing : what that is worth: a number within the range, or "forget"
+        fallback : the arm that is played when the policy cannot decide; None plays any active one
+        seed : of all randomness; None draws one
+        """
+        self.make(name, define(**fields))
+        return self.experiment(name)
+
+    def make(self, name: str, definition: Definition) -> None:
+        """Make an experiment and leave it closed."""
+        check_name("the name of an experiment", name)
+        table, now = tables.experiments, self._clock()
+        text, token = definition.to_json(), secrets.token_hex(8)
+        try:
+            with self._turn, self._writing.begin() as connection:
+                made = connection.execute(sa.insert(table).values(name=name, created=now, token=token, definition=text))
+                number = int(made.inserted_primary_key[0])  # type: ignore[index]
+                journal = Journal(connection, number, token)
+                journal.add(Event(1, now, "created", payload=text).sealed(0))
+                journal.flush()
+        except sa.exc.IntegrityError:
+            raise ExperimentExistsError(
+                f"there is an experiment called {shown(name)} already; open it with experiment({shown(name)}), or take "
+                f"another name"
+            ) from None
+        except sa.exc.DBAPIError as error:
+            raise _unwritable(error) from error
+
+    def names(self) -> list[str]:
+        """Names of all experiments, oldest first."""
+        with self._reading.connect() as connection:
+            return list(
+                connection.execute(sa.select(tables.experiments.c.name).order_by(tables.experiments.c.id)).scalars()
+            )
+
+    def view(self, name: str) -> View:
+        """An experiment to be looked at, beside whoever decides in it."""
+        table = tables.experiments
+        with self._reading.connect() as connection:
+            row = connection.execute(sa.select(table).where(table.c.name == name)).one_or_none()
+        if row is None:
+            known = self.names()
+            listed = ", ".join(map(shown, known[:10])) or "there are none; make one with create"
+            raise UnknownExperimentError(
+                f"no experiment is called {shown(name)}; {did_you_mean(name, known)}known: {listed}"
+            )
+        return View(self._reading, self._text, name, row.id, row.token, Definition.from_json(row.definition))
+
+    def experiment(self, name: str) -> Experiment:
+        """Open an experiment for deciding; opened twice it is the same object."""
+        with self._guard:
+            if name not in self._opened:
+                self._opened[name] = self._open(self.view(name))
+            return self._opened[name]
+
+    def _open(self, view: View) -> Experiment:
+        if self._file_lock is not None:
+            if is_read_only(self.url):
+                raise LiveError("the database was opened with mode=ro, so nothing can be decided; view() can look")
+            try:
+                self._file_lock.acquire()
+            except OSError as error:
+                raise LiveError(
+                    f"{self._file_lock.path}: {error.strerror}; deciding needs a writable folder"
+                ) from error
+        link = Link(
+            lambda: self._connect(view), lambda held: self._release(held, view), self._writing.connect, self._turn
+        )
+        writer = Writer(link, view.experiment, view.token, view.definition, name=view.name, now=self._clock)
+        try:
+            writer.start()
+        except sa.exc.DBAPIError as error:
+            raise _unwritable(error) from error
+        return Experiment(view.name, writer, view)
+
+    def _connect(self, view: View) -> sa.Connection:
+        """The writer's own connection; in Postgres, the one that holds the lease."""
+        connection = self._writing.connect()
+        if not self._is_sqlite:
+            try:
+                take_lease(connection, view.experiment, view.name, self._holder, self.address)
+            except BaseException:
+                connection.close()
+                raise
+        return connection
+
+    def _release(self, connection: sa.Connection, view: View) -> None:
+        if not self._is_sqlite:
+            free_lease(connection, view.experiment)
+
+    def trim(self, name: str, *, days: float) -> int:
+        """Delete events of an experiment that are older than so many days, as far as no kept snapshot needs them.
+
+        How many were deleted. What was decided then can no longer be looked back at, exported or rewarded, unless it is
+        open still; what was learned stays.
+        """
+        view = self.view(name)
+        before = self._clock() - round(check_positive("days", days) * 86_400e6)
+        with self._turn, self._writing.begin() as connection:
+            return Journal(connection, view.experiment, view.token).trim(before)
+
+    # --- the end ------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Close all experiments: what waits is served, and others may decide."""
+        with self._guard:
+            opened, self._opened = self._opened, {}
+        for experiment in opened.values():
+            experiment.close()
+        if self._file_lock is not None:
+            self._file_lock.release()
+        self._reading.dispose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Database({self.url.render_as_string()!r})"
+
+
+def _unwritable(error: sa.exc.DBAPIError) -> LiveError:
+    return LiveError(f"the database cannot be written to: {first_line(error)}; nothing was changed")
+
+
+def open_database(
+    url: str,
+    *,
+    pragmas: Mapping[str, Any] | None = None,
+    address: str | None = None,
+    clock: Callable[[], int] = clock,
+) -> Database:
+    """Open a database of experiments by its URL; the tables are made where there are none.
+
+    `sqlite:///shop.db` is a file here, `sqlite:////var/lib/shop.db` one by its whole path, and
+    `postgresql://user:password@host/name` a Postgres database. `pragmas` are SQLite's; `address` says where this server
+    can be reached, for others that find an experiment leased by it; `clock` gives microseconds since 1970, for those
+    who play a day in a minute.
+    """
+    database = Database(url, pragmas=pragmas, address=address, clock=clock)
+    try:
+        database.prepare()
+    except sa.exc.DBAPIError as error:
+        database.close()
+        raise LiveError(
+            f"the database {database.url.render_as_string()} cannot be opened: {first_line(error)}"
+        ) from error
+    except BaseException:
+        database.close()
+        raise
+    return database

@@ -1,0 +1,268 @@
+"""What an experiment is made with: arms, policy, settings, patience, fallback. Plain values, kept as JSON.
+
+`define` checks what a caller gives; arms and policies are built from it, at the start and at every replay alike.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from driftbandits import kernels
+from driftbandits.arms import ArmSet
+from driftbandits.checks import check_count, check_positive
+from driftbandits.errors import InputError, JournalError, near_and_valid
+from driftbandits.numeric import as_float, as_floats
+from driftbandits.policies import Policy, find_policy
+from driftbandits.seeding import check_seed
+from driftbandits.showing import breaking, shown
+
+FORMAT = 1
+LONGEST_NAME = 200  # characters
+MOST_ARMS = 10_000
+FIELDS = (
+    "arms",
+    "policy",
+    "settings",
+    "segments",
+    "kernel",
+    "reward_range",
+    "patience",
+    "missing",
+    "fallback",
+    "seed",
+)
+_OWN = ("horizon", "seed", "reward_range", "order", "patience", "missing")  # fields of their own, or the writer's
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """An arm as it is declared: a name, and numbers that describe it; none where arms have nothing in common."""
+
+    name: str
+    features: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """Everything an experiment is made with."""
+
+    arms: tuple[Option, ...]
+    policy: str = "AutoBandit"
+    settings: dict[str, Any] = field(default_factory=dict)
+    segments: tuple[Option, ...] | None = None
+    kernel: dict[str, Any] | None = None
+    reward_range: tuple[float, float] = (0.0, 1.0)
+    patience: float | None = None
+    missing: float | str | None = None
+    fallback: str | None = None
+    seed: int = 0
+
+    def to_json(self) -> str:
+        """As text, exact."""
+        return json.dumps({"format": FORMAT, **asdict(self)}, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Definition:
+        """Inverse of `to_json`."""
+        try:
+            values = json.loads(text)
+            number = values.pop("format")
+            if number != FORMAT:
+                raise JournalError(f"the experiment has format {number}, and this version reads {FORMAT}")
+            values["arms"] = tuple(Option(item["name"], tuple(item["features"])) for item in values["arms"])
+            if values["segments"] is not None:
+                values["segments"] = tuple(Option(s["name"], tuple(s["features"])) for s in values["segments"])
+            values["reward_range"] = tuple(values["reward_range"])
+            return cls(**values)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise JournalError(f"the definition of the experiment is damaged: {error}") from error
+
+    # --- what is built from it ----------------------------------------------------------------------------------
+
+    def build_arms(self, options: Sequence[Option], numbers: Sequence[int] | None = None) -> ArmSet:
+        """These options as arms, measured as those of the definition; in every segment, if there are segments.
+
+        `numbers` are those of the options among all that the experiment ever had, by default 0, 1, 2, ...
+        """
+        inner = self._measured(options, range(len(options)) if numbers is None else numbers)
+        if self.segments is None:
+            return inner
+        names = [segment.name for segment in self.segments]
+        if not self.segments[0].features:
+            return ArmSet.crossed(inner, names)
+        return ArmSet.crossed(inner, ArmSet([segment.features for segment in self.segments], names=names))
+
+    def _measured(self, options: Sequence[Option], numbers: Sequence[int]) -> ArmSet:
+        names = [option.name for option in options]
+        if not options[0].features:  # they have nothing in common; a point says only which is which
+            return ArmSet([[float(number)] for number in numbers], np.eye(len(options)), names)
+        first = ArmSet([option.features for option in self.arms], self.kernel, [option.name for option in self.arms])
+        if tuple(options) == self.arms:
+            return first
+        return first.with_points([option.features for option in options], names)
+
+    def build_policy(self, arms: ArmSet) -> Policy:
+        """A new policy. With patience it learns in the order of the decisions, which the writer closes by its clock."""
+        waiting: dict[str, Any] = {}
+        if self.patience is not None:
+            waiting["order"] = "asked"
+        if self.missing is not None:
+            waiting["missing"] = self.missing
+        kind = find_policy(self.policy)
+        return kind(arms, seed=self.seed, reward_range=self.reward_range, **waiting, **self.settings)
+
+
+def define(**given: Any) -> Definition:
+    """Check what an experiment is to be made with; unknown names are answered with the nearest.
+
+    >>> define(arms=["red", "blue"], reward_range=(0, 1)).policy
+    'AutoBandit'
+    """
+    for name in given:
+        if name not in FIELDS:
+            raise InputError(f"an experiment has no field {name!r}; {near_and_valid(name, FIELDS)}")
+    if given.get("arms") is None:
+        raise InputError("an experiment needs arms: names, or mappings with 'name' and 'features'")
+    arms = read_options("arms", given["arms"])
+    segments = None if given.get("segments") is None else read_options("segments", given["segments"])
+    kernel = given.get("kernel")
+    if kernel is not None:
+        kernels.kernel_from_config(kernel)
+        if not arms[0].features:
+            raise InputError("a kernel compares the features of arms, and these have none; give features, or no kernel")
+    definition = Definition(
+        arms=arms,
+        policy=given.get("policy") or "AutoBandit",
+        settings=_read_settings(given.get("settings")),
+        segments=segments,
+        kernel=None if kernel is None else dict(kernel),
+        reward_range=_read_range(given.get("reward_range", (0.0, 1.0))),
+        patience=check_patience(given.get("patience")),
+        missing=_read_missing(given.get("missing")),
+        fallback=given.get("fallback"),
+        seed=check_seed(given.get("seed")),
+    )
+    check_fallback(definition.fallback, arms)
+    if definition.patience is not None and definition.missing is None:
+        raise InputError(
+            "patience needs missing: what a decision without a reward is worth when it runs out, such as 0.0 for 'no "
+            "sale', or 'forget' where that says nothing"
+        )
+    try:
+        json.dumps(definition.settings, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"settings must be plain values, as JSON has them: {error}") from None
+    definition.build_policy(definition.build_arms(arms))  # refuses what does not fit
+    return definition
+
+
+def read_options(what: str, given: Any) -> tuple[Option, ...]:
+    """Names, or mappings with a name and features: one or more, distinct, all with the same number of features."""
+    if isinstance(given, ArmSet):
+        if given.names is None:
+            raise InputError(f"{what} need names: pass names=... to ArmSet")
+        if not given.guessed:
+            raise InputError(
+                f"give {what} as names and features, and their kernel as a mapping: kernel={{'name': ...}}"
+            )
+        given = [{"name": n, "features": p} for n, p in zip(given.names, given.points.tolist(), strict=True)]
+    if isinstance(given, Mapping):
+        given = [{"name": name, "features": features} for name, features in given.items()]
+    if isinstance(given, (str, bytes)) or not isinstance(given, Sequence) or not given:
+        raise InputError(
+            f"{what} must be a list of names, or of mappings with 'name' and 'features', got {shown(given)}"
+        )
+    if len(given) > MOST_ARMS:
+        raise InputError(f"an experiment has at most {MOST_ARMS:,} {what}, got {len(given):,}")
+    options = tuple(_read_option(what, item) for item in given)
+    names = [option.name for option in options]
+    twice = [name for name in set(names) if names.count(name) > 1] if len(set(names)) < len(names) else []
+    if twice:
+        raise InputError(f"two {what} are called {twice[0]!r}; names must be distinct")
+    lengths = {len(option.features) for option in options}
+    if len(lengths) > 1:
+        raise InputError(f"all {what} must have the same number of features, got {sorted(lengths)}")
+    return options
+
+
+def _read_option(what: str, item: Any) -> Option:
+    if isinstance(item, str):
+        return Option(check_name(f"a name among the {what}", item))
+    if not isinstance(item, Mapping) or "name" not in item:
+        raise InputError(f"each of the {what} is a name, or a mapping with 'name' and 'features', got {shown(item)}")
+    for key in item:
+        if key not in ("name", "features"):
+            raise InputError(f"{what} have no {key!r}; {near_and_valid(key, ('name', 'features'))}")
+    features = item.get("features")
+    try:
+        values = () if features is None else tuple(as_floats(features).ravel().tolist())
+    except (TypeError, ValueError, OverflowError):
+        values = (math.nan,)
+    if not all(math.isfinite(value) for value in values):
+        raise InputError(f"features of {shown(item['name'])} must be finite numbers, got {shown(features)}")
+    return Option(check_name(f"a name among the {what}", item["name"]), values)
+
+
+def check_name(what: str, name: Any) -> str:
+    """A name that can be shown in a line of text."""
+    if not isinstance(name, str) or not name or len(name) > LONGEST_NAME or breaking(name) is not None:
+        raise InputError(
+            f"{what} must be a text of 1 to {LONGEST_NAME} characters without line breaks or control codes, got "
+            f"{shown(name)}"
+        )
+    return name
+
+
+def check_patience(patience: Any) -> float | None:
+    """Seconds, or None for ever."""
+    return None if patience is None else check_positive("patience (seconds)", patience, cure="None waits for ever")
+
+
+def check_fallback(fallback: Any, arms: Sequence[Option]) -> None:
+    """None, or the name of an arm."""
+    names = [option.name for option in arms]
+    if fallback is not None and fallback not in names:
+        raise InputError(f"fallback must name an arm, or be None for any, got {shown(fallback)}")
+
+
+def check_size(size: Any, most: int) -> int:
+    """How many decisions one call may ask for."""
+    count = check_count("size", size)
+    if count > most:
+        raise InputError(f"one call decides at most {most:,} times, got size={count:,}; send several")
+    return count
+
+
+def _read_settings(settings: Any) -> dict[str, Any]:
+    if settings is None:
+        return {}
+    if not isinstance(settings, Mapping):
+        raise InputError(f"settings must be a mapping of names to values, got {shown(settings)}")
+    for name in _OWN:
+        if name in settings:
+            where = "leave it out: an experiment has no end" if name == "horizon" else "give it as a field of its own"
+            raise InputError(f"settings may not hold {name!r}; {where}")
+    return dict(settings)
+
+
+def _read_range(given: Any) -> tuple[float, float]:
+    try:
+        low, high = (as_float(value) for value in given)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"reward_range must be a pair (low, high) of numbers, got {shown(given)}") from None
+    return low, high
+
+
+def _read_missing(missing: Any) -> float | str | None:
+    if missing is None or missing == "forget":
+        return missing  # type: ignore[no-any-return]
+    try:
+        return as_float(missing)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"missing must be a number, 'forget' or None, got {shown(missing)}") from None

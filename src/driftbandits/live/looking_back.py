@@ -1,0 +1,134 @@
+"""Looking back at a decision: what the policy knew and believed when it was made, by a replay up to it.
+
+The replay takes processor time that whoever decides needs, so it runs in a process of its own, one at a time. The
+database's address goes to it through a pipe: in its arguments everybody on the machine could read the password.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from driftbandits.errors import GoneError, JournalError, LiveError, UnknownDecisionError
+from driftbandits.live.events import Event
+from driftbandits.live.looking import by_option
+from driftbandits.live.recovery import replayed_from
+from driftbandits.live.views import View
+from driftbandits.showing import shown
+
+_ONE_AT_A_TIME = threading.Lock()
+LONGEST_SECONDS = 120
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionRecord:
+    """A decision, its reward if it has one, and what stood in the policy just before it was made.
+
+    `law` and `estimates` map names of arms to probabilities and expected rewards (with segments: those of the
+    decision's segment); `beliefs` is what the policy said of itself, where it can.
+    """
+
+    id: str
+    seq: int
+    time: float
+    arm: str
+    probability: float
+    fallback: bool
+    reward: float | None
+    closed: str
+    law: dict[str, float]
+    estimates: dict[str, float]
+    beliefs: str
+
+
+def look_back(view: View, given: str) -> DecisionRecord:
+    """Look back in this process."""
+    with view.journal() as journal:
+        event = journal.decision(given)
+        oldest = journal.oldest()
+        if event is None:
+            if oldest is not None and oldest.seq > 1:
+                raise GoneError(
+                    f"no decision {shown(given)} is left in the journal, which begins at event {oldest.seq}"
+                )
+            raise UnknownDecisionError(f"no decision has the id {shown(given)} in this experiment")
+        places = [place for place in journal.snapshot_places() if place < event.seq]
+        if not places and (oldest is None or oldest.seq > 1):
+            raise GoneError(f"decision {given} is older than the oldest snapshot that is left")
+        player, _ = replayed_from(journal, view.definition, max(places, default=0), event.seq - 1)
+        closing = journal.closing(event.seq)
+        expired = any((e.decision or 0) >= event.seq for e in journal.events(event.seq, kinds=("expired",)))
+    law, estimate = by_option(player)
+    explain = getattr(player.policy, "explain", None)
+    return DecisionRecord(
+        id=given,
+        seq=event.seq,
+        time=event.time / 1e6,
+        arm=player.name_of(int(event.arm or 0)),
+        probability=float(event.probability or 0.0),
+        fallback=bool(event.details.get("fallback", False)),
+        reward=None if closing is None else closing.reward,
+        closed=_closed(closing, expired=expired),
+        law={player.name_of(number): value for number, value in law.items()},
+        estimates={player.name_of(number): value for number, value in estimate.items()},
+        beliefs="" if explain is None else str(explain()),
+    )
+
+
+def _closed(closing: Event | None, *, expired: bool) -> str:
+    if closing is not None:
+        return "late" if closing.details.get("late") else closing.kind
+    return "expired" if expired else ""
+
+
+def look_back_apart(view: View, given: str) -> DecisionRecord:
+    """Look back in a process of its own; while another is under way a LiveError says so."""
+    if not _ONE_AT_A_TIME.acquire(blocking=False):
+        raise LiveError("another look back is under way; try again in a few seconds")
+    try:
+        asked = json.dumps({"url": view.url, "name": view.name, "id": given})
+        done = subprocess.run(
+            [sys.executable, "-m", "driftbandits.live.looking_back"],
+            input=asked,
+            capture_output=True,
+            text=True,
+            timeout=LONGEST_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise LiveError(f"the look back took more than {LONGEST_SECONDS} s and was ended") from None
+    finally:
+        _ONE_AT_A_TIME.release()
+    try:
+        answer = json.loads(done.stdout)
+    except ValueError:
+        raise LiveError(f"the look back failed: {done.stderr.strip().splitlines()[-1:]}") from None
+    if "error" in answer:
+        raise _ERRORS.get(answer["error"], LiveError)(answer["message"])
+    return DecisionRecord(**answer)
+
+
+_ERRORS: dict[str, type[LiveError] | type[UnknownDecisionError]] = {
+    kind.__name__: kind for kind in (GoneError, JournalError, UnknownDecisionError)
+}
+
+
+def _main() -> None:
+    from driftbandits.errors import DriftbanditsError
+    from driftbandits.live.database import open_database
+
+    asked: dict[str, Any] = json.load(sys.stdin)
+    try:
+        with open_database(asked["url"]) as database:
+            answer = asdict(look_back(database.view(asked["name"]), asked["id"]))
+    except DriftbanditsError as error:
+        answer = {"error": type(error).__name__, "message": str(error)}
+    json.dump(answer, sys.stdout)
+
+
+if __name__ == "__main__":
+    _main()

@@ -1,0 +1,159 @@
+"""Bringing an experiment back: the latest good snapshot and what came since, or less good ways, down to the fallback.
+
+ 1. the newest snapshot, and a replay of what came since; if it does not load or the replay fails, the next older one;
+ 2. a replay from the beginning;
+ 3. the books from every event that is undamaged, and a new policy that learns from the decisions and rewards in them;
+ 4. the books alone: the fallback decides.
+
+Which way it was is said in the log and in the summary.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from driftbandits.errors import DriftbanditsError, GoneError, JournalError
+from driftbandits.live import snapshots
+from driftbandits.live.definition import Definition
+from driftbandits.live.events import Event, check_event
+from driftbandits.live.journal import Journal
+from driftbandits.live.player import NOT_OF_THE_POLICY, Player
+from driftbandits.showing import first_line
+
+log = logging.getLogger("driftbandits.live")
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """A player brought back, by which way, from which snapshot (0: none), and how long that took."""
+
+    player: Player
+    way: str
+    snapshot: int
+    replayed: int
+    seconds: float
+    problems: tuple[str, ...] = ()
+
+
+def recover(journal: Journal, definition: Definition) -> Recovery:
+    """The state after the newest event, by the best way there is."""
+    begun = time.perf_counter()
+    problems: list[str] = []
+    for seq in [*reversed(journal.snapshot_places()), 0]:
+        name = f"the snapshot after event {seq}" if seq else "the beginning"
+        try:
+            player, count = replayed_from(journal, definition, seq)
+        except Exception as error:  # noqa: BLE001  # whatever fails, there is a next way
+            problems.append(f"from {name}: {type(error).__name__}: {first_line(error)}")
+            log.error("an experiment could not be brought back from %s: %s", name, error)
+            continue
+        _report(player)
+        return Recovery(player, f"replayed from {name}", seq, count, time.perf_counter() - begun, tuple(problems))
+    player, count, way = _learned(journal, definition, problems)
+    return Recovery(player, way, 0, count, time.perf_counter() - begun, tuple(problems))
+
+
+def _report(player: Player) -> None:
+    if player.differing:
+        log.warning(
+            "in %d rounds of the replay the policy would have drawn otherwise (another processor or version?); what "
+            "was journaled counts",
+            player.differing,
+        )
+
+
+def replayed_from(journal: Journal, definition: Definition, seq: int, upto: int | None = None) -> tuple[Player, int]:
+    """A player brought from a snapshot (0: from nothing) through the events since, and how many those were."""
+    if seq:
+        player = snapshots.unpack(journal.snapshot(seq), definition)
+        if player.seq != seq:
+            raise JournalError(f"the snapshot after event {seq} says that it is one after event {player.seq}")
+    else:
+        oldest = journal.oldest()
+        if oldest is not None and oldest.seq != 1:
+            raise GoneError(f"events before {oldest.seq} were deleted by retention")
+        player = Player(definition)
+    count = player.replay(journal.events(seq, upto))
+    return player, count
+
+
+def _learned(journal: Journal, definition: Definition, problems: list[str]) -> tuple[Player, int, str]:
+    """Ways 3 and 4."""
+    player, rows = _books(journal, definition, problems)
+    count = len(rows)
+    learned = Player(definition)
+    learned.entries = player.entries
+    try:
+        learned.restart_policy()
+        if rows and learned.policy is not None:
+            learned.policy.learn(_columns(rows, learned))
+    except Exception as error:  # noqa: BLE001  # the last way is the fallback
+        player.give_up(error)
+        problems.append(f"by learning from the journal: {type(error).__name__}: {first_line(error)}")
+        return player, count, "not brought back: the fallback decides"
+    player.policy, player.trouble = learned.policy, ""
+    player._number_arms()
+    log.warning("the policy learned anew from %d journaled decisions", count)
+    return player, count, "learned anew from the journal"
+
+
+def _books(journal: Journal, definition: Definition, problems: list[str]) -> tuple[Player, list[list[float]]]:
+    """Everything but the policy, from all events that can be read; decisions since the last restart with their rewards.
+
+    A row is arm, probability, reward and the number of decisions before which that was told.
+    """
+    player = Player(definition)
+    player.policy = None
+    rows: dict[int, list[float]] = {}
+    before: Event | None = None
+    for event in journal.events():
+        try:
+            check_event(event, before, 0 if before is None else before.seal)
+            _take_in(player, event, rows)
+        except (DriftbanditsError, ValueError, TypeError, KeyError, IndexError) as error:
+            problems.append(f"event {event.seq} is left out: {first_line(error)}")
+            log.error("event %d is left out: %s", event.seq, error)
+            player.take(event)
+        before = event
+        player.policy = None
+    player.open = {seq: one._replace(policy_id=NOT_OF_THE_POLICY) for seq, one in player.open.items()}
+    return player, list(rows.values())
+
+
+def _take_in(player: Player, event: Event, rows: dict[int, list[float]]) -> None:
+    if event.kind == "decided":
+        if event.arm is None or not 0 <= event.arm < len(player.entries):
+            raise JournalError(f"it decides for arm {event.arm}, which there is not")
+        player._impose([event])
+        if player.definition.segments is None:
+            rows[event.seq] = [event.arm, float(event.probability or 0.0), np.nan, np.nan]
+        return
+    closed = list(player.open) if event.kind == "expired" else []
+    player.apply(event)
+    missing = player.definition.missing
+    if event.kind == "rewarded" and event.decision in rows:
+        rows[event.decision or 0][2:] = [float(event.reward or 0.0), len(rows)]
+    for seq in closed:
+        if seq not in player.open and seq in rows and isinstance(missing, (int, float)):
+            rows[seq][2:] = [float(missing), len(rows)]
+    if event.kind == "restarted":
+        rows.clear()
+
+
+def _columns(rows: list[list[float]], player: Player) -> dict[str, object]:
+    table = np.array(rows)
+    places = {int(number): place for place, number in enumerate(player._numbers)}
+    kept = np.array([int(arm) in places for arm in table[:, 0]])
+    table = table[kept]
+    told = table[:, 3]
+    return {
+        "arm": np.array([places[int(arm)] for arm in table[:, 0]], dtype=np.int64),
+        "probability": table[:, 1],
+        "reward": table[:, 2],
+        "round": np.flatnonzero(kept),
+        "told": np.maximum(told, np.flatnonzero(kept) + 1),
+    }

@@ -1,0 +1,68 @@
+"""What callers may ask of an experiment, and what they are answered: plain values, so that answers can be kept."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any
+
+from driftbandits.errors import InputError
+from driftbandits.showing import shown
+
+LONGEST_KEY = 200  # characters
+
+
+@dataclass(frozen=True, slots=True)
+class LiveDecision:
+    """Play the arm called `arm`; it was drawn with `probability`. `reward` and `forget` want the `id` back.
+
+    `fallback`: not the policy decided but what stands in for it; its reward is journaled and not learned from.
+    """
+
+    id: str
+    arm: str
+    probability: float
+    fallback: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A reward that was not taken, and why."""
+
+    id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class RewardAnswer:
+    """What became of rewards: how many were accepted, known already, or too late; those that were rejected."""
+
+    accepted: int = 0
+    repeated: int = 0
+    late: int = 0
+    rejected: tuple[Rejected, ...] = ()
+
+
+@dataclass(slots=True, eq=False)
+class Request:
+    """One call, waiting to be served; `future` gets the answer once its events are on disk."""
+
+    kind: str
+    values: dict[str, Any]
+    key: str | None = None
+    future: Future[Any] = field(default_factory=Future)
+
+    @property
+    def digest(self) -> str:
+        """By which the same request is known again."""
+        text = json.dumps([self.kind, self.values], sort_keys=True, default=repr)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def check_key(key: Any) -> str | None:
+    """An idempotency key."""
+    if key is not None and (not isinstance(key, str) or not 0 < len(key) <= LONGEST_KEY):
+        raise InputError(f"a key is a text of 1 to {LONGEST_KEY} characters, got {shown(key)}")
+    return key

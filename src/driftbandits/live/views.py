@@ -1,0 +1,100 @@
+"""Looking at an experiment beside whoever decides in it: nothing is locked, nothing is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from driftbandits.live import snapshots
+from driftbandits.live.definition import Definition
+from driftbandits.live.journal import Journal
+from driftbandits.live.looking import ExperimentSummary, summarise
+from driftbandits.live.player import Player
+from driftbandits.live.recovery import recover, replayed_from
+from driftbandits.showing import first_line
+from driftbandits.state import archive
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What a check of a journal found: whether it is whole, and whether snapshots are what a replay gives."""
+
+    events: int
+    snapshots: int
+    differing: int
+    problems: tuple[str, ...]
+
+    @property
+    def fine(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.problems
+
+
+class View:
+    """An experiment to be read."""
+
+    def __init__(
+        self, engine: sa.Engine, url: str, name: str, experiment: int, token: str, definition: Definition
+    ) -> None:
+        self.engine, self.url, self.name = engine, url, name
+        self.experiment, self.token, self.definition = experiment, token, definition
+
+    @contextmanager
+    def journal(self) -> Iterator[Journal]:
+        """The journal, as it stands now and stays while it is read."""
+        with self.engine.connect() as connection, connection.begin():
+            yield Journal(connection, self.experiment, self.token)
+
+    def events(self, after: int = 0, limit: int = 1000) -> list[dict[str, Any]]:
+        """Rows of the journal behind event `after`, as plain values."""
+        with self.journal() as journal:
+            return [event._asdict() for event in journal.events(after, after + limit)]
+
+    def summary(self) -> ExperimentSummary:
+        """The experiment at a glance."""
+        with self.journal() as journal:
+            found = recover(journal, self.definition)
+        return summarise(self.name, found.player, brought_back=found.way, health=found.problems)
+
+    def player(self, upto: int | None = None) -> Player:
+        """What follows from the journal, by a replay of all of it."""
+        with self.journal() as journal:
+            return replayed_from(journal, self.definition, 0, upto)[0]
+
+    def check(self) -> Check:
+        """Replay the whole journal and compare every snapshot with what follows; nothing is changed."""
+        problems: list[str] = []
+        with self.journal() as journal:
+            places = journal.snapshot_places()
+            oldest, newest = journal.oldest(), journal.newest()
+            player = Player(self.definition)
+            count, at = 0, 0
+            last = 0 if newest is None else newest.seq
+            try:
+                if oldest is not None and oldest.seq > 1:
+                    at = min(place for place in places if place >= oldest.seq - 1)
+                    player = snapshots.unpack(journal.snapshot(at), self.definition)
+                for place in sorted({place for place in places if place > at} | {last}):
+                    count += player.replay(journal.events(player.seq, place))
+                    if place in places:
+                        problems += _compare(journal, player, place)
+            except Exception as error:  # noqa: BLE001  # what is wrong is the answer
+                problems.append(f"after event {player.seq}: {type(error).__name__}: {first_line(error)}")
+        return Check(count, len(places), player.differing, tuple(problems))
+
+
+def _compare(journal: Journal, player: Player, place: int) -> list[str]:
+    """Whether the snapshot after event `place` is what the replay gives, byte for byte."""
+    expected = snapshots.export(player)
+    try:
+        stored = archive.unpack(journal.snapshot(place), limit=float("inf"), look=lambda _: None)
+    except Exception as error:  # noqa: BLE001  # what is wrong is the answer
+        return [f"the snapshot after event {place} does not load: {first_line(error)}"]
+    expected["library"] = stored.get("library") if isinstance(stored, dict) else None
+    if snapshots.pack(expected) != snapshots.pack(stored):
+        return [f"the snapshot after event {place} is not what a replay gives"]
+    return []

@@ -1,0 +1,311 @@
+"""The single writer of an experiment: one thread that serves all waiting requests in one transaction.
+
+It takes what waits (at most 256 requests), lets the policy decide and learn in order, writes the events, commits, and
+only then answers. While a commit lasts others queue up, so that the disk's time is shared by all of them. If a commit
+fails nobody knows whether it was stored: the policy is rebuilt from the journal, and the callers are told to send the
+request again with the same key, which settles it.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from driftbandits.errors import ConflictError, DriftbanditsError, LiveError, NotStoredError
+from driftbandits.live import snapshots
+from driftbandits.live.definition import Definition
+from driftbandits.live.handlers import Handlers, clock
+from driftbandits.live.journal import Journal
+from driftbandits.live.player import Player
+from driftbandits.live.recovery import Recovery, recover
+from driftbandits.live.requests import Request
+from driftbandits.showing import first_line, shown
+
+log = logging.getLogger("driftbandits.live")
+MOST_TOGETHER = 256  # requests in one transaction
+MOST_WAITING = 10_000  # requests; beyond, callers are refused rather than kept waiting
+LONGEST_WAIT = 60.0  # seconds without looking at the clock
+MOST_RECOVERIES = 3  # of a policy that stops, before the fallback is left to decide
+_BEHIND = 1_000_000  # microseconds by which the clock may be behind the journal without a word
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A writer's way to its database."""
+
+    connect: Callable[[], sa.Connection]  # for deciding: with the lease, where there are leases
+    release: Callable[[sa.Connection], None]  # gives the lease back
+    aside: Callable[[], sa.Connection]  # for snapshots, beside it
+    turn: AbstractContextManager[Any]  # around transactions: SQLite's own way to wait is polling
+
+
+class Writer:
+    """Serves requests to one experiment until it is closed."""
+
+    def __init__(
+        self,
+        link: Link,
+        experiment: int,
+        token: str,
+        definition: Definition,
+        *,
+        name: str,
+        now: Callable[[], int] = clock,
+    ) -> None:
+        self._link = link
+        self._experiment, self._token, self._definition = experiment, token, definition
+        self._now = now
+        self.name = name
+        self._waiting: deque[Request] = deque()
+        self._keys: set[str] = set()  # of requests that wait or are being served
+        self._wake = threading.Condition()
+        self._closing = False
+        self._process = os.getpid()
+        self._connection: sa.Connection | None = None
+        self._handlers: Handlers | None = None
+        self.recovery: Recovery | None = None
+        self.clock_behind = 0.0  # seconds, the most seen
+        self.largest_batch = self.commits = 0
+        self.commit_seconds = 0.0
+        self._recoveries = 0
+        self._snapshooter = ThreadPoolExecutor(1, thread_name_prefix=f"snapshots of {name}")
+        self._snapshot: Future[None] | None = None
+        self._ready: Future[None] = Future()
+        self._thread = threading.Thread(target=self._run, name=f"writer of {name}", daemon=True)
+
+    # --- for callers --------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Begin to serve, once the experiment is brought back; what prevents that is raised here."""
+        self._thread.start()
+        self._ready.result()
+
+    def submit(self, request: Request) -> Future[Any]:
+        """Queue a request; its answer comes when it is on disk."""
+        if os.getpid() != self._process:
+            raise LiveError("this experiment was opened in another process, before a fork; open it in this one")
+        with self._wake:
+            if self._closing:
+                raise LiveError(f"experiment {self.name!r} was closed; open it again")
+            if len(self._waiting) >= MOST_WAITING:
+                raise LiveError(f"{MOST_WAITING:,} requests wait already; try again in a while")
+            if request.key is not None:
+                if request.key in self._keys:
+                    raise ConflictError(f"a request with the key {shown(request.key)} is being served; wait for it")
+                self._keys.add(request.key)
+            self._waiting.append(request)
+            self._wake.notify()
+        return request.future
+
+    def close(self) -> None:
+        """Serve what waits, write a snapshot, end."""
+        with self._wake:
+            self._closing = True
+            self._wake.notify()
+        if self._process == os.getpid():
+            self._thread.join()
+            self._snapshooter.shutdown()
+
+    # --- the thread ---------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        try:
+            self._recover()
+        except BaseException as error:  # noqa: BLE001  # whoever called start is told
+            self._drop_connection()
+            self._ready.set_exception(error)
+            return
+        self._ready.set_result(None)
+        closing = False
+        while not closing:
+            requests, closing = self._collect()
+            try:
+                if requests or self._is_due():
+                    self._serve(requests)
+            except Exception as error:  # a fault of ours; nobody is left waiting
+                log.exception("serving experiment %s failed", self.name)
+                self._start_over([request for request in requests if not request.future.done()], error)
+        self._finish()
+
+    def _collect(self) -> tuple[list[Request], bool]:
+        """Requests to be served together; none if time runs out for an open decision, or at the end."""
+        with self._wake:
+            if not self._waiting and not self._closing:
+                self._wake.wait(self._seconds_left())
+            requests = [self._waiting.popleft() for _ in range(min(len(self._waiting), MOST_TOGETHER))]
+            return requests, self._closing and not requests
+
+    def _seconds_left(self) -> float:
+        due = None if self._handlers is None else self._handlers.player.first_due()
+        return LONGEST_WAIT if due is None else min(max((due - self._now()) / 1e6, 0.0) + 0.001, LONGEST_WAIT)
+
+    def _is_due(self) -> bool:
+        due = None if self._handlers is None else self._handlers.player.first_due()
+        return due is not None and due <= self._now()
+
+    def _serve(self, requests: list[Request]) -> None:
+        looks = [request for request in requests if request.kind == "look"]
+        writes = [request for request in requests if request.kind != "look"]
+        try:
+            if self._handlers is None:
+                self._recover()
+        except Exception as error:  # noqa: BLE001  # the database is away: said to all that wait
+            self._refuse(requests, error)
+            return
+        if writes or self._is_due():
+            self._write(writes)
+        for request in looks:
+            self._look(request)
+        self._after()
+
+    def _write(self, requests: list[Request]) -> None:
+        """Serve requests in one transaction."""
+        handlers, connection = self._handlers, self._connection
+        if handlers is None or connection is None:
+            self._refuse(requests, LiveError("the experiment is not there"))
+            return
+        self._note_clock(handlers.player)
+        outcomes: list[tuple[Request, Any, Exception | None]] = []
+        try:
+            with self._link.turn, connection.begin():
+                handlers.expire()
+                for request in requests:
+                    outcomes.append(_outcome(handlers, request))
+                handlers.journal.flush()
+                begun = time.perf_counter()
+            self.commit_seconds += time.perf_counter() - begun
+            self.commits += 1
+        except Exception as error:  # noqa: BLE001  # of the database, or a fault of ours: nothing is known
+            self._start_over(requests, error)
+            return
+        self.largest_batch = max(self.largest_batch, len(requests))
+        for request, answer, wrong in outcomes:
+            self._answer(request, answer, wrong)
+
+    def _start_over(self, requests: list[Request], error: Exception) -> None:
+        """What the policy took in may not be in the journal: bring it back from there."""
+        log.error("a transaction of experiment %s failed: %s", self.name, first_line(error))
+        self._handlers = None
+        self._drop_connection()
+        try:
+            self._recover()
+        except Exception as again:  # noqa: BLE001  # tried again with the next request
+            log.error("experiment %s could not be brought back: %s", self.name, first_line(again))
+        self._refuse(requests, error)
+
+    def _refuse(self, requests: list[Request], error: Exception) -> None:
+        for request in requests:
+            refusal = NotStoredError(
+                f"not known whether it was stored; send it again with the same key. The database says: "
+                f"{first_line(error)}"
+            )
+            refusal.__cause__ = error
+            self._answer(request, None, refusal)
+
+    def _answer(self, request: Request, answer: Any, wrong: Exception | None) -> None:
+        if request.key is not None:
+            with self._wake:
+                self._keys.discard(request.key)
+        if request.future.cancelled():
+            return
+        if wrong is None:
+            request.future.set_result(answer)
+        else:
+            request.future.set_exception(wrong)
+
+    def _look(self, request: Request) -> None:
+        """Something that only looks, at a state that is on disk."""
+        try:
+            if self._handlers is None:
+                raise NotStoredError("the database is away; try again in a while")
+            self._answer(request, request.values["look"](self, self._handlers.player), None)
+        except Exception as error:  # noqa: BLE001  # said to whoever asked
+            self._answer(request, None, error)
+
+    # --- beside serving -----------------------------------------------------------------------------------------
+
+    def _recover(self) -> None:
+        self._connection = self._connection or self._link.connect()
+        journal = Journal(self._connection, self._experiment, self._token)
+        with self._connection.begin():
+            self.recovery = recover(journal, self._definition)
+        self._handlers = Handlers(self.recovery.player, journal, self._now)
+
+    def _drop_connection(self) -> None:
+        if self._connection is not None:
+            try:
+                self._connection.invalidate()
+                self._connection.close()
+            except sa.exc.SQLAlchemyError as error:
+                log.warning("closing a connection failed: %s", first_line(error))
+            self._connection = None
+
+    def _note_clock(self, player: Player) -> None:
+        behind = player.time - self._now()
+        if behind > _BEHIND and self.clock_behind == 0.0:
+            log.warning(
+                "the clock is %.0f s behind the newest event of %s: was it set back? Events keep the newest time, and "
+                "patience stands still, until it has caught up",
+                behind / 1e6,
+                self.name,
+            )
+        self.clock_behind = max(self.clock_behind, behind / 1e6) if behind > _BEHIND else self.clock_behind
+
+    def _after(self) -> None:
+        """A policy that stopped is brought back, if that helps; a snapshot is written, if one is due."""
+        handlers = self._handlers
+        if handlers is None:
+            return
+        player = handlers.player
+        if player.trouble and player.policy is None and self._recoveries < MOST_RECOVERIES:
+            self._recoveries += 1
+            self._recover()
+            return
+        if player.cost > snapshots.SECONDS and (self._snapshot is None or self._snapshot.done()):
+            self.snapshot(player)
+
+    def snapshot(self, player: Player) -> None:
+        """Write a snapshot in a thread of its own; only what it holds is gathered here."""
+        state = snapshots.export(player)
+        player.cost = 0.0
+        self._snapshot = self._snapshooter.submit(self._store, state)
+
+    def _store(self, state: dict[str, Any]) -> None:
+        try:
+            content = snapshots.pack(state)
+            snapshots.unpack(content, self._definition)  # one that does not load is not kept
+            with self._link.aside() as connection, self._link.turn, connection.begin():
+                Journal(connection, self._experiment, self._token).keep_snapshot(state["seq"], state["time"], content)
+        except Exception as error:  # noqa: BLE001  # the journal is whole without it
+            log.error("no snapshot of %s after event %d: %s", self.name, state["seq"], first_line(error))
+
+    def _finish(self) -> None:
+        handlers = self._handlers
+        if handlers is not None:
+            last = self._snapshot
+            if last is not None:
+                last.result()
+            if handlers.player.cost > 0.01 * snapshots.SECONDS:
+                self.snapshot(handlers.player)
+                self._snapshooter.shutdown()
+        if self._connection is not None:
+            self._link.release(self._connection)
+            self._connection.close()
+
+
+def _outcome(handlers: Handlers, request: Request) -> tuple[Request, Any, Exception | None]:
+    """An answer, or the caller's own mistake; errors of the database and faults of ours end the transaction."""
+    try:
+        return request, handlers.serve(request), None
+    except DriftbanditsError as error:
+        return request, None, error

@@ -1,0 +1,96 @@
+"""Rounds whose arms were drawn elsewhere: the policy goes on as if it had drawn them itself.
+
+A journal, or the log of another policy, says which arm was played and with what probability. `Policy.impose` takes
+that in: everything happens as in `ask`, the draw is consumed, and then the arm and the probability given take the
+place of those drawn. So a policy that replays its own journal stands where the writer of it stood, bit for bit, and on
+another machine, whose last digits may differ, the decisions stay those that were really made.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from driftbandits.errors import InputError
+from driftbandits.numeric import as_floats
+from driftbandits.policies.core.inputs import read_allowed
+from driftbandits.showing import counted, shown
+from driftbandits.types import Bools, Decisions, Floats, Ints
+
+if TYPE_CHECKING:
+    from driftbandits.policies.core.base import Policy
+
+_ROUNDING = 1e-9  # by which a probability of one may be above it
+
+
+@dataclass(frozen=True, slots=True)
+class Imposed:
+    """Decisions taken over by a policy; in `differing` of these rounds it would have drawn or said something else."""
+
+    decisions: Decisions
+    differing: int
+
+
+class Imposition:
+    """Arms and probabilities to be handed out in the place of those drawn, one after the other."""
+
+    def __init__(self, arms: Ints, probabilities: Floats) -> None:
+        self._arms = arms
+        self._probabilities = probabilities
+        self._given = 0
+        self.differing = 0
+
+    def take(self, drawn: Ints, law: Floats) -> tuple[Ints, Floats]:
+        """The next arms and probabilities, as many as were drawn from `law`."""
+        here = slice(self._given, self._given + len(drawn))
+        arms, probabilities = self._arms[here], self._probabilities[here]
+        self._given += len(drawn)
+        self.differing += int(np.count_nonzero((arms != drawn) | (probabilities != law[drawn])))
+        return arms, probabilities
+
+
+def impose(policy: Policy, arms: Any, probabilities: Any, allowed: Any) -> Imposed:
+    """The body of `Policy.impose`."""
+    mask = None if allowed is None else read_allowed(policy.arms, allowed)
+    numbers = _read_arms(arms, len(policy.arms), mask)
+    shares = _read_probabilities(probabilities, len(numbers))
+    policy._check_left(len(numbers))
+    parts: list[Decisions] = []
+    imposition = Imposition(numbers, shares)
+    policy._imposition = imposition
+    try:
+        left = len(numbers)
+        while left:
+            parts.append(policy._draw(left, mask))
+            left -= len(parts[-1])
+    finally:
+        policy._imposition = None
+    return Imposed(Decisions.joined(parts), imposition.differing)
+
+
+def _read_arms(arms: Any, size: int, mask: Bools | None) -> Ints:
+    numbers = np.atleast_1d(np.asarray(arms))
+    if numbers.ndim != 1 or not numbers.size or numbers.dtype.kind not in "iu":
+        raise InputError(f"arms must be the indices of the arms played, one per round, got {shown(arms)}")
+    wrong = numbers[(numbers < 0) | (numbers >= size)]
+    if len(wrong):
+        raise InputError(f"no arm has the index {wrong[0]}; indices run from 0 to {size - 1}")
+    forbidden = numbers[:0] if mask is None else numbers[~mask[numbers]]
+    if len(forbidden):
+        raise InputError(f"arm {forbidden[0]} was played but is not among those allowed; impose what was allowed then")
+    return numbers.astype(np.int64)
+
+
+def _read_probabilities(probabilities: Any, count: int) -> Floats:
+    try:
+        shares = np.atleast_1d(as_floats(probabilities))
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"probabilities must be numbers, one per round, got {shown(probabilities)}") from None
+    if shares.shape != (count,):
+        raise InputError(f"got probabilities of shape {shares.shape} for {counted(count, 'arm')}; give one each")
+    unfit = shares[~((shares > 0.0) & (shares <= 1.0 + _ROUNDING))]
+    if len(unfit):
+        raise InputError(f"a probability is {unfit[0]:.6g}; that of an arm that was played lies in (0, 1]")
+    return shares

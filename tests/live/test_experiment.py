@@ -1,0 +1,295 @@
+"""Deciding, rewards, steering: what an experiment answers, and that a replay stands where it stood."""
+
+import asyncio
+import os
+import threading
+
+import pytest
+
+from driftbandits import live
+from driftbandits.errors import (
+    ConflictError,
+    ExperimentExistsError,
+    InputError,
+    LiveError,
+    OtherDeciderError,
+    RewardError,
+    UnknownDecisionError,
+    UnknownExperimentError,
+)
+from driftbandits.live.definition import define
+from tests.live.players import player_of, require_same
+
+
+def play(shop, rounds):
+    for _ in range(rounds):
+        choice = shop.decide()
+        shop.reward(choice.id, 0.9 if choice.arm == "mid" else 0.2)
+
+
+def test_a_replay_from_the_beginning_stands_where_the_experiment_stands(shop):
+    play(shop, 30)
+    batch = shop.decide(5, allowed=["low", "high"])
+    shop.forget(batch[0].id)
+    shop.pause()
+    resting = shop.decide()
+    shop.resume()
+    shop.rewards({batch[1].id: 0.5, resting.id: 1.0})
+    shop.settings(fallback="low")
+    play(shop, 5)
+    require_same(shop._view.player(), player_of(shop))
+    assert shop.summary().decisions == 41
+
+
+def test_opened_again_it_goes_on_where_it_stood(url, clock):
+    with live.open(url, clock=clock) as database:
+        shop = database.create("prices", arms={"low": [1.0], "high": [2.0]}, seed=1)
+        play(shop, 20)
+        waiting = shop.decide()
+        before = player_of(shop)
+    with live.open(url, clock=clock) as database:
+        shop = database.experiment("prices")
+        require_same(player_of(shop), before)
+        assert shop.reward(waiting.id, 1.0).accepted == 1
+        require_same(shop._view.player(), player_of(shop))
+
+
+def test_a_reward_is_taken_once(shop):
+    choice = shop.decide()
+    assert shop.reward(choice.id, 0.5) == live.RewardAnswer(accepted=1)
+    assert shop.reward(choice.id, 0.5) == live.RewardAnswer(repeated=1)
+    with pytest.raises(ConflictError, match=r"has the reward 0\.5 already"):
+        shop.reward(choice.id, 0.6)
+    forgotten = shop.decide()
+    assert shop.forget([forgotten.id]) == 1
+    assert shop.reward(forgotten.id, 0.5) == live.RewardAnswer(late=1)
+    assert shop.summary().rewards == 1
+
+
+@pytest.mark.parametrize("wrong", ["", "zzz", "2-00000000", "1-12345678", 7, None, "9" * 40 + "-12345678"])
+def test_an_unknown_id_is_refused(shop, wrong):
+    shop.decide()
+    with pytest.raises(UnknownDecisionError, match="no decision has the id"):
+        shop.reward(wrong, 0.5)
+
+
+def test_an_id_of_another_experiment_is_refused(shop, url, clock):
+    choice = shop.decide()
+    other = live.Database(url, clock=clock)
+    other.make("other", define(arms=["low", "high"]))
+    view = other.view("other")
+    with view.journal() as journal:
+        assert journal.decision(choice.id) is None
+
+
+@pytest.mark.parametrize("wrong", [1.5, -0.1, float("nan"), float("inf"), None, "much"])
+def test_a_reward_out_of_range_is_refused_and_changes_nothing(shop, wrong):
+    choice = shop.decide()
+    with pytest.raises(RewardError):
+        shop.reward(choice.id, wrong)
+    assert shop.summary().events == 2
+    answer = shop.rewards([(choice.id, wrong), ("x", 1.0), (choice.id, 1.0)])
+    assert (answer.accepted, len(answer.rejected)) == (1, 2)
+
+
+def test_the_same_key_and_request_get_the_stored_answer(shop):
+    first = shop.decide(key="one")
+    assert shop.decide(key="one") == first
+    with pytest.raises(ConflictError, match="used with another request"):
+        shop.decide(2, key="one")
+    assert shop.reward(first.id, 0.5, key="two") == shop.reward(first.id, 0.5, key="two") == live.RewardAnswer(1)
+    assert shop.summary().decisions == 1
+
+
+def test_arms_come_and_go_and_the_last_one_stays(shop):
+    play(shop, 10)
+    shop.arms(retire=["mid"])
+    assert {shop.decide().arm for _ in range(30)} <= {"low", "high"}
+    with pytest.raises(InputError, match="no arm would be left"):
+        shop.arms(retire=["low", "high"])
+    with pytest.raises(InputError, match="no arm is called"):
+        shop.arms(retire=["top"])
+    with pytest.raises(InputError, match="already"):
+        shop.arms(add=["mid"])
+    assert shop.arms(bring_back=["mid"]) == {"active": ["low", "mid", "high"], "retired": []}
+    require_same(shop._view.player(), player_of(shop))
+
+
+def test_paused_the_fallback_answers_and_rewards_are_still_learned(shop):
+    choice = shop.decide()
+    shop.pause()
+    rounds = player_of(shop).policy.rounds
+    answers = [shop.decide() for _ in range(20)]
+    assert all(answer.fallback and answer.probability == 1 / 3 for answer in answers)
+    assert len({answer.arm for answer in answers}) == 3
+    assert shop.reward(choice.id, 1.0).accepted == 1
+    assert player_of(shop).policy.rounds == rounds
+    assert player_of(shop).policy.pending == 0
+    shop.settings(fallback="high")
+    assert shop.decide().arm == "high"
+    shop.resume()
+    assert not shop.decide().fallback
+
+
+def test_restarted_it_knows_nothing_and_older_rewards_are_kept_untold(shop):
+    play(shop, 10)
+    old = shop.decide()
+    shop.restart()
+    assert player_of(shop).policy.rounds == 0
+    assert shop.reward(old.id, 1.0).accepted == 1
+    summary = shop.summary()
+    assert (summary.untold, summary.restarts, player_of(shop).policy.rounds) == (1, 1, 0)
+    play(shop, 3)
+    require_same(shop._view.player(), player_of(shop))
+
+
+def test_a_policy_that_stops_is_brought_back_and_meanwhile_the_fallback_answers(shop, monkeypatch):
+    play(shop, 10)
+    monkeypatch.setattr(type(player_of(shop).policy), "ask", _broken)
+    assert shop.decide().fallback
+    monkeypatch.undo()
+    assert not shop.decide().fallback
+    require_same(shop._view.player(), player_of(shop))
+
+
+def test_a_policy_that_cannot_be_brought_back_leaves_the_fallback_and_a_restart_helps(shop, monkeypatch):
+    kind = type(player_of(shop).policy)
+    play(shop, 3)
+    with monkeypatch.context() as broken:
+        for name in ("ask", "tell", "impose", "learn"):
+            broken.setattr(kind, name, _broken)
+        for _ in range(6):
+            assert shop.decide().fallback
+        summary = shop.summary()
+        assert summary.mode == "fallback"
+        assert "the fallback decides" in summary.health[-1]
+    assert shop.decide().fallback
+    shop.restart()
+    assert not shop.decide().fallback
+
+
+def _broken(*_, **__):
+    raise ZeroDivisionError("a fault of the policy")
+
+
+def test_many_threads_get_distinct_decisions_in_few_commits(shop):
+    found, errors = [], []
+
+    def work():
+        try:
+            for _ in range(10):
+                choice = shop.decide()
+                found.append(choice.id)
+                shop.reward(choice.id, 0.5)
+        except Exception as error:  # noqa: BLE001
+            errors.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+    assert len(set(found)) == len(found) == 80
+    assert shop.summary().rewards == 80
+    require_same(shop._view.player(), player_of(shop))
+
+
+def test_coroutines_do_the_same(shop):
+    async def work():
+        twin = shop.asynchronous
+        choices = await asyncio.gather(*(twin.decide() for _ in range(10)))
+        answers = await asyncio.gather(*(twin.reward(choice.id, 0.5) for choice in choices))
+        with pytest.raises(UnknownDecisionError):
+            await twin.reward("2-00000000", 0.5)
+        batch = await twin.decide(2)
+        await twin.rewards({batch[0].id: 0.1})
+        await twin.forget(batch[1].id)
+        await twin.pause()
+        await twin.resume()
+        return answers, await twin.summary()
+
+    answers, summary = asyncio.run(work())
+    assert all(answer.accepted == 1 for answer in answers)
+    assert (summary.decisions, summary.rewards, summary.forgotten, summary.mode) == (12, 11, 1, "running")
+
+
+def test_looking_back_shows_what_stood_when_it_was_decided(shop):
+    play(shop, 12)
+    law = player_of(shop).policy.law()
+    choice = shop.decide()
+    shop.reward(choice.id, 0.25)
+    play(shop, 5)
+    record = shop.decision(choice.id)
+    assert (record.arm, record.probability, record.reward, record.closed) == (
+        choice.arm,
+        choice.probability,
+        0.25,
+        "rewarded",
+    )
+    assert list(record.law.values()) == law.tolist()
+    with pytest.raises(UnknownDecisionError):
+        shop.decision("2-00000000")
+
+
+def test_one_process_decides_and_any_number_may_look(shop, url):
+    play(shop, 3)
+    with live.open(url) as second:
+        with pytest.raises(OtherDeciderError, match="Postgres"):
+            second.experiment("prices")
+        assert second.view("prices").summary().rewards == 3
+        assert second.names() == ["prices"]
+        with pytest.raises(ExperimentExistsError):
+            second.make("prices", define(arms=["a", "b"]))
+        with pytest.raises(UnknownExperimentError, match="did you mean 'prices'"):
+            second.view("price")
+
+
+def test_what_is_closed_or_forked_says_so(shop):
+    child = os.fork()
+    if child == 0:
+        try:
+            shop.decide()
+        except LiveError as error:
+            os._exit(7 if "fork" in str(error) else 1)
+        os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    shop.close()
+    with pytest.raises(LiveError, match="closed"):
+        shop.decide()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({}, "needs arms"),
+        ({"arms": []}, "list of names"),
+        ({"arms": "red"}, "list of names"),
+        ({"arms": ["a", "a"]}, "two arms are called 'a'"),
+        ({"arms": ["a", "b\n"]}, "line breaks"),
+        ({"arms": ["a", {"name": "b", "features": [1.0]}]}, "same number of features"),
+        ({"arms": [{"name": "a", "feature": [1.0]}]}, "did you mean 'features'"),
+        ({"arms": {"a": [1.0], "b": [float("nan")]}}, "finite"),
+        ({"arms": ["a", "b"], "polcy": "OPKB"}, "did you mean 'policy'"),
+        ({"arms": ["a", "b"], "policy": "AutoBandid"}, "did you mean 'AutoBandit'"),
+        ({"arms": ["a", "b"], "settings": {"horizon": 9}}, "has no end"),
+        ({"arms": ["a", "b"], "settings": {"flor": 0.1}}, "did you mean 'floor'"),
+        ({"arms": ["a", "b"], "patience": 60}, "patience needs missing"),
+        ({"arms": ["a", "b"], "patience": -1, "missing": 0}, "patience"),
+        ({"arms": ["a", "b"], "fallback": "c"}, "fallback must name an arm"),
+        ({"arms": ["a", "b"], "kernel": {"name": "rbf"}}, "have none"),
+        ({"arms": ["a", "b"], "reward_range": [1, 0]}, "low < high"),
+        ({"arms": ["a", "b"], "missing": "never"}, "missing"),
+    ],
+)
+def test_what_an_experiment_cannot_be_made_with_is_said(url, wrong, says):
+    with live.open(url) as database:
+        with pytest.raises(InputError, match=says):
+            database.create("x", **wrong)
+        assert database.names() == []
+
+
+@pytest.mark.parametrize("wrong", ["shop.db", "sqlite://", "sqlite:///:memory:", "mysql://x/y", None])
+def test_a_url_that_is_none_is_refused(wrong):
+    with pytest.raises(InputError):
+        live.open(wrong)

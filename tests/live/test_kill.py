@@ -1,0 +1,17 @@
+"""kill -9 of a real process under load: what was answered is in the journal. `attacks/live.py` does it 50 times."""
+
+from attacks.common import AttackRow
+from attacks.live import kill_once
+from driftbandits import live
+from driftbandits.live.definition import define
+
+
+def test_what_was_answered_survives_kill_9(tmp_path):
+    url = f"sqlite:///{tmp_path}/shop.db"
+    with live.open(url) as database:
+        database.make("prices", define(arms=["low", "mid", "high"], seed=2))
+    row = AttackRow("kill")
+    for number in range(2):
+        kill_once(url, row, answers=40 + 25 * number, seconds=0.0)
+    assert not row.broken, row.examples
+    assert row.tries == 2

@@ -1,0 +1,130 @@
+"""The same code on a real Postgres, from the wheel pgserver; its lease, and a server that goes away and comes back."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import sqlalchemy as sa
+
+from driftbandits import live
+from driftbandits.errors import NotStoredError, OtherDeciderError
+from driftbandits.live import schema, tables
+from driftbandits.live.definition import define
+from driftbandits.live.engines import read_url
+from tests.live.players import player_of, require_same
+from tests.live.test_experiment import play
+
+pgserver = pytest.importorskip("pgserver", reason="pgserver has wheels for Python below 3.13 only")
+pytestmark = pytest.mark.postgres
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    found = pgserver.get_server(tmp_path_factory.mktemp("postgres"))
+    yield found
+    found.cleanup()
+
+
+@pytest.fixture
+def url(server):
+    uri = server.get_uri()
+    engine = sa.create_engine(read_url(uri))
+    with engine.begin() as connection:
+        connection.execute(sa.text("DROP SCHEMA public CASCADE"))
+        connection.execute(sa.text("CREATE SCHEMA public"))
+    engine.dispose()
+    return uri
+
+
+def create(database):
+    return database.create("prices", arms=["low", "mid", "high"], policy="DiscountedUCB", seed=3)
+
+
+def test_it_decides_learns_and_comes_back(url):
+    with live.open(url) as database:
+        shop = create(database)
+        play(shop, 10)
+        first = shop.decide(3, allowed=["low", "high"], key="one")
+        assert shop.decide(3, allowed=["low", "high"], key="one") == first
+        assert shop.reward(first[0].id, 0.5).accepted == 1
+        assert shop.reward(first[0].id, 0.5).repeated == 1
+        require_same(shop._view.player(), player_of(shop))
+        before = player_of(shop)
+    with live.open(url) as database:
+        require_same(player_of(database.experiment("prices")), before)
+        assert database.view("prices").check().fine
+
+
+def test_one_server_decides_and_another_takes_over_when_it_is_gone(url):
+    with live.open(url, address="http://first:8350") as first, live.open(url) as second:
+        play(create(first), 3)
+        with pytest.raises(OtherDeciderError, match="at http://first:8350"):
+            second.experiment("prices")
+        assert second.view("prices").summary().rewards == 3
+        first.close()
+        play(second.experiment("prices"), 2)
+        assert second.experiment("prices").summary().rewards == 5
+
+
+def test_a_session_that_was_ended_loses_nothing(url):
+    with live.open(url) as database:
+        shop = create(database)
+        play(shop, 3)
+        _end_sessions(database)
+        with pytest.raises(NotStoredError, match="same key"):
+            shop.decide(key="one")
+        again = shop.decide(key="one")
+        assert shop.decide(key="one") == again
+        play(shop, 2)
+        summary = shop.summary()
+        assert (summary.decisions, summary.rewards) == (6, 5)
+        require_same(shop._view.player(), player_of(shop))
+
+
+def _end_sessions(database):
+    with database._reading.connect() as connection:
+        connection.execute(
+            sa.text("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid != pg_backend_pid()")
+        )
+
+
+def test_a_holder_that_is_killed_is_followed(url):
+    with live.open(url) as database:
+        database.make("prices", define(arms=["low", "mid", "high"], seed=2))
+        command = [sys.executable, "-m", "tests.live.victim", url, "prices", "2"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as victim:
+            lines = [victim.stdout.readline().split() for _ in range(20)]
+            with pytest.raises(OtherDeciderError):
+                database.experiment("prices")
+            os.kill(victim.pid, signal.SIGKILL)
+            lines += [line.split() for line in victim.stdout.read().splitlines()]
+        shop = _when_free(database)
+        with shop._view.journal() as journal:
+            for line in lines:
+                if line[0] == "decided":
+                    assert journal.decision(line[1]) is not None
+                elif line[0] == "rewarded":
+                    assert journal.closing(journal.decision(line[1]).seq).reward == float(line[2])
+        require_same(shop._view.player(), player_of(shop))
+
+
+def _when_free(database):
+    """Postgres frees the lock when it notices that the session is gone: at once on one machine."""
+    for _ in range(150):
+        try:
+            return database.experiment("prices")
+        except OtherDeciderError:
+            time.sleep(0.1)
+    raise AssertionError("the lease was not free after 15 s")
+
+
+def test_the_steps_make_the_tables_here_too(url):
+    from alembic.autogenerate import compare_metadata
+    from alembic.migration import MigrationContext
+
+    with live.open(url) as database, database._reading.connect() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), tables.metadata) == []
+        assert schema.present(connection) == schema.HEAD
