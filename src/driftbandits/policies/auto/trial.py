@@ -20,7 +20,7 @@ from driftbandits.types import Bools, Floats, Ints
 
 TRIAL_SHARE = 0.1  # of the rounds, for all arms on trial together
 MOST_PLAYS = 1_000  # of a trial
-PRIORS_WORTH = 2.0  # that many times what the prior says; after as much as it says, one good arm in nine had a bad start
+PRIORS_WORTH = 2.0  # plays that say so many times what the prior says; after half of them, one good arm in nine seems bad
 _WIDEST_VARIANCE = max(SIGNAL_VARIANCES) + LEVEL_VARIANCE
 
 
@@ -67,7 +67,7 @@ class Trial:
         tried: Bools = self.left > 0
         if mask is not None:
             tried &= mask
-        return tried * (TRIAL_SHARE / max(int(np.count_nonzero(tried)), 1))
+        return np.asarray(tried * (TRIAL_SHARE / max(int(np.count_nonzero(tried)), 1)), dtype=np.float64)
 
     def export(self) -> dict[str, Any]:
         """What is left."""
