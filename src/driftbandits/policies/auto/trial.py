@@ -20,7 +20,7 @@ from driftbandits.types import Bools, Floats, Ints
 
 TRIAL_SHARE = 0.1  # of the rounds, for all arms on trial together
 MOST_PLAYS = 1_000  # of a trial
-PRIORS_WORTH = 2.0  # plays that say so many times what the prior says; after half of them, one good arm in nine seems bad
+PRIORS_WORTH = 2.0  # plays that say so many times what the prior says; after half, one good arm in nine seems bad
 _WIDEST_VARIANCE = max(SIGNAL_VARIANCES) + LEVEL_VARIANCE
 
 
