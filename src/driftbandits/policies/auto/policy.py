@@ -156,13 +156,13 @@ class AutoBandit(Policy):
     def _compose(self, mask: Bools | None) -> Floats:
         looks = self._vigilance.law(self._standardised(), self._clock, mask)
         law = self._samples.frequencies(self._mixture.weights(), mask)
-        law *= 1.0 - float(looks.sum())
+        law *= 1.0 - float(np.add.reduce(looks))
         law += looks
         trial = self._trial.law(mask)
         if trial is not None:
             law *= 1.0 - float(trial.sum())
             law += trial
-        law *= (1.0 - self.floor) / float(law.sum())
+        law *= 1.0 - self.floor
         law += self.floor / len(law) if mask is None else mask * (self.floor / np.count_nonzero(mask))
         return law
 
@@ -189,7 +189,7 @@ class AutoBandit(Policy):
             mixture.update(step.likelihood, able)
             self._tidy()
         self._look_back(row, reward, expected, on_time=on_time)
-        self._known_law = self._known_mean = None
+        self._known_law, self._known_mean = None, samples.mean(mixture.weights())  # the next reward needs it at least
 
     def _in_coordinates(self, arm: int, reward: float) -> float | None:
         """The reward as the beliefs want it, None if they have it already: see `two_valued`."""

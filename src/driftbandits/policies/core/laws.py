@@ -49,7 +49,7 @@ def check_law(law: Any, *, arms: int, policy: str, now: int) -> None:
     it
     """
     if isinstance(law, np.ndarray) and law.shape == (arms,) and law.dtype == np.float64:
-        total = law.sum()
+        total = np.add.reduce(law)
         if abs(total - 1.0) <= TOLERANCE and law.item(law.argmin()) >= 0.0:  # a NaN makes the sum one
             return
     raise LawError(f"the law of {policy} in round {now} {_fault(law, arms)}; nothing was decided in it")
