@@ -142,3 +142,24 @@ def test_a_rearranged_history_goes_with_its_arms():
     assert values[0, :3].tolist()[0][:2] == [1.0, 3.0]
     assert np.isnan(values[0, :3, 2]).all()
     assert values[0, 3].tolist() == [10.0, 30.0, 40.0]
+
+
+def test_an_interval_found_when_somebody_looks_is_that_of_the_moment():
+    """Two roads: Uniform keeps numbers of rewards with a look; a twin is asked for its interval at every look."""
+    arms = db.ArmSet(np.linspace(0, 1, 90)[:, None])
+    policy, twin = db.Uniform(arms, reward_range=(0, 2), seed=3), db.Uniform(arms, reward_range=(0, 2), seed=3)
+    seen = {}
+    for told in range(400):
+        choice = policy.ask()
+        twin.ask()
+        if told % FIRST_STRIDE == 0:
+            seen[policy.rounds] = twin.interval()
+        policy.tell(choice, 0.02 * choice.arm)
+        twin.tell(choice, 0.02 * choice.arm)
+    seen[policy.rounds] = twin.interval()
+    history = db.Uniform.restore(arms, policy.state_dict()).history
+    known = ~np.isnan(history.estimate)
+    assert history.rounds.tolist() == list(seen)
+    for row, (low, high) in enumerate(seen.values()):
+        assert history.low[row][known[row]] == pytest.approx(low[history.arms][known[row]], abs=1e-6)
+        assert history.high[row][known[row]] == pytest.approx(high[history.arms][known[row]], abs=1e-6)

@@ -41,8 +41,8 @@ def test_it_is_a_dictionary_that_drops_its_oldest(limit):
             model |= {n: row(n)._replace(law=row(numbers[0]).law, tag=0) for n in numbers}
             asked = numbers[-1] + 1
         elif action < 0.8 and pending.last is not None:
-            del model[pending.last.id]
-            pending.pop_last()
+            assert pending.seek(pending.last.id) == model.pop(pending.last.id)
+            pending.strike_found()
         elif action < 0.88 and asked:
             number = int(rng.integers(max(0, asked - 60), asked + 2))
             found = pending.seek(number)

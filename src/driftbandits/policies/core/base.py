@@ -297,21 +297,9 @@ class Policy(Closing, Looking):
             anew, and a reward meant for a decision that is lost would be credited to another arm
         rewards : one reward, or one per decision, in the user's units
         """
-        row = self._latest(ids, rewards)
+        row = self._single(ids, rewards)
         if row is not None:
-            look = self._look_if_due()
-            scaled = self._scale.inward(float(rewards))  # type: ignore[arg-type]
-            self._guard.changing = True
-            self._pending.pop_last()
-            narrow = self._count_told(scaled, scaled, 1, look)
-            zero_one = self._zero_one.looking and self._zero_one.see(scaled)
-            if self._delays.idle:
-                self._version += 1
-                self._learn_one(row, scaled)
-            else:
-                self._take_reward(row, scaled)
-        elif (row := self._single(ids, rewards)) is not None:
-            look = self._look_if_due()
+            look = self._take_look() if self._history.left <= 0 else None
             scaled = self._scale.inward(float(rewards))  # type: ignore[arg-type]
             self._guard.changing = True
             self._pending.strike_found()
@@ -330,7 +318,7 @@ class Policy(Closing, Looking):
             inward, clipped = self._inward(values, good)
             numbers, where = numbers[good], where[good]
             order = np.argsort(numbers, kind="stable")
-            look = self._look_if_due()
+            look = self._take_look() if self._history.left <= 0 else None
             self._guard.changing = True
             self.late += len(good) - len(numbers)
             narrow = zero_one = False
@@ -349,31 +337,19 @@ class Policy(Closing, Looking):
         if self._notice is not None:
             self._give_notice()
 
-    def _latest(self, given: Asked, reward: Any) -> Row | None:
-        """The latest decision, if this is its reward and in range: the path of a live request; None for the general."""
-        low, high = self.reward_range
-        row = self._pending.last
-        if row is None or not isinstance(reward, float) or not low <= reward <= high:
-            return None
-        if type(given) is Decision:
-            if given.id != row.id:
-                return None
-            if not row.is_of(given):
-                raise UnknownDecisionError(OTHER_DECISION.format(id=given.id))
-            return row
-        return row if type(given) is int and given == row.id else None
-
     def _single(self, given: Asked, reward: Any) -> Row | None:
-        """One open decision, if this is its reward and in range: the path of a late one."""
+        """One open decision, if this is its reward and in range: the path of a live request; None for the general."""
         low, high = self.reward_range
         if not isinstance(reward, (float, int)) or not low <= reward <= high:
             return None
         if type(given) is int:
             return self._pending.seek(given)
-        if type(given) is not Decision or self._renumbered.any:
+        if type(given) is not Decision:
             return None
         row = self._pending.seek(given.id)
-        if row is not None and not row.is_of(given):
+        if row is None or (self._renumbered.any and row is not self._pending.last):
+            return None
+        if not row.is_of(given):
             raise UnknownDecisionError(OTHER_DECISION.format(id=given.id))
         return row
 

@@ -7,7 +7,8 @@ stride doubles, so a policy of any age has taken 250 in the last half of its lif
 More arms are followed than are shown, so that those played most at the end were followed for long.
 
 symbol  name     shape             meaning
-V       values   (P, rows, A)      estimate, probability and, in policies that have one, interval of the arms followed
+V       values   (P, rows, A)      estimate and probability of the arms followed, and in policies that have an interval
+                                   what it is found from
         since    (A,)              number of the look with which each began to be followed
 """
 
@@ -30,7 +31,8 @@ MOST_ARMS = 50  # shown
 FOLLOWED = 80
 FIRST_STRIDE = 32  # rewards: a look may cost as much as many rounds
 REPLACED_BEYOND = 1.5  # times as often played, an arm takes the place of one that is followed
-_WITH_INTERVAL, _WITHOUT = 4, 2  # rows
+_LARGEST = float(np.finfo(np.float32).max)
+_WITHOUT = 2  # rows: estimate and probability
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +43,14 @@ class Look:
     values: Floats
 
     @classmethod
-    def of(cls, round_: int, estimate: Any, law: Any, interval: tuple[Floats, Floats] | None) -> Look | None:
+    def of(cls, round_: int, estimate: Any, law: Any, interval: tuple[Floats, ...] | None) -> Look | None:
         """A look; None where what was found are not numbers, one per arm, which `ask` will say."""
         rows = [estimate, law] if interval is None else [estimate, law, *interval]
         try:
             values = np.array(rows, dtype=np.float64)
         except (TypeError, ValueError, OverflowError):
             return None
-        fine = values.ndim == 2 and bool((np.abs(values) < np.finfo(np.float32).max).all())
+        fine = values.ndim == 2 and np.abs(values).max() < _LARGEST  # not of NaN
         return cls(round_, values) if fine else None
 
 
@@ -102,15 +104,16 @@ class HistoryLog:
     (313, 32, 9984)
     """
 
-    def __init__(self, arms: int) -> None:
+    def __init__(self, arms: int, *, kept: int = 2) -> None:
         self.left = 0
         self.stride = FIRST_STRIDE
         self._size = 0
         self._total = arms
+        self._rows = _WITHOUT + kept  # where there are intervals
         self.arms: Ints = np.zeros(0, dtype=np.int64)
         self._since: Ints = np.zeros(0, dtype=np.int64)
         self._rounds: Ints = np.zeros(0, dtype=np.int64)
-        self._values: npt.NDArray[np.float32] = np.zeros((0, _WITH_INTERVAL, 0), dtype=np.float32)
+        self._values: npt.NDArray[np.float32] = np.zeros((0, self._rows, 0), dtype=np.float32)
 
     def __len__(self) -> int:
         return self._size
@@ -134,6 +137,8 @@ class HistoryLog:
     def _follow(self, plays: Ints) -> None:
         """Choose the arms to follow: all of few, those played most of many; one far behind gives up its place."""
         missing = min(self._total, FOLLOWED) - len(self.arms)
+        if not missing and self._total <= FOLLOWED:
+            return
         others = plays.copy()
         others[self.arms] = -1
         if missing:
@@ -179,7 +184,7 @@ class HistoryLog:
 
     def rearranged(self, origins: Ints) -> HistoryLog:
         """The same for other arms: the k-th is what arm `origins[k]` is here, or new where that is -1."""
-        fresh = HistoryLog(len(origins))
+        fresh = HistoryLog(len(origins), kept=self._rows - _WITHOUT)
         number = np.full(self._total, -1)
         number[origins[origins >= 0]] = np.flatnonzero(origins >= 0)
         kept = np.flatnonzero(number[self.arms] >= 0) if len(self.arms) else np.zeros(0, dtype=np.int64)
@@ -219,7 +224,7 @@ class HistoryLog:
             and len(np.unique(self.arms)) == len(self.arms),
             "number of arms": len(self.arms) <= FOLLOWED,
             "since": ((self._since >= 0) & (self._since <= size)).all(),
-            "rows": rows in (_WITH_INTERVAL, _WITHOUT),
+            "rows": rows in (self._rows, _WITHOUT),
             "probabilities": ((laws >= 0.0) & (laws <= 1.0 + 1e-6)).all(),
         }
         for name, fine in checks.items():

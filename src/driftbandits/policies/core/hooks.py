@@ -48,6 +48,7 @@ class PolicyHooks(PolicyFacts, ABC):
 
     needs_horizon: bool = False  # whether horizon=None means doubling
     _counts_masked: bool = True  # whether a round whose mask removed mass advances the policy's clock
+    _interval_kept: int = 2  # arrays that a look keeps of the interval
     _numbers_rounds: bool = False  # whether the number that `_stamp` gives a law is that of the round
 
     _needs_own_law: bool = False  # whether rewards are weighed by the law that drew them, so that no other will do
@@ -109,7 +110,7 @@ class PolicyHooks(PolicyFacts, ABC):
         self._delays = DelaySample(watching=self.order == "told")
         self._notice: UserWarning | None = None  # to be given at the end of the call
         self._plays = Plays(len(arms))
-        self._history = HistoryLog(len(arms))
+        self._history = HistoryLog(len(arms), kept=self._interval_kept)
         self._zero_one = ZeroOne(self.reward_range)
         self._guard = Guard()
 
@@ -172,6 +173,18 @@ class PolicyHooks(PolicyFacts, ABC):
         None, the default, is for policies that do not know how far off their estimates may be.
         """
         return None
+
+    def _interval_rows(self) -> tuple[Floats, ...] | None:
+        """What a look keeps of the interval, `_interval_kept` arrays of one number per arm: by default its two ends.
+
+        Looks are taken while rewards are told. Where finding the ends takes longer than learning a reward, a policy
+        keeps what they follow from, and `_interval_from` finds them once somebody looks.
+        """
+        return self._interval()
+
+    def _interval_from(self, estimate: Floats, kept: Floats) -> tuple[Floats, Floats]:
+        """The interval of n arms: from their estimates, shape (n,), and what was kept, shape (_interval_kept, n)."""
+        return kept[0], kept[1]
 
     def _carried_tags(self, tags: Ints, change: ArmsChange) -> Ints:
         """The tags of decisions that are open, where the arms change."""

@@ -30,6 +30,7 @@ class Uniform(Policy):
     colour = "#888888"
     family = Family.PLAIN
     microseconds_per_round = 1.5
+    _interval_kept = 1  # the numbers of rewards
 
     def _start(self, horizon: int | None) -> None:
         self._prepare()
@@ -60,6 +61,12 @@ class Uniform(Policy):
 
     def _interval(self) -> tuple[Floats, Floats]:
         return bounded_interval(self._estimate(), self._sums[1])
+
+    def _interval_rows(self) -> tuple[Floats, ...]:
+        return (self._sums[1],)
+
+    def _interval_from(self, estimate: Floats, kept: Floats) -> tuple[Floats, Floats]:
+        return bounded_interval(estimate, kept[0])
 
     def _carry(self, old: Self, change: ArmsChange) -> None:
         self._prepare()
