@@ -294,11 +294,9 @@ class ArmSet:
 
     def pair(self, arm: int) -> tuple[str, str]:
         """Names of the option and of the segment that an arm is made of; an option without a name has its number."""
-        crossing = self._crossing()
-        if not 0 <= arm < len(self):
-            raise InputError(f"no arm has the number {shown(arm)}; they run from 0 to {len(self) - 1}")
-        option, own = arm % crossing.size, crossing.options.names
-        return (str(option) if own is None else own[option]), crossing.names[crossing.segment_of(arm)]
+        crossing, number = self._crossing(), self._number(arm)
+        option, own = number % crossing.size, crossing.options.names
+        return (str(option) if own is None else own[option]), crossing.names[crossing.segment_of(number)]
 
     def _crossing(self) -> Crossing[ArmSet]:
         if self.crossing is None:
