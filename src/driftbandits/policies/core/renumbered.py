@@ -12,6 +12,7 @@ from driftbandits.state.plausible import FARTHEST
 from driftbandits.types import Decisions, Ints
 
 GONE = -1  # in the place of an arm's number: it is no longer offered
+_NEVER = -2  # nor ever was: no open decision has it
 
 
 class Renumbered:
@@ -42,10 +43,12 @@ class Renumbered:
         self._changes = [] if oldest is None else [change for change in self._changes if change[0] > oldest]
 
     def now(self, ids: Ints, arms: Ints) -> Ints:
-        """Present numbers of these arms of these decisions."""
-        numbers = arms.copy()
+        """Present numbers of these arms of these decisions; of one that no arm had then, a number that none has."""
+        numbers = np.where(arms < 0, _NEVER, arms)
         for first_round, target in self._changes:
-            known = (ids < first_round) & (numbers >= 0) & (numbers < len(target))
+            before = (ids < first_round) & (numbers >= 0)
+            numbers[before & (numbers >= len(target))] = _NEVER
+            known = before & (numbers >= 0)
             numbers[known] = target[numbers[known]]
         return numbers
 
