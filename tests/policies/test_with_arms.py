@@ -302,3 +302,21 @@ def test_a_decision_of_an_arm_that_never_was_is_refused_where_its_own_is_gone():
             fewer.tell(dataclasses.replace(choice, arm=arm), 0.5)
     fewer.tell(choice, 0.5)
     assert fewer.late == 1
+
+
+def test_options_come_to_segments_crossed_as_before_and_what_is_wrong_has_a_cure_of_its_own():
+    options = db.ArmSet(POINTS[:4], names=NAMES[:4])
+    policy = db.GPUCB(db.ArmSet.crossed(options, ["mobile", "desktop"]), seed=0)
+    policy.tell(policy.ask(), 0.5)
+    more = options.extended(POINTS[4:5] + 1.0, names=["far"])
+    wider = policy.with_arms(db.ArmSet.crossed(more, ["mobile", "desktop"]))
+    assert wider.ask(allowed=wider.arms.of("desktop")).name.endswith(" | desktop")
+    before = policy.state_dict()
+    guessed_anew = db.ArmSet.crossed(db.ArmSet(more.points, names=more.names), ["mobile", "desktop"])
+    for arms, cure in (
+        (guessed_anew, "the old options' extended"),
+        (db.ArmSet.crossed(options, ["mobile", "desktop", "watch"]), "5 dimensions, .* so far 4.* mere names"),
+    ):
+        with pytest.raises(db.errors.InputError, match=cure):
+            policy.with_arms(arms)
+    require_equal(policy.state_dict(), before)
