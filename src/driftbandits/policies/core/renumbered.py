@@ -20,8 +20,8 @@ class Renumbered:
 
     >>> book = Renumbered()
     >>> book.add(5, np.array([1, GONE]))
-    >>> book.now(np.array([4, 4, 5]), np.array([0, 1, 0])).tolist()
-    [1, -1, 0]
+    >>> book.now(np.array([4, 4, 5]), np.array([0, 1, 0])).tolist(), book.since
+    ([1, -1, 0], 5)
     """
 
     def __init__(self) -> None:
@@ -29,9 +29,9 @@ class Renumbered:
         self._changes: list[tuple[int, Ints]] = []  # first round with the new numbers, and the new number of each arm
 
     @property
-    def any(self) -> bool:
-        """Whether arms of open decisions may have had other numbers."""
-        return bool(self._changes)
+    def since(self) -> int:
+        """The round from which on all arms have had their present numbers, as far as open decisions go back."""
+        return self._changes[-1][0] if self._changes else 0
 
     def add(self, first_round: int, target: Ints) -> None:
         """From `first_round` on, arm a is called target[a]."""
