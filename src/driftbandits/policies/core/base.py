@@ -370,7 +370,9 @@ class Policy(Closing, Looking):
             return None
         if type(given) is int:
             return self._pending.seek(given)
-        if type(given) is not Decision or given.id < self._renumbered.since:  # its arm may have had another number
+        if type(given) is not Decision or type(given.id) is not int:
+            return None
+        if given.id < self._renumbered.since:  # its arm may have had another number
             return None
         row = self._pending.seek(given.id)
         if row is not None and not row.is_of(given):
