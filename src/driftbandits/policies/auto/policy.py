@@ -30,7 +30,7 @@ from driftbandits.policies.core.guard import guarded
 from driftbandits.policies.core.hooks import UNTIL_TOLD
 from driftbandits.policies.core.laws import freeze
 from driftbandits.policies.core.lengthscales import ARMS_TRIED_PER_FEATURE
-from driftbandits.policies.core.looking import around
+from driftbandits.policies.core.looking import around, cut
 from driftbandits.policies.core.pending import Feedback, Row
 from driftbandits.policies.core.settings import CommonSettings
 from driftbandits.seeding import stream
@@ -318,6 +318,8 @@ class AutoBandit(Policy):
             changes=self.changes_found,
             names=self.arms.names,
             scale=self._scale,
+            estimate=self._estimate(),
+            interval=cut(self._interval()),
         )
 
     # --- state --------------------------------------------------------------------------------------------------

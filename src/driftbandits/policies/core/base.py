@@ -344,10 +344,12 @@ class Policy(Closing, Looking):
             return None
         if type(given) is int:
             return self._pending.seek(given)
-        if type(given) is not Decision:
+        if type(given) is not Decision or type(given.id) is not int:
+            return None
+        if given.id < self._renumbered.since:  # its arm may have had another number
             return None
         row = self._pending.seek(given.id)
-        if row is None or (self._renumbered.any and row is not self._pending.last):
+        if row is None:
             return None
         if not row.is_of(given):
             raise UnknownDecisionError(OTHER_DECISION.format(id=given.id))

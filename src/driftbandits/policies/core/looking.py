@@ -121,7 +121,12 @@ class Looking(PolicyHooks):
     def _interval_inside(self) -> tuple[Floats, Floats] | None:
         """The interval, cut to the range of rewards, which holds every mean."""
         found = self._interval()
-        return None if found is None else (np.clip(found[0], -1.0, 1.0), np.clip(found[1], -1.0, 1.0))
+        return None if found is None else cut(found)
+
+
+def cut(interval: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+    """An interval on the internal scale without what lies beyond the range of rewards."""
+    return np.clip(interval[0], -1.0, 1.0), np.clip(interval[1], -1.0, 1.0)
 
 
 def around(mean: Floats, deviation: Floats) -> tuple[Floats, Floats]:
