@@ -117,7 +117,7 @@ def explain(
     names: Sequence[str] | None,
     scale: RewardScale,
     estimate: Floats,
-    interval: tuple[Floats, Floats],
+    interval: Floats,
 ) -> Explanation:
     """The beliefs of `mixture`, in the user's units; `estimate` and `interval` of every arm, which others show too."""
     beliefs, weights = mixture.beliefs, mixture.weights()

@@ -38,7 +38,7 @@ from driftbandits.policies.core.history import Look
 from driftbandits.policies.core.hooks import FIRST_HORIZON
 from driftbandits.policies.core.imposing import Imposed, Imposition
 from driftbandits.policies.core.inputs import check_size, read_allowed, read_ids, read_rewards
-from driftbandits.policies.core.laws import check_estimate, check_steady, is_frozen
+from driftbandits.policies.core.laws import check_steady, is_frozen
 from driftbandits.policies.core.looking import Looking
 from driftbandits.policies.core.pending import OTHER_DECISION, Row, read_decisions
 from driftbandits.policies.core.waiting import shown_waiting
@@ -251,9 +251,7 @@ class Policy(Closing, Looking):
     @guarded
     def estimate(self) -> Floats:
         """Estimated reward of every arm, shape (N,), in the user's units; mid-range where nothing is told."""
-        found = self._ahead()._estimate()
-        checked = check_estimate(found, arms=len(self.arms), policy=type(self).__name__, now=self.rounds)
-        return self._scale.outward(checked)
+        return self._scale.outward(self._ahead()._checked_estimate())
 
     @property
     def changes(self) -> tuple[Change, ...]:
@@ -358,7 +356,7 @@ class Policy(Closing, Looking):
     def _count_told(self, least: float, most: float, count: int, look: Look | None) -> bool:
         """Books about rewards that are told; whether they are known now to fill next to nothing."""
         if look is not None:
-            self._history.add(look, self._plays.counts)
+            self._history.add(look)
         self._history.left -= count
         return self._spread.see(least, most, count)
 

@@ -14,7 +14,6 @@ from driftbandits.errors import DriftbanditsError, InputError
 from driftbandits.policies.core.guard import guarded
 from driftbandits.policies.core.history import History, Look
 from driftbandits.policies.core.hooks import PolicyHooks
-from driftbandits.policies.core.laws import check_estimate
 from driftbandits.policies.core.summary import Summary
 from driftbandits.types import Floats
 
@@ -68,10 +67,11 @@ class Looking(PolicyHooks):
         left       0.25  [-0.00301, 0.503]            0      2            1
         """
         ahead, outward = self._ahead(), self._scale.outward
-        now, found = ahead._now(), ahead._interval_inside()
+        law, found = ahead._shown_law(), ahead._interval_inside()
         interval = None if found is None else (outward(found[0]), outward(found[1]))
+        estimate = ahead._checked_estimate()
         counts, last = self._plays.counts, self._plays.last
-        return Summary.of(self.arms.names, outward(now[0]), interval, now[1], counts, last)
+        return Summary.of(self.arms.names, outward(estimate), interval, law, counts, last)
 
     @property
     @guarded
@@ -81,20 +81,16 @@ class Looking(PolicyHooks):
         `plots.beliefs` draws it, `.to_pandas()` gives it as a table.
         """
         ahead, outward = self._ahead(), self._scale.outward
-        now = np.array([*ahead._now(), *(ahead._interval_rows() or ())])
-        rounds, arms, values = self._history.looks(self._plays.counts, Look(self.rounds, now))
+        arms = self._history.shown(self._plays.counts)
+        estimate, *kept = ahead._glimpse(arms)
+        now = np.array([estimate, ahead._shown_law()[arms], *kept])
+        rounds, values = self._history.looks(arms, self.rounds, now)
         names = None if self.arms.names is None else tuple(self.arms.names[arm] for arm in arms)
         found = self._intervals_of(values) if len(values) > 2 else None
         low, high = (None, None) if found is None else (outward(found[0]), outward(found[1]))
         return History(rounds, arms, names, outward(values[0]), values[1], low, high)
 
     # --- on the internal scale ----------------------------------------------------------------------------------
-
-    def _now(self) -> Floats:
-        """What is believed now: the estimates and the law."""
-        law = self._shown_law()
-        estimate = check_estimate(self._estimate(), arms=len(self.arms), policy=type(self).__name__, now=self.rounds)
-        return np.array([estimate, law])
 
     def _intervals_of(self, values: Floats) -> Floats:
         """Both ends of the intervals of looks, shape (2, P, A), from their rows, NaN where these are."""
@@ -114,19 +110,22 @@ class Looking(PolicyHooks):
     def _take_look(self) -> Look | None:
         """What is believed before the next reward, to be kept; None where a hook fails, which `ask` will say."""
         try:
-            return Look.of(self.rounds, self._estimate(), self._shown_law(), self._interval_rows())
+            followed = self._history.follow(self._plays.counts)
+            law = self._shown_law()
+            estimate, *kept = self._glimpse(followed.arms)
         except DriftbanditsError:
             return None
+        return Look.of(self.rounds, followed, [estimate, law[followed.arms], *kept])
 
-    def _interval_inside(self) -> tuple[Floats, Floats] | None:
+    def _interval_inside(self) -> Floats | None:
         """The interval, cut to the range of rewards, which holds every mean."""
-        found = self._interval()
+        found = self._checked_interval()
         return None if found is None else cut(found)
 
 
-def cut(interval: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
-    """An interval on the internal scale without what lies beyond the range of rewards."""
-    return np.clip(interval[0], -1.0, 1.0), np.clip(interval[1], -1.0, 1.0)
+def cut(interval: tuple[Floats, Floats] | Floats) -> Floats:
+    """An interval on the internal scale without what lies beyond the range of rewards, shape (2, N)."""
+    return np.clip(interval, -1.0, 1.0)
 
 
 def around(mean: Floats, deviation: Floats) -> tuple[Floats, Floats]:
