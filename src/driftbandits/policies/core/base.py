@@ -176,7 +176,8 @@ class Policy(Closing, Looking):
         """Arms drawn from `law`, one uniform each; an arm of probability 0 is never drawn."""
         kept = self._cdf
         if kept is None or kept[0] is not law:
-            kept = (law, law.cumsum(), int(law.nonzero()[0][-1]))
+            last = len(law) - 1 if law[-1] > 0.0 else int(law.nonzero()[0][-1])
+            kept = (law, law.cumsum(), last)
             self._cdf = kept if is_frozen(law) else None
         _, cdf, last = kept
         arms = cdf.searchsorted(self._draws.random(count) * cdf[-1], side="right")

@@ -35,13 +35,19 @@ _WITH_INTERVAL, _WITHOUT = 4, 2  # rows
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What a policy believes at `round`, on the internal scale: rows as in the table above, one column per arm."""
+    """What a policy believes at `round`, on the internal scale: rows as in the table above, one column per arm.
+
+    `arms` are those of the columns, if they are not all.
+    """
 
     round: int
     values: Floats
+    arms: Ints | None = None
 
     @classmethod
-    def of(cls, round_: int, estimate: Any, law: Any, interval: tuple[Floats, Floats] | None) -> Look | None:
+    def of(
+        cls, round_: int, estimate: Any, law: Any, interval: tuple[Floats, Floats] | None, arms: Ints | None = None
+    ) -> Look | None:
         """A look; None where what was found are not numbers, one per arm, which `ask` will say."""
         rows = [estimate, law] if interval is None else [estimate, law, *interval]
         try:
@@ -49,7 +55,7 @@ class Look:
         except (TypeError, ValueError, OverflowError):
             return None
         fine = values.ndim == 2 and bool((np.abs(values) < np.finfo(np.float32).max).all())
-        return cls(round_, values) if fine else None
+        return cls(round_, values, arms) if fine else None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -121,34 +127,40 @@ class HistoryLog:
         return self._rounds[: self._size]
 
     def add(self, look: Look, plays: Ints) -> None:
-        """Keep a look; the arms were played so often."""
+        """Keep a look at all arms, or at the `next_arms`; the arms were played so often."""
         self._follow(plays)
         self._make_room(min(len(look.values), self._values.shape[1]))
         self._rounds[self._size] = look.round
-        self._values[self._size] = look.values[: self._values.shape[1], self.arms]
+        columns = look.values if look.arms is not None else look.values[:, self.arms]
+        self._values[self._size] = columns[: self._values.shape[1]]
         self._size += 1
         if self._size == MOST_POINTS:
             self._thin()
         self.left = self.stride
 
-    def _follow(self, plays: Ints) -> None:
-        """Choose the arms to follow: all of few, those played most of many; one far behind gives up its place."""
+    def next_arms(self, plays: Ints) -> Ints:
+        """The arms to follow: all of few, those played most of many; one far behind gives up its place."""
         missing = min(self._total, FOLLOWED) - len(self.arms)
-        others = plays.copy()
-        others[self.arms] = -1
+        others, arms = plays.copy(), self.arms
+        others[arms] = -1
         if missing:
-            self._widen(np.sort(np.argsort(-others, kind="stable")[:missing]))
-            others[self.arms] = -1
-        for _ in range(len(self.arms) if self._total > FOLLOWED else 0):
-            new, place = int(others.argmax()), int(plays[self.arms].argmin())
-            if others[new] <= REPLACED_BEYOND * plays[self.arms[place]]:
-                return
-            self.arms[place], self._since[place], others[new] = new, self._size, -1
+            arms = np.append(arms, np.sort(np.argsort(-others, kind="stable")[:missing]))
+            others[arms] = -1
+        else:
+            arms = arms.copy()
+        for _ in range(len(arms) if self._total > FOLLOWED else 0):
+            new, place = int(others.argmax()), int(plays[arms].argmin())
+            if others[new] <= REPLACED_BEYOND * plays[arms[place]]:
+                break
+            arms[place], others[new] = new, -1
+        return arms
 
-    def _widen(self, arms: Ints) -> None:
-        self.arms = np.append(self.arms, arms)
-        self._since = np.append(self._since, np.full(len(arms), self._size))
-        self._values = np.pad(self._values, ((0, 0), (0, 0), (0, len(arms))))
+    def _follow(self, plays: Ints) -> None:
+        arms, before = self.next_arms(plays), len(self.arms)
+        self._since = np.append(self._since, np.full(len(arms) - before, self._size))
+        self._since[:before][arms[:before] != self.arms] = self._size
+        self._values = np.pad(self._values, ((0, 0), (0, 0), (0, len(arms) - before)))
+        self.arms = arms
 
     def _make_room(self, rows: int) -> None:
         self._values = self._values[:, :rows]

@@ -171,6 +171,13 @@ class PolicyHooks(PolicyFacts, ABC):
         """
         return None
 
+    def _beliefs_of(self, arms: Ints) -> tuple[Floats, ...] | None:
+        """Estimates, probabilities and, if there are any, lower and upper ends of intervals of these arms, inside.
+
+        None, the default, finds them of all arms; a policy for very many arms may find those of a few sooner.
+        """
+        return None
+
     def _carried_tags(self, tags: Ints, change: ArmsChange) -> Ints:
         """The tags of decisions that are open, where the arms change."""
         return tags

@@ -6,6 +6,7 @@ Looking changes nothing: neither decisions nor the state.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Self
 
 import numpy as np
@@ -108,14 +109,22 @@ class Looking(PolicyHooks):
         if self._history.left > 0:
             return None
         try:
+            arms = self._history.next_arms(self._plays.counts)
+            believed = self._beliefs_of(arms) if self.arms.crossing is None else None  # segments have laws of their own
+            if believed is not None:
+                estimate, law, *ends = believed
+                return Look.of(self.rounds, estimate, law, _inside(ends), arms)
             return Look.of(self.rounds, self._estimate(), self._shown_law(), self._interval_inside())
         except DriftbanditsError:
             return None
 
     def _interval_inside(self) -> tuple[Floats, Floats] | None:
         """The interval, cut to the range of rewards, which holds every mean."""
-        found = self._interval()
-        return None if found is None else (np.clip(found[0], -1.0, 1.0), np.clip(found[1], -1.0, 1.0))
+        return _inside(self._interval() or ())
+
+
+def _inside(ends: Sequence[Floats]) -> tuple[Floats, Floats] | None:
+    return (np.clip(ends[0], -1.0, 1.0), np.clip(ends[1], -1.0, 1.0)) if len(ends) else None
 
 
 def around(mean: Floats, deviation: Floats) -> tuple[Floats, Floats]:
