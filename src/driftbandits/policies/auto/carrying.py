@@ -89,6 +89,16 @@ def _sources(old: AutoBandit, new: AutoBandit, change: ArmsChange) -> Ints:
     return np.array([old._standing.of(arm) if arm >= 0 else -1 for arm in origins], dtype=np.int64)
 
 
+def _told(old: AutoBandit, new: AutoBandit, change: ArmsChange, told: Ints) -> Ints:
+    """Rewards counted of the new representatives: those of old ones that are still there."""
+    counted = np.zeros(len(new._standing.numbers), dtype=np.int64)
+    for place in np.flatnonzero(told).tolist():
+        arm = int(change.target[old._standing.numbers[place]])
+        if arm >= 0:
+            counted[new._standing.of(arm)] += told[place]
+    return counted
+
+
 def _vigilance(old: AutoBandit, new: AutoBandit, change: ArmsChange, kinds: Ints, sources: Ints) -> dict[str, Any]:
     """Nothing has gone unseen of an arm that was not there."""
     state = old._vigilance.export()
@@ -96,7 +106,7 @@ def _vigilance(old: AutoBandit, new: AutoBandit, change: ArmsChange, kinds: Ints
     return {
         **state,
         "seen": np.where(sources >= 0, state["seen"][sources], float(old._clock)),
-        "told": np.where(sources >= 0, state["told"][sources], 0),
+        "told": _told(old, new, change, state["told"]),
         "kind": -1 if state["kind"] < 0 else int(kinds[state["kind"]]),
         "doubted": -1 if doubted < 0 else new._standing.of(doubted),
     }
