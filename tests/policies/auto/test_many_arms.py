@@ -92,10 +92,11 @@ def test_where_all_arms_are_read_both_roads_agree(units, mask):
 
 
 def test_slices_find_the_best_arms_in_time(small_limits):
-    """Nothing moves, and every seek reads the next three arms: after all were read, nothing is left to find."""
+    """Nothing moves, and every seek reads three arms more: after all were read, nothing is left to find."""
     few, many, weights = both_roads()
     many._best[:] = many._top = 0
-    for _ in range(24 // 3 + 1):
+    assert many._step == 24 // 3
+    for _ in range(many._step):
         many.seek(weights)
     np.testing.assert_allclose(many.frequencies(weights), few.frequencies(weights), atol=1e-12)
     assert many.best(weights) == few.best(weights)

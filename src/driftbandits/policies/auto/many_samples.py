@@ -1,11 +1,10 @@
 """Samples where there are very many arms: kept in the coordinates, their best arms sought among some arms at a time.
 
 To read every sample at every arm in every round would cost more than all else together. So a sample is R coordinates,
-and the best arm that has been found for it is kept. At every reward the next slice of the arms is read, the
-representatives, and all arms that are the best of some sample: a sample takes the best of these. Samples of one
-posterior are alike, so what is best in one is a good guess for the others, and for those drawn anew. Each arm is read
-once in `_ROUNDS_TO_READ_ALL` rewards or so. The law is that of the best arms kept: whatever they are, it is the law
-that is drawn from.
+and the best arm that has been found for it is kept. At every reward the next slice of the arms is read, and all arms
+that are the best of some sample: a sample takes the best of these. Samples of one posterior are alike, so what is best
+in one is a good guess for the others, and for those drawn anew, which read the representatives too. Every arm is read
+once in `_ROUNDS_TO_READ_ALL` rewards. The law is that of the best arms kept: whatever they are, it is drawn from.
 
 symbol  name     shape           meaning
 X       values   (k, m + 1, R)   coordinates of m samples of each of k hypotheses, the mean before them
@@ -24,7 +23,7 @@ from driftbandits.policies.auto.samples import Samples
 from driftbandits.types import Bools, Floats, Ints
 
 LEAST_SLICE = 512  # arms read at every reward
-_ROUNDS_TO_READ_ALL = 128
+_ROUNDS_TO_READ_ALL = 128  # at most
 MOST_ALLOWED_READ = 1024  # of the arms that a mask allows
 
 
@@ -39,8 +38,10 @@ class ManySamples(Samples):
         self._readings = priors.rows
         self._standing = priors.rows.some(priors.representatives.numbers)
         self._size = priors.size
-        self._slice = min(max(LEAST_SLICE, self._size // _ROUNDS_TO_READ_ALL), self._size)
+        # a slice is every so manieth arm: neighbours in number may be neighbours in all else
+        self._step = max(min(self._size // LEAST_SLICE, _ROUNDS_TO_READ_ALL), 1)
         self._next = 0  # arm with which the next slice begins
+        self._drawn_anew = False  # whether there are samples that `seek` has not seen
         self._top = 0  # the best arm found of the mean
         self._expected: Floats = np.zeros(self._standing.size)
 
@@ -77,18 +78,28 @@ class ManySamples(Samples):
         return self._expected
 
     def seek(self, weights: Floats) -> None:
-        """Seek better arms among the representatives, the next slice and all best arms."""
-        kinds, standing = self._beliefs.kind[self.rows], self._beliefs.priors.representatives.numbers
-        end = min(self._next + self._slice, self._size)
+        """Seek better arms in the next slice and among all best arms; samples drawn anew seek in the representatives too."""
+        kinds = self._beliefs.kind[self.rows]
         found = np.unique(np.append(self._best, self._top))  # of samples that are gone too: good for new ones
-        read_standing = self._standing.rewards_of_each(kinds, self.values)
-        read = np.concatenate([read_standing, self.rewards(slice(self._next, end)), self.rewards(found)], axis=2)
-        numbers = np.concatenate([standing, np.arange(self._next, end), found])
-        self._best[: len(read)] = numbers[self._sampled(read, numbers).argmax(axis=2)]
-        mean = self._mixed(weights, read[:, 0], numbers)
-        self._top = int(numbers[mean.argmax()])
-        self._next = end % self._size
-        self._expected = mean[: len(standing)].copy()
+        blocks = [
+            (self.rewards(slice(self._next, None, self._step)), np.arange(self._next, self._size, self._step)),
+            (self.rewards(found), found),
+        ]
+        standing = self._beliefs.priors.representatives.numbers
+        read = self._standing.rewards_of_each(kinds, self.values if self._drawn_anew else self.values[:, :1])
+        if self._drawn_anew:
+            blocks.append((read, standing))
+        self._best[: len(kinds)] = _best_of_blocks([self._best_in(*block) for block in blocks])
+        self._expected = self._mixed(weights, read[:, 0], standing)
+        means = [(self._expected, standing), *((self._mixed(weights, r[:, 0], arms), arms) for r, arms in blocks[:2])]
+        self._top = max((float(mean.max()), int(arms[mean.argmax()])) for mean, arms in means)[1]
+        self._next, self._drawn_anew = (self._next + 1) % self._step, False
+
+    def _best_in(self, read: Floats, arms: Ints) -> tuple[Ints, Floats]:
+        """The best of these arms in every sample but the mean, and what it is worth there, each (k, m)."""
+        sampled = self._sampled(read, arms)
+        places = sampled.argmax(axis=2)
+        return arms[places], np.take_along_axis(sampled, places[:, :, None], axis=2)[:, :, 0]
 
     def _sampled(self, read: Floats, arms: Ints) -> Floats:
         """Rewards of the samples but the mean, shape (k, m, M), of what they say of `arms`."""
@@ -123,6 +134,10 @@ class ManySamples(Samples):
     def _drifts(self, kind: int, normal: Floats) -> Floats:
         return normal
 
+    def _put(self, slot: int, values: Floats) -> None:
+        super()._put(slot, values)
+        self._drawn_anew = True
+
     def _find_best(self, slot: int) -> None:
         """Nothing: `seek` does."""
 
@@ -138,6 +153,14 @@ class ManySamples(Samples):
         super().load(state)
         self._best = state.array("best", np.int64, self._best.shape)
         states.check(bool(((self._best >= 0) & (self._best < self._size)).all()), "best")
-        self._top, self._next = (state.integer(name, high=self._size - 1) for name in ("top", "next"))
+        self._top = state.integer("top", high=self._size - 1)
+        self._next = state.integer("next", high=self._step - 1)
+        self._drawn_anew = False
         self._expected = state.array("expected", np.float64, self._expected.shape)
         states.check(bool((np.abs(self._expected) <= LARGEST_BELIEF).all()), "expected")
+
+
+def _best_of_blocks(blocks: list[tuple[Ints, Floats]]) -> Ints:
+    """Of the best arms of every block, those worth most."""
+    arms, worth = (np.array(part) for part in zip(*blocks, strict=True))
+    return np.asarray(np.take_along_axis(arms, worth.argmax(axis=0)[None], axis=0)[0])

@@ -68,14 +68,16 @@ class Readings:
         Those of one kernel are read together, in one product.
         """
         kernels = kinds % len(self._features)
-        found: dict[int, Floats] = {}
+        parts = []
         for kernel in np.unique(kernels).tolist():
             mine = np.flatnonzero(kernels == kernel)
             phi = self._features[kernel][arms]
             signal = self._signals[kinds[mine], None, None] * coordinates[mine, :, : phi.shape[1]]
             read = signal.reshape(-1, phi.shape[1]).astype(phi.dtype, copy=False) @ phi.T
-            found.update(zip(mine.tolist(), read.reshape(len(mine), -1, len(phi)), strict=True))
-        rewards = np.array([found[place] for place in range(len(kinds))], dtype=np.float64)
+            parts.append((mine, read.reshape(len(mine), -1, len(phi))))
+        rewards = np.empty((len(kinds), *parts[0][1].shape[1:]))
+        for mine, read in parts:
+            rewards[mine] = read
         rewards += self._level * coordinates[:, :, -1:]
         return rewards
 
