@@ -78,7 +78,7 @@ class ManySamples(Samples):
         return self._expected
 
     def seek(self, weights: Floats) -> None:
-        """Seek better arms in the next slice and among all best arms; samples drawn anew seek in the representatives too."""
+        """Seek better arms in the next slice and among the best arms found, for new samples also in the representatives."""
         kinds = self._beliefs.kind[self.rows]
         found = np.unique(np.append(self._best, self._top))  # of samples that are gone too: good for new ones
         blocks = [
