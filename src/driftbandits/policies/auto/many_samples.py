@@ -78,7 +78,7 @@ class ManySamples(Samples):
         return self._expected
 
     def seek(self, weights: Floats) -> None:
-        """Seek better arms in the next slice and among the best arms found, for new samples also in the representatives."""
+        """Seek better arms in the next slice and among the best found; for new samples, in the representatives too."""
         kinds = self._beliefs.kind[self.rows]
         found = np.unique(np.append(self._best, self._top))  # of samples that are gone too: good for new ones
         blocks = [
