@@ -17,8 +17,7 @@ product is several times faster than as many outer products.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg.blas
@@ -42,8 +41,7 @@ LARGEST_BELIEF = 1e8  # of what is known of rewards of at most 1; in features to
 _ROWS = ("mean", "learned", "recent", "breadth", "level", "fade", "rate", "noise", "birth", "kind", "origin")
 
 
-@dataclass(frozen=True, slots=True)
-class Forecast:
+class Forecast(NamedTuple):
     """What every hypothesis expects of an arm's next reward, one row each."""
 
     arm: int
@@ -56,8 +54,7 @@ class Forecast:
         return (reward - float(self.mean[row])) / math.sqrt(float(self.variance[row]) + noise)
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """What a reward did to every hypothesis: log likelihood, gain, residual after shrinking, all one row each."""
 
     likelihood: Floats  # (n,)
