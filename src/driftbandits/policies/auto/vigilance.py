@@ -54,8 +54,7 @@ class Vigilance:
     def see(self, arm: int, kind: int, now: int) -> None:
         """A reward of round `now` - 1 of `arm` was told; arms alike under the likeliest prior count as seen then."""
         self._kind = kind
-        alike = self._priors.alike(kind, arm)
-        self.seen[alike] = np.maximum(self.seen[alike], now)
+        np.maximum(self.seen, now, out=self.seen, where=self._priors.alike(kind, arm))
         self.told[arm] += 1
 
     def _hazard(self, now: int) -> float:

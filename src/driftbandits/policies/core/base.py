@@ -150,8 +150,9 @@ class Policy(Closing, Looking):
 
     def _choose_one(self, weighed: npt.NDArray[Any]) -> tuple[int, float]:
         """One arm drawn from what `_weigh` gave, and its probability."""
-        arm = int(self._pick(weighed, 1)[0])
-        return arm, float(weighed[arm])
+        cdf, last = self._summed(weighed)
+        arm = min(int(cdf.searchsorted(self._draws.random() * cdf[-1], side="right")), last)
+        return arm, weighed.item(arm)
 
     def _draw(self, wanted: int, mask: Bools | None) -> Decisions:
         """Decide at most `wanted` rounds, all under one law."""
@@ -181,13 +182,18 @@ class Policy(Closing, Looking):
 
     def _pick(self, law: Floats, count: int) -> Ints:
         """Arms drawn from `law`, one uniform each; an arm of probability 0 is never drawn."""
-        kept = self._cdf
-        if kept is None or kept[0] is not law:
-            kept = (law, law.cumsum(), int(law.nonzero()[0][-1]))
-            self._cdf = kept if is_frozen(law) else None
-        _, cdf, last = kept
+        cdf, last = self._summed(law)
         arms = cdf.searchsorted(self._draws.random(count) * cdf[-1], side="right")
         return np.asarray(np.minimum(arms, last), dtype=np.int64)
+
+    def _summed(self, law: Floats) -> tuple[Floats, int]:
+        """Partial sums of `law`, and its last arm of positive probability."""
+        kept = self._cdf
+        if kept is None or kept[0] is not law:
+            last = len(law) - 1 if law[-1] > 0.0 else int(law.nonzero()[0][-1])
+            kept = (law, law.cumsum(), last)
+            self._cdf = kept if is_frozen(law) else None
+        return kept[1], kept[2]
 
     @guarded
     def impose(self, arms: int | npt.ArrayLike, probabilities: float | npt.ArrayLike, allowed: Any = None) -> Imposed:
