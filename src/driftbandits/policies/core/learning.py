@@ -9,7 +9,6 @@ and the Exp3 family refuses it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,13 +22,13 @@ if TYPE_CHECKING:
     from driftbandits.policies.core.base import Policy
 
 
-def learn(policy: Policy, columns: Mapping[str, Any]) -> None:
+def learn(policy: Policy, given: Any) -> None:
     """Bring `policy` to where a player of this log stands; whatever is wrong, it stays as it was."""
     if policy.rounds:
         raise InputError(
             f"a new policy learns from a log; this one has played {counted(policy.rounds, 'round')}: build one anew"
         )
-    log = read_columns(policy.arms, columns)
+    log = read_columns(policy.arms, given)
     policy._check_left(len(log))
     rewards = _inward(policy, log.rewards)
     pupil = _new(policy)
