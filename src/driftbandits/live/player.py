@@ -11,21 +11,21 @@ import json
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import takewhile
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftbandits.arms import ArmSet
 from driftbandits.errors import HeldRewardsWarning, InputError, UnknownDecisionError
 from driftbandits.live.definition import Definition, check_fallback, check_patience
-from driftbandits.live.entries import Entry, changed, number_of
+from driftbandits.live.entries import changed
 from driftbandits.live.events import Event, check_event, dump
-from driftbandits.policies import Policy, find_policy
+from driftbandits.live.roster import Roster
+from driftbandits.policies import Policy
 from driftbandits.seeding import stream
-from driftbandits.showing import first_line, shown
+from driftbandits.showing import first_line
 from driftbandits.types import Bools, Floats
 
 log = logging.getLogger("driftbandits.live")
@@ -58,13 +58,12 @@ class Counts:
     restarts: int = 0
 
 
-class Player:
+class Player(Roster):
     """The state of an experiment after event `seq`; without a policy the books are kept all the same."""
 
     def __init__(self, definition: Definition, *, with_policy: bool = True) -> None:
-        self.definition = definition
-        self.entries = [Entry(option) for option in definition.arms]
-        self.patience, self.fallback = definition.patience, definition.fallback
+        super().__init__(definition)
+        self.patience = definition.patience
         self.paused = False
         self.trouble = ""  # why the policy cannot be asked, if it cannot
         self.counts = Counts()
@@ -73,63 +72,28 @@ class Player:
         self.seq = self.time = self.seal = 0
         self.differing = 0  # rounds of a replay in which the policy would have drawn something else
         self.cost = 0.0  # seconds of processor that a replay of what came since the last snapshot takes, about
-        self.policy: Policy | None = None
-        self.numbers = np.zeros(0, dtype=np.int64)
         if with_policy:
             self.restart_policy()
-        self._number_arms()
 
-    # --- arms ---------------------------------------------------------------------------------------------------
+    # --- the policy ---------------------------------------------------------------------------------------------
 
     def restart_policy(self) -> None:
         """A policy with nothing learned."""
         self.adopt(self.definition.build_policy(self.build_arms()))
         self.trouble, self.notices = "", {}
-        self._number_arms()
 
     def adopt(self, policy: Policy) -> None:
         """Let this policy decide; what it warns of is kept, for nobody would see it."""
         policy.law()  # it begins now, and not when someone first looks at it or asks
         policy._listener = self._hear
         self.policy = policy
+        self.number_arms()
 
     def _hear(self, warning: UserWarning) -> None:
         if isinstance(warning, HeldRewardsWarning):  # that rewards wait is what patience means
             return
         self.notices[type(warning).__name__] = str(warning)
         log.warning("%s", warning)
-
-    def _offered(self) -> list[int]:
-        """Numbers of the entries that the policy knows: all, or the active ones where masked rounds teach nothing."""
-        drops = not (self.policy or find_policy(self.definition.policy))._counts_masked
-        return [number for number, entry in enumerate(self.entries) if not (drops and entry.retired)]
-
-    def build_arms(self) -> ArmSet:
-        """The arms as the policy knows them."""
-        numbers = self._offered()
-        return self.definition.build_arms([self.entries[number].option for number in numbers], numbers)
-
-    def _number_arms(self) -> None:
-        """Which entry each arm of the policy is; arms of later segments repeat the options."""
-        self._known = {entry.option.name: number for number, entry in enumerate(self.entries)}
-        self._active = np.array([not entry.retired for entry in self.entries])
-        if self.policy is not None:
-            arms = self.policy.arms
-            inner = arms if self.definition.segments is None else arms.crossing.options  # type: ignore[union-attr]
-            self.numbers = np.array([self._known[name] for name in inner.names or ()])
-            self.places = {number: place for place, number in enumerate(self.numbers.tolist())}
-
-    def active(self) -> Bools:
-        """Which entries may be decided for."""
-        return self._active.copy()
-
-    def number_of(self, name: Any) -> int:
-        """Number of the arm called `name`."""
-        return number_of(self._known, name)
-
-    def name_of(self, number: int) -> str:
-        """Name of an arm."""
-        return self.entries[number].option.name
 
     # --- events -------------------------------------------------------------------------------------------------
 
@@ -146,7 +110,7 @@ class Player:
 
     def decide(self, size: int, allowed: Any, segment: Any, clock: int, key: str | None) -> list[Event]:
         """Decide `size` times: by the policy, or by the fallback where that cannot."""
-        mask, details = self._read_request(allowed, segment)
+        mask, details = self.read_request(allowed, segment)
         begun = time.thread_time()
         drawn = None if self.paused else self._ask(size, mask, details)
         self.cost += time.thread_time() - begun
@@ -166,80 +130,36 @@ class Player:
             made.append(event)
         return made
 
-    def _read_request(self, allowed: Any, segment: Any) -> tuple[Bools, dict[str, Any]]:
-        mask, details = self._active, {}
-        if allowed is not None:
-            if isinstance(allowed, (str, bytes)) or not isinstance(allowed, Iterable):
-                raise InputError(f"allowed must be a list of names of arms, got {shown(allowed)}")
-            details["allowed"] = sorted({self.number_of(name) for name in allowed})
-            mask = self.mask_of(details)
-        if not mask.any():
-            raise InputError("no arm is left to decide for: all that are allowed are retired; bring one back")
-        known = None if self.definition.segments is None else [item.name for item in self.definition.segments]
-        if known is None and segment is not None:
-            raise InputError(f"this experiment has no segments, got segment={shown(segment)}")
-        if known is not None and segment not in known:
-            raise InputError(f"segment must be one of {', '.join(map(shown, known[:20]))}, got {shown(segment)}")
-        if segment is not None:
-            details["segment"] = segment
-        return mask, details
-
-    def _policy_mask(self, mask: Bools, segment: str | None) -> Bools | None:
-        """`mask` over the entries as one over the policy's arms; None if nothing is forbidden."""
-        policy = self.policy
-        if policy is None:
-            return None
-        here = mask[self.numbers]
-        if segment is not None:
-            here = np.tile(here, len(self.definition.segments or ())) & policy.arms.of(segment)
-        return None if here.all() else here
-
     def _ask(self, size: int, mask: Bools, details: dict[str, Any]) -> list[tuple[int, float, int]] | None:
         policy = self.policy
         if policy is None:
             return None
-        allowed = self._policy_mask(mask, details.get("segment"))
+        allowed = self.policy_mask(mask, details.get("segment"))
         try:
             if size == 1:
                 one = policy.ask(allowed=allowed)
-                return [(self._entry(one.arm), one.probability, one.id)]
+                return [(self.entry_of(one.arm), one.probability, one.id)]
             several = policy.ask(size=size, allowed=allowed)
-            return [(self._entry(one.arm), one.probability, one.id) for one in several]
+            return [(self.entry_of(one.arm), one.probability, one.id) for one in several]
         except Exception as error:  # noqa: BLE001  # whatever a policy raises, a decision is due
             self.give_up(error)
             return None
 
-    def _entry(self, arm: int) -> int:
-        return int(self.numbers[arm % len(self.numbers)])
-
     def _fall_back(self, mask: Bools) -> tuple[int, float]:
         """The arm named for it, if it may be played, or any that may; each by its true probability."""
-        choices = self._stand_ins(mask)
+        choices = self.stand_ins(mask)
         uniform = stream(self.definition.seed, "fallback", self.seq + 1).random()
         return choices[min(int(uniform * len(choices)), len(choices) - 1)], 1.0 / len(choices)
-
-    def _stand_ins(self, mask: Bools) -> list[int]:
-        named = None if self.fallback is None else self._known.get(self.fallback)
-        return [named] if named is not None and mask[named] else np.flatnonzero(mask).tolist()
 
     def law(self, mask: Bools, segment: str | None) -> Floats:
         """With what probability each entry would be decided for now, if these were allowed."""
         law = np.zeros(len(self.entries))
         if self.policy is None or self.paused:
-            choices = self._stand_ins(mask)
+            choices = self.stand_ins(mask)
             law[choices] = 1.0 / len(choices)
         else:
-            law[self.numbers] = self.of_segment(self.policy.law(self._policy_mask(mask, segment)), segment)
+            law[self.numbers] = self.of_segment(self.policy.law(self.policy_mask(mask, segment)), segment)
         return law
-
-    def of_segment(self, column: Floats, segment: str | None) -> Floats:
-        """A column of the policy's arms, those of a segment alone where there are segments."""
-        size, place = len(self.numbers), self.segment_number(segment)
-        return column[place * size : (place + 1) * size]
-
-    def segment_number(self, segment: str | None) -> int:
-        """Number of a segment; 0 where there are none."""
-        return 0 if segment is None else [item.name for item in self.definition.segments or ()].index(segment)
 
     def _note_decision(self, event: Event, policy_id: int) -> None:
         self.open[event.seq] = Open(event.time, int(event.arm or 0), policy_id)
@@ -331,7 +251,7 @@ class Player:
         except BaseException:
             self.entries = before
             raise
-        self._number_arms()
+        self.number_arms()
 
     def _give_arms(self) -> None:
         """Hand the policy the arms as they are now, if they are others than it has."""
@@ -390,9 +310,8 @@ class Player:
             return
         begun = time.thread_time()
         segment = details.get("segment")
-        allowed = self._policy_mask(self.mask_of(details), segment)
-        first = self.segment_number(segment) * len(self.numbers)
-        arms = [first + self.places[int(event.arm or 0)] for event in events]
+        allowed = self.policy_mask(self.mask_of(details), segment)
+        arms = [self.arm_of(int(event.arm or 0), segment) for event in events]
         shares = [float(event.probability or 0.0) for event in events]
         one = len(events) == 1  # by far the most: what is not a list is quicker
         found = self.policy.impose(arms[0] if one else arms, shares[0] if one else shares, allowed)
@@ -400,15 +319,6 @@ class Player:
         self.cost += time.thread_time() - begun
         for event, policy_id in zip(events, found.decisions.ids.tolist(), strict=True):
             self._note_decision(event, policy_id)
-
-    def mask_of(self, details: Mapping[str, Any]) -> Bools:
-        """Which entries a decision with this payload could be for."""
-        if "allowed" not in details:
-            return self._active
-        mask = np.zeros(len(self._active), dtype=np.bool_)
-        mask[details["allowed"]] = True
-        mask &= self._active
-        return mask
 
     def books(self) -> dict[str, Any]:
         """Everything but the policy and the open decisions, as JSON values."""

@@ -86,11 +86,9 @@ def _read_entries(reader: states.Reader) -> list[Entry]:
 
 
 def _read_policy(reader: states.Reader, player: Player) -> None:
-    player._number_arms()
+    player.number_arms()
     if reader.raw("policy") is not None:
-        policy = find_policy(player.definition.policy).restore(player.build_arms(), reader.raw("policy"))
-        player.adopt(policy)
-        player._number_arms()
+        player.adopt(find_policy(player.definition.policy).restore(player.build_arms(), reader.raw("policy")))
 
 
 def superfluous(seqs: Sequence[int]) -> list[int]:

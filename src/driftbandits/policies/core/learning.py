@@ -42,12 +42,14 @@ def learn(policy: Policy, given: Any) -> None:
                 f"not drawn from its law: it can learn from its own log only; AutoBandit takes any"
             )
     policy._guard.changing = True
-    vars(policy).update({name: value for name, value in vars(pupil).items() if name != "_guard"})
+    vars(policy).update({name: value for name, value in vars(pupil).items() if name not in ("_guard", "_listener")})
     policy._guard.changing = False
 
 
 def _new(policy: Policy) -> Policy:
-    return type(policy).restore(policy.arms, policy._state())
+    pupil = type(policy).restore(policy.arms, policy._state())
+    pupil._listener = policy._listener
+    return pupil
 
 
 def _inward(policy: Policy, rewards: Floats) -> Floats:
