@@ -41,6 +41,25 @@ def test_made_listed_shown_exported_and_checked(made, tmp_path):
     assert "up to date" in run("db", "upgrade", made).stderr
 
 
+@pytest.mark.parametrize("words", [("db", "check"), ("experiments", "list", "-d"), ("experiments", "show", "x", "-d")])
+def test_looking_makes_no_database(tmp_path, words):
+    done = run(*words, f"sqlite:///{tmp_path}/typo.db")
+    assert done.exit_code == 1
+    assert "there is no database" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_check_changes_nothing(made):
+    def content():
+        with live.open(made) as database, database._reading.connect() as connection:
+            return list(connection.connection.iterdump())
+
+    before = content()
+    assert run("db", "check", made).exit_code == 0
+    assert run("experiments", "show", "prices", "-d", made).exit_code == 0
+    assert content() == before
+
+
 def test_damage_is_found_and_ends_in_an_error(made):
     with live.Database(made) as database, database._writing.begin() as connection:
         connection.exec_driver_sql("UPDATE events SET reward = 0.25 WHERE seq = 5")

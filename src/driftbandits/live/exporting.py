@@ -27,10 +27,9 @@ from typing import Any
 import numpy as np
 
 from driftbandits.errors import LiveError, MissingExtraError
-from driftbandits.live import snapshots
 from driftbandits.live.events import Event, decision_id
 from driftbandits.live.journal import Journal
-from driftbandits.live.player import Player
+from driftbandits.live.recovery import books_before
 from driftbandits.live.views import View
 
 ROWS = 50_000  # at a time
@@ -87,7 +86,7 @@ class JournalLog:
 
     def __init__(self, journal: Journal, view: View) -> None:
         self._journal, self._missing = journal, view.definition.missing
-        first = _first(journal, view)
+        first = books_before(journal, view.definition)
         self._start = first.counts.decisions
         changes = list(journal.events(kinds=("arms",)))
         self._arms_since = [0, *(event.seq for event in changes)]
@@ -158,16 +157,6 @@ class JournalLog:
         mask = self._masks[place]
         numbers = range(len(mask)) if allowed is None else allowed
         return [self._arms[number] for number in numbers if mask[number]]
-
-
-def _first(journal: Journal, view: View) -> Player:
-    """The books before the first event that retention has left."""
-    oldest = journal.oldest()
-    if oldest is None or oldest.seq == 1:
-        return Player(view.definition, with_policy=False)
-    player = snapshots.unpack(journal.snapshot(oldest.seq - 1), view.definition)
-    player.policy = None
-    return player
 
 
 def _closings(journal: Journal, first: int, last: int) -> dict[int, Event]:
