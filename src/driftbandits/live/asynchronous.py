@@ -89,7 +89,7 @@ class AsyncExperiment:
         """See `Experiment.events`."""
         return await asyncio.to_thread(self.experiment.events, after, limit)
 
-    async def decision(self, id: str) -> DecisionRecord:  # noqa: A002
+    async def decision(self, id: Asked) -> DecisionRecord:  # noqa: A002
         """See `Experiment.decision`."""
         return await asyncio.to_thread(self.experiment.decision, id)
 

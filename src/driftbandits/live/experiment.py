@@ -177,12 +177,12 @@ class Experiment:
         """Rows of the journal behind event `after`, as plain values."""
         return self._view.events(after, limit)
 
-    def decision(self, id: str) -> DecisionRecord:  # noqa: A002
+    def decision(self, id: Asked) -> DecisionRecord:  # noqa: A002
         """Look back at a decision: law, estimates and beliefs as they stood then, found by a replay in a process aside.
 
         One at a time: a LiveError says so while another is under way.
         """
-        return look_back_apart(self._view, id)
+        return look_back_apart(self._view, _text(id))
 
     def export(self, path: str | Path) -> int:
         """Write the log of all decisions to a Parquet file, whole or not at all; how many rows."""

@@ -26,11 +26,12 @@ from typing import Any
 
 import numpy as np
 
-from driftbandits.errors import LiveError, MissingExtraError
+from driftbandits.errors import InputError, LiveError, MissingExtraError
 from driftbandits.live.events import Event, decision_id
 from driftbandits.live.journal import Journal
 from driftbandits.live.recovery import books_before
 from driftbandits.live.views import View
+from driftbandits.showing import shown
 
 ROWS = 50_000  # at a time
 Columns = dict[str, list[Any]]
@@ -44,6 +45,8 @@ def export_log(view: View, path: str | Path) -> int:
     except ModuleNotFoundError:
         raise MissingExtraError("pyarrow", extra="live", purpose="exporting a log") from None
     target = Path(path)
+    if target.suffix not in (".parquet", ".pq"):
+        raise InputError(f"a log is written as Parquet; give it a name that ends in .parquet, got {shown(str(path))}")
     try:
         descriptor, side = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
     except OSError as error:
