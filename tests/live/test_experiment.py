@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from driftbandits import live
+from driftbandits import AutoBandit, live
 from driftbandits.errors import (
     ConflictError,
     ExperimentExistsError,
@@ -351,6 +351,11 @@ def test_what_is_closed_or_forked_says_so(shop):
         ({"arms": ["a", "b"], "kernel": {"name": "rbf"}}, "have none"),
         ({"arms": ["a", "b"], "reward_range": [1, 0]}, "low < high"),
         ({"arms": ["a", "b"], "missing": "never"}, "missing"),
+        ({"arms": [1, 2]}, "a name \\(a text\\)"),
+        ({"arms": ["a", "b"], "policy": AutoBandit}, "policy='AutoBandit'"),
+        ({"arms": ["a", "b"], "floor": 0.1}, "goes into settings"),
+        ({"arms": {"a": [1.0], "b": [2.0]}, "kernel": "rbf"}, "such as {'name': 'rbf'"),
+        ({"arms": ["a", "b"], "settings": {"order": "asked"}}, "in the order of the decisions"),
     ],
 )
 def test_what_an_experiment_cannot_be_made_with_is_said(url, wrong, says):
