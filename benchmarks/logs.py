@@ -26,7 +26,7 @@ from driftbandits.environments import Environment
 from driftbandits.logs import Log, posterior
 from driftbandits.logs.estimators import Estimator
 from driftbandits.logs.movement import episodes, find_changes
-from driftbandits.logs.twins import FIXED, Player, play_twins, policy_of
+from driftbandits.logs.twins import FIXED, Player, fixed_regret, play_twins, policy_of
 
 Result = TypeVar("Result")
 ESTIMATORS: tuple[Estimator, ...] = ("ips", "snips", "clipped", "direct", "dr")
@@ -88,17 +88,13 @@ def correlation(world: Environment, kind: type[db.Policy], seed: int) -> float:
     regrets = play_twins(log, bins, tried, posterior.weights_of(tried), twins=TWINS, seed=seed)
     in_twins = [regrets.interval(name).estimate for name in (*regrets.players, FIXED)]
     real = [_regret(player, world, seed + 1_000) for player in regrets.players.values()]
-    means = world.means(0, world.horizon)
-    return float(stats.spearmanr(in_twins, [*real, _fixed(means, regrets.fixed)]).statistic)
+    fixed = fixed_regret(world, np.array(regrets.order))
+    return float(stats.spearmanr(in_twins, [*real, fixed]).statistic)
 
 
 def _regret(player: Player, world: Environment, seed: int) -> float:
     policy = policy_of(player, world.arms, world.reward_range, seed)
     return float(db.simulate(policy, world, seed=seed).regret.mean())
-
-
-def _fixed(means: db.Floats, arm: int) -> float:
-    return float((means.max(axis=1) - means[:, arm]).mean())
 
 
 def twins(worlds: int) -> None:

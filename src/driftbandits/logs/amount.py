@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from driftbandits.logs.cells import cell_count, cells_of
 from driftbandits.logs.log import Log
 from driftbandits.types import Floats
 
@@ -31,9 +32,9 @@ def variation(log: Log) -> Variation:
     resolution the noise, or a prior, would set it.
     """
     log = log.take(log.known)
-    size = len(log.names)
+    size = cell_count(log)
     window = np.arange(len(log)) * _WINDOWS // len(log)
-    key = window * size + log.arm
+    key = window * size + cells_of(log)
     count, total, squares = (
         np.bincount(key, weights=part, minlength=_WINDOWS * size).reshape(_WINDOWS, size).astype(np.float64)
         for part in (np.ones(len(log)), log.reward, np.square(log.reward))

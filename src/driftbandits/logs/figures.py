@@ -54,7 +54,7 @@ def arm_courses(advice: Advice) -> dict[str, Course]:
     clock = advice.log.clock[firsts]
     ever = np.bincount(mean.argmax(axis=1), minlength=mean.shape[1])
     order = np.lexsort((-mean.mean(axis=0), -ever))[:MOST_ARMS]
-    return {advice.log.names[k]: Course(clock, mean[:, k], low[:, k], high[:, k]) for k in order}
+    return {beliefs.names[k]: Course(clock, mean[:, k], low[:, k], high[:, k]) for k in order}
 
 
 def draw_rewards(advice: Advice) -> Figure:

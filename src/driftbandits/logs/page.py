@@ -8,16 +8,19 @@ import urllib.parse
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from driftbandits.checks import check_path
+from driftbandits.environments import Tabular
 from driftbandits.errors import MissingExtraError
 from driftbandits.files import write_whole
 from driftbandits.logs import figures
 from driftbandits.logs.advising import Advice
-from driftbandits.logs.twins import arms_of, means_of, twin_of
+from driftbandits.logs.cells import arms_of, cell_arms, is_masked
+from driftbandits.logs.log import Log
+from driftbandits.logs.twins import sample_world
 from driftbandits.showing import counted
 from driftbandits.version import __version__
 
@@ -140,6 +143,10 @@ def _paying(advice: Advice) -> Section:
         f"{counted(len(next(iter(regrets.by_twin.values()))), 'world')} were sampled from what the log says, with its "
         f"noise; every policy began anew in each and played {counted(regrets.rounds, 'round')}."
     )
+    if advice.beliefs is not None and is_masked(advice.beliefs.log):
+        about += " CalibratedOPKB learns nothing in rounds that do not offer every arm, so it did not play."
+    if advice.beliefs is not None and advice.beliefs.log.segment is None and advice.log.segment is not None:
+        about += " There are too many arms and segments to tell all apart: segments were averaged over."
     why = () if advice.recommendation is None else (advice.recommendation.why,)
     image = _image(figures.draw_regrets(advice), "Regret per round: what was lost against the best arm of every round.")
     return Section("3. Does adapting pay?", (*why, about), (image,), ("policy", "regret per round", "95 %"), rows)
@@ -158,11 +165,8 @@ def _doing(advice: Advice, page: Path) -> Section:
         lines.insert(
             0, f"Playing {chosen.fixed_arm} always would do; a policy costs little more and would notice a change."
         )
-    if chosen.patience is not None:
-        lines.append(
-            f"99 % of the rewards came within {chosen.patience:.4g}. A patience that long needs your word on what a "
-            f"missing reward means."
-        )
+    if chosen.waiting is not None:
+        lines.append(chosen.waiting.words)
     return Section("4. What to do", tuple(lines), code=chosen.run_file(f"{names['world']}:twin"))
 
 
@@ -200,9 +204,12 @@ def twin(seed: int = 0) -> db.environments.Tabular:
     """One of the worlds."""
     kept = np.load(Path(__file__).with_name({numbers!r}))
     arms = db.ArmSet.from_features(kept["features"], points=kept["points"], names=kept["names"].tolist())
+    if len(kept["segments"]):
+        arms = db.ArmSet.crossed(arms, kept["segments"].tolist())
     means = kept["means"][seed % len(kept["means"])].astype(float)
+    mask = ~np.isnan(means)
     noise = {noise}
-    return db.environments.Tabular(arms, means, noise=noise, name="twin")
+    return db.environments.Tabular(arms, means, noise=noise, allowed=None if mask.all() else mask, name="twin")
 '''
 
 
@@ -211,29 +218,30 @@ def _write_files(advice: Advice, page: Path) -> list[str]:
     chosen, beliefs, names = advice.recommendation, advice.beliefs, _names(page)
     if chosen is None or beliefs is None:
         return []
-    arms = arms_of(advice.log)
-    best = beliefs.fitted[int(beliefs.weights.argmax())]
-    twin = twin_of(advice.log, best.noise)
-    worlds = [twin.world(arms, means_of(advice.log, beliefs.bins, best, number, 0)) for number in range(_TWINS_WRITTEN)]
+    log, best = beliefs.log, beliefs.fitted[int(beliefs.weights.argmax())]
+    arms = cell_arms(log)
+    worlds = [sample_world(log, beliefs.bins, best, arms, number, 0)[1] for number in range(_TWINS_WRITTEN)]
     noise = f"db.environments.{worlds[0].noise!r}"
     contents: dict[str, bytes] = {
-        names["numbers"]: _numbers(arms, [world.means(0, world.horizon) for world in worlds], advice.log.names),
+        names["numbers"]: _numbers(log, worlds),
         names["world"]: _WORLD.format(numbers=names["numbers"], noise=noise).encode(),
         names["run"]: chosen.run_file(f"{names['world']}:twin").encode(),
-        names["service"]: chosen.service_file(advice.log, page.stem).encode(),
+        names["service"]: chosen.service_file(log, page.stem).encode(),
     }
     for name, content in contents.items():
         write_whole(page.with_name(name), content)
     return [str(page.with_name(name)) for name in contents]
 
 
-def _numbers(arms: Any, means: list[Any], names: tuple[str, ...]) -> bytes:
+def _numbers(log: Log, worlds: list[Tabular]) -> bytes:
+    arms = arms_of(log)
     buffer = io.BytesIO()
     np.savez_compressed(
         buffer,
-        means=np.array(means, dtype=np.float32),
+        means=np.array([world.means(0, world.horizon) for world in worlds], dtype=np.float32),
         features=arms.features,
         points=arms.points,
-        names=np.array(names),
+        names=np.array(log.names),
+        segments=np.array(log.segment_names, dtype=np.str_),
     )
     return buffer.getvalue()

@@ -47,7 +47,7 @@ def _from_table(
             raise tables.missing_column(table, wanted)
     if not table.num_rows:
         raise InputError("the log has no rows")
-    rounds, time = _rounds(table)
+    rounds, time, seconds = _rounds(table)
     arm, names = _arms(tables.column(table, "arm"), given)
     optional = {name: tables.column(table, name) for name in _present(table, ("allowed", "law", "segment", "told"))}
     reward = _rewards(_numbers(tables.column(table, "reward"), "reward"), limits)
@@ -65,6 +65,7 @@ def _from_table(
         segment=segment,
         segment_names=segment_names,
         told=_told(optional.get("told"), rounds if time is None else time, reward, dates=time is not None),
+        seconds=seconds,
         reward_range=limits,
         arms=arms if isinstance(arms, ArmSet) else None,
     )
@@ -154,21 +155,37 @@ def _name_text(column: Texts, name: str) -> None:
     )
 
 
-def _rounds(table: Any) -> tuple[Ints, Floats | None]:
-    """Rounds, or the numbers of the rows beside their times."""
+def _rounds(table: Any) -> tuple[Ints, Floats | None, Floats | None]:
+    """Rounds, times that stand in their place, and times beside them."""
     names = _present(table, ("round", "time"))
     if not names:
         raise tables.missing_column(table, "round")
-    name = names[0]
-    column = tables.column(table, name)
+    times = _times(tables.column(table, "time")) if "time" in names else None
+    if times is not None and names[0] == "time":
+        return np.arange(len(times)), times, None
+    return _whole_rounds(tables.column(table, "round")), None, times
+
+
+def _in_place(column: Column, name: str, what: str) -> Floats:
+    if isinstance(column, Texts):
+        _name_text(column, name)
     if not isinstance(column, Numbers):
-        raise InputError(f"column {name!r} must be numbers{' or dates' if name == 'time' else ''}")
+        raise InputError(f"column {name!r} must be {what}")
     values = column.values
     _wrong(~np.isfinite(values), name, "must be there", values, "every row needs its place in time")
-    if name == "time":
-        falls = np.concatenate([[False], values[1:] < values[:-1]])
-        _wrong(falls, name, "is before the row above it", values, "sort the rows by time")
-        return np.arange(len(values)), values
+    return values
+
+
+def _times(column: Column) -> Floats:
+    values = _in_place(column, "time", "seconds or dates")
+    falls = np.concatenate([[False], values[1:] < values[:-1]])
+    _wrong(falls, "time", "is before the row above it", values, "sort the rows by time")
+    return values
+
+
+def _whole_rounds(column: Column) -> Ints:
+    name = "round"
+    values = _in_place(column, name, "whole numbers")
     whole = (values == np.floor(values)) & (np.abs(values) < _MOST_EXACT)
     _wrong(~whole, name, "must be a whole number", values, "put times into a column 'time'")
     rounds = values.astype(np.int64)
@@ -177,7 +194,7 @@ def _rounds(table: Any) -> tuple[Ints, Floats | None]:
     falls = np.concatenate([[False], rounds[1:] < rounds[:-1]])
     twice = "it stands twice in the log; " if len(np.unique(rounds)) < len(rounds) else ""
     _wrong(falls, name, "is before the row above it", rounds, f"{twice}sort the rows by round")
-    return rounds, None
+    return rounds
 
 
 def _arms(column: Column, given: tuple[str, ...] | None) -> tuple[Ints, tuple[str, ...]]:

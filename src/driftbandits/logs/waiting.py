@@ -1,0 +1,63 @@
+"""How long to wait for a reward, and what a missing one is worth, from the delays in a log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from driftbandits.logs.log import Log
+from driftbandits.types import Bools, Floats
+
+PATIENT_SHARE = 0.99  # of the rewards that came, which are to be waited for
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """Patience in the log's clock (rounds or seconds) and, where the log says, in seconds; what is missing then.
+
+    missing : mean of the rewards that came later than that; "forget" where some never came, of which nothing is known
+    """
+
+    patience: float
+    seconds: float | None
+    missing: float | Literal["forget"]
+
+    @property
+    def words(self) -> str:
+        """As sentences."""
+        unit = " seconds" if self.seconds == self.patience else " rounds"
+        long = "" if self.seconds in (None, self.patience) else f" ({self.seconds:.4g} seconds)"
+        came = f"{100 * PATIENT_SHARE:g} % of the rewards came within {self.patience:.4g}{unit}{long}: wait that long."
+        if self.missing == "forget":
+            return f"{came} Of those that did not come nothing is known; say missing=0 if silence means nothing earned."
+        return f"{came} Those that came later were {self.missing:.3g} on average: take that for a missing one."
+
+
+def waiting_of(log: Log) -> Waiting | None:
+    """What the column `told` says; None without it, or where rewards come at once."""
+    if log.told is None:
+        return None
+    came = ~np.isnan(log.told) & log.known
+    delay = (log.told - log.clock)[came]
+    patience = float(np.quantile(delay, PATIENT_SHARE, method="inverted_cdf")) if len(delay) else 0.0
+    if patience <= 0.0:
+        return None
+    later = log.reward[came][delay > patience]
+    overdue = ~came & (log.clock < log.clock[-1] - patience)
+    unknown = bool(overdue.any()) or not len(later)
+    return Waiting(
+        patience=patience,
+        seconds=patience if log.time is not None else _seconds(log, came, log.told[came]),
+        missing="forget" if unknown else float(f"{later.mean():.4g}"),
+    )
+
+
+def _seconds(log: Log, came: Bools, told: Floats) -> float | None:
+    """The same share of the delays, by the times of the rounds in which rewards came."""
+    if log.seconds is None:
+        return None
+    row = np.minimum(np.searchsorted(log.round, told), len(log) - 1)
+    found = float(np.quantile(log.seconds[row] - log.seconds[came], PATIENT_SHARE, method="inverted_cdf"))
+    return found if found > 0.0 else None
