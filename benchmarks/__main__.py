@@ -21,6 +21,7 @@ NAMES = (
     "calibrated",
     "detectors",
     "logs",
+    "estimators",
     "neural",
     "promises",
     "traffic",
