@@ -70,7 +70,10 @@ class UrnRanks:
         counts, blocks = self._counts, self._blocks
         block = gap // _BLOCK
         own = counts[gap]
-        above = sum(counts[gap + 1 : (block + 1) * _BLOCK]) + sum(blocks[block + 1 :])
+        if 2 * block < len(blocks):  # the shorter of two sums
+            above = self.numbers + 1 - own - sum(counts[block * _BLOCK : gap]) - sum(blocks[:block])
+        else:
+            above = sum(counts[gap + 1 : (block + 1) * _BLOCK]) + sum(blocks[block + 1 :])
         counts[gap] = own + 1
         blocks[block] += 1
         return above + u * own
