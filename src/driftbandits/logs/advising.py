@@ -89,6 +89,12 @@ class Advice:
     recommendation: Recommendation | None
     false_alarm: float
 
+    @property
+    def gradual(self) -> bool:
+        """Whether the world moves all the time rather than at times."""
+        drifts = self.beliefs is not None and self.beliefs.weight_of("drifts") > self.beliefs.weight_of("switches")
+        return self.season is not None or drifts
+
     def __repr__(self) -> str:
         """The answers as a few sentences."""
         return "\n".join(self.sentences())
@@ -190,7 +196,7 @@ def _advise(
         moves=bool(found) or season is not None,
         changes=changes,
         least_changes=least,
-        variation=variation(log),
+        variation=variation(log, seed=seed),
         season=season,
         beliefs=beliefs,
         regrets=regrets,

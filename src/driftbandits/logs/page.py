@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import urllib.parse
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -18,6 +19,7 @@ from driftbandits.errors import MissingExtraError
 from driftbandits.files import write_whole
 from driftbandits.logs import figures
 from driftbandits.logs.advising import Advice
+from driftbandits.logs.amount import CHANCES
 from driftbandits.logs.cells import arms_of, cell_arms, is_masked
 from driftbandits.logs.log import Log
 from driftbandits.logs.twins import sample_world
@@ -34,11 +36,10 @@ _CHANGES_SHOWN = 4
 
 @dataclass(frozen=True)
 class Image:
-    """A figure inside the page."""
+    """A figure inside the page, drawn for wide screens and for narrow ones."""
 
     address: str
-    width: int
-    height: int
+    narrow: str
     alt: str
     caption: str
 
@@ -97,22 +98,24 @@ def _sections(advice: Advice, page: Path) -> tuple[Section, ...]:
 
 
 def _moving(advice: Advice) -> Section:
-    lines = [change.words for change in advice.changes[:_CHANGES_SHOWN]] or ["No change was found."]
-    if len(advice.changes) > _CHANGES_SHOWN:
-        lines.append(f"And {counted(len(advice.changes) - _CHANGES_SHOWN, 'more change')}, marked in the figure.")
-    beliefs = advice.beliefs
-    if beliefs is not None:
-        shares = ", ".join(f"{kind} {beliefs.weight_of(kind):.2f}" for kind in ("still", "drifts", "switches"))
-        lines.append(f"How the world moves, by a Gaussian process (a model, not a promise): {shares}.")
+    lines, beliefs = [], advice.beliefs
     if advice.season is not None:
         lines.append(
             f"Rhythm by a periodogram with a permutation threshold: p = {advice.season.p_value:.3g}; approximate."
         )
+    if beliefs is not None:
+        shares = ", ".join(f"{kind} {beliefs.weight_of(kind):.2f}" for kind in ("still", "drifts", "switches"))
+        lines.append(f"How the world moves, by a Gaussian process (a model, not a promise): {shares}.")
+    if advice.changes and advice.gradual:
+        lines.append("What moves all the time is found as changes now and then, here:")
+    lines += [change.words for change in advice.changes[:_CHANGES_SHOWN]] or ["No change was found."]
+    if len(advice.changes) > _CHANGES_SHOWN:
+        lines.append(f"And {counted(len(advice.changes) - _CHANGES_SHOWN, 'more change')}, marked in the figure.")
     caption = "Mean reward of the policy that logged, with 95 % bands. Marks: changes found, with their intervals."
     arms = "Estimated rewards of the arms that were best at some time, with 95 % bands."
     images = (
-        _image(figures.draw_rewards(advice), caption),
-        _image(figures.draw_arms(advice), arms),
+        _image(advice, figures.draw_rewards, caption),
+        _image(advice, figures.draw_arms, arms),
     )
     chance = f"{100 * advice.false_alarm:g} %"
     promise = f"Changes are reported with a false-alarm probability of {chance}, whatever policy logged."
@@ -126,7 +129,8 @@ def _amount(advice: Advice) -> Section:
     if moved is not None and moved.seen:
         lines.append(
             f"V_T between windows of {counted(moved.window, 'row')}: {moved.total:.3g}, corrected for noise "
-            f"({counted(moved.seen, 'pair')} of windows compared)."
+            f"({counted(moved.seen, 'pair')} of windows compared). Without any movement it would be up to "
+            f"{moved.by_chance:.3g} (the largest of {CHANCES} permutations)."
         )
     return Section("2. How much?", tuple(lines))
 
@@ -148,7 +152,7 @@ def _paying(advice: Advice) -> Section:
     if advice.beliefs is not None and advice.beliefs.log.segment is None and advice.log.segment is not None:
         about += " There are too many arms and segments to tell all apart: segments were averaged over."
     why = () if advice.recommendation is None else (advice.recommendation.why,)
-    image = _image(figures.draw_regrets(advice), "Regret per round: what was lost against the best arm of every round.")
+    image = _image(advice, figures.draw_regrets, "Regret per round: what was lost against the best arm of every round.")
     return Section("3. Does adapting pay?", (*why, about), (image,), ("policy", "regret per round", "95 %"), rows)
 
 
@@ -170,15 +174,18 @@ def _doing(advice: Advice, page: Path) -> Section:
     return Section("4. What to do", tuple(lines), code=chosen.run_file(f"{names['world']}:twin"))
 
 
-def _image(figure: Figure, caption: str) -> Image:
+def _image(advice: Advice, draw: Callable[[Advice, float], Figure], caption: str) -> Image:
+    wide, narrow = (_address(draw(advice, width)) for width in (figures.WIDE, figures.NARROW))
+    return Image(wide, narrow, caption, caption)
+
+
+def _address(figure: Figure) -> str:
     import matplotlib
 
     buffer = io.StringIO()
     with matplotlib.rc_context({"svg.fonttype": "path", "svg.hashsalt": "driftbandits"}):
         figure.savefig(buffer, format="svg", metadata={"Date": None})
-    width, height = figure.get_size_inches()
-    address = f"data:image/svg+xml;charset=utf-8,{urllib.parse.quote(buffer.getvalue())}"
-    return Image(address, round(96 * width), round(96 * height), caption, caption)
+    return f"data:image/svg+xml;charset=utf-8,{urllib.parse.quote(buffer.getvalue())}"
 
 
 def _names(page: Path) -> dict[str, str]:

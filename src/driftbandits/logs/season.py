@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from driftbandits.logs.amount import permuted
 from driftbandits.logs.cells import cells_of
 from driftbandits.logs.log import Log
 from driftbandits.seeding import stream
@@ -54,7 +55,7 @@ def find_season(log: Log, *, seed: int = 0) -> Season | None:
     real = _ratios(place, group, residual, bins)
     best = int(real.argmax())
     times = _PERMUTATIONS if len(log) <= _MANY else _PERMUTATIONS_OF_MANY
-    chance = max(_ratios(place, group, _permuted(residual, group, rng), bins).max() for _ in range(times))
+    chance = max(_ratios(place, group, permuted(residual, group, rng), bins).max() for _ in range(times))
     if real[best] < _BEYOND * chance:
         return None
     return Season(length / (best + LEAST_CYCLES), 1.0 / (1 + times), float(real[best]))
@@ -87,12 +88,3 @@ def _medians(power: Floats) -> Floats:
     padded = np.pad(power, _NEAR, mode="reflect")
     around = np.lib.stride_tricks.sliding_window_view(padded, 2 * _NEAR + 1)
     return np.maximum(np.median(np.delete(around, _NEAR, axis=1), axis=1), 1e-12)
-
-
-def _permuted(residual: Floats, group: Ints, rng: np.random.Generator) -> Floats:
-    """Residuals in another order within every group."""
-    order = np.argsort(group, kind="stable")
-    mixed = np.lexsort((rng.random(len(group)), group))
-    result = np.empty_like(residual)
-    result[order] = residual[mixed]
-    return result

@@ -27,12 +27,25 @@ class Waiting:
     @property
     def words(self) -> str:
         """As sentences."""
-        unit = " seconds" if self.seconds == self.patience else " rounds"
-        long = "" if self.seconds in (None, self.patience) else f" ({self.seconds:.4g} seconds)"
-        came = f"{100 * PATIENT_SHARE:g} % of the rewards came within {self.patience:.4g}{unit}{long}: wait that long."
+        rounds = self.seconds != self.patience
+        within = f"{self.patience:,.0f} rounds" if rounds else duration(self.patience)
+        long = f" ({duration(self.seconds)})" if rounds and self.seconds is not None else ""
+        came = f"{100 * PATIENT_SHARE:g} % of the rewards came within {within}{long}: wait that long."
         if self.missing == "forget":
             return f"{came} Of those that did not come nothing is known; say missing=0 if silence means nothing earned."
         return f"{came} Those that came later were {self.missing:.3g} on average: take that for a missing one."
+
+
+def duration(seconds: float) -> str:
+    """In the unit that suits it.
+
+    >>> duration(3.0), duration(16_637.0), duration(864_000.0)
+    ('3 seconds', '4.6 hours', '10 days')
+    """
+    for unit, size in (("days", 86_400.0), ("hours", 3_600.0), ("minutes", 60.0)):
+        if seconds >= 2.0 * size:
+            return f"{seconds / size:.2g} {unit}"
+    return f"{seconds:.3g} seconds"
 
 
 def waiting_of(log: Log) -> Waiting | None:
