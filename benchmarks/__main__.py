@@ -22,6 +22,7 @@ NAMES = (
     "detectors",
     "logs",
     "estimators",
+    "verdicts",
     "neural",
     "promises",
     "traffic",

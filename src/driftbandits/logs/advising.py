@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -177,6 +178,20 @@ def too_short(log: Log) -> str:
 def _advise(
     log: Log, waiting: Waiting | None, false_alarm: float, twins: int, seed: int, advance: Callable[[], None]
 ) -> Advice:
+    found = diagnose(log, false_alarm=false_alarm, seed=seed, advance=advance)
+    beliefs = found.beliefs
+    if beliefs is None:
+        return found
+    own, weights = beliefs.log, beliefs.weights
+    regrets = play_twins(own, beliefs.bins, beliefs.fitted, weights, twins=twins, seed=seed, advance=advance)
+    chosen = recommend(own, regrets, twin_of(log, beliefs.fitted[0].noise), waiting)
+    return dataclasses.replace(found, regrets=regrets, recommendation=chosen)
+
+
+def diagnose(
+    log: Log, *, false_alarm: float = 0.05, seed: int = 0, advance: Callable[[], None] = lambda: None
+) -> Advice:
+    """Whether the world of a log, all of whose rewards are known, moves, how and how much; no twin is played."""
     alarms = movement.find_changes(log, false_alarm=false_alarm, seed=seed)
     found = movement.episodes(alarms, len(log))
     advance()
@@ -184,9 +199,6 @@ def _advise(
     advance()
     beliefs = _believe(log, found, seed)
     advance()
-    regrets = play_twins(
-        beliefs.log, beliefs.bins, beliefs.fitted, beliefs.weights, twins=twins, seed=seed, advance=advance
-    )
     ends = [*(episode.row for episode in found[1:]), len(log)][: len(found)]
     changes = tuple(_change(log, episode, until) for episode, until in zip(found, ends, strict=True))
     least = movement.least_changes(alarms)
@@ -199,8 +211,8 @@ def _advise(
         variation=variation(log, seed=seed),
         season=season,
         beliefs=beliefs,
-        regrets=regrets,
-        recommendation=recommend(beliefs.log, regrets, twin_of(log, beliefs.fitted[0].noise), waiting),
+        regrets=None,
+        recommendation=None,
         false_alarm=false_alarm,
     )
 
