@@ -28,12 +28,15 @@ def test_rewards_that_never_came_say_nothing_of_what_they_were_worth():
     reward = np.where(np.arange(500) % 5 == 0, np.nan, 1.0)
     found = waiting_of(delayed(np.arange(500) % 7, reward))
     assert found.missing == "forget"
-    assert "silence" in found.words
+    assert found.lost == 99  # the last is still waited for
+    assert "99 older rewards never came" in found.words
 
 
 def test_what_is_still_open_at_the_end_is_not_missing():
     reward = np.r_[np.ones(990), np.full(10, np.nan)]
-    assert waiting_of(delayed(np.r_[np.full(970, 20), np.full(30, 30)], reward)).missing == "forget"  # none came later
+    found = waiting_of(delayed(np.r_[np.full(970, 20), np.full(30, 30)], reward))
+    assert (found.missing, found.lost) == ("forget", 0)
+    assert "None came later" in found.words
     assert waiting_of(delayed(np.r_[np.full(5, 99), np.full(995, 20)], reward)).missing == 1.0
 
 

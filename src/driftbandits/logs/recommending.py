@@ -70,12 +70,13 @@ def recommend(log: Log, regrets: Regrets, twin: Twin, waiting: Waiting | None = 
     player = regrets.players[best]
     gain = t_interval(np.subtract(regrets.by_twin[FIXED], regrets.by_twin[best]))
     lost, always = (regrets.interval(name).estimate for name in (best, FIXED))
+    what = "Learning" if player.policy == "GPUCB" else "Adapting"  # that one never forgets
     if gain.low > 0:
-        why = f"Adapting pays: {best} loses {lost:.3g} per round in the twins, always {fixed} {always:.3g}."
+        why = f"{what} pays: {best} loses {lost:.3g} per round in the twins, always {fixed} {always:.3g}."
     elif gain.high < 0:
-        why = f"Adapting does not pay: always {fixed} loses {always:.3g} per round in the twins, {best} {lost:.3g}."
+        why = f"{what} does not pay: always {fixed} loses {always:.3g} per round in the twins, {best} {lost:.3g}."
     else:
-        doubt = "Whether adapting pays is open"
+        doubt = f"Whether {what.lower()} pays is open"
         why = f"{doubt}: {best} loses {lost:.3g} per round in the twins, always {fixed} {always:.3g}."
     return Recommendation(
         policy=player.policy,

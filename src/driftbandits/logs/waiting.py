@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from driftbandits.logs.log import Log
+from driftbandits.showing import counted
 from driftbandits.types import Bools, Floats
 
 PATIENT_SHARE = 0.99  # of the rewards that came, which are to be waited for
@@ -17,12 +18,14 @@ PATIENT_SHARE = 0.99  # of the rewards that came, which are to be waited for
 class Waiting:
     """Patience in the log's clock (rounds or seconds) and, where the log says, in seconds; what is missing then.
 
-    missing : mean of the rewards that came later than that; "forget" where some never came, of which nothing is known
+    missing : mean of the rewards that came later than that; "forget" where none did, or where some never came, of which
+        nothing is known: `lost` says how many
     """
 
     patience: float
     seconds: float | None
     missing: float | Literal["forget"]
+    lost: int = 0
 
     @property
     def words(self) -> str:
@@ -31,8 +34,11 @@ class Waiting:
         within = f"{self.patience:,.0f} rounds" if rounds else duration(self.patience)
         long = f" ({duration(self.seconds)})" if rounds and self.seconds is not None else ""
         came = f"{100 * PATIENT_SHARE:g} % of the rewards came within {within}{long}: wait that long."
+        if self.lost:
+            silent = counted(self.lost, "older reward")
+            return f"{came} {silent} never came, and nothing is known of them; say missing=0 if silence is a failure."
         if self.missing == "forget":
-            return f"{came} Of those that did not come nothing is known; say missing=0 if silence means nothing earned."
+            return f"{came} None came later."
         return f"{came} Those that came later were {self.missing:.3g} on average: take that for a missing one."
 
 
@@ -58,12 +64,12 @@ def waiting_of(log: Log) -> Waiting | None:
     if patience <= 0.0:
         return None
     later = log.reward[came][delay > patience]
-    overdue = ~came & (log.clock < log.clock[-1] - patience)
-    unknown = bool(overdue.any()) or not len(later)
+    lost = int(np.count_nonzero(~came & (log.clock < log.clock[-1] - patience)))
     return Waiting(
         patience=patience,
         seconds=patience if log.time is not None else _seconds(log, came, log.told[came]),
-        missing="forget" if unknown else float(f"{later.mean():.4g}"),
+        missing="forget" if lost or not len(later) else float(f"{later.mean():.4g}"),
+        lost=lost,
     )
 
 
