@@ -48,7 +48,7 @@ def _from_table(
     if not table.num_rows:
         raise InputError("the log has no rows")
     rounds, time, seconds = _rounds(table)
-    arm, names = _arms(tables.column(table, "arm"), given)
+    arm, names = _arms(_by_name(tables.column(table, "arm"), given), given)
     optional = {name: tables.column(table, name) for name in _present(table, ("allowed", "law", "segment", "told"))}
     reward = _rewards(_numbers(tables.column(table, "reward"), "reward"), limits)
     probability = _probabilities(_numbers(tables.column(table, "probability"), "probability"))
@@ -111,7 +111,7 @@ def _check_range(limits: Any) -> tuple[float, float] | None:
     if limits is None:
         return None
     try:
-        low, high = (float(end) for end in limits)
+        low, high = (float(end) for end in limits if not isinstance(end, str))
     except (TypeError, ValueError):
         raise InputError(f"reward_range must be two numbers, got {shown(limits)}") from None
     if not -np.inf < low < high < np.inf:
@@ -167,8 +167,6 @@ def _rounds(table: Any) -> tuple[Ints, Floats | None, Floats | None]:
 
 
 def _in_place(column: Column, name: str, what: str) -> Floats:
-    if isinstance(column, Texts):
-        _name_text(column, name)
     if not isinstance(column, Numbers):
         raise InputError(f"column {name!r} must be {what}")
     values = column.values
@@ -176,8 +174,19 @@ def _in_place(column: Column, name: str, what: str) -> Floats:
     return values
 
 
+def _dated(column: Column, name: str) -> Column:
+    """Texts as dates, where they are written as ISO 8601 has them."""
+    if not isinstance(column, Texts):
+        return column
+    dates = tables.iso_dates(column)
+    odd = np.isnan(dates) & (column.codes >= 0)
+    cure = "write seconds, or dates such as 2026-01-31 18:30:00"
+    _wrong(odd, name, "must be a date", lambda k: shown(column.distinct[column.codes[k]]), cure)
+    return Numbers(dates, dates=True)
+
+
 def _times(column: Column) -> Floats:
-    values = _in_place(column, "time", "seconds or dates")
+    values = _in_place(_dated(column, "time"), "time", "seconds or dates")
     falls = np.concatenate([[False], values[1:] < values[:-1]])
     _wrong(falls, "time", "is before the row above it", values, "sort the rows by time")
     return values
@@ -185,6 +194,10 @@ def _times(column: Column) -> Floats:
 
 def _whole_rounds(column: Column) -> Ints:
     name = "round"
+    if isinstance(column, Texts):
+        _name_text(column, name)
+    if isinstance(column, Numbers) and column.dates:
+        raise InputError("column 'round' has dates; call it 'time'")
     values = _in_place(column, name, "whole numbers")
     whole = (values == np.floor(values)) & (np.abs(values) < _MOST_EXACT)
     _wrong(~whole, name, "must be a whole number", values, "put times into a column 'time'")
@@ -198,8 +211,8 @@ def _whole_rounds(column: Column) -> Ints:
 
 
 def _arms(column: Column, given: tuple[str, ...] | None) -> tuple[Ints, tuple[str, ...]]:
-    if isinstance(column, Lists) or (isinstance(column, Numbers) and column.dates):
-        raise InputError("column 'arm' must have one name or position per row")
+    if isinstance(column, Lists) or (isinstance(column, Numbers) and (column.dates or column.flags)):
+        raise InputError("column 'arm' must have one name or position per row; dates, True and False are neither")
     if isinstance(column, Texts):
         return _named_arms(column, given)
     values = column.values
@@ -213,6 +226,16 @@ def _arms(column: Column, given: tuple[str, ...] | None) -> tuple[Ints, tuple[st
         check_memory(FLOAT_BYTES * size, f"{size:,} arms", cure="arms are positions from 0 on; use names instead")
         return arm, tuple(str(k) for k in range(size))
     return arm, given
+
+
+def _by_name(column: Column, given: tuple[str, ...] | None) -> Column:
+    """Numbers that cannot be positions but are all names, such as prices in a CSV, as these names."""
+    if given is None or not isinstance(column, Numbers) or column.dates or column.flags:
+        return column
+    values, codes = np.unique(column.values, return_inverse=True)
+    names = tuple(f"{value:.15g}" for value in values)
+    fits = bool((np.isin(values, np.arange(len(given)))).all())
+    return column if fits or not set(names) <= set(given) else Texts(codes.astype(np.int64), names)
 
 
 def _named_arms(column: Texts, given: tuple[str, ...] | None) -> tuple[Ints, tuple[str, ...]]:
@@ -329,6 +352,7 @@ def _segments(column: Column | None) -> tuple[Ints | None, tuple[str, ...]]:
 def _told(column: Column | None, clock: Ints | Floats, reward: Floats, *, dates: bool) -> Floats | None:
     if column is None:
         return None
+    column = _dated(column, "told") if dates else column
     if not isinstance(column, Numbers) or (column.dates and not dates):
         raise InputError("column 'told' must be in the unit of 'round' or 'time'")
     told = column.values
