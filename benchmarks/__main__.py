@@ -18,6 +18,7 @@ NAMES = (
     "policies",
     "defaults",
     "autobandit",
+    "many_arms",
     "calibrated",
     "detectors",
     "logs",
