@@ -1,4 +1,4 @@
-"""A round of AutoBandit beside one of GPUCB on the same arms, and beside a 100 x 100 matrix product; a long life of it."""
+"""A round of AutoBandit beside one of GPUCB on the same arms and beside a 100 x 100 product; a long life of it."""
 
 from __future__ import annotations
 

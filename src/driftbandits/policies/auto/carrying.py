@@ -149,9 +149,13 @@ class _Turn:
     def __init__(self, old: Priors, new: Priors, kind: int, new_kind: int, change: ArmsChange, rank: int) -> None:
         self._new, self._kind = new, new_kind
         signal = SIGNAL_VARIANCES[kind // (old.count // len(SIGNAL_VARIANCES))]
-        features, rows, rest = _in_old_features(old, kind, change, rank)
+        features, rows = _in_old_features(old, kind, change, rank)
         inward = _inward(old, features, signal)
-        self.turn, self.rest = _outward(new, new_kind, inward, rows, rest, signal)
+        if new.direct:
+            rest = _rest(old.length_scales[kind], rows, change)
+            self.turn, self.rest = _to_arms(new, inward, rows, rest, signal)
+        else:
+            self.turn, self.rest = _to_features(new, new_kind, inward, rows)
 
     def carry(self, old: AutoBandit, row: int) -> dict[str, Floats]:
         """Mean, and what was learned, of one hypothesis in the new coordinates."""
@@ -169,26 +173,33 @@ class _Turn:
         return {"mean": turn @ beliefs.mean[row], "learned": learned, "recent": recent}
 
 
-def _in_old_features(old: Priors, kind: int, change: ArmsChange, rank: int) -> tuple[Floats, Floats, Floats]:
-    """F, G and U of one prior, without its signal."""
+def _in_old_features(old: Priors, kind: int, change: ArmsChange, rank: int) -> tuple[Floats, Floats]:
+    """F and G of one prior, without its signal."""
     features, scale = old.features(kind), old.length_scales[kind]
     if scale is None:
         whole = old_features(change)
         cut = features.shape[1] < whole.shape[1]
-        rows = whole @ np.linalg.lstsq(change.old.features, features, rcond=None)[0] if cut else whole
-        return features, rows, unexplained(change, whole)
-    rows, rest = np.zeros((len(change.new), features.shape[1])), np.zeros((len(change.new), len(change.new)))
+        return features, whole @ np.linalg.lstsq(change.old.features, features, rcond=None)[0] if cut else whole
+    rows = np.zeros((len(change.new), features.shape[1]))
     rows[change.kept] = features[change.source[change.kept]]
-    added = np.ix_(change.added, change.added)
+    if scale and len(change.added):
+        gauge = change.new.gauge
+        points = gauge.standardised(change.new.points)[change.added]
+        rows[change.added] = feature_map(gauge.standardised(change.old.points), scale, rank)(points)
+    return features, rows
+
+
+def _rest(scale: float | None, rows: Floats, change: ArmsChange) -> Floats:
+    """U of one prior, without its signal; (N, N), so only for arms that are their own coordinates."""
+    if scale is None:
+        return unexplained(change, old_features(change))
+    rest, added = np.zeros((len(change.new), len(change.new))), np.ix_(change.added, change.added)
     if scale == 0.0:
         rest[added] = np.eye(len(change.added))
-        return features, rows, rest
-    gauge = change.new.gauge
-    points = gauge.standardised(change.new.points)[change.added]
-    rows[change.added] = feature_map(gauge.standardised(change.old.points), scale, rank)(points)
-    if len(points):
+    elif len(change.added):
+        points = change.new.gauge.standardised(change.new.points)[change.added]
         rest[added] = unit_kernel(scale)(points, points) - rows[change.added] @ rows[change.added].T
-    return features, rows, rest
+    return rest
 
 
 def _inward(old: Priors, features: Floats, signal: float) -> Floats:
@@ -203,16 +214,19 @@ def _inward(old: Priors, features: Floats, signal: float) -> Floats:
     return inward
 
 
-def _outward(
-    new: Priors, kind: int, inward: Floats, rows: Floats, rest: Floats, signal: float
-) -> tuple[Floats, Floats]:
-    """The whole way to the new coordinates, and what the old arms leave open of these."""
+def _to_arms(new: Priors, inward: Floats, rows: Floats, rest: Floats, signal: float) -> tuple[Floats, Floats]:
+    """The whole way to arms that are their own coordinates, and what the old arms leave open of these."""
     size, rank = rows.shape
     outward, left = np.zeros((new.width, rank + 1)), np.zeros((new.width, new.width))
-    if new.direct:
-        outward[:size, :rank], outward[:, rank] = np.sqrt(signal) * rows, np.sqrt(LEVEL_VARIANCE)
-        left[:size, :size] = signal * _positive(rest)
-        return outward @ inward, left
+    outward[:size, :rank], outward[:, rank] = np.sqrt(signal) * rows, np.sqrt(LEVEL_VARIANCE)
+    left[:size, :size] = signal * _positive(rest)
+    return outward @ inward, left
+
+
+def _to_features(new: Priors, kind: int, inward: Floats, rows: Floats) -> tuple[Floats, Floats]:
+    """The whole way to the features of the new arms, and what the old arms leave open of these."""
+    rank = rows.shape[1]
+    outward, left = np.zeros((new.width, rank + 1)), np.zeros((new.width, new.width))
     features = new.features(kind)
     shown = features.shape[1]
     # rotations, up to what the features leave out: no direction may gain variance
