@@ -79,6 +79,9 @@ class AutoBandit(Policy):
     `with_arms` gives new arms what the hypotheses say of them, exactly where the kernel is given and not cut to `rank`
     features; beyond that approximately, and a prior of independent arms is given up where arms become too many for it.
 
+    Of more than 1,024 arms, some are compared at a time: the law is that of the best arms found so far, and arms are
+    looked at, and named in records of changes, by representatives (see `many_samples`).
+
     Rewards that come late count only for hypotheses not born after their round; drifting ones take them as new.
     Cost per round: about 20 products of an (R, R) matrix with a vector, R the number of arms or features.
 
