@@ -77,8 +77,7 @@ class Mixture:
         """Start, and learn what is known of the arms as if it had been told at once."""
         self.start(birth)
         log_weight = self.log_weight[: self.beliefs.count]
-        for tally in tallies:
-            log_weight += self.beliefs.absorb(tally.arm, tally.mean, tally.noise)
+        log_weight += self.beliefs.absorb_all(tallies)
         log_weight -= log_weight.max()
 
     # --- weights ------------------------------------------------------------------------------------------------
