@@ -50,8 +50,8 @@ class AutoBandit(Policy):
     by how well they predicted, and plays an arm as often as it is best in samples of the mixture (Thompson sampling
     with an explicit law). After a surprise, hypotheses of a change are born: everything is new, much is, only the level
     of all arms is, only this arm is. Rewards of two values (0 or 1, 0 or the price) are learned as chances of success.
-    Arms that look worse are looked at now and then, the more often the more changes were found that way. What each part
-    does is said in its file in `policies/auto`.
+    Arms that look worse are looked at now and then, the more often the more could be won, and the more changes were
+    found that way. What each part does is said in its file in `policies/auto`.
 
     There is no theorem about its regret. What holds by construction: the law recorded is the law drawn from, every
     allowed arm has at least floor / N, and one reward changes the odds between two hypotheses by at most e^4.
@@ -302,12 +302,11 @@ class AutoBandit(Policy):
     def explain(self) -> Explanation:
         """What it believes now, in a few lines: print it, or read its fields."""
         self._begin_once()
-        looks = self._vigilance.law(self._standardised(), self._clock)
         return explain(
             self._mixture,
             self._watch,
             rounds=self.rounds,
-            looks=float(looks.sum()),
+            looks=self._vigilance.summary(self._standardised(), self._clock),
             changes=self.changes_found,
             names=self.arms.names,
             scale=self._scale,

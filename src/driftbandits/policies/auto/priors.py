@@ -52,6 +52,7 @@ class Priors:
         self._features = [features for _, features in tried] * len(SIGNAL_VARIANCES)
         self._directions: dict[int, Floats] = {}
         self._crowds: dict[int, Floats] = {}
+        self._regions: dict[int, float] = {}
         self._alike: dict[int, Bools] = {}
         self.count = len(self._features)
         signals = np.repeat(SIGNAL_VARIANCES, len(tried))
@@ -109,6 +110,12 @@ class Priors:
             alike = np.square(unit @ some.T) > _ALIKE_SQUARED_CORRELATION
             self._crowds[kind] = np.maximum(np.count_nonzero(alike, axis=1) * (len(unit) / len(some)), 1.0)
         return self._crowds[kind]
+
+    def regions(self, kind: int) -> float:
+        """How many arms there are, those alike counted as one."""
+        if kind not in self._regions:
+            self._regions[kind] = float((1.0 / self.crowds(kind)).sum())
+        return self._regions[kind]
 
     def _units(self, kind: int) -> Floats:
         """Features of length 1, whose products are correlations."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from driftbandits import state as states
 from driftbandits.policies.auto.beliefs import LARGEST_BELIEF, Beliefs
-from driftbandits.policies.auto.mixture import LEVEL_SHIFT, LOCAL, PARTIAL, RESET
+from driftbandits.policies.auto.mixture import LEVEL_SHIFT, LOCAL, RESET
 from driftbandits.policies.auto.priors import TYPICAL_SIGNAL_VARIANCE
 from driftbandits.state.plausible import FARTHEST
 from driftbandits.types import Bools, Floats, Ints
@@ -33,7 +33,7 @@ class RegimeChange:
     moved: Ints
     before: Floats
     after: Floats
-    hidden: bool  # the arm thought best has not moved
+    hidden: bool  # one arm and its like alone have changed, and the arm thought best has not moved
     forgot: str
     whole: bool  # nothing of what was known stays
 
@@ -105,7 +105,7 @@ class Watch:
             moved=arms,
             before=self.before[arms],
             after=mean[arms],
-            hidden=origin in (PARTIAL, LOCAL) and self._best_stayed(known, moved),
+            hidden=origin == LOCAL and self._best_stayed(known, moved),
             forgot=forgot,
             whole=origin == RESET,
         )
