@@ -135,9 +135,14 @@ def test_a_mask_leaves_no_look_outside():
     assert law.sum() <= LARGEST_LOOK_SHARE + 1e-12
 
 
+def look(vigilance, reward, *, arm=4, best=0.5):
+    """A reward of an arm of which 0.1 was expected, unseen for 40 of 100 rounds; the noise has deviation 0.1."""
+    vigilance.verify(arm, 0, reward, np.array([best, 0.0, 0.0, 0.0, 0.1, 0.1]), 0.1, 100)
+
+
 def test_the_second_look_comes_first():
     vigilance = watching()
-    vigilance.verify(4, 0.9, 0.1, 0.5, 0.1)
+    look(vigilance, 0.9)
     assert vigilance.doubted == 4
     assert vigilance.law(MEAN, 100)[4] >= module.SECOND_LOOK_PROBABILITY
     assert vigilance.law(MEAN, 100).sum() <= 1.0
@@ -145,10 +150,10 @@ def test_the_second_look_comes_first():
 
 def test_a_surprising_arm_is_asked_at_most_so_many_times_in_a_row():
     vigilance, looks = watching(), 0
-    vigilance.verify(4, 0.9, 0.1, 0.5, 0.1)
+    look(vigilance, 0.9)
     while vigilance.doubted == 4:
         looks += 1
-        vigilance.verify(4, 0.9, 0.1, 0.5, 0.1)
+        look(vigilance, 0.9)
         assert looks <= MOST_LOOKS_IN_A_ROW
     assert looks == MOST_LOOKS_IN_A_ROW - 1
 
@@ -156,15 +161,62 @@ def test_a_surprising_arm_is_asked_at_most_so_many_times_in_a_row():
 @pytest.mark.parametrize(("reward", "best"), [(0.12, 0.1), (0.5, 0.9)], ids=["as expected", "good, but not enough"])
 def test_what_does_not_surprise_is_not_looked_at_again(reward, best):
     vigilance = watching()
-    vigilance.verify(4, reward, 0.1, best, 0.1)
+    look(vigilance, reward, best=best)
     assert vigilance.doubted == -1
 
 
 def test_a_disappointing_second_look_ends_it():
     vigilance = watching()
-    vigilance.verify(4, 0.9, 0.1, 0.5, 0.1)
-    vigilance.verify(4, 0.1, 0.4, 0.5, 0.1)
+    look(vigilance, 0.9)
+    look(vigilance, 0.1)
     assert vigilance.doubted == -1
+
+
+def convinced_by_looks(vigilance):
+    for _ in range(MOST_LOOKS_IN_A_ROW):
+        look(vigilance, 0.9)
+
+
+def convinced_soon(vigilance):
+    """After two looks the arm is thought best, and played as such."""
+    look(vigilance, 0.9)
+    look(vigilance, 0.9)
+    vigilance.trust(4)
+
+
+def given_up(vigilance):
+    look(vigilance, 0.9)
+    look(vigilance, 0.1)
+
+
+def left_for_the_old_best(vigilance):
+    look(vigilance, 0.9)
+    vigilance.trust(0)
+
+
+@pytest.mark.parametrize("how", [convinced_by_looks, convinced_soon])
+@pytest.mark.parametrize(("reward", "hidden"), [(0.6, 1), (0.9, 0), (0.1, 0)], ids=["as ever", "risen too", "fallen"])
+def test_a_change_was_hidden_if_the_old_best_has_not_moved(how, reward, hidden):
+    vigilance = watching()
+    how(vigilance)
+    vigilance.confirm(4, 0.9, 0.1)  # says nothing of the old best
+    assert vigilance.hidden == 0
+    for _ in range(2):  # the second time it is no longer asked
+        vigilance.confirm(0, reward, 0.1)
+        assert vigilance.hidden == hidden
+
+
+def just_seen(vigilance):
+    vigilance.seen[4] = 95.0
+    convinced_by_looks(vigilance)
+
+
+@pytest.mark.parametrize("how", [given_up, left_for_the_old_best, just_seen])
+def test_looks_that_do_not_convince_or_were_no_looks_find_nothing(how):
+    vigilance = watching()
+    how(vigilance)
+    vigilance.confirm(0, 0.5, 0.1)
+    assert vigilance.hidden == 0
 
 
 def test_the_chance_of_a_hidden_change_is_a_small_probability():
@@ -173,6 +225,20 @@ def test_the_chance_of_a_hidden_change_is_a_small_probability():
         vigilance.hidden = hidden
         for now in (100, 10_000):
             assert 0 < vigilance.chance(3, now) <= 0.1
+
+
+@pytest.mark.parametrize(("slowness", "looks"), [(1.0, 4), (2.5, 10)])
+def test_an_arm_that_came_later_is_given_a_few_looks(slowness, looks):
+    vigilance = watching()
+    vigilance.came[[3, 4]], vigilance.told[[3, 4]] = 90.0, 0
+    before = watching().law(MEAN, 100, slowness=slowness)
+    law = vigilance.law(MEAN, 100, slowness=slowness)
+    assert (law[[3, 4]] == module.NEW_ARM_SHARE / 2).all()
+    assert (np.delete(law, [3, 4]) == np.delete(before, [3, 4])).all()
+    vigilance.told[[3, 4]] = looks - 1, looks
+    law = vigilance.law(MEAN, 100, slowness=slowness)
+    assert law[3] == module.NEW_ARM_SHARE
+    assert law[4] == before[4]
 
 
 def test_arms_alike_count_as_seen():

@@ -84,13 +84,16 @@ def _counts(old: AutoBandit, change: ArmsChange) -> dict[str, Any]:
 def _vigilance(old: AutoBandit, change: ArmsChange, kinds: Ints) -> dict[str, Any]:
     """Nothing has gone unseen of an arm that was not there."""
     state = old._vigilance.export()
-    doubted = -1 if state["doubted"] < 0 else int(change.target[state["doubted"]])
+    arms = {
+        name: -1 if state[name] < 0 else int(change.target[state[name]]) for name in ("doubted", "rival", "claimed")
+    }
     return {
         **state,
         "seen": change.carry(state["seen"], float(old._clock)),
         "told": change.carry(state["told"], 0),
+        "came": change.carry(state["came"], float(old._clock)),
         "kind": -1 if state["kind"] < 0 else int(kinds[state["kind"]]),
-        "doubted": doubted,
+        **arms,
     }
 
 

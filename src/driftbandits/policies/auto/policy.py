@@ -130,7 +130,7 @@ class AutoBandit(Policy):
         self._samples = Samples(self._beliefs, size, SAMPLES_PER_HYPOTHESIS, stream(self.seed, "samples"))
         crossing = self.arms.crossing
         self._vigilance = Vigilance(priors, size, together=size if crossing is None else crossing.size)
-        self._watch = Watch(self._beliefs, size, together=size if crossing is None else crossing.size)
+        self._watch = Watch(self._beliefs, size)
         self._two_valued = TwoValued(size)
         self._known_law: Floats | None = None
         self._known_mean: Floats | None = None
@@ -152,7 +152,7 @@ class AutoBandit(Policy):
         return version, 0 if mask is None else 1 + int(np.where(mask, self._estimate(), -np.inf).argmax())
 
     def _compose(self, mask: Bools | None) -> Floats:
-        looks = self._vigilance.law(self._standardised(), self._clock, mask)
+        looks = self._vigilance.law(self._standardised(), self._clock, mask, slowness=self._mixture.slowness)
         law = self._samples.frequencies(self._mixture.weights(), mask)
         law *= 1.0 - float(looks.sum())
         law += looks
@@ -260,14 +260,14 @@ class AutoBandit(Policy):
         leader, best = self._mixture.leader(), row.tag - 1 if row.tag else int(expected.argmax())
         found = self._watch.find_change(weights, self._clock)
         if found is not None:
-            self._vigilance.hidden += found.hidden
             self._two_valued.forget(slice(None) if found.whole else found.moved)
             self._report(found)
+        deviation = math.sqrt(float(beliefs.noise[leader]))
         if row.arm == best:
             self._vigilance.trust(row.arm)
         elif on_time and beliefs.units is None:  # of two values none is surprisingly good
-            deviation = math.sqrt(float(beliefs.noise[leader]))
-            self._vigilance.verify(row.arm, reward, float(expected[row.arm]), float(expected[best]), deviation)
+            self._vigilance.verify(row.arm, best, reward, expected, deviation, self._clock)
+        self._vigilance.confirm(row.arm, reward, deviation)
         self._vigilance.see(row.arm, int(beliefs.kind[leader]), row.id + 1)
 
     def _report(self, found: RegimeChange) -> None:
@@ -306,7 +306,7 @@ class AutoBandit(Policy):
             self._mixture,
             self._watch,
             rounds=self.rounds,
-            looks=self._vigilance.summary(self._standardised(), self._clock),
+            looks=self._vigilance.summary(self._standardised(), self._clock, slowness=self._mixture.slowness),
             changes=self.changes_found,
             names=self.arms.names,
             scale=self._scale,

@@ -6,6 +6,12 @@ at each every D rounds cost n gap / D per round and lose stakes D / 2, least at 
 hidden changes are and the less they can win, the rarer the looks. Arms nearly as good are looked at oftenest, and a
 look at one arm is a look at its like.
 
+A look that surprises is repeated at once. If the arm is then the best, had long been unseen, and the one that was best
+before is found as good as ever when it is played next, the change was hidden: otherwise it would have shown by itself.
+
+An arm that comes later (`with_arms`) is expected to be like those before it, and may be unlike all of them: it is given
+a few looks at once, whatever is expected of it.
+
 symbol  name      meaning
 t                 rounds so far
 n       regions   arms, those alike counted as one
@@ -30,11 +36,14 @@ from driftbandits.policies.auto.priors import LEVEL_VARIANCE, TYPICAL_SIGNAL_VAR
 from driftbandits.state.plausible import FARTHEST, check_whole
 from driftbandits.types import Bools, Floats, Ints
 
-HIDDEN_AT_FIRST = 0.045  # hidden changes per region that are expected before any was found
-WORTH_OF_FOUND = 0.25  # what one more hidden change is expected to win where one was found; prior deviations are 0.45
+HIDDEN_AT_FIRST = 0.05  # hidden changes per region that are expected before any was found
+WORTH_OF_FOUND = 0.3  # what one more hidden change is expected to win where one was found; prior deviations are 0.45
 ROUNDS_BEFORE_LOOKS = 1000.0  # for which the world is taken to have stood
 _LOOK_FACTOR = 4.0 * math.gamma(1.25) ** 4  # so that the mean time between two looks is the interval
+NEW_ARM_LOOKS = 4.0  # at an arm that came later, times as many as say what one does where both values are as frequent
+NEW_ARM_SHARE = 0.1  # of the rounds, for all such arms together
 LARGEST_LOOK_SHARE = 0.2  # of the rounds
+LEAST_TIME_UNSEEN = 0.2  # of all rounds, for a change to have been hidden: where all drifts, none of them is
 SECOND_LOOK_DEVIATIONS = 2.5  # of the noise, above what was expected
 MOST_LOOKS_IN_A_ROW = 4
 SECOND_LOOK_PROBABILITY = 0.9
@@ -61,11 +70,14 @@ class Vigilance:
         self.hidden = 0  # hidden changes found
         self.seen: Floats = np.zeros(arms)  # rounds at which the arms, or arms like them, were last told of
         self.told: Ints = np.zeros(arms, dtype=np.int64)  # rewards of every arm itself
+        self.came: Floats = np.zeros(arms)  # rounds at which the arms came; 0 if they were there at the start
         self._priors = priors
         self._kind = -1
         self.doubted = -1  # arm to look at again
         self._again = 0
         self._reference = 0.0
+        self._rival, self._rival_worth = -1, 0.0  # the best arm when doubt arose of a stale one, and what was expected
+        self._claimed = -1  # the same arm once the doubted one has convinced, until it is played again
 
     def see(self, arm: int, kind: int, now: int) -> None:
         """A reward of round `now` - 1 of `arm` was told; arms alike under the likeliest prior count as seen then."""
@@ -94,30 +106,52 @@ class Vigilance:
     def trust(self, best: int | None = None) -> None:
         """No arm needs a second look: none at all, or none beside the best arm, which was played."""
         if best is None or not self._elsewhere(best):
+            if self.doubted == best:
+                self._claimed = self._rival
             self.doubted = -1
 
     def _elsewhere(self, arm: int) -> bool:
         """Whether an arm is doubted that is never offered together with `arm`."""
         return self.doubted >= 0 and self.doubted // self._together != arm // self._together
 
-    def verify(self, arm: int, reward: float, expected: float, best: float, deviation: float) -> None:
-        """Look again at an arm that was surprisingly good: one reward never convinces, four in a row do."""
-        if self._elsewhere(arm) and reward - expected <= SECOND_LOOK_DEVIATIONS * deviation:
+    def verify(self, arm: int, best: int, reward: float, expected: Floats, deviation: float, now: int) -> None:
+        """Look again at an arm that was surprisingly good: one reward never convinces, four in a row do.
+
+        `best` is another arm, and `expected` are the rewards that were expected of all, (N,).
+        """
+        if self._elsewhere(arm) and reward - expected[arm] <= SECOND_LOOK_DEVIATIONS * deviation:
             return
         if arm != self.doubted:
-            self._reference, self._again = expected, 0
-        surprising = reward - self._reference > SECOND_LOOK_DEVIATIONS * deviation and reward > best - deviation
+            self._reference, self._again = float(expected[arm]), 0
+            stale = now - self.seen[arm] > LEAST_TIME_UNSEEN * now
+            self._rival, self._rival_worth = best if stale else -1, float(expected[best])
+        good_enough = reward > float(expected[best]) - deviation
+        surprising = good_enough and reward - self._reference > SECOND_LOOK_DEVIATIONS * deviation
         self._again += 1
+        if surprising and self._again == MOST_LOOKS_IN_A_ROW:
+            self._claimed = self._rival
         self.doubted = arm if surprising and self._again < MOST_LOOKS_IN_A_ROW else -1
 
-    def law(self, mean: Floats, now: int, mask: Bools | None = None) -> Floats:
-        """Probability of a look at every arm, (N,); in all at most `LARGEST_LOOK_SHARE` unless an arm is doubted."""
+    def confirm(self, arm: int, reward: float, deviation: float) -> None:
+        """Was this the best arm before another convinced? If it has not moved, that change was a hidden one."""
+        if arm == self._claimed:
+            self._claimed = -1
+            self.hidden += abs(reward - self._rival_worth) <= SECOND_LOOK_DEVIATIONS * deviation
+
+    def law(self, mean: Floats, now: int, mask: Bools | None = None, *, slowness: float = 1.0) -> Floats:
+        """Probability of a look at every arm, (N,); in all at most `LARGEST_LOOK_SHARE` unless an arm is doubted.
+
+        `slowness`: of rewards of two values, how many say as much as one where both are as frequent.
+        """
         if self._kind < 0:
             return np.zeros(len(mean))
         interval = self.intervals(mean, now, mask)
         unseen = (now - self.seen) / interval
         # its third power, not the first: looks at an arm are then spaced more evenly, which finds as much by fewer
         rate = _LOOK_FACTOR * unseen * unseen * unseen / (interval * self._priors.crowds(self._kind))
+        new = (self.came > 0) & (self.told < NEW_ARM_LOOKS * slowness)
+        if new.any():
+            rate[new] = np.maximum(rate[new], NEW_ARM_SHARE / np.count_nonzero(new))
         if mask is not None:
             rate = rate * mask
         total = float(rate.sum())
@@ -128,11 +162,11 @@ class Vigilance:
             rate[self.doubted] += SECOND_LOOK_PROBABILITY
         return np.asarray(rate)
 
-    def summary(self, mean: Floats, now: int) -> Looks:
+    def summary(self, mean: Floats, now: int, *, slowness: float = 1.0) -> Looks:
         """What `law` does, for people."""
         worse = np.delete(self.intervals(mean, now), int(mean.argmax()))
         every = float(np.median(worse)) if len(worse) else math.inf
-        return Looks(float(self.law(mean, now).sum()), every, self.hidden)
+        return Looks(float(self.law(mean, now, slowness=slowness).sum()), every, self.hidden)
 
     def export(self) -> dict[str, Any]:
         """Rounds and count."""
@@ -140,10 +174,14 @@ class Vigilance:
             "hidden": self.hidden,
             "seen": self.seen.copy(),
             "told": self.told.copy(),
+            "came": self.came.copy(),
             "kind": self._kind,
             "doubted": self.doubted,
             "again": self._again,
             "reference": self._reference,
+            "rival": self._rival,
+            "rival_worth": self._rival_worth,
+            "claimed": self._claimed,
         }
 
     def load(self, state: states.Reader, *, rounds: int) -> None:
@@ -152,12 +190,17 @@ class Vigilance:
         self.seen = state.array("seen", np.float64, self.seen.shape)
         states.check(bool(((self.seen >= 0) & (self.seen <= rounds)).all()), "seen")
         self.told = state.array("told", np.int64, self.told.shape)
+        self.came = state.array("came", np.float64, self.came.shape)
+        states.check(bool(((self.came >= 0) & (self.came <= rounds)).all()), "came")
         self._kind = state.integer("kind", low=-1, high=self._priors.count - 1)
         self.doubted = state.integer("doubted", low=-1, high=len(self.seen) - 1)
         check_whole(self.told, rounds, "told")
         self._again = state.integer("again", high=MOST_LOOKS_IN_A_ROW)
-        self._reference = state.number("reference")
-        states.check(abs(self._reference) <= LARGEST_BELIEF, "reference")
+        self._rival, self._claimed = (
+            state.integer(name, low=-1, high=len(self.seen) - 1) for name in ("rival", "claimed")
+        )
+        self._reference, self._rival_worth = state.number("reference"), state.number("rival_worth")
+        states.check(max(abs(self._reference), abs(self._rival_worth)) <= LARGEST_BELIEF, "reference")
 
 
 def _expected_gain(best: float) -> float:
