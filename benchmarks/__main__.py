@@ -28,6 +28,7 @@ NAMES = (
     "segments",
     "wrong_sign",
     "live",
+    "hidden",
 )
 
 

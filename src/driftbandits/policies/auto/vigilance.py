@@ -15,10 +15,10 @@ a few looks at once, whatever is expected of it.
 symbol  name      meaning
 t                 rounds so far
 n       regions   arms, those alike counted as one
-h       hazard    hidden changes per round and region: (`HIDDEN_AT_FIRST` + found / n) / (t + `ROUNDS_BEFORE_LOOKS`)
+h       hazard    hidden changes per round: (`HIDDEN_AT_FIRST` + found) / (t + `ROUNDS_BEFORE_LOOKS`)
 G       hope      what an arm drawn anew from the prior is expected to win, E (f - best)+
-L / n   stakes    what hidden changes are expected to win more in every round, per region: as the hazard, but each of
-                  those expected at first wins G, and one like each of those found `WORTH_OF_FOUND`
+L       stakes    what hidden changes are expected to win more in every round: as the hazard, but each of those expected
+                  at first wins G, and one like each of those found `WORTH_OF_FOUND`
 g_a     gap       by how much arm a is thought worse than the best
 D_a     interval  sqrt(2 n g_a / L), the mean time between two looks at arm a or its like
 """
@@ -36,7 +36,7 @@ from driftbandits.policies.auto.priors import LEVEL_VARIANCE, TYPICAL_SIGNAL_VAR
 from driftbandits.state.plausible import FARTHEST, check_whole
 from driftbandits.types import Bools, Floats, Ints
 
-HIDDEN_AT_FIRST = 0.05  # hidden changes per region that are expected before any was found
+HIDDEN_AT_FIRST = 4.5  # hidden changes that are expected before any was found
 WORTH_OF_FOUND = 0.3  # what one more hidden change is expected to win where one was found; prior deviations are 0.45
 ROUNDS_BEFORE_LOOKS = 1000.0  # for which the world is taken to have stood
 _LOOK_FACTOR = 4.0 * math.gamma(1.25) ** 4  # so that the mean time between two looks is the interval
@@ -86,22 +86,21 @@ class Vigilance:
         self.seen[alike] = np.maximum(self.seen[alike], now)
         self.told[arm] += 1
 
-    def _per_round(self, at_first: float, found: float, now: int) -> float:
-        """What is expected per round and region of `at_first` in each region and of `found` in all together."""
-        regions = self._priors.regions(self._kind) if self._kind >= 0 else float(len(self.seen))
-        return (at_first + found / regions) / (now + ROUNDS_BEFORE_LOOKS)
+    def _regions(self) -> float:
+        return self._priors.regions(self._kind) if self._kind >= 0 else float(len(self.seen))
 
     def chance(self, arm: int, now: int) -> float:
         """Probability that `arm` has changed unseen since it was last looked at."""
-        hazard = self._per_round(HIDDEN_AT_FIRST, self.hidden, now)
-        return min(max(hazard * (now - float(self.seen[arm])), 1e-4), 0.1)
+        hazard = (HIDDEN_AT_FIRST + self.hidden) / (now + ROUNDS_BEFORE_LOOKS)
+        return min(max(hazard / self._regions() * (now - float(self.seen[arm])), 1e-4), 0.1)
 
     def intervals(self, mean: Floats, now: int, mask: Bools | None = None) -> Floats:
         """Mean time between two looks at every arm or its like, (N,)."""
         best = float(mean.max() if mask is None else mean[mask].max())
         gaps = np.maximum(best - mean, 0.1 * _PRIOR_DEVIATION)
-        stakes = self._per_round(HIDDEN_AT_FIRST * _expected_gain(best), WORTH_OF_FOUND * self.hidden, now)
-        return np.sqrt(2.0 * gaps / max(stakes, _LEAST_STAKES))
+        won = HIDDEN_AT_FIRST * _expected_gain(best) + WORTH_OF_FOUND * self.hidden
+        stakes = max(won / (now + ROUNDS_BEFORE_LOOKS), _LEAST_STAKES)
+        return np.asarray(np.sqrt(2.0 * self._regions() / stakes * gaps))
 
     def trust(self, best: int | None = None) -> None:
         """No arm needs a second look: none at all, or none beside the best arm, which was played."""
