@@ -172,33 +172,15 @@ def test_a_disappointing_second_look_ends_it():
     assert vigilance.doubted == -1
 
 
-def convinced_by_looks(vigilance):
-    for _ in range(MOST_LOOKS_IN_A_ROW):
-        look(vigilance, 0.9)
-
-
-def convinced_soon(vigilance):
-    """After two looks the arm is thought best, and played as such."""
+def found(vigilance, *, moved=(3, 4), birth=99):
     look(vigilance, 0.9)
-    look(vigilance, 0.9)
-    vigilance.trust(4)
+    vigilance.record(np.array(moved), birth)
 
 
-def given_up(vigilance):
-    look(vigilance, 0.9)
-    look(vigilance, 0.1)
-
-
-def left_for_the_old_best(vigilance):
-    look(vigilance, 0.9)
-    vigilance.trust(0)
-
-
-@pytest.mark.parametrize("how", [convinced_by_looks, convinced_soon])
 @pytest.mark.parametrize(("reward", "hidden"), [(0.6, 1), (0.9, 0), (0.1, 0)], ids=["as ever", "risen too", "fallen"])
-def test_a_change_was_hidden_if_the_old_best_has_not_moved(how, reward, hidden):
+def test_a_change_was_hidden_if_the_old_best_has_not_moved(reward, hidden):
     vigilance = watching()
-    how(vigilance)
+    found(vigilance)
     vigilance.confirm(4, 0.9, 0.1)  # says nothing of the old best
     assert vigilance.hidden == 0
     for _ in range(2):  # the second time it is no longer asked
@@ -206,15 +188,25 @@ def test_a_change_was_hidden_if_the_old_best_has_not_moved(how, reward, hidden):
         assert vigilance.hidden == hidden
 
 
-def just_seen(vigilance):
-    vigilance.seen[4] = 95.0
-    convinced_by_looks(vigilance)
-
-
-@pytest.mark.parametrize("how", [given_up, left_for_the_old_best, just_seen])
-def test_looks_that_do_not_convince_or_were_no_looks_find_nothing(how):
+@pytest.mark.parametrize("otherwise", [{"moved": (2, 3)}, {"birth": 90}], ids=["others moved", "it began before"])
+def test_a_change_that_no_look_has_shown_was_not_hidden(otherwise):
     vigilance = watching()
-    how(vigilance)
+    found(vigilance, **otherwise)
+    vigilance.confirm(0, 0.5, 0.1)
+    assert vigilance.hidden == 0
+
+
+def test_a_change_of_an_arm_just_seen_was_not_hidden():
+    vigilance = watching()
+    vigilance.seen[4] = 95.0
+    found(vigilance)
+    vigilance.confirm(0, 0.5, 0.1)
+    assert vigilance.hidden == 0
+
+
+def test_a_look_without_a_change_finds_nothing():
+    vigilance = watching()
+    look(vigilance, 0.9)
     vigilance.confirm(0, 0.5, 0.1)
     assert vigilance.hidden == 0
 

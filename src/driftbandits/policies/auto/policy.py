@@ -260,6 +260,7 @@ class AutoBandit(Policy):
         leader, best = self._mixture.leader(), row.tag - 1 if row.tag else int(expected.argmax())
         found = self._watch.find_change(weights, self._clock)
         if found is not None:
+            self._vigilance.record(found.moved, found.birth)
             self._two_valued.forget(slice(None) if found.whole else found.moved)
             self._report(found)
         deviation = math.sqrt(float(beliefs.noise[leader]))

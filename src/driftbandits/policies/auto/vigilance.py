@@ -6,8 +6,8 @@ at each every D rounds cost n gap / D per round and lose stakes D / 2, least at 
 hidden changes are and the less they can win, the rarer the looks. Arms nearly as good are looked at oftenest, and a
 look at one arm is a look at its like.
 
-A look that surprises is repeated at once. If the arm is then the best, had long been unseen, and the one that was best
-before is found as good as ever when it is played next, the change was hidden: otherwise it would have shown by itself.
+A look that surprises is repeated at once. Where a change is then recorded, the arm had long been unseen, and the one
+that was best before is as good as ever when it is played next, the change was hidden: no other would have shown it.
 
 An arm that comes later (`with_arms`) is expected to be like those before it, and may be unlike all of them: it is given
 a few looks at once, whatever is expected of it.
@@ -76,8 +76,9 @@ class Vigilance:
         self.doubted = -1  # arm to look at again
         self._again = 0
         self._reference = 0.0
-        self._rival, self._rival_worth = -1, 0.0  # the best arm when doubt arose of a stale one, and what was expected
-        self._claimed = -1  # the same arm once the doubted one has convinced, until it is played again
+        self._stale, self._stale_since = -1, 0  # the last arm that surprised when it had long been unseen, and when
+        self._rival, self._rival_worth = -1, 0.0  # the best arm then, and what was expected of it
+        self._claimed = -1  # the same arm once a change is recorded, until it is played again
 
     def see(self, arm: int, kind: int, now: int) -> None:
         """A reward of round `now` - 1 of `arm` was told; arms alike under the likeliest prior count as seen then."""
@@ -105,8 +106,6 @@ class Vigilance:
     def trust(self, best: int | None = None) -> None:
         """No arm needs a second look: none at all, or none beside the best arm, which was played."""
         if best is None or not self._elsewhere(best):
-            if self.doubted == best:
-                self._claimed = self._rival
             self.doubted = -1
 
     def _elsewhere(self, arm: int) -> bool:
@@ -122,17 +121,21 @@ class Vigilance:
             return
         if arm != self.doubted:
             self._reference, self._again = float(expected[arm]), 0
-            stale = now - self.seen[arm] > LEAST_TIME_UNSEEN * now
-            self._rival, self._rival_worth = best if stale else -1, float(expected[best])
         good_enough = reward > float(expected[best]) - deviation
         surprising = good_enough and reward - self._reference > SECOND_LOOK_DEVIATIONS * deviation
+        if surprising and self._again == 0 and now - self.seen[arm] > LEAST_TIME_UNSEEN * now:
+            self._stale, self._stale_since = arm, now
+            self._rival, self._rival_worth = best, float(expected[best])
         self._again += 1
-        if surprising and self._again == MOST_LOOKS_IN_A_ROW:
-            self._claimed = self._rival
         self.doubted = arm if surprising and self._again < MOST_LOOKS_IN_A_ROW else -1
 
+    def record(self, moved: Ints, birth: int) -> None:
+        """A change of the arms `moved` since round `birth` is recorded: was it a look at a stale one that showed it?"""
+        if self._stale in moved and birth >= self._stale_since - 1:
+            self._claimed = self._rival
+
     def confirm(self, arm: int, reward: float, deviation: float) -> None:
-        """Was this the best arm before another convinced? If it has not moved, that change was a hidden one."""
+        """Was this the best arm before a look found a change? If it has not moved, that change was a hidden one."""
         if arm == self._claimed:
             self._claimed = -1
             self.hidden += abs(reward - self._rival_worth) <= SECOND_LOOK_DEVIATIONS * deviation
@@ -178,6 +181,8 @@ class Vigilance:
             "doubted": self.doubted,
             "again": self._again,
             "reference": self._reference,
+            "stale": self._stale,
+            "stale_since": self._stale_since,
             "rival": self._rival,
             "rival_worth": self._rival_worth,
             "claimed": self._claimed,
@@ -195,9 +200,11 @@ class Vigilance:
         self.doubted = state.integer("doubted", low=-1, high=len(self.seen) - 1)
         check_whole(self.told, rounds, "told")
         self._again = state.integer("again", high=MOST_LOOKS_IN_A_ROW)
-        self._rival, self._claimed = (
-            state.integer(name, low=-1, high=len(self.seen) - 1) for name in ("rival", "claimed")
+        highest = len(self.seen) - 1
+        self._stale, self._rival, self._claimed = (
+            state.integer(name, low=-1, high=highest) for name in ("stale", "rival", "claimed")
         )
+        self._stale_since = state.integer("stale_since", high=rounds)
         self._reference, self._rival_worth = state.number("reference"), state.number("rival_worth")
         states.check(max(abs(self._reference), abs(self._rival_worth)) <= LARGEST_BELIEF, "reference")
 
