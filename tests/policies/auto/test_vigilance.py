@@ -42,7 +42,8 @@ def stakes(hidden, best, now):
     deviation = module._PRIOR_DEVIATION
     density = stats.norm(scale=deviation).pdf
     gain = integrate.quad(lambda f: (f - best) * density(f), best, best + 12 * deviation)[0]
-    return (module.HIDDEN_AT_FIRST * gain + module.WORTH_OF_FOUND * hidden) / (now + module.ROUNDS_BEFORE_LOOKS)
+    expected = module.HIDDEN_AT_FIRST * math.sqrt(SIZE)
+    return (expected * gain + module.WORTH_OF_FOUND * hidden) / (now + module.ROUNDS_BEFORE_LOOKS)
 
 
 @pytest.mark.parametrize(("hidden", "now"), [(0, 100), (2, 100), (1, 5_000)])

@@ -15,7 +15,8 @@ a few looks at once, whatever is expected of it.
 symbol  name      meaning
 t                 rounds so far
 n       regions   arms, those alike counted as one
-h       hazard    hidden changes per round: (`HIDDEN_AT_FIRST` + found) / (t + `ROUNDS_BEFORE_LOOKS`)
+E       expected  hidden changes before any was found: `HIDDEN_AT_FIRST` sqrt(n), between as many per world and per region
+h       hazard    hidden changes per round: (E + found) / (t + `ROUNDS_BEFORE_LOOKS`)
 G       hope      what an arm drawn anew from the prior is expected to win, E (f - best)+
 L       stakes    what hidden changes are expected to win more in every round: as the hazard, but each of those expected
                   at first wins G, and one like each of those found `WORTH_OF_FOUND`
@@ -36,7 +37,7 @@ from driftbandits.policies.auto.priors import LEVEL_VARIANCE, TYPICAL_SIGNAL_VAR
 from driftbandits.state.plausible import FARTHEST, check_whole
 from driftbandits.types import Bools, Floats, Ints
 
-HIDDEN_AT_FIRST = 4.5  # hidden changes that are expected before any was found
+HIDDEN_AT_FIRST = 0.45  # hidden changes that are expected before any was found, times the root of the regions
 WORTH_OF_FOUND = 0.3  # what one more hidden change is expected to win where one was found; prior deviations are 0.45
 ROUNDS_BEFORE_LOOKS = 1000.0  # for which the world is taken to have stood
 _LOOK_FACTOR = 4.0 * math.gamma(1.25) ** 4  # so that the mean time between two looks is the interval
@@ -92,16 +93,18 @@ class Vigilance:
 
     def chance(self, arm: int, now: int) -> float:
         """Probability that `arm` has changed unseen since it was last looked at."""
-        hazard = (HIDDEN_AT_FIRST + self.hidden) / (now + ROUNDS_BEFORE_LOOKS)
-        return min(max(hazard / self._regions() * (now - float(self.seen[arm])), 1e-4), 0.1)
+        regions = self._regions()
+        hazard = (HIDDEN_AT_FIRST * math.sqrt(regions) + self.hidden) / (now + ROUNDS_BEFORE_LOOKS)
+        return min(max(hazard / regions * (now - float(self.seen[arm])), 1e-4), 0.1)
 
     def intervals(self, mean: Floats, now: int, mask: Bools | None = None) -> Floats:
         """Mean time between two looks at every arm or its like, (N,)."""
+        regions = self._regions()
         best = float(mean.max() if mask is None else mean[mask].max())
         gaps = np.maximum(best - mean, 0.1 * _PRIOR_DEVIATION)
-        won = HIDDEN_AT_FIRST * _expected_gain(best) + WORTH_OF_FOUND * self.hidden
+        won = HIDDEN_AT_FIRST * math.sqrt(regions) * _expected_gain(best) + WORTH_OF_FOUND * self.hidden
         stakes = max(won / (now + ROUNDS_BEFORE_LOOKS), _LEAST_STAKES)
-        return np.asarray(np.sqrt(2.0 * self._regions() / stakes * gaps))
+        return np.asarray(np.sqrt(2.0 * regions / stakes * gaps))
 
     def trust(self, best: int | None = None) -> None:
         """No arm needs a second look: none at all, or none beside the best arm, which was played."""
