@@ -15,7 +15,7 @@ a few looks at once, whatever is expected of it.
 symbol  name      meaning
 t                 rounds so far
 n       regions   arms, those alike counted as one
-m       expected  hidden changes before any was found, `HIDDEN_AT_FIRST` sqrt(n): between so many per world and per region
+m       expected  hidden changes before any was found: `HIDDEN_AT_FIRST` sqrt(n)
 h       hazard    hidden changes per round: (m + found) / (t + `ROUNDS_BEFORE_LOOKS`)
 G       hope      what an arm drawn anew from the prior is expected to win, E (f - best)+
 L       stakes    what hidden changes are expected to win more in every round: as the hazard, but each of those expected
