@@ -28,7 +28,7 @@ from driftbandits.types import Bools, Floats, Ints
 SIGNAL_VARIANCES = (0.2, 0.05)  # of an arm's reward about the level, on the scale [-1, 1]
 TYPICAL_SIGNAL_VARIANCE = 0.1  # between them, where one number must do
 LEVEL_VARIANCE = 0.1  # of the level that all arms share
-_ALIKE_SQUARED_CORRELATION = 0.5  # above, a look at one arm is a look at the other
+_ALIKE_SQUARED_CORRELATION = 0.75  # above, a look at one arm is a look at the other, though the kernel be too smooth
 _LEAST_SQUARED_LENGTH = 1e-12
 _ARMS_COUNTED = 800  # among which those alike are counted
 
