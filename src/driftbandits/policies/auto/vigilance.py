@@ -37,7 +37,7 @@ from driftbandits.policies.auto.priors import LEVEL_VARIANCE, TYPICAL_SIGNAL_VAR
 from driftbandits.state.plausible import FARTHEST, check_whole
 from driftbandits.types import Bools, Floats, Ints
 
-HIDDEN_AT_FIRST = 0.45  # hidden changes that are expected before any was found, times the root of the regions
+HIDDEN_AT_FIRST = 0.4  # hidden changes that are expected before any was found, times the root of the regions
 WORTH_OF_FOUND = 0.3  # what one more hidden change is expected to win where one was found; prior deviations are 0.45
 ROUNDS_BEFORE_LOOKS = 1000.0  # for which the world is taken to have stood
 _LOOK_FACTOR = 4.0 * math.gamma(1.25) ** 4  # so that the mean time between two looks is the interval
