@@ -29,6 +29,7 @@ NAMES = (
     "segments",
     "wrong_sign",
     "live",
+    "hidden",
 )
 
 

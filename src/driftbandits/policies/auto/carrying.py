@@ -89,26 +89,33 @@ def _sources(old: AutoBandit, new: AutoBandit, change: ArmsChange) -> Ints:
     return np.array([old._standing.of(arm) if arm >= 0 else -1 for arm in origins], dtype=np.int64)
 
 
+def _place(old: AutoBandit, new: AutoBandit, change: ArmsChange, place: int) -> int:
+    """Where what the representative `place` stood for is represented now; -1 if it is gone, or was none."""
+    arm = -1 if place < 0 else int(change.target[old._standing.numbers[place]])
+    return -1 if arm < 0 else new._standing.of(arm)
+
+
 def _told(old: AutoBandit, new: AutoBandit, change: ArmsChange, told: Ints) -> Ints:
     """Rewards counted of the new representatives: those of old ones that are still there."""
     counted = np.zeros(len(new._standing.numbers), dtype=np.int64)
     for place in np.flatnonzero(told).tolist():
-        arm = int(change.target[old._standing.numbers[place]])
-        if arm >= 0:
-            counted[new._standing.of(arm)] += told[place]
+        now = _place(old, new, change, place)
+        if now >= 0:
+            counted[now] += told[place]
     return counted
 
 
 def _vigilance(old: AutoBandit, new: AutoBandit, change: ArmsChange, kinds: Ints, sources: Ints) -> dict[str, Any]:
     """Nothing has gone unseen of an arm that was not there."""
     state = old._vigilance.export()
-    doubted = -1 if state["doubted"] < 0 else int(change.target[old._standing.numbers[state["doubted"]]])
+    arms = {name: _place(old, new, change, state[name]) for name in ("doubted", "rival", "claimed")}
     return {
         **state,
         "seen": np.where(sources >= 0, state["seen"][sources], float(old._clock)),
         "told": _told(old, new, change, state["told"]),
+        "came": np.where(sources >= 0, state["came"][sources], float(old._clock)),
         "kind": -1 if state["kind"] < 0 else int(kinds[state["kind"]]),
-        "doubted": -1 if doubted < 0 else new._standing.of(doubted),
+        **arms,
     }
 
 

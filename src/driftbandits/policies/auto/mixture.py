@@ -98,11 +98,13 @@ class Mixture:
 
         Where rewards say little, changes as frequent as otherwise could not be found, and would only unsettle.
         """
-        slowness = self._slowness()
+        slowness = self.slowness
         stood = ROUNDS_BEFORE_THE_FIRST * slowness
         self._due = min(self._due + rounds / (now + stood) / math.sqrt(slowness), 1.0)
 
-    def _slowness(self) -> float:
+    @property
+    def slowness(self) -> float:
+        """How many rewards say as much as one does where both values are as frequent; 1 if there are more than two."""
         units = self.beliefs.units
         return 1.0 if units is None else units.slowness
 
@@ -139,7 +141,7 @@ class Mixture:
 
     def renew_in_time(self, now: int) -> None:
         """`renew`, unless the last births are too near to be told from those of now."""
-        if now - self._born >= _REWARDS_BETWEEN_BIRTHS * (self._slowness() - 1.0):
+        if now - self._born >= _REWARDS_BETWEEN_BIRTHS * (self.slowness - 1.0):
             self.renew(now)
 
     def renew(self, now: int) -> None:
