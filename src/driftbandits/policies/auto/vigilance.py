@@ -98,12 +98,16 @@ class Vigilance:
 
     def intervals(self, mean: Floats, now: int, mask: Bools | None = None) -> Floats:
         """Mean time between two looks at every arm or its like, (N,)."""
+        gaps, scale = self._squares(mean, now, mask)
+        return np.asarray(np.sqrt(scale * gaps))
+
+    def _squares(self, mean: Floats, now: int, mask: Bools | None) -> tuple[Floats, float]:
+        """The squares of `intervals`, as gaps, (N,), and what these are to be multiplied by."""
         regions = self._regions()
         best = mean.item(mean.argmax()) if mask is None else float(mean[mask].max())
-        gaps = np.maximum(best - mean, 0.1 * _PRIOR_DEVIATION)
         won = HIDDEN_AT_FIRST * math.sqrt(regions) * _expected_gain(best) + WORTH_OF_FOUND * self.hidden
         stakes = max(won / (now + ROUNDS_BEFORE_LOOKS), _LEAST_STAKES)
-        return np.asarray(np.sqrt(2.0 * regions / stakes * gaps))
+        return np.maximum(best - mean, 0.1 * _PRIOR_DEVIATION), 2.0 * regions / stakes
 
     def trust(self, best: int | None = None) -> None:
         """No arm needs a second look: none at all, or none beside the best arm, which was played."""
@@ -149,13 +153,15 @@ class Vigilance:
         """
         if self._kind < 0:
             return np.zeros(len(mean))
-        interval = self.intervals(mean, now, mask)
-        unseen = (now - self.seen) / interval
-        # its third power, not the first: looks at an arm are then spaced more evenly, which finds as much by fewer
-        rate = _LOOK_FACTOR * unseen * unseen * unseen / (interval * self._priors.crowds(self._kind))
-        new = (self.came > 0) & (self.told < NEW_ARM_LOOKS * slowness)
-        if new.any():
-            rate[new] = np.maximum(rate[new], NEW_ARM_SHARE / np.count_nonzero(new))
+        unseen: Floats = now - self.seen
+        gaps, scale = self._squares(mean, now, mask)
+        # (unseen / interval)^3 / interval: its third power, not the first, for then looks at an arm are spaced more
+        # evenly, which finds as much by fewer
+        rate = unseen * unseen * unseen / (gaps * gaps * self._priors.crowds(self._kind))
+        rate *= _LOOK_FACTOR / scale**2
+        if self.came.item(self.came.argmax()) > 0.0:  # seldom, and cheaper to ask than what follows
+            new = (self.came > 0) & (self.told < NEW_ARM_LOOKS * slowness)
+            rate[new] = np.maximum(rate[new], NEW_ARM_SHARE / max(np.count_nonzero(new), 1))
         if mask is not None:
             rate = rate * mask
         total = float(np.add.reduce(rate))
