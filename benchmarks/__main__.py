@@ -18,6 +18,7 @@ NAMES = (
     "policies",
     "defaults",
     "autobandit",
+    "many_arms",
     "calibrated",
     "detectors",
     "logs",
@@ -31,6 +32,7 @@ NAMES = (
     "segments",
     "wrong_sign",
     "live",
+    "hidden",
 )
 
 

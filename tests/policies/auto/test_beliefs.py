@@ -11,6 +11,7 @@ from sklearn.gaussian_process.kernels import RBF
 
 from driftbandits import ArmSet
 from driftbandits.policies.auto.beliefs import TERMS_GATHERED, Beliefs
+from driftbandits.policies.auto.two_valued import Tally
 from driftbandits.policies.gp.posterior import ArmPosterior
 from driftbandits.policies.gp.timevarying import DriftingPosterior
 from tests.policies.auto import reference
@@ -174,3 +175,18 @@ def test_features_say_what_arms_say(problem):
     mean, covariance = reference.regression(reference.covariance_of(priors, 0), told, rate=rate, noise=NOISE)
     for beliefs in (few, full):
         same(beliefs, mean, covariance.diagonal())
+
+
+@pytest.mark.parametrize("arms", ARMS.values(), ids=ARMS)
+def test_what_is_absorbed_at_once_is_what_is_absorbed_one_by_one(arms):
+    """Two priors with three hypotheses each, and enough tallies to be multiplied out."""
+    tallies = [Tally(told.arm, told.reward, 0.1 + 0.01 * place) for place, told in enumerate(some_rewards(9, 40))]
+    at_once, in_turn = (exact(given(arms), (0.0, 0.1, 0.01), noise=0.02)[0] for _ in range(2))
+    density = np.zeros(in_turn.count)
+    for tally in tallies:
+        density += in_turn.absorb(*tally)
+    np.testing.assert_array_equal(at_once.absorb_all(tallies), density)
+    assert at_once.gathered == in_turn.gathered
+    for row in range(in_turn.count):
+        np.testing.assert_array_equal(at_once.mean[row], in_turn.mean[row])
+        np.testing.assert_array_equal(at_once.covariance(row), in_turn.covariance(row))

@@ -47,6 +47,16 @@ def test_drift_and_suspicion_are_said():
     assert doubtful[1] == "It may have changed again around round 1,234: 31 % likely, not enough for a record."
 
 
+def test_looks_are_said_with_their_reason():
+    none = str(dataclasses.replace(PLAIN, look_every=1_432.0)).split("\n")[2]
+    assert none == (
+        "Each arm that looks worse is looked at about every 1,400 rounds, in case it has become better unseen; none "
+        "was found yet."
+    )
+    assert "better unseen; 2 such changes found so far." in str(dataclasses.replace(PLAIN, look_every=80.0, hidden=2))
+    assert "looked at" not in str(PLAIN)
+
+
 def test_correlations_of_segments_have_a_line():
     text = str(dataclasses.replace(PLAIN, correlations={0.0: 0.25, 0.5: 0.75, None: 0.0}))
     assert "segments      correlation unlike (0.25), 0.5 (0.75)" in text

@@ -387,9 +387,10 @@ def told():
     return policy
 
 
-def test_an_explanation_has_seven_lines(told):
+def test_an_explanation_has_eight_lines(told):
     lines = str(told.explain()).splitlines()
-    heads = ["After 800 rounds", "The best arm is c", "world ", "noise ", "length scale ", "best arms ", "probing "]
+    sentences = ["After 800 rounds", "The best arm is c", "Each arm that looks worse"]
+    heads = [*sentences, "world ", "noise ", "length scale ", "best arms ", "probing "]
     assert len(lines) == len(heads)
     assert all(text.startswith(head) for text, head in zip(lines, heads, strict=True))
 

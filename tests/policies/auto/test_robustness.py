@@ -99,7 +99,7 @@ def test_the_weighty_features_are_kept_wherever_they_stand():
         ("beliefs", "breadth", "negative"),
         ("beliefs", "level", "negative"),
         ("mixture", "due", -1.0),
-        ("vigilance", "hidden", -1.0),
+        ("vigilance", "hidden", -1),
         ("vigilance", "seen", "future"),
         ("samples", "rows", "twice"),
     ],

@@ -97,14 +97,10 @@ def test_an_arm_is_compared_with_the_best_allowed_in_its_round():
     require_equal(db.AutoBandit.restore(policy.arms, state).state_dict(), state)
     compared = []
     verify = policy._vigilance.verify
-    policy._vigilance.verify = lambda *row: (compared.append(row[3]), verify(*row))
-    expected = policy.estimate() if choice.arm != best else None
+    policy._vigilance.verify = lambda *row: (compared.append(row[1]), verify(*row))
     policy.ask(allowed=policy.arms.of("a"))  # asked later, of another segment
     policy.tell(choice, -0.5)
-    if expected is None:
-        assert compared == []
-    else:
-        assert compared == [expected[best]]
+    assert compared == ([] if choice.arm == best else [best])
 
 
 def test_a_round_of_another_segment_leaves_a_doubt():
@@ -113,9 +109,10 @@ def test_a_round_of_another_segment_leaves_a_doubt():
     vigilance = policy._vigilance
     vigilance.doubted = 3
     vigilance.trust(8)
-    vigilance.verify(9, 0.0, 0.0, 0.5, 0.1)
+    expected = np.where(np.arange(18) == 8, 0.5, 0.0)
+    vigilance.verify(9, 8, 0.0, expected, 0.1, 60)
     assert vigilance.doubted == 3
-    vigilance.verify(9, 0.9, 0.0, 0.5, 0.1)  # a surprise is
+    vigilance.verify(9, 8, 0.9, expected, 0.1, 60)  # a surprise is
     assert vigilance.doubted == 9
     vigilance.trust(8)
     assert vigilance.doubted == -1

@@ -50,12 +50,12 @@ def test_an_arm_that_is_not_allowed_is_not_tried():
     assert trial.law(np.array([True, True, False])).sum() == 0.0
 
 
-def test_where_noise_is_small_one_play_is_a_trial():
+def test_where_noise_is_small_four_plays_are_a_trial():
     policy = db.AutoBandit(SHOP, seed=0)
     for _ in range(100):
         choice = policy.ask()
         policy.tell(choice, 0.1 * choice.arm)
-    assert policy.with_arms(MORE)._trial.left.tolist() == [0, 0, 0, 0, 1, 1]
+    assert policy.with_arms(MORE)._trial.left.tolist() == [0, 0, 0, 0, 4, 4]
 
 
 def test_trials_go_on_after_arms_change_again_and_after_a_restart():

@@ -34,22 +34,53 @@ def test_no_looks_before_anything_is_told():
     assert (Vigilance(independent(), SIZE).law(np.zeros(SIZE), 0) == 0).all()
 
 
-def test_looks_are_hazard_times_gain_over_gap_times_staleness():
-    """The gain of an arm drawn anew by numerical integration; here arms are alone and gaps not small."""
-    now, vigilance = 100, watching()
-    deviation, best = module._PRIOR_DEVIATION, 0.5
+def stakes(hidden, best, now):
+    """What hidden changes are expected to win more per round in all regions together; here arms are alone.
+
+    The gain of an arm drawn anew by numerical integration.
+    """
+    deviation = module._PRIOR_DEVIATION
     density = stats.norm(scale=deviation).pdf
     gain = integrate.quad(lambda f: (f - best) * density(f), best, best + 12 * deviation)[0]
-    hazard = vigilance.chance(SIZE - 1, now) / 50.0  # that arm was seen 50 rounds ago
-    law = vigilance.law(MEAN, now)
-    np.testing.assert_allclose(law[1:], hazard * gain / (0.5 - MEAN[1:]) * 10.0 * np.arange(1, SIZE), rtol=1e-6)
+    expected = module.HIDDEN_AT_FIRST * math.sqrt(SIZE)
+    return (expected * gain + module.WORTH_OF_FOUND * hidden) / (now + module.ROUNDS_BEFORE_LOOKS)
+
+
+@pytest.mark.parametrize(("hidden", "now"), [(0, 100), (2, 100), (1, 5_000)])
+def test_intervals_cost_the_least_by_search(hidden, now):
+    """Looks at all of n arms every D rounds cost n gap / D per round, and what goes unseen half of stakes times D."""
+    vigilance, at_stake = watching(now), stakes(hidden, 0.5, now)
+    vigilance.hidden = hidden
+    for arm, found in list(enumerate(vigilance.intervals(MEAN, now)))[1:]:
+        cost = [
+            SIZE * (0.5 - MEAN[arm]) / rounds + at_stake * rounds / 2.0
+            for rounds in (found / 1.01, found, found * 1.01)
+        ]
+        assert cost[1] < min(cost[0], cost[2])
+
+
+def test_the_mean_time_between_looks_is_the_interval():
+    """By numerical integration of the chance that an arm has not been looked at again."""
+    vigilance, now, arm = watching(0), 4_000, 3
+    interval = vigilance.intervals(MEAN, now)[arm]
+
+    def rate(unseen):
+        vigilance.seen[:] = now
+        vigilance.seen[arm] = now - unseen
+        return vigilance.law(MEAN, now)[arm]
+
+    times = np.linspace(0.0, 4.0 * interval, 2_001)
+    rates = np.array([rate(time) for time in times])
+    assert rates[:1_000].max() < LARGEST_LOOK_SHARE
+    unseen = np.exp(-integrate.cumulative_trapezoid(rates, times, initial=0.0))
+    assert integrate.trapezoid(unseen, times) == pytest.approx(interval, rel=1e-3)
 
 
 def test_the_arm_just_seen_is_not_looked_at():
     assert watching().law(MEAN, 100)[0] == 0.0
 
 
-@pytest.mark.parametrize("hidden", [0.0, 3.0, 1e6])
+@pytest.mark.parametrize("hidden", [0, 3, 10**6])
 def test_looks_are_at_most_the_share_allowed(hidden):
     vigilance = watching()
     vigilance.hidden = hidden
@@ -69,18 +100,31 @@ def test_better_arms_are_looked_at_more():
 
 
 def test_looks_become_rarer_while_no_hidden_change_is_found():
-    totals = []
-    for now in (100, 1000, 10_000):
-        vigilance = watching(now)
-        totals.append(vigilance.law(MEAN, now).sum())
-    assert totals[0] > 5 * totals[1] > 25 * totals[2] > 0
+    intervals = [watching(now).intervals(MEAN, now)[3] for now in (100, 1_000, 10_000, 100_000)]
+    assert (np.diff(intervals) > 0).all()
+    assert intervals[-1] > 5 * intervals[0]
+
+
+def test_looks_become_rarer_the_less_can_be_won():
+    low, high = (watching().intervals(MEAN + level, 100)[3] for level in (0.0, 0.4))
+    assert high > 1.5 * low
 
 
 def test_hidden_changes_found_make_looks_more_frequent():
     vigilance = watching()
     before = vigilance.law(MEAN, 100).sum()
-    vigilance.hidden += 1.0
+    vigilance.hidden += 1
     assert vigilance.law(MEAN, 100).sum() > before
+
+
+def test_the_summary_says_how_often_and_why():
+    vigilance = watching()
+    vigilance.hidden = 2
+    looks = vigilance.summary(MEAN, 100)
+    assert looks.share == vigilance.law(MEAN, 100).sum()
+    assert looks.every == np.median(vigilance.intervals(MEAN, 100)[1:])
+    assert looks.found == 2
+    assert Vigilance(given(line(1)), 1).summary(np.zeros(1), 5).every == math.inf
 
 
 def test_a_mask_leaves_no_look_outside():
@@ -92,9 +136,14 @@ def test_a_mask_leaves_no_look_outside():
     assert law.sum() <= LARGEST_LOOK_SHARE + 1e-12
 
 
+def look(vigilance, reward, *, arm=4, best=0.5):
+    """A reward of an arm of which 0.1 was expected, unseen for 40 of 100 rounds; the noise has deviation 0.1."""
+    vigilance.verify(arm, 0, reward, np.array([best, 0.0, 0.0, 0.0, 0.1, 0.1]), 0.1, 100)
+
+
 def test_the_second_look_comes_first():
     vigilance = watching()
-    vigilance.verify(4, 0.9, 0.1, 0.5, 0.1)
+    look(vigilance, 0.9)
     assert vigilance.doubted == 4
     assert vigilance.law(MEAN, 100)[4] >= module.SECOND_LOOK_PROBABILITY
     assert vigilance.law(MEAN, 100).sum() <= 1.0
@@ -102,10 +151,10 @@ def test_the_second_look_comes_first():
 
 def test_a_surprising_arm_is_asked_at_most_so_many_times_in_a_row():
     vigilance, looks = watching(), 0
-    vigilance.verify(4, 0.9, 0.1, 0.5, 0.1)
+    look(vigilance, 0.9)
     while vigilance.doubted == 4:
         looks += 1
-        vigilance.verify(4, 0.9, 0.1, 0.5, 0.1)
+        look(vigilance, 0.9)
         assert looks <= MOST_LOOKS_IN_A_ROW
     assert looks == MOST_LOOKS_IN_A_ROW - 1
 
@@ -113,20 +162,59 @@ def test_a_surprising_arm_is_asked_at_most_so_many_times_in_a_row():
 @pytest.mark.parametrize(("reward", "best"), [(0.12, 0.1), (0.5, 0.9)], ids=["as expected", "good, but not enough"])
 def test_what_does_not_surprise_is_not_looked_at_again(reward, best):
     vigilance = watching()
-    vigilance.verify(4, reward, 0.1, best, 0.1)
+    look(vigilance, reward, best=best)
     assert vigilance.doubted == -1
 
 
 def test_a_disappointing_second_look_ends_it():
     vigilance = watching()
-    vigilance.verify(4, 0.9, 0.1, 0.5, 0.1)
-    vigilance.verify(4, 0.1, 0.4, 0.5, 0.1)
+    look(vigilance, 0.9)
+    look(vigilance, 0.1)
     assert vigilance.doubted == -1
+
+
+def found(vigilance, *, moved=(3, 4), birth=99):
+    look(vigilance, 0.9)
+    vigilance.record(np.array(moved), birth)
+
+
+@pytest.mark.parametrize(("reward", "hidden"), [(0.6, 1), (0.9, 0), (0.1, 0)], ids=["as ever", "risen too", "fallen"])
+def test_a_change_was_hidden_if_the_old_best_has_not_moved(reward, hidden):
+    vigilance = watching()
+    found(vigilance)
+    vigilance.confirm(4, 0.9, 0.1)  # says nothing of the old best
+    assert vigilance.hidden == 0
+    for _ in range(2):  # the second time it is no longer asked
+        vigilance.confirm(0, reward, 0.1)
+        assert vigilance.hidden == hidden
+
+
+@pytest.mark.parametrize("otherwise", [{"moved": (2, 3)}, {"birth": 90}], ids=["others moved", "it began before"])
+def test_a_change_that_no_look_has_shown_was_not_hidden(otherwise):
+    vigilance = watching()
+    found(vigilance, **otherwise)
+    vigilance.confirm(0, 0.5, 0.1)
+    assert vigilance.hidden == 0
+
+
+def test_a_change_of_an_arm_just_seen_was_not_hidden():
+    vigilance = watching()
+    vigilance.seen[4] = 95.0
+    found(vigilance)
+    vigilance.confirm(0, 0.5, 0.1)
+    assert vigilance.hidden == 0
+
+
+def test_a_look_without_a_change_finds_nothing():
+    vigilance = watching()
+    look(vigilance, 0.9)
+    vigilance.confirm(0, 0.5, 0.1)
+    assert vigilance.hidden == 0
 
 
 def test_the_chance_of_a_hidden_change_is_a_small_probability():
     vigilance = watching()
-    for hidden in (0.0, 1.0, 1e6):
+    for hidden in (0, 1, 10**6):
         vigilance.hidden = hidden
         for now in (100, 10_000):
             assert 0 < vigilance.chance(3, now) <= 0.1

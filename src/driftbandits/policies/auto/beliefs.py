@@ -17,6 +17,7 @@ product is several times faster than as many outer products.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ import scipy.linalg.blas
 from driftbandits import state as states
 from driftbandits.policies.auto.priors import LEVEL_VARIANCE, Priors
 from driftbandits.policies.auto.rate_units import LARGEST_RATIO, RateUnits
+from driftbandits.policies.auto.two_valued import Tally
 from driftbandits.state.plausible import ROUNDING, check_covariance
 from driftbandits.types import Bools, Floats, Ints
 
@@ -283,6 +285,21 @@ class Beliefs:
         if self.gathered == TERMS_GATHERED:
             self.flush()
         return np.asarray(-0.5 * (np.log(total) + residual * residual / total))
+
+    def absorb_all(self, tallies: Iterable[Tally]) -> Floats:
+        """`absorb` each, where all rows know nothing yet: those of one prior are alike, so one of each learns."""
+        n = self.count
+        kinds, alike = np.unique(self.kind[:n], return_inverse=True)
+        one_each = Beliefs(self.priors, len(kinds))
+        for row, kind in enumerate(kinds.tolist()):
+            one_each.write(row, kind=kind, birth=0, noise=self.first_noise)
+        density = np.zeros(len(kinds))
+        for tally in tallies:
+            density += one_each.absorb(tally.arm, tally.mean, tally.noise)
+        self.gathered = one_each.gathered
+        for name in ("mean", "learned", "recent"):
+            getattr(self, name)[:n] = getattr(one_each, name)[alike]
+        return np.asarray(density[alike])
 
     def change_units(self, before: RateUnits, units: RateUnits) -> None:
         """Say the same in coordinates about another centre; new hypotheses and those that forget expect the new one."""

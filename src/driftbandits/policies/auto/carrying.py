@@ -95,26 +95,32 @@ def _sources(old: AutoBandit, new: AutoBandit, change: ArmsChange) -> Ints:
     return np.array([old._standing.of(arm) if arm >= 0 else -1 for arm in origins], dtype=np.int64)
 
 
+def _place(old: AutoBandit, new: AutoBandit, change: ArmsChange, place: int) -> int:
+    """Where what the representative `place` stood for is represented now; -1 if it is gone, or was none."""
+    arm = -1 if place < 0 else int(change.target[old._standing.numbers[place]])
+    return -1 if arm < 0 else new._standing.of(arm)
+
+
 def _told(old: AutoBandit, new: AutoBandit, change: ArmsChange, told: Ints) -> Ints:
     """Rewards counted of the new representatives: those of old ones that are still there."""
     counted = np.zeros(len(new._standing.numbers), dtype=np.int64)
     for place in np.flatnonzero(told).tolist():
-        arm = int(change.target[old._standing.numbers[place]])
-        if arm >= 0:
-            counted[new._standing.of(arm)] += told[place]
+        now = _place(old, new, change, place)
+        if now >= 0:
+            counted[now] += told[place]
     return counted
 
 
 def _vigilance(old: AutoBandit, new: AutoBandit, change: ArmsChange, kinds: Ints, sources: Ints) -> dict[str, Any]:
     """Nothing has gone unseen of an arm that was not there."""
     state = old._vigilance.export()
-    doubted = -1 if state["doubted"] < 0 else int(change.target[old._standing.numbers[state["doubted"]]])
+    arms = {name: _place(old, new, change, state[name]) for name in ("doubted", "rival", "claimed")}
     return {
         **state,
         "seen": np.where(sources >= 0, state["seen"][sources], float(old._clock)),
         "told": _told(old, new, change, state["told"]),
         "kind": -1 if state["kind"] < 0 else int(kinds[state["kind"]]),
-        "doubted": -1 if doubted < 0 else new._standing.of(doubted),
+        **arms,
     }
 
 
@@ -164,9 +170,13 @@ class _Turn:
     def __init__(self, old: Priors, new: Priors, kind: int, new_kind: int, change: ArmsChange, rank: int) -> None:
         self._new, self._kind = new, new_kind
         signal = SIGNAL_VARIANCES[kind // (old.count // len(SIGNAL_VARIANCES))]
-        features, rows, rest = _in_old_features(old, kind, change, rank)
+        features, rows = _in_old_features(old, kind, change, rank)
         inward = _inward(old, features, signal)
-        self.turn, self.rest = _outward(new, new_kind, inward, rows, rest, signal)
+        if new.direct:
+            rest = _rest(old, kind, rows, change, rank)
+            self.turn, self.rest = _to_arms(new, inward, rows, rest, signal)
+        else:
+            self.turn, self.rest = _to_features(new, new_kind, inward, rows)
 
     def carry(self, old: AutoBandit, row: int) -> dict[str, Floats]:
         """Mean, and what was learned, of one hypothesis in the new coordinates."""
@@ -184,16 +194,40 @@ class _Turn:
         return {"mean": turn @ beliefs.mean[row], "learned": learned, "recent": recent}
 
 
-def _in_old_features(old: Priors, kind: int, change: ArmsChange, rank: int) -> tuple[Floats, Floats, Floats]:
-    """F, G and U of one prior, without its signal."""
+def _in_old_features(old: Priors, kind: int, change: ArmsChange, rank: int) -> tuple[Floats, Floats]:
+    """F and G of one prior, without its signal."""
     features = old.features(kind)
     if old.pairs:
-        return features, *_pairs(old.pairs[kind], change, rank)
-    return features, *_rows_and_rest(features, old.length_scales[kind], change, rank)
+        return features, _rows_of_pairs(old.pairs[kind], change, rank)
+    return features, _rows_of(features, old.length_scales[kind], change, rank)
 
 
-def _pairs(pair: PairKernel, change: ArmsChange, rank: int) -> tuple[Floats, Floats]:
-    """G and U of options in segments, where only options come or go: both are products with what segments share."""
+def _rows_of(features: Floats, scale: float | None, change: ArmsChange, rank: int) -> Floats:
+    """G under the kernel with this length scale, in whose features the old arms are `features`."""
+    if scale is None:
+        whole = old_features(change)
+        cut = features.shape[1] < whole.shape[1]
+        return whole @ np.linalg.lstsq(change.old.features, features, rcond=None)[0] if cut else whole
+    rows = np.zeros((len(change.new), features.shape[1]))
+    rows[change.kept] = features[change.source[change.kept]]
+    if scale and len(change.added):
+        gauge = change.new.gauge
+        points = gauge.standardised(change.new.points)[change.added]
+        rows[change.added] = feature_map(gauge.standardised(change.old.points), scale, rank)(points)
+    return rows
+
+
+def _rows_of_pairs(pair: PairKernel, change: ArmsChange, rank: int) -> Floats:
+    """G of options in segments, where only options come or go: those of the options times those of the segments."""
+    options = _options(change)
+    rows = pair_features(_rows_of(pair.options, pair.length_scale, options, rank), pair.segments)
+    if pair.features.shape[1] < rows.shape[1]:
+        rows = rows @ np.linalg.lstsq(pair_features(pair.options, pair.segments), pair.features, rcond=None)[0]
+    return rows
+
+
+def _options(change: ArmsChange) -> ArmsChange:
+    """Which options of pairs are which."""
     old, new = change.old.crossing, change.new.crossing
     if old is None or new is None or old.names != new.names:
         raise InputError(
@@ -201,32 +235,29 @@ def _pairs(pair: PairKernel, change: ArmsChange, rank: int) -> tuple[Floats, Flo
             "ArmSet.crossed(options, segments) from options that follow the old ones and the segments as they were, or "
             "build a new policy"
         )
-    rows, rest = _rows_and_rest(pair.options, pair.length_scale, match_arms(old.options, new.options), rank)
-    whole = pair_features(rows, pair.segments)
-    if pair.features.shape[1] < whole.shape[1]:
-        whole = whole @ np.linalg.lstsq(pair_features(pair.options, pair.segments), pair.features, rcond=None)[0]
-    return whole, np.asarray(np.kron(pair.segments @ pair.segments.T, rest), dtype=np.float64)
+    return match_arms(old.options, new.options)
 
 
-def _rows_and_rest(features: Floats, scale: float | None, change: ArmsChange, rank: int) -> tuple[Floats, Floats]:
-    """G and U under the kernel with this length scale, in whose features the old arms are `features`."""
+def _rest(old: Priors, kind: int, rows: Floats, change: ArmsChange, rank: int) -> Floats:
+    """U of one prior, without its signal; (N, N), so only for arms that are their own coordinates."""
+    if not old.pairs:
+        return _rest_of(old.length_scales[kind], rows, change)
+    pair, options = old.pairs[kind], _options(change)
+    rows = _rows_of(pair.options, pair.length_scale, options, rank)
+    rest = _rest_of(pair.length_scale, rows, options)
+    return np.asarray(np.kron(pair.segments @ pair.segments.T, rest), dtype=np.float64)
+
+
+def _rest_of(scale: float | None, rows: Floats, change: ArmsChange) -> Floats:
     if scale is None:
-        whole = old_features(change)
-        cut = features.shape[1] < whole.shape[1]
-        rows = whole @ np.linalg.lstsq(change.old.features, features, rcond=None)[0] if cut else whole
-        return rows, unexplained(change, whole)
-    rows, rest = np.zeros((len(change.new), features.shape[1])), np.zeros((len(change.new), len(change.new)))
-    rows[change.kept] = features[change.source[change.kept]]
-    added = np.ix_(change.added, change.added)
+        return unexplained(change, old_features(change))
+    rest, added = np.zeros((len(change.new), len(change.new))), np.ix_(change.added, change.added)
     if scale == 0.0:
         rest[added] = np.eye(len(change.added))
-        return rows, rest
-    gauge = change.new.gauge
-    points = gauge.standardised(change.new.points)[change.added]
-    rows[change.added] = feature_map(gauge.standardised(change.old.points), scale, rank)(points)
-    if len(points):
+    elif len(change.added):
+        points = change.new.gauge.standardised(change.new.points)[change.added]
         rest[added] = unit_kernel(scale)(points, points) - rows[change.added] @ rows[change.added].T
-    return rows, rest
+    return rest
 
 
 def _inward(old: Priors, features: Floats, signal: float) -> Floats:
@@ -241,16 +272,19 @@ def _inward(old: Priors, features: Floats, signal: float) -> Floats:
     return inward
 
 
-def _outward(
-    new: Priors, kind: int, inward: Floats, rows: Floats, rest: Floats, signal: float
-) -> tuple[Floats, Floats]:
-    """The whole way to the new coordinates, and what the old arms leave open of these."""
+def _to_arms(new: Priors, inward: Floats, rows: Floats, rest: Floats, signal: float) -> tuple[Floats, Floats]:
+    """The whole way to arms that are their own coordinates, and what the old arms leave open of these."""
     size, rank = rows.shape
     outward, left = np.zeros((new.width, rank + 1)), np.zeros((new.width, new.width))
-    if new.direct:
-        outward[:size, :rank], outward[:, rank] = np.sqrt(signal) * rows, np.sqrt(LEVEL_VARIANCE)
-        left[:size, :size] = signal * _positive(rest)
-        return outward @ inward, left
+    outward[:size, :rank], outward[:, rank] = np.sqrt(signal) * rows, np.sqrt(LEVEL_VARIANCE)
+    left[:size, :size] = signal * _positive(rest)
+    return outward @ inward, left
+
+
+def _to_features(new: Priors, kind: int, inward: Floats, rows: Floats) -> tuple[Floats, Floats]:
+    """The whole way to the features of the new arms, and what the old arms leave open of these."""
+    rank = rows.shape[1]
+    outward, left = np.zeros((new.width, rank + 1)), np.zeros((new.width, new.width))
     features = new.features(kind)
     shown = features.shape[1]
     # rotations, up to what the features leave out: no direction may gain variance

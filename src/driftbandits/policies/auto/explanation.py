@@ -10,6 +10,7 @@ import numpy as np
 
 from driftbandits.policies.auto.beliefs import memory_of
 from driftbandits.policies.auto.mixture import Mixture
+from driftbandits.policies.auto.vigilance import Looks
 from driftbandits.policies.auto.watch import Watch
 from driftbandits.policies.core.scale import RewardScale
 from driftbandits.showing import counted, label
@@ -17,6 +18,7 @@ from driftbandits.types import Floats
 
 _ARMS_SHOWN = 3
 _LEAST_SUSPICION = 0.05  # that is spoken of
+_LONGEST_INTERVAL_SHOWN = 1e6  # rounds between looks
 _LEAST_WEIGHT_SHOWN = 0.005  # of a time scale or a length scale
 
 
@@ -45,6 +47,8 @@ class Explanation:
     correlations : weight of every correlation of the segments, where arms are options in segments; None is the given
     best : the arms with the highest expected rewards
     probing : probability that the next round is a look at an arm that seems worse
+    look_every : rounds between two looks at such an arm, or at one like it; the median over them
+    hidden : changes found by looks: an arm that was not played had become better
     """
 
     rounds: int
@@ -55,6 +59,8 @@ class Explanation:
     best: tuple[ArmBelief, ...]
     probing: float
     changes: int
+    look_every: float = math.inf
+    hidden: int = 0
     suspected: float = 0.0
     suspected_since: int = 0
     correlations: dict[float | None, float] = field(default_factory=dict)
@@ -78,7 +84,17 @@ class Explanation:
         if self.suspected >= _LEAST_SUSPICION:
             likely = f"{100 * self.suspected:.0f} % likely, not enough for a record"
             sentences.insert(1, f"It may have changed again around round {self.suspected_since:,}: {likely}.")
-        return sentences
+        return [*sentences, *self._looks()]
+
+    def _looks(self) -> list[str]:
+        if self.look_every > _LONGEST_INTERVAL_SHOWN:
+            return []
+        found = "none was found yet" if self.hidden == 0 else f"{counted(self.hidden, 'such change')} found so far"
+        every = float(f"{self.look_every:.2g}")
+        return [
+            f"Each arm that looks worse is looked at about every {every:,.0f} rounds, in case it has become better "
+            f"unseen; {found}."
+        ]
 
     def _numbers(self) -> list[str]:
         steady = self.memory.get(math.inf, 0.0)
@@ -112,7 +128,7 @@ def explain(
     watch: Watch,
     *,
     rounds: int,
-    looks: float,
+    looks: Looks,
     changes: int,
     names: Sequence[str] | None,
     scale: RewardScale,
@@ -144,7 +160,9 @@ def explain(
             ArmBelief(int(arm), str(arm) if names is None else names[arm], float(m), float(a), float(b))
             for arm, m, a, b in zip(best, middle, low, high, strict=True)
         ),
-        probing=looks,
+        probing=looks.share,
+        look_every=looks.every,
+        hidden=looks.found,
         changes=changes,
     )
 

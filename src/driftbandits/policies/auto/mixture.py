@@ -77,8 +77,7 @@ class Mixture:
         """Start, and learn what is known of the arms as if it had been told at once."""
         self.start(birth)
         log_weight = self.log_weight[: self.beliefs.count]
-        for tally in tallies:
-            log_weight += self.beliefs.absorb(tally.arm, tally.mean, tally.noise)
+        log_weight += self.beliefs.absorb_all(tallies)
         log_weight -= log_weight.max()
 
     # --- weights ------------------------------------------------------------------------------------------------
@@ -99,11 +98,13 @@ class Mixture:
 
         Where rewards say little, changes as frequent as otherwise could not be found, and would only unsettle.
         """
-        slowness = self._slowness()
+        slowness = self.slowness
         stood = ROUNDS_BEFORE_THE_FIRST * slowness
         self._due = min(self._due + rounds / (now + stood) / math.sqrt(slowness), 1.0)
 
-    def _slowness(self) -> float:
+    @property
+    def slowness(self) -> float:
+        """How many rewards say as much as one does where both values are as frequent; 1 if there are more than two."""
         units = self.beliefs.units
         return 1.0 if units is None else units.slowness
 
@@ -140,7 +141,7 @@ class Mixture:
 
     def renew_in_time(self, now: int) -> None:
         """`renew`, unless the last births are too near to be told from those of now."""
-        if now - self._born >= _REWARDS_BETWEEN_BIRTHS * (self._slowness() - 1.0):
+        if now - self._born >= _REWARDS_BETWEEN_BIRTHS * (self.slowness - 1.0):
             self.renew(now)
 
     def renew(self, now: int) -> None:

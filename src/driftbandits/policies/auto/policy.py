@@ -46,11 +46,13 @@ _LEAST_SAMPLED_WEIGHT = 1e-3  # weight of the hypotheses sampled: they are chose
 
 
 class Outlook(NamedTuple):
-    """The arm thought best, and what was expected of the arm played and of it."""
+    """What was expected, by representatives: which stands for the best arm, and rewards, those of two exactly.
+
+    The two are the arm that was played and the best.
+    """
 
     best: int
-    of_arm: float
-    of_best: float
+    expected: Floats  # (M,)
 
 
 class AutoBandit(Policy):
@@ -60,8 +62,8 @@ class AutoBandit(Policy):
     by how well they predicted, and plays an arm as often as it is best in samples of the mixture (Thompson sampling
     with an explicit law). After a surprise, hypotheses of a change are born: everything is new, much is, only the level
     of all arms is, only this arm is. Rewards of two values (0 or 1, 0 or the price) are learned as chances of success.
-    Arms that look worse are looked at now and then, the more often the more changes were found that way. What each part
-    does is said in its file in `policies/auto`.
+    Arms that look worse are looked at now and then, the more often the more could be won, and the more changes were
+    found that way. What each part does is said in its file in `policies/auto`.
 
     There is no theorem about its regret. What holds by construction: the law recorded is the law drawn from, every
     allowed arm has at least floor / N, and one reward changes the odds between two hypotheses by at most e^4.
@@ -79,6 +81,9 @@ class AutoBandit(Policy):
 
     `with_arms` gives new arms what the hypotheses say of them, exactly where the kernel is given and not cut to `rank`
     features; beyond that approximately, and a prior of independent arms is given up where arms become too many for it.
+
+    Of more than 1,024 arms, some are compared at a time: the law is that of the best arms found so far, and arms are
+    looked at, and named in records of changes, by representatives (see `many_samples`).
 
     Rewards that come late count only for hypotheses not born after their round; drifting ones take them as new.
     Cost per round: about 20 products of an (R, R) matrix with a vector, R the number of arms or features.
@@ -141,7 +146,7 @@ class AutoBandit(Policy):
         sampling = Samples if standing.everyone else ManySamples
         self._samples = sampling(self._beliefs, SAMPLES_PER_HYPOTHESIS, stream(self.seed, "samples"))
         self._vigilance = Vigilance(priors, len(standing.numbers), together=standing.together)
-        self._watch = Watch(self._beliefs, len(standing.numbers), together=standing.together)
+        self._watch = Watch(self._beliefs, len(standing.numbers))
         self._trial = Trial(len(self.arms))
         self._two_valued = TwoValued(len(self.arms))
         self._known_law: Floats | None = None
@@ -177,7 +182,7 @@ class AutoBandit(Policy):
         law += self.floor / len(law) if mask is None else mask * (self.floor / np.count_nonzero(mask))
         return law
 
-    def _looks(self, mask: Bools | None = None) -> Floats | None:
+    def _looks(self, mask: Bools | None) -> Floats | None:
         """Probabilities of a look at every representative; None if none of them is allowed."""
         offered = None if mask is None else mask[self._standing.places]
         if offered is not None and not offered.any():
@@ -212,13 +217,15 @@ class AutoBandit(Policy):
 
     def _outlook(self, row: Row) -> Outlook:
         """What was expected before a reward."""
-        if self._standing.everyone:
-            expected = self._expected()
-            best = row.tag - 1 if row.tag else int(expected.argmax())
-            return Outlook(best, expected.item(row.arm), expected.item(best))
+        standing, expected = self._standing, self._expected()
+        if standing.everyone:
+            return Outlook(row.tag - 1 if row.tag else int(expected.argmax()), expected)
         weights = self._mixture.weights()
         best = row.tag - 1 if row.tag else self._samples.best(weights)
-        return Outlook(best, *self._samples.mean(weights, np.array([row.arm, best])).tolist())
+        places = [standing.of(row.arm), standing.of(best)]
+        expected = expected.copy()
+        expected[places] = self._samples.mean(weights, np.array([row.arm, best]))  # not of what stands for them
+        return Outlook(places[1], expected)
 
     def _in_coordinates(self, arm: int, reward: float) -> float | None:
         """The reward as the beliefs want it, None if they have it already: see `two_valued`."""
@@ -296,14 +303,15 @@ class AutoBandit(Policy):
         leader, place = self._mixture.leader(), self._standing.of(row.arm)
         found = self._watch.find_change(weights, self._clock)
         if found is not None:
-            self._vigilance.hidden += found.hidden
+            self._vigilance.record(found.moved, found.birth)
             self._two_valued.forget(slice(None) if found.whole else self._moved_arms(found))
             self._report(found)
-        if place == self._standing.of(outlook.best):
+        deviation = math.sqrt(float(beliefs.noise[leader]))
+        if place == outlook.best:
             self._vigilance.trust(place)
         elif on_time and beliefs.units is None:  # of two values none is surprisingly good
-            deviation = math.sqrt(float(beliefs.noise[leader]))
-            self._vigilance.verify(place, reward, outlook.of_arm, outlook.of_best, deviation)
+            self._vigilance.verify(place, outlook.best, reward, outlook.expected, deviation, self._clock)
+        self._vigilance.confirm(place, reward, deviation)
         self._vigilance.see(place, int(beliefs.kind[leader]), row.id + 1)
         self._trial.count(row.arm)
 
@@ -356,12 +364,11 @@ class AutoBandit(Policy):
     def explain(self) -> Explanation:
         """What it believes now, in a few lines: print it, or read its fields."""
         self._begin_once()
-        looks = self._looks()
         return explain(
             self._mixture,
             self._watch,
             rounds=self.rounds,
-            looks=0.0 if looks is None else float(looks.sum()),
+            looks=self._vigilance.summary(self._standardised(), self._clock),
             changes=self.changes_found,
             names=self.arms.names,
             scale=self._scale,

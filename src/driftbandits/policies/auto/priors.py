@@ -30,7 +30,7 @@ from driftbandits.types import Bools, Floats, Ints
 SIGNAL_VARIANCES = (0.2, 0.05)  # of an arm's reward about the level, on the scale [-1, 1]
 TYPICAL_SIGNAL_VARIANCE = 0.1  # between them, where one number must do
 LEVEL_VARIANCE = 0.1  # of the level that all arms share
-_ALIKE_SQUARED_CORRELATION = 0.5  # above, a look at one arm is a look at the other
+_ALIKE_SQUARED_CORRELATION = 0.75  # above, a look at one arm is a look at the other, though the kernel be too smooth
 _LEAST_SQUARED_LENGTH = 1e-12
 _ARMS_COUNTED = 800  # among which those alike are counted
 
@@ -56,6 +56,7 @@ class Priors:
         self._features = [features for _, features in tried] * len(SIGNAL_VARIANCES)
         self._directions: dict[int, Floats] = {}
         self._crowds: dict[int, Floats] = {}
+        self._regions: dict[int, float] = {}
         self._alike: dict[int, Bools] = {}
         self.count = len(self._features)
         signals = np.repeat(SIGNAL_VARIANCES, len(tried))
@@ -116,6 +117,12 @@ class Priors:
             alike = np.square(unit @ some.T) > _ALIKE_SQUARED_CORRELATION
             self._crowds[kind] = np.maximum(np.count_nonzero(alike, axis=1) * (len(unit) / len(some)), 1.0)
         return self._crowds[kind]
+
+    def regions(self, kind: int) -> float:
+        """How many arms there are, those alike counted as one."""
+        if kind not in self._regions:
+            self._regions[kind] = float((1.0 / self.crowds(kind)).sum())
+        return self._regions[kind]
 
     def _units(self, kind: int) -> Floats:
         """Features of length 1 of the representatives, whose products are correlations."""

@@ -19,7 +19,7 @@ from driftbandits.state.plausible import check_whole
 from driftbandits.types import Bools, Floats, Ints
 
 TRIAL_SHARE = 0.1  # of the rounds, for all arms on trial together
-MOST_PLAYS = 1_000  # of a trial
+LEAST_PLAYS, MOST_PLAYS = 4, 1_000  # of a trial
 PRIORS_WORTH = 2.0  # plays that say so many times what the prior says; after half, one good arm in nine seems bad
 _WIDEST_VARIANCE = max(SIGNAL_VARIANCES) + LEVEL_VARIANCE
 
@@ -28,9 +28,9 @@ def plays_of_a_trial(noise: float) -> int:
     """Rewards with this variance of the noise that say twice as much of an arm as the widest prior.
 
     >>> plays_of_a_trial(0.01), plays_of_a_trial(12.0)
-    (1, 80)
+    (4, 80)
     """
-    return min(max(math.ceil(PRIORS_WORTH * noise / _WIDEST_VARIANCE - 1e-9), 1), MOST_PLAYS)
+    return min(max(math.ceil(PRIORS_WORTH * noise / _WIDEST_VARIANCE - 1e-9), LEAST_PLAYS), MOST_PLAYS)
 
 
 class Trial:

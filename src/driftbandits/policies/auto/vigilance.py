@@ -1,20 +1,32 @@
 """How often to look at arms that look worse, in case one of them has become better unseen.
 
 An arm that is played shows its changes by itself. One that is not costs its gap at every look, and a change for the
-better that goes unseen costs its gain in every round. Looking every D rounds costs gap / D + hazard gain D / 2 per
-round, least at D = sqrt(2 gap / (hazard gain)): the rarer hidden changes are, the rarer the looks, and a world that
-never had one is hardly looked at.
+better that goes unseen costs its gain in every round. With n things to look at that know nothing of each other, looks
+at each every D rounds cost n gap / D per round and lose stakes D / 2, least at D = sqrt(2 n gap / stakes): the rarer
+hidden changes are and the less they can win, the rarer the looks. Arms nearly as good are looked at oftenest, and a
+look at one arm is a look at its like.
+
+A look that surprises is repeated at once. Where a change is then recorded, the arm had long been unseen, and the one
+that was best before is as good as ever when it is played next, the change was hidden: no other would have shown it.
+
+Arms that come later (`with_arms`) are tried first, see `trial`.
 
 symbol  name      meaning
-h       hazard    probability per round of a hidden change: (first + found, `HAZARD_...`) / rounds so far
-G       gain      expected gain if an arm is drawn anew from the prior, E (f - best)+
-D_a     gap       by how much arm a is thought worse than the best
+t                 rounds so far
+n       regions   arms, those alike counted as one
+m       expected  hidden changes before any was found: `HIDDEN_AT_FIRST` sqrt(n)
+h       hazard    hidden changes per round: (m + found) / (t + `ROUNDS_BEFORE_LOOKS`)
+G       hope      what an arm drawn anew from the prior is expected to win, E (f - best)+
+L       stakes    what hidden changes are expected to win more in every round: as the hazard, but each of those expected
+                  at first wins G, and one like each of those found `WORTH_OF_FOUND`
+g_a     gap       by how much arm a is thought worse than the best
+D_a     interval  sqrt(2 n g_a / L), the mean time between two looks at arm a or its like
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,14 +36,25 @@ from driftbandits.policies.auto.priors import LEVEL_VARIANCE, TYPICAL_SIGNAL_VAR
 from driftbandits.state.plausible import FARTHEST, check_whole
 from driftbandits.types import Bools, Floats, Ints
 
-HAZARD_AT_FIRST = 0.004
-HAZARD_PER_HIDDEN_CHANGE = 0.02
-MOST_HAZARD_FROM_FOUND = 0.1
+HIDDEN_AT_FIRST = 0.4  # hidden changes that are expected before any was found, times the root of the regions
+WORTH_OF_FOUND = 0.3  # what one more hidden change is expected to win where one was found; prior deviations are 0.45
+ROUNDS_BEFORE_LOOKS = 1000.0  # for which the world is taken to have stood
+_LOOK_FACTOR = 4.0 * math.gamma(1.25) ** 4  # so that the mean time between two looks is the interval
 LARGEST_LOOK_SHARE = 0.2  # of the rounds
+LEAST_TIME_UNSEEN = 0.2  # of all rounds, for a change to have been hidden: where all drifts, none of them is
 SECOND_LOOK_DEVIATIONS = 2.5  # of the noise, above what was expected
 MOST_LOOKS_IN_A_ROW = 4
 SECOND_LOOK_PROBABILITY = 0.9
+_LEAST_STAKES = 1e-20
 _PRIOR_DEVIATION = math.sqrt(TYPICAL_SIGNAL_VARIANCE + LEVEL_VARIANCE)
+
+
+class Looks(NamedTuple):
+    """How often arms that look worse are looked at, and why."""
+
+    share: float  # probability that the next round is a look
+    every: float  # rounds between two looks at such an arm or its like, in the median over them
+    found: int  # hidden changes
 
 
 class Vigilance:
@@ -42,7 +65,7 @@ class Vigilance:
 
     def __init__(self, priors: Priors, arms: int, *, together: int | None = None) -> None:
         self._together = arms if together is None else together  # arms of a segment, one after the other
-        self.hidden = 0.0  # hidden changes found
+        self.hidden = 0  # hidden changes found
         self.seen: Floats = np.zeros(arms)  # rounds at which the arms, or arms like them, were last told of
         self.told: Ints = np.zeros(arms, dtype=np.int64)  # rewards of every arm itself
         self._priors = priors
@@ -50,6 +73,9 @@ class Vigilance:
         self.doubted = -1  # arm to look at again
         self._again = 0
         self._reference = 0.0
+        self._stale, self._stale_since = -1, 0  # the last arm that surprised when it had long been unseen, and when
+        self._rival, self._rival_worth = -1, 0.0  # the best arm then, and what was expected of it
+        self._claimed = -1  # the same arm once a change is recorded, until it is played again
 
     def see(self, arm: int, kind: int, now: int) -> None:
         """A reward of round `now` - 1 of `arm` was told; arms alike under the likeliest prior count as seen then."""
@@ -57,12 +83,27 @@ class Vigilance:
         np.maximum(self.seen, now, out=self.seen, where=self._priors.alike(kind, arm))
         self.told[arm] += 1
 
-    def _hazard(self, now: int) -> float:
-        return (HAZARD_AT_FIRST + min(HAZARD_PER_HIDDEN_CHANGE * self.hidden, MOST_HAZARD_FROM_FOUND)) / (now + 1.0)
+    def _regions(self) -> float:
+        return self._priors.regions(self._kind) if self._kind >= 0 else float(len(self.seen))
 
     def chance(self, arm: int, now: int) -> float:
         """Probability that `arm` has changed unseen since it was last looked at."""
-        return min(max(self._hazard(now) * (now - float(self.seen[arm])), 1e-4), 0.1)
+        regions = self._regions()
+        hazard = (HIDDEN_AT_FIRST * math.sqrt(regions) + self.hidden) / (now + ROUNDS_BEFORE_LOOKS)
+        return min(max(hazard / regions * (now - float(self.seen[arm])), 1e-4), 0.1)
+
+    def intervals(self, mean: Floats, now: int, mask: Bools | None = None) -> Floats:
+        """Mean time between two looks at every arm or its like, (N,)."""
+        gaps, scale = self._squares(mean, now, mask)
+        return np.asarray(np.sqrt(scale * gaps))
+
+    def _squares(self, mean: Floats, now: int, mask: Bools | None) -> tuple[Floats, float]:
+        """The squares of `intervals`, as gaps, (N,), and what these are to be multiplied by."""
+        regions = self._regions()
+        best = mean.item(mean.argmax()) if mask is None else float(mean[mask].max())
+        won = HIDDEN_AT_FIRST * math.sqrt(regions) * _expected_gain(best) + WORTH_OF_FOUND * self.hidden
+        stakes = max(won / (now + ROUNDS_BEFORE_LOOKS), _LEAST_STAKES)
+        return np.maximum(best - mean, 0.1 * _PRIOR_DEVIATION), 2.0 * regions / stakes
 
     def trust(self, best: int | None = None) -> None:
         """No arm needs a second look: none at all, or none beside the best arm, which was played."""
@@ -73,24 +114,44 @@ class Vigilance:
         """Whether an arm is doubted that is never offered together with `arm`."""
         return self.doubted >= 0 and self.doubted // self._together != arm // self._together
 
-    def verify(self, arm: int, reward: float, expected: float, best: float, deviation: float) -> None:
-        """Look again at an arm that was surprisingly good: one reward never convinces, four in a row do."""
-        if self._elsewhere(arm) and reward - expected <= SECOND_LOOK_DEVIATIONS * deviation:
+    def verify(self, arm: int, best: int, reward: float, expected: Floats, deviation: float, now: int) -> None:
+        """Look again at an arm that was surprisingly good: one reward never convinces, four in a row do.
+
+        `best` is another arm, and `expected` are the rewards that were expected of all, (N,).
+        """
+        if self._elsewhere(arm) and reward - expected[arm] <= SECOND_LOOK_DEVIATIONS * deviation:
             return
         if arm != self.doubted:
-            self._reference, self._again = expected, 0
-        surprising = reward - self._reference > SECOND_LOOK_DEVIATIONS * deviation and reward > best - deviation
+            self._reference, self._again = float(expected[arm]), 0
+        good_enough = reward > float(expected[best]) - deviation
+        surprising = good_enough and reward - self._reference > SECOND_LOOK_DEVIATIONS * deviation
+        if surprising and self._again == 0 and now - self.seen[arm] > LEAST_TIME_UNSEEN * now:
+            self._stale, self._stale_since = arm, now
+            self._rival, self._rival_worth = best, float(expected[best])
         self._again += 1
         self.doubted = arm if surprising and self._again < MOST_LOOKS_IN_A_ROW else -1
+
+    def record(self, moved: Ints, birth: int) -> None:
+        """A change of the arms `moved` since round `birth` is recorded: was it a look at a stale one that showed it?"""
+        if self._stale in moved and birth >= self._stale_since - 1:
+            self._claimed = self._rival
+
+    def confirm(self, arm: int, reward: float, deviation: float) -> None:
+        """Was this the best arm before a look found a change? If it has not moved, that change was a hidden one."""
+        if arm == self._claimed:
+            self._claimed = -1
+            self.hidden += abs(reward - self._rival_worth) <= SECOND_LOOK_DEVIATIONS * deviation
 
     def law(self, mean: Floats, now: int, mask: Bools | None = None) -> Floats:
         """Probability of a look at every arm, (N,); in all at most `LARGEST_LOOK_SHARE` unless an arm is doubted."""
         if self._kind < 0:
             return np.zeros(len(mean))
-        best = mean.item(mean.argmax()) if mask is None else float(mean[mask].max())
-        hazard = self._hazard(now)
-        gaps = np.maximum(best - mean, 0.1 * _PRIOR_DEVIATION)
-        rate = hazard * _expected_gain(best) / gaps * (now - self.seen) / self._priors.crowds(self._kind)
+        unseen: Floats = now - self.seen
+        gaps, scale = self._squares(mean, now, mask)
+        # (unseen / interval)^3 / interval: its third power, not the first, for then looks at an arm are spaced more
+        # evenly, which finds as much by fewer
+        rate = unseen * unseen * unseen / (gaps * gaps * self._priors.crowds(self._kind))
+        rate *= _LOOK_FACTOR / scale**2
         if mask is not None:
             rate = rate * mask
         total = float(np.add.reduce(rate))
@@ -100,6 +161,12 @@ class Vigilance:
             rate *= 1.0 - SECOND_LOOK_PROBABILITY
             rate[self.doubted] += SECOND_LOOK_PROBABILITY
         return rate
+
+    def summary(self, mean: Floats, now: int) -> Looks:
+        """What `law` does, for people."""
+        worse = np.delete(self.intervals(mean, now), int(mean.argmax()))
+        every = float(np.median(worse)) if len(worse) else math.inf
+        return Looks(float(self.law(mean, now).sum()), every, self.hidden)
 
     def export(self) -> dict[str, Any]:
         """Rounds and count."""
@@ -111,22 +178,30 @@ class Vigilance:
             "doubted": self.doubted,
             "again": self._again,
             "reference": self._reference,
+            "stale": self._stale,
+            "stale_since": self._stale_since,
+            "rival": self._rival,
+            "rival_worth": self._rival_worth,
+            "claimed": self._claimed,
         }
 
     def load(self, state: states.Reader, *, rounds: int) -> None:
         """Inverse of `export`."""
-        self.hidden = state.number("hidden")
-        states.check(self.hidden <= FARTHEST, "hidden")
+        self.hidden = state.integer("hidden", high=FARTHEST)
         self.seen = state.array("seen", np.float64, self.seen.shape)
-        states.check(self.hidden >= 0, "hidden")
         states.check(bool(((self.seen >= 0) & (self.seen <= rounds)).all()), "seen")
         self.told = state.array("told", np.int64, self.told.shape)
         self._kind = state.integer("kind", low=-1, high=self._priors.count - 1)
         self.doubted = state.integer("doubted", low=-1, high=len(self.seen) - 1)
         check_whole(self.told, rounds, "told")
         self._again = state.integer("again", high=MOST_LOOKS_IN_A_ROW)
-        self._reference = state.number("reference")
-        states.check(abs(self._reference) <= LARGEST_BELIEF, "reference")
+        highest = len(self.seen) - 1
+        self._stale, self._rival, self._claimed = (
+            state.integer(name, low=-1, high=highest) for name in ("stale", "rival", "claimed")
+        )
+        self._stale_since = state.integer("stale_since", high=rounds)
+        self._reference, self._rival_worth = state.number("reference"), state.number("rival_worth")
+        states.check(max(abs(self._reference), abs(self._rival_worth)) <= LARGEST_BELIEF, "reference")
 
 
 def _expected_gain(best: float) -> float:

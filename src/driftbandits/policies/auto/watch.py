@@ -13,7 +13,7 @@ import numpy as np
 
 from driftbandits import state as states
 from driftbandits.policies.auto.beliefs import LARGEST_BELIEF, Beliefs
-from driftbandits.policies.auto.mixture import LEVEL_SHIFT, LOCAL, PARTIAL, RESET
+from driftbandits.policies.auto.mixture import LEVEL_SHIFT, LOCAL, RESET
 from driftbandits.policies.auto.priors import TYPICAL_SIGNAL_VARIANCE
 from driftbandits.state.plausible import FARTHEST
 from driftbandits.types import Bools, Floats, Ints
@@ -33,7 +33,6 @@ class RegimeChange:
     moved: Ints
     before: Floats
     after: Floats
-    hidden: bool  # the arm thought best has not moved
     forgot: str
     whole: bool  # nothing of what was known stays
 
@@ -41,8 +40,7 @@ class RegimeChange:
 class Watch:
     """Compares the weight of hypotheses born after round `regime` with that of the steady ones born before."""
 
-    def __init__(self, beliefs: Beliefs, arms: int, *, together: int | None = None) -> None:
-        self._together = arms if together is None else together  # arms of a segment, one after the other
+    def __init__(self, beliefs: Beliefs, arms: int) -> None:
         self.regime = 0
         self.began = 0  # round in which the present world began, as the last record says
         self.epoch = 0
@@ -106,18 +104,9 @@ class Watch:
             moved=arms,
             before=self.before[arms],
             after=mean[arms],
-            hidden=origin in (PARTIAL, LOCAL) and self._best_stayed(known, moved),
             forgot=forgot,
             whole=origin == RESET,
         )
-
-    def _best_stayed(self, known: Bools, moved: Bools) -> bool:
-        """Whether the arm thought best has not moved; with segments, that of every one in which arms have."""
-        segments = self.before.reshape(-1, self._together)
-        best = np.arange(len(segments)) * self._together + segments.argmax(axis=1)
-        touched = moved.reshape(segments.shape).any(axis=1)
-        best = best[touched] if touched.any() else best
-        return bool((known[best] & ~moved[best]).all())
 
     def export(self) -> dict[str, Any]:
         """Rounds and beliefs compared with."""
