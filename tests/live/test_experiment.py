@@ -1,6 +1,7 @@
 """Deciding, rewards, steering: what an experiment answers, and that a replay stands where it stood."""
 
 import asyncio
+import inspect
 import os
 import threading
 
@@ -212,6 +213,32 @@ def test_coroutines_do_the_same(shop):
     answers, summary = asyncio.run(work())
     assert all(answer.accepted == 1 for answer in answers)
     assert (summary.decisions, summary.rewards, summary.forgotten, summary.mode) == (12, 11, 1, "running")
+
+
+def test_every_method_has_a_twin_that_takes_the_same():
+    methods = {name: f for name, f in vars(live.Experiment).items() if inspect.isfunction(f) and name[0] != "_"}
+    del methods["close"]  # the database closes
+    for name, method in methods.items():
+        twin = getattr(live.AsyncExperiment, name)
+        assert inspect.iscoroutinefunction(twin)
+        assert list(inspect.signature(twin).parameters) == list(inspect.signature(method).parameters)
+
+
+def test_coroutines_steer_and_look_too(shop, tmp_path):
+    async def work():
+        twin = shop.asynchronous
+        choice = await twin.decide()
+        await twin.reward(choice, 0.5)
+        await twin.arms(add="top")
+        await twin.settings(fallback="low")
+        await twin.restart(key="anew")
+        assert len((await twin.history()).names) == 4
+        assert await twin.changes() == shop.changes()
+        assert (await twin.events(after=1))[0]["kind"] == "decided"
+        assert await twin.export(tmp_path / "log.parquet") == 1
+        return await twin.summary()
+
+    assert asyncio.run(work()).restarts == 1
 
 
 def test_a_coroutine_that_is_cancelled_leaves_the_others_served(shop):
