@@ -24,9 +24,10 @@ from driftbandits.design.starting_point import separable_law
 from driftbandits.types import Bools, Floats, Ints
 
 _FIRST_POOL_SIZES = (4096, 65536)  # drawn at random: a stride would meet the rows of a grid
-_POOL_SIZE = 32768  # promising arms kept from a full pass; they are priced many times for the price of one pass
-_SLACK_KEPT = 10.0  # working arms with a slack up to this many times the gap stay
-_VIOLATORS_PER_ARM = 3  # taken per round from among those nearest to the same working arm
+_POOL_SIZE = 4096  # promising arms kept from a full pass; they are priced many times for the price of one pass
+_SLACK_KEPT = 1.0  # working arms with a slack up to this many times the gap stay
+_VIOLATORS_PER_ARM = 1  # taken per round from among those nearest to the same working arm: others would be its twins
+_LEAST_WEIGHT = 0.01  # of an arm of a warm start that is worth beginning with: p times leverage, in directions
 _NEAR_CORRELATION = 0.5  # from which an arm counts as near another
 _VIOLATORS_PER_ROUND = 8192  # looked at
 _MOST_ROUNDS = 60
@@ -49,7 +50,8 @@ def solve_active_set(problem: DesignProblem, *, tolerance: float, warm_start: Fl
     target = 1e-2 * problem.rank
     for sample in samples[:-1]:
         target *= 0.1
-        search.settle(problem.restrict(sample), sample, target=target)
+        pool = problem.restrict(sample)
+        search.settle(pool, sample, search.price(pool), target=target)
     best, failures = np.inf, 0
     while True:
         gradient = search.price(problem)
@@ -62,7 +64,7 @@ def solve_active_set(problem: DesignProblem, *, tolerance: float, warm_start: Fl
                 return design
         rows = _promising(gradient)
         pool = problem if rows.size == problem.size else problem.restrict(rows)
-        search.settle(pool, rows, target=max(0.5 * tolerance, 0.005 * gap))
+        search.settle(pool, rows, gradient[rows], target=max(0.5 * tolerance, 0.005 * gap))
 
 
 class _Search:
@@ -102,11 +104,13 @@ class _Search:
         """The Frank-Wolfe bound if the smallest gradient of all arms is that of `gradient`."""
         return self.level - float(gradient.min())
 
-    def settle(self, pool: DesignProblem, rows: Ints, *, target: float) -> None:
-        """Solve, price and add until the gap over `pool`, the arms `rows`, is at most `target`, or stays as it is."""
+    def settle(self, pool: DesignProblem, rows: Ints, gradient: Floats, *, target: float) -> None:
+        """Solve, price and add until the gap over `pool`, the arms `rows`, is at most `target`, or stays as it is.
+
+        `gradient` is what the pool is priced at now.
+        """
         best, failures = np.inf, 0
         for _ in range(_MOST_ROUNDS):
-            gradient = self.price(pool)
             gap = self.gap_over(gradient)
             failures = 0 if gap < best else failures + 1
             best = min(gap, best)
@@ -119,6 +123,7 @@ class _Search:
             if fresh.size == 0:  # all that is wrong is the inner law itself
                 wanted = 0.1 * min(wanted, self.inner_gap)
             self._solve(np.concatenate([self.working[kept], fresh]), law, tolerance=wanted)
+            gradient = self.price(pool)
 
     def _worth_keeping(self, gap: float) -> Bools:
         """Working arms that carry weight, or whose slack the present gap could still overturn."""
@@ -182,7 +187,9 @@ def _coarse_samples(size: int) -> list[Ints]:
 
 
 def _first_working_set(problem: DesignProblem, sample: Ints, warm_start: Floats | None) -> Ints:
-    """Support of the warm start, and pivots: the arms a greedy volume maximiser takes first, where mass is cheap."""
+    """Support of the warm start, or pivots: the arms a greedy volume maximiser takes first, where mass is cheap."""
+    if warm_start is not None:
+        return np.union1d(_carrying(problem, warm_start), np.argsort(problem.costs, kind="stable")[:16])
     part = problem.restrict(sample)
     weights = np.sqrt(separable_law(part))
     triangle, pivots, _, _, _ = lapack.dgeqp3((weights[:, None] * part.features).T)
@@ -191,7 +198,11 @@ def _first_working_set(problem: DesignProblem, sample: Ints, warm_start: Floats 
     # The j-th arm, with mass 1 / j, adds about log(1 + left^2 / (j lambda)): stop where that is little.
     telling = left**2 > 0.1 * problem.regulariser * np.arange(1, pivots.size + 1)
     cheapest = np.argsort(part.costs, kind="stable")[:16]
-    first = [sample[pivots[telling]], sample[cheapest]]
-    if warm_start is not None:
-        first.append(np.flatnonzero(warm_start))
-    return np.unique(np.concatenate(first))
+    return np.union1d(sample[pivots[telling]], sample[cheapest])
+
+
+def _carrying(problem: DesignProblem, law: Floats) -> Ints:
+    """The arms that a law, which may have been solved loosely, truly rests on."""
+    support = np.flatnonzero(law)
+    leverage = problem.measure(law).leverage(problem.features[support], problem.squares[support])
+    return support[law[support] * leverage > _LEAST_WEIGHT]

@@ -261,9 +261,8 @@ class CutBets:
         if len(pieces) == STEP:
             self._leads, self._starts = self._best()
             self._pieces = []
-        evidence: float = wealth.dot(_EVEN).item() + cash
-        self.evidence = evidence
-        return evidence
+        self.evidence = float(wealth.dot(_EVEN)) + cash
+        return self.evidence
 
     def _best(self) -> tuple[Floats, Ints]:
         """What the best start of every bet has won by now, and its round."""

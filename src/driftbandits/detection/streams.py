@@ -40,6 +40,7 @@ from driftbandits.state.plausible import ROUNDING
 from driftbandits.types import Floats, Ints
 
 _DIRECTIONS_PER_CELL = 4.0  # of the kernel
+_ROWS_AT_ONCE = 1024
 ABSOLUTE, SIGNED, REWARDS = "absolute residuals", "signed residuals", "rewards"
 
 
@@ -304,16 +305,22 @@ def part_arms(features: Floats, dimension: float) -> Ints:
     """
     number = min(max(1, math.ceil(dimension / _DIRECTIONS_PER_CELL)), len(features))
     cells: Ints = np.zeros(len(features), dtype=np.int64)
-    nearest = np.square(features - features[0]).sum(axis=1)
+    nearest = _distances(features, 0)
     for cell in range(1, number):
         centre = int(nearest.argmax())
         if nearest[centre] <= 0.0:  # all arms are copies of centres
             break
-        distance = np.square(features - features[centre]).sum(axis=1)
+        distance = _distances(features, centre)
         closer = distance < nearest
         cells[closer] = cell
         nearest[closer] = distance[closer]
     return cells
+
+
+def _distances(features: Floats, centre: int) -> Floats:
+    """Squared distances of all arms from one, shape (N,), in pieces that stay in the cache."""
+    pieces = np.array_split(features, math.ceil(len(features) / _ROWS_AT_ONCE))
+    return np.concatenate([np.square(piece - features[centre]).sum(axis=1) for piece in pieces])
 
 
 def _read_cells(state: states.Reader, size: int) -> Ints:

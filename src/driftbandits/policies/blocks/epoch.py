@@ -150,6 +150,11 @@ class Epoch:
         return epoch
 
 
+def latest_law(epoch: Epoch) -> Floats | None:
+    """The law that the next one is likely to be near to."""
+    return epoch.laws[-1] if epoch.laws else None
+
+
 def export_sums(part: Sums) -> dict[str, Any]:
     """Sums as arrays."""
     return {"sums": part.sums.copy(), "counts": part.counts.copy()}

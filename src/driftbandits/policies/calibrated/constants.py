@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from driftbandits import state as states
-from driftbandits.design import Design, effective_dimension
+from driftbandits.design import Design
 from driftbandits.detection.gap_test import gaps
 from driftbandits.detection.streams import part_arms
 from driftbandits.estimation import law_factor
 from driftbandits.policies.blocks.design import best_design
-from driftbandits.policies.blocks.epoch import Epoch
+from driftbandits.policies.blocks.epoch import Epoch, latest_law
 from driftbandits.policies.blocks.parts import Estimator
 from driftbandits.policies.calibrated.closed_forms import (
     REGRET_SHARE,
@@ -26,6 +26,7 @@ from driftbandits.policies.calibrated.closed_forms import (
     replay_scale,
     ridge,
 )
+from driftbandits.policies.calibrated.designs import Designs
 from driftbandits.policies.calibrated.surrogate import Surrogate
 from driftbandits.state.plausible import ROUNDING
 from driftbandits.types import Floats, Ints
@@ -43,7 +44,7 @@ class CalibratedConstants(ABC):
         self._surrogate = surrogate
         self._estimator = estimator
         self._arms = arms
-        self._designs: dict[tuple[int, float], tuple[Floats, float]] = {}
+        self._designs = Designs(arms)
 
     def begin(self, horizon: int | None) -> None:  # noqa: B027
         """No horizon is needed."""
@@ -75,13 +76,7 @@ class CalibratedConstants(ABC):
 
     def _design_at(self, regulariser: float) -> tuple[Floats, float]:
         """Optimal design of the kernel believed, and its effective dimension."""
-        key = (self._surrogate.kernel, regulariser)
-        if key not in self._designs:
-            features = self._surrogate.present
-            law = best_design(features, regulariser).probabilities
-            dimension = effective_dimension(features, regulariser=regulariser, probabilities=law)
-            self._designs[key] = (law, dimension)
-        return self._designs[key]
+        return self._designs.at(self._surrogate.kernel, self._surrogate.present, regulariser)
 
     @abstractmethod
     def knows_enough(self) -> bool:
@@ -122,8 +117,8 @@ class CalibratedConstants(ABC):
     # --- state --------------------------------------------------------------------------------------------------
 
     def export(self) -> dict[str, Any]:
-        """The constants of the block."""
-        return dataclasses.asdict(self._levels)
+        """The constants of the block, and designs."""
+        return {**dataclasses.asdict(self._levels), "designs": self._designs.export()}
 
     def load(self, state: states.Reader, *, horizon: int) -> Calibration:
         """Inverse of `export`."""
@@ -131,6 +126,7 @@ class CalibratedConstants(ABC):
         states.check(all(number > 0 for number in numbers), "constants")
         size = state.integer("block_size", low=SHORTEST_BLOCK, high=max(SHORTEST_BLOCK, self._arms))
         self._levels = Calibration(size, *numbers)
+        self._designs.load(list(state.readers("designs")), self._surrogate.kernels)
         return self._levels
 
     def check(self, epoch: Epoch) -> None:
@@ -167,7 +163,8 @@ class PracticalConstants(CalibratedConstants):
         features = self._surrogate.present
         known = self._surrogate.since(0).counts / (self._levels.block_size * 2.0 ** len(epoch.laws))
         whitened = law_factor(features, known, self._levels.regulariser).half_solve(features.T).T
-        return best_design(np.ascontiguousarray(whitened), 1.0, costs=costs, candidates=candidates)
+        near = latest_law(epoch)
+        return best_design(np.ascontiguousarray(whitened), 1.0, costs=costs, candidates=candidates, near=near)
 
     def mixing(self, block: int, law: Floats, design: Floats, estimated: Floats) -> float:
         """As much as costs a share of the block's planned regret."""
@@ -190,7 +187,8 @@ class TheoryConstants(CalibratedConstants):
 
     def solve(self, epoch: Epoch, *, costs: Floats | None = None, candidates: Ints | None = None) -> Design:
         """A law is chosen for what it teaches by itself."""
-        return best_design(self._surrogate.present, self._levels.regulariser, costs=costs, candidates=candidates)
+        features, near = self._surrogate.present, latest_law(epoch)
+        return best_design(features, self._levels.regulariser, costs=costs, candidates=candidates, near=near)
 
     def mixing(self, block: int, law: Floats, design: Floats, estimated: Floats) -> float:
         """The least with which no importance weight exceeds sqrt(n_j g_j)."""

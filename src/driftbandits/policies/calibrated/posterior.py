@@ -19,6 +19,8 @@ from driftbandits.linalg import cholesky
 from driftbandits.policies.calibrated.evidence import LEVEL_VARIANCE
 from driftbandits.types import Floats, Ints
 
+_ARMS_AT_ONCE = 1024
+
 
 @dataclass(frozen=True)
 class Prior:
@@ -46,7 +48,9 @@ class Posterior:
     @cached_property
     def mean(self) -> Floats:
         """Of every arm's reward, shape (N,)."""
-        return np.asarray(self._prior.mean + _scaled(self._prior.features, self._prior.signal) @ self._weights)
+        arms = np.arange(len(self._prior.mean))
+        pieces = np.array_split(arms, math.ceil(len(arms) / _ARMS_AT_ONCE))  # which stay in the cache
+        return np.concatenate([self.mean_of(piece) for piece in pieces])
 
     def mean_of(self, arms: Ints) -> Floats:
         """Of the rewards of these arms."""

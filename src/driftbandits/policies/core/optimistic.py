@@ -43,8 +43,12 @@ class OptimisticPolicy(Policy):
     def _optimism(self, arm: int) -> Optimism:
         """Optimistic value and width of `arm` now; MASTER's tests are built on it."""
 
+    def _leading_index(self) -> Floats:
+        """The index, in which arms that are known not to lead may have -inf."""
+        return self._index()
+
     def _law(self) -> Floats:
-        return self._uniform_over(self._index())
+        return self._uniform_over(self._leading_index())
 
     @abstractmethod
     def _add(self, ident: int, arm: int, reward: float) -> None:
@@ -75,7 +79,7 @@ class OptimisticPolicy(Policy):
         """The best arms are all there is to draw from; a law is built only where a subclass has one of its own."""
         if type(self)._law is not OptimisticPolicy._law:  # forced exploration, say
             return super()._weigh()
-        return self._best(self._index())
+        return self._best(self._leading_index())
 
     def _choose_one(self, weighed: npt.NDArray[Any]) -> tuple[int, float]:
         """The same draw as from the law."""

@@ -61,6 +61,8 @@ class DetectionAugmentedGPUCB(WatchedArms, GPUCB):
     >>> policy.tell(policy.ask().id, 0.3)
     """
 
+    _adds_only = False
+
     label = "DAL-GP-UCB"
     colour = "#77AADD"
     reports_changes = True

@@ -20,6 +20,8 @@ from driftbandits.state.plausible import check_whole, told_at_most
 class Forgetting(SizedPolicy, GPUCB):
     """What the forgetting forms share: a size given, or computed from the variation V_T and the horizon, or usual."""
 
+    _adds_only = False
+
     _kernel_size: ClassVar[Callable[..., float]]  # of `sizes`
     _linear_size: ClassVar[Callable[..., float]]
 

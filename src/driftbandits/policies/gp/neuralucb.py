@@ -118,6 +118,8 @@ class NeuralUCB(NetworkFacts, GPUCB):
     >>> policy.tell(policy.ask().id, 0.3)
     """
 
+    _adds_only = False
+
     family = Family.NEURAL
     microseconds_per_round = 70.0  # a training after every few rewards, of a narrow network
     arms_power = 0.7

@@ -47,6 +47,8 @@ class EventTriggeredGPUCB(GPUCB):
     >>> policy.tell(policy.ask().id, 0.3)
     """
 
+    _adds_only = False
+
     label = "ET-GP-UCB"
     colour = "#CC6677"
     reports_changes = True

@@ -17,7 +17,7 @@ from driftbandits.design import Design
 from driftbandits.errors import ConvergenceWarning, StateError
 from driftbandits.estimation import law_factor
 from driftbandits.policies.blocks.design import best_design
-from driftbandits.policies.blocks.epoch import Epoch
+from driftbandits.policies.blocks.epoch import Epoch, latest_law
 from driftbandits.policies.blocks.parts import FeatureSource
 from driftbandits.policies.paper.constants import Constants, Levels, Variant
 from driftbandits.state.plausible import ROUNDING
@@ -51,7 +51,9 @@ class PaperConstants:
         if horizon is None:
             raise StateError("the constants of the paper need a horizon")
         regulariser = self._constants.sigma / horizon
-        design = best_design(self._features.first, regulariser)
+        design = best_design(
+            self._features.first, regulariser, near=getattr(self, "_design", None)
+        )  # of half the horizon
         gamma = design.log_det - self._features.first.shape[1] * np.log(regulariser)
         self._levels = self._constants.levels(gamma=float(gamma), horizon=horizon, arms=self._arms)
         self._design = design.probabilities
@@ -78,7 +80,8 @@ class PaperConstants:
 
     def solve(self, epoch: Epoch, *, costs: Floats | None = None, candidates: Ints | None = None) -> Design:
         """A law is chosen for what it teaches by itself."""
-        return best_design(self._features.present, self._levels.regulariser, costs=costs, candidates=candidates)
+        features, near = self._features.present, latest_law(epoch)
+        return best_design(features, self._levels.regulariser, costs=costs, candidates=candidates, near=near)
 
     def good_gap(self, block: int, design: Floats) -> float:
         """2 alpha gamma / beta_j with the gain of the present features, or of the first, as the variant has it."""

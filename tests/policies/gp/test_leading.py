@@ -1,0 +1,112 @@
+"""The posterior of many arms: those that lead are those of the posterior of all arms, which is the slow road."""
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process.kernels import RBF
+
+import driftbandits as db
+from driftbandits.policies.gp import gpucb, leading
+from driftbandits.policies.gp.leading import LeadingPosterior
+from driftbandits.policies.gp.posterior import ArmPosterior
+from driftbandits.testing.helpers import require_equal
+
+ARMS = db.ArmSet(np.random.default_rng(0).random((600, 2)), RBF(0.3))
+
+
+@pytest.fixture(autouse=True)
+def few_are_many(monkeypatch):
+    monkeypatch.setattr(gpucb, "LEAST_ARMS", 500)
+
+
+def play(policy, rounds, seed=0, mask=None):
+    rng, arms = np.random.default_rng(seed), []
+    means = np.sin(7 * ARMS.points[:, 0]) * ARMS.points[:, 1] * 0.8
+    for _ in range(rounds):
+        choice = policy.ask(allowed=mask)
+        policy.tell(choice, float(np.clip(means[choice.arm] + 0.1 * rng.standard_normal(), -1, 1)))
+        arms.append(choice.arm)
+    return arms
+
+
+def pair(monkeypatch, kind=db.GPUCB, **settings):
+    fast = kind(ARMS, seed=2, **settings)
+    fast.law()
+    monkeypatch.setattr(gpucb, "LEAST_ARMS", 10**9)
+    slow = kind(ARMS, seed=2, **settings)
+    slow.law()
+    return fast, slow
+
+
+@pytest.mark.parametrize("settings", [{}, {"beta": "igp", "noise": 0.1, "bound": 1.0}, {"scale": 0.0}])
+def test_the_same_arms_lead(settings, monkeypatch):
+    fast, slow = pair(monkeypatch, **settings)
+    assert type(fast._posterior) is LeadingPosterior
+    assert type(slow._posterior) is ArmPosterior
+    assert play(fast, 250) == play(slow, 250)
+    assert fast.law() == pytest.approx(slow.law())
+    assert fast.estimate() == pytest.approx(slow.estimate(), abs=1e-9)
+    assert np.array(fast.interval()) == pytest.approx(np.array(slow.interval()), abs=1e-7)
+    assert fast.history.low[-1] == pytest.approx(slow.history.low[-1], abs=1e-7)
+    assert fast.information_gain == pytest.approx(slow.information_gain)
+
+
+def test_most_rewards_touch_the_pool_alone(monkeypatch):
+    folds, fold = [], LeadingPosterior.fold
+
+    def counted(self):
+        folds.append(bool(self._late))
+        fold(self)
+
+    policy = db.GPUCB(ARMS, seed=0)
+    play(policy, 150)
+    monkeypatch.setattr(LeadingPosterior, "fold", counted)
+    play(policy, 150)
+    assert sum(folds) < 50
+
+
+def test_no_index_outside_the_pool_is_above_its_bound():
+    policy = db.GPUCB(ARMS, seed=0)
+    for _ in range(60):
+        play(policy, 1)
+        posterior = policy._posterior
+        if posterior._pool is None:
+            continue
+        factor = policy._factor(posterior.information_gain)
+        mean, variance = posterior.mean_and_variance(np.arange(len(ARMS)))
+        index = mean + factor * np.sqrt(np.maximum(variance, 0.0))
+        outside = np.delete(index, posterior._pool)
+        assert outside.max() <= posterior._outside(factor) + 1e-12
+        assert posterior.index(factor, len(ARMS))[posterior._pool] == pytest.approx(index[posterior._pool])
+        assert outside.max() < index.max()
+
+
+def test_masks_removals_and_saving_bring_all_arms_up_to_date(monkeypatch):
+    fast, slow = pair(monkeypatch)
+    assert play(fast, 40, mask=np.arange(0, 600, 3)) == play(slow, 40, mask=np.arange(0, 600, 3))
+    monkeypatch.setattr(gpucb, "LEAST_ARMS", 500)
+    again = db.GPUCB.restore(ARMS, fast.state_dict())
+    require_equal(again.state_dict(), fast.state_dict())
+    assert play(again, 60, seed=1) == play(fast, 60, seed=1) == play(slow, 60, seed=1)
+    require_equal(again.state_dict(), fast.state_dict())
+    for posterior in (fast._posterior, slow._posterior):
+        arm = int(posterior.weights.argmax())
+        posterior.replace(arm, 0.0, 0.1)
+        posterior.remove(arm, 0.1)
+    assert fast._posterior.mean == pytest.approx(slow._posterior.mean, abs=1e-9)
+    assert fast._posterior.variance == pytest.approx(slow._posterior.variance, abs=1e-9)
+
+
+def test_arms_that_come_and_go(monkeypatch):
+    fast, slow = pair(monkeypatch)
+    monkeypatch.setattr(gpucb, "LEAST_ARMS", 500)
+    play(fast, 50), play(slow, 50)
+    fewer = ARMS.without(list(range(0, 60)))
+    fast = fast.with_arms(fewer)
+    monkeypatch.setattr(gpucb, "LEAST_ARMS", 10**9)
+    slow = slow.with_arms(fewer)
+    for _ in range(40):
+        one, two = fast.ask(), slow.ask()
+        assert one.arm == two.arm
+        fast.tell(one, 0.001 * one.arm)
+        slow.tell(two, 0.001 * two.arm)
+    assert leading.LEAST_ARMS == 20_000
