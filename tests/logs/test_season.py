@@ -41,6 +41,6 @@ def test_variation_is_corrected_for_noise():
     means = np.repeat([[0.3, 0.6], [0.6, 0.6]], 1_500, axis=0)
     moved = variation(logged(means, 0, learning=False))
     assert moved.total == pytest.approx(0.3, abs=0.05)
-    assert moved.total > 1.5 * moved.by_chance
+    assert moved.total > moved.by_chance
     assert moved.window == 300
     assert moved.seen == 9

@@ -21,8 +21,8 @@ _LEAST_PLAYS = 5  # of an arm in a window
 class Variation:
     """Total of the largest movement of any arm from window to window; `seen`: pairs of windows compared.
 
-    `by_chance` is the largest total of the same rewards in other orders within their arms: without movement the total
-    is beyond it with probability 1 / 20.
+    `by_chance` is the largest total of the noise alone, in 19 orders: what rewards differ by from the mean of their arm
+    in their window. Without movement the total is beyond it about once in 20 times.
     """
 
     total: float
@@ -41,7 +41,8 @@ def variation(log: Log, *, seed: int = 0) -> Variation:
     log = log.take(log.known)
     cells, rng = cells_of(log), stream(seed, "variation")
     total, seen = _total(log.reward, cells, cell_count(log))
-    mixed = (permuted(log.reward, cells, rng) for _ in range(CHANCES))
+    noise = _residuals(log.reward, cells, cell_count(log))
+    mixed = (permuted(noise, cells, rng) for _ in range(CHANCES))
     by_chance = max(_total(rewards, cells, cell_count(log))[0] for rewards in mixed)
     return Variation(total, len(log) // _WINDOWS, seen, by_chance)
 
@@ -53,6 +54,15 @@ def permuted(values: Floats, group: Ints, rng: np.random.Generator) -> Floats:
     result = np.empty_like(values)
     result[order] = values[mixed]
     return result
+
+
+def _residuals(rewards: Floats, cells: Ints, size: int) -> Floats:
+    """Rewards less the mean of their cell in their window, as widely spread as the noise is."""
+    key = np.arange(len(rewards)) * _WINDOWS // len(rewards) * size + cells
+    count = np.bincount(key).astype(np.float64)
+    means = np.bincount(key, weights=rewards) / np.maximum(count, 1.0)
+    spread = np.sqrt(count / np.maximum(count - 1.0, 1.0))
+    return np.asarray((rewards - means[key]) * spread[key])
 
 
 def _total(rewards: Floats, cells: Ints, size: int) -> tuple[float, int]:
