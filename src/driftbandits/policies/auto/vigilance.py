@@ -161,7 +161,7 @@ class Vigilance:
         rate *= _LOOK_FACTOR / scale**2
         if self.came.item(self.came.argmax()) > 0.0:  # seldom, and cheaper to ask than what follows
             new = (self.came > 0) & (self.told < NEW_ARM_LOOKS * slowness)
-            rate[new] = np.maximum(rate[new], NEW_ARM_SHARE / max(np.count_nonzero(new), 1))
+            rate[new] = np.maximum(rate[new], NEW_ARM_SHARE / max(int(np.count_nonzero(new)), 1))
         if mask is not None:
             rate = rate * mask
         total = float(np.add.reduce(rate))
