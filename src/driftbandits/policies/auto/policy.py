@@ -268,11 +268,13 @@ class AutoBandit(Policy):
         if not births:
             return forecast
         mixture.renew(row.id)
-        place = self._standing.of(row.arm)
-        told_before = bool(self._vigilance.told[place])  # else the arm is unlike its neighbours, not unlike itself
-        if local and told_before:
-            mixture.suspect(row.arm, self._vigilance.chance(place, self._clock), row.id)
+        if local and self._told_before(row.arm):  # else the arm is unlike its neighbours, not unlike itself
+            mixture.suspect(row.arm, self._vigilance.chance(self._standing.of(row.arm), self._clock), row.id)
         return beliefs.forecast(row.arm)
+
+    def _told_before(self, arm: int) -> bool:
+        """Whether this is not the first reward of an arm; of one among very many, not its first play."""
+        return bool(self._vigilance.told[arm] if self._standing.everyone else self._plays.counts[arm] > 1)
 
     def _surprises(self, forecast: Forecast, reward: float) -> tuple[bool, bool]:
         """Whether a reward is far enough off what the leader expects for births, and for that of a local change."""
