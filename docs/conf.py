@@ -10,6 +10,8 @@ import driftbandits as db
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))
 
+import gallery_looks  # noqa: E402
+
 project = "driftbandits"
 author = "The driftbandits developers"
 copyright = f"2026, {author}"  # noqa: A001  # Sphinx's name
@@ -31,7 +33,7 @@ suppress_warnings = ["config.cache"]  # sphinx-gallery's settings hold functions
 
 # --- pages ----------------------------------------------------------------------------------------------------------
 
-myst_enable_extensions = ["colon_fence", "deflist", "attrs_inline"]
+myst_enable_extensions = ["colon_fence", "deflist", "attrs_block"]
 myst_heading_anchors = 4  # as on GitHub, where the same pages are read
 default_role = "code"  # docstrings write `names` with one backtick
 nitpicky = True
@@ -59,7 +61,7 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "min_reported_time": 1e9,  # times are those of the machine that built the page
     "remove_config_comments": True,
-    "image_scrapers": ("matplotlib",),
+    "image_scrapers": (gallery_looks.loose_figures, "matplotlib"),
     "reset_modules": ("gallery_looks.reset",),
 }
 
@@ -78,6 +80,7 @@ html_theme_options = {
     "navbar_end": ["theme-switcher"],
     "header_links_before_dropdown": 9,
     "navigation_with_keys": False,
+    "show_prev_next": False,  # sections are no book: what comes next stands on the page
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
     "footer_end": [],

@@ -34,7 +34,7 @@ def smoothed(rewards: db.Floats) -> db.Floats:
 
 def draw(world: db.environments.Piecewise, auto: db.Trace, never: db.Trace) -> Figure:
     """Rewards over time, the changes of the world, and when AutoBandit found them."""
-    figure = Figure(figsize=(8.4, 3.5), dpi=160, layout="constrained")
+    figure = Figure(figsize=(7.2, 3.5), dpi=180, layout="constrained")
     axes = figure.subplots()
     axes.plot(world.best(0, ROUNDS), color=GREY, linewidth=5, alpha=0.35, solid_capstyle="butt")
     axes.plot(smoothed(never.reward), color=ORANGE, linewidth=1.6)
@@ -42,13 +42,13 @@ def draw(world: db.environments.Piecewise, auto: db.Trace, never: db.Trace) -> F
     axes.set(xlim=(0, ROUNDS), ylim=(-0.08, 1.0), xlabel="round", ylabel=f"reward, mean of {SMOOTHED} rounds")
     for switch in SWITCHES:
         axes.axvline(switch, color="black", linewidth=1, linestyle=(0, (1, 2)))
-        axes.text(switch, 1.0, "the world changes", ha="center", va="bottom", fontsize=9)
+        axes.text(switch, 1.0, "the world changes", ha="center", va="bottom", fontsize=9.5)
     found = [change.round for change in auto.changes]
     axes.plot(found, np.full(len(found), -0.03), "^", color=BLUE, markersize=7, clip_on=False)
-    axes.text(90, 0.89, "the best there is", color="#666b73", fontsize=9)
-    axes.text(90, 0.58, "AutoBandit", color=BLUE, fontsize=10.5, weight="bold")
-    axes.text(90, 0.49, "▲ where it found a change", color=BLUE, fontsize=9)
-    axes.text(90, 0.24, "GP-UCB,\nwhich never forgets", color=ORANGE, fontsize=10.5, weight="bold")
+    axes.text(90, 0.89, "the best there is", color="#666b73", fontsize=9.5)
+    axes.text(90, 0.58, "AutoBandit", color=BLUE, fontsize=11.5, weight="bold")
+    axes.text(90, 0.49, "▲ where it found a change", color=BLUE, fontsize=9.5)
+    axes.text(90, 0.24, "GP-UCB,\nwhich never forgets", color=ORANGE, fontsize=11.5, weight="bold")
     axes.spines[["top", "right"]].set_visible(False)
     return figure
 

@@ -33,7 +33,7 @@ low, high = bandit.interval()
 middle = bandit.estimate()
 plays = bandit.summary().to_pandas().set_index("arm")["plays"].sort_index()
 
-figure, (left, right) = plt.subplots(1, 2)
+figure, (left, right) = plt.subplots(1, 2, layout="constrained")
 left.bar(prices, plays, color="#1d78b8")
 left.set(xlabel="price, EUR", ylabel="rounds", title="How often each was played")
 right.errorbar(prices, middle, [middle - low, high - middle], fmt="o", color="#1d78b8", label="believed")

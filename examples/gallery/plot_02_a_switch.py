@@ -28,7 +28,7 @@ for change in trace.changes:
 # %%
 # Every dot is a round. Soon after the dotted line, which nobody showed to it, it plays other prices.
 
-figure, axes = plt.subplots()
+figure, axes = plt.subplots(layout="constrained")
 axes.plot(prices[trace.arm], ".", color="#1d78b8", markersize=3)
 axes.axvline(1_000, color="black", linestyle=":", label="the world changes")
 axes.axvline(trace.changes[0].round, color="#e07b00", label="it is found")

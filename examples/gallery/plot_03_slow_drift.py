@@ -27,7 +27,7 @@ print(policy.explain())
 # The darker, the better the price. Dots are what was played: it follows, and spends a few rounds looking elsewhere.
 # It also wrote records: where all drifts, a record says that by now much is different.
 
-figure, axes = plt.subplots()
+figure, axes = plt.subplots(layout="constrained")
 axes.imshow(means.T, aspect="auto", origin="lower", extent=(0, rounds, 4.75, 16.25), cmap="Oranges", alpha=0.8)
 axes.plot(prices[trace.arm], ".", color="#12476e", markersize=2)
 axes.set(xlabel="round", ylabel="price, EUR")

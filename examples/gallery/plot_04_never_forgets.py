@@ -21,7 +21,7 @@ traces = {label: db.simulate(kind(world.arms, seed=0), world, seed=0) for label,
 # Regret is what was missed against the best arm of each round. Flat is good. After a change every line rises; what
 # matters is for how long.
 
-figure, axes = plt.subplots()
+figure, axes = plt.subplots(layout="constrained")
 for (label, trace), colour in zip(traces.items(), ["#1d78b8", "#e07b00", "#8a8f98"], strict=True):
     axes.plot(trace.cumulative_regret, color=colour, label=label)
     print(f"{label:22} regret {trace.regret.sum():5.0f}")

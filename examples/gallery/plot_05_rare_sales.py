@@ -38,7 +38,7 @@ print(policy.summary())
 # Which picture visitors saw, as shares of 200 rounds. Nothing changed in this world, and no change was reported.
 
 shares = np.stack([np.bincount(block, minlength=4) / 200 for block in np.reshape(shown, (-1, 200))])
-figure, axes = plt.subplots()
+figure, axes = plt.subplots(layout="constrained")
 axes.stackplot(
     np.arange(20) * 200 + 200, shares.T, labels=list(rates), colors=["#d62728", "#2ca02c", "#1d78b8", "#b0b4ba"]
 )

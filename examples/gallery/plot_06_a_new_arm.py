@@ -40,7 +40,7 @@ print(policy.summary())
 # %%
 # Each dot is a round.
 
-figure, axes = plt.subplots()
+figure, axes = plt.subplots(layout="constrained")
 order = sorted(profit, key=lambda name: float(name.split()[0]))
 axes.plot([order.index(name) for name in played], ".", color="#1d78b8", markersize=4)
 axes.axvline(400, color="black", linestyle=":")

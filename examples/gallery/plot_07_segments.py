@@ -33,7 +33,7 @@ for _ in range(800):
 # help.
 
 low, high = policy.interval()
-figure, axes = plt.subplots()
+figure, axes = plt.subplots(layout="constrained")
 for segment, colour in (("mobile", "#1d78b8"), ("desktop", "#e07b00")):
     mine = arms.of(segment)
     axes.plot(prices, policy.estimate()[mine], "o-", color=colour, label=f"{segment}, best at {best[segment]} EUR")

@@ -5,7 +5,6 @@ What it believes, over time
 Every policy keeps a short history of its estimates. ``plots.beliefs`` draws it.
 """
 
-import matplotlib.pyplot as plt
 import numpy as np
 
 import driftbandits as db
@@ -23,7 +22,7 @@ for now in range(1_500):
 # rewards doubtful. The dotted line is where the change began.
 
 figure = db.plots.beliefs(policy)
-plt.show()
+
 
 # %%
 # The numbers behind it are a table.

@@ -24,7 +24,7 @@ print(design.status, f"gap {design.gap:.1e}", f"{np.count_nonzero(design.probabi
 
 cheap = db.solve_design(arms, costs=30 * points[:, 0], regulariser=1e-2)
 
-figure, panels = plt.subplots(1, 2, sharey=True)
+figure, panels = plt.subplots(1, 2, sharey=True, layout="constrained")
 for axes, law, title in zip(
     panels, (design, cheap), ("learn about all arms", "the right side is expensive"), strict=True
 ):

@@ -28,7 +28,7 @@ for number, time in enumerate(times):
 # %%
 # By eye one would hardly see it.
 
-figure, axes = plt.subplots()
+figure, axes = plt.subplots(layout="constrained")
 axes.plot(times, ".", color="#8a8f98", markersize=2)
 axes.axvline(1_500, color="black", linestyle=":", label="a fifth slower")
 for alarm in alarms:

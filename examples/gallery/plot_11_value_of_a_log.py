@@ -30,7 +30,7 @@ found = [db.logs.evaluate(log, name) for name in arms.names or ()]
 values = np.array([evaluation.value for evaluation in found])
 errors = np.array([[e.value - e.low for e in found], [e.high - e.value for e in found]])
 
-figure, axes = plt.subplots()
+figure, axes = plt.subplots(layout="constrained")
 axes.errorbar(prices, values, errors, fmt="o", color="#1d78b8", label="from the log, 95 %")
 axes.plot(prices, rates.mean(axis=0), "_", markersize=22, markeredgewidth=2, color="#e07b00", label="truth")
 axes.axhline(log.reward.mean(), color="#8a8f98", linestyle="--", label="what the policy earned")

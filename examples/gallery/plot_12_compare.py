@@ -6,13 +6,15 @@ One run is one run. ``compare`` plays several policies on several seeds, in the 
 and says how sure the differences are.
 """
 
-import matplotlib.pyplot as plt
-
 import driftbandits as db
 
 world = ("switching", {"dimension": 2, "kind": "flip", "switches": [500], "horizon": 1_000, "size": 30})
 found = db.compare(
-    {"AutoBandit": db.AutoBandit, "window of 300": (db.SlidingWindowGPUCB, {"window": 300}), "never forgets": db.GPUCB},
+    {
+        "AutoBandit": db.AutoBandit,
+        "window of 300": (db.SlidingWindowGPUCB, {"window": 300}),
+        "never forgets": db.GPUCB,
+    },
     {"one switch": world},
     seeds=5,
     jobs=1,
@@ -23,7 +25,7 @@ print(found)
 # Bands are one standard error. Where policies report changes, a second panel has the rounds in which they did.
 
 figure = found.plot()
-plt.show()
+
 
 # %%
 # The tables behind it are DataFrames.

@@ -52,7 +52,7 @@ print(f"{len(db.testing.POLICY_CHECKS)} checks passed")
 # And is it any good?
 
 world = db.environments.create("switching", seed=0, dimension=2, switches=[700], horizon=1_400, size=20)
-figure, axes = plt.subplots()
+figure, axes = plt.subplots(layout="constrained")
 for kind, colour in ((Restless, "#2ca02c"), (db.AutoBandit, "#1d78b8"), (db.Uniform, "#8a8f98")):
     trace = db.simulate(kind(world.arms, seed=0), world, seed=0)
     axes.plot(trace.cumulative_regret, color=colour, label=kind.__name__)
