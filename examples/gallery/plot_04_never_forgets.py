@@ -30,5 +30,5 @@ for switch in world.change_rounds:
 axes.set(
     xlabel="round", ylabel="regret so far", ylim=(0, np.max(traces["GP-UCB, never forgets"].cumulative_regret) * 1.3)
 )
-axes.legend()
+axes.legend(loc="center left", bbox_to_anchor=(0.37, 0.72), fontsize=9)
 plt.show()
