@@ -1,10 +1,12 @@
 """The documentation site, as far as it can be tested without building it; `make docs` builds it."""
 
+import enum
 import importlib
 import inspect
 import re
 import sys
 import types
+import typing
 from pathlib import Path
 
 import pytest
@@ -116,3 +118,36 @@ def test_broken_links_are_found(tmp_path):
     links = ["b.html", "b.html#top", "#here", "https://example.org/x", "c.html", "b.html#bottom", "#there"]
     (tmp_path / "a.html").write_text('<p id="here">' + "".join(f'<a href="{link}">x</a>' for link in links))
     assert check_links.broken_links(tmp_path) == ["a.html: c.html", "a.html: b.html#bottom", "a.html: #there"]
+
+
+EDITED_ELSEWHERE = ("driftbandits.policies", "driftbandits.live", "driftbandits.logs")  # these docstrings come later
+
+
+def documented():
+    """Public functions and classes whose docstrings must be whole, but for errors and what nobody calls."""
+    for place, name in sorted(listed()):
+        value = getattr(importlib.import_module(place), name)
+        called = isinstance(value, types.FunctionType) or (
+            isinstance(value, type) and not issubclass(value, Exception | enum.Enum | typing.Protocol)
+        )
+        if called and not value.__module__.startswith(EDITED_ELSEWHERE):
+            yield pytest.param(value, id=f"{place}.{name}")
+
+
+def named_parameters(docstring):
+    """The names that the list of parameters has."""
+    text = "\n".join(house_docstrings.rewritten(docstring.splitlines()))
+    section = re.search(r"^Parameters\n-+\n(.*?)(?=^\w[\w ]*\n-+\n|\Z)", text, flags=re.DOTALL | re.MULTILINE)
+    lines = section[1].splitlines() if section else []
+    return {name.strip() for line in lines if line[:1].strip() for name in line.partition(" : ")[0].split(",")}
+
+
+@pytest.mark.parametrize("value", list(documented()))
+def test_docstrings_have_parameters_returns_and_an_example(value):
+    docstring = inspect.getdoc(value)
+    signature = inspect.signature(value)
+    missing = set(signature.parameters) - named_parameters(docstring)
+    assert not missing, f"the docstring does not say what {', '.join(sorted(missing))} is"
+    assert ">>>" in docstring, "the docstring has no example"
+    if isinstance(value, types.FunctionType):
+        assert "Returns\n-------" in docstring, "the docstring does not say what it returns"
