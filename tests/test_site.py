@@ -52,7 +52,7 @@ def test_the_reference_has_every_public_name(room):
     for name in public_names(module):
         value = getattr(module, name)
         if isinstance(value, types.ModuleType):
-            assert name in ROOMS
+            assert name in ROOMS, f"{name} is a new room: give it a page in docs/reference, and name it in ROOMS"
         elif isinstance(value, type | types.FunctionType):
             assert any(value is other for other in objects), f"{name} is not in docs/reference"
         else:
@@ -69,6 +69,13 @@ def test_every_page_of_the_reference_is_in_its_index():
     pages = {page.stem for page in (DOCS / "reference").glob("*.rst")} - {"index"}
     index = (DOCS / "reference" / "index.rst").read_text()
     assert set(re.findall(r":doc:`(\w+)`", index)) == set(index.split(":hidden:")[1].split()) == pages
+
+
+def test_pages_of_the_reference_name_templates_that_exist():
+    text = "".join(page.read_text() for page in (DOCS / "reference").glob("*.rst"))
+    names = re.findall(r":template: (.*)", text)
+    assert names
+    assert all((DOCS / "_templates" / name).exists() for name in names)  # Sphinx would take another one silently
 
 
 def test_the_settings_of_every_policy_are_those_it_has():
