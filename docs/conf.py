@@ -18,6 +18,7 @@ copyright = f"2026, {author}"  # noqa: A001  # Sphinx's name
 version = release = db.__version__
 
 extensions = [
+    "command_line",
     "house_docstrings",  # before numpydoc: it makes of ours what numpydoc reads
     "myst_parser",
     "numpydoc",

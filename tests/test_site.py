@@ -68,7 +68,7 @@ def test_the_reference_lists_only_what_exists():
 def test_every_page_of_the_reference_is_in_its_index():
     pages = {page.stem for page in (DOCS / "reference").glob("*.rst")} - {"index"}
     index = (DOCS / "reference" / "index.rst").read_text()
-    assert set(re.findall(r":doc:`(\w+)`", index)) == set(index.split(":hidden:")[1].split()) == pages
+    assert set(re.findall(r":doc:`([\w-]+)`", index)) == set(index.split(":hidden:")[1].split()) == pages
 
 
 def test_pages_of_the_reference_name_templates_that_exist():
