@@ -59,6 +59,7 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
     "download_all_examples": False,
     "show_memory": False,
+    "write_computation_times": False,
     "show_signature": False,
     "min_reported_time": 1e9,  # times are those of the machine that built the page
     "remove_config_comments": True,
