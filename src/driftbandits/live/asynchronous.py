@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from driftbandits.live.experiment import Experiment, Rewards
+from driftbandits.live.experiment import Asked, Experiment, Names, Rewards
 from driftbandits.live.looking import ExperimentSummary
 from driftbandits.live.looking_back import DecisionRecord
 from driftbandits.live.requests import LiveDecision, RewardAnswer
@@ -35,7 +35,7 @@ class AsyncExperiment:
         )
         return found
 
-    async def reward(self, id: str, reward: float, *, key: str | None = None) -> RewardAnswer:  # noqa: A002
+    async def reward(self, id: Asked, reward: float, *, key: str | None = None) -> RewardAnswer:  # noqa: A002
         """See `Experiment.reward`."""
         found: RewardAnswer = await asyncio.wrap_future(self.experiment._reward(id, reward, key))
         return found
@@ -45,30 +45,33 @@ class AsyncExperiment:
         found: RewardAnswer = await asyncio.wrap_future(self.experiment._rewards(rewards, key))
         return found
 
-    async def forget(self, ids: str | Iterable[str], *, key: str | None = None) -> int:
+    async def forget(self, ids: Asked | Iterable[Asked], *, key: str | None = None) -> int:
         """See `Experiment.forget`."""
         found: int = await asyncio.wrap_future(self.experiment._forget(ids, key))
         return found
 
-    async def arms(self, *, add: Any = None, retire: Iterable[str] = (), bring_back: Iterable[str] = ()) -> Any:
+    async def arms(
+        self, *, add: Any = None, retire: Names = (), bring_back: Names = (), key: str | None = None
+    ) -> dict[str, Any]:
         """See `Experiment.arms`."""
-        return await asyncio.wrap_future(self.experiment._arms(add, retire, bring_back))
+        found: dict[str, Any] = await asyncio.wrap_future(self.experiment._arms(add, retire, bring_back, key))
+        return found
 
-    async def pause(self) -> None:
+    async def pause(self, *, key: str | None = None) -> None:
         """See `Experiment.pause`."""
-        await asyncio.to_thread(self.experiment.pause)
+        await asyncio.to_thread(self.experiment.pause, key=key)
 
-    async def resume(self) -> None:
+    async def resume(self, *, key: str | None = None) -> None:
         """See `Experiment.resume`."""
-        await asyncio.to_thread(self.experiment.resume)
+        await asyncio.to_thread(self.experiment.resume, key=key)
 
-    async def restart(self) -> None:
+    async def restart(self, *, key: str | None = None) -> None:
         """See `Experiment.restart`."""
-        await asyncio.to_thread(self.experiment.restart)
+        await asyncio.to_thread(self.experiment.restart, key=key)
 
-    async def settings(self, **given: Any) -> dict[str, Any]:
+    async def settings(self, *, key: str | None = None, **given: Any) -> dict[str, Any]:
         """See `Experiment.settings`."""
-        return await asyncio.to_thread(lambda: self.experiment.settings(**given))
+        return await asyncio.to_thread(self.experiment.settings, key=key, **given)
 
     async def summary(self) -> ExperimentSummary:
         """See `Experiment.summary`."""
@@ -86,7 +89,7 @@ class AsyncExperiment:
         """See `Experiment.events`."""
         return await asyncio.to_thread(self.experiment.events, after, limit)
 
-    async def decision(self, id: str) -> DecisionRecord:  # noqa: A002
+    async def decision(self, id: Asked) -> DecisionRecord:  # noqa: A002
         """See `Experiment.decision`."""
         return await asyncio.to_thread(self.experiment.decision, id)
 

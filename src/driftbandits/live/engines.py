@@ -1,7 +1,7 @@
 """Connections to a database by its URL: SQLite with the settings that make a commit durable, and Postgres.
 
 SQLite: WAL, synchronous FULL, and BEGIN IMMEDIATE for what writes, so that a transaction never finds out at its end
-that another was faster. Postgres: keepalives of 5 s, since a lease lasts as long as its session.
+that another was faster. Postgres: keepalives of 5 s on both sides, since a lease lasts as long as its session.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from driftbandits.showing import shown
 WRITING = "driftbandits_writing"
 BUSY_SECONDS = 10
 _PRAGMAS = {"synchronous": "FULL", "busy_timeout": str(1000 * BUSY_SECONDS)}
+_SERVER_KEEPALIVES = {"tcp_keepalives_idle": 5, "tcp_keepalives_interval": 5, "tcp_keepalives_count": 2}
 _KEEPALIVES = {
     "keepalives": 1,
     "keepalives_idle": 5,
@@ -26,6 +27,7 @@ _KEEPALIVES = {
     "keepalives_count": 2,
     "tcp_user_timeout": 15_000,
     "connect_timeout": 10,
+    "options": " ".join(f"-c {name}={value}" for name, value in _SERVER_KEEPALIVES.items()),
 }
 
 
@@ -35,7 +37,9 @@ def read_url(url: Any) -> URL:
     try:
         parsed = make_url(url)
     except (sa.exc.ArgumentError, TypeError, ValueError):
-        raise InputError(f"a database is given by its URL, such as {example}, got {shown(url)}") from None
+        file = isinstance(url, (str, Path)) and "://" not in str(url) and str(url).strip()
+        cure = f"write the file as sqlite:///{url}" if file else f"such as {example}"
+        raise InputError(f"a database is given by its URL, got {shown(str(url) if file else url)}; {cure}") from None
     backend = parsed.get_backend_name()
     if backend == "sqlite":
         if not parsed.database or parsed.database == ":memory:":
@@ -48,8 +52,7 @@ def read_url(url: Any) -> URL:
 
 def sqlite_file(url: URL) -> Path:
     """The file of a SQLite database."""
-    name = str(url.database)
-    return Path(name.removeprefix("file:"))
+    return Path(str(url.database).removeprefix("file:")).resolve()  # one lock, by whatever link it is reached
 
 
 def is_read_only(url: URL) -> bool:
@@ -64,7 +67,8 @@ def make_engine(url: URL, pragmas: Mapping[str, Any] | None = None) -> sa.Engine
     if pragmas:
         raise InputError("pragmas are SQLite's, and this database is Postgres; leave them out")
     try:
-        return sa.create_engine(url, pool_pre_ping=True, connect_args=_KEEPALIVES)
+        options = f"{url.query.get('options', '')} {_KEEPALIVES['options']}".strip()
+        return sa.create_engine(url, pool_pre_ping=True, connect_args={**_KEEPALIVES, "options": options})
     except ModuleNotFoundError:
         raise MissingExtraError("psycopg", extra="postgres", purpose="a Postgres database") from None
 

@@ -119,7 +119,10 @@ class Handlers:
             raise RewardError(f"a reward is a finite number, got {shown(reward)}")
         clips = self.player.definition.settings.get("out_of_range") == "clip"
         if not low <= value <= high and not clips:
-            raise RewardError(f"reward {value:g} lies outside reward_range=({low:g}, {high:g}) of this experiment")
+            raise RewardError(
+                f"reward {value:g} lies outside reward_range=({low:g}, {high:g}) of this experiment; send it in these "
+                f"units, or make another experiment with a range that holds it"
+            )
         return value
 
     def _find(self, given: Any) -> int:
@@ -141,7 +144,9 @@ class Handlers:
         return {"forgotten": len(seqs)}
 
     def _arms(self, request: Request) -> dict[str, Any]:
-        self._happen("arms", payload=dump({name: given for name, given in request.values.items() if given}))
+        payload = dump({name: given for name, given in request.values.items() if given})
+        if payload is not None:
+            self._happen("arms", payload=payload)
         entries = self.player.entries
         return {
             "active": [entry.option.name for entry in entries if not entry.retired],

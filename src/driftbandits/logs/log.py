@@ -32,6 +32,7 @@ class Log:
     law : (n, N) probabilities of all arms, or None
     segment : (n,) positions in `segment_names`, or None
     told : (n,) when the reward came, in the unit of `round` or `time`; NaN where it did not, or None
+    seconds : (n,) times of the rows where the log has rounds and times both: rounds count then, or None
     reward_range : declared ends of the rewards, or None
     arms : the arms with their points and kernel, if they were given
     """
@@ -47,6 +48,7 @@ class Log:
     segment: Ints | None = None
     segment_names: tuple[str, ...] = ()
     told: Floats | None = None
+    seconds: Floats | None = None
     reward_range: tuple[float, float] | None = None
     arms: ArmSet | None = None
 
@@ -66,7 +68,7 @@ class Log:
     ) -> Log:
         """A log from a path to Parquet, CSV or NDJSON, a pandas or polars frame, a mapping of columns, or a `Trace`.
 
-        Columns: `round` (whole numbers) or `time` (numbers or dates), `arm` (name or position), `reward` (empty: not
+        Columns: `round` (whole numbers) or `time` (seconds or dates), `arm` (name or position), `reward` (empty: not
         known), `probability`; if there `allowed` (the arms offered: a list of names, positions or flags, or text
         "a|b|c"), `law` (a list of N probabilities; single numbers are numbers of laws and are not needed), `segment`,
         `told`. Other columns are left alone.
@@ -74,8 +76,8 @@ class Log:
         Parameters
         ----------
         source : as above
-        arms : the arms that could be played, as an `ArmSet` or as names; by default those that occur. Say it where some
-            never occur
+        arms : the arms that could be played, as an `ArmSet` or as names; by default those that occur, played or
+            allowed. Say it where some never occur
         reward_range : ends that no reward may exceed; anytime intervals need it
 
         Raises InputError that names row (counted from 0) and column of the first wrong value of a kind. Nothing is
@@ -122,10 +124,37 @@ class Log:
 
     def take(self, rows: Ints | Bools | slice) -> Log:
         """The log of these rows alone."""
-        columns = ("round", "arm", "reward", "probability", "time", "allowed", "law", "segment", "told")
+        columns = ("round", "arm", "reward", "probability", "time", "allowed", "law", "segment", "told", "seconds")
         own = {name: getattr(self, name) for name in columns}
         taken: dict[str, Any] = {name: None if column is None else column[rows] for name, column in own.items()}
         return dataclasses.replace(self, **taken)
+
+    def columns(self, arms: ArmSet) -> dict[str, Any]:
+        """The log as `Policy.learn` takes it, for a policy with these arms; `policy.learn(log)` calls it.
+
+        Where the log has segments and the arms are options in segments, the log's arms are the options.
+        """
+        crossing = None if self.segment is None else arms.crossing
+        options = arms if crossing is None else crossing.options
+        known = {name: place for place, name in enumerate(options.names or map(str, range(len(options))))}
+        places = np.array([known.get(name, -1) for name in self.names], dtype=np.int64)
+        played = places[self.arm]
+        if (played < 0).any():
+            row = int((played < 0).argmax())
+            name = self.names[self.arm[row]]
+            raise InputError(
+                f"row {row} of the log played {shown(name)}, which the policy does not have among its arms"
+            )
+        columns: dict[str, Any] = {"arm": played, "reward": self.reward, "probability": self.probability}
+        columns |= {"round": self.round} if self.time is None else {"time": self.time}
+        if self.allowed is not None:
+            columns["allowed"] = np.zeros((len(self), len(options)), dtype=np.bool_)
+            columns["allowed"][:, places[places >= 0]] = self.allowed[:, places >= 0]
+        if self.told is not None:
+            columns["told"] = self.told
+        if self.segment is not None:
+            columns["segment"] = np.array(self.segment_names)[self.segment]
+        return columns
 
     def row(self, place: int) -> Row:
         """One row, as functions of a row are given it."""

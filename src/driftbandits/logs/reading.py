@@ -47,9 +47,9 @@ def _from_table(
             raise tables.missing_column(table, wanted)
     if not table.num_rows:
         raise InputError("the log has no rows")
-    rounds, time = _rounds(table)
-    arm, names = _arms(tables.column(table, "arm"), given)
+    rounds, time, seconds = _rounds(table)
     optional = {name: tables.column(table, name) for name in _present(table, ("allowed", "law", "segment", "told"))}
+    arm, names = _arms(_by_name(tables.column(table, "arm"), given), given, _offered_names(optional.get("allowed")))
     reward = _rewards(_numbers(tables.column(table, "reward"), "reward"), limits)
     probability = _probabilities(_numbers(tables.column(table, "probability"), "probability"))
     segment, segment_names = _segments(optional.get("segment"))
@@ -65,6 +65,7 @@ def _from_table(
         segment=segment,
         segment_names=segment_names,
         told=_told(optional.get("told"), rounds if time is None else time, reward, dates=time is not None),
+        seconds=seconds,
         reward_range=limits,
         arms=arms if isinstance(arms, ArmSet) else None,
     )
@@ -110,7 +111,7 @@ def _check_range(limits: Any) -> tuple[float, float] | None:
     if limits is None:
         return None
     try:
-        low, high = (float(end) for end in limits)
+        low, high = (float(end) for end in limits if not isinstance(end, str))
     except (TypeError, ValueError):
         raise InputError(f"reward_range must be two numbers, got {shown(limits)}") from None
     if not -np.inf < low < high < np.inf:
@@ -154,21 +155,50 @@ def _name_text(column: Texts, name: str) -> None:
     )
 
 
-def _rounds(table: Any) -> tuple[Ints, Floats | None]:
-    """Rounds, or the numbers of the rows beside their times."""
+def _rounds(table: Any) -> tuple[Ints, Floats | None, Floats | None]:
+    """Rounds, times that stand in their place, and times beside them."""
     names = _present(table, ("round", "time"))
     if not names:
         raise tables.missing_column(table, "round")
-    name = names[0]
-    column = tables.column(table, name)
+    times = _times(tables.column(table, "time")) if "time" in names else None
+    if times is not None and names[0] == "time":
+        return np.arange(len(times)), times, None
+    return _whole_rounds(tables.column(table, "round")), None, times
+
+
+def _in_place(column: Column, name: str, what: str) -> Floats:
     if not isinstance(column, Numbers):
-        raise InputError(f"column {name!r} must be numbers{' or dates' if name == 'time' else ''}")
+        raise InputError(f"column {name!r} must be {what}")
     values = column.values
     _wrong(~np.isfinite(values), name, "must be there", values, "every row needs its place in time")
-    if name == "time":
-        falls = np.concatenate([[False], values[1:] < values[:-1]])
-        _wrong(falls, name, "is before the row above it", values, "sort the rows by time")
-        return np.arange(len(values)), values
+    return values
+
+
+def _dated(column: Column, name: str) -> Column:
+    """Texts as dates, where they are written as ISO 8601 has them."""
+    if not isinstance(column, Texts):
+        return column
+    dates = tables.iso_dates(column)
+    odd = np.isnan(dates) & (column.codes >= 0)
+    cure = "write seconds, or dates such as 2026-01-31 18:30:00"
+    _wrong(odd, name, "must be a date", lambda k: shown(column.distinct[column.codes[k]]), cure)
+    return Numbers(dates, dates=True)
+
+
+def _times(column: Column) -> Floats:
+    values = _in_place(_dated(column, "time"), "time", "seconds or dates")
+    falls = np.concatenate([[False], values[1:] < values[:-1]])
+    _wrong(falls, "time", "is before the row above it", values, "sort the rows by time")
+    return values
+
+
+def _whole_rounds(column: Column) -> Ints:
+    name = "round"
+    if isinstance(column, Texts):
+        _name_text(column, name)
+    if isinstance(column, Numbers) and column.dates:
+        raise InputError("column 'round' has dates; call it 'time'")
+    values = _in_place(column, name, "whole numbers")
     whole = (values == np.floor(values)) & (np.abs(values) < _MOST_EXACT)
     _wrong(~whole, name, "must be a whole number", values, "put times into a column 'time'")
     rounds = values.astype(np.int64)
@@ -177,14 +207,20 @@ def _rounds(table: Any) -> tuple[Ints, Floats | None]:
     falls = np.concatenate([[False], rounds[1:] < rounds[:-1]])
     twice = "it stands twice in the log; " if len(np.unique(rounds)) < len(rounds) else ""
     _wrong(falls, name, "is before the row above it", rounds, f"{twice}sort the rows by round")
-    return rounds, None
+    return rounds
 
 
-def _arms(column: Column, given: tuple[str, ...] | None) -> tuple[Ints, tuple[str, ...]]:
-    if isinstance(column, Lists) or (isinstance(column, Numbers) and column.dates):
-        raise InputError("column 'arm' must have one name or position per row")
+def _offered_names(column: Column | None) -> tuple[str, ...]:
+    """Names that occur among the arms offered: some may never have been played."""
+    lists = tables.split(column) if isinstance(column, Texts) else column
+    return lists.entries.distinct if isinstance(lists, Lists) and isinstance(lists.entries, Texts) else ()
+
+
+def _arms(column: Column, given: tuple[str, ...] | None, offered: tuple[str, ...] = ()) -> tuple[Ints, tuple[str, ...]]:
+    if isinstance(column, Lists) or (isinstance(column, Numbers) and (column.dates or column.flags)):
+        raise InputError("column 'arm' must have one name or position per row; dates, True and False are neither")
     if isinstance(column, Texts):
-        return _named_arms(column, given)
+        return _named_arms(column, given, offered)
     values = column.values
     _wrong(np.isnan(values), "arm", "must be there", values, "every row needs its arm")
     whole = (values == np.floor(values)) & (values >= 0) & (values < _MOST_EXACT)
@@ -198,10 +234,20 @@ def _arms(column: Column, given: tuple[str, ...] | None) -> tuple[Ints, tuple[st
     return arm, given
 
 
-def _named_arms(column: Texts, given: tuple[str, ...] | None) -> tuple[Ints, tuple[str, ...]]:
+def _by_name(column: Column, given: tuple[str, ...] | None) -> Column:
+    """Numbers that cannot be positions but are all names, such as prices in a CSV, as these names."""
+    if given is None or not isinstance(column, Numbers) or column.dates or column.flags:
+        return column
+    values, codes = np.unique(column.values, return_inverse=True)
+    names = tuple(f"{value:.15g}" for value in values)
+    fits = bool((np.isin(values, np.arange(len(given)))).all())
+    return column if fits or not set(names) <= set(given) else Texts(codes.astype(np.int64), names)
+
+
+def _named_arms(column: Texts, given: tuple[str, ...] | None, offered: tuple[str, ...]) -> tuple[Ints, tuple[str, ...]]:
     missing = column.codes < 0
     _wrong(missing, "arm", "must be there", lambda _: "nothing", "every row needs its arm")
-    names = tuple(sorted(column.distinct)) if given is None else given
+    names = tuple(sorted({*column.distinct, *offered})) if given is None else given
     place = {name: k for k, name in enumerate(names)}
     unknown = [name for name in column.distinct if name not in place]
     codes = np.array([place.get(name, -1) for name in column.distinct], dtype=np.int64)
@@ -312,6 +358,7 @@ def _segments(column: Column | None) -> tuple[Ints | None, tuple[str, ...]]:
 def _told(column: Column | None, clock: Ints | Floats, reward: Floats, *, dates: bool) -> Floats | None:
     if column is None:
         return None
+    column = _dated(column, "told") if dates else column
     if not isinstance(column, Numbers) or (column.dates and not dates):
         raise InputError("column 'told' must be in the unit of 'round' or 'time'")
     told = column.values

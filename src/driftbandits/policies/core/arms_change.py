@@ -17,6 +17,7 @@ import scipy.linalg
 
 from driftbandits.arms import ArmSet
 from driftbandits.errors import InputError
+from driftbandits.gauge import Gauge
 from driftbandits.showing import counted, shown
 from driftbandits.types import Floats, Ints
 
@@ -41,7 +42,7 @@ class ArmsChange:
     @property
     def same(self) -> bool:
         """Whether nothing changes."""
-        return self.old.fingerprint() == self.new.fingerprint() and self.old.gauge == self.new.gauge
+        return self.old.fingerprint() == self.new.fingerprint() and _gauges(self.old) == _gauges(self.new)
 
     @cached_property
     def kept(self) -> Ints:
@@ -78,6 +79,7 @@ def match_arms(old: ArmSet, new: Any) -> ArmsChange:
     """Find the old arms among the new ones; InputError says what does not fit."""
     if not isinstance(new, ArmSet):
         raise InputError(f"with_arms wants an ArmSet, got {type(new).__name__}; build one with ArmSet(points, kernel)")
+    _check_pairs(old, new)
     old.check_columns(new.dimension, new.feature_names)
     by_name = old.names is not None and new.names is not None
     source = match_places(old.points, old.names, new.points, new.names)
@@ -92,7 +94,21 @@ def match_arms(old: ArmSet, new: Any) -> ArmsChange:
         )
     if by_name:
         _check_points(old, new, source)
-    return ArmsChange(old, _measured(old, new, source), source, target)
+    return ArmsChange(old, _options_measured(old, _measured(old, new, source)), source, target)
+
+
+def _gauges(arms: ArmSet) -> tuple[Gauge, ...]:
+    return (arms.gauge,) if arms.crossing is None else (arms.gauge, arms.crossing.options.gauge)
+
+
+def _check_pairs(old: ArmSet, new: ArmSet) -> None:
+    """Refuse pairs whose options or segments are mere names, and other ones than before."""
+    if old.crossing is not None and new.dimension != old.dimension:
+        raise InputError(
+            f"the new arms have {counted(new.dimension, 'dimension')}, the options in segments so far {old.dimension}: "
+            f"of options or segments that are mere names each is a dimension of its own, so none can come or go; give "
+            f"points to those that may, as ArmSet(points, names=...), or leave out pairs with without([...])"
+        )
 
 
 def match_places(
@@ -148,6 +164,14 @@ def _measured(old: ArmSet, new: ArmSet, source: Ints) -> ArmSet:
     return new.gauged(old.gauge.extended(np.vstack([new.points, old.points])))
 
 
+def _options_measured(old: ArmSet, new: ArmSet) -> ArmSet:
+    """The new pairs with their options measured as the old ones, where both are pairs."""
+    if old.crossing is None or new.crossing is None:
+        return new
+    before, now = old.crossing.options, new.crossing.options
+    return new.options_gauged(before.gauge.extended(np.vstack([now.points, before.points])))
+
+
 def _check_kernel(meant: ArmSet, given: ArmSet, rows: Ints, meant_rows: Ints | None = None) -> None:
     """Refuse arms `given` whose kernel on `rows` is another than that of the arms `meant`."""
     known = rows if meant_rows is None else meant_rows
@@ -159,10 +183,13 @@ def _check_kernel(meant: ArmSet, given: ArmSet, rows: Ints, meant_rows: Ints | N
     off = np.abs(wanted - found)
     if off.max() > _KERNEL_DIFFERENCE * max(meant.scale, float(np.abs(wanted).max())):
         row, column = np.unravel_index(int(off.argmax()), off.shape)
+        cure = "them with the old arms' with_points(...), extended(...) or without(...)"
+        if meant.crossing is not None:
+            cure = "the options with the old options' extended(...) or without(...) and cross them as before"
         raise InputError(
             f"the new arms have another kernel: k(x, y) of arms {int(rows[row])} and {int(rows[some[column]])} is "
             f"{found[row, column]:.4g} and was {wanted[row, column]:.4g}; what is known would change its meaning. Make "
-            f"them with the old arms' with_points(...), extended(...) or without(...), or give the same kernel"
+            f"{cure}, or give the same kernel"
         )
 
 

@@ -13,7 +13,6 @@ methods are called from inside, so they call one another and never the public on
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Self, overload
@@ -31,6 +30,7 @@ from driftbandits.errors import (
     RewardRangeWarning,
     UnknownDecisionError,
 )
+from driftbandits.log_columns import LogLike
 from driftbandits.policies.core import carrying, imposing, learning, saving
 from driftbandits.policies.core.closing import Closing
 from driftbandits.policies.core.guard import guarded
@@ -38,7 +38,7 @@ from driftbandits.policies.core.history import Look
 from driftbandits.policies.core.hooks import FIRST_HORIZON
 from driftbandits.policies.core.imposing import Imposed, Imposition
 from driftbandits.policies.core.inputs import check_size, read_allowed, read_ids, read_rewards
-from driftbandits.policies.core.laws import check_estimate, check_steady, is_frozen
+from driftbandits.policies.core.laws import check_steady, is_frozen
 from driftbandits.policies.core.looking import Looking
 from driftbandits.policies.core.pending import OTHER_DECISION, Row, read_decisions
 from driftbandits.policies.core.waiting import shown_waiting
@@ -133,6 +133,8 @@ class Policy(Closing, Looking):
         weighed = self._weigh()
         self._guard.changing = True
         arm, probability = self._choose_one(weighed)
+        if self._imposition is not None:
+            arm, probability = self._imposition.take_one(arm, probability)
         names = self.arms.names
         decision = Decision(self.rounds, arm, probability, number, None if names is None else names[arm])
         self._pending.push(Row(decision.id, arm, number, tag, probability))
@@ -150,8 +152,9 @@ class Policy(Closing, Looking):
 
     def _choose_one(self, weighed: npt.NDArray[Any]) -> tuple[int, float]:
         """One arm drawn from what `_weigh` gave, and its probability."""
-        arm = int(self._pick(weighed, 1)[0])
-        return arm, float(weighed[arm])
+        cdf, last = self._summed(weighed)
+        arm = min(int(cdf.searchsorted(self._draws.random() * cdf[-1], side="right")), last)
+        return arm, weighed.item(arm)
 
     def _draw(self, wanted: int, mask: Bools | None) -> Decisions:
         """Decide at most `wanted` rounds, all under one law."""
@@ -181,13 +184,18 @@ class Policy(Closing, Looking):
 
     def _pick(self, law: Floats, count: int) -> Ints:
         """Arms drawn from `law`, one uniform each; an arm of probability 0 is never drawn."""
-        kept = self._cdf
-        if kept is None or kept[0] is not law:
-            kept = (law, law.cumsum(), int(law.nonzero()[0][-1]))
-            self._cdf = kept if is_frozen(law) else None
-        _, cdf, last = kept
+        cdf, last = self._summed(law)
         arms = cdf.searchsorted(self._draws.random(count) * cdf[-1], side="right")
         return np.asarray(np.minimum(arms, last), dtype=np.int64)
+
+    def _summed(self, law: Floats) -> tuple[Floats, int]:
+        """Partial sums of `law`, and its last arm of positive probability."""
+        kept = self._cdf
+        if kept is None or kept[0] is not law:
+            last = len(law) - 1 if law[-1] > 0.0 else int(law.nonzero()[0][-1])
+            kept = (law, law.cumsum(), last)
+            self._cdf = kept if is_frozen(law) else None
+        return kept[1], kept[2]
 
     @guarded
     def impose(self, arms: int | npt.ArrayLike, probabilities: float | npt.ArrayLike, allowed: Any = None) -> Imposed:
@@ -212,13 +220,13 @@ class Policy(Closing, Looking):
         return imposing.impose(self, arms, probabilities, allowed)
 
     @guarded
-    def learn(self, columns: Mapping[str, Any]) -> None:
+    def learn(self, log: Mapping[str, Any] | LogLike) -> None:
         """Take in a log, one's own or another's, as if this new policy had played it; then it goes on from there.
 
-        `columns` maps `arm`, `reward` and `probability` to columns of one length, and optionally `round` or `time`,
-        `told` and `allowed`: see `log_columns`. Whatever is wrong with them, the policy stays new. Policies that weigh
-        rewards by the law that drew them take in their own log so; another's is a first evaluation for the OPKB family,
-        and refused by the Exp3 family.
+        `log` is a `logs.Log`, a DataFrame, or a mapping of `arm`, `reward` and `probability` to columns of one length,
+        and optionally `round` or `time`, `told`, `segment` and `allowed`: see `log_columns`. Whatever is wrong with it,
+        the policy stays new. Policies that weigh rewards by the law that drew them take in their own log so; another's
+        is a first evaluation for the OPKB family, and refused by the Exp3 family.
 
         >>> from driftbandits import ArmSet, GPUCB
         >>> policy = GPUCB(ArmSet([[0.0], [1.0]], names=["low", "high"]), seed=0)
@@ -226,12 +234,18 @@ class Policy(Closing, Looking):
         >>> policy.rounds, policy.estimate().round(1).tolist()
         (40, [0.1, 0.6])
         """
-        learning.learn(self, columns)
+        learning.learn(self, log)
 
     @guarded
-    def law(self) -> Floats:
-        """Probabilities over all arms that the next `ask` will draw from, shape (N,). Asking for it changes nothing."""
-        return read_only(self._fit(self._ahead()._law()))  # type: ignore[no-any-return]
+    def law(self, allowed: Any = None) -> Floats:
+        """Probabilities over all arms that the next `ask` will draw from, shape (N,). Asking for it changes nothing.
+
+        `allowed` are the arms that may be chosen then, as in `ask`.
+        """
+        ahead = self._ahead()
+        if allowed is None:
+            return read_only(self._fit(ahead._law()))  # type: ignore[no-any-return]
+        return read_only(self._fit(ahead._law_within(read_allowed(self.arms, allowed))[0]))  # type: ignore[no-any-return]
 
     @guarded
     def steady_rounds(self) -> int:
@@ -251,9 +265,7 @@ class Policy(Closing, Looking):
     @guarded
     def estimate(self) -> Floats:
         """Estimated reward of every arm, shape (N,), in the user's units; mid-range where nothing is told."""
-        found = self._ahead()._estimate()
-        checked = check_estimate(found, arms=len(self.arms), policy=type(self).__name__, now=self.rounds)
-        return self._scale.outward(checked)
+        return self._scale.outward(self._ahead()._checked_estimate())
 
     @property
     def changes(self) -> tuple[Change, ...]:
@@ -297,21 +309,9 @@ class Policy(Closing, Looking):
             anew, and a reward meant for a decision that is lost would be credited to another arm
         rewards : one reward, or one per decision, in the user's units
         """
-        row = self._latest(ids, rewards)
+        row = self._single(ids, rewards)
         if row is not None:
-            look = self._look_if_due()
-            scaled = self._scale.inward(float(rewards))  # type: ignore[arg-type]
-            self._guard.changing = True
-            self._pending.pop_last()
-            narrow = self._count_told(scaled, scaled, 1, look)
-            zero_one = self._zero_one.looking and self._zero_one.see(scaled)
-            if self._delays.idle:
-                self._version += 1
-                self._learn_one(row, scaled)
-            else:
-                self._take_reward(row, scaled)
-        elif (row := self._single(ids, rewards)) is not None:
-            look = self._look_if_due()
+            look = self._take_look() if self._history.left <= 0 else None
             scaled = self._scale.inward(float(rewards))  # type: ignore[arg-type]
             self._guard.changing = True
             self._pending.strike_found()
@@ -330,7 +330,7 @@ class Policy(Closing, Looking):
             inward, clipped = self._inward(values, good)
             numbers, where = numbers[good], where[good]
             order = np.argsort(numbers, kind="stable")
-            look = self._look_if_due()
+            look = self._take_look() if self._history.left <= 0 else None
             self._guard.changing = True
             self.late += len(good) - len(numbers)
             narrow = zero_one = False
@@ -343,44 +343,34 @@ class Policy(Closing, Looking):
         self._guard.changing = False
         self._settle()
         if narrow:
-            self._warn_of_range()
+            self._say(self._range_warning())
         if zero_one:
-            self._zero_one.warn()
+            self._say(self._zero_one.warning())
         if self._notice is not None:
-            self._give_notice()
-
-    def _latest(self, given: Asked, reward: Any) -> Row | None:
-        """The latest decision, if this is its reward and in range: the path of a live request; None for the general."""
-        low, high = self.reward_range
-        row = self._pending.last
-        if row is None or not isinstance(reward, float) or not low <= reward <= high:
-            return None
-        if type(given) is Decision:
-            if given.id != row.id:
-                return None
-            if not row.is_of(given):
-                raise UnknownDecisionError(OTHER_DECISION.format(id=given.id))
-            return row
-        return row if type(given) is int and given == row.id else None
+            self._say(self._take_notice())
 
     def _single(self, given: Asked, reward: Any) -> Row | None:
-        """One open decision, if this is its reward and in range: the path of a late one."""
+        """One open decision, if this is its reward and in range: the path of a live request; None for the general."""
         low, high = self.reward_range
         if not isinstance(reward, (float, int)) or not low <= reward <= high:
             return None
         if type(given) is int:
             return self._pending.seek(given)
-        if type(given) is not Decision or self._renumbered.any:
+        if type(given) is not Decision or type(given.id) is not int:
+            return None
+        if given.id < self._renumbered.since:  # its arm may have had another number
             return None
         row = self._pending.seek(given.id)
-        if row is not None and not row.is_of(given):
+        if row is None:
+            return None
+        if not row.is_of(given):
             raise UnknownDecisionError(OTHER_DECISION.format(id=given.id))
         return row
 
     def _count_told(self, least: float, most: float, count: int, look: Look | None) -> bool:
         """Books about rewards that are told; whether they are known now to fill next to nothing."""
         if look is not None:
-            self._history.add(look, self._plays.counts)
+            self._history.add(look)
         self._history.left -= count
         return self._spread.see(least, most, count)
 
@@ -403,15 +393,13 @@ class Policy(Closing, Looking):
             self._pending.compare(where[good], self._renumbered.translate(decisions.chosen(good)))
         return where, numbers, good
 
-    def _warn_of_range(self) -> None:
+    def _range_warning(self) -> RewardRangeWarning:
         low, high = self.reward_range
         least, most = self._scale.outward(np.array([self._spread.least, self._spread.most])).tolist()
-        warnings.warn(
+        return RewardRangeWarning(
             f"rewards so far lie between {least:.6g} and {most:.6g}, which is less than a hundredth of "
             f"reward_range=({low:g}, {high:g}): differences between arms look like nothing in so wide a range; declare "
-            f"one that the rewards fill",
-            RewardRangeWarning,
-            stacklevel=4,  # over tell and its guard, to whoever told
+            f"one that the rewards fill"
         )
 
     @guarded
@@ -446,7 +434,7 @@ class Policy(Closing, Looking):
         self._guard.changing = False
         self._settle()
         if self._notice is not None:
-            self._give_notice()
+            self._say(self._take_notice())
 
     def _inward(self, values: Floats, good: Bools) -> tuple[Floats, int]:
         """Rewards of the decisions that are open, on the internal scale, and how many of them had to be clipped."""
