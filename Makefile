@@ -9,7 +9,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: test lint types contracts pytest test-core coverage reproduce compare suite autobandit calibrated bench attack tune clean
+.PHONY: test lint types contracts pytest test-core coverage reproduce compare suite autobandit calibrated bench attack tune docs clean
 
 test: lint types contracts pytest test-core
 
@@ -94,5 +94,15 @@ tune: .venv/ready
 	$(BIN)/driftbandits tune constants
 	$(BIN)/driftbandits tune neural
 
+# The documentation site, build/docs/index.html: examples run, warnings are errors, links inside are followed.
+.venv/docs: requirements/docs.txt .venv/ready
+	$(BIN)/python -m pip install --quiet -r requirements/docs.txt
+	@touch $@
+
+docs: .venv/docs
+	rm -rf docs/gallery docs/reference/generated build/docs
+	$(BIN)/python -m sphinx -b html -W --keep-going -q -j auto docs build/docs
+	$(BIN)/python docs/_ext/check_links.py build/docs
+
 clean:
-	rm -rf .venv .venv-core .venv-reproduce build results
+	rm -rf .venv .venv-core .venv-reproduce build results docs/gallery docs/reference/generated

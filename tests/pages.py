@@ -14,8 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 KINDS = ("python", "text", "text measured", "sh")
+
+
+def name_of(page):
+    """What tests call a page: its path, without docs/."""
+    return str(page.relative_to(ROOT)).removeprefix("docs/")
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import pytest
 
-from tests.pages import KINDS, PAGES, ROOT, Block, blocks_of, write_files
+from tests.pages import KINDS, PAGES, ROOT, Block, blocks_of, name_of, write_files
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
@@ -22,7 +22,7 @@ def assert_prints(printed, block, page):
     assert re.fullmatch(pattern, found), f"{page.name}:{block.line} says\n{block.text}\nand the code prints\n{printed}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_python_blocks_run_and_print_what_the_page_says(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_files(page, tmp_path)
@@ -37,7 +37,7 @@ def test_python_blocks_run_and_print_what_the_page_says(page, tmp_path, monkeypa
             assert_prints(printed.getvalue(), after, page)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_every_block_says_what_it_is(page):
     before = ""
     for block in blocks_of(page):
@@ -56,7 +56,7 @@ def test_outputs_are_compared(printed, fits):
         assert_prints(printed, block, ROOT / "README.md")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_links_lead_somewhere(page):
     for target, anchor in re.findall(r"\]\(([^)#]*)(?:#([^)]*))?\)", page.read_text()):
         if target.startswith("http"):

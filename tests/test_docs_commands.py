@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from benchmarks.__main__ import NAMES
 from driftbandits.cli.app import app
 from driftbandits.experiments.running.engines import Engine
-from tests.pages import PAGES, ROOT, blocks_of, write_files
+from tests.pages import PAGES, ROOT, blocks_of, name_of, write_files
 
 SHORT = ["--seeds", "1", "--jobs", "1"]  # options of `run`: the last one counts
 
@@ -158,7 +158,9 @@ def commands_in_sentences(page):
 
 
 COMMANDS = [
-    pytest.param(page, command, id=f"{page.stem}: {command[:60]}") for page in PAGES for command in commands_of(page)
+    pytest.param(page, command, id=f"{name_of(page)}: {command[:60]}")
+    for page in PAGES
+    for command in commands_of(page)
 ]
 
 
@@ -183,7 +185,7 @@ def test_commands_of_shell_blocks(page, command, stage):
     check_command(command, stage(page))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_commands_in_sentences(page, stage):
     for number, command in enumerate(commands_in_sentences(page)):
         if not command.startswith("driftbandits run"):  # those are played, which only blocks are

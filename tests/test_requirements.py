@@ -48,7 +48,14 @@ def test_an_environment_has_what_it_needs_and_no_more(file, extras):
     assert set(pinned(file)) == with_all_they_need([*BUILD, *(Requirement(line).name for line in listed)])
 
 
-@pytest.mark.parametrize("file", ["core", "data", "dev", "reproduce"])
+def test_documentation_is_built_beside_what_is_tested():
+    """Both lists go into one environment: no package stands in both, and together they are whole."""
+    assert not pinned("docs").keys() & pinned("dev").keys()
+    named = {canonical(Requirement(line).name) for line in PROJECT["optional-dependencies"]["docs"]}
+    assert named - {"driftbandits"} <= pinned("docs").keys()
+
+
+@pytest.mark.parametrize("file", ["core", "data", "dev", "docs", "reproduce"])
 def test_pinned_versions_fit_the_declared_ranges(file):
     versions = pinned(file)
     extras = PROJECT["optional-dependencies"].values()

@@ -70,8 +70,12 @@ class ArmSet:
     crossing : which options in which segments, if the arms are such pairs (`crossed`)
     encoding : how the columns of a DataFrame became points, if they did (`from_frame`)
 
-    Raises InputError for points that are not finite numbers and for unusable names, KernelError for a kernel that is
-    not positive semi-definite or not finite.
+    Raises
+    ------
+    InputError
+        For points that are not finite numbers, and for unusable names.
+    KernelError
+        For a kernel that is not positive semi-definite or not finite.
 
     >>> from sklearn.gaussian_process.kernels import RBF
     >>> arms = ArmSet([[0.0], [0.5], [0.5]], kernel=RBF(0.2), names=["low", "mid", "mid again"])
@@ -139,10 +143,26 @@ class ArmSet:
 
     @classmethod
     def from_features(cls, features: Any, *, names: Sequence[str] | None = None, points: Any | None = None) -> ArmSet:
-        """Arms given by explicit feature vectors phi(x), shape (N, r), with the kernel <phi(x), phi(y)>.
+        """Arms given by explicit feature vectors phi(x), with the kernel <phi(x), phi(y)>.
 
-        The features are kept as they are but for the division by sqrt(scale). `points` are what the policies that are
-        linear in the points use; without them, these are the features themselves.
+        The features are kept as they are but for the division by sqrt(scale).
+
+        Parameters
+        ----------
+        features : array or DataFrame, shape (N, r)
+            One row per arm. `numpy.eye(N)` says that arms have nothing in common.
+        names : N distinct strings, optional
+        points : array or DataFrame, shape (N, d), optional
+            What policies use that are linear in the points; without them, these are the features themselves.
+
+        Returns
+        -------
+        ArmSet
+
+        Raises
+        ------
+        InputError
+            For numbers that are not finite, unusable names, or another number of points than of features.
 
         >>> ArmSet.from_features([[1.0, 0.0], [0.0, 1.0]]).rank
         2
@@ -220,7 +240,7 @@ class ArmSet:
         kernel: KernelLike | None = None,
         tolerance: float = 1e-10,
     ) -> ArmSet:
-        """Discretise the box of `bounds`, one (low, high) per dimension, into about `points` arms or up to an `error`.
+        """Cut the box of `bounds` into about `points` arms, or so finely that no more than an `error` is lost.
 
         With `points`, a grid has the largest number of steps per axis whose power does not exceed it and reaches the
         ends of the box; Sobol points fill the box evenly and number exactly `points`.
@@ -231,6 +251,23 @@ class ArmSet:
         reward whose slope along no axis exceeds 1 (a linear one with ||theta|| <= 1 is such) is off by less than
         `error`; with slopes up to L, divide by L. The regret bounds take error = 1/T, out of reach beyond
         two dimensions: the number of arms grows as (d / error)^d.
+
+        Parameters
+        ----------
+        bounds : one (low, high) per dimension
+        points : how many arms, about; give this or `error`
+        error : what the cut may cost; give this or `points`
+        method : "grid" or "sobol"
+        kernel, tolerance : as for `ArmSet`
+
+        Returns
+        -------
+        ArmSet
+
+        Raises
+        ------
+        InputError
+            For both or neither of `points` and `error`, and for an `error` with Sobol points.
 
         >>> ArmSet.box([(0, 1), (0, 1)], points=30)
         ArmSet(25 arms in 2 dimensions, kernel=RBF(length_scale=0.158), rank=25)
@@ -266,6 +303,7 @@ class ArmSet:
         kernel : what segments have in common: a number from 0 (each is learned by itself) to 1 (they are alike) for
             any two, a matrix, or a kernel on the points of `segments`. Without one that of `segments`, and for mere
             names 0.5
+        tolerance : as for `ArmSet`
 
         Arm s O + o is option o in segment s, with the coordinates of the option and then those of the segment (for
         names one per segment, 0 or 1).
@@ -291,11 +329,45 @@ class ArmSet:
         return arms
 
     def of(self, segment: str) -> Bools:
-        """Mask of the arms of a segment, shape (N,), for `ask(allowed=...)`."""
+        """Mask of the arms of a segment, for `ask(allowed=...)`.
+
+        Parameters
+        ----------
+        segment : its name
+
+        Returns
+        -------
+        boolean array, shape (N,)
+
+        Raises
+        ------
+        InputError
+            For a segment that there is not, and for arms not made by `crossed`.
+
+        >>> ArmSet.crossed(["red", "blue"], ["mobile", "desktop"]).of("mobile").tolist()
+        [True, True, False, False]
+        """
         return self._crossing().mask(self._crossing().number_of(segment))
 
     def pair(self, arm: int) -> tuple[str, str]:
-        """Names of the option and of the segment that an arm is made of; an option without a name has its number."""
+        """Names of the option and of the segment that an arm is made of.
+
+        Parameters
+        ----------
+        arm : its number
+
+        Returns
+        -------
+        (option, segment); an option without a name has its number
+
+        Raises
+        ------
+        InputError
+            For a number that no arm has, and for arms not made by `crossed`.
+
+        >>> ArmSet.crossed(["red", "blue"], ["mobile", "desktop"]).pair(2)
+        ('red', 'desktop')
+        """
         crossing, number = self._crossing(), self._number(arm)
         option, own = number % crossing.size, crossing.options.names
         return (str(option) if own is None else own[option]), crossing.names[crossing.segment_of(number)]
@@ -316,7 +388,20 @@ class ArmSet:
         return Gauge.of(self.points, scale=self.scale, length_scale=length)
 
     def gauged(self, gauge: Gauge) -> ArmSet:
-        """The same arms measured by the gauge of others, which came first."""
+        """The same arms measured by the gauge of others, which came first.
+
+        Parameters
+        ----------
+        gauge : `other.gauge`
+
+        Returns
+        -------
+        ArmSet
+
+        >>> first, later = ArmSet([[0.0], [1.0]]), ArmSet([[0.0], [9.0]])
+        >>> later.gauged(first.gauge).kernel == first.kernel
+        True
+        """
         if gauge == self.gauge:
             return self
         arms = self
@@ -362,9 +447,20 @@ class ArmSet:
     def with_points(self, points: Any, names: Sequence[str] | None = None, *, tolerance: float | None = None) -> ArmSet:
         """Other arms with the kernel of these, the same length scale and the same `scale`: for `Policy.with_arms`.
 
-        Points, names and tolerance as in the constructor (by default the tolerance of these). Arms made from a kernel
-        matrix or from features say nothing of other points: build a set from the larger matrix, or from all features,
-        and hand that to `Policy.with_arms`.
+        Parameters
+        ----------
+        points, names : as for `ArmSet`
+        tolerance : as for `ArmSet`; by default that of these arms
+
+        Returns
+        -------
+        ArmSet
+
+        Raises
+        ------
+        InputError
+            For arms made from a kernel matrix or from features, which say nothing of other points: build a set from the
+            larger matrix, or from all features, and hand that to `Policy.with_arms`.
 
         >>> arms = ArmSet([[0.0], [0.5], [1.0]], names=["low", "mid", "high"])
         >>> arms.with_points([[0.0], [0.5], [4.0]], names=["low", "mid", "top"]).kernel == arms.kernel
@@ -382,7 +478,21 @@ class ArmSet:
         return arms.gauged(self.gauge.extended(np.vstack([arms.points, self.points])))
 
     def extended(self, points: Any, names: Sequence[str] | None = None) -> ArmSet:
-        """These arms and more of them, at the end; see `with_points`.
+        """These arms and more of them, at the end, measured alike.
+
+        Parameters
+        ----------
+        points : of the new arms
+        names : of the new arms, where the old ones have names
+
+        Returns
+        -------
+        ArmSet
+
+        Raises
+        ------
+        InputError
+            As `with_points`, and where some arms would have names and others not.
 
         >>> ArmSet([[0.0], [0.5]], names=["low", "mid"]).extended([[1.0]], names=["high"]).names
         ('low', 'mid', 'high')
@@ -397,7 +507,20 @@ class ArmSet:
         return self.with_points(together, None if added is None else [*(self.names or ()), *added])
 
     def without(self, arms: Sequence[str] | Sequence[int]) -> ArmSet:
-        """These arms but for some of them, given by name or number; see `with_points`.
+        """These arms but for some of them, measured alike.
+
+        Parameters
+        ----------
+        arms : a list of names or numbers
+
+        Returns
+        -------
+        ArmSet
+
+        Raises
+        ------
+        InputError
+            For arms that there are not, and if none would be left.
 
         >>> ArmSet([[0.0], [0.5], [1.0]], names=["low", "mid", "high"]).without(["mid"]).names
         ('low', 'high')

@@ -37,34 +37,82 @@ from typing import Any
 
 
 class DriftbanditsError(Exception):
-    """Root of every error this library raises on purpose."""
+    """Root of every error this library raises on purpose.
+
+    >>> issubclass(InputError, DriftbanditsError), issubclass(InputError, ValueError)
+    (True, True)
+    """
 
 
 class InputError(DriftbanditsError, ValueError):
-    """A value the caller passed is not usable."""
+    """A value the caller passed is not usable. The message names the value and the cure.
+
+    >>> from driftbandits import ArmSet
+    >>> ArmSet([[1.0], [2.0]], names="ab")
+    Traceback (most recent call last):
+    ...
+    driftbandits.errors.InputError: ...
+    """
 
 
 class KernelError(InputError):
-    """The kernel is not positive semi-definite, or gives values that are not finite."""
+    """The kernel is not positive semi-definite, or gives values that are not finite.
+
+    >>> from driftbandits import ArmSet
+    >>> ArmSet([[0.0], [1.0]], kernel=[[1.0, 2.0], [2.0, 1.0]])
+    Traceback (most recent call last):
+    ...
+    driftbandits.errors.KernelError: ...
+    """
 
 
 class RewardError(InputError):
-    """A reward is not finite or lies outside the declared range."""
+    """A reward is not finite or lies outside the declared range. Nothing of the call was learned.
+
+    >>> from driftbandits import ArmSet, Uniform
+    >>> policy = Uniform(ArmSet([[0.0], [1.0]]), reward_range=(0, 1))
+    >>> policy.tell(policy.ask(), 49.9)
+    Traceback (most recent call last):
+    ...
+    driftbandits.errors.RewardError: reward 49.9 lies outside reward_range=(0, 1); ...
+    """
 
 
 class StateError(InputError):
-    """A saved state does not fit the policy, the arms or this version of the library."""
+    """A saved state does not fit the policy, the arms or this version of the library.
+
+    >>> from driftbandits import ArmSet, Uniform
+    >>> state = Uniform(ArmSet([[0.0], [1.0]])).state_dict()
+    >>> Uniform.restore(ArmSet([[0.0], [2.0]]), state)
+    Traceback (most recent call last):
+    ...
+    driftbandits.errors.StateError: ...
+    """
 
 
 class UnknownDecisionError(DriftbanditsError, KeyError):
-    """A decision id that was never given out, or whose reward is already told or forgotten."""
+    """A decision id that was never given out, or whose reward is already told or forgotten.
+
+    >>> from driftbandits import ArmSet, Uniform
+    >>> Uniform(ArmSet([[0.0], [1.0]])).tell(7, 0.5)
+    Traceback (most recent call last):
+    ...
+    driftbandits.errors.UnknownDecisionError: ...
+    """
 
     def __str__(self) -> str:  # KeyError would show the repr of the message
         return str(self.args[0]) if self.args else ""
 
 
 class HorizonError(DriftbanditsError):
-    """More rounds were asked for than the policy was built for."""
+    """More rounds were asked for than the policy was built for.
+
+    >>> from driftbandits import ArmSet, Uniform
+    >>> Uniform(ArmSet([[0.0], [1.0]]), horizon=10).ask(size=11)
+    Traceback (most recent call last):
+    ...
+    driftbandits.errors.HorizonError: ...
+    """
 
 
 class LawError(DriftbanditsError):
@@ -80,7 +128,16 @@ class ReentryError(DriftbanditsError):
 
 
 class ConvergenceError(DriftbanditsError):
-    """A solver stopped before its tolerance; `best` is the best feasible result it had."""
+    """A solver stopped before its tolerance.
+
+    Parameters
+    ----------
+    message : why
+    best : the best feasible result it had, kept as an attribute
+
+    >>> ConvergenceError("stalled", best="the best law").best
+    'the best law'
+    """
 
     def __init__(self, message: str, *, best: Any) -> None:
         super().__init__(message)
@@ -156,7 +213,17 @@ class SchemaError(LiveError):
 
 
 class MissingExtraError(DriftbanditsError, ImportError):
-    """An optional dependency is not installed."""
+    """An optional dependency is not installed; the message has the line to install it.
+
+    Parameters
+    ----------
+    package : that is missing
+    extra : of this library, that brings it
+    purpose : what needs it
+
+    >>> print(MissingExtraError("pandas", extra="experiments", purpose="a table"))
+    a table needs pandas; in a checkout of driftbandits, install it with: pip install '.[experiments]'
+    """
 
     def __init__(self, package: str, *, extra: str, purpose: str) -> None:
         cure = f"in a checkout of driftbandits, install it with: pip install '.[{extra}]'"
@@ -176,7 +243,18 @@ class MissingDataError(DriftbanditsError, ImportError):
 
 
 def did_you_mean(name: object, valid: Iterable[str], *, cutoff: float = 0.6) -> str:
-    """The nearest valid name as part of a message, or nothing where none is near.
+    """The nearest valid name as part of a message.
+
+    Parameters
+    ----------
+    name : that was given
+    valid : names that there are
+    cutoff : how near is near, from 0 to 1
+
+    Returns
+    -------
+    str
+        Empty where none is near.
 
     >>> did_you_mean("horizn", ["seed", "horizon"])
     "did you mean 'horizon'? "
@@ -187,6 +265,15 @@ def did_you_mean(name: object, valid: Iterable[str], *, cutoff: float = 0.6) -> 
 
 def near_and_valid(name: object, valid: Iterable[str]) -> str:
     """The nearest valid name, if one is near, and all valid names, as part of a message.
+
+    Parameters
+    ----------
+    name : that was given
+    valid : names that there are
+
+    Returns
+    -------
+    str
 
     >>> near_and_valid("horizn", ["seed", "horizon"])
     "did you mean 'horizon'? valid: seed, horizon"

@@ -66,7 +66,18 @@ COMBINED = {"sum": add, "product": mul}
 def kernel_from_config(config: Mapping[str, Any]) -> sk.Kernel:
     """Build a scikit-learn kernel from plain values.
 
-    Raises InputError for an unknown name or setting, with the nearest valid one.
+    Parameters
+    ----------
+    config : a mapping with the `name` of a kernel and its settings; `sum` and `product` have `terms`, a list of such
+
+    Returns
+    -------
+    scikit-learn kernel
+
+    Raises
+    ------
+    InputError
+        For an unknown name or setting, with the nearest valid one.
 
     >>> kernel_from_config({"name": "rbf", "length_scale": 0.2})
     RBF(length_scale=0.2)

@@ -29,6 +29,10 @@ class NeuralTangentKernel(Kernel):  # type: ignore[misc]  # scikit-learn has no 
     What OPNN is with unlimited width, and usable by every kernel policy. It sees directions only (k(a x, b y) =
     a b k(x, y) for a, b > 0): give it points of equal length, no two of them parallel.
 
+    Parameters
+    ----------
+    depth : number of weight matrices
+
     >>> kernel = NeuralTangentKernel(depth=3)
     >>> kernel(np.array([[1.0, 0.0], [0.0, 1.0]])).round(4)
     array([[3.    , 0.6857],

@@ -28,9 +28,18 @@ def read_only(array: npt.NDArray[Any]) -> Any:
 class Decision:
     """One answer of a policy: play `arm`; it was drawn with `probability` from law number `law`.
 
-    `id` is what `tell` and `forget` want back. Two decisions with the same `law` were drawn from the same law, each
-    restricted to what was allowed in its round. `name` is that of the arm, None where arms have none; decisions are
-    compared without it.
+    Parameters
+    ----------
+    id : what `tell` and `forget` want back; ids count from 0
+    arm : number of the arm to play
+    probability : with which it was drawn, under the law restricted to what was allowed in its round
+    law : number of the law; two decisions with the same number were drawn from the same law
+    name : that of the arm, None where arms have none; decisions are compared without it
+
+    >>> from driftbandits import ArmSet, Uniform
+    >>> choice = Uniform(ArmSet([[9.0], [12.0]], names=["low", "high"]), seed=0).ask()
+    >>> choice.id, choice.name in ("low", "high"), choice.probability
+    (0, True, 0.5)
     """
 
     id: int
@@ -46,10 +55,22 @@ class Decision:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decisions:
-    """Several answers as columns: `ids`, `arms`, `probabilities`, `laws`, each of length `len(decisions)`.
+    """Several answers as columns, each of length `len(decisions)`.
 
-    Iterating gives one `Decision` per row; two are equal if all their rows are. `arm_names` are those of all arms the
-    policy has, where these have names.
+    Iterating gives one `Decision` per row; two are equal if all their rows are.
+
+    Parameters
+    ----------
+    ids : what `tell` and `forget` want back
+    arms : numbers of the arms to play
+    probabilities : with which they were drawn
+    laws : numbers of the laws they were drawn from
+    arm_names : of all arms the policy has, where these have names
+
+    >>> from driftbandits import ArmSet, Uniform
+    >>> batch = Uniform(ArmSet([[9.0], [12.0]]), seed=0).ask(size=3)
+    >>> len(batch), batch.ids.tolist(), batch.probabilities.tolist()
+    (3, [0, 1, 2], [0.5, 0.5, 0.5])
     """
 
     ids: Ints
@@ -95,14 +116,28 @@ _COLUMNS = ("ids", "arms", "probabilities", "laws")
 class Change:
     """A change that a policy found: when, by which comparison, which arms moved and from where to where.
 
-    Rounds count from 0. `interval` is the half-open range of rounds `(start, stop)` that disagreed with what the epoch
-    had learned before (in the OPKB family with blocks 0 to `compared_with`, in CalibratedOPKB with the law of that
-    number; policies without blocks leave `block` and `compared_with` at 0). `round` is the first of the new epoch.
-    `statistic` and `threshold` are on the policy's internal scale, where the declared reward range is [-1, 1];
-    `before` and `after` are estimated rewards of `arms`, in the user's units. `forgot` says what the policy no longer
-    believes, where that is not simply everything before; `stream` which of many tests fired. `odds` are those of a
-    change against none, of policies that know them; else 0. Where `stream` is "arms changed", nothing was found: the
-    policy was given other arms and began anew (`Policy.with_arms`).
+    Where `stream` is "arms changed", nothing was found: the policy was given other arms and began anew
+    (`Policy.with_arms`). `str(change)` says it in a sentence or two. Rounds count from 0.
+
+    Parameters
+    ----------
+    round : the first of the new epoch
+    epoch : number of the epoch that ended
+    block : its block; 0 in policies without blocks
+    interval : half-open range of rounds `(start, stop)` that disagreed with what the epoch had learned before
+    compared_with : in the OPKB family blocks 0 to this one, in CalibratedOPKB the law of this number, elsewhere 0
+    statistic, threshold : on the policy's internal scale, where the declared reward range is [-1, 1]
+    arms : numbers of the arms that moved
+    before, after : estimated rewards of these arms, in the user's units
+    names : of these arms, where they have some
+    forgot : what the policy no longer believes, where that is not simply everything before
+    stream : which of many tests fired
+    odds : of a change against none, of policies that know them; else 0
+
+    >>> change = Change(1005, 0, 0, (1000, 1005), 0, 9.3, 9.2, (3,), (0.5,), (-0.1,), names=("9 EUR",), odds=11_000.0)
+    >>> print(change)
+    Around round 1,000 the rewards of 9 EUR changed: 9 EUR fell from 0.5 to -0.1. Found at round 1,005;
+    odds 11,000 to 1. (rounds 1000 to 1004 against epoch 0; statistic 9.3 > 9.2)
     """
 
     round: int

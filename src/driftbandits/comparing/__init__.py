@@ -43,8 +43,19 @@ def compare(
     jobs : processes, never more than runs; -1: one per core, 1: all in this process
     show : whether to show progress on standard error; by default in a terminal and in a notebook
 
-    Raises InputError for what cannot be played, and CellError with label, world, seed and the traceback of the run for
-    what fails on the way. Needs the extra `experiments`.
+    Returns
+    -------
+    Comparison
+        `print` it, take its DataFrames, or `plot()` it; in a notebook it shows itself.
+
+    Raises
+    ------
+    InputError
+        For what cannot be played.
+    CellError
+        For what fails on the way, with label, world, seed and the traceback of the run.
+    MissingExtraError
+        Without the extra `experiments`.
 
     >>> import driftbandits as db
     >>> world = db.environments.create("switching/1", seed=0, horizon=300, switches=(150,), size=10)

@@ -27,16 +27,24 @@ LONGEST_TITLE = 46  # letters, of a panel
 
 @dataclass(frozen=True, eq=False)  # tables have no single truth value to compare by
 class Comparison:
-    """Policies side by side.
+    """Policies side by side: what `compare` gives back.
 
-    summary : a row per world and policy: mean final `regret` with its `standard_error`; `behind`, the mean difference
-        over seeds to the policy with the least regret in that world, and the ends of its 95 % interval; changes found
-        and missed, false alarms and seconds per run. The best is chosen by the same runs, so with few seeds and many
-        policies the others look further behind than they are
-    runs : a row per run
-    curves : a row per point of a regret curve, cumulative
+    Parameters
+    ----------
+    summary : DataFrame, a row per world and policy: mean final `regret` with its `standard_error`; `behind`, the mean
+        difference over seeds to the policy with the least regret in that world, and the ends of its 95 % interval;
+        changes found and missed, false alarms and seconds per run. The best is chosen by the same runs, so with few
+        seeds and many policies the others look further behind than they are
+    runs : DataFrame, a row per run
+    curves : DataFrame, a row per point of a regret curve, cumulative
     true_changes : rounds in which each world changes; empty if they differ from seed to seed
     reporting : labels of the policies that report changes, or did
+
+    >>> import driftbandits as db
+    >>> world = db.environments.create("switching/1", seed=0, horizon=200, switches=(100,), size=10)
+    >>> found = db.compare([db.Uniform, db.GPUCB], world, seeds=2, jobs=1)
+    >>> sorted(found.summary["policy"]), len(found.runs), dict(found.true_changes)
+    (['GPUCB', 'Uniform'], 4, {'switching/1': [100]})
     """
 
     summary: pd.DataFrame

@@ -22,10 +22,17 @@ from driftbandits.types import Floats
 
 @dataclass(frozen=True)
 class DriftTest:
-    """Outcome of a test for drift: `p_value` is small where arms' differences changed over time.
+    """Outcome of a test for drift.
 
-    `statistic` is the variance between windows of arms' deviations from the round's mean, `expected` its mean over the
-    permutations, in the same units (rewards squared): their ratio says how strong the drift is.
+    Parameters
+    ----------
+    statistic : variance between windows of arms' deviations from the round's mean, in rewards squared
+    expected : its mean over the permutations; the ratio of the two says how strong the drift is
+    p_value : small where arms' differences changed over time
+    blocks, windows : how many there were
+
+    >>> DriftTest(statistic=0.4, expected=0.1, p_value=0.002, blocks=80, windows=8).p_value
+    0.002
     """
 
     statistic: float
@@ -57,6 +64,15 @@ def drift_test(
     block : rounds in a block; what is left over at the end is not used
     windows : how many stretches are compared
     permutations, seed : how many random orders, and of which stream
+
+    Returns
+    -------
+    DriftTest
+
+    Raises
+    ------
+    InputError
+        For fewer blocks than windows.
 
     >>> noise = stream(0, "doc").normal(size=(800, 4))
     >>> drift = np.where(np.arange(800)[:, None] < 400, [1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0])

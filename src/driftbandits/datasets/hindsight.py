@@ -20,9 +20,24 @@ SWITCHES = (1, 3, 10)  # of the sequences in hindsight
 
 
 def switching_totals(table: npt.ArrayLike, *, most: int) -> Floats:
-    """Largest total of a sequence of arms with at most 0, 1, ..., `most` switches, shape (most + 1,).
+    """Largest total of a sequence of arms with at most 0, 1, ..., `most` switches.
 
-    V_t(j, x) = r_t(x) + max(V_{t-1}(j, x), max_y V_{t-1}(j - 1, y)), in O(T N most). The first is the best fixed arm.
+    V_t(j, x) = r_t(x) + max(V_{t-1}(j, x), max_y V_{t-1}(j - 1, y)), in O(T N most).
+
+    Parameters
+    ----------
+    table : expected rewards, shape (T, N), finite
+    most : how many switches
+
+    Returns
+    -------
+    array, shape (most + 1,)
+        The first is the best fixed arm.
+
+    Raises
+    ------
+    InputError
+        For a table with holes, which `filled` fills.
 
     >>> switching_totals([[1.0, 0.0], [0.0, 0.5], [1.0, 0.0]], most=2)
     array([2. , 2. , 2.5])
@@ -43,11 +58,26 @@ def switching_totals(table: npt.ArrayLike, *, most: int) -> Floats:
 
 
 def filled(world: Environment) -> Floats:
-    """Expected rewards of a world, shape (T, N), with the mean of the arms offered where an arm is not.
+    """Expected rewards of a world, with the mean of the arms offered where an arm is not.
 
     A fixed arm that is away has to be replaced by something. The mean over what is offered is what a player without
     a second preference gets; it needs no order of arms chosen in hindsight, and totals stay sums over rounds, so that
     the dynamic programme is exact.
+
+    Parameters
+    ----------
+    world : any environment
+
+    Returns
+    -------
+    array, shape (T, N)
+
+    >>> from driftbandits import ArmSet
+    >>> from driftbandits.environments import Tabular
+    >>> mask = [[True, True], [True, False]]
+    >>> filled(Tabular(ArmSet([[0.0], [1.0]]), [[0.5, 0.0], [0.25, 0.0]], allowed=mask))
+    array([[0.5 , 0.  ],
+           [0.25, 0.25]])
     """
     means, mask = world.means(0, world.horizon), world.allowed(0, world.horizon)
     if mask is None:
@@ -59,9 +89,16 @@ def filled(world: Environment) -> Floats:
 def benchmarks_of(world: Environment) -> dict[str, float]:
     """Totals of expected reward over all rounds of a world, to measure regret against.
 
-    "per step" is the best arm of every round, out of reach where most of the change is noise; "fixed" the best single
-    arm; "1 switch", "3 switches", "10 switches" the best sequences with at most so many. The total of a run is
-    "per step" less the sum of its trace's regret.
+    Parameters
+    ----------
+    world : any environment
+
+    Returns
+    -------
+    dict
+        "per step" is the best arm of every round, out of reach where most of the change is noise; "fixed" the best
+        single arm; "1 switch", "3 switches", "10 switches" the best sequences with at most so many. The total of a run
+        is "per step" less the sum of its trace's regret.
 
     >>> from driftbandits import ArmSet
     >>> from driftbandits.environments import Tabular
@@ -76,6 +113,14 @@ def benchmarks_of(world: Environment) -> dict[str, float]:
 
 def turnover(arms: npt.ArrayLike) -> float:
     """Share of rounds, after the first, in which another arm was played than in the round before.
+
+    Parameters
+    ----------
+    arms : numbers of the arms played, one per round
+
+    Returns
+    -------
+    float
 
     >>> turnover([3, 3, 1, 3, 3])
     0.5

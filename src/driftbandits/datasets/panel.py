@@ -22,9 +22,20 @@ class Panel:
     of `OFFSETS` starts k times 5% of the rounds later; all replicates have the same length, so that their regrets can
     be averaged, and none wraps around.
 
-    `block` is how many rounds a shuffled copy keeps together: long enough for what hangs together in the short run.
-    `smoothing` is how many rounds on either side the truth of the semi-real copy averages over. `changes` are the
-    rounds in which something is known to have changed.
+    Parameters
+    ----------
+    name : of the data set
+    arms : of the bandit that is made from it
+    cells : what was recorded, rounds by arms
+    reward_range : that holds every reward
+    block : how many rounds a shuffled copy keeps together: long enough for what hangs together in the short run
+    smoothing : how many rounds on either side the truth of the semi-real copy averages over
+    changes : the rounds in which something is known to have changed
+
+    >>> from driftbandits.datasets import load
+    >>> panel = load("digits")
+    >>> panel.name, len(panel.arms), len(panel.cells), len(panel.played(0))
+    ('digits', 42, 2800, 2100)
     """
 
     name: str
@@ -41,7 +52,16 @@ class Panel:
         return preparation(len(self.cells))
 
     def played(self, offset: int) -> Ints:
-        """Rounds that replicate `offset` plays."""
+        """Rounds that a replicate plays.
+
+        Parameters
+        ----------
+        offset : number of the replicate
+
+        Returns
+        -------
+        array of rounds
+        """
         step = len(self.cells) // _ONE_STEP_IN
         length = len(self.cells) - self.preparation - (OFFSETS - 1) * step
         start = self.preparation + offset * step

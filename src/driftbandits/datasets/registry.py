@@ -30,6 +30,10 @@ COPIES: dict[str, Callable[[Panel, Ints, int], SeriesReplay]] = {
 def names() -> tuple[str, ...]:
     """Names that `create` knows.
 
+    Returns
+    -------
+    tuple of strings
+
     >>> names()
     ('flights', 'digits', 'stocks')
     """
@@ -37,7 +41,26 @@ def names() -> tuple[str, ...]:
 
 
 def load(name: str) -> Panel:
-    """The whole data set called `name`, all rounds in their order; read once and kept."""
+    """A whole data set, all rounds in their order; read once and kept.
+
+    Parameters
+    ----------
+    name : one of `names()`
+
+    Returns
+    -------
+    Panel
+
+    Raises
+    ------
+    InputError
+        For an unknown name, with the nearest valid one.
+    MissingDataError
+        With the install line, where the data are not there.
+
+    >>> load("digits").reward_range
+    (0.0, 1.0)
+    """
     if name not in DATASETS:
         raise InputError(f"unknown data set {name!r}; {near_and_valid(name, DATASETS)}")
     return DATASETS[name]()
@@ -54,8 +77,16 @@ def create(name: str, *, offset: int = 0, copy: str = "as observed", seed: int =
         residuals
     seed : of the shuffled and the semi-real copy
 
-    Raises InputError for an unknown name or copy, with the nearest valid one, and MissingDataError with the install
-    line where the data are not there.
+    Returns
+    -------
+    SeriesReplay
+
+    Raises
+    ------
+    InputError
+        For an unknown name or copy, with the nearest valid one.
+    MissingDataError
+        With the install line, where the data are not there.
 
     >>> world = create("digits", offset=1)
     >>> world.name, len(world.arms), world.horizon, world.reward_range

@@ -54,6 +54,7 @@ class SeriesReplay(Tabular):
     reward_range : declared (low, high) that holds every reward
     means, shift : arrays, shape (T, N), optional
         The truth, and what is added to a recorded reward; both finite wherever there is a record.
+    name : what tables and plots call this world
 
     >>> from driftbandits.datasets.cells import from_table
     >>> arms = ArmSet([[0.0], [1.0]])

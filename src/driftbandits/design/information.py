@@ -26,8 +26,26 @@ def information_gain(arms: ArmSet | Floats, *, horizon: float, sigma: float, tol
 
         gamma = max_P log det(I + (T / sigma) Phi' diag(P) Phi) = max_P log det S(P, sigma / T) - r log(sigma / T)
 
-    GP-UCB papers use half of this. The value is at most gamma and within a share `tolerance` of it, by certificate.
-    Raises InputError for a horizon, sigma or tolerance that is not positive, ConvergenceError as `solve_design` does.
+    GP-UCB papers use half of this.
+
+    Parameters
+    ----------
+    arms : ArmSet, or an (N, r) array taken as the features Phi themselves
+    horizon : T, the number of rounds
+    sigma : of the paper; 1 to 100 is usual
+    tolerance : by what share the value may be too small, by certificate
+
+    Returns
+    -------
+    float
+        At most gamma, and within `tolerance` of it.
+
+    Raises
+    ------
+    InputError
+        For a horizon, sigma or tolerance that is not positive.
+    ConvergenceError
+        As `solve_design` does.
 
     >>> round(information_gain(np.eye(4), horizon=100, sigma=1.0), 6), round(4 * float(np.log(1 + 100 / 4)), 6)
     (13.032386, 13.032386)
@@ -49,8 +67,23 @@ def effective_dimension(
 ) -> float:
     """Number of directions that a law can tell apart: `trace(S^-1 (S - lambda I)) = sum_i p_i leverage_i`.
 
-    At most the rank, and at most the number of arms with mass. Without `probabilities`, that of the optimal design at
-    costs zero, where it is also the largest leverage of any arm to within `tolerance` (Lemma 1).
+    Parameters
+    ----------
+    arms : ArmSet, or an (N, r) array taken as the features Phi themselves
+    regulariser : lambda, sigma / T in the paper
+    probabilities : the law, shape (N,); by default the optimal design at costs zero, where the value is also the
+        largest leverage of any arm to within `tolerance` (Lemma 1)
+    tolerance : of that design
+
+    Returns
+    -------
+    float
+        At most the rank, and at most the number of arms with mass.
+
+    Raises
+    ------
+    InputError
+        For a regulariser that is not positive, and for probabilities that are no law over these arms.
 
     >>> round(effective_dimension(np.eye(4), regulariser=0.25), 6)
     2.0

@@ -12,7 +12,11 @@ from driftbandits.types import Floats, Ints
 
 
 class Status(Enum):
-    """How a solve ended. Only `OPTIMAL` is ever returned; the others come with a `ConvergenceError`."""
+    """How a solve ended. Only `OPTIMAL` is ever returned; the others come with a `ConvergenceError`.
+
+    >>> [status.value for status in Status]
+    ['optimal', 'stalled', 'iteration_limit']
+    """
 
     OPTIMAL = "optimal"
     STALLED = "stalled"
@@ -23,11 +27,14 @@ class Status(Enum):
 class Design:
     """A law over arms that minimises `costs'p - log det S(p)`, with its certificate.
 
-    probabilities: (N,) float64, read-only; exactly non-negative, summing to one to rounding.
-    gap: `p'g - min g >= f(p) - f(p*)` with `g = costs - leverage`, evaluated at `probabilities` itself.
-    status: how the solve ended.
-    iterations: Newton steps, summed over all inner solves.
-    log_det: `log det(Phi' diag(p) Phi + regulariser I)`.
+    Parameters
+    ----------
+    probabilities : (N,) array, read-only; exactly non-negative, summing to one to rounding
+    gap : `p'g - min g >= f(p) - f(p*)` with `g = costs - leverage`, evaluated at `probabilities` itself: how far from
+        the optimum it can be at most
+    status : how the solve ended
+    iterations : Newton steps, summed over all inner solves
+    log_det : `log det(Phi' diag(p) Phi + regulariser I)`
 
     >>> from driftbandits.design import solve_design
     >>> solve_design(np.eye(2), regulariser=1.0)

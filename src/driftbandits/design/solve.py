@@ -57,9 +57,18 @@ def solve_design(
     warm_start : (N,) a law to start from, for example the previous block's
     method : "interior_point", "active_set", or "auto", which chooses by the number of arms
 
-    Returns a Design with probabilities (N,), zero off the candidates, and a gap over all candidates evaluated at those
-    very probabilities. Raises InputError for unusable values, ConvergenceError with the best law as `best` if the
-    tolerance is out of reach.
+    Returns
+    -------
+    Design
+        With probabilities (N,), zero off the candidates, and a gap over all candidates evaluated at those very
+        probabilities.
+
+    Raises
+    ------
+    InputError
+        For unusable values.
+    ConvergenceError
+        If the tolerance is out of reach; the best law is its `best`.
 
     >>> design = solve_design(np.eye(3), costs=[0.0, 0.0, 100.0], regulariser=0.1)
     >>> design.probabilities

@@ -53,7 +53,15 @@ class ReplaySeen(Protocol):
 
 
 class Detector(Protocol):
-    """What watches for changes."""
+    """What watches for changes, inside a policy of the OPKB family.
+
+    A protocol: a class with these methods is one, and need not derive from it. The page on extending the library has a
+    complete example. Rewards are on the engine's scale, [-1, 1].
+
+    >>> from driftbandits.detection.gap_test import GapTest
+    >>> [name for name in ("begin", "see", "verdict", "export", "load") if not hasattr(GapTest, name)]
+    []
+    """
 
     prompt: bool  # whether any reward may make it fire; otherwise it is asked when a replay ends
 
@@ -65,19 +73,57 @@ class Detector(Protocol):
         """A new epoch begins."""
 
     def open(self, epoch: EpochSeen, first_round: int) -> None:
-        """The last law of the epoch begins with this round."""
+        """The last law of the epoch begins.
+
+        Parameters
+        ----------
+        epoch : its laws, what was told of them, and estimates from that
+        first_round : of the law
+        """
 
     def see(self, law: int, arm: int, reward: float, value: float, round_: int) -> None:
-        """A reward of the epoch, and `value`, the same less the baseline of its law; only if `prompt`."""
+        """A reward of the epoch came; only if `prompt`.
+
+        Parameters
+        ----------
+        law : number of the law that drew the arm
+        arm : number of the arm
+        reward : on the engine's scale
+        value : the same less the baseline of its law
+        round_ : in which the arm was asked
+        """
 
     def see_apart(self, arm: int, reward: float, round_: int) -> None:
-        """A reward of an arm that no law of the epoch has drawn; only if `prompt`."""
+        """A reward of an arm that no law of the epoch has drawn; only if `prompt`.
+
+        Parameters
+        ----------
+        arm, reward, round_ : as in `see`
+        """
 
     def verdict(self, epoch: EpochSeen, ended: Sequence[ReplaySeen]) -> Finding | None:
-        """Whether something has changed, now that these replays have ended (or it has fired)."""
+        """Whether something has changed, now that some replays have ended, or it has fired.
+
+        Parameters
+        ----------
+        epoch : its laws, what was told of them, and estimates from that
+        ended : the replays that have ended
+
+        Returns
+        -------
+        Finding, or None
+        """
 
     def export(self) -> dict[str, Any]:
         """What `load` needs, as JSON values and arrays."""
 
     def load(self, state: states.Reader, epoch: EpochSeen, under_way: Sequence[ReplaySeen], *, rounds: int) -> None:
-        """Inverse of `export`, after `rounds` rounds and with these replays under way."""
+        """Inverse of `export`.
+
+        Parameters
+        ----------
+        state : what `export` gave
+        epoch : as it stands
+        under_way : replays that have not ended
+        rounds : played so far
+        """

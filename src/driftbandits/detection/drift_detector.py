@@ -76,7 +76,22 @@ class DriftDetector:
         self._wagers = Wagers()
 
     def update(self, x: float) -> bool:
-        """Take in the next number; True if with it the stream is found to have changed."""
+        """Take in the next number.
+
+        Parameters
+        ----------
+        x : a finite number
+
+        Returns
+        -------
+        bool
+            True if with it the stream is found to have changed.
+
+        Raises
+        ------
+        InputError
+            For what is no finite number; leave missing ones out.
+        """
         number = x if type(x) is float else float(x) if type(x) in _PLAIN else _number(x)
         if not math.isfinite(number):
             raise InputError(f"a drift detector takes finite numbers, got {shown(x)}; leave missing ones out")

@@ -11,7 +11,15 @@ from driftbandits.types import Floats
 class Verdict:
     """Outcome of one change test: did `statistic` exceed `threshold`, and on which arms.
 
-    `statistic` is the largest one-sided difference over the arms and both directions.
+    Parameters
+    ----------
+    statistic : the largest one-sided difference over the arms and both directions
+    threshold : what it had to exceed
+    arms : on which it did; none if nothing changed
+
+    >>> verdict = Verdict(0.5, 0.25, (3, 7))
+    >>> verdict.changed, verdict.excess
+    (True, 2.0)
     """
 
     statistic: float
@@ -33,9 +41,20 @@ class Verdict:
 class Finding:
     """A change found: rounds since `first_round` disagree on the verdict's arms with what was learned before.
 
-    `compared_with` is a block or a law, `stream` says which of many tests fired; `before` and `after` are what is
-    estimated of the arms. Whether the verdict's numbers are rewards, as gaps are, or something without a unit, such as
-    evidence, is said by `in_rewards`. `stop_round` is the first round after those that disagree; None for the present.
+    Parameters
+    ----------
+    first_round : the first that disagrees
+    compared_with : a block or a law
+    verdict : of the test that fired
+    before, after : what is estimated of the verdict's arms
+    stream : which of many tests fired
+    in_rewards : whether the verdict's numbers are rewards, as gaps are, or something without a unit, such as evidence
+    stop_round : the first round after those that disagree; None for the present
+
+    >>> import numpy as np
+    >>> found = Finding(120, 0, Verdict(0.5, 0.25, (3,)), before=np.array([0.4]), after=np.array([-0.1]))
+    >>> found.first_round, found.verdict.arms, found.in_rewards
+    (120, (3,), True)
     """
 
     first_round: int

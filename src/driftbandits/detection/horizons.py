@@ -42,7 +42,14 @@ def first_detectable_horizon(policy: object, size: float | None = None) -> int:
     policy : an AdaOPKB, AdaOPNN or CalibratedOPKB; it is not changed, and its own horizon does not matter
     size : of the change, in the units of the rewards; by default half of the declared range
 
-    Raises InputError for other policies, and for a change too small to be found in 10^15 rounds.
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    InputError
+        For other policies, and for a change too small to be found in 10^15 rounds.
 
     >>> from driftbandits import AdaOPKB, ArmSet, CalibratedOPKB, Constants
     >>> arms = ArmSet(np.linspace(0, 1, 20)[:, None])

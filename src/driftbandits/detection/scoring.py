@@ -10,10 +10,19 @@ from itertools import pairwise
 
 @dataclass(frozen=True)
 class Detection:
-    """What became of the true changes of a run: `delays` of those found, `missed` ones, `false_alarms`.
+    """What became of the true changes of a run.
 
     A true change counts as found by the first alarm after it and before the next true change; every other alarm is
     false.
+
+    Parameters
+    ----------
+    delays : rounds from each change that was found to its alarm
+    missed : number of changes that were not found
+    false_alarms : number of alarms that belong to no change
+
+    >>> Detection(delays=(30,), missed=1, false_alarms=1).delays
+    (30,)
     """
 
     delays: tuple[int, ...]
@@ -22,7 +31,16 @@ class Detection:
 
 
 def detections(true_changes: Sequence[int], alarms: Sequence[int]) -> Detection:
-    """Match alarms (first round of a new epoch) with true changes (first round of a new reward function).
+    """Match alarms with true changes.
+
+    Parameters
+    ----------
+    true_changes : first rounds of new reward functions
+    alarms : first rounds of new epochs: `change.round` of each change found
+
+    Returns
+    -------
+    Detection
 
     >>> detections([100, 500], [130, 140])
     Detection(delays=(30,), missed=1, false_alarms=1)

@@ -43,7 +43,26 @@ class Environment(ABC):
     mean_range : (low, high), an interval that holds every mean
     name : what tables and plots call this world
 
-    Raises InputError for rounds outside [0, T) and for means the noise cannot serve.
+    Raises
+    ------
+    InputError
+        For rounds outside [0, T) and for means the noise cannot serve.
+
+    >>> from driftbandits.environments import GaussianNoise
+    >>> class Tide(Environment):
+    ...     '''Two arms that are good in turns.'''
+    ...
+    ...     def means(self, start, size=1):
+    ...         self._check_rounds(start, size)
+    ...         wave = 0.5 * np.sin(np.arange(start, start + size) / 10)
+    ...         return np.stack([wave, -wave], axis=1)
+    ...
+    ...     def _settings(self):
+    ...         return {"horizon": self.horizon}
+    >>> arms, noise = ArmSet([[0.0], [1.0]]), GaussianNoise(0.1)
+    >>> world = Tide(arms, horizon=100, noise=noise, mean_range=(-0.5, 0.5), name="tide")
+    >>> world.best(1, 2).round(2).tolist(), world.segments
+    ([0.05, 0.1], 100)
     """
 
     def __init__(self, arms: ArmSet, *, horizon: int, noise: Noise, mean_range: tuple[float, float], name: str) -> None:
@@ -88,9 +107,17 @@ class Environment(ABC):
 
     @abstractmethod
     def means(self, start: int, size: int = 1) -> Floats:
-        """Mean rewards r_t(x) of rounds start, ..., start + size - 1, shape (size, N); may be read-only.
+        """Mean rewards r_t(x) of some rounds; may be read-only.
 
         What stands at an arm that is not offered means nothing and may be NaN.
+
+        Parameters
+        ----------
+        start, size : the rounds start, ..., start + size - 1
+
+        Returns
+        -------
+        array, shape (size, N)
         """
 
     @abstractmethod
@@ -98,15 +125,32 @@ class Environment(ABC):
         """Keyword settings after the arms, for the repr."""
 
     def allowed(self, start: int, size: int = 1) -> Bools | None:
-        """Which arms rounds start, ..., start + size - 1 offer, shape (size, N), at least one each.
+        """Which arms some rounds offer, at least one each.
 
-        None, for whatever rounds, says that every arm is offered in all of them.
+        Parameters
+        ----------
+        start, size : the rounds start, ..., start + size - 1
+
+        Returns
+        -------
+        boolean array, shape (size, N), or None
+            None, for whatever rounds, says that every arm is offered in all of them.
         """
         del start, size
         return None
 
     def means_of(self, start: int, arms: npt.ArrayLike) -> Floats:
-        """Means of the arms chosen in rounds start, start + 1, ..., shape (n,)."""
+        """Means of the arms chosen in consecutive rounds.
+
+        Parameters
+        ----------
+        start : the first round
+        arms : numbers of the arms, one per round from there on, shape (n,)
+
+        Returns
+        -------
+        array, shape (n,)
+        """
         chosen = self._check_choice(start, arms)
         result = np.empty(len(chosen))
         for first, size in self._stretches(start, len(chosen)):
@@ -115,7 +159,16 @@ class Environment(ABC):
         return result
 
     def best(self, start: int, size: int = 1) -> Floats:
-        """Largest mean of an arm offered in each of rounds start, ..., start + size - 1, shape (size,)."""
+        """Largest mean of an arm offered in each of some rounds.
+
+        Parameters
+        ----------
+        start, size : the rounds start, ..., start + size - 1
+
+        Returns
+        -------
+        array, shape (size,)
+        """
         self._check_rounds(start, size)
         result = np.empty(size)
         for first, count in self._stretches(start, size):
@@ -125,14 +178,34 @@ class Environment(ABC):
         return result
 
     def rewards(self, start: int, arms: npt.ArrayLike, seed: int) -> Floats:
-        """Rewards of the arms chosen in rounds start, start + 1, ..., shape (n,), under noise `seed`."""
+        """Rewards of the arms chosen in consecutive rounds.
+
+        Parameters
+        ----------
+        start : the first round
+        arms : numbers of the arms, one per round from there on, shape (n,)
+        seed : of the noise
+
+        Returns
+        -------
+        array, shape (n,)
+        """
         means = self.means_of(start, arms)
         return self.observe(start, np.asarray(arms, dtype=np.int64), means, uniforms(seed, start, len(means)))
 
     def observe(self, start: int, arms: npt.NDArray[Any], means: Floats, uniforms: Floats) -> Floats:
-        """Rewards of arms offered in rounds start, start + 1, ..., from their means and one uniform each, all (n,).
+        """Rewards of arms offered in consecutive rounds, from their means and one uniform each.
 
         Not checked: this is the part of `rewards` that a simulation calls round by round.
+
+        Parameters
+        ----------
+        start : the first round
+        arms, means, uniforms : one per round from there on, each (n,)
+
+        Returns
+        -------
+        array, shape (n,)
         """
         del start, arms
         return self._noise.sample(means, uniforms)
@@ -229,9 +302,23 @@ class Shape(tuple[int, ...]):
 
 
 def uniforms(seed: int, start: int, size: int) -> Floats:
-    """Uniform numbers in [0, 1) of rounds start, ..., start + size - 1, shape (size,), the same in any order.
+    """Uniform numbers in [0, 1) of some rounds, the same in any order: what all noise is made of.
 
     Round t has place t mod UNIFORMS_PER_STREAM in the stream (seed, "noise", t div UNIFORMS_PER_STREAM).
+
+    Parameters
+    ----------
+    seed : of the noise
+    start, size : the rounds start, ..., start + size - 1
+
+    Returns
+    -------
+    array, shape (size,)
+
+    Raises
+    ------
+    InputError
+        For a seed that is None, and for rounds below 0.
 
     >>> bool((uniforms(0, 4000, 200)[150:] == uniforms(0, 4150, 50)).all())
     True

@@ -37,10 +37,14 @@ class CosineBandit(SphereWorld):
 
     Parameters
     ----------
+    arms : ArmSet of N arms
     theta : array, shape (d,), the direction of the wave
     horizon : T
     phase : knots with rising rounds
     peak, frequency : 0.8 and 3 in the paper
+    noise : distribution of rewards around their means; by default the paper's
+    offset : added to all means
+    name : what tables and plots call this world
 
     Appendix "Additional experiments" of the paper: with `sample(seed=...)` the stationary bandit, there with
     d = 8 and 256 arms; with `sample(seed=..., size=100, dimension=10, phase=SLOW_DRIFT)` the slowly varying

@@ -39,11 +39,15 @@ class ForgettingDrift(SphereWorld):
 
     Parameters
     ----------
+    arms : ArmSet of N arms
     horizon : T
     rate : part forgotten per round, in (0, 1); 0.999 for near independence
     seed : of the process; None draws one, shown by the repr
     sd : standard deviation of sd f_t(x) where k(x, x) = 1
     peak : bound of |r_t(x) - offset|
+    noise : distribution of rewards around their means; by default the paper's
+    offset : added to all means
+    name : what tables and plots call this world
 
     The model of time-varying GP bandits (Bogunovic, Scarlett, Cevher 2016), squashed.
 

@@ -74,11 +74,14 @@ class SwitchingLinear(SeededSwitches, LinearWorld):
 
     Parameters
     ----------
+    arms : ArmSet of N arms
     horizon : T
     switches : rising rounds in [1, T), each the first of a new theta; () is a stationary linear bandit
     kind : what happens at each switch
     seed : of theta; None draws one, shown by the repr
     norm : ||theta||, in (0, 1]
+    noise : distribution of rewards around their means; by default the paper's
+    name : what tables and plots call this world
 
     >>> world = SwitchingLinear.sample(seed=3, dimension=2, switches=(1500, 5000), kind="redraw")
     >>> world.change_rounds, world.segments, world.thetas.shape
@@ -140,10 +143,13 @@ class DriftingLinear(LinearWorld):
 
     Parameters
     ----------
+    arms : ArmSet of N arms
     horizon : T
     speed : w, radians per round; by default one turn in 10,000 rounds, and 0 stands still
     seed : of the circle; None draws one, shown by the repr
     norm : ||theta||, in (0, 1]
+    noise : distribution of rewards around their means; by default the paper's
+    name : what tables and plots call this world
 
     A cosine and a sine per round are kept, O(T) numbers. Raises InputError for arms on a line: there is nothing to
     turn in.

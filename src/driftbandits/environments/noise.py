@@ -26,30 +26,89 @@ SMALLEST_UNIFORM = 2.0**-54
 
 
 class Noise(ABC):
-    """Distribution of a reward around its mean. Every kind keeps the mean exactly: E y = m."""
+    """Distribution of a reward around its mean. Every kind keeps the mean exactly: E y = m.
+
+    A kind of your own gives `sample`, `range` and `deviation`, and refuses means that it cannot serve in `check`.
+
+    >>> class Coin(Noise):
+    ...     '''The mean plus or minus a half, with equal chances.'''
+    ...
+    ...     def sample(self, means, uniforms):
+    ...         return means + np.where(uniforms < 0.5, -0.5, 0.5)
+    ...
+    ...     def range(self, low, high):
+    ...         return low - 0.5, high + 0.5
+    ...
+    ...     def deviation(self, means):
+    ...         return np.full(np.shape(means), 0.5)
+    >>> Coin().sample(np.array([0.0, 0.0]), np.array([0.1, 0.9]))
+    array([-0.5,  0.5])
+    """
 
     @abstractmethod
     def sample(self, means: Floats, uniforms: Floats) -> Floats:
-        """Rewards F^-1(u), shape (n,), from means and uniforms in [0, 1), each (n,); rising in u."""
+        """Rewards F^-1(u), rising in u.
+
+        Parameters
+        ----------
+        means : shape (n,)
+        uniforms : in [0, 1), shape (n,)
+
+        Returns
+        -------
+        array, shape (n,)
+        """
 
     @abstractmethod
     def range(self, low: float, high: float) -> tuple[float, float]:
-        """Interval that holds every reward whose mean lies in [low, high]; infinite for unbounded noise."""
+        """Interval that holds every reward whose mean lies in [low, high]; infinite for unbounded noise.
+
+        Parameters
+        ----------
+        low, high : ends of the interval of means
+
+        Returns
+        -------
+        (low, high)
+        """
 
     @abstractmethod
     def deviation(self, means: Floats) -> Floats:
-        """Standard deviation of a reward with each of these means, shape (n,)."""
+        """Standard deviation of a reward with each of these means.
+
+        Parameters
+        ----------
+        means : shape (n,)
+
+        Returns
+        -------
+        array, shape (n,)
+        """
 
     def check(self, low: float, high: float) -> None:
-        """Raise InputError unless means from `low` to `high` can be served; the default serves any."""
+        """Refuse means that cannot be served; the default serves any.
+
+        Parameters
+        ----------
+        low, high : ends of the interval of means
+
+        Raises
+        ------
+        InputError
+            If some mean between them cannot be served.
+        """
         del low, high
 
 
 @dataclass(frozen=True)
 class GaussianNoise(Noise):
-    """Normal noise: y = m + sd Phi^-1(u). `sd=0.0` gives rewards without noise.
+    """Normal noise: y = m + sd Phi^-1(u).
 
     Unbounded: a policy with a declared reward range has to clip. `TruncatedGaussianNoise` does not need that.
+
+    Parameters
+    ----------
+    sd : standard deviation; 0.0 gives rewards without noise
 
     >>> GaussianNoise(0.1).sample(np.array([0.5]), np.array([0.5]))
     array([0.5])
@@ -81,6 +140,10 @@ class TruncatedGaussianNoise(Noise):
     y = m + sd sqrt 2 erfinv((2 u - 1) w), with c = 1 - |m| the half width and w = erf(c / (sd sqrt 2)) its
     probability. Because the cut is symmetric the mean stays m; the standard deviation is a little below `sd`
     (see `deviation`). Means must lie strictly inside (-1, 1).
+
+    Parameters
+    ----------
+    sd : standard deviation before the cut; positive
 
     >>> noise = TruncatedGaussianNoise(0.1)
     >>> noise.range(-0.8, 0.8)
@@ -155,6 +218,10 @@ class BernoulliNoise(Noise):
 class UniformNoise(Noise):
     """Even noise: y = m + half_width (2 u - 1).
 
+    Parameters
+    ----------
+    half_width : how far a reward lies from its mean at most
+
     >>> UniformNoise(0.2).range(-0.8, 0.8)
     (-1.0, 1.0)
     """
@@ -179,10 +246,15 @@ class UniformNoise(Noise):
 
 @dataclass(frozen=True)
 class StudentTNoise(Noise):
-    """Heavy-tailed noise: y = m + scale F_df^-1(u), Student's t with `df` degrees of freedom.
+    """Heavy-tailed noise: y = m + scale F_df^-1(u), Student's t.
 
-    The standard deviation is scale sqrt(df / (df - 2)), infinite for df <= 2; df > 1 so that the mean exists.
+    The standard deviation is scale sqrt(df / (df - 2)), infinite for df <= 2.
     Slow: the quantile costs some 20 times that of a normal.
+
+    Parameters
+    ----------
+    scale : positive
+    df : degrees of freedom, above 1 so that the mean exists
 
     >>> float(StudentTNoise(0.1, df=3).deviation(np.array([0.0]))[0].round(4))
     0.1732

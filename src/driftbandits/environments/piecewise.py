@@ -26,11 +26,14 @@ class Piecewise(Environment):
 
     Parameters
     ----------
+    arms : ArmSet of N arms
     values : array, shape (S, N)
         One reward vector per segment.
+    horizon : T, the number of rounds
     switches : S - 1 rising rounds in [1, T)
         Each is the first round of the next segment.
     noise : distribution of rewards around their means; default `usual_noise` of them
+    name : what tables and plots call this world
 
     Memory is O(S N), and n rounds cost O(n), whatever N.
 

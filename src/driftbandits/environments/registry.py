@@ -64,6 +64,10 @@ ENVIRONMENTS: dict[str, tuple[type[SphereWorld], dict[str, Any]]] = {
 def names() -> tuple[str, ...]:
     """Names that `create` knows.
 
+    Returns
+    -------
+    tuple of strings
+
     >>> names()[:3]
     ('switching', 'switching/1', 'switching/2')
     """
@@ -71,12 +75,24 @@ def names() -> tuple[str, ...]:
 
 
 def create(name: str, **settings: Any) -> Environment:
-    """Build the world called `name` on arms drawn from the unit sphere; `settings` go over those of the name.
+    """Build a world by its name, on arms drawn from the unit sphere.
 
-    Settings are those of the class's `sample` and of the class: seed, size, dimension, kernel, horizon,
-    noise, ...; `noise` and `kernel` may be configuration mappings. `switching/1` and `/2`,
-    `cosine/stationary` and `/slow` are the paper's. Raises InputError for an unknown name or setting, with
-    the nearest valid one.
+    `switching/1` and `/2`, `cosine/stationary` and `/slow` are the paper's.
+
+    Parameters
+    ----------
+    name : one of `names()`
+    settings : go over those of the name. They are those of the class's `sample` and of the class: seed, size,
+        dimension, kernel, horizon, noise, ...; `noise` and `kernel` may be configuration mappings
+
+    Returns
+    -------
+    Environment
+
+    Raises
+    ------
+    InputError
+        For an unknown name or setting, with the nearest valid one.
 
     >>> world = create("switching/1", dimension=3, seed=3, noise={"name": "gaussian", "sd": 0.1})
     >>> world.name, world.horizon, world.noise, world.change_rounds
@@ -92,9 +108,20 @@ def create(name: str, **settings: Any) -> Environment:
 
 
 def noise_from_config(config: Mapping[str, Any]) -> Noise:
-    """Build noise from plain values: a name and its parameters.
+    """Build noise from plain values.
 
-    Raises InputError for an unknown name or parameter, with the nearest valid one.
+    Parameters
+    ----------
+    config : a mapping with the `name` of a noise and its parameters
+
+    Returns
+    -------
+    Noise
+
+    Raises
+    ------
+    InputError
+        For an unknown name or parameter, with the nearest valid one, and for a parameter that is missing.
 
     >>> noise_from_config({"name": "student_t", "scale": 0.1, "df": 4})
     StudentTNoise(scale=0.1, df=4)

@@ -42,12 +42,16 @@ class SwitchingKernel(SeededSwitches):
 
     Parameters
     ----------
+    arms : ArmSet of N arms
     horizon : T
     switches : rising rounds in [1, T), each the first of a new function; () is a stationary kernel bandit
     kind : what happens at each switch
     seed : of the rewards; None draws one, shown by the repr
     peak : largest |r(x)|
     share : part of the arms a "partial" switch changes, in (0, 1]
+    noise : distribution of rewards around their means; by default the paper's
+    offset : added to all means
+    name : what tables and plots call this world
 
     Equal to section 6 of the paper with the authors' settings for `sample(seed=...)`. With d = 10 and a
     length scale of 0.2 the kernel matrix is nearly the identity, so that setting hardly tests the kernel; d =

@@ -21,12 +21,14 @@ class Tabular(Environment):
 
     Parameters
     ----------
+    arms : ArmSet of N arms
     means : array, shape (T, N)
         May be NaN where an arm is not allowed, and nowhere else.
     noise : distribution of rewards around their means; default `usual_noise` of them
     allowed : boolean array, shape (T, N), optional
         Which arms each round offers, at least one each; by default all. What `means` holds elsewhere is thrown away,
         so that a value nobody could have played never becomes the benchmark.
+    name : what tables and plots call this world
 
     >>> from driftbandits.environments import GaussianNoise
     >>> arms = ArmSet([[0.0], [1.0]])

@@ -15,14 +15,21 @@ Piece = tuple[Ints, Floats]
 
 @dataclass(frozen=True)
 class Truth:
-    """What a change detector should have found.
-
-    `change_rounds` are the first rounds (from 0) of each new reward function, `segments` is L_T = 1 + their
-    number, `variation` is V_T = sum_t max_x |r_{t+1}(x) - r_t(x)|, and `best_arm_changes` is the least number
-    of times a player who always plays a best arm has to change it (so ties and their order do not count).
+    """How a world changes: what a change detector should have found.
 
     Where arms are not always offered, a change and its size are those of the arms offered in both of two consecutive
     rounds (so an arm that is away for a while may come back changed without one), and the best arm is the best offered.
+
+    Parameters
+    ----------
+    change_rounds : the first rounds (from 0) of each new reward function
+    variation : V_T = sum_t max_x |r_{t+1}(x) - r_t(x)|
+    best_arm_changes : the least number of times a player who always plays a best arm has to change it (so ties and
+        their order do not count)
+
+    >>> truth = Truth(np.array([300, 700]), variation=1.5, best_arm_changes=2)
+    >>> truth.segments
+    3
     """
 
     change_rounds: Ints

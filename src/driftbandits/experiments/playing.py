@@ -40,8 +40,16 @@ def play(
     engine : on what they are played; results do not depend on it
     show : whether to show progress on standard error
 
-    Before anything is kept, experiments of your own are built and play one round: InputError says what is wrong with
-    them. Raises RunError if a run fails or is interrupted; what is finished stays in the store.
+    Returns
+    -------
+    Results
+
+    Raises
+    ------
+    InputError
+        For what cannot be played: before anything is kept, experiments of your own are built and play one round.
+    RunError
+        If a run fails or is interrupted; what is finished stays in the store.
 
     >>> from driftbandits.experiments import Engine, Experiment, PolicySpec, play
     >>> world = {"horizon": 100, "switches": [50], "size": 5}

@@ -17,9 +17,24 @@ if TYPE_CHECKING:
 def beliefs(policy: Policy, *, coloured: int = 6) -> Figure:
     """What `policy` believed over time: one line per arm with its 95 % band, and the changes it found.
 
-    The arms it plays most and now, `coloured` of them and at most 8, have colours and their names at the right; the
-    rest of `policy.history` is grey. Dotted lines mark where changes began, shades how long they went unseen. A
-    notebook shows the figure; `.savefig("beliefs.png")` writes it.
+    Some arms have colours and their names at the right; the rest of `policy.history` is grey. Dotted lines mark where
+    changes began, shades how long they went unseen. A notebook shows the figure; `.savefig("beliefs.png")` writes it.
+
+    Parameters
+    ----------
+    policy : any policy
+    coloured : how many arms have colours, at most 8: those it plays most, and now
+
+    Returns
+    -------
+    matplotlib Figure
+
+    Raises
+    ------
+    InputError
+        For something that is no policy.
+    MissingExtraError
+        Without matplotlib, which the extra `experiments` brings.
 
     >>> from driftbandits import ArmSet, AutoBandit
     >>> policy = AutoBandit(ArmSet([[0.0], [0.5], [1.0]]), seed=0)

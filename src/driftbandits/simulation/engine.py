@@ -43,6 +43,17 @@ def simulate(
     rounds : how many to play, by default to the world's end
     progress : called with the number of rounds after every stretch
 
+    Returns
+    -------
+    Trace
+
+    Raises
+    ------
+    InputError
+        If policy and world do not fit: other numbers of arms, or rewards that may leave the policy's range.
+    HorizonError
+        For more rounds than the world, or the policy, has.
+
     >>> import driftbandits as db
     >>> world = db.environments.create("switching/1", seed=0, horizon=500, switches=(250,))
     >>> trace = db.simulate(db.OPKB(world.arms, horizon=500, seed=0), world, seed=0)

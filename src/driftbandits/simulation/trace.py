@@ -24,10 +24,28 @@ _FORMAT = 2
 
 @dataclass(frozen=True, repr=False)
 class Trace:
-    """Columns of equal length, one entry per round from round `start` on; rewards and regrets in the world's units.
+    """What happened in a simulated run: columns of equal length, one entry per round from round `start` on.
 
-    `regret` is the best mean of the round less the mean of the arm played (not cumulative), `probability` that with
-    which the arm was drawn, `law` the number of the law. `seconds` is the wall time of policy and world together.
+    Rewards and regrets are in the world's units.
+
+    Parameters
+    ----------
+    start : the first round played
+    arm : number of the arm played, per round
+    reward : what it brought
+    regret : the best mean of the round less the mean of the arm played; not cumulative
+    probability : with which the arm was drawn
+    law : number of the law it was drawn from
+    changes : those found during the run
+    seconds : wall time of policy and world together
+    policy, world : what was played, as their reprs say
+    seed : of the noise
+
+    >>> import driftbandits as db
+    >>> world = db.environments.create("switching/1", seed=0, horizon=100, switches=(50,))
+    >>> trace = db.simulate(db.Uniform(world.arms), world)
+    >>> len(trace), trace.regret.shape, trace.changes
+    (100, (100,), ())
     """
 
     start: int
@@ -78,7 +96,25 @@ class Trace:
         )
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
-        """Write the columns, with everything else as metadata, to one Parquet file, whole or not at all."""
+        """Write the columns, with everything else as metadata, to one Parquet file, whole or not at all.
+
+        Parameters
+        ----------
+        path : where to
+
+        Raises
+        ------
+        MissingExtraError
+            Without pyarrow, which the extra `experiments` brings.
+
+        >>> import driftbandits as db, tempfile
+        >>> world = db.environments.create("switching/1", seed=0, horizon=100, switches=(50,))
+        >>> trace = db.simulate(db.Uniform(world.arms), world)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     trace.to_parquet(f"{folder}/run.parquet")
+        ...     bool((Trace.from_parquet(f"{folder}/run.parquet").reward == trace.reward).all())
+        True
+        """
         pa, pq = _arrow()
         notes = {
             "format": _FORMAT,
@@ -97,7 +133,21 @@ class Trace:
 
     @classmethod
     def from_parquet(cls, path: str | os.PathLike[str]) -> Trace:
-        """Read a trace written by `to_parquet`; InputError if the file is damaged or something else."""
+        """Read a trace written by `to_parquet`, which has an example.
+
+        Parameters
+        ----------
+        path : of the file
+
+        Returns
+        -------
+        Trace
+
+        Raises
+        ------
+        InputError
+            If the file is damaged or something else.
+        """
         arrow = _arrow()
         content = Path(path).read_bytes()
         try:

@@ -19,6 +19,19 @@ class Reader:
     """Checked access to a state mapping: every value is asked for by name, kind and range.
 
     A wrong or missing value is a StateError that names its place, for example `state.engine.block`.
+
+    Parameters
+    ----------
+    values : the mapping
+    place : what messages call it
+
+    >>> state = Reader({"count": 3, "sums": np.zeros(2)})
+    >>> state.integer("count", high=10), state.array("sums", np.float64, (2,)).tolist()
+    (3, [0.0, 0.0])
+    >>> state.text("count")
+    Traceback (most recent call last):
+    ...
+    driftbandits.errors.StateError: state.count must be a string, got 3
     """
 
     def __init__(self, values: Any, place: str = "state") -> None:

@@ -33,8 +33,21 @@ NOT_POLICY_SETTINGS = {
 class PolicySpec:
     """A policy as a figure shows it: its label, its name and settings as plain values.
 
-    `name` is a registered name, or `file.py:Class` for a user's own. `kernel` is what the policy is told instead of the
-    world's kernel (a mapping of `kernel_from_config`). `seeds`: it plays only the first so many, because a run is long.
+    Parameters
+    ----------
+    label : what tables and legends call it
+    name : a registered name, or `file.py:Class` for a user's own
+    settings : by name, plain values as in JSON
+    kernel : what the policy is told instead of the world's kernel, a mapping of `kernel_from_config`
+    seeds : it plays only the first so many, because a run is long
+
+    Raises
+    ------
+    InputError
+        For a name that is no text: a class is played by `driftbandits.compare`.
+
+    >>> PolicySpec("window of 200", "SlidingWindowGPUCB", {"window": 200}).settings
+    {'window': 200}
     """
 
     label: str
@@ -53,7 +66,23 @@ class PolicySpec:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A world by name and settings, the policies that play it, and the seeds; `common` settings go to every policy."""
+    """A world by name and settings, the policies that play it, and the seeds.
+
+    Parameters
+    ----------
+    id : its name, unique
+    title : for people
+    environment : a registered world, or `file.py:Class` for a user's own
+    settings : of the world, plain values as in JSON
+    policies : those that play
+    seeds : of worlds, noise and policies
+    common : settings that go to every policy
+
+    >>> world = {"horizon": 300, "switches": [150], "size": 10}
+    >>> mine = Experiment("mine", "One switch", "switching/1", world, (PolicySpec("any arm", "Uniform"),), seeds=(0, 1))
+    >>> mine.id, len(mine.policies), mine.seeds
+    ('mine', 1, (0, 1))
+    """
 
     id: str
     title: str

@@ -32,7 +32,22 @@ class CellResult:
 
 
 def plain_result(result: CellResult) -> dict[str, Any]:
-    """A result without its cell as numbers and lists of them; JSON gives every one back bit for bit."""
+    """A result without its cell, as numbers and lists of them; JSON gives every one back bit for bit.
+
+    Parameters
+    ----------
+    result : of a finished run
+
+    Returns
+    -------
+    dict
+
+    >>> from driftbandits.experiments.definitions.specs import PolicySpec
+    >>> from driftbandits.experiments.running.cells import run_cell
+    >>> cell = Cell("switching/1", {"horizon": 50, "switches": [25], "size": 5}, PolicySpec("a label", "Uniform"), 0)
+    >>> sorted(plain_result(run_cell(cell)))[:4]
+    ['changes', 'delays', 'false_alarms', 'missed']
+    """
     return {
         "rounds": result.rounds.tolist(),
         "regret": result.regret.tolist(),
@@ -46,7 +61,30 @@ def plain_result(result: CellResult) -> dict[str, Any]:
 
 
 def result_of(plain: Mapping[str, Any], cell: Cell) -> CellResult:
-    """The inverse of `plain_result`, for the cell that was asked for; its arrays cannot be written to."""
+    """The inverse of `plain_result`.
+
+    Parameters
+    ----------
+    plain : what `plain_result` gave
+    cell : the one that was asked for
+
+    Returns
+    -------
+    CellResult
+        Its arrays cannot be written to.
+
+    Raises
+    ------
+    KeyError, TypeError, ValueError
+        For what is no plain result.
+
+    >>> from driftbandits.experiments.definitions.specs import PolicySpec
+    >>> from driftbandits.experiments.running.cells import run_cell
+    >>> cell = Cell("switching/1", {"horizon": 50, "switches": [25], "size": 5}, PolicySpec("a label", "Uniform"), 0)
+    >>> result = run_cell(cell)
+    >>> bool((result_of(plain_result(result), cell).regret == result.regret).all())
+    True
+    """
     rounds, regret = np.array(plain["rounds"], dtype=np.int64), np.array(plain["regret"], dtype=np.float64)
     rounds.flags.writeable = regret.flags.writeable = False
     return CellResult(

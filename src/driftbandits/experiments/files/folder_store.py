@@ -29,7 +29,11 @@ DISK_IS_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class FolderStore:
-    """The finished cells under `folder`, which need not exist yet.
+    """Finished cells in a folder, a file each: the store that `play` and the command line use.
+
+    Parameters
+    ----------
+    folder : need not exist yet
 
     >>> import tempfile
     >>> from driftbandits.experiments.definitions.specs import PolicySpec

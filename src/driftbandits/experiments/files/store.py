@@ -19,7 +19,11 @@ MOST_DAMAGES_IN_MESSAGE = 5
 
 
 class StoreError(InputError):
-    """Results cannot be listed, or one cannot be written; the message says which, and the cure."""
+    """Results cannot be listed, or one cannot be written; the message says which, and the cure.
+
+    >>> issubclass(StoreError, InputError)
+    True
+    """
 
 
 class DamagedPartWarning(UserWarning):
@@ -29,8 +33,13 @@ class DamagedPartWarning(UserWarning):
 class Store(Protocol):
     """Where finished cells are kept, by their keys. Its `str` says where that is, for messages.
 
-    A result that was written is there for everybody who opens the same store, also after a kill: whole or not at all.
-    A key always means the same run, so writing it twice is no error, and the later result counts.
+    A protocol: a class with these methods is one, and need not derive from it. A result that was written is there for
+    everybody who opens the same store, also after a kill: whole or not at all. A key always means the same run, so
+    writing it twice is no error, and the later result counts.
+
+    >>> from driftbandits.experiments import MemoryStore
+    >>> MemoryStore().finished()
+    set()
     """
 
     def finished(self) -> set[str]:
@@ -38,15 +47,33 @@ class Store(Protocol):
         ...
 
     def load(self, cells: Mapping[str, Cell], *, on_damage: Callable[[str], None]) -> dict[str, CellResult]:
-        """Results of the finished ones among `cells` (by key), each with the asked cell, and so with its label.
+        """Results of the finished ones among some cells, each with the asked cell, and so with its label.
 
-        `on_damage` is called for each result that is there but cannot be used, with words that name it; its cell counts
-        as not played.
+        Parameters
+        ----------
+        cells : by key
+        on_damage : called for each result that is there but cannot be used, with words that name it; its cell counts as
+            not played
+
+        Returns
+        -------
+        dict of results by key
         """
         ...
 
     def write(self, key: str, result: CellResult) -> None:
-        """Keep a result under the key of its cell. Raises StoreError if that is not possible."""
+        """Keep a result.
+
+        Parameters
+        ----------
+        key : of its cell
+        result : of the run
+
+        Raises
+        ------
+        StoreError
+            If that is not possible.
+        """
         ...
 
 

@@ -63,7 +63,20 @@ def group_of(name: str) -> Group:
 
 
 def find_experiments(names: Sequence[str]) -> list[Experiment]:
-    """Experiments by id, by group (`suite`), or by the beginning of an id (`switching`, `growth/rounds`), each once.
+    """Experiments by their names, each once.
+
+    Parameters
+    ----------
+    names : ids, groups (`suite`), or beginnings of ids (`switching`, `growth/rounds`)
+
+    Returns
+    -------
+    list of Experiment
+
+    Raises
+    ------
+    InputError
+        For a name that nothing has, with the nearest one.
 
     >>> [experiment.id for experiment in find_experiments(["switching/2", "cosine/slow/d2"])]
     ['switching/2', 'cosine/slow/d2']

@@ -35,6 +35,10 @@ class Group:
     played : in which runs, if nothing is named
     anchor : its chapter's on the page; by default the name
 
+    >>> from driftbandits.experiments import EXPERIMENTS
+    >>> group = Group("taste", "A taste", "One world.", (EXPERIMENTS["switching/1"],))
+    >>> group.holds("switching/1"), group.anchor
+    (True, 'taste')
     """
 
     name: str

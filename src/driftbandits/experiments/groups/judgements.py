@@ -17,12 +17,29 @@ Kind = TypeVar("Kind", bound=Judgement)
 
 @dataclass(frozen=True)
 class Judgements:
-    """The judgements of all groups of which anything was played, in the order of the groups."""
+    """The judgements of all groups of which anything was played: what `judge` gives back.
+
+    Parameters
+    ----------
+    each : in the order of the groups
+
+    >>> Judgements().verdicts, Judgements().markdown()
+    ((), '')
+    """
 
     each: tuple[Judgement, ...] = ()
 
     def of(self, kind: type[Kind]) -> Kind | None:
-        """The judgement of this kind, if there is one."""
+        """The judgement of a kind, if there is one.
+
+        Parameters
+        ----------
+        kind : a class derived from `Judgement`
+
+        Returns
+        -------
+        Judgement, or None
+        """
         return next((judgement for judgement in self.each if isinstance(judgement, kind)), None)
 
     @property
@@ -47,6 +64,14 @@ class Judgements:
 
 def judge(results: Results) -> Judgements:
     """Judge results: the paper's claims, and the targets of every group.
+
+    Parameters
+    ----------
+    results : what `play` gave
+
+    Returns
+    -------
+    Judgements
 
     >>> from driftbandits.experiments.judging.results import collect
     >>> judge(collect([], []))

@@ -13,6 +13,11 @@ from driftbandits.experiments.judging.verdicts import TargetVerdict
 class Judgement:
     """What became of the targets and claims of a group; a judgement of one's own derives from it and has more fields.
 
+    Parameters
+    ----------
+    verdicts : on targets
+    claims : that were checked
+
     >>> @dataclass(frozen=True, eq=False)
     ... class Least(Judgement):
     ...     regret: float

@@ -44,7 +44,18 @@ class RunRow:
 
 @dataclass(frozen=True, eq=False)  # tables have no single truth value to compare by
 class Results:
-    """What was played of some experiments: one row per run, per point of a curve, and per policy of an experiment."""
+    """What was played of some experiments, as tables.
+
+    Parameters
+    ----------
+    experiments : those asked for
+    cells : DataFrame, a row per run
+    curves : DataFrame, a row per point of a regret curve
+    summary : DataFrame, a row per policy of an experiment
+
+    >>> collect([], [])
+    Results(nothing: 0 policies, 0 of 0 runs)
+    """
 
     experiments: tuple[Experiment, ...]
     cells: pd.DataFrame

@@ -57,12 +57,21 @@ class EngineError(DriftbanditsError):
 
 @dataclass(frozen=True)
 class Engine:
-    """How cells are played: on `loky`, `ray` or `dask`, on `jobs` workers (-1: one per core, -2: all cores but one).
+    """How cells are played. Results do not depend on any of it.
 
-    `address` is that of a running Ray or Dask cluster ("auto", "ray://host:10001", "tcp://host:8786"); without it a
-    cluster is started on this machine and shut down afterwards. On a running cluster `jobs` is how many cells may be
-    under way at a time, -1 as many as it has room for, and a cell whose worker is lost is played again elsewhere, three
-    times at most. Results do not depend on any of this.
+    Parameters
+    ----------
+    name : "loky" (processes on this machine), "ray" or "dask"
+    jobs : number of workers; -1: one per core, -2: all cores but one. On a running cluster it is how many cells may be
+        under way at a time, -1 as many as it has room for
+    address : of a running Ray or Dask cluster ("auto", "ray://host:10001", "tcp://host:8786"); without it a cluster is
+        started on this machine and shut down afterwards. On a running cluster a cell whose worker is lost is played
+        again elsewhere, three times at most
+
+    Raises
+    ------
+    InputError
+        For an engine that there is not, a number of jobs that cannot be, and an address for loky.
 
     >>> Engine("loky", jobs=2)
     Engine(name='loky', jobs=2, address=None)

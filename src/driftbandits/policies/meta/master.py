@@ -65,9 +65,9 @@ class Master(Policy):
     Test 1, when an instance's interval I ends: its mean reward is above every optimistic value of the block.
     Test 2, every round: the base earns less than it believed.
 
-               practical (calibrated tests)                        theory
-    Test 1     mean_I y > U + c1 R sqrt(2 log(T/delta) / |I|)       mean_I y >= U + 9 c1 rho_hat(|I|)
-    Test 2     sum (f - y - 2 c2 w) > R sqrt(2 t log(T/delta))      mean (f - y) >= 3 c2 rho_hat(t)
+                   practical (calibrated tests)                        theory
+        Test 1     mean_I y > U + c1 R sqrt(2 log(T/delta) / |I|)       mean_I y >= U + 9 c1 rho_hat(|I|)
+        Test 2     sum (f - y - 2 c2 w) > R sqrt(2 t log(T/delta))      mean (f - y) >= 3 c2 rho_hat(t)
 
     The theory's tests cannot fire at usual horizons. Even with the smallest admissible rho = 1 / sqrt(t) and delta
     0.01, a mean of rewards in [0, 1] would have to exceed another by 9 rho_hat(T) = 107 at T = 10^4, 21 at 10^6 and 3.4
