@@ -25,6 +25,8 @@ NAMES = (
     "promises",
     "traffic",
     "runner",
+    "lives",
+    "sizes",
     "segments",
     "wrong_sign",
     "live",
