@@ -20,7 +20,8 @@ from benchmarks.lives import state_bytes
 from benchmarks.rounds import reward_function, square
 
 SIZES = (10, 100, 1_000, 10_000, 100_000)
-SECONDS, LEAST_ROUNDS, MOST_ROUNDS = 6.0, 20, 4_000
+SECONDS, LONGEST = 2.0, 15.0  # that a policy plays, and at most until it has played LEAST_ROUNDS
+LEAST_ROUNDS, MOST_ROUNDS = 200, 2_000
 TURN = 20  # rounds of a policy before GPUCB has its turn
 NEURAL = ("OPNN", "AdaOPNN", "NeuralUCB", "SlidingWindowNeuralUCB")  # `benchmarks.neural`
 FIGURE = Path("docs/figures/time-per-round.png")
@@ -61,10 +62,14 @@ class Timed:
             self.seconds.append(time.process_time() - begun)
 
 
+def _enough(rounds: int, seconds: float) -> bool:
+    return rounds >= MOST_ROUNDS or seconds >= LONGEST or (rounds >= LEAST_ROUNDS and seconds >= SECONDS)
+
+
 def measure(name: str, arms: db.ArmSet) -> Measured:
     """One policy beside GPUCB."""
     means, mine, beside = reward_function(arms), Timed(name, arms), Timed("GPUCB", arms)
-    while len(mine.seconds) < LEAST_ROUNDS or (sum(mine.seconds) < SECONDS and len(mine.seconds) < MOST_ROUNDS):
+    while not _enough(len(mine.seconds), sum(mine.seconds)):
         mine.play(means, TURN)
         beside.play(means, TURN)
     median = float(np.median(mine.seconds))
@@ -122,9 +127,9 @@ def run(*, quick: bool = False, names: Sequence[str] = (), sizes: Sequence[int] 
     print("|---|---:|---:|---:|---:|---:|---:|---:|")
     found: list[Measured] = []
     chosen = names or [name for name in db.POLICIES if name not in NEURAL]
-    every = {size: square(size) for size in sizes if not quick or size <= 1_000}
+    every = [square(size) for size in sizes if not quick or size <= 1_000]
     for name in chosen:
-        for size, arms in every.items():
+        for arms in every:
             found.append(measure(name, arms))
             print(row(found[-1]), flush=True)
     if not quick and not names:
