@@ -29,6 +29,8 @@ NAMES = (
     "traffic",
     "runner",
     "live_journal",
+    "lives",
+    "sizes",
     "segments",
     "wrong_sign",
     "live",

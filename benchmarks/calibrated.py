@@ -1,19 +1,15 @@
-"""A round of CalibratedOPKB beside one of GPUCB and ADA-OPKB, early and late in a long epoch, and residual IPS."""
+"""A round of CalibratedOPKB beside one of GPUCB and ADA-OPKB, and residual IPS."""
 
 from __future__ import annotations
-
-from typing import Any, Literal
 
 import numpy as np
 
 import driftbandits as db
 from benchmarks.rounds import (
     Makers,
-    Player,
     heading,
     measure,
     measure_on_spheres,
-    reward_function,
     sphere,
     square,
 )
@@ -61,47 +57,12 @@ def worst_errors(arms: db.ArmSet, rounds: int, seed: int) -> tuple[float, float]
     return error(None), error(baseline)
 
 
-def state_bytes(value: Any) -> int:
-    """Bytes of all arrays in a state."""
-    if isinstance(value, dict):
-        return sum(state_bytes(item) for item in value.values())
-    if isinstance(value, (list, tuple)):
-        return sum(state_bytes(item) for item in value)
-    return value.nbytes if isinstance(value, np.ndarray) else 0
-
-
-def measure_long_epoch(arms: db.ArmSet, mode: Literal["practical", "theory"], rounds: int) -> None:
-    """Print a row: a round after 10,000 and at the end of a world that never changes, and the size of the state."""
-    policy = db.CalibratedOPKB(arms, seed=0, mode=mode)
-    means, rng = reward_function(arms), np.random.default_rng(3)
-    player, window = Player("", policy, 0.0), 10_000
-    early, most = 0.0, 0
-    for start in range(0, rounds, window):
-        player.play(means, 0.1 * rng.standard_normal(window))
-        most = max(most, state_bytes(policy.state_dict()))
-        if start == window:
-            early = player.processor[-1]
-    late = float(np.mean(player.processor[-3:]))
-    print(
-        f"| {mode} | {rounds:,} | {1e6 * early:.1f} | {1e6 * late:.1f} | {late / early:.2f} "
-        f"| {state_bytes(policy.state_dict()) / 2**20:.2f} MB | {most / 2**20:.2f} MB | {len(policy.changes)} |",
-        flush=True,
-    )
-
-
 def run(*, quick: bool = False) -> None:
     heading("A round of CalibratedOPKB, one thread")
     measure_on_spheres(makers_of, 1_000 if quick else 10_000)
     arms = square(10_000)
     many = {name: make for name, make in makers_of(arms).items() if "theory" not in name}
     measure(f"N = 10,000, square, rank {arms.rank}", arms, many, 200 if quick else 4_000)
-
-    print("\n## A long epoch of CalibratedOPKB, N = 100, sphere, d = 2, nothing changes\n")
-    print("Processor time of a round: rounds 10,000 to 20,000, and the last 30,000; arrays of the state.\n")
-    print("| mode | rounds | us after 10,000 | us at the end | ratio | state | largest state | changes |")
-    print("|---|---:|---:|---:|---:|---:|---:|---:|")
-    measure_long_epoch(sphere(100, 2), "practical", 50_000 if quick else 1_000_000)
-    measure_long_epoch(sphere(100, 2), "theory", 50_000 if quick else 1_000_000)
 
     print("\n## Worst arm's error of IPS and of residual IPS, rounds of the optimal design, N = 100\n")
     print("| d | rounds | IPS | residual IPS | ratio |\n|---:|---:|---:|---:|---:|")

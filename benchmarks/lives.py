@@ -60,17 +60,7 @@ def measure(name: str, policy: db.Policy, beside: Player, rounds: int) -> None:
 def run(*, quick: bool = False, names: tuple[str, ...] = ()) -> None:
     """Print the table."""
     print("\n## Long lives, N = 100, sphere, d = 2, nothing changes\n")
-    columns = (
-        "rounds",
-        "us after 10,000",
-        "us at the end",
-        "ratio",
-        "ratio in GPUCB rounds",
-        "state",
-        "largest",
-        "changes",
-    )
-    print(f"| policy | {' | '.join(columns)} |")
+    print("| policy | rounds | us after 10,000 | us at the end | ratio | in GPUCB rounds | state | largest | changes |")
     print("|---|---:|---:|---:|---:|---:|---:|---:|---:|")
     arms = sphere(100, 2)
     for name, make in makers_of(arms).items():

@@ -244,7 +244,7 @@ def test_weighted_regression_by_its_growing_weights(arms, width):
     np.testing.assert_allclose(fresh._believe().sd, np.sqrt(variance), atol=1e-7)
     doubled = played * (eta**ages)[:, None]
     gain = 0.5 * np.linalg.slogdet(identity + doubled.T @ doubled / RIDGE)[1]
-    assert fresh._believe().gain == pytest.approx(gain, rel=1e-8)
+    assert fresh.information_gain == pytest.approx(gain, rel=1e-8)
 
 
 def test_no_horizon_overflows():

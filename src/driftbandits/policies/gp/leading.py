@@ -3,9 +3,9 @@
 symbol    name         meaning
 s, t                   the round of the last fold, when all arms were brought up to date, and now
 beta      factor       what an sd is multiplied by in an index
-theta     _theta       (r,) coefficients: the mean is m0 + F theta
-A, W      _covariance, _precision   (r, r) of theta, and W / lambda, its inverse
-kappa     _drift       sqrt((theta_t - theta_s)' A_s^-1 (theta_t - theta_s))
+theta                  (r,) coefficients: the mean is m0 + F theta; `moved` is theta_t - theta_s
+A_s^-1    precision    (r, r) I + sum n f f' / lambda: the inverse of the covariance of theta in round s
+kappa     drift        sqrt((theta_t - theta_s)' A_s^-1 (theta_t - theta_s))
 
 Rewards only take variance away, and |f'(theta_t - theta_s)| <= sd_s(f) kappa (Cauchy and Schwarz). So no index is above
 mean_s + (beta + kappa) sd_s: an arm for which that is less than the best index of a pool of arms that are up to date
@@ -17,6 +17,7 @@ rewards since, and the pool is chosen anew. The arms that lead are the same, but
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,39 @@ _MARGIN = 1e-8  # of indices, beyond what counts as a tie
 _rank_one = scipy.linalg.blas.dger
 
 
+@dataclass
+class _Pool:
+    """Arms that are kept up to date, and what was known of the others when they were chosen."""
+
+    arms: Ints
+    features: Floats
+    mean: Floats
+    variance: Floats
+    other_means: Floats
+    other_sds: Floats
+    precision: Floats
+
+    def index(self, factor: float) -> Floats:
+        """Of the arms in it."""
+        return np.asarray(self.mean + factor * np.sqrt(np.maximum(self.variance, 0.0)))
+
+    def most_outside(self, factor: float, moved: Floats) -> float:
+        """The most that an index outside may be by now."""
+        drift = math.sqrt(max(float(moved @ self.precision @ moved), 0.0))
+        return float((self.other_means + (factor + drift) * self.other_sds).max())
+
+
+@dataclass
+class _Span:
+    """All arms as of round s, and the rewards since; put in its place whole, so that nobody sees half a fold."""
+
+    moved: Floats
+    mean: Floats = field(default_factory=lambda: np.zeros(0))
+    variance: Floats = field(default_factory=lambda: np.zeros(0))
+    late: list[tuple[Floats, float, float]] = field(default_factory=list)  # A f, and what c c and c are multiplied by
+    pool: _Pool | None = None
+
+
 class LeadingPosterior(ArmPosterior):
     """An `ArmPosterior` whose `mean` and `variance` are found when they are read; `index` is known of those that lead.
 
@@ -40,6 +74,7 @@ class LeadingPosterior(ArmPosterior):
     """
 
     _features: Floats
+    _span: _Span
 
     # --- all arms, as of the last fold ----------------------------------------------------------------------------
 
@@ -47,38 +82,39 @@ class LeadingPosterior(ArmPosterior):
     def mean(self) -> Floats:
         """Of all arms."""
         self.fold()
-        return self._mean
+        return self._span.mean
 
     @mean.setter
     def mean(self, values: Floats) -> None:
-        self._mean = values
+        self._span.mean = values
 
     @property
     def variance(self) -> Floats:
         """Of all arms."""
         self.fold()
-        return self._variance
+        return self._span.variance
 
     @variance.setter
     def variance(self, values: Floats) -> None:
-        self._variance = values
+        self._span.variance = values
 
     def fold(self) -> None:
         """Bring all arms up to date with the rewards since the last time."""
-        if self._late:
-            inner, gains, steps = (np.array(column) for column in zip(*self._late, strict=True))
-            for start in range(0, len(self._mean), _ROWS_AT_ONCE):
-                rows = slice(start, start + _ROWS_AT_ONCE)
-                columns = self._features[rows] @ inner.T
-                self._mean[rows] += columns @ steps
-                self._variance[rows] -= np.square(columns, out=columns) @ gains
-            self._begin()
+        span = self._span
+        if not span.late:
+            return
+        mean, variance = span.mean.copy(), span.variance.copy()
+        inner, gains, steps = (np.array(column) for column in zip(*span.late, strict=True))
+        for start in range(0, len(mean), _ROWS_AT_ONCE):
+            rows = slice(start, start + _ROWS_AT_ONCE)
+            columns = self._features[rows] @ inner.T
+            mean[rows] += columns @ steps
+            variance[rows] -= np.square(columns, out=columns) @ gains
+        self._span = _Span(np.zeros_like(span.moved), mean, variance)
 
     def _begin(self) -> None:
-        """All arms are up to date: count from here, without a pool."""
-        self._late: list[tuple[Floats, float, float]] = []  # of each reward: A f, and what c c and c are multiplied by
-        self._pool: Ints | None = None
-        self._moved: Floats = np.zeros(self._features.shape[1])  # theta_t - theta_s
+        """Nothing is known of any arm."""
+        self._span = _Span(np.zeros(self._features.shape[1]))
 
     # --- rewards --------------------------------------------------------------------------------------------------
 
@@ -98,16 +134,17 @@ class LeadingPosterior(ArmPosterior):
         self.sums[arm] += reward
         row = self._features[arm]
         inner = self._covariance @ row
-        own, mean = float(row @ inner), float(self._mean[arm] + row @ self._moved)
+        span = self._span
+        own, mean = float(row @ inner), float(span.mean[arm] + row @ span.moved)
         gain = 1.0 / (self.ridge + own)
         step = gain * (reward - mean)
         self.information_gain += 0.5 * math.log1p(own / self.ridge)
-        self._moved += step * inner
-        self._late.append((inner, gain, step))
-        if self._pool is not None:
-            columns = self._pool_features @ inner
-            self._pool_mean += step * columns
-            self._pool_variance -= gain * np.square(columns)
+        span.moved += step * inner
+        span.late.append((inner, gain, step))
+        if span.pool is not None:
+            columns = span.pool.features @ inner
+            span.pool.mean += step * columns
+            span.pool.variance -= gain * np.square(columns)
         _rank_one(-gain, inner, inner, a=self._covariance, overwrite_a=1)
 
     def remove(self, arm: int, reward: float) -> None:
@@ -127,55 +164,54 @@ class LeadingPosterior(ArmPosterior):
 
         `factor` is what an sd is multiplied by in an index.
         """
-        if self._pool is None or self._outside(factor) >= self._pool_index(factor).max() - _MARGIN:
+        pool = self._span.pool
+        if pool is None or pool.most_outside(factor, self._span.moved) >= pool.index(factor).max() - _MARGIN:
             self.fold()
-            self._choose(factor, arms)
+            self._span.pool = self._chosen(factor, arms)
 
     def index(self, factor: float, arms: int) -> Floats:
         """Indices of the first so many arms; of those outside the pool, which do not lead, -inf."""
-        if self._pool is None:
+        pool = self._span.pool
+        if pool is None:
             return np.asarray((self.mean + factor * np.sqrt(np.maximum(self.variance, 0.0)))[:arms])
         index = np.full(arms, -np.inf)
-        index[self._pool] = self._pool_index(factor)
+        index[pool.arms] = pool.index(factor)
         return index
 
-    def _pool_index(self, factor: float) -> Floats:
-        return np.asarray(self._pool_mean + factor * np.sqrt(np.maximum(self._pool_variance, 0.0)))
-
-    def _outside(self, factor: float) -> float:
-        """The most that an index outside the pool may be."""
-        drift = math.sqrt(max(float(self._moved @ self._precision @ self._moved), 0.0))
-        return float((self._outside_mean + (factor + drift) * self._outside_sd).max())
-
-    def _choose(self, factor: float, arms: int) -> None:
+    def _chosen(self, factor: float, arms: int) -> _Pool | None:
         """A pool of the arms with the largest indices, if they lead alone; all arms are up to date."""
-        mean, sd = self._mean[:arms], np.sqrt(np.maximum(self._variance[:arms], 0.0))
+        span = self._span
+        mean, sd = span.mean[:arms], np.sqrt(np.maximum(span.variance[:arms], 0.0))
         index = mean + factor * sd
         size = len(index) // POOL_SHARE
-        pool = np.sort(np.argpartition(index, -size)[-size:])
-        outside = np.delete(index, pool)
-        if outside.max() >= index.max() - _MARGIN:  # as many ties as at the start, where all arms are alike
-            self._pool = None
-            return
-        self._pool, self._pool_features = pool, self._features[pool]
-        self._pool_mean, self._pool_variance = self._mean[pool], self._variance[pool]
-        self._outside_mean, self._outside_sd = np.delete(mean, pool), np.delete(sd, pool)
+        chosen = np.sort(np.argpartition(index, -size)[-size:])
+        if np.delete(index, chosen).max() >= index.max() - _MARGIN:  # ties, as at the start, where all arms are alike
+            return None
         seen = np.flatnonzero(self.weights > 0.0)
         played = self._features[seen]
-        self._precision: Floats = played.T @ (played * (self.weights[seen, None] / self.ridge))
-        self._precision[np.diag_indices_from(self._precision)] += 1.0
+        precision = played.T @ (played * (self.weights[seen, None] / self.ridge))
+        precision[np.diag_indices_from(precision)] += 1.0
+        return _Pool(
+            arms=chosen,
+            features=self._features[chosen],
+            mean=mean[chosen],
+            variance=span.variance[chosen],
+            other_means=np.delete(mean, chosen),
+            other_sds=np.delete(sd, chosen),
+            precision=precision,
+        )
 
     def mean_and_variance(self, arms: Ints) -> tuple[Floats, Floats]:
         """Of a few arms, without bringing all up to date."""
         rows = self._features[arms]
-        return self._mean[arms] + rows @ self._moved, np.einsum("ij,ij->i", rows @ self._covariance, rows)
+        return self._span.mean[arms] + rows @ self._span.moved, np.einsum("ij,ij->i", rows @ self._covariance, rows)
 
     # --- state ----------------------------------------------------------------------------------------------------
 
     def export(self) -> dict[str, Any]:
         """Everything but the prior, and but the pool: who goes on and who is restored choose it anew."""
         self.fold()
-        self._pool = None
+        self._span.pool = None
         return super().export()
 
     def load(self, state: states.Reader) -> None:

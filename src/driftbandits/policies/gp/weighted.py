@@ -55,39 +55,45 @@ _FEW_DIMENSIONS = 32  # factoring V takes less time than the calls it saves
 class _Beliefs:
     mean: Floats
     sd: Floats
-    gain: float
+    gain: float  # 0 where nobody needs it
 
 
 class _Past:
     """What the anchor's data alone say in the `_ROUNDS_AHEAD` rounds from `start` on, by a few products in all."""
 
-    def __init__(self, levels: Floats, sums: Floats, turned: Floats, *, start: int, eta: float, ridge: float) -> None:
+    def __init__(
+        self, levels: list[Floats], sums: Floats, turned: Floats, *, start: int, eta: float, ridge: float
+    ) -> None:
         self.start = start
         fades = eta ** np.arange(start, start + _ROUNDS_AHEAD, dtype=np.float64)[:, None]
         # 1 / (c H + lambda) of V, and of V2 with its own H and c^2; (rounds, r)
         self.first: Floats = 1.0 / (fades * levels[0] + ridge)
-        self.second: Floats = 1.0 / (np.square(fades) * levels[1] + ridge)
         self.means: Floats = (fades * sums * self.first) @ turned.T
         self.variances: Floats = self.first @ np.square(turned).T
-        self.gains: list[float] = (-0.5 * np.log(ridge * self.second).sum(axis=1)).tolist()
+        if len(levels) > 1:
+            self.second: Floats = 1.0 / (np.square(fades) * levels[1] + ridge)
+            self.gains: list[float] = (-0.5 * np.log(ridge * self.second).sum(axis=1)).tolist()
 
 
 class _Anchor:
     """The regression of one round, from which that of a later one follows with the arms rewarded in between.
 
-    Everything comes twice, for V and for V2: levels H, turn U, and a row U' f for every arm since.
+    Levels H, turn U, and a row U' f for every arm since are those of V; where gains are wanted, there are others of V2.
     """
 
-    def __init__(self, features: Floats, weights: Floats, *, clock: int, eta: float, ridge: float) -> None:
+    def __init__(self, features: Floats, weights: Floats, *, clock: int, eta: float, ridge: float, gains: bool) -> None:
         rank = features.shape[1]
         self._clock, self._eta, self._ridge = clock, eta, ridge
         self._room = rank // 2  # near the best between more arms per round and eigenvectors more often
         self._places: dict[int, int] = {}
         self._since: Ints = np.empty(0, dtype=np.int64)  # its keys
         self._rows: Floats = np.empty((2, self._room, rank))
-        (first, turn), (second, self._second_turn) = (_eigenvectors(features, some) for some in weights[:2])
-        self._levels: Floats = np.stack([first, second])
         self._features: Floats = features
+        levels, turn = _eigenvectors(features, weights[0])
+        self._levels, self._second_turn = [levels], None
+        if gains:
+            levels, self._second_turn = _eigenvectors(features, weights[1])
+            self._levels.append(levels)
         self._turned: Floats = np.asfortranarray(features @ turn)
         self._sums: Floats = weights[2] @ self._turned
         self._past = self._look_ahead(0)
@@ -103,7 +109,8 @@ class _Anchor:
         if place == self._room:
             return False
         self._rows[0, place] = self._turned[arm]
-        self._rows[1, place] = self._features[arm] @ self._second_turn
+        if self._second_turn is not None:
+            self._rows[1, place] = self._features[arm] @ self._second_turn
         self._places[arm] = place
         self._since = np.array(list(self._places))
         return True
@@ -118,7 +125,8 @@ class _Anchor:
         if not 0 <= age - self._past.start < _ROUNDS_AHEAD:
             self._past = self._look_ahead(age)
         past, at = self._past, age - self._past.start
-        mean, variance, gain = past.means[at], past.variances[at], past.gains[at]
+        mean, variance = past.means[at], past.variances[at]
+        gain = 0.0 if self._second_turn is None else past.gains[at]
         if self._places:
             weights, squared, sums = added.take(self._since, axis=1)
             noise = 1.0 / np.maximum(weights, _FAINTEST_WEIGHT)
@@ -129,7 +137,8 @@ class _Anchor:
             explained = _from_right(factor, known)
             mean = mean + explained @ _solve_lower(1.0, factor, surprise[:, None], lower=1)[:, 0]
             variance = variance - np.einsum("ij,ij->i", explained, explained)
-            gain += self._gain_since(squared, past.second[at])
+            if self._second_turn is not None:
+                gain += self._gain_since(squared, past.second[at])
         return _Beliefs(mean=mean, sd=_root(self._ridge * variance), gain=gain)
 
     def _gain_since(self, squared: Floats, within: Floats) -> float:
@@ -202,6 +211,7 @@ class WeightedGPUCB(Forgetting):
         self._outers: Floats | None = (
             np.einsum("ij,ik->ijk", features, features).reshape(-1, rank**2) if rank <= _FEW_DIMENSIONS else None
         )
+        self._gains = isinstance(self.beta, str) and self.beta != "authors"  # whether beta is made of them
         self._log_ridge = math.log(self.ridge)
         if horizon is not None and self.beta == "authors":
             self._largest_gain = self._gain_at(horizon)
@@ -256,7 +266,8 @@ class WeightedGPUCB(Forgetting):
 
     def _from_anchor(self) -> _Beliefs:
         if self._anchor is None:
-            anchor = _Anchor(self._features, self._weights, clock=self._clock, eta=self._eta, ridge=self.ridge)
+            sizes = {"eta": self._eta, "ridge": self.ridge}
+            anchor = _Anchor(self._features, self._weights, clock=self._clock, gains=self._gains, **sizes)
             self._added[:] = 0.0  # before there is an anchor: without one nobody reads it
             self._anchor = anchor
         return self._anchor.beliefs(self._added, self._clock)
@@ -265,6 +276,8 @@ class WeightedGPUCB(Forgetting):
         """With V = L L' and V2 = L2 L2': F V^-1 F' is the square of F L^-T, F V^-1 V2 V^-1 F' that of F V^-1 L2."""
         features = self._features
         first, second = self._grams(features)
+        if not self._gains and self._outers is not None and self.width == "two_matrix":
+            return self._solved(first, second, self._outers)
         factor, doubled = _cholesky(first), _cholesky(second)
         right = features.T @ self._weights[2]
         if self.width == "two_matrix":
@@ -273,11 +286,23 @@ class WeightedGPUCB(Forgetting):
         else:
             spread = _from_right(factor, np.array(features, order="F"))
             mean = spread @ _solve_lower(1.0, factor, right[:, None], lower=1)[:, 0]
+        sd = _root(self.ridge * np.einsum("ij,ij->i", spread, spread))
+        return _Beliefs(mean=mean, sd=sd, gain=self._gain_of(doubled))
+
+    def _solved(self, first: Floats, second: Floats, outers: Floats) -> _Beliefs:
+        """The same in few dimensions, without a factor of V2: f' V^-1 V2 V^-1 f is a product with f f', flattened."""
+        features, factor, rank = self._features, _cholesky(first), len(first)
+        both = np.empty((rank, rank + 1), order="F")
+        both[:, :rank], both[:, rank] = second, self._weights[2] @ features
+        solved = _solve(factor, both)
+        middle = _solve(factor, solved[:, :rank].T)
         return _Beliefs(
-            mean=mean,
-            sd=_root(self.ridge * np.einsum("ij,ij->i", spread, spread)),
-            gain=float(np.log(doubled.diagonal()).sum()) - 0.5 * len(first) * self._log_ridge,
+            mean=features @ solved[:, rank], sd=_root(self.ridge * (outers @ middle.ravel(order="K"))), gain=0.0
         )
+
+    def _gain_of(self, factor: Floats) -> float:
+        """1/2 log det(V2 / lambda), of the factor of V2."""
+        return float(np.log(factor.diagonal()).sum()) - 0.5 * len(factor) * self._log_ridge
 
     def _grams(self, features: Floats) -> tuple[Floats, Floats]:
         """V and V2; symmetric, so their transposes are they too, in the order LAPACK wants."""
@@ -314,7 +339,7 @@ class WeightedGPUCB(Forgetting):
     def information_gain(self) -> float:
         """Information gain of the squared weights (half convention)."""
         self._begin_once()
-        return self._believe().gain
+        return self._believe().gain if self._gains else self._gain_of(_cholesky(self._grams(self._features)[1]))
 
     # --- state --------------------------------------------------------------------------------------------------
 
