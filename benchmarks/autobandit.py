@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import driftbandits as db
-from benchmarks.calibrated import state_bytes
+from benchmarks.lives import state_bytes
 from benchmarks.rounds import Makers, Player, heading, measure, measure_on_spheres, square
 
 ROUNDS_OF_A_WORLD = 20_000
