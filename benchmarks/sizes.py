@@ -71,7 +71,8 @@ def measure(name: str, arms: db.ArmSet) -> Measured:
     means, mine, beside = reward_function(arms), Timed(name, arms), Timed("GPUCB", arms)
     while not _enough(len(mine.seconds), sum(mine.seconds)):
         mine.play(means, TURN)
-        beside.play(means, TURN)
+        if sum(beside.seconds) < SECONDS:
+            beside.play(means, TURN)
     median = float(np.median(mine.seconds))
     return Measured(
         policy=name,
@@ -92,6 +93,22 @@ def row(found: Measured) -> str:
         f"| {found.in_gpucb_rounds:.1f} | {1e3 * found.worst:,.1f} ms | {found.state / 2**20:,.2f} MB "
         f"| {found.rounds:,} |"
     )
+
+
+def summary(found: Sequence[Measured]) -> list[str]:
+    """A line per policy: microseconds over the number of arms, and the worst round and the state of the largest."""
+    sizes = list(dict.fromkeys(item.arms for item in found))
+    lines = [
+        "| policy | " + " | ".join(f"{size:,} arms" for size in sizes) + " | worst round | start | state |",
+        "|---|" + "---:|" * (len(sizes) + 3),
+    ]
+    for name in dict.fromkeys(item.policy for item in found):
+        mine = {item.arms: item for item in found if item.policy == name}
+        last = mine[max(mine)]
+        medians = [f"{1e6 * mine[size].median:,.0f}" if size in mine else "–" for size in sizes]
+        large = f"{1e3 * last.worst:,.0f} ms | {last.start:.1f} s | {last.state / 2**20:,.1f} MB"
+        lines.append(f"| {name} | " + " | ".join(medians) + f" | {large} |")
+    return lines
 
 
 def draw(found: Sequence[Measured], path: Path) -> None:
@@ -132,6 +149,8 @@ def run(*, quick: bool = False, names: Sequence[str] = (), sizes: Sequence[int] 
         for arms in every:
             found.append(measure(name, arms))
             print(row(found[-1]), flush=True)
+    print("\nMedian microseconds; worst round, start and state with the most arms:\n")
+    print("\n".join(summary(found)))
     if not quick and not names:
         draw(found, FIGURE)
         print(f"\nFigure: {FIGURE}")

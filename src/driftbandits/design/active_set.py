@@ -25,8 +25,9 @@ from driftbandits.types import Bools, Floats, Ints
 
 _FIRST_POOL_SIZES = (4096, 65536)  # drawn at random: a stride would meet the rows of a grid
 _POOL_SIZE = 4096  # promising arms kept from a full pass; they are priced many times for the price of one pass
-_SLACK_KEPT = 1.0  # working arms with a slack up to this many times the gap stay
-_VIOLATORS_PER_ARM = 1  # taken per round from among those nearest to the same working arm: others would be its twins
+_FEW_ARMS = 1_000  # of which a working set may be large
+_SLACK_KEPT, _SLACK_KEPT_OF_MANY = 10.0, 1.0  # working arms with a slack up to this many times the gap stay
+_VIOLATORS_PER_ARM, _VIOLATORS_PER_ARM_OF_MANY = 3, 1  # taken per round from among those nearest to one working arm
 _LEAST_WEIGHT = 0.01  # of an arm of a warm start that is worth beginning with: p times leverage, in directions
 _NEAR_CORRELATION = 0.5  # from which an arm counts as near another
 _VIOLATORS_PER_ROUND = 8192  # looked at
@@ -74,6 +75,9 @@ class _Search:
         self.problem = problem
         self.tolerance = tolerance
         self.iterations = 0
+        few = problem.size <= _FEW_ARMS
+        self.slack_kept = _SLACK_KEPT if few else _SLACK_KEPT_OF_MANY
+        self.per_arm = _VIOLATORS_PER_ARM if few else _VIOLATORS_PER_ARM_OF_MANY
 
     def begin(self, working: Ints, warm_start: Floats | None) -> None:
         """Solve on the first working set, loosely."""
@@ -128,7 +132,7 @@ class _Search:
     def _worth_keeping(self, gap: float) -> Bools:
         """Working arms that carry weight, or whose slack the present gap could still overturn."""
         slack = self.inner.costs - self.leverage - self.level
-        kept: Bools = (slack <= _SLACK_KEPT * gap) | (self.law * self.leverage > 0.05)
+        kept: Bools = (slack <= self.slack_kept * gap) | (self.law * self.leverage > 0.05)
         return kept
 
     def _violators(self, pool: DesignProblem, gradient: Floats) -> Ints:
@@ -145,7 +149,7 @@ class _Search:
         size = np.sqrt(np.maximum(pool.costs[below] - gradient[below], 1e-300))
         near = cosines[np.arange(below.size), nearest] > _NEAR_CORRELATION * size
         far = np.flatnonzero(~near)[: max(64, self.working.size)]
-        chosen: Ints = below[np.concatenate([_first_of_each(nearest, near), far])]
+        chosen: Ints = below[np.concatenate([_first_of_each(nearest, near, self.per_arm), far])]
         return chosen
 
     def design(self, gradient: Floats) -> Design:
@@ -159,8 +163,8 @@ class _Search:
         return Design(law, gap, status, self.iterations, self.information.log_det)
 
 
-def _first_of_each(groups: Ints, mask: Bools) -> Ints:
-    """Positions of the first few members of each group, among those in `mask`."""
+def _first_of_each(groups: Ints, mask: Bools, number: int) -> Ints:
+    """Positions of the first `number` members of each group, among those in `mask`."""
     places = np.flatnonzero(mask)
     order = places[np.argsort(groups[places], kind="stable")]
     if order.size == 0:
@@ -168,7 +172,7 @@ def _first_of_each(groups: Ints, mask: Bools) -> Ints:
     sorted_groups = groups[order]
     starts = np.flatnonzero(np.r_[True, sorted_groups[1:] != sorted_groups[:-1]])
     turn = np.arange(order.size) - np.repeat(starts, np.diff(np.r_[starts, order.size]))
-    first: Ints = order[turn < _VIOLATORS_PER_ARM]
+    first: Ints = order[turn < number]
     return first
 
 
