@@ -44,9 +44,9 @@ def export_log(view: View, path: str | Path) -> int:
     os.close(descriptor)
     count = 0
     try:
-        with view.journal() as journal, pq.ParquetWriter(side, _schema(pa)) as writer:
+        with view.journal() as journal, pq.ParquetWriter(side, log_schema(pa)) as writer:
             for columns in log_chunks(journal, view):
-                writer.write_table(pa.table(columns, schema=_schema(pa)))
+                writer.write_table(pa.table(columns, schema=log_schema(pa)))
                 count += len(columns["round"])
         Path(side).replace(target)
     except BaseException:
@@ -55,7 +55,8 @@ def export_log(view: View, path: str | Path) -> int:
     return count
 
 
-def _schema(pa: Any) -> Any:
+def log_schema(pa: Any) -> Any:
+    """The columns, as Parquet has them."""
     return pa.schema(
         [
             ("round", pa.int64()),
@@ -73,7 +74,7 @@ def _schema(pa: Any) -> Any:
 
 def log_chunks(journal: Journal, view: View) -> Iterator[dict[str, list[Any]]]:
     """Columns of the log, some rows at a time."""
-    names = _names(journal, view)
+    names = arm_names(journal, view)
     decided = np.array([event.seq for event in journal.events(kinds=("decided",))], dtype=np.int64)
     marks = list(journal.events(kinds=("expired",)))
     for start in range(0, max(len(decided), 1), ROWS):
@@ -87,7 +88,7 @@ def log_chunks(journal: Journal, view: View) -> Iterator[dict[str, list[Any]]]:
 _COLUMNS = ("round", "time", "arm", "probability", "reward", "told", "segment", "fallback", "id")
 
 
-def _names(journal: Journal, view: View) -> list[str]:
+def arm_names(journal: Journal, view: View) -> list[str]:
     """Names of all arms there ever were, by number."""
     player = Player(view.definition)
     player.policy = None
