@@ -1,0 +1,43 @@
+"""What the journal of an experiment says: counted by the database, again when that is worth its time."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from driftbandits.live import View
+from driftbandits.service import health, series
+
+SHARE = 0.05  # of the time may go into counting: a long journal is counted less often
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """Reward over time, and the newest rewards."""
+
+    series: series.Series
+    recent: health.Recent
+
+
+class Observer:
+    """Counts the journal of one experiment; from any thread."""
+
+    def __init__(self, view: View, now: Callable[[], float] = time.monotonic) -> None:
+        self.view = view
+        self._now = now
+        self._lock = threading.Lock()
+        self._found: Observed | None = None
+        self._again_at = 0.0
+
+    def get(self) -> Observed:
+        """What was counted, as new as `SHARE` allows."""
+        with self._lock:
+            if self._found is None or self._now() >= self._again_at:
+                begun = self._now()
+                with self.view.journal() as journal:
+                    newest = health.recent(self.view, journal, time.time_ns() // 1000)
+                    self._found = Observed(series.count(self.view, journal), newest)
+                self._again_at = begun + (self._now() - begun) / SHARE
+            return self._found
