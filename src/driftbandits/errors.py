@@ -18,6 +18,7 @@ DriftbanditsError
 |   |-- NotStoredError          not known whether a request was stored; to be sent again with the same key
 |   |-- ConflictError           a key or a decision was used before with something else, or is in use
 |   |   `-- KeyReusedError      an idempotency key came with another request than before
+|   |-- AwayError               a service does not answer; whether it did what was asked is not known
 |   |-- GoneError               what was asked for was deleted by retention
 |   |-- JournalError            a journal, or a snapshot, is damaged
 |   `-- SchemaError             the database has another schema than this version reads
@@ -148,6 +149,10 @@ class ConflictError(LiveError):
 
 class KeyReusedError(ConflictError):
     """An idempotency key came with another request than before."""
+
+
+class AwayError(LiveError):
+    """A service does not answer; whether it did what was asked is not known."""
 
 
 class GoneError(LiveError):

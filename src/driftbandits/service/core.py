@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from driftbandits.errors import InputError
 from driftbandits.live import Database, Experiment
 from driftbandits.live import open as open_database
+from driftbandits.live.handlers import clock
 from driftbandits.service.forwarding import Forwarding
 from driftbandits.service.gate import Gate
 from driftbandits.service.hosting import Host
@@ -27,8 +28,8 @@ log = logging.getLogger("driftbandits.service")
 class Service:
     """What all requests share."""
 
-    def __init__(self, settings: Settings) -> None:
-        self.settings = settings
+    def __init__(self, settings: Settings, *, clock: Callable[[], int] = clock) -> None:
+        self.settings, self.clock = settings, clock
         self.database = self._open()
         self.keyring = Keyring(self.database)
         self.keyring.refresh()
@@ -40,13 +41,13 @@ class Service:
             )
         self.gate = Gate(self.keyring, local=settings.is_local, public_url=settings.public_url)
         self.watches: dict[str, Watch] = {}
-        self.metrics = Metrics(self.database, lambda: list(self.watches.values()))
+        self.metrics = Metrics(self.database, lambda: list(self.watches.values()), clock)
         self.exports = asyncio.Semaphore(2)
         self.is_ready = False
         self._tasks: list[asyncio.Task[None]] = []
 
     def _open(self) -> Database:
-        database = open_database(self.settings.database, address=self.settings.advertise)
+        database = open_database(self.settings.database, address=self.settings.advertise, clock=self.clock)
         try:
             database.hold()
         except BaseException:
@@ -62,7 +63,7 @@ class Service:
         self.is_ready = True
 
     def _opened(self, experiment: Experiment) -> None:
-        self.watches[experiment.name] = Watch(experiment, self.metrics.note)
+        self.watches[experiment.name] = Watch(experiment, self.metrics.note, self.clock)
 
     async def _keep_keys(self) -> None:
         """Read the keys again and again; while the database is away, those that are known count on."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -31,7 +30,7 @@ COUNTS = {  # metric: attribute of `Counts`, and what it is
 class Metrics:
     """All metrics of one server."""
 
-    def __init__(self, database: Database, watches: Callable[[], Iterable[Watch]]) -> None:
+    def __init__(self, database: Database, watches: Callable[[], Iterable[Watch]], clock: Callable[[], int]) -> None:
         self.registry = CollectorRegistry()
         named: Any = {"registry": self.registry, "labelnames": ["experiment"], "namespace": "driftbandits"}
         self.decide = Histogram("decide_seconds", "From request to answer, of decisions", buckets=_SECONDS, **named)
@@ -40,7 +39,7 @@ class Metrics:
         self._commit = Histogram("commit_seconds", "Commit of a transaction", buckets=_SECONDS, **named)
         self._step = Histogram("step_seconds", "Deciding and learning in a transaction", buckets=_SECONDS, **named)
         self.health = Gauge("health_sentences", "Sentences about its health", **named)
-        self.registry.register(_Counts(database, watches))
+        self.registry.register(_Counts(database, watches, clock))
 
     def note(self, name: str, batch: Batch) -> None:
         """A transaction is on disk."""
@@ -56,8 +55,8 @@ class Metrics:
 class _Counts(Collector):
     """Read when they are asked for."""
 
-    def __init__(self, database: Database, watches: Callable[[], Iterable[Watch]]) -> None:
-        self._database, self._watches = database, watches
+    def __init__(self, database: Database, watches: Callable[[], Iterable[Watch]], clock: Callable[[], int]) -> None:
+        self._database, self._watches, self._clock = database, watches, clock
 
     def collect(self) -> Iterator[Any]:
         """One family per count."""
@@ -78,10 +77,10 @@ class _Counts(Collector):
         yield _family("snapshot_age_seconds", "Age of the newest snapshot", found, lambda watch: ages[watch.number])
 
     def _snapshot_ages(self) -> dict[int, float]:
-        table, now = tables.snapshots, time.time()
+        table, now = tables.snapshots, self._clock()
         wanted = sa.select(table.c.experiment, sa.func.max(table.c.time)).group_by(table.c.experiment)
         with self._database.engine.connect() as connection:
-            return {int(row[0]): max(now - row[1] / 1e6, 0.0) for row in connection.execute(wanted).all()}
+            return {int(row[0]): max(now - row[1], 0) / 1e6 for row in connection.execute(wanted).all()}
 
 
 def _family(

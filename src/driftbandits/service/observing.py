@@ -24,9 +24,9 @@ class Observed:
 class Observer:
     """Counts the journal of one experiment; from any thread."""
 
-    def __init__(self, view: View, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, view: View, clock: Callable[[], int]) -> None:
         self.view = view
-        self._now = now
+        self._clock = clock
         self._lock = threading.Lock()
         self._found: Observed | None = None
         self._again_at = 0.0
@@ -34,10 +34,10 @@ class Observer:
     def get(self) -> Observed:
         """What was counted, as new as `SHARE` allows."""
         with self._lock:
-            if self._found is None or self._now() >= self._again_at:
-                begun = self._now()
+            if self._found is None or time.monotonic() >= self._again_at:
+                begun = time.monotonic()
                 with self.view.journal() as journal:
-                    newest = health.recent(self.view, journal, time.time_ns() // 1000)
+                    newest = health.recent(self.view, journal, self._clock())
                     self._found = Observed(series.count(self.view, journal), newest)
-                self._again_at = begun + (self._now() - begun) / SHARE
+                self._again_at = begun + (time.monotonic() - begun) / SHARE
             return self._found

@@ -25,7 +25,7 @@ END_SECONDS = 9.5  # for everything; what is not done then need not be: the jour
 SWITCH_SECONDS = 0.001  # after which a policy that computes lets the event loop have its turn
 
 
-class _Server(uvicorn.Server):
+class Server(uvicorn.Server):
     """Says where it listens, and sees that it ends."""
 
     def __init__(self, config: uvicorn.Config, say: Callable[[str], None]) -> None:
@@ -64,7 +64,18 @@ def serve(settings: Settings, say: Callable[[str], None]) -> None:
     _raise_limit()
     sys.setswitchinterval(SWITCH_SECONDS)
     service = Service(settings)
-    config = uvicorn.Config(
+    server = Server(configure(service), say)
+    with contextlib.suppress(KeyboardInterrupt):
+        server.run()
+    if not server.started:
+        service.database.close()
+        raise LiveError(f"could not listen at {settings.host}:{settings.port}; is another server there? Take --port")
+
+
+def configure(service: Service) -> uvicorn.Config:
+    """How uvicorn serves it."""
+    settings = service.settings
+    return uvicorn.Config(
         create_app(service),
         host=settings.host,
         port=settings.port,
@@ -79,12 +90,6 @@ def serve(settings: Settings, say: Callable[[str], None]) -> None:
         timeout_graceful_shutdown=FINISH_SECONDS,
         backlog=1024,
     )
-    server = _Server(config, say)
-    with contextlib.suppress(KeyboardInterrupt):
-        server.run()
-    if not server.started:
-        service.database.close()
-        raise LiveError(f"could not listen at {settings.host}:{settings.port}; is another server there? Take --port")
 
 
 def _raise_limit() -> None:

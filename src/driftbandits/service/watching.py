@@ -16,9 +16,9 @@ log = logging.getLogger("driftbandits.service")
 class Watch:
     """One experiment, watched from its writer's thread."""
 
-    def __init__(self, experiment: Experiment, note: Callable[[str, Batch], None]) -> None:
+    def __init__(self, experiment: Experiment, note: Callable[[str, Batch], None], clock: Callable[[], int]) -> None:
         self.name, self.number = experiment.name, experiment.view.experiment
-        self.observer = Observer(experiment.view)
+        self.observer = Observer(experiment.view, clock)
         self.decisions_by_key: dict[str, int] = {}
         self._note = note
         self.player, recovery = experiment.submit(
