@@ -8,22 +8,24 @@ reward        in the user's units; NaN where it is not known
 told          when the reward came, in the unit of round or time: before the first row that is not earlier than that;
               NaN, or no such column: before the next row
 allowed       a mask per row, shape (rows, arms), of the arms that could be played; without it all
+segment       of the request, by name, where arms are options in segments: `arm` and `allowed` are of the options then
 
 Policies learn from these (`Policy.learn`), logs are read into them, and experiments export them. Other columns (the
-law, the segment, ...) may be there and are not looked at.
+law, ...) may be there and are not looked at.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from driftbandits.arms import ArmSet
 from driftbandits.errors import InputError
+from driftbandits.memory import check_memory
 from driftbandits.numeric import as_floats
 from driftbandits.showing import counted, shown
 from driftbandits.types import Bools, Floats, Ints
@@ -31,6 +33,13 @@ from driftbandits.types import Bools, Floats, Ints
 COLUMNS = ("round", "time", "arm", "reward", "probability", "told", "allowed", "law", "segment")
 REQUIRED = ("arm", "reward", "probability")
 _ROUNDING = 1e-9
+
+
+class LogLike(Protocol):
+    """What can be learned from but a mapping: `logs.Log`, which policies do not know."""
+
+    def columns(self, arms: ArmSet) -> Mapping[str, Any]:
+        """Columns for a policy with these arms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +56,17 @@ class LogColumns:
         return len(self.arms)
 
 
-def read_columns(arms: ArmSet, columns: Mapping[str, Any]) -> LogColumns:
-    """Check a mapping of names to columns; an InputError names column and row of what is wrong.
+def read_columns(arms: ArmSet, given: Mapping[str, Any] | LogLike) -> LogColumns:
+    """Check a log, or a mapping of names to columns; an InputError names column and row of what is wrong.
 
     >>> arms = ArmSet([[0.0], [1.0]], names=["low", "high"])
     >>> log = read_columns(arms, {"arm": ["low", "high"], "reward": [0.5, None], "probability": [0.5, 0.5]})
     >>> log.arms.tolist(), log.rewards.tolist(), log.told_before.tolist()
     ([0, 1], [0.5, nan], [1, 2])
     """
+    columns: Any = given.columns(arms) if callable(getattr(given, "columns", None)) else given  # type: ignore[union-attr]
+    if not hasattr(columns, "__getitem__") or isinstance(columns, (str, bytes, list, tuple)):
+        raise InputError(f"a log is a logs.Log, or a mapping of names to columns, got {shown(columns)}")
     missing = [name for name in REQUIRED if name not in columns]
     if missing:
         raise InputError(f"a log needs the columns {', '.join(REQUIRED)}; {missing[0]!r} is missing")
@@ -63,17 +75,18 @@ def read_columns(arms: ArmSet, columns: Mapping[str, Any]) -> LogColumns:
     for name, length in lengths.items():
         if length != size:
             raise InputError(f"the columns of a log must have one length: arm has {size}, {name} has {length}")
-    played = _read_arms(arms, columns["arm"])
+    segments = _read_segments(arms, columns)
+    options = arms if segments is None or arms.crossing is None else arms.crossing.options
+    played = _read_arms(options, columns["arm"])
     shares = _numbers("probability", columns["probability"])
     _refuse("probability", shares, ~((shares > 0.0) & (shares <= 1.0 + _ROUNDING)), "lies in (0, 1]")
     rewards = _numbers("reward", columns["reward"])
     _refuse("reward", rewards, np.isinf(rewards), "is finite, or NaN where it is not known")
+    allowed = _read_allowed(options, columns.get("allowed"), played)
+    if segments is not None:
+        played, allowed = played + segments * len(options), _in_segments(arms, segments, allowed)
     return LogColumns(
-        arms=played,
-        rewards=rewards,
-        probabilities=shares,
-        told_before=_told_before(columns, size),
-        allowed=_read_allowed(arms, columns.get("allowed"), played),
+        arms=played, rewards=rewards, probabilities=shares, told_before=_told_before(columns, size), allowed=allowed
     )
 
 
@@ -86,7 +99,8 @@ def _length(name: str, column: Any) -> int:
 
 def _numbers(name: str, column: Any) -> Floats:
     try:
-        values = as_floats([np.nan if value is None else value for value in column])
+        plain = isinstance(column, np.ndarray) and column.dtype.kind in "fiu"
+        values = as_floats(column if plain else [np.nan if value is None else value for value in column])
     except (TypeError, ValueError, OverflowError):
         raise InputError(f"column {name!r} must hold numbers, got {shown(column)}") from None
     if values.ndim != 1:
@@ -114,6 +128,28 @@ def _read_arms(arms: ArmSet, column: Any) -> Ints:
         if name not in known:
             raise InputError(f"column 'arm' has {shown(name)} in row {row}, which no arm is called")
     return np.array([known[name] for name in listed], dtype=np.int64)
+
+
+def _read_segments(arms: ArmSet, columns: Mapping[str, Any]) -> Ints | None:
+    """Numbers of the segments, where the arms are options in segments and the log has them."""
+    if arms.crossing is None or "segment" not in columns:
+        return None
+    known = {name: number for number, name in enumerate(arms.crossing.names)}
+    listed = [known.get(name, -1) for name in columns["segment"]]
+    numbers = np.array(listed, dtype=np.int64)
+    names = np.asarray(columns["segment"], dtype=object)
+    _refuse("segment", names, numbers < 0, f"is one of {', '.join(map(shown, list(known)[:20]))}")
+    return numbers
+
+
+def _in_segments(arms: ArmSet, segments: Ints, allowed: Bools | None) -> Bools:
+    """Masks of options as masks of the options in each row's segment."""
+    count = 0 if arms.crossing is None else len(arms.crossing.names)
+    check_memory(len(segments) * len(arms), f"{len(segments):,} masks of {len(arms):,} arms", cure="learn fewer rows")
+    size = len(arms) // count
+    masks = np.zeros((len(segments), count, size), dtype=np.bool_)
+    masks[np.arange(len(segments)), segments] = True if allowed is None else allowed
+    return masks.reshape(len(segments), len(arms))
 
 
 def _told_before(columns: Mapping[str, Any], size: int) -> Ints:

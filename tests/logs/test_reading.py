@@ -118,7 +118,6 @@ WRONG = [
     ({"arm": ["a", None, "b", "c"]}, r"row 1, column 'arm': must be there"),
     ({"arm": [0, 1, -1, 2]}, r"row 2, column 'arm': must be a name or a position"),
     ({"allowed": ["a", "b", "b", "c"]}, r"row 2, column 'allowed': lacks the arm that was played, got 'a'"),
-    ({"allowed": ["a", "b|z", "a", "c"]}, r"row 1, column 'allowed': 'z' is none of the arms"),
     ({"allowed": [["a"], [], ["a"], ["c"]]}, r"row 1, column 'allowed': offers no arm"),
     (
         {"allowed": [[True, True], [True, True], [True, True], [True, True]]},
@@ -131,6 +130,15 @@ WRONG = [
     ({"told": [1, 0, 3, 5]}, r"row 1, column 'told': is before the decision"),
     ({"told": [1, None, None, 5]}, r"row 1, column 'told': must be there where a reward is"),
 ]
+
+
+def test_an_arm_that_was_offered_and_never_played_is_an_arm_unless_arms_are_given():
+    columns = {**GOOD, "allowed": ["a", "b|z", "a", "c"]}
+    log = Log.read(columns)
+    assert log.names == ("a", "b", "c", "z")
+    np.testing.assert_array_equal(log.allowed.sum(axis=0), [2, 1, 1, 1])
+    with pytest.raises(InputError, match="row 1, column 'allowed': 'z' is none of the arms"):
+        Log.read(columns, arms=["a", "b", "c"])
 
 
 @pytest.mark.parametrize(("columns", "message"), WRONG)

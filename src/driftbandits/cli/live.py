@@ -24,10 +24,10 @@ experiments = typer.Typer(no_args_is_help=True, help="Experiments that live in a
 db = typer.Typer(no_args_is_help=True, help="The database of experiments: bring it up to date, check it.")
 
 
-def _open(url: str) -> Database:
+def _open(url: str, *, create: bool = False) -> Database:
     from driftbandits import live
 
-    return live.open(url)
+    return live.open(url, create=create)
 
 
 @experiments.command("create")
@@ -46,7 +46,7 @@ def create(
     if not isinstance(fields, dict):
         raise InputError(f"{file} must hold a mapping, such as {{'arms': ['red', 'blue']}}")
     fields.pop("name", None)
-    with _open(database) as opened:
+    with _open(database, create=True) as opened:
         opened.make(name, define(**fields))
     say(f"experiment {name} is made, in {database}")
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from driftbandits.live.experiment import Experiment, Rewards
+from driftbandits.live.experiment import Experiment, Names, Rewards
 from driftbandits.live.looking import ExperimentSummary
 from driftbandits.live.looking_back import DecisionRecord
 from driftbandits.live.requests import LiveDecision, RewardAnswer
@@ -50,25 +50,28 @@ class AsyncExperiment:
         found: int = await asyncio.wrap_future(self.experiment._forget(ids, key))
         return found
 
-    async def arms(self, *, add: Any = None, retire: Iterable[str] = (), bring_back: Iterable[str] = ()) -> Any:
+    async def arms(
+        self, *, add: Any = None, retire: Names = (), bring_back: Names = (), key: str | None = None
+    ) -> dict[str, Any]:
         """See `Experiment.arms`."""
-        return await asyncio.wrap_future(self.experiment._arms(add, retire, bring_back))
+        found: dict[str, Any] = await asyncio.wrap_future(self.experiment._arms(add, retire, bring_back, key))
+        return found
 
-    async def pause(self) -> None:
+    async def pause(self, *, key: str | None = None) -> None:
         """See `Experiment.pause`."""
-        await asyncio.to_thread(self.experiment.pause)
+        await asyncio.to_thread(self.experiment.pause, key=key)
 
-    async def resume(self) -> None:
+    async def resume(self, *, key: str | None = None) -> None:
         """See `Experiment.resume`."""
-        await asyncio.to_thread(self.experiment.resume)
+        await asyncio.to_thread(self.experiment.resume, key=key)
 
-    async def restart(self) -> None:
+    async def restart(self, *, key: str | None = None) -> None:
         """See `Experiment.restart`."""
-        await asyncio.to_thread(self.experiment.restart)
+        await asyncio.to_thread(self.experiment.restart, key=key)
 
-    async def settings(self, **given: Any) -> dict[str, Any]:
+    async def settings(self, *, key: str | None = None, **given: Any) -> dict[str, Any]:
         """See `Experiment.settings`."""
-        return await asyncio.to_thread(lambda: self.experiment.settings(**given))
+        return await asyncio.to_thread(self.experiment.settings, key=key, **given)
 
     async def summary(self) -> ExperimentSummary:
         """See `Experiment.summary`."""

@@ -66,11 +66,13 @@ class Database:
 
     # --- schema -------------------------------------------------------------------------------------------------
 
-    def prepare(self) -> None:
-        """Make the tables of an empty database; refuse one of another schema."""
+    def prepare(self, *, create: bool) -> None:
+        """Make the tables of an empty database, if that is wanted; refuse one of another schema."""
+        if self._is_sqlite and not create and not sqlite_file(self.url).exists():
+            raise LiveError(f"there is no database {sqlite_file(self.url)}; experiments create makes one")
         with self._reading.connect() as connection:
             found = schema.present(connection)
-        if found is None and not (self._is_sqlite and is_read_only(self.url)):
+        if found is None and create and not (self._is_sqlite and is_read_only(self.url)):
             self.upgrade()
         with self._reading.connect() as connection:
             schema.check(connection)
@@ -154,7 +156,7 @@ class Database:
     def experiment(self, name: str) -> Experiment:
         """Open an experiment for deciding; opened twice it is the same object."""
         with self._guard:
-            if name not in self._opened:
+            if name not in self._opened or self._opened[name].closed:
                 self._opened[name] = self._open(self.view(name))
             return self._opened[name]
 
@@ -190,7 +192,11 @@ class Database:
     def _open(self, view: View) -> Experiment:
         self.hold()
         link = Link(
-            lambda: self._connect(view), lambda held: self._release(held, view), self._writing.connect, self._turn
+            connect=lambda: self._connect(view),
+            release=lambda held: self._release(held, view),
+            aside=self._writing.connect,
+            reading=view.journal,
+            turn=self._turn,
         )
         writer = Writer(link, view.experiment, view.token, view.definition, name=view.name, now=self._clock)
         try:
@@ -254,11 +260,12 @@ def _unwritable(error: sa.exc.DBAPIError) -> LiveError:
 def open_database(
     url: str,
     *,
+    create: bool = True,
     pragmas: Mapping[str, Any] | None = None,
     address: str | None = None,
     clock: Callable[[], int] = clock,
 ) -> Database:
-    """Open a database of experiments by its URL; the tables are made where there are none.
+    """Open a database of experiments by its URL; the tables are made where there are none, unless `create` is False.
 
     `sqlite:///shop.db` is a file here, `sqlite:////var/lib/shop.db` one by its whole path, and
     `postgresql://user:password@host/name` a Postgres database. `pragmas` are SQLite's; `address` says where this server
@@ -267,7 +274,7 @@ def open_database(
     """
     database = Database(url, pragmas=pragmas, address=address, clock=clock)
     try:
-        database.prepare()
+        database.prepare(create=create)
     except sa.exc.DBAPIError as error:
         database.close()
         raise LiveError(

@@ -37,6 +37,10 @@ FIELDS = (
     "fallback",
     "seed",
 )
+_WHERE = {
+    "horizon": "leave it out: an experiment has no end",
+    "order": "leave it out: with patience it learns in the order of the decisions, without as it is told",
+}
 _OWN = ("horizon", "seed", "reward_range", "order", "patience", "missing")  # fields of their own, or the writer's
 
 
@@ -246,7 +250,7 @@ def _read_settings(settings: Any) -> dict[str, Any]:
         raise InputError(f"settings must be a mapping of names to values, got {shown(settings)}")
     for name in _OWN:
         if name in settings:
-            where = "leave it out: an experiment has no end" if name == "horizon" else "give it as a field of its own"
+            where = _WHERE.get(name, "give it as a field of its own")
             raise InputError(f"settings may not hold {name!r}; {where}")
     return dict(settings)
 

@@ -1,7 +1,7 @@
 """Connections to a database by its URL: SQLite with the settings that make a commit durable, and Postgres.
 
 SQLite: WAL, synchronous FULL, and BEGIN IMMEDIATE for what writes, so that a transaction never finds out at its end
-that another was faster. Postgres: keepalives of 5 s, since a lease lasts as long as its session.
+that another was faster. Postgres: keepalives of 5 s on both sides, since a lease lasts as long as its session.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from driftbandits.showing import shown
 WRITING = "driftbandits_writing"
 BUSY_SECONDS = 10
 _PRAGMAS = {"synchronous": "FULL", "busy_timeout": str(1000 * BUSY_SECONDS)}
+_SERVER_KEEPALIVES = {"tcp_keepalives_idle": 5, "tcp_keepalives_interval": 5, "tcp_keepalives_count": 2}
 _KEEPALIVES = {
     "keepalives": 1,
     "keepalives_idle": 5,
@@ -26,6 +27,7 @@ _KEEPALIVES = {
     "keepalives_count": 2,
     "tcp_user_timeout": 15_000,
     "connect_timeout": 10,
+    "options": " ".join(f"-c {name}={value}" for name, value in _SERVER_KEEPALIVES.items()),
 }
 
 
@@ -48,8 +50,7 @@ def read_url(url: Any) -> URL:
 
 def sqlite_file(url: URL) -> Path:
     """The file of a SQLite database."""
-    name = str(url.database)
-    return Path(name.removeprefix("file:"))
+    return Path(str(url.database).removeprefix("file:")).resolve()  # one lock, by whatever link it is reached
 
 
 def is_read_only(url: URL) -> bool:
@@ -64,14 +65,17 @@ def make_engine(url: URL, pragmas: Mapping[str, Any] | None = None) -> sa.Engine
     if pragmas:
         raise InputError("pragmas are SQLite's, and this database is Postgres; leave them out")
     try:
-        return sa.create_engine(url, pool_pre_ping=True, max_overflow=-1, connect_args=_KEEPALIVES)
+        options = f"{url.query.get('options', '')} {_KEEPALIVES['options']}".strip()
+        arguments = {**_KEEPALIVES, "options": options}
+        return sa.create_engine(url, pool_pre_ping=True, max_overflow=-1, connect_args=arguments)
     except ModuleNotFoundError:
         raise MissingExtraError("psycopg", extra="postgres", purpose="a Postgres database") from None
 
 
 def _sqlite(url: URL, pragmas: Mapping[str, Any]) -> sa.Engine:
     # Every experiment that is open holds a connection: a limit of the pool would be one of their number.
-    engine = sa.create_engine(url, max_overflow=-1, connect_args={"check_same_thread": False, "timeout": BUSY_SECONDS})
+    arguments = {"check_same_thread": False, "timeout": BUSY_SECONDS}
+    engine = sa.create_engine(url, max_overflow=-1, connect_args=arguments)
 
     @sa.event.listens_for(engine, "connect")
     def _set_up(connection: Any, _: Any) -> None:

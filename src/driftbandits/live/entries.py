@@ -36,6 +36,9 @@ def changed(entries: Sequence[Entry], details: Mapping[str, Any]) -> list[Entry]
             raise InputError(f"{shown(option.name)} must have {wanted} features, as the others, got {option.features}")
         known[option.name] = len(found)
         found.append(Entry(option))
+    both = set(details.get("retire", ())) & set(details.get("bring_back", ()))
+    if both:
+        raise InputError(f"{shown(min(both))} is to be retired and brought back at once; say one of the two")
     for name in details.get("retire", ()):
         found[number_of(known, name)].retired = True
     for name in details.get("bring_back", ()):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from driftbandits.errors import InputError
+from driftbandits.live.definition import read_options
 from driftbandits.live.exporting import export_log
 from driftbandits.live.handlers import MOST_PER_CALL
 from driftbandits.live.looking import ExperimentSummary, summarise
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from driftbandits.live.asynchronous import AsyncExperiment
 
 Rewards = Mapping[str, float] | Iterable[tuple[str, float]]
+Names = str | Iterable[str] | None
 
 
 class Experiment:
@@ -86,7 +88,7 @@ class Experiment:
         return self._reward(id, reward, key).result()  # type: ignore[no-any-return]
 
     def _reward(self, given: Any, reward: Any, key: Any) -> Future[Any]:
-        return _then(self._submit("reward", {"id": given, "reward": reward}, key), _reward_answer)
+        return _then(self._submit("reward", {"id": _text(given), "reward": reward}, key), _reward_answer)
 
     def rewards(self, rewards: Rewards, *, key: str | None = None) -> RewardAnswer:
         """Tell several rewards (at most 1,000): a mapping of ids to rewards, or pairs. Those in order are taken."""
@@ -106,39 +108,45 @@ class Experiment:
         return self._forget(ids, key).result()  # type: ignore[no-any-return]
 
     def _forget(self, ids: Any, key: Any) -> Future[Any]:
-        listed = [ids] if isinstance(ids, str) else list(ids)
+        listed = _names("ids", ids)
         return _then(self._submit("forget", {"ids": listed}, key), lambda answer: answer["forgotten"])
 
     # --- steering -----------------------------------------------------------------------------------------------
 
-    def arms(self, *, add: Any = None, retire: Iterable[str] = (), bring_back: Iterable[str] = ()) -> dict[str, Any]:
-        """Add arms, retire some, bring retired ones back; the names that are active and retired then."""
-        return self._arms(add, retire, bring_back).result()  # type: ignore[no-any-return]
+    def arms(
+        self, *, add: Any = None, retire: Names = (), bring_back: Names = (), key: str | None = None
+    ) -> dict[str, Any]:
+        """Add arms, given as to `create`, retire some, bring retired ones back; which are active and retired then."""
+        return self._arms(add, retire, bring_back, key).result()  # type: ignore[no-any-return]
 
-    def _arms(self, add: Any, retire: Any, bring_back: Any) -> Future[Any]:
-        listed = [name if isinstance(name, (str, Mapping)) else dict(name) for name in add or ()]
-        plain = [dict(item) if isinstance(item, Mapping) else item for item in listed]
-        values = {"add": plain, "retire": _names(retire), "bring_back": _names(bring_back)}
-        return self._submit("arms", values, None)
+    def _arms(self, add: Any, retire: Any, bring_back: Any, key: Any) -> Future[Any]:
+        one = isinstance(add, str) or (isinstance(add, Mapping) and "name" in add)
+        new = read_options("arms", [add] if one else add) if add else ()
+        values = {
+            "add": [{"name": option.name, "features": list(option.features)} for option in new],
+            "retire": _names("retire", retire),
+            "bring_back": _names("bring_back", bring_back),
+        }
+        return self._submit("arms", values, key)
 
-    def pause(self) -> None:
+    def pause(self, *, key: str | None = None) -> None:
         """Let the fallback answer; rewards are still learned."""
-        self._submit("pause", {}, None).result()
+        self._submit("pause", {}, key).result()
 
-    def resume(self) -> None:
+    def resume(self, *, key: str | None = None) -> None:
         """Let the policy answer again."""
-        self._submit("resume", {}, None).result()
+        self._submit("resume", {}, key).result()
 
-    def restart(self) -> None:
+    def restart(self, *, key: str | None = None) -> None:
         """Begin anew with the same settings and nothing learned; rewards of older decisions are kept, not learned."""
-        self._submit("restart", {}, None).result()
+        self._submit("restart", {}, key).result()
 
-    def settings(self, **given: Any) -> dict[str, Any]:
+    def settings(self, *, key: str | None = None, **given: Any) -> dict[str, Any]:
         """Change `patience` (seconds) or `fallback` (an arm's name, or None); the present values."""
         unknown = [name for name in given if name not in ("patience", "fallback")]
         if unknown:
             raise InputError(f"only patience and fallback can be changed, got {unknown[0]!r}; make another experiment")
-        return self._submit("settings", given, None).result()  # type: ignore[no-any-return]
+        return self._submit("settings", given, key).result()  # type: ignore[no-any-return]
 
     # --- looking ------------------------------------------------------------------------------------------------
 
@@ -208,6 +216,11 @@ class Experiment:
         """Serve what waits, and end; `Database.close` does it for all."""
         self._writer.close()
 
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed; `Database.experiment` opens it again."""
+        return self._writer.closing
+
     def _submit(self, kind: str, values: dict[str, Any], key: Any) -> Future[Any]:
         return self._writer.submit(Request(kind, values, check_key(key)))
 
@@ -215,8 +228,17 @@ class Experiment:
         return f"Experiment({self.name!r})"
 
 
-def _names(given: Any) -> list[Any]:
-    return [given] if isinstance(given, str) else list(given or ())
+def _names(what: str, given: Any) -> list[Any]:
+    if given is None or isinstance(given, (str, LiveDecision)):
+        return [] if given is None else [_text(given)]
+    if not isinstance(given, Iterable):
+        raise InputError(f"{what} must be a text or a list of them, got {shown(given)}")
+    return [_text(each) for each in given]
+
+
+def _text(given: Any) -> Any:
+    """A decision stands for its id."""
+    return given.id if isinstance(given, LiveDecision) else given
 
 
 def _decision(made: Mapping[str, Any]) -> LiveDecision:
@@ -233,6 +255,8 @@ def _then(future: Future[Any], change: Callable[[Any], Any]) -> Future[Any]:
     changed: Future[Any] = Future()
 
     def done(of: Future[Any]) -> None:
+        if not changed.set_running_or_notify_cancel():  # nobody waits any more; it was done all the same
+            return
         error = of.exception()
         if error is not None:
             changed.set_exception(error)

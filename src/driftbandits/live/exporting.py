@@ -1,4 +1,4 @@
-"""The journal of an experiment as a log: one row per decision, in the columns of `log_columns`, as a Parquet file.
+"""The journal of an experiment as a log, for `logs.Log.read` and `Policy.learn`: one row per decision, in Parquet.
 
 column         meaning
 round          number of the decision, from 0
@@ -7,7 +7,8 @@ arm            its name
 probability    with which it was drawn
 reward         told, or that of a missing one where the experiment says what that is worth; else NaN
 told           how many decisions had been made when the reward came; NaN if none has
-segment        of the request; null where there are none
+segment        of the request; only where the experiment has segments
+allowed        names of the arms that could be drawn; only where not always all could
 fallback       whether the fallback decided
 id             the public id
 """
@@ -17,19 +18,23 @@ from __future__ import annotations
 import math
 import os
 import tempfile
+from bisect import bisect_right
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from driftbandits.errors import MissingExtraError
+from driftbandits.errors import LiveError, MissingExtraError
+from driftbandits.live import snapshots
 from driftbandits.live.events import Event, decision_id
 from driftbandits.live.journal import Journal
 from driftbandits.live.player import Player
 from driftbandits.live.views import View
 
 ROWS = 50_000  # at a time
+Columns = dict[str, list[Any]]
 
 
 def export_log(view: View, path: str | Path) -> int:
@@ -40,14 +45,20 @@ def export_log(view: View, path: str | Path) -> int:
     except ModuleNotFoundError:
         raise MissingExtraError("pyarrow", extra="live", purpose="exporting a log") from None
     target = Path(path)
-    descriptor, side = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    try:
+        descriptor, side = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    except OSError as error:
+        raise LiveError(f"{target} cannot be written: {error.strerror}") from error
     os.close(descriptor)
     count = 0
     try:
-        with view.journal() as journal, pq.ParquetWriter(side, log_schema(pa)) as writer:
-            for columns in log_chunks(journal, view):
-                writer.write_table(pa.table(columns, schema=log_schema(pa)))
-                count += len(columns["round"])
+        with view.journal() as journal:
+            log = JournalLog(journal, view)
+            schema = log_schema(pa, log)
+            with pq.ParquetWriter(side, schema) as writer:
+                for columns in log.chunks():
+                    writer.write_table(pa.table(columns, schema=schema))
+                    count += len(columns["round"])
         Path(side).replace(target)
     except BaseException:
         Path(side).unlink(missing_ok=True)
@@ -55,93 +66,122 @@ def export_log(view: View, path: str | Path) -> int:
     return count
 
 
-def log_schema(pa: Any) -> Any:
-    """The columns, as Parquet has them."""
-    return pa.schema(
-        [
-            ("round", pa.int64()),
-            ("time", pa.float64()),
-            ("arm", pa.string()),
-            ("probability", pa.float64()),
-            ("reward", pa.float64()),
-            ("told", pa.float64()),
-            ("segment", pa.string()),
-            ("fallback", pa.bool_()),
-            ("id", pa.string()),
-        ]
-    )
+def log_schema(pa: Any, log: JournalLog) -> Any:
+    """Types of the columns, as Parquet has them."""
+    kinds = {
+        "round": pa.int64(),
+        "time": pa.float64(),
+        "arm": pa.string(),
+        "probability": pa.float64(),
+        "reward": pa.float64(),
+        "told": pa.float64(),
+        "segment": pa.string(),
+        "allowed": pa.list_(pa.string()),
+        "fallback": pa.bool_(),
+        "id": pa.string(),
+    }
+    return pa.schema([(name, kinds[name]) for name in log.names])
 
 
-def log_chunks(journal: Journal, view: View) -> Iterator[dict[str, list[Any]]]:
-    """Columns of the log, some rows at a time."""
-    names = arm_names(journal, view)
-    decided = np.array([event.seq for event in journal.events(kinds=("decided",))], dtype=np.int64)
-    marks = list(journal.events(kinds=("expired",)))
-    for start in range(0, max(len(decided), 1), ROWS):
-        part = decided[start : start + ROWS]
-        if len(part):
-            yield _chunk(journal, view, names, decided, marks, start, (int(part[0]), int(part[-1])))
-        else:
-            yield {name: [] for name in _COLUMNS}
+class JournalLog:
+    """A journal read as a log, some rows at a time, in columns called `names`."""
 
+    def __init__(self, journal: Journal, view: View) -> None:
+        self._journal, self._missing = journal, view.definition.missing
+        first = _first(journal, view)
+        self._start = first.counts.decisions
+        changes = list(journal.events(kinds=("arms",)))
+        self._arms_since = [0, *(event.seq for event in changes)]
+        self._masks = [first.active()]
+        for event in changes:
+            first.apply(event)
+            self._masks.append(first.active())
+        self._arms = [entry.option.name for entry in first.entries]
+        self._decided = np.array(journal.decided(), dtype=np.int64)
+        self._marks = list(journal.events(kinds=("expired",)))
+        masked = len(changes) > 0 or not self._masks[0].all() or journal.has_masks()
+        left_out = {"segment": view.definition.segments is None, "allowed": not masked}
+        every = ("round", "time", "arm", "probability", "reward", "told", "segment", "allowed", "fallback", "id")
+        self.names = tuple(name for name in every if not left_out.get(name, False))
+        self._offered = lru_cache(1000)(self._find_offered)
 
-_COLUMNS = ("round", "time", "arm", "probability", "reward", "told", "segment", "fallback", "id")
+    def chunks(self) -> Iterator[Columns]:
+        """Columns, at most `ROWS` rows at a time."""
+        for place in range(0, max(len(self._decided), 1), ROWS):
+            yield self._chunk(place, self._decided[place : place + ROWS])
+
+    def _chunk(self, place: int, decided: Any) -> Columns:
+        columns: Columns = {name: [] for name in self.names}
+        if not len(decided):
+            return columns
+        first, last = int(decided[0]), int(decided[-1])
+        closed = _closings(self._journal, first, last)
+        upto = np.array([mark.decision for mark in self._marks], dtype=np.int64)
+        for number, event in enumerate(self._journal.events(first - 1, last, kinds=("decided",)), start=place):
+            mark = int(np.searchsorted(upto, event.seq))  # the first sweep that reached it; marks grow
+            reward, told = self._reward(closed.get(event.seq), mark)
+            row = self._row(event, self._start + number, reward, told)
+            for name in self.names:
+                columns[name].append(row[name])
+        return columns
+
+    def _row(self, event: Event, number: int, reward: float, told: float) -> dict[str, Any]:
+        details = event.details
+        allowed = details.get("allowed")
+        return {
+            "round": number,
+            "time": event.time / 1e6,
+            "arm": self._arms[int(event.arm or 0)],
+            "probability": event.probability,
+            "reward": reward,
+            "told": told,
+            "segment": details.get("segment"),
+            "allowed": self._offered(
+                bisect_right(self._arms_since, event.seq) - 1, None if allowed is None else tuple(allowed)
+            ),
+            "fallback": bool(details.get("fallback", False)),
+            "id": decision_id(self._journal.token, event.seq, event.time),
+        }
+
+    def _reward(self, closing: Event | None, mark: int) -> tuple[float, float]:
+        """What a decision brought, and how many decisions had been made when that was known."""
+        if closing is not None and closing.kind == "rewarded" and not closing.details.get("late"):
+            return float(closing.reward or 0.0), self._made_before(closing.seq)
+        forgotten = closing is not None and closing.kind == "forgotten"
+        if not forgotten and mark < len(self._marks) and isinstance(self._missing, (int, float)):
+            return float(self._missing), self._made_before(self._marks[mark].seq)
+        return math.nan, math.nan
+
+    def _made_before(self, seq: int) -> float:
+        return float(self._start + np.searchsorted(self._decided, seq))
+
+    def _find_offered(self, place: int, allowed: tuple[int, ...] | None) -> list[str]:
+        mask = self._masks[place]
+        numbers = range(len(mask)) if allowed is None else allowed
+        return [self._arms[number] for number in numbers if mask[number]]
 
 
 def arm_names(journal: Journal, view: View) -> list[str]:
     """Names of all arms there ever were, by number."""
-    player = Player(view.definition)
-    player.policy = None
+    player = _first(journal, view)
     for event in journal.events(kinds=("arms",)):
-        player._arms(event)
+        player.apply(event)
     return [entry.option.name for entry in player.entries]
 
 
-def _chunk(
-    journal: Journal,
-    view: View,
-    names: list[str],
-    decided: Any,
-    marks: list[Event],
-    start: int,
-    ends: tuple[int, int],
-) -> dict[str, list[Any]]:
-    rows = list(journal.events(ends[0] - 1, ends[1], kinds=("decided",)))
-    closed = _closings(journal, ends)
-    missing = view.definition.missing
-    columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
-    upto = np.array([mark.decision for mark in marks], dtype=np.int64)
-    for place, event in enumerate(rows):
-        closing = closed.get(event.seq)
-        reward, told = math.nan, math.nan
-        if closing is not None and closing.kind == "rewarded" and not closing.details.get("late"):
-            reward, told = float(closing.reward or 0.0), float(np.searchsorted(decided, closing.seq))
-        elif closing is None or closing.kind == "rewarded":
-            found = np.flatnonzero(upto >= event.seq)
-            if len(found) and isinstance(missing, (int, float)):
-                reward, told = float(missing), float(np.searchsorted(decided, marks[int(found[0])].seq))
-        details = event.details
-        values = (
-            start + place,
-            event.time / 1e6,
-            names[int(event.arm or 0)],
-            event.probability,
-            reward,
-            told,
-            details.get("segment"),
-            bool(details.get("fallback", False)),
-            decision_id(journal.token, event.seq, event.time),
-        )
-        for name, value in zip(_COLUMNS, values, strict=True):
-            columns[name].append(value)
-    return columns
+def _first(journal: Journal, view: View) -> Player:
+    """The books before the first event that retention has left."""
+    oldest = journal.oldest()
+    if oldest is None or oldest.seq == 1:
+        return Player(view.definition, with_policy=False)
+    player = snapshots.unpack(journal.snapshot(oldest.seq - 1), view.definition)
+    player.policy = None
+    return player
 
 
-def _closings(journal: Journal, ends: tuple[int, int]) -> dict[int, Event]:
+def _closings(journal: Journal, first: int, last: int) -> dict[int, Event]:
     """How the decisions between two events were closed, by decision: the first reward, or else being forgotten."""
     found: dict[int, Event] = {}
-    for event in journal.closings(*ends):
-        known = found.get(event.decision or 0)
-        if known is None or (known.kind == "forgotten" and event.kind == "rewarded" and not event.details.get("late")):
-            found[event.decision or 0] = event
+    for event in journal.closings(first, last):
+        found.setdefault(event.decision or 0, event)
     return found

@@ -148,7 +148,9 @@ class Handlers:
         return {"forgotten": len(seqs)}
 
     def _arms(self, request: Request) -> dict[str, Any]:
-        self._happen("arms", payload=dump({name: given for name, given in request.values.items() if given}))
+        payload = dump({name: given for name, given in request.values.items() if given})
+        if payload is not None:
+            self._happen("arms", payload=payload)
         entries = self.player.entries
         return {
             "active": [entry.option.name for entry in entries if not entry.retired],

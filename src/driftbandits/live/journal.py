@@ -111,6 +111,19 @@ class Journal:
                 return
             last = rows[-1].seq
 
+    def decided(self) -> list[int]:
+        """Places of all decisions, in order."""
+        table = tables.events
+        wanted = sa.select(table.c.seq).where(table.c.experiment == self.experiment, table.c.kind == "decided")
+        return list(self.connection.execute(wanted.order_by(table.c.seq)).scalars())
+
+    def has_masks(self) -> bool:
+        """Whether a request has said which arms are allowed."""
+        table = tables.events
+        wanted = sa.select(table.c.seq).where(table.c.experiment == self.experiment, table.c.kind == "decided")
+        found = self.connection.execute(wanted.where(table.c.payload.like('{"allowed":%')).limit(1))
+        return found.one_or_none() is not None
+
     def event(self, seq: int) -> Event | None:
         """One event."""
         return next(self.events(seq - 1, seq), None)

@@ -7,7 +7,7 @@ has lost the lock cannot commit either.
 
 from __future__ import annotations
 
-import contextlib
+import logging
 import os
 import time
 from pathlib import Path
@@ -17,12 +17,14 @@ import sqlalchemy as sa
 
 from driftbandits.errors import OtherDeciderError
 from driftbandits.live import tables
+from driftbandits.showing import first_line
 
 try:
     import fcntl
 except ImportError:  # Windows has none
     fcntl = None  # type: ignore[assignment]
 
+log = logging.getLogger("driftbandits.live")
 _SPACE = 0x64726966  # "drif": advisory locks have two numbers, and others may use the same database
 
 
@@ -81,8 +83,11 @@ def take_lease(connection: sa.Connection, experiment: int, name: str, holder: st
 
 
 def free_lease(connection: sa.Connection, experiment: int) -> None:
-    """Give the advisory lock back; where that fails, the end of the session does it."""
-    with contextlib.suppress(sa.exc.SQLAlchemyError):
+    """Give the advisory lock back; where that fails the session is ended, which does it too."""
+    try:
         connection.execute(sa.delete(tables.leases).where(tables.leases.c.experiment == experiment))
         connection.execute(sa.text("SELECT pg_advisory_unlock(:a, :b)"), {"a": _SPACE, "b": experiment})
         connection.commit()
+    except sa.exc.SQLAlchemyError as error:
+        log.warning("a lease could not be given back, so its session is ended: %s", first_line(error))
+        connection.invalidate()

@@ -1,26 +1,52 @@
-"""What can be looked at: the summary of an experiment, its health in sentences, its changes."""
+"""What can be looked at: the summary of an experiment, with its health in sentences."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+
+import numpy as np
 
 from driftbandits.live.player import Player
+from driftbandits.showing import label
+from driftbandits.types import Floats
+
+SILENT_DECISIONS = 100  # without any reward: then it is said how to send one
 
 
 @dataclass(frozen=True, slots=True)
 class ArmSummary:
-    """One arm: whether it is played, its probability now and what is expected of it."""
+    """One arm, in one segment where there are segments: with what probability it is played now, and what it brings.
+
+    `estimate` is the expected reward, `low` and `high` the ends of its 95 % interval; None where the policy has none,
+    or does not know the arm. `plays` counts decisions of the policy since its last restart.
+    """
 
     name: str
+    segment: str | None
     retired: bool
     probability: float
     estimate: float | None
+    low: float | None
+    high: float | None
+    plays: int
+
+    def __str__(self) -> str:
+        where = "" if self.segment is None else f" in {label(self.segment)}"
+        text = f"{label(self.name)}{where}: {'retired' if self.retired else f'{self.probability:.1%}'}"
+        if self.estimate is None:
+            return text
+        interval = "" if self.low is None else f", 95 % interval {self.low:.4g} to {self.high:.4g}"
+        return f"{text}, played {self.plays:,} times, expected {self.estimate:.4g}{interval}"
 
 
 @dataclass(frozen=True, slots=True)
 class ExperimentSummary:
-    """An experiment at a glance. `mode` is "running", "paused" or "fallback"; `health` has one sentence per trouble."""
+    """An experiment at a glance. `mode` is "running", "paused" or "fallback"; `health` has one sentence per trouble.
+
+    `open` are decisions without a reward, `held` rewards that wait until earlier decisions are closed, `untold` those
+    that were journaled and not learned from: of fallbacks, or of decisions before a restart.
+    """
 
     name: str
     policy: str
@@ -29,9 +55,11 @@ class ExperimentSummary:
     decisions: int
     rewards: int
     open: int
+    held: int
     late: int
     expired: int
     forgotten: int
+    dropped: int
     fallbacks: int
     untold: int
     restarts: int
@@ -46,65 +74,84 @@ class ExperimentSummary:
             f"{self.open:,} open, {self.changes:,} changes found"
         ]
         lines += [f"  ! {sentence}" for sentence in self.health]
-        for arm in self.arms:
-            estimate = "" if arm.estimate is None else f", expected {arm.estimate:.4g}"
-            lines.append(f"  {arm.name}: {'retired' if arm.retired else f'{arm.probability:.1%}'}{estimate}")
-        return "\n".join(lines)
+        return "\n".join([*lines, *(f"  {arm}" for arm in self.arms)])
 
 
 def summarise(name: str, player: Player, *, brought_back: str = "", health: tuple[str, ...] = ()) -> ExperimentSummary:
     """What stands in a player."""
     policy, counts = player.policy, player.counts
-    mode = "fallback" if policy is None else "paused" if player.paused else "running"
-    sentences = list(health)
-    if policy is None:
-        sentences.append(f"the fallback decides, for the policy stopped ({player.trouble}); restart it to learn anew")
-    if counts.decisions > 100 and not counts.rewards and not counts.expired:
-        sentences.append("no reward has come yet; send them with reward(id, value)")
     return ExperimentSummary(
         name=name,
         policy=player.definition.policy,
-        mode=mode,
+        mode="fallback" if policy is None else "paused" if player.paused else "running",
         events=player.seq,
         decisions=counts.decisions,
         rewards=counts.rewards,
         open=len(player.open),
+        held=0 if policy is None else policy.held,
         late=counts.late,
         expired=counts.expired,
         forgotten=counts.forgotten,
+        dropped=counts.dropped,
         fallbacks=counts.fallbacks,
         untold=counts.untold,
         restarts=counts.restarts,
         changes=0 if policy is None else policy.changes_found,
         brought_back=brought_back,
-        health=tuple(sentences),
+        health=(*health, *_troubles(player)),
         arms=tuple(_arms(player)),
     )
 
 
-def _arms(player: Player) -> list[ArmSummary]:
-    """Options; with segments, means over the segments."""
-    law, estimate = by_option(player)
-    return [
-        ArmSummary(entry.option.name, entry.retired, law.get(number, 0.0), estimate.get(number))
-        for number, entry in enumerate(player.entries)
-    ]
-
-
-def by_option(player: Player) -> tuple[dict[int, float], dict[int, float]]:
-    """Probability and estimate of every arm that the policy knows, by its number; means over segments."""
+def _troubles(player: Player) -> Iterator[str]:
+    """What is wrong, and what to do about it."""
+    counts = player.counts
+    yield from player.notices.values()
     if player.policy is None:
-        return {}, {}
-    columns: list[Any] = [player.policy.law(), player.policy.estimate()]
-    size = len(player._numbers)
-    law, estimate = (column.reshape(-1, size) for column in columns)
-    active = player.active()[player._numbers]
-    shares = law.sum(axis=0) * active
-    total = float(shares.sum())
-    if total > 0.0:
-        shares = shares / total
-    numbers = player._numbers.tolist()
-    return (
-        dict(zip(numbers, shares.tolist(), strict=True)),
-        dict(zip(numbers, estimate.mean(axis=0).tolist(), strict=True)),
-    )
+        yield f"the fallback decides, for the policy stopped ({player.trouble}); restart it to learn anew"
+    if counts.decisions > SILENT_DECISIONS and not counts.rewards and not counts.expired:
+        yield "no reward has come yet; send them with reward(id, value)"
+    if counts.dropped:
+        yield f"{counts.dropped:,} open decisions were dropped for newer ones; send their rewards, or set patience"
+
+
+def _arms(player: Player) -> Iterator[ArmSummary]:
+    segments = player.definition.segments
+    for segment in (None,) if segments is None else tuple(item.name for item in segments):
+        law = player.law(player.active(), segment)
+        estimate, low, high, plays = beliefs(player, segment)
+        for number, entry in enumerate(player.entries):
+            yield ArmSummary(
+                name=entry.option.name,
+                segment=segment,
+                retired=entry.retired,
+                probability=float(law[number]),
+                estimate=known(estimate[number]),
+                low=known(low[number]),
+                high=known(high[number]),
+                plays=int(plays[number]),
+            )
+
+
+def beliefs(player: Player, segment: str | None) -> Floats:
+    """Estimate, lower and upper end of its interval, and plays of every entry, (4, entries); NaN where not known."""
+    found = np.full((4, len(player.entries)), np.nan)
+    found[3] = 0
+    if player.policy is not None:
+        table = player.policy.summary()
+        size = len(table)
+        nothing = np.full(size, np.nan)
+        columns = np.empty((4, size))
+        columns[:, table.arms] = [
+            table.estimate,
+            nothing if table.low is None else table.low,
+            nothing if table.high is None else table.high,
+            table.plays,
+        ]
+        found[:, player.numbers] = [player.of_segment(column, segment) for column in columns]
+    return found
+
+
+def known(value: float) -> float | None:
+    """A number, or None for NaN."""
+    return None if np.isnan(value) else float(value)

@@ -15,7 +15,7 @@ from typing import Any
 
 from driftbandits.errors import GoneError, JournalError, LiveError, UnknownDecisionError
 from driftbandits.live.events import Event
-from driftbandits.live.looking import by_option
+from driftbandits.live.looking import beliefs
 from driftbandits.live.recovery import replayed_from
 from driftbandits.live.views import View
 from driftbandits.showing import shown
@@ -28,8 +28,8 @@ LONGEST_SECONDS = 120
 class DecisionRecord:
     """A decision, its reward if it has one, and what stood in the policy just before it was made.
 
-    `law` and `estimates` map names of arms to probabilities and expected rewards (with segments: those of the
-    decision's segment); `beliefs` is what the policy said of itself, where it can.
+    `law` and `estimates` map names of arms to the probabilities it was drawn with and to expected rewards (with
+    segments: those of the decision's segment); `beliefs` is what the policy said of itself, where it can.
     """
 
     id: str
@@ -38,6 +38,7 @@ class DecisionRecord:
     arm: str
     probability: float
     fallback: bool
+    segment: str | None
     reward: float | None
     closed: str
     law: dict[str, float]
@@ -62,7 +63,11 @@ def look_back(view: View, given: str) -> DecisionRecord:
         player, _ = replayed_from(journal, view.definition, max(places, default=0), event.seq - 1)
         closing = journal.closing(event.seq)
         expired = any((e.decision or 0) >= event.seq for e in journal.events(event.seq, kinds=("expired",)))
-    law, estimate = by_option(player)
+    details = event.details
+    segment, fallback = details.get("segment"), bool(details.get("fallback", False))
+    player.paused = fallback  # the law of what decided, whether the policy was paused or had stopped
+    law = player.law(player.mask_of(details), segment)
+    estimates = beliefs(player, segment)[0]
     explain = getattr(player.policy, "explain", None)
     return DecisionRecord(
         id=given,
@@ -70,11 +75,12 @@ def look_back(view: View, given: str) -> DecisionRecord:
         time=event.time / 1e6,
         arm=player.name_of(int(event.arm or 0)),
         probability=float(event.probability or 0.0),
-        fallback=bool(event.details.get("fallback", False)),
+        fallback=fallback,
+        segment=segment,
         reward=None if closing is None else closing.reward,
         closed=_closed(closing, expired=expired),
-        law={player.name_of(number): value for number, value in law.items()},
-        estimates={player.name_of(number): value for number, value in estimate.items()},
+        law={player.name_of(number): float(value) for number, value in enumerate(law)},
+        estimates={player.name_of(number): float(value) for number, value in enumerate(estimates) if value == value},
         beliefs="" if explain is None else str(explain()),
     )
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import logging
 import time
+from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import takewhile
@@ -17,18 +18,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftbandits.errors import InputError, UnknownDecisionError
+from driftbandits.errors import HeldRewardsWarning, InputError, UnknownDecisionError
 from driftbandits.live.definition import Definition, check_fallback, check_patience
-from driftbandits.live.entries import Entry, changed, number_of
+from driftbandits.live.entries import changed
 from driftbandits.live.events import Event, check_event, dump
-from driftbandits.policies import Policy, find_policy
+from driftbandits.live.roster import Roster
+from driftbandits.policies import Policy
 from driftbandits.seeding import stream
-from driftbandits.showing import first_line, shown
-from driftbandits.types import Bools
+from driftbandits.showing import first_line
+from driftbandits.types import Bools, Floats
 
 log = logging.getLogger("driftbandits.live")
 NOT_OF_THE_POLICY = -1  # in the place of the policy's id: a fallback decided, or a policy before a restart
 MOST_AT_ONCE = 1000  # decisions imposed in one call
+MOST_OPEN = 1_000_000  # decisions without a reward that are remembered; the oldest is dropped for another
+EVENT_SECONDS = 4e-5  # of processor that a replay takes to read and check an event, beside what the policy does with it
 
 
 class Open(NamedTuple):
@@ -50,63 +54,46 @@ class Counts:
     late: int = 0
     expired: int = 0
     forgotten: int = 0
+    dropped: int = 0  # open decisions beyond `MOST_OPEN`
     restarts: int = 0
 
 
-class Player:
-    """The state of an experiment after event `seq`."""
+class Player(Roster):
+    """The state of an experiment after event `seq`; without a policy the books are kept all the same."""
 
-    def __init__(self, definition: Definition) -> None:
-        self.definition = definition
-        self.entries = [Entry(option) for option in definition.arms]
-        self.patience, self.fallback = definition.patience, definition.fallback
+    def __init__(self, definition: Definition, *, with_policy: bool = True) -> None:
+        super().__init__(definition)
+        self.patience = definition.patience
         self.paused = False
         self.trouble = ""  # why the policy cannot be asked, if it cannot
         self.counts = Counts()
-        self.open: dict[int, Open] = {}  # by the seq of the decision, oldest first
+        self.notices: dict[str, str] = {}  # what the policy warned of, by the kind of warning
+        self.open: OrderedDict[int, Open] = OrderedDict()  # by the seq of the decision, oldest first
         self.seq = self.time = self.seal = 0
         self.differing = 0  # rounds of a replay in which the policy would have drawn something else
         self.cost = 0.0  # seconds of processor that a replay of what came since the last snapshot takes, about
-        self.policy: Policy | None = None
-        self.restart_policy()
+        if with_policy:
+            self.restart_policy()
 
-    # --- arms ---------------------------------------------------------------------------------------------------
+    # --- the policy ---------------------------------------------------------------------------------------------
 
     def restart_policy(self) -> None:
         """A policy with nothing learned."""
-        numbers = self._offered()
-        self.policy = self.definition.build_policy(self._build_arms(numbers))
-        self.policy.law()  # it begins now, and not when someone first looks at it or asks
-        self.trouble = ""
-        self._number_arms()
+        self.adopt(self.definition.build_policy(self.build_arms()))
+        self.trouble, self.notices = "", {}
 
-    def _offered(self) -> list[int]:
-        """Numbers of the entries that the policy knows: all, or the active ones where masked rounds teach nothing."""
-        drops = not (self.policy or find_policy(self.definition.policy))._counts_masked
-        return [number for number, entry in enumerate(self.entries) if not (drops and entry.retired)]
+    def adopt(self, policy: Policy) -> None:
+        """Let this policy decide; what it warns of is kept, for nobody would see it."""
+        policy.law()  # it begins now, and not when someone first looks at it or asks
+        policy._listener = self._hear
+        self.policy = policy
+        self.number_arms()
 
-    def _build_arms(self, numbers: Sequence[int]) -> Any:
-        return self.definition.build_arms([self.entries[number].option for number in numbers], numbers)
-
-    def _number_arms(self) -> None:
-        """Which entry each arm of the policy is; arms of later segments repeat the options."""
-        self._known = {entry.option.name: number for number, entry in enumerate(self.entries)}
-        if self.policy is not None:
-            arms = self.policy.arms
-            inner = arms if self.definition.segments is None else arms.crossing.options  # type: ignore[union-attr]
-            self._numbers = np.array([self._known[name] for name in inner.names or ()])
-
-    def active(self) -> Bools:
-        """Which entries may be decided for."""
-        return np.array([not entry.retired for entry in self.entries])
-
-    def number_of(self, name: Any) -> int:
-        """Number of the arm called `name`."""
-        return number_of(self._known, name)
-
-    def name_of(self, number: int) -> str:
-        """Name of an arm."""
-        return self.entries[number].option.name
+    def _hear(self, warning: UserWarning) -> None:
+        if isinstance(warning, HeldRewardsWarning):  # that rewards wait is what patience means
+            return
+        self.notices[type(warning).__name__] = str(warning)
+        log.warning("%s", warning)
 
     # --- events -------------------------------------------------------------------------------------------------
 
@@ -117,12 +104,13 @@ class Player:
     def take(self, event: Event) -> None:
         """This event has happened."""
         self.seq, self.time, self.seal = event.seq, event.time, event.seal
+        self.cost += EVENT_SECONDS
 
     # --- deciding -----------------------------------------------------------------------------------------------
 
     def decide(self, size: int, allowed: Any, segment: Any, clock: int, key: str | None) -> list[Event]:
         """Decide `size` times: by the policy, or by the fallback where that cannot."""
-        mask, details = self._read_request(allowed, segment)
+        mask, details = self.read_request(allowed, segment)
         begun = time.thread_time()
         drawn = None if self.paused else self._ask(size, mask, details)
         self.cost += time.thread_time() - begun
@@ -142,68 +130,44 @@ class Player:
             made.append(event)
         return made
 
-    def _read_request(self, allowed: Any, segment: Any) -> tuple[Bools, dict[str, Any]]:
-        mask, details = self.active(), {}
-        if allowed is not None:
-            if isinstance(allowed, (str, bytes)) or not isinstance(allowed, Iterable):
-                raise InputError(f"allowed must be a list of names of arms, got {shown(allowed)}")
-            numbers = sorted({self.number_of(name) for name in allowed})
-            chosen = np.zeros(len(mask), dtype=np.bool_)
-            chosen[numbers] = True
-            mask &= chosen
-            details["allowed"] = numbers
-        if not mask.any():
-            raise InputError("no arm is left to decide for: all that are allowed are retired; bring one back")
-        known = None if self.definition.segments is None else [item.name for item in self.definition.segments]
-        if known is None and segment is not None:
-            raise InputError(f"this experiment has no segments, got segment={shown(segment)}")
-        if known is not None and segment not in known:
-            raise InputError(f"segment must be one of {', '.join(map(shown, known[:20]))}, got {shown(segment)}")
-        if segment is not None:
-            details["segment"] = segment
-        return mask, details
-
-    def _policy_mask(self, mask: Bools, segment: str | None) -> Bools | None:
-        """`mask` over the entries as one over the policy's arms; None if nothing is forbidden."""
-        policy = self.policy
-        if policy is None:
-            return None
-        here = mask[self._numbers]
-        if segment is not None:
-            here = np.tile(here, len(self.definition.segments or ())) & policy.arms.of(segment)
-        return None if here.all() else here
-
     def _ask(self, size: int, mask: Bools, details: dict[str, Any]) -> list[tuple[int, float, int]] | None:
         policy = self.policy
         if policy is None:
             return None
-        allowed = self._policy_mask(mask, details.get("segment"))
+        allowed = self.policy_mask(mask, details.get("segment"))
         try:
             if size == 1:
                 one = policy.ask(allowed=allowed)
-                return [(self._entry(one.arm), one.probability, one.id)]
+                return [(self.entry_of(one.arm), one.probability, one.id)]
             several = policy.ask(size=size, allowed=allowed)
-            return [(self._entry(one.arm), one.probability, one.id) for one in several]
+            return [(self.entry_of(one.arm), one.probability, one.id) for one in several]
         except Exception as error:  # noqa: BLE001  # whatever a policy raises, a decision is due
             self.give_up(error)
             return None
 
-    def _entry(self, arm: int) -> int:
-        return int(self._numbers[arm % len(self._numbers)])
-
     def _fall_back(self, mask: Bools) -> tuple[int, float]:
         """The arm named for it, if it may be played, or any that may; each by its true probability."""
-        named = None if self.fallback is None else self._known.get(self.fallback)
-        if named is not None and mask[named]:
-            return named, 1.0
-        choices = np.flatnonzero(mask)
+        choices = self.stand_ins(mask)
         uniform = stream(self.definition.seed, "fallback", self.seq + 1).random()
-        return int(choices[min(int(uniform * len(choices)), len(choices) - 1)]), 1.0 / len(choices)
+        return choices[min(int(uniform * len(choices)), len(choices) - 1)], 1.0 / len(choices)
+
+    def law(self, mask: Bools, segment: str | None) -> Floats:
+        """With what probability each entry would be decided for now, if these were allowed."""
+        law = np.zeros(len(self.entries))
+        if self.policy is None or self.paused:
+            choices = self.stand_ins(mask)
+            law[choices] = 1.0 / len(choices)
+        else:
+            law[self.numbers] = self.of_segment(self.policy.law(self.policy_mask(mask, segment)), segment)
+        return law
 
     def _note_decision(self, event: Event, policy_id: int) -> None:
         self.open[event.seq] = Open(event.time, int(event.arm or 0), policy_id)
         self.counts.decisions += 1
         self.counts.fallbacks += policy_id == NOT_OF_THE_POLICY
+        if len(self.open) > MOST_OPEN:
+            self.open.popitem(last=False)
+            self.counts.dropped += 1
         self.take(event)
 
     # --- everything else ----------------------------------------------------------------------------------------
@@ -250,8 +214,6 @@ class Player:
             method(*values)
         except UnknownDecisionError:  # dropped by pending_limit: nothing is known of it any more
             self.counts.late += 1
-        except Warning as warning:  # raised where warnings are errors, after the policy has learned
-            log.warning("%s", warning)
 
     def _paused(self, _: Event) -> None:
         self.paused = True
@@ -262,7 +224,12 @@ class Player:
     def _restarted(self, _: Event) -> None:
         self.restart_policy()
         self.counts.restarts += 1
-        self.open = {seq: one._replace(policy_id=NOT_OF_THE_POLICY) for seq, one in self.open.items()}
+        self.disown()
+
+    def disown(self) -> None:
+        """The open decisions are no longer the policy's: their rewards will be journaled and not told."""
+        for seq, one in self.open.items():
+            self.open[seq] = one._replace(policy_id=NOT_OF_THE_POLICY)
 
     def _settings(self, event: Event) -> None:
         details = event.details
@@ -284,15 +251,15 @@ class Player:
         except BaseException:
             self.entries = before
             raise
-        self._number_arms()
+        self.number_arms()
 
     def _give_arms(self) -> None:
         """Hand the policy the arms as they are now, if they are others than it has."""
         if self.policy is None:
             return
-        arms = self._build_arms(self._offered())
+        arms = self.build_arms()
         if arms.names != self.policy.arms.names:
-            self.policy = self.policy.with_arms(arms)
+            self.adopt(self.policy.with_arms(arms))
 
     def give_up(self, error: BaseException) -> None:
         """The policy cannot go on: the fallback answers from now on."""
@@ -323,7 +290,7 @@ class Player:
         for event in events:
             check_event(event, before, self.seal if before is None else before.seal)
             if waiting and (event.kind != "decided" or event.payload != waiting[0].payload or _full(waiting)):
-                self._impose(waiting)
+                self.replay_decisions(waiting)
                 waiting = []
             if event.kind == "decided":
                 waiting.append(event)
@@ -331,29 +298,23 @@ class Player:
                 self.apply(event)
             count, before = count + 1, event
         if waiting:
-            self._impose(waiting)
+            self.replay_decisions(waiting)
         return count
 
-    def _impose(self, events: Sequence[Event]) -> None:
-        """Decisions of one kind, one after the other in the journal."""
+    def replay_decisions(self, events: Sequence[Event]) -> None:
+        """Take in decisions that were journaled one after the other, all with the same payload."""
         details = events[0].details
         if details.get("fallback") or self.policy is None:
             for event in events:
                 self._note_decision(event, NOT_OF_THE_POLICY)
             return
         begun = time.thread_time()
-        mask = self.active()
-        if "allowed" in details:
-            chosen = np.zeros(len(mask), dtype=np.bool_)
-            chosen[details["allowed"]] = True
-            mask &= chosen
-        allowed = self._policy_mask(mask, details.get("segment"))
-        places = {int(number): place for place, number in enumerate(self._numbers)}
-        arms = np.array([places[int(event.arm or 0)] for event in events])
-        if "segment" in details:
-            segments = [item.name for item in self.definition.segments or ()]
-            arms += segments.index(details["segment"]) * len(self._numbers)
-        found = self.policy.impose(arms, [float(event.probability or 0.0) for event in events], allowed)
+        segment = details.get("segment")
+        allowed = self.policy_mask(self.mask_of(details), segment)
+        arms = [self.arm_of(int(event.arm or 0), segment) for event in events]
+        shares = [float(event.probability or 0.0) for event in events]
+        one = len(events) == 1  # by far the most: what is not a list is quicker
+        found = self.policy.impose(arms[0] if one else arms, shares[0] if one else shares, allowed)
         self.differing += found.differing
         self.cost += time.thread_time() - begun
         for event, policy_id in zip(events, found.decisions.ids.tolist(), strict=True):
@@ -367,6 +328,7 @@ class Player:
             "seal": self.seal,
             "paused": self.paused,
             "trouble": self.trouble,
+            "notices": json.dumps(self.notices),
             "patience": self.patience,
             "fallback": self.fallback,
             "counts": asdict(self.counts),

@@ -21,7 +21,7 @@ from driftbandits.live import snapshots
 from driftbandits.live.definition import Definition
 from driftbandits.live.events import Event, check_event
 from driftbandits.live.journal import Journal
-from driftbandits.live.player import NOT_OF_THE_POLICY, Player
+from driftbandits.live.player import Player
 from driftbandits.showing import first_line
 
 log = logging.getLogger("driftbandits.live")
@@ -85,29 +85,24 @@ def _learned(journal: Journal, definition: Definition, problems: list[str]) -> t
     """Ways 3 and 4."""
     player, rows = _books(journal, definition, problems)
     count = len(rows)
-    learned = Player(definition)
-    learned.entries = player.entries
     try:
-        learned.restart_policy()
-        if rows and learned.policy is not None:
-            learned.policy.learn(_columns(rows, learned))
+        player.restart_policy()
+        if rows and player.policy is not None:
+            player.policy.learn(_columns(rows, player))
     except Exception as error:  # noqa: BLE001  # the last way is the fallback
         player.give_up(error)
         problems.append(f"by learning from the journal: {type(error).__name__}: {first_line(error)}")
         return player, count, "not brought back: the fallback decides"
-    player.policy, player.trouble = learned.policy, ""
-    player._number_arms()
     log.warning("the policy learned anew from %d journaled decisions", count)
     return player, count, "learned anew from the journal"
 
 
 def _books(journal: Journal, definition: Definition, problems: list[str]) -> tuple[Player, list[list[float]]]:
-    """Everything but the policy, from all events that can be read; decisions since the last restart with their rewards.
+    """Everything but the policy, from all events that can be read; its decisions since the last restart, with rewards.
 
-    A row is arm, probability, reward and the number of decisions before which that was told.
+    A row is segment, arm, probability, reward and the number of decisions before which that was told.
     """
-    player = Player(definition)
-    player.policy = None
+    player = Player(definition, with_policy=False)
     rows: dict[int, list[float]] = {}
     before: Event | None = None
     for event in journal.events():
@@ -119,8 +114,7 @@ def _books(journal: Journal, definition: Definition, problems: list[str]) -> tup
             log.error("event %d is left out: %s", event.seq, error)
             player.take(event)
         before = event
-        player.policy = None
-    player.open = {seq: one._replace(policy_id=NOT_OF_THE_POLICY) for seq, one in player.open.items()}
+    player.disown()
     return player, list(rows.values())
 
 
@@ -128,32 +122,38 @@ def _take_in(player: Player, event: Event, rows: dict[int, list[float]]) -> None
     if event.kind == "decided":
         if event.arm is None or not 0 <= event.arm < len(player.entries):
             raise JournalError(f"it decides for arm {event.arm}, which there is not")
-        player._impose([event])
-        if player.definition.segments is None:
-            rows[event.seq] = [event.arm, float(event.probability or 0.0), np.nan, np.nan]
+        player.replay_decisions([event])
+        details = event.details
+        if not details.get("fallback"):
+            place = player.segment_number(details.get("segment"))
+            rows[event.seq] = [place, event.arm, float(event.probability or 0.0), np.nan, np.nan]
         return
     closed = list(player.open) if event.kind == "expired" else []
+    if event.kind == "restarted":  # the policy is built at the end
+        rows.clear()
+        player.counts.restarts += 1
+        player.disown()
+        player.take(event)
+        return
     player.apply(event)
     missing = player.definition.missing
     if event.kind == "rewarded" and event.decision in rows:
-        rows[event.decision or 0][2:] = [float(event.reward or 0.0), len(rows)]
+        rows[event.decision or 0][3:] = [float(event.reward or 0.0), len(rows)]
     for seq in closed:
         if seq not in player.open and seq in rows and isinstance(missing, (int, float)):
-            rows[seq][2:] = [float(missing), len(rows)]
-    if event.kind == "restarted":
-        rows.clear()
+            rows[seq][3:] = [float(missing), len(rows)]
 
 
 def _columns(rows: list[list[float]], player: Player) -> dict[str, object]:
+    """Rows as a log; those of arms that the policy no longer has are left out."""
     table = np.array(rows)
-    places = {int(number): place for place, number in enumerate(player._numbers)}
-    kept = np.array([int(arm) in places for arm in table[:, 0]])
-    table = table[kept]
-    told = table[:, 3]
+    kept = np.flatnonzero(np.isin(table[:, 1].astype(np.int64), player.numbers))
+    segments, arms, probabilities, rewards, told = table[kept].T
+    places = np.array([player.places[int(arm)] for arm in arms], dtype=np.int64)
     return {
-        "arm": np.array([places[int(arm)] for arm in table[:, 0]], dtype=np.int64),
-        "probability": table[:, 1],
-        "reward": table[:, 2],
-        "round": np.flatnonzero(kept),
-        "told": np.maximum(told, np.flatnonzero(kept) + 1),
+        "arm": places + len(player.numbers) * segments.astype(np.int64),
+        "probability": probabilities,
+        "reward": rewards,
+        "round": kept,
+        "told": np.maximum(told, kept + 1),
     }

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from driftbandits.errors import InputError
-from driftbandits.showing import shown
+from driftbandits.showing import breaking, shown
 
 LONGEST_KEY = 200  # characters
 
@@ -63,6 +63,10 @@ class Request:
 
 def check_key(key: Any) -> str | None:
     """An idempotency key."""
-    if key is not None and (not isinstance(key, str) or not 0 < len(key) <= LONGEST_KEY):
-        raise InputError(f"a key is a text of 1 to {LONGEST_KEY} characters, got {shown(key)}")
+    if key is None:
+        return None
+    if not isinstance(key, str) or not 0 < len(key) <= LONGEST_KEY or breaking(key) is not None:
+        raise InputError(
+            f"a key is a text of 1 to {LONGEST_KEY} characters without line breaks or control codes, got {shown(key)}"
+        )
     return key

@@ -12,6 +12,7 @@ from driftbandits.live import migrations
 from driftbandits.version import __version__
 
 HEAD = "0001"  # the schema that this version reads and writes
+_UPGRADING = 0x6472696674  # "drift": the number of an advisory lock
 
 
 def present(connection: sa.Connection) -> str | None:
@@ -49,6 +50,8 @@ def upgrade(connection: sa.Connection) -> list[str]:
     from alembic.runtime.environment import EnvironmentContext
     from alembic.script import ScriptDirectory
 
+    if connection.dialect.name == "postgresql":  # two that start at once take turns; SQLite does so by itself
+        connection.execute(sa.text("SELECT pg_advisory_xact_lock(:number)"), {"number": _UPGRADING})
     found = present(connection)
     if found is not None and found > HEAD:
         check(connection)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
@@ -50,9 +51,10 @@ def load(state: Any, definition: Definition) -> Player:
     """Inverse of `export`, checking every value."""
     reader = states.Reader(state, "snapshot")
     reader.integer("snapshot", low=FORMAT, high=FORMAT)
-    player = Player(definition)
+    player = Player(definition, with_policy=False)
     player.seq, player.time, player.seal = (reader.integer(name) for name in ("seq", "time", "seal"))
     player.paused, player.trouble = reader.flag("paused"), reader.text("trouble")
+    player.notices = _read_notices(reader)
     player.patience = None if reader.raw("patience") is None else reader.number("patience")
     player.fallback = None if reader.raw("fallback") is None else reader.text("fallback")
     counts = reader.reader("counts")
@@ -61,9 +63,16 @@ def load(state: Any, definition: Definition) -> Player:
     rows = reader.array("open", np.int64, (None, 4))
     inside = (rows[:, 0] > 0) & (rows[:, 0] <= player.seq) & (rows[:, 2] >= 0) & (rows[:, 2] < len(player.entries))
     states.check(bool(inside.all() and (np.diff(rows[:, 0]) > 0).all()), "open decisions")
-    player.open = {seq: Open(*rest) for seq, *rest in rows.tolist()}
+    player.open = OrderedDict((seq, Open(*rest)) for seq, *rest in rows.tolist())
     _read_policy(reader, player)
     return player
+
+
+def _read_notices(reader: states.Reader) -> dict[str, str]:
+    try:
+        return {str(kind): str(said) for kind, said in json.loads(reader.text("notices")).items()}
+    except (ValueError, AttributeError) as error:
+        raise StateError(f"the notices in the snapshot are not usable: {error}") from error
 
 
 def _read_entries(reader: states.Reader) -> list[Entry]:
@@ -77,13 +86,9 @@ def _read_entries(reader: states.Reader) -> list[Entry]:
 
 
 def _read_policy(reader: states.Reader, player: Player) -> None:
-    kind = find_policy(player.definition.policy)
-    if reader.raw("policy") is None:
-        player.policy = None
-    else:
-        arms = player._build_arms(player._offered())
-        player.policy = kind.restore(arms, reader.raw("policy"))
-    player._number_arms()
+    player.number_arms()
+    if reader.raw("policy") is not None:
+        player.adopt(find_policy(player.definition.policy).restore(player.build_arms(), reader.raw("policy")))
 
 
 def superfluous(seqs: Sequence[int]) -> list[int]:

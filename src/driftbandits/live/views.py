@@ -46,8 +46,11 @@ class View:
     @contextmanager
     def journal(self) -> Iterator[Journal]:
         """The journal, as it stands now and stays while it is read."""
-        with self.engine.connect() as connection, connection.begin():
-            yield Journal(connection, self.experiment, self.token)
+        with self.engine.connect() as connection:
+            if connection.dialect.name == "postgresql":  # SQLite reads so by itself
+                connection.execution_options(isolation_level="REPEATABLE READ")
+            with connection.begin():
+                yield Journal(connection, self.experiment, self.token)
 
     def events(self, after: int = 0, limit: int = 1000) -> list[dict[str, Any]]:
         """Rows of the journal behind event `after`, as plain values."""

@@ -36,6 +36,7 @@ MOST_TOGETHER = 256  # requests in one transaction
 MOST_WAITING = 10_000  # requests; beyond, callers are refused rather than kept waiting
 LONGEST_WAIT = 60.0  # seconds without looking at the clock
 MOST_RECOVERIES = 3  # of a policy that stops, before the fallback is left to decide
+UNKNOWN = "not known whether it was stored; send it again with the same key"
 _BEHIND = 1_000_000  # microseconds by which the clock may be behind the journal without a word
 
 
@@ -46,6 +47,7 @@ class Link:
     connect: Callable[[], sa.Connection]  # for deciding: with the lease, where there are leases
     release: Callable[[sa.Connection], None]  # gives the lease back
     aside: Callable[[], sa.Connection]  # for snapshots, beside it
+    reading: Callable[[], AbstractContextManager[Journal]]  # for bringing the experiment back: nobody need wait
     turn: AbstractContextManager[Any]  # around transactions: SQLite's own way to wait is polling
 
 
@@ -79,7 +81,7 @@ class Writer:
         self._waiting: deque[Request] = deque()
         self._keys: set[str] = set()  # of requests that wait or are being served
         self._wake = threading.Condition()
-        self._closing = False
+        self.closing = False
         self._process = os.getpid()
         self._connection: sa.Connection | None = None
         self._handlers: Handlers | None = None
@@ -106,7 +108,7 @@ class Writer:
         if os.getpid() != self._process:
             raise LiveError("this experiment was opened in another process, before a fork; open it in this one")
         with self._wake:
-            if self._closing:
+            if self.closing:
                 raise LiveError(f"experiment {self.name!r} was closed; open it again")
             if len(self._waiting) >= MOST_WAITING:
                 raise LiveError(f"{MOST_WAITING:,} requests wait already; try again in a while")
@@ -121,7 +123,7 @@ class Writer:
     def close(self) -> None:
         """Serve what waits, write a snapshot, end."""
         with self._wake:
-            self._closing = True
+            self.closing = True
             self._wake.notify()
         if self._process == os.getpid():
             self._thread.join()
@@ -151,10 +153,10 @@ class Writer:
     def _collect(self) -> tuple[list[Request], bool]:
         """Requests to be served together; none if time runs out for an open decision, or at the end."""
         with self._wake:
-            if not self._waiting and not self._closing:
+            if not self._waiting and not self.closing:
                 self._wake.wait(self._seconds_left())
             requests = [self._waiting.popleft() for _ in range(min(len(self._waiting), MOST_TOGETHER))]
-            return requests, self._closing and not requests
+            return requests, self.closing and not requests
 
     def _seconds_left(self) -> float:
         due = None if self._handlers is None else self._handlers.player.first_due()
@@ -220,10 +222,8 @@ class Writer:
 
     def _refuse(self, requests: list[Request], error: Exception) -> None:
         for request in requests:
-            refusal = NotStoredError(
-                f"not known whether it was stored; send it again with the same key. The database says: "
-                f"{first_line(error)}"
-            )
+            known = "try again in a while" if request.kind == "look" else UNKNOWN
+            refusal = NotStoredError(f"{known}. The database says: {first_line(error)}")
             refusal.__cause__ = error
             self._answer(request, None, refusal)
 
@@ -231,7 +231,7 @@ class Writer:
         if request.key is not None:
             with self._wake:
                 self._keys.discard(request.key)
-        if request.future.cancelled():
+        if not request.future.set_running_or_notify_cancel():
             return
         if wrong is None:
             request.future.set_result(answer)
@@ -250,11 +250,12 @@ class Writer:
     # --- beside serving -----------------------------------------------------------------------------------------
 
     def _recover(self) -> None:
+        """Bring the experiment back; whoever holds the lease has ended, and so has what it wrote."""
         self._connection = self._connection or self._link.connect()
-        journal = Journal(self._connection, self._experiment, self._token)
-        with self._connection.begin():
+        with self._link.reading() as journal:
             self.recovery = recover(journal, self._definition)
-        self._handlers = Handlers(self.recovery.player, journal, self._now)
+        written = Journal(self._connection, self._experiment, self._token)
+        self._handlers = Handlers(self.recovery.player, written, self._now)
 
     def _drop_connection(self) -> None:
         if self._connection is not None:

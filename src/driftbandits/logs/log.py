@@ -74,8 +74,8 @@ class Log:
         Parameters
         ----------
         source : as above
-        arms : the arms that could be played, as an `ArmSet` or as names; by default those that occur. Say it where some
-            never occur
+        arms : the arms that could be played, as an `ArmSet` or as names; by default those that occur, played or
+            allowed. Say it where some never occur
         reward_range : ends that no reward may exceed; anytime intervals need it
 
         Raises InputError that names row (counted from 0) and column of the first wrong value of a kind. Nothing is
@@ -126,6 +126,33 @@ class Log:
         own = {name: getattr(self, name) for name in columns}
         taken: dict[str, Any] = {name: None if column is None else column[rows] for name, column in own.items()}
         return dataclasses.replace(self, **taken)
+
+    def columns(self, arms: ArmSet) -> dict[str, Any]:
+        """The log as `Policy.learn` takes it, for a policy with these arms; `policy.learn(log)` calls it.
+
+        Where the log has segments and the arms are options in segments, the log's arms are the options.
+        """
+        crossing = None if self.segment is None else arms.crossing
+        options = arms if crossing is None else crossing.options
+        known = {name: place for place, name in enumerate(options.names or map(str, range(len(options))))}
+        places = np.array([known.get(name, -1) for name in self.names], dtype=np.int64)
+        played = places[self.arm]
+        if (played < 0).any():
+            row = int((played < 0).argmax())
+            name = self.names[self.arm[row]]
+            raise InputError(
+                f"row {row} of the log played {shown(name)}, which the policy does not have among its arms"
+            )
+        columns: dict[str, Any] = {"arm": played, "reward": self.reward, "probability": self.probability}
+        columns |= {"round": self.round} if self.time is None else {"time": self.time}
+        if self.allowed is not None:
+            columns["allowed"] = np.zeros((len(self), len(options)), dtype=np.bool_)
+            columns["allowed"][:, places[places >= 0]] = self.allowed[:, places >= 0]
+        if self.told is not None:
+            columns["told"] = self.told
+        if self.segment is not None:
+            columns["segment"] = np.array(self.segment_names)[self.segment]
+        return columns
 
     def row(self, place: int) -> Row:
         """One row, as functions of a row are given it."""

@@ -48,8 +48,8 @@ def _from_table(
     if not table.num_rows:
         raise InputError("the log has no rows")
     rounds, time = _rounds(table)
-    arm, names = _arms(tables.column(table, "arm"), given)
     optional = {name: tables.column(table, name) for name in _present(table, ("allowed", "law", "segment", "told"))}
+    arm, names = _arms(tables.column(table, "arm"), given, _offered_names(optional.get("allowed")))
     reward = _rewards(_numbers(tables.column(table, "reward"), "reward"), limits)
     probability = _probabilities(_numbers(tables.column(table, "probability"), "probability"))
     segment, segment_names = _segments(optional.get("segment"))
@@ -180,11 +180,17 @@ def _rounds(table: Any) -> tuple[Ints, Floats | None]:
     return rounds, None
 
 
-def _arms(column: Column, given: tuple[str, ...] | None) -> tuple[Ints, tuple[str, ...]]:
+def _offered_names(column: Column | None) -> tuple[str, ...]:
+    """Names that occur among the arms offered: some may never have been played."""
+    lists = tables.split(column) if isinstance(column, Texts) else column
+    return lists.entries.distinct if isinstance(lists, Lists) and isinstance(lists.entries, Texts) else ()
+
+
+def _arms(column: Column, given: tuple[str, ...] | None, offered: tuple[str, ...] = ()) -> tuple[Ints, tuple[str, ...]]:
     if isinstance(column, Lists) or (isinstance(column, Numbers) and column.dates):
         raise InputError("column 'arm' must have one name or position per row")
     if isinstance(column, Texts):
-        return _named_arms(column, given)
+        return _named_arms(column, given, offered)
     values = column.values
     _wrong(np.isnan(values), "arm", "must be there", values, "every row needs its arm")
     whole = (values == np.floor(values)) & (values >= 0) & (values < _MOST_EXACT)
@@ -198,10 +204,10 @@ def _arms(column: Column, given: tuple[str, ...] | None) -> tuple[Ints, tuple[st
     return arm, given
 
 
-def _named_arms(column: Texts, given: tuple[str, ...] | None) -> tuple[Ints, tuple[str, ...]]:
+def _named_arms(column: Texts, given: tuple[str, ...] | None, offered: tuple[str, ...]) -> tuple[Ints, tuple[str, ...]]:
     missing = column.codes < 0
     _wrong(missing, "arm", "must be there", lambda _: "nothing", "every row needs its arm")
-    names = tuple(sorted(column.distinct)) if given is None else given
+    names = tuple(sorted({*column.distinct, *offered})) if given is None else given
     place = {name: k for k, name in enumerate(names)}
     unknown = [name for name in column.distinct if name not in place]
     codes = np.array([place.get(name, -1) for name in column.distinct], dtype=np.int64)

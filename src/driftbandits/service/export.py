@@ -10,7 +10,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from driftbandits.live import View
-from driftbandits.live.exporting import log_chunks, log_schema
+from driftbandits.live.exporting import JournalLog, log_schema
 
 PIECE_SECONDS = 60.0  # for a client to take a piece: the journal cannot be tidied while it is read
 
@@ -56,10 +56,12 @@ def parquet_pieces(view: View) -> Iterator[bytes]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    sink, schema = _Sink(), log_schema(pa)
+    sink = _Sink()
     with view.journal() as journal:
+        log = JournalLog(journal, view)
+        schema = log_schema(pa, log)
         writer = pq.ParquetWriter(pa.PythonFile(sink, mode="w"), schema)
-        for columns in log_chunks(journal, view):
+        for columns in log.chunks():
             writer.write_table(pa.table(columns, schema=schema))
             yield sink.take()
     writer.close()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
-from driftbandits.errors import DriftbanditsError
-from driftbandits.live.looking import by_option
+from driftbandits.live.looking import ArmSummary, ExperimentSummary, summarise
 from driftbandits.live.player import Player
 from driftbandits.live.recovery import Recovery
 from driftbandits.live.writer import Writer
@@ -24,30 +24,31 @@ _REACH = 8.0  # standard deviations
 class Leader:
     """The arm with the highest estimate, the probability that it is the best, and since which round it leads.
 
-    `probability` is None in policies that do not know how far off they may be.
+    One per segment, where there are segments. `probability` is None in policies that do not know how far off they may
+    be, `since_round` where the history does not tell.
     """
 
     arm: str
+    segment: str | None
     probability: float | None
-    since_round: int
+    since_round: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
     """Everything that a summary needs of a player and its policy."""
 
-    books: dict[str, Any]
-    mode: str
+    summary: ExperimentSummary
+    time: int
+    patience: float | None
+    fallback: str | None
     trouble: str
-    arms: list[dict[str, Any]]
-    leader: Leader | None
-    beliefs: list[str]
+    notices: tuple[str, ...]
+    leaders: tuple[Leader, ...]
+    beliefs: tuple[str, ...]
     pace: dict[str, Any] | None
-    changes_found: int
     rounds: int
-    open: int
     oldest_open: int | None
-    brought_back: str
     problems: tuple[str, ...]
     clock_behind: float
 
@@ -55,22 +56,21 @@ class Gathered:
 def gather(writer: Writer, player: Player) -> Gathered:
     """Take it all."""
     policy, recovery = player.policy, writer.recovery
-    mode = "fallback" if policy is None else "paused" if player.paused else "running"
     first = next(iter(player.open.values()), None)
-    arms, explanation = _arms(player), _explanation(player)
+    found = summarise(writer.name, player, brought_back="" if recovery is None else _way(recovery))
+    explanation = _explanation(player)
     return Gathered(
-        books=player.books(),
-        mode=mode,
+        summary=found,
+        time=player.time,
+        patience=player.patience,
+        fallback=player.fallback,
         trouble=player.trouble,
-        arms=arms,
-        leader=_leader(player, arms),
-        beliefs=[] if explanation is None else str(explanation).splitlines(),
+        notices=tuple(player.notices.values()),
+        leaders=tuple(_leaders(player, found.arms)),
+        beliefs=() if explanation is None else tuple(str(explanation).splitlines()),
         pace=_pace(explanation),
-        changes_found=0 if policy is None else policy.changes_found,
         rounds=0 if policy is None else policy.rounds,
-        open=len(player.open),
         oldest_open=None if first is None else first.time,
-        brought_back="" if recovery is None else _way(recovery),
         problems=() if recovery is None else recovery.problems,
         clock_behind=writer.clock_behind,
     )
@@ -80,60 +80,33 @@ def _way(recovery: Recovery) -> str:
     return f"{recovery.way}: {recovery.replayed:,} events in {recovery.seconds:.2f} s"
 
 
-def _arms(player: Player) -> list[dict[str, Any]]:
-    """One row per arm that there ever was; with segments, means over them."""
-    law, estimate = by_option(player)
-    low, high, plays = _ranges(player)
-    return [
-        {
-            "name": entry.option.name,
-            "retired": entry.retired,
-            "probability": law.get(number, 0.0),
-            "estimate": estimate.get(number),
-            "low": low.get(number),
-            "high": high.get(number),
-            "plays": plays.get(number, 0),
-        }
-        for number, entry in enumerate(player.entries)
-    ]
+def _leaders(player: Player, arms: Sequence[ArmSummary]) -> Iterator[Leader]:
+    """The leader of every segment, or of all."""
+    if player.policy is None:
+        return
+    for segment in dict.fromkeys(arm.segment for arm in arms):
+        known = [a for a in arms if a.segment == segment and not a.retired and a.estimate is not None]
+        if known:
+            best = max(known, key=lambda arm: arm.estimate or 0.0)
+            since = None if segment is not None else _leads_since(player, best.name)
+            yield Leader(best.name, segment, probability_best(known, best), since)
 
 
-def _ranges(player: Player) -> tuple[dict[int, float], dict[int, float], dict[int, int]]:
-    """Ends of the 95 % intervals, and how often arms were drawn, by number."""
-    policy = player.policy
-    if policy is None:
-        return {}, {}, {}
-    numbers = player._numbers.tolist()
-    plays = policy._plays.counts.reshape(-1, len(numbers)).sum(axis=0).tolist()
-    found = dict(zip(numbers, plays, strict=True))
-    try:
-        low, high = (ends.reshape(-1, len(numbers)).mean(axis=0).tolist() for ends in policy.interval())
-    except DriftbanditsError:  # it has none
-        return {}, {}, found
-    return dict(zip(numbers, low, strict=True)), dict(zip(numbers, high, strict=True)), found
+def probability_best(arms: Sequence[ArmSummary], best: ArmSummary) -> float | None:
+    """Probability that `best` has the highest mean, arms being normal and independent; `best` is one of them.
 
-
-def _leader(player: Player, arms: list[dict[str, Any]]) -> Leader | None:
-    policy = player.policy
-    known = [arm for arm in arms if not arm["retired"] and arm["estimate"] is not None]
-    if policy is None or not known:
-        return None
-    best = max(known, key=lambda arm: arm["estimate"])
-    return Leader(best["name"], probability_best(known, best), _leads_since(player, best["name"]))
-
-
-def probability_best(arms: list[dict[str, Any]], best: dict[str, Any]) -> float | None:
-    """Probability that `best` has the highest mean, the arms' means being normal and independent.
-
-    >>> even = {"estimate": 0.5, "low": 0.4, "high": 0.6}
-    >>> round(probability_best([even, dict(even)], even), 3)
+    >>> def arm(name, estimate):
+    ...     return ArmSummary(name, None, False, 0.5, estimate, estimate - 0.1, estimate + 0.1, 10)
+    >>> red, blue = arm("red", 0.5), arm("blue", 0.5)
+    >>> round(probability_best([red, blue], red), 3)
     0.5
     """
-    if any(arm["low"] is None for arm in arms):
-        return None
-    mean = np.array([arm["estimate"] for arm in arms])
-    wide = np.array([max(arm["high"] - arm["estimate"], arm["estimate"] - arm["low"]) for arm in arms])
-    deviation = np.maximum(wide / NORMAL_QUANTILE, 1e-12)
+    mean, deviation = [], []
+    for arm in arms:
+        if arm.low is None or arm.high is None or arm.estimate is None:
+            return None
+        mean.append(arm.estimate)  # an end that was cut by the range is no measure: the other one is
+        deviation.append(max(arm.high - arm.estimate, arm.estimate - arm.low, 1e-12) / NORMAL_QUANTILE)
     place = next(k for k, arm in enumerate(arms) if arm is best)
     grid = np.linspace(-_REACH, _REACH, _STEPS + 1)
     values = mean[place] + deviation[place] * grid
@@ -151,19 +124,20 @@ def _normal_below(values: Floats) -> Floats:
     return np.asarray(ndtr(values))
 
 
-def _leads_since(player: Player, name: str) -> int:
-    """The first round since which the history has had this arm ahead."""
+def _leads_since(player: Player, name: str) -> int | None:
+    """The first round since which the history has had this arm ahead of all that are active."""
     policy = player.policy
-    if policy is None or player.definition.segments is not None:
-        return 0
-    history = policy.history
-    names = history.names or ()
-    active = [k for k, each in enumerate(names) if not player.entries[player.number_of(each)].retired]
-    if name not in names or not active:
-        return int(policy.rounds)
-    ahead = np.array(names)[active][np.nanargmax(np.nan_to_num(history.estimate[:, active], nan=-np.inf), axis=1)]
-    others = np.flatnonzero(ahead != name)
-    first = 0 if not len(others) else min(int(others[-1]) + 1, len(ahead) - 1)
+    if policy is None:
+        return None
+    history, active = policy.history, player.active()
+    numbers = player.numbers[history.arms]
+    places = np.flatnonzero(active[numbers])
+    names = [player.name_of(int(number)) for number in numbers[places]]
+    if name not in names:
+        return None
+    ahead = np.nan_to_num(history.estimate[:, places], nan=-np.inf).argmax(axis=1)
+    others = np.flatnonzero(ahead != names.index(name))
+    first = min(int(others[-1]) + 1, len(ahead) - 1) if len(others) else 0
     return int(history.rounds[first])
 
 

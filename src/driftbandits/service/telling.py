@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from driftbandits.live import View
 from driftbandits.live.events import Event, decision_id
 from driftbandits.service import health
-from driftbandits.service.gathering import Gathered, change_values
+from driftbandits.service.gathering import Gathered, Leader, change_values
 from driftbandits.service.observing import Observed
 from driftbandits.service.series import Series
 from driftbandits.types import Change, Floats
@@ -19,37 +20,31 @@ from driftbandits.types import Change, Floats
 
 def summary(view: View, found: Gathered, seen: Observed, *, of_keys: Sequence[str] = ()) -> dict[str, Any]:
     """The experiment at a glance."""
-    definition, books = view.definition, found.books
+    definition = view.definition
     return {
-        "name": view.name,
-        "policy": definition.policy,
-        "mode": found.mode,
-        "events": books["seq"],
-        "time": books["time"] / 1e6,
-        **books["counts"],
-        "open": found.open,
+        **asdict(found.summary),
+        "time": found.time / 1e6,
         "oldest_open": None if found.oldest_open is None else found.oldest_open / 1e6,
-        "changes": found.changes_found,
         "health": [*_health(view, found, seen), *of_keys],
-        "leader": _leader(found, seen.series),
-        "arms": found.arms,
-        "beliefs": found.beliefs,
+        "leaders": [_leader(leader, found, seen.series) for leader in found.leaders],
+        "beliefs": list(found.beliefs),
         "pace": _pace(found, seen.series),
         "reward_range": list(definition.reward_range),
-        "patience": books["patience"],
+        "patience": found.patience,
         "missing": definition.missing,
-        "fallback": books["fallback"],
+        "fallback": found.fallback,
         "segments": None if definition.segments is None else [segment.name for segment in definition.segments],
-        "brought_back": found.brought_back,
     }
 
 
 def _health(view: View, found: Gathered, seen: Observed) -> list[str]:
-    sentences = health.of_mode(found.mode, found.trouble)
+    sentences = [*health.of_mode(found.summary.mode, found.trouble), *found.problems, *found.notices]
     if found.clock_behind:
         sentences.append(f"the clock was {found.clock_behind:.0f} s behind the newest event: was it set back?")
-    sentences += list(found.problems)
-    return sentences + health.sentences(view.definition, seen.series, seen.recent, patience=found.books["patience"])
+    if found.summary.dropped:
+        count = f"{found.summary.dropped:,} open decisions"
+        sentences.append(f"{count} were dropped for newer ones; send their rewards, or set patience")
+    return sentences + health.sentences(view.definition, seen.series, seen.recent, patience=found.patience)
 
 
 def times(series: Series, rounds: Sequence[float] | Floats, now: int) -> list[float]:
@@ -58,12 +53,9 @@ def times(series: Series, rounds: Sequence[float] | Floats, now: int) -> list[fl
     return [round(value, 3) for value in series.times_of(np.asarray(rounds, dtype=np.float64) + first).tolist()]
 
 
-def _leader(found: Gathered, series: Series) -> dict[str, Any] | None:
-    leader = found.leader
-    if leader is None:
-        return None
-    since = times(series, [leader.since_round], found.rounds)[0]
-    return {"arm": leader.arm, "probability": leader.probability, "since": since, "since_round": leader.since_round}
+def _leader(leader: Leader, found: Gathered, series: Series) -> dict[str, Any]:
+    since = None if leader.since_round is None else times(series, [leader.since_round], found.rounds)[0]
+    return {**asdict(leader), "since": since}
 
 
 def _pace(found: Gathered, series: Series) -> dict[str, Any] | None:

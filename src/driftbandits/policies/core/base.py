@@ -13,7 +13,6 @@ methods are called from inside, so they call one another and never the public on
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Self, overload
@@ -31,6 +30,7 @@ from driftbandits.errors import (
     RewardRangeWarning,
     UnknownDecisionError,
 )
+from driftbandits.log_columns import LogLike
 from driftbandits.policies.core import carrying, imposing, learning, saving
 from driftbandits.policies.core.closing import Closing
 from driftbandits.policies.core.guard import guarded
@@ -133,6 +133,8 @@ class Policy(Closing, Looking):
         weighed = self._weigh()
         self._guard.changing = True
         arm, probability = self._choose_one(weighed)
+        if self._imposition is not None:
+            arm, probability = self._imposition.take_one(arm, probability)
         names = self.arms.names
         decision = Decision(self.rounds, arm, probability, number, None if names is None else names[arm])
         self._pending.push(Row(decision.id, arm, number, tag, probability))
@@ -212,13 +214,13 @@ class Policy(Closing, Looking):
         return imposing.impose(self, arms, probabilities, allowed)
 
     @guarded
-    def learn(self, columns: Mapping[str, Any]) -> None:
+    def learn(self, log: Mapping[str, Any] | LogLike) -> None:
         """Take in a log, one's own or another's, as if this new policy had played it; then it goes on from there.
 
-        `columns` maps `arm`, `reward` and `probability` to columns of one length, and optionally `round` or `time`,
-        `told` and `allowed`: see `log_columns`. Whatever is wrong with them, the policy stays new. Policies that weigh
-        rewards by the law that drew them take in their own log so; another's is a first evaluation for the OPKB family,
-        and refused by the Exp3 family.
+        `log` is a `logs.Log`, a DataFrame, or a mapping of `arm`, `reward` and `probability` to columns of one length,
+        and optionally `round` or `time`, `told`, `segment` and `allowed`: see `log_columns`. Whatever is wrong with it,
+        the policy stays new. Policies that weigh rewards by the law that drew them take in their own log so; another's
+        is a first evaluation for the OPKB family, and refused by the Exp3 family.
 
         >>> from driftbandits import ArmSet, GPUCB
         >>> policy = GPUCB(ArmSet([[0.0], [1.0]], names=["low", "high"]), seed=0)
@@ -226,12 +228,18 @@ class Policy(Closing, Looking):
         >>> policy.rounds, policy.estimate().round(1).tolist()
         (40, [0.1, 0.6])
         """
-        learning.learn(self, columns)
+        learning.learn(self, log)
 
     @guarded
-    def law(self) -> Floats:
-        """Probabilities over all arms that the next `ask` will draw from, shape (N,). Asking for it changes nothing."""
-        return read_only(self._fit(self._ahead()._law()))  # type: ignore[no-any-return]
+    def law(self, allowed: Any = None) -> Floats:
+        """Probabilities over all arms that the next `ask` will draw from, shape (N,). Asking for it changes nothing.
+
+        `allowed` are the arms that may be chosen then, as in `ask`.
+        """
+        ahead = self._ahead()
+        if allowed is None:
+            return read_only(self._fit(ahead._law()))  # type: ignore[no-any-return]
+        return read_only(self._fit(ahead._law_within(read_allowed(self.arms, allowed))[0]))  # type: ignore[no-any-return]
 
     @guarded
     def steady_rounds(self) -> int:
@@ -343,11 +351,11 @@ class Policy(Closing, Looking):
         self._guard.changing = False
         self._settle()
         if narrow:
-            self._warn_of_range()
+            self._say(self._range_warning())
         if zero_one:
-            self._zero_one.warn()
+            self._say(self._zero_one.warning())
         if self._notice is not None:
-            self._give_notice()
+            self._say(self._take_notice())
 
     def _latest(self, given: Asked, reward: Any) -> Row | None:
         """The latest decision, if this is its reward and in range: the path of a live request; None for the general."""
@@ -403,15 +411,13 @@ class Policy(Closing, Looking):
             self._pending.compare(where[good], self._renumbered.translate(decisions.chosen(good)))
         return where, numbers, good
 
-    def _warn_of_range(self) -> None:
+    def _range_warning(self) -> RewardRangeWarning:
         low, high = self.reward_range
         least, most = self._scale.outward(np.array([self._spread.least, self._spread.most])).tolist()
-        warnings.warn(
+        return RewardRangeWarning(
             f"rewards so far lie between {least:.6g} and {most:.6g}, which is less than a hundredth of "
             f"reward_range=({low:g}, {high:g}): differences between arms look like nothing in so wide a range; declare "
-            f"one that the rewards fill",
-            RewardRangeWarning,
-            stacklevel=4,  # over tell and its guard, to whoever told
+            f"one that the rewards fill"
         )
 
     @guarded
@@ -446,7 +452,7 @@ class Policy(Closing, Looking):
         self._guard.changing = False
         self._settle()
         if self._notice is not None:
-            self._give_notice()
+            self._say(self._take_notice())
 
     def _inward(self, values: Floats, good: Bools) -> tuple[Floats, int]:
         """Rewards of the decisions that are open, on the internal scale, and how many of them had to be clipped."""

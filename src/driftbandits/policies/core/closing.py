@@ -155,8 +155,16 @@ class Closing(PolicyHooks):
                 f"policy with patience=..., the number of rounds after which a reward counts as missing"
             )
 
-    def _give_notice(self) -> None:
-        """Give the warning that a change has led to, after it."""
+    def _take_notice(self) -> UserWarning | None:
+        """The warning that a change has led to, to be given after it."""
         notice, self._notice = self._notice, None
-        if notice is not None:
-            warnings.warn(notice, stacklevel=4)  # over a public method and its guard, to whoever called
+        return notice
+
+    def _say(self, warning: UserWarning | None) -> None:
+        """Warn whoever called a public method, or tell the one who listens in their place."""
+        if warning is None:
+            return
+        if self._listener is None:
+            warnings.warn(warning, stacklevel=4)  # over the public method and its guard
+        else:
+            self._listener(warning)

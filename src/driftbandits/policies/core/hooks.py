@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -108,6 +108,7 @@ class PolicyHooks(PolicyFacts, ABC):
         self._line = Line()
         self._delays = DelaySample(watching=self.order == "told")
         self._notice: UserWarning | None = None  # to be given at the end of the call
+        self._listener: Callable[[UserWarning], None] | None = None  # gets warnings where nobody would see them
         self._plays = Plays(len(arms))
         self._history = HistoryLog(len(arms))
         self._zero_one = ZeroOne(self.reward_range)

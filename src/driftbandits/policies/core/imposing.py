@@ -36,7 +36,7 @@ class Imposed:
 class Imposition:
     """Arms and probabilities to be handed out in the place of those drawn, one after the other."""
 
-    def __init__(self, arms: Ints, probabilities: Floats) -> None:
+    def __init__(self, arms: Any, probabilities: Any) -> None:
         self._arms = arms
         self._probabilities = probabilities
         self._given = 0
@@ -50,9 +50,18 @@ class Imposition:
         self.differing += int(np.count_nonzero((arms != drawn) | (probabilities != law[drawn])))
         return arms, probabilities
 
+    def take_one(self, drawn: int, probability: float) -> tuple[int, float]:
+        """`take` for a single round."""
+        arm, share = int(self._arms[self._given]), float(self._probabilities[self._given])
+        self._given += 1
+        self.differing += arm != drawn or share != probability
+        return arm, share
+
 
 def impose(policy: Policy, arms: Any, probabilities: Any, allowed: Any) -> Imposed:
     """The body of `Policy.impose`."""
+    if allowed is None and _is_one(policy, arms, probabilities):
+        return _impose_one(policy, arms, probabilities)
     mask = None if allowed is None else read_allowed(policy.arms, allowed)
     numbers = _read_arms(arms, len(policy.arms), mask)
     shares = _read_probabilities(probabilities, len(numbers))
@@ -68,6 +77,26 @@ def impose(policy: Policy, arms: Any, probabilities: Any, allowed: Any) -> Impos
     finally:
         policy._imposition = None
     return Imposed(Decisions.joined(parts), imposition.differing)
+
+
+def _is_one(policy: Policy, arm: Any, probability: Any) -> bool:
+    """Whether this is one round in plain numbers that are in order, as journals have them by the thousand."""
+    if type(arm) is not int or type(probability) is not float:
+        return False
+    return 0 <= arm < len(policy.arms) and 0.0 < probability <= 1.0 + _ROUNDING
+
+
+def _impose_one(policy: Policy, arm: int, probability: float) -> Imposed:
+    """`impose` by the path of a live request."""
+    imposition = Imposition([arm], [probability])
+    policy._imposition = imposition
+    try:
+        decision = policy._ask_one()
+    finally:
+        policy._imposition = None
+    ids, laws = np.array([decision.id]), np.array([decision.law])
+    decisions = Decisions(ids, np.array([arm]), np.array([probability]), laws, policy.arms.names)
+    return Imposed(decisions, imposition.differing)
 
 
 def _read_arms(arms: Any, size: int, mask: Bools | None) -> Ints:

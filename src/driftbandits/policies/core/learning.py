@@ -9,7 +9,6 @@ and the Exp3 family refuses it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,13 +22,13 @@ if TYPE_CHECKING:
     from driftbandits.policies.core.base import Policy
 
 
-def learn(policy: Policy, columns: Mapping[str, Any]) -> None:
+def learn(policy: Policy, given: Any) -> None:
     """Bring `policy` to where a player of this log stands; whatever is wrong, it stays as it was."""
     if policy.rounds:
         raise InputError(
             f"a new policy learns from a log; this one has played {counted(policy.rounds, 'round')}: build one anew"
         )
-    log = read_columns(policy.arms, columns)
+    log = read_columns(policy.arms, given)
     policy._check_left(len(log))
     rewards = _inward(policy, log.rewards)
     pupil = _new(policy)
@@ -43,12 +42,14 @@ def learn(policy: Policy, columns: Mapping[str, Any]) -> None:
                 f"not drawn from its law: it can learn from its own log only; AutoBandit takes any"
             )
     policy._guard.changing = True
-    vars(policy).update({name: value for name, value in vars(pupil).items() if name != "_guard"})
+    vars(policy).update({name: value for name, value in vars(pupil).items() if name not in ("_guard", "_listener")})
     policy._guard.changing = False
 
 
 def _new(policy: Policy) -> Policy:
-    return type(policy).restore(policy.arms, policy._state())
+    pupil = type(policy).restore(policy.arms, policy._state())
+    pupil._listener = policy._listener
+    return pupil
 
 
 def _inward(policy: Policy, rewards: Floats) -> Floats:

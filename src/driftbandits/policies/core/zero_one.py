@@ -6,7 +6,6 @@ AutoBandit does not see that its rewards have two values.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -63,13 +62,11 @@ class ZeroOne:
         self.looking = self.looking and not enough
         return enough
 
-    def warn(self) -> None:
-        """Say it, to whoever told."""
-        warnings.warn(
+    def warning(self) -> ZeroOneRewardsWarning:
+        """What is to be said to whoever told."""
+        return ZeroOneRewardsWarning(
             f"all {self.zeros + self.ones} rewards so far are 0 or 1, and the declared range is the default (-1, 1): "
-            f"pass reward_range=(0, 1), so that 0 is a failure and not a middling reward",
-            ZeroOneRewardsWarning,
-            stacklevel=4,  # over tell and its guard
+            f"pass reward_range=(0, 1), so that 0 is a failure and not a middling reward"
         )
 
     def export(self) -> dict[str, Any]:

@@ -119,16 +119,21 @@ function showHeading(summary, path) {
 }
 
 function answer(summary) {
-  const leader = summary.leader;
   const learned = summary.rewards + summary.expired;
-  if (!leader || !learned) return summary.decisions ? "Nothing is known yet: no reward has come." : "Nothing was decided yet.";
-  const arm = summary.arms.find((one) => one.name === leader.arm);
+  if (!summary.leaders.length || !learned) return summary.decisions ? "Nothing is known yet: no reward has come." : "Nothing was decided yet.";
+  return summary.leaders.slice(0, 3).map((leader) => led(leader, summary)).join(" ");
+}
+
+function led(leader, summary) {
+  const rows = summary.arms.filter((one) => one.segment === leader.segment && !one.retired);
+  const arm = rows.find((one) => one.name === leader.arm);
+  const where = leader.segment === null ? "" : ` in ${leader.segment}`;
+  const lasts = leader.since === null ? "leads" : `has led for ${duration(summary.time - leader.since)}`;
   const interval = arm.low === null ? "" : ` (${number(arm.low)} to ${number(arm.high)})`;
   const sure = leader.probability === null ? "" : `, and is the best with a probability of ${percent(leader.probability)}`;
-  const since = `${leader.arm} has led for ${duration(summary.time - leader.since)}: it is expected to give ${number(arm.estimate)}${interval}${sure}.`;
-  const most = summary.arms.filter((one) => !one.retired).reduce((a, b) => (b.probability > a.probability ? b : a));
+  const most = rows.reduce((a, b) => (b.probability > a.probability ? b : a));
   const played = summary.mode !== "running" ? "" : ` ${most.name === leader.arm ? "It" : most.name} is played most, in ${percent(most.probability)} of decisions.`;
-  return since + played;
+  return `${leader.arm} ${lasts}${where}: it is expected to give ${number(arm.estimate)}${interval}${sure}.${played}`;
 }
 
 function button(text, act) {
@@ -170,7 +175,7 @@ function showArms(summary, path) {
 }
 
 function armRow(arm, summary, path, low, high, most) {
-  const line = make("tr", null, arm.retired ? "retired" : summary.leader && arm.name === summary.leader.arm ? "leads" : "");
+  const line = make("tr", null, arm.retired ? "retired" : summary.leaders.some((one) => one.arm === arm.name && one.segment === arm.segment) ? "leads" : "");
   const bar = make("div", null, "bar");
   const inner = make("span");
   inner.style.width = (100 * arm.probability) / most + "%";
@@ -194,7 +199,7 @@ function armRow(arm, summary, path, low, high, most) {
     const sure = () => arm.retired || window.confirm(`Retire ${arm.name}? It is not played any more until it is brought back.`);
     steer.append(button(arm.retired ? "bring back" : "retire", async () => { if (sure()) await post(path + "/arms", change); }));
   }
-  line.append(make("td", arm.name, "name"), fill(make("td"), bar), make("td", arm.retired ? "retired" : percent(arm.probability), "number"));
+  line.append(make("td", arm.segment === null ? arm.name : `${arm.name} in ${arm.segment}`, "name"), fill(make("td"), bar), make("td", arm.retired ? "retired" : percent(arm.probability), "number"));
   line.append(fill(make("td"), range), make("td", number(arm.estimate), "number"), make("td", count(arm.plays), "number wide"), steer);
   return line;
 }
@@ -300,6 +305,7 @@ function showCounts(summary) {
     ["rewards that came", summary.rewards],
     ["open: a reward may still come", summary.open],
     [summary.patience === null ? "missing (no patience is set)" : `missing after ${duration(summary.patience)}` + (typeof summary.missing === "number" ? `, counted as ${summary.missing}` : ""), summary.expired],
+    ...(summary.held ? [["held until earlier decisions are closed", summary.held]] : []),
     ["late: came after that", summary.late],
     ["forgotten", summary.forgotten],
     ["decided by the fallback", summary.fallbacks],
