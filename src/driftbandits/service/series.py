@@ -50,7 +50,13 @@ class Series:
     newest: int
 
     def mean(self, point: Point) -> tuple[float, float, int] | None:
-        """Mean reward of a point, its standard error, and how many that rests on; None without any."""
+        """Mean reward of a point, its standard error, and how many that rests on; None where that is not known yet.
+
+        Where silence counts, rewards come before it does: a point with open decisions would show too much.
+        """
+        closed = point.rewards + point.forgotten + point.expired
+        if self.missing is not None and closed < point.decisions:
+            return None
         expired = point.expired if self.missing is not None else 0
         count = point.rewards + expired
         if count == 0:

@@ -38,7 +38,12 @@ def summary(view: View, found: Gathered, seen: Observed, *, of_keys: Sequence[st
 
 
 def _health(view: View, found: Gathered, seen: Observed) -> list[str]:
-    sentences = [*health.of_mode(found.summary.mode, found.trouble), *found.problems, *found.notices]
+    sentences = [*health.of_mode(found.summary.mode, found.trouble), *found.notices]
+    if found.problems:
+        sentences.append(
+            f"{found.summary.brought_back}, since {len(found.problems)} better ways failed, the first "
+            f"{found.problems[0]}; what the journal has is not lost, and driftbandits db check URL says what is damaged"
+        )
     if found.clock_behind:
         sentences.append(f"the clock was {found.clock_behind:.0f} s behind the newest event: was it set back?")
     if found.summary.dropped:

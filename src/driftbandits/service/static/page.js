@@ -41,7 +41,7 @@ async function post(path, body) {
 // --- words and numbers ---------------------------------------------------------------------------------------------
 
 const count = (value) => Math.round(value).toLocaleString("en");
-const percent = (value) => (value >= 0.9995 ? "100 %" : value >= 0.1 ? (100 * value).toFixed(0) + " %" : value >= 0.001 ? (100 * value).toFixed(1) + " %" : "< 0.1 %");
+const percent = (value) => (value > 0.999 && value < 1 ? "> 99.9 %" : value >= 0.1 ? (100 * value).toFixed(0) + " %" : value >= 0.001 ? (100 * value).toFixed(1) + " %" : "< 0.1 %");
 const when = (seconds) => new Date(1000 * seconds).toLocaleString([], { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
 
 function number(value) {
@@ -91,7 +91,7 @@ async function showList() {
 async function showOne() {
   const path = there(root.dataset.name);
   const [summary, changes, history] = await Promise.all([get(path + "/summary"), get(path + "/changes"), get(path + "/history?points=150")]);
-  showHeading(summary, path);
+  showHeading(summary, path, changes.changes);
   showFirst(summary, path);
   showArms(summary, path);
   showRewards(summary, history, changes.changes);
@@ -101,12 +101,12 @@ async function showOne() {
   showPace(summary);
 }
 
-function showHeading(summary, path) {
+function showHeading(summary, path, changes) {
   const words = { running: "the policy decides", paused: "paused: the fallback decides", fallback: "the fallback decides" };
   const mode = by("mode");
   mode.textContent = words[summary.mode];
   mode.className = "badge " + summary.mode;
-  by("answer").textContent = answer(summary);
+  by("answer").textContent = answer(summary) + (summary.leaders.length && summary.rewards + summary.expired ? lastChange(changes) : "");
   fill(by("health"), ...summary.health.map((sentence) => make("li", sentence)));
   const steering = by("steering");
   if (root.dataset.admin !== "yes" || steering.dataset.mode === summary.mode) return;
@@ -122,6 +122,12 @@ function answer(summary) {
   const learned = summary.rewards + summary.expired;
   if (!summary.leaders.length || !learned) return summary.decisions ? "Nothing is known yet: no reward has come." : "Nothing was decided yet.";
   return summary.leaders.slice(0, 3).map((leader) => led(leader, summary)).join(" ");
+}
+
+function lastChange(changes) {
+  if (!changes.length) return " No change was found.";
+  const times = changes.length === 1 ? "One change was found" : `${count(changes.length)} changes were found, the last`;
+  return ` ${times} on ${when(changes[changes.length - 1].time)}.`;
 }
 
 function led(leader, summary) {
@@ -164,9 +170,9 @@ function showArms(summary, path) {
   if (!(high > low)) [low, high] = summary.reward_range;
   const most = Math.max(...arms.map((arm) => arm.probability), 1e-9);
   const table = make("table");
-  const head = make("tr");
+  const head = make("tr", null, "head");
   const expected = `expected reward, ${number(low)} to ${number(high)}`;
-  for (const [text, cls] of [["arm", ""], ["probability", ""], ["", "number"], [expected, ""], ["", "number"], ["played", "number wide"], ["", ""]]) head.append(make("th", text, cls));
+  for (const [text, cls] of [["arm", "first"], ["probability", "middle"], ["", "blank"], [expected, "last"], ["", "blank"], ["played", "number wide"], ["", "blank"]]) head.append(make("th", text, cls));
   table.append(head);
   for (const arm of shown) table.append(armRow(arm, summary, path, low, high, most));
   const parts = [table];
@@ -193,7 +199,7 @@ function armRow(arm, summary, path, low, high, most) {
     middle.style.left = `calc(${place(arm.estimate)}% - 1px)`;
     range.append(middle);
   }
-  const steer = make("td", null, "number");
+  const steer = make("td", null, "number steer");
   if (root.dataset.admin === "yes") {
     const change = arm.retired ? { bring_back: [arm.name] } : { retire: [arm.name] };
     const sure = () => arm.retired || window.confirm(`Retire ${arm.name}? It is not played any more until it is brought back.`);
@@ -208,20 +214,33 @@ function armRow(arm, summary, path, low, high, most) {
 
 const dates = (seconds) => seconds.map((value) => new Date(1000 * value));
 
-function layout(changes, more) {
+// A change is marked where it was found, and shaded from where it began.
+function marks(change) {
+  const [from, to] = [new Date(1000 * change.began), new Date(1000 * change.time)];
+  const all = { xref: "x", yref: "paper", x1: to, y0: 0, y1: 1 };
+  const shade = { ...all, type: "rect", x0: from, fillcolor: "#b23b2e", opacity: 0.08, line: { width: 0 } };
+  return [shade, { ...all, type: "line", x0: to, line: { color: "#b23b2e", width: 1.5, dash: "dot" } }];
+}
+
+function layout(range, changes, more) {
   const narrow = window.innerWidth < 700;
-  const line = (change) => ({ type: "line", xref: "x", yref: "paper", x0: new Date(1000 * change.time), x1: new Date(1000 * change.time), y0: 0, y1: 1, line: { color: "#b23b2e", width: 1.5, dash: "dot" } });
   return {
-    margin: { l: narrow ? 44 : 56, r: 12, t: 8, b: 36 },
+    margin: { l: narrow ? 40 : 56, r: 12, t: 8, b: 36 },
     font: { family: "system-ui, sans-serif", size: 12, color: "#1d2733" },
     paper_bgcolor: "white",
     plot_bgcolor: "white",
-    shapes: changes.slice(-100).map(line),
+    shapes: changes.slice(-100).flatMap(marks),
     hovermode: "x unified",
-    xaxis: { type: "date", gridcolor: "#eef1f4", nticks: narrow ? 4 : 8 },
-    legend: { orientation: "h", y: -0.18, x: 0 },
+    xaxis: { type: "date", gridcolor: "#eef1f4", nticks: narrow ? 4 : 8, range },
+    legend: { orientation: "h", y: -0.2, x: 0, traceorder: "normal" },
     ...more,
   };
+}
+
+// Both charts have one time axis: from the first decision to the last event.
+function span(summary, history) {
+  const first = Math.min(...history.rewards.map((point) => point.begin), ...history.times, summary.time);
+  return dates([first, Math.max(summary.time, first + 1)]);
 }
 
 function draw(id, traces, shape) {
@@ -258,14 +277,14 @@ function showRewards(summary, history, changes) {
   const [low, high] = summary.reward_range;
   const ends = (sign) => points.map((point) => Math.min(Math.max(point.mean + sign * 1.96 * point.error, low), high));
   const per = count(points.reduce((sum, point) => sum + point.count, 0) / points.length);
-  by("reward-note").textContent = `Mean of about ${per} decisions per point, by when they were made, with its 95 % band` + (changes.length ? "; dotted: changes found." : ".");
+  by("reward-note").textContent = `Mean of about ${per} decisions per point, by when they were made, with its 95 % band` + (changes.length ? "; dotted: changes found, shaded from where they began." : ".");
   const hidden = { mode: "lines", line: { width: 0 }, showlegend: false, hoverinfo: "skip" };
   const traces = [
     { x, y: ends(-1), ...hidden },
     { x, y: ends(1), ...hidden, fill: "tonexty", fillcolor: "rgba(47,111,174,.18)" },
     { x, y: points.map((point) => point.mean), mode: "lines+markers", marker: { size: 4 }, line: { color: COLOURS[0], width: 2 }, name: "mean reward", hovertemplate: "%{y:.4g}<extra></extra>" },
   ];
-  return draw("rewards", traces, layout(changes, { showlegend: false, yaxis: { gridcolor: "#eef1f4", tickformat: "~g", automargin: true } }));
+  return draw("rewards", traces, layout(span(summary, history), changes, { showlegend: false, yaxis: { gridcolor: "#eef1f4", tickformat: "~g", automargin: true } }));
 }
 
 function showPlayed(summary, history, changes) {
@@ -273,25 +292,39 @@ function showPlayed(summary, history, changes) {
   const x = dates(history.times);
   const share = history.arms.map((_, arm) => history.probability.reduce((sum, row) => sum + (row[arm] || 0), 0));
   const order = history.arms.map((_, arm) => arm).sort((a, b) => share[b] - share[a]);
-  const top = order.slice(0, COLOURS.length - 1);
-  const short = (name) => (name.length > 28 ? name.slice(0, 27) + "…" : name).replace(/</g, "‹").replace(/>/g, "›");
+  const narrow = window.innerWidth < 700;
+  const top = order.slice(0, narrow ? 4 : COLOURS.length - 1);
+  const most = narrow ? 20 : 28;
+  const short = (name) => (name.length > most ? name.slice(0, most - 1) + "…" : name).replace(/</g, "‹").replace(/>/g, "›");
   const style = { mode: "lines", stackgroup: "one", line: { width: 0.5 } };
   const traces = top.map((arm, k) => ({ x, y: history.probability.map((row) => row[arm] || 0), name: short(history.arms[arm]), fillcolor: COLOURS[k], ...style, line: { width: 0.5, color: COLOURS[k] }, hovertemplate: "%{y:.0%}" }));
   if (order.length > top.length) {
     const rest = history.probability.map((row) => Math.max(1 - top.reduce((sum, arm) => sum + (row[arm] || 0), 0), 0));
     traces.push({ x, y: rest, name: `${order.length - top.length} others`, fillcolor: "#c9d1d9", ...style, line: { width: 0.5, color: "#c9d1d9" }, hovertemplate: "%{y:.0%}" });
   }
-  return draw("played", traces, layout(changes, { yaxis: { range: [0, 1], tickformat: ".0%", gridcolor: "#eef1f4" } }));
+  return draw("played", traces, layout(span(summary, history), changes, { yaxis: { range: [0, 1], tickformat: ".0%", gridcolor: "#eef1f4" } }));
 }
 
 // --- the rest ------------------------------------------------------------------------------------------------------
+
+const wordy = (value) => (value >= 1e6 ? "more than a million" : count(Number(value.toPrecision(2))));
+
+function sentence(change) {
+  if (change.stream === "arms changed") return `Arms were changed, and the policy began anew: it forgot ${change.forgot}.`;
+  const names = change.names.length ? change.names : change.arms.map((arm) => `arm ${arm}`);
+  const rows = names.map((name, k) => [name, change.before[k], change.after[k]]).sort((a, b) => Math.abs(b[2] - b[1]) - Math.abs(a[2] - a[1]));
+  const moves = rows.slice(0, 3).map(([name, before, after]) => `${name} ${after > before ? "rose" : "fell"} from ${number(before)} to ${number(after)}`);
+  const more = rows.length > 3 ? ` and ${rows.length - 3} more` : "";
+  const what = moves.length ? `: ${moves.join(", ")}${more}` : "";
+  const odds = change.odds > 0 ? `, at odds of ${wordy(change.odds)} to one` : "";
+  return `What pays has changed since about ${when(change.began)}${what}. It was found ${duration(change.time - change.began)} later${odds}.`;
+}
 
 function showChanges(changes) {
   if (!changes.length) return fill(by("changes"), make("li", "No change was found: what pays is what has paid since the beginning."));
   const newest = [...changes].reverse().slice(0, 20);
   const lines = newest.map((change) => {
-    const sentence = change.sentence.replace(/ \([^()]*\)$/, "");
-    const line = fill(make("li"), make("time", when(change.time)), document.createTextNode(" " + sentence));
+    const line = fill(make("li"), make("time", when(change.time)), document.createTextNode(" " + sentence(change)));
     line.title = change.sentence;
     return line;
   });
@@ -316,9 +349,13 @@ function showCounts(summary) {
 
 function showPace(summary) {
   if (!summary.pace) return fill(by("pace"), make("p", `${summary.policy} does not say.`));
-  const lines = summary.beliefs.filter((line) => / (world is|may have changed) /.test(line));
+  const { memory, since, since_round: begun, suspected, suspected_since: doubt } = summary.pace;
+  const likeliest = memory.reduce((a, b) => (b.weight > a.weight ? b : a));
+  const still = begun ? `It has been as it is since about ${when(since)}.` : "It is as it was when it began.";
+  const lines = [likeliest.rounds === null ? still : `It drifts: what is older than about ${count(likeliest.rounds)} decisions counts little.`];
+  if (suspected >= 0.05) lines.push(`It may have changed again around ${when(doubt)}: ${percent(suspected)} likely, not enough to be called a change.`);
   const table = make("table", null, "memory");
-  for (const row of summary.pace.memory.slice().reverse()) {
+  for (const row of memory.slice().reverse()) {
     const bar = make("div", null, "bar");
     const inner = make("span");
     inner.style.width = 100 * row.weight + "%";
