@@ -1,4 +1,4 @@
-"""A real Chromium, driven through its debugging protocol: pages at a given width, what they log, clicks, screenshots."""
+"""A real Chromium, driven through its debugging protocol: pages at a width, what they log, clicks, screenshots."""
 
 import base64
 import json

@@ -11,6 +11,7 @@ from fastapi import FastAPI
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Match
 
 from driftbandits.service import bodies, deciding, looking, pages
 from driftbandits.service.calls import Call, Handler, endpoint
@@ -206,7 +207,17 @@ async def _describe(request: Request) -> Response:
 
 async def _not_found(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 404
-    allow = dict(error.headers or {}) if isinstance(error, HTTPException) else {}
+    allow = {"allow": ", ".join(_methods(request))} if status == 405 else {}
     words = {404: ("not-found", f"there is nothing at {request.url.path[:200]!r}; /openapi.json lists all paths")}
     kind, detail = words.get(status, ("method", f"{request.method} is not what this path takes"))
-    return response_of(Problem(status, kind, detail, **{name.lower(): value for name, value in allow.items()}))
+    return response_of(Problem(status, kind, detail, **allow))
+
+
+def _methods(request: Request) -> list[str]:
+    """What the routes of this path take, all together."""
+    found: set[str] = set()
+    for route in request.app.routes:
+        match, _ = route.matches(request.scope)
+        if match is not Match.NONE:
+            found |= set(getattr(route, "methods", ()))
+    return sorted(found)

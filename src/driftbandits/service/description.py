@@ -62,11 +62,6 @@ def document(paths: dict[str, Any]) -> dict[str, Any]:
     models = [kind for kind in vars(bodies).values() if isinstance(kind, type) and issubclass(kind, BaseModel)]
     kinds = [(kind, "validation") for kind in models if kind not in (BaseModel, bodies.Body)]
     _, schemas = models_json_schema(kinds, ref_template=_REF)  # type: ignore[arg-type]
-    for path in paths.values():
-        for operation in path.values():
-            operation["responses"].pop("422", None) if "requestBody" not in operation and not operation.get(
-                "x-checked"
-            ) else None
     return {
         "openapi": "3.1.0",
         "info": {"title": "driftbandits", "version": __version__, "summary": "Bandit experiments over HTTP"},

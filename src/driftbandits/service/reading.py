@@ -95,6 +95,10 @@ def _is_branch(part: Any) -> bool:
 def idempotency_key(request: Request) -> str | None:
     """The header of that name."""
     key = request.headers.get("idempotency-key")
-    if key is not None and not 0 < len(key) <= LONGEST_KEY:
-        raise Problem(422, "input", f"Idempotency-Key must have 1 to {LONGEST_KEY} characters, got {len(key)}")
+    if key is not None and (
+        not 0 < len(key) <= LONGEST_KEY or not key.isascii() or not key.isprintable() or " " in key
+    ):
+        raise Problem(
+            422, "input", f"Idempotency-Key must have 1 to {LONGEST_KEY} printable characters, without spaces"
+        )
     return key
