@@ -111,8 +111,12 @@ class Flaky(httpx.BaseTransport):
         self.keys.append(request.headers.get("idempotency-key"))
         if self.count % 2:
             answer.read()
+            answer.close()
             raise httpx.ReadError("lost on its way")
         return answer
+
+    def close(self):
+        self.inner.close()
 
 
 def test_a_lost_answer_is_asked_for_again_and_nothing_is_done_twice(url):

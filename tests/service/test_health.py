@@ -72,7 +72,7 @@ def test_a_falling_share():
     assert said(series((*(0.9,) * 16, *(0.8,) * 4)), newest()) == []
     moved = series((*(0.09,) * 16, *(0.04,) * 4), missing=0.0, expired=50)
     assert said(moved, newest(), patience=10.0) == []  # clicks fell: that is the world's affair
-    gone = series((*(0.09,) * 16, *(0.0,) * 4), missing=0.0, expired=50)
+    gone = series((*(0.09,) * 16, *(0.0,) * 8), missing=0.0, expired=50)
     assert "rewards get lost" in said(gone, newest(), patience=10.0)[0]
 
 

@@ -43,7 +43,9 @@ def test_wrong_files_say_so(tmp_path):
         read_settings({}, file)
 
 
-@pytest.mark.parametrize(("host", "local"), [("127.0.0.1", True), ("localhost", True), ("::1", True), ("0.0.0.0", False)])
+@pytest.mark.parametrize(
+    ("host", "local"), [("127.0.0.1", True), ("localhost", True), ("::1", True), ("0.0.0.0", False)]
+)
 def test_which_hosts_are_this_machine(host, local):
     assert read_settings({"host": host}).is_local is local
 
@@ -57,4 +59,6 @@ def test_every_setting_is_a_flag_and_stands_in_the_table():
     for flag, variable, usual in rows:
         name = flag.replace("-", "_")
         assert variable == f"{PREFIX}{name.upper()}"
-        assert usual == ("none" if Settings.model_fields[name].default is None else str(Settings.model_fields[name].default))
+        assert usual == (
+            "none" if Settings.model_fields[name].default is None else str(Settings.model_fields[name].default)
+        )

@@ -49,7 +49,8 @@ class Server(uvicorn.Server):
             timer = threading.Timer(END_SECONDS, _end)
             timer.daemon = True
             timer.start()
-        super().handle_exit(sig, frame)  # type: ignore[arg-type]
+        del sig, frame
+        self.should_exit = True  # uvicorn's own would end by the signal again, after everything was closed
 
 
 def _end() -> None:
