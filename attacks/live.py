@@ -1,7 +1,7 @@
-"""Experiments in a database: processes killed by SIGKILL under load, at random points.
+"""Experiments in a database: processes killed by SIGKILL under load, at random points; the database itself, too.
 
 What was answered must be in the journal, no id twice, and the policy brought back must be, bit for bit, one that
-replays the journal from its beginning.
+replays the journal from its beginning. `live_postgres` has the rows that need a Postgres server.
 """
 
 from __future__ import annotations
@@ -15,12 +15,15 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from attacks import live_postgres
 from attacks.common import AttackRow, Options, generator, said, same
 from driftbandits import DriftbanditsError, live
+from driftbandits.errors import OtherDeciderError
 from driftbandits.live.definition import define
 from driftbandits.live.player import Player
 
 THREADS = 4
+TAKE_OVER_SECONDS = 15.0
 START_SECONDS = 300.0  # to wait for a victim on a busy machine
 
 
@@ -34,7 +37,7 @@ def run(options: Options) -> list[AttackRow]:
             database.make("prices", define(arms=["low", "mid", "high"], seed=options.seed))
         for _ in range(options.tries(50, 5)):
             kill_once(url, row, answers=int(draw.integers(1, 200)), seconds=float(draw.uniform(0.0, 0.3)))
-    return [row]
+    return [row, *live_postgres.run(options)]
 
 
 def kill_once(url: str, row: AttackRow, *, answers: int, seconds: float) -> None:
@@ -74,8 +77,11 @@ def _judge(url: str, lines: list[list[str]], row: AttackRow) -> None:
     row.note("answers", times=len(lines))
     with live.open(url) as database:
         view = database.view("prices")
-        _judge_answers(view, lines, row)
-        experiment = database.experiment("prices")
+        judge_answers(view, lines, row)
+        begun = time.monotonic()
+        experiment = _when_free(database)
+        experiment.forget(experiment.decide())
+        row.details["longest seconds"] = max(row.details.get("longest seconds", 0.0), time.monotonic() - begun)
         handlers = experiment._writer._handlers
         player = None if handlers is None else handlers.player
         if player is None or not _equal(view.player(), player):
@@ -91,7 +97,19 @@ def _judge(url: str, lines: list[list[str]], row: AttackRow) -> None:
             row.note("the check fails", bad=True, example=str(check))
 
 
-def _judge_answers(view: live.View, lines: list[list[str]], row: AttackRow) -> None:
+def _when_free(database: live.Database) -> live.Experiment:
+    """The experiment, as soon as nobody else decides in it: Postgres takes a moment to see that a session is gone."""
+    end = time.monotonic() + TAKE_OVER_SECONDS
+    while True:
+        try:
+            return database.experiment("prices")
+        except OtherDeciderError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.05)
+
+
+def judge_answers(view: live.View, lines: list[list[str]], row: AttackRow) -> None:
     ids = Counter(words[1] for words in lines if words[0] == "decided")
     twice = [name for name, times in ids.items() if times > 1]
     if twice:

@@ -1,15 +1,21 @@
-"""Experiments in a database: a million events in SQLite, and group commit against one commit per request.
+"""Experiments in a database: long journals in SQLite, and group commit against one commit per request.
 
 Synchronous FULL throughout: a commit is on the disk. What a disk takes for that differs by a factor of a hundred
-between machines, so read the ratios.
+between machines, so read the ratios. A start is that of a new process, with as much to replay behind the newest
+snapshot as there ever is.
 """
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import tempfile
 import threading
 import time
 from pathlib import Path
+from typing import NamedTuple
+
+import sqlalchemy as sa
 
 from driftbandits import live
 from driftbandits.live import snapshots, writer
@@ -21,25 +27,27 @@ from driftbandits.live.requests import Request
 from driftbandits.live.views import View
 
 ARMS = [f"arm {number}" for number in range(20)]
-PER_TRANSACTION = 256
+PER_TRANSACTION = 64
+ALMOST_DUE = 0.9  # of the cost at which a snapshot is written
 SECONDS = 5.0  # per measurement of group commit
 
 
 def run(*, quick: bool) -> None:
     """All of it."""
     print("\n## Experiments in a database\n")
-    print("| policy | events | bytes per event | open | replay from the beginning |\n|---|---:|---:|---:|---:|")
-    _million("DiscountedUCB", 20_000 if quick else 1_000_000)
-    _million("AutoBandit", 4_000 if quick else 100_000)
-    print(
-        "\n| threads | decisions a second | one commit each | ratio | requests per commit |\n|---|---:|---:|---:|---:|"
-    )
+    print("| policy | events | bytes per event | snapshots | start to first decision | of it replay | all replayed |")
+    print("|---|---:|---:|---:|---:|---:|---:|")
+    _long_journal("DiscountedUCB", 20_000 if quick else 1_000_000)
+    _long_journal("DiscountedUCB", 4_000 if quick else 100_000)
+    _long_journal("AutoBandit", 4_000 if quick else 100_000)
+    print("\n| threads | decisions per second | one commit each | ratio | requests per commit |")
+    print("|---:|---:|---:|---:|---:|")
     seconds = 1.0 if quick else SECONDS
     for threads in (1, 4, 16):
         _group_commit(threads, seconds)
 
 
-def _million(policy: str, events: int) -> None:
+def _long_journal(policy: str, events: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "shop.db"
         url = f"sqlite:///{path}"
@@ -47,15 +55,19 @@ def _million(policy: str, events: int) -> None:
             database.make("shop", define(arms=ARMS, policy=policy, seed=0))
             view = database.view("shop")
             _fill(database, view, events)
-        size = path.stat().st_size  # the write-ahead log is gone: everything is closed
-        begun = time.perf_counter()
+            with database._writing.connect() as connection:
+                stored = connection.execute(sa.text("SELECT sum(length(content)) FROM snapshots")).scalar() or 0
+        size = path.stat().st_size - stored  # the write-ahead log is gone: everything is closed
+        start = _start(url)
         with live.open(url) as database:
-            database.experiment("shop").decide()
-            opened = time.perf_counter() - begun
             begun = time.perf_counter()
-            replayed = database.view("shop").player().seq
-            rate = replayed / (time.perf_counter() - begun)
-        print(f"| {policy} | {events:,} | {size / events:.0f} | {opened:.2f} s | {rate:,.0f} events a second |")
+            whole = database.view("shop").player().seq
+            rate = whole / (time.perf_counter() - begun)
+        print(
+            f"| {policy} | {whole:,} | {size / whole:.0f} | {stored / 2**20:.1f} MiB | {start.seconds:.1f} s, "
+            f"{start.processor:.1f} s of processor | {start.replay:.2f} s for {start.events:,} events "
+            f"| {rate:,.0f} events per second |"
+        )
 
 
 def _fill(database: live.Database, view: View, events: int) -> None:
@@ -66,17 +78,45 @@ def _fill(database: live.Database, view: View, events: int) -> None:
         with connection.begin():
             player.replay(journal.events())
         handlers = Handlers(player, journal)
-        while player.seq < events:
+        while player.seq < events or player.cost < ALMOST_DUE * snapshots.SECONDS:
             with connection.begin():
+                if player.cost > snapshots.SECONDS:
+                    content = snapshots.pack(snapshots.export(player))
+                    journal.keep_snapshot(player.seq, player.time, content)
+                    player.cost = 0.0
                 for _ in range(PER_TRANSACTION):
                     made = handlers.serve(Request("decide", {"size": 1, "allowed": None, "segment": None}))
                     number = ARMS.index(made[0]["arm"])
                     handlers.serve(Request("reward", {"id": made[0]["id"], "reward": number % 7 / 7}))
                 journal.flush()
-                if player.cost > snapshots.SECONDS:
-                    content = snapshots.pack(snapshots.export(player))
-                    journal.keep_snapshot(player.seq, player.time, content)
-                    player.cost = 0.0
+
+
+class Start(NamedTuple):
+    """Seconds from the start of a process to its first decision, those of the processor, those of the replay."""
+
+    seconds: float
+    processor: float
+    replay: float
+    events: int
+
+
+def _start(url: str) -> Start:
+    """Start a process that decides once."""
+    begun = time.time()
+    done = subprocess.run([sys.executable, "-c", _STARTED, url], capture_output=True, text=True, check=True)
+    decided, processor, replay, events = (float(word) for word in done.stdout.split())
+    return Start(decided - begun, processor, replay, int(events))
+
+
+_STARTED = """
+import sys, time
+from driftbandits import live
+
+shop = live.open(sys.argv[1]).experiment("shop")
+shop.decide()
+recovery = shop._writer.recovery
+print(time.time(), time.process_time(), recovery.seconds, recovery.replayed)
+"""
 
 
 def _group_commit(threads: int, seconds: float) -> None:

@@ -36,9 +36,28 @@ def test_made_listed_shown_exported_and_checked(made, tmp_path):
     assert "4 decisions, 4 rewards" in run("experiments", "show", "prices", "-d", made).stdout
     assert json.loads(run("experiments", "show", "prices", "-d", made, "--json").stdout)["rewards"] == 4
     done = run("experiments", "export", "prices", str(tmp_path / "log.parquet"), "-d", made)
-    assert "4 decisions are in" in done.stderr
+    assert "4 decisions written to" in done.stderr
     assert run("db", "check", made).stdout.startswith("prices: whole; 9 events")
     assert "up to date" in run("db", "upgrade", made).stderr
+
+
+@pytest.mark.parametrize("words", [("db", "check"), ("experiments", "list", "-d"), ("experiments", "show", "x", "-d")])
+def test_looking_makes_no_database(tmp_path, words):
+    done = run(*words, f"sqlite:///{tmp_path}/typo.db")
+    assert done.exit_code == 1
+    assert "there is no database" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_check_changes_nothing(made):
+    def content():
+        with live.open(made) as database, database._reading.connect() as connection:
+            return list(connection.connection.iterdump())
+
+    before = content()
+    assert run("db", "check", made).exit_code == 0
+    assert run("experiments", "show", "prices", "-d", made).exit_code == 0
+    assert content() == before
 
 
 def test_damage_is_found_and_ends_in_an_error(made):
@@ -54,9 +73,12 @@ def test_the_doctor_says_what_is_there(made, tmp_path):
     rows = {row["what"]: row for row in json.loads(run("doctor", "-d", made, "--json").stdout)}
     assert rows["commit"]["found"].endswith("ms at most")
     assert rows["experiments"]["found"] == "1"
+    new = run("doctor", "-d", f"sqlite:///{tmp_path}/new.db", "--json")
+    assert new.exit_code == 0
+    assert not (tmp_path / "new.db").exists()
     ill = run("doctor", "-d", f"sqlite:///{tmp_path}/no/such.db", "--json")
     assert ill.exit_code == 1
-    assert "cannot be opened" in json.loads(ill.stdout)[-1]["found"]
+    assert "No such file" in json.loads(ill.stdout)[-1]["found"]
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from driftbandits import live
 from driftbandits.errors import GoneError, LiveError, NotStoredError, SchemaError, StateError
 from driftbandits.live import snapshots
+from driftbandits.live.definition import Definition
 from tests.live.players import player_of, require_same
 from tests.live.test_experiment import play
 
@@ -119,6 +120,45 @@ def test_a_damaged_newest_event_is_left_out_and_the_rest_learned(url, clock, cha
     with live.open(url, clock=clock) as database:
         assert database.experiment("prices").summary().decisions == 23
     assert f"event {newest}" in caplog.text
+
+
+def test_with_segments_too_the_rest_is_learned(url, clock):
+    with live.open(url, clock=clock) as database:
+        shop = database.create("prices", arms=["low", "mid", "high"], segments=["mobile", "desktop"], seed=3)
+        for number in range(40):
+            segment = ["mobile", "desktop"][number % 2]
+            choice = shop.decide(segment=segment)
+            shop.reward(choice.id, 0.9 if (choice.arm == "low") == (segment == "mobile") else 0.1)
+        before = player_of(shop).policy.estimate()
+        shop.decide(segment="mobile")
+        newest = player_of(shop).seq
+    with live.open(url, clock=clock) as database:
+        sql(database, "DELETE FROM snapshots")
+        sql(database, "UPDATE events SET arm = 1 - arm WHERE seq = :seq", seq=newest)
+        shop = database.experiment("prices")
+        assert shop.summary().brought_back == "learned anew from the journal"
+        assert player_of(shop).policy.estimate() == pytest.approx(before, abs=1e-9)
+
+
+def test_a_policy_that_can_no_longer_be_built_leaves_the_fallback(url, clock, monkeypatch):
+    made(url, clock)
+    with live.open(url, clock=clock) as database:
+        monkeypatch.setattr(Definition, "build_policy", _broken)
+        monkeypatch.setattr(snapshots, "unpack", _broken)
+        shop = database.experiment("prices")
+        assert shop.decide().fallback
+        assert shop.summary().brought_back == "not brought back: the fallback decides"
+        assert (shop.summary().mode, shop.summary().rewards) == ("fallback", 20)
+    monkeypatch.undo()
+    with live.open(url, clock=clock) as database:
+        shop = database.experiment("prices")
+        assert not shop.decide().fallback
+        assert shop.summary().decisions == 22
+        require_same(shop._view.player(), player_of(shop))
+
+
+def _broken(*_, **__):
+    raise ZeroDivisionError("a fault of the policy")
 
 
 def test_a_missing_event_shows(url, clock):

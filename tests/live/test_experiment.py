@@ -214,6 +214,65 @@ def test_coroutines_do_the_same(shop):
     assert (summary.decisions, summary.rewards, summary.forgotten, summary.mode) == (12, 11, 1, "running")
 
 
+def test_a_coroutine_that_is_cancelled_leaves_the_others_served(shop):
+    async def work():
+        twin = shop.asynchronous
+        tasks = [asyncio.create_task(twin.decide()) for _ in range(5)]
+        await asyncio.sleep(0)
+        tasks[2].cancel()
+        found = await asyncio.gather(*tasks, return_exceptions=True)
+        added = asyncio.create_task(twin.arms(add="top"))
+        await asyncio.sleep(0)
+        added.cancel()
+        return found, await twin.decide()
+
+    found, last = asyncio.run(work())
+    assert [isinstance(each, asyncio.CancelledError) for each in found] == [False, False, True, False, False]
+    assert not last.fallback
+    require_same(shop._view.player(), player_of(shop))
+
+
+def test_closed_it_can_be_opened_again(url, clock):
+    with live.open(url, clock=clock) as database:
+        shop = database.create("prices", arms=["low", "high"], policy="DiscountedUCB", seed=1)
+        play(shop, 3)
+        shop.close()
+        again = database.experiment("prices")
+        assert again is database.experiment("prices")
+        play(again, 2)
+        assert again.summary().rewards == 5
+
+
+def test_steering_with_a_key_is_done_once(shop):
+    for _ in range(2):
+        shop.restart(key="anew")
+        shop.pause(key="pause")
+        assert shop.settings(fallback="mid", key="settings")["fallback"] == "mid"
+        assert shop.arms(add="top", key="arms")["active"] == ["low", "mid", "high", "top"]
+    assert shop.summary().restarts == 1
+    assert shop.summary().events == 5
+
+
+@pytest.mark.parametrize("add", ["top", ["top"], [{"name": "top"}], {"name": "top"}])
+def test_one_arm_may_be_given_as_one(shop, add):
+    assert shop.arms(add=add, retire="low") == {"active": ["mid", "high", "top"], "retired": ["low"]}
+    events = shop.summary().events
+    assert shop.arms()["retired"] == ["low"]
+    assert shop.summary().events == events
+
+
+def test_a_decision_stands_for_its_id(shop):
+    first, second = shop.decide(), shop.decide()
+    assert shop.reward(first, 0.5).accepted == 1
+    assert shop.forget([second]) == 1
+
+
+@pytest.mark.parametrize("wrong", ["", "x" * 201, "a\x00b", "\ud800", "line\nbreak", 7])
+def test_a_key_that_cannot_be_stored_is_refused_before_it_spoils_what_others_sent(shop, wrong):
+    with pytest.raises(InputError, match="a key is a text"):
+        shop.decide(key=wrong)
+
+
 def test_looking_back_shows_what_stood_when_it_was_decided(shop):
     play(shop, 12)
     law = player_of(shop).policy.law()
@@ -230,6 +289,18 @@ def test_looking_back_shows_what_stood_when_it_was_decided(shop):
     assert list(record.law.values()) == law.tolist()
     with pytest.raises(UnknownDecisionError):
         shop.decision("2-00000000")
+
+
+def test_a_link_to_the_database_leads_to_the_same_lock(shop, url, tmp_path):
+    (tmp_path / "link.db").symlink_to(tmp_path / "shop.db")
+    with live.open(f"sqlite:///{tmp_path}/link.db") as second, pytest.raises(OtherDeciderError):
+        second.experiment("prices")
+
+
+def test_a_database_that_is_not_there_is_not_made_by_looking(tmp_path):
+    with pytest.raises(LiveError, match="there is no database"):
+        live.open(f"sqlite:///{tmp_path}/none.db", create=False)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_one_process_decides_and_any_number_may_look(shop, url):

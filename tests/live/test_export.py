@@ -1,11 +1,15 @@
-"""A journal as a log: every row by a second, slow way, and a policy that learns from it."""
+"""A journal as a log: every row by a second, slow way, `Log.read` reads it, and a policy learns from it."""
 
 import numpy as np
 import pyarrow.parquet as pq
+import pytest
 
+from driftbandits import live
+from driftbandits.errors import LiveError
 from driftbandits.live import exporting
-from driftbandits.log_columns import read_columns
+from driftbandits.logs import Log
 from tests.live.players import player_of
+from tests.live.test_experiment import play
 
 
 def test_the_log_has_what_happened(shop, tmp_path, monkeypatch):
@@ -33,14 +37,60 @@ def test_a_new_policy_that_learns_from_the_log_believes_what_the_experiment_beli
         choice = shop.decide()
         shop.reward(choice.id, 0.75 if choice.arm == "mid" else 0.25)
     shop.export(tmp_path / "log.parquet")
-    table = pq.read_table(tmp_path / "log.parquet")
-    columns = {name: table[name].to_pylist() for name in ("round", "arm", "reward", "probability", "told")}
     player = player_of(shop)
     pupil = player.definition.build_policy(player.policy.arms)
-    assert len(read_columns(pupil.arms, columns)) == 30
-    pupil.learn(columns)
+    pupil.learn(Log.read(tmp_path / "log.parquet"))
     np.testing.assert_array_equal(pupil.estimate(), player.policy.estimate())
     np.testing.assert_array_equal(pupil.law(), player.policy.law())
+
+
+def test_segments_masks_late_and_lost_rewards_are_learned_as_they_were(url, clock, tmp_path):
+    with live.open(url, clock=clock) as database:
+        shop = database.create("prices", arms=["low", "mid", "high"], segments=["mobile", "desktop"], seed=4)
+        shop.arms(retire=["high"])
+        waiting = []
+        for number in range(40):
+            allowed = ["low", "high"] if number % 5 == 0 else None
+            waiting.append(shop.decide(segment=["mobile", "desktop"][number % 3 % 2], allowed=allowed))
+            if number == 25:
+                shop.arms(bring_back=["high"])
+            if number % 2:
+                choice = waiting.pop(0)
+                shop.reward(choice.id, 0.9 if choice.arm == "low" else 0.1)
+        shop.forget([choice.id for choice in waiting])
+        shop.export(tmp_path / "log.parquet")
+        policy = player_of(shop).policy
+        pupil = player_of(shop).definition.build_policy(policy.arms)
+    log = Log.read(tmp_path / "log.parquet")
+    assert log.segment_names == ("mobile", "desktop")
+    assert log.names == ("high", "low", "mid")
+    np.testing.assert_array_equal(log.allowed[:2], [[False, True, False], [False, True, True]])
+    assert log.allowed[26].all()
+    pupil.learn(log)
+    np.testing.assert_array_equal(pupil.estimate(), policy.estimate())
+    np.testing.assert_array_equal(pupil.law(), policy.law())
+
+
+def test_what_retention_has_left_is_a_log_whose_rounds_go_on(url, clock, tmp_path):
+    with live.open(url, clock=clock) as database:
+        shop = database.create("prices", arms=["low", "mid", "high"], policy="DiscountedUCB", seed=3)
+        shop.arms(add=["top"], retire=["low"])
+        for _ in range(5):
+            play(shop, 4)
+            shop._look(lambda writer, player: writer.snapshot(player)).result()
+            shop._writer._snapshot.result()
+            clock.pass_seconds(86_400)
+        whole = shop.export(tmp_path / "whole.parquet")
+        before = pq.read_table(tmp_path / "whole.parquet").to_pylist()
+        assert database.trim("prices", days=1)
+        left = shop.export(tmp_path / "left.parquet")
+        assert 0 < left < whole
+        assert pq.read_table(tmp_path / "left.parquet").to_pylist() == before[-left:]
+
+
+def test_a_folder_that_is_not_there_is_said(shop, tmp_path):
+    with pytest.raises(LiveError, match=r"log\.parquet cannot be written"):
+        shop.export(tmp_path / "no" / "log.parquet")
 
 
 def test_an_empty_log_is_a_log(shop, tmp_path):

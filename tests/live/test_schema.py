@@ -26,7 +26,7 @@ def test_an_upgrade_of_what_is_up_to_date_does_nothing(url):
         assert database.upgrade() == []
 
 
-def test_sqlite_is_set_up_for_commits_that_last(url):
+def test_sqlite_is_set_up_for_commits_that_last(url, durable):
     with live.open(url) as database, database._reading.connect() as connection:
         found = {
             name: connection.execute(sa.text(f"PRAGMA {name}")).scalar() for name in ("journal_mode", "synchronous")

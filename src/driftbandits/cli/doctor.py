@@ -5,7 +5,9 @@ from __future__ import annotations
 import platform
 import statistics
 import sys
+import tempfile
 import time
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -50,13 +52,27 @@ def _database(url: str) -> list[dict[str, Any]]:
     from driftbandits.errors import DriftbanditsError
 
     try:
-        with live.open(url) as opened:
-            rows = [_row("database", opened.url.render_as_string()), _row("experiments", str(len(opened.names())))]
-            times = commit_seconds(opened._writing)
+        if (file := _missing_file(url)) is not None:
+            rows = [_row("database", f"there is none at {file} yet; measured beside it")]
+            with tempfile.TemporaryDirectory(dir=file.parent) as aside, live.open(f"sqlite:///{aside}/x.db") as opened:
+                times = commit_seconds(opened._writing)
+        else:
+            with live.open(url) as opened:
+                rows = [_row("database", opened.url.render_as_string()), _row("experiments", str(len(opened.names())))]
+                times = commit_seconds(opened._writing)
     except (DriftbanditsError, sa.exc.SQLAlchemyError, OSError) as error:
         return [_row("database", first_line(error), fine=False)]
     middle, most = 1e3 * statistics.median(times), 1e3 * max(times)
     return [*rows, _row("commit", f"{middle:.2f} ms in the middle of {len(times)}, {most:.2f} ms at most")]
+
+
+def _missing_file(url: str) -> Path | None:
+    """The file of a SQLite database that is not there; the doctor does not make it."""
+    from driftbandits.live.engines import read_url, sqlite_file
+
+    parsed = read_url(url)
+    file = sqlite_file(parsed) if parsed.get_backend_name() == "sqlite" else None
+    return None if file is None or file.exists() else file
 
 
 def commit_seconds(engine: Any) -> list[float]:

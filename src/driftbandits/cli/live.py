@@ -12,6 +12,7 @@ import typer
 from driftbandits.cli.options import Json
 from driftbandits.cli.show import print_json, print_table, say
 from driftbandits.errors import InputError
+from driftbandits.showing import counted
 
 if TYPE_CHECKING:
     from driftbandits.live import Database
@@ -98,7 +99,7 @@ def export(
 
     with _open(database) as opened:
         rows = export_log(opened.view(name), out)
-    say(f"{rows:,} decisions are in {out}")
+    say(f"{counted(rows, 'decision')} written to {out}")
 
 
 @db.command("upgrade")
@@ -119,11 +120,15 @@ def check(
     """Replay every journal from its beginning and compare with its snapshots; nothing is changed."""
     wrong = 0
     with _open(database) as opened:
-        for each in name or opened.names():
+        names = name or opened.names()
+        if not names:
+            say("there are no experiments to check")
+        for each in names:
             found = opened.view(each).check()
             verdict = "whole" if found.fine else "DAMAGED"
             differing = f", {found.differing:,} rounds would be drawn otherwise here" if found.differing else ""
-            typer.echo(f"{each}: {verdict}; {found.events:,} events, {found.snapshots} snapshots{differing}")
+            size = f"{counted(found.events, 'event')}, {counted(found.snapshots, 'snapshot')}"
+            typer.echo(f"{each}: {verdict}; {size}{differing}")
             for problem in found.problems:
                 typer.echo(f"  {problem}")
             wrong += not found.fine

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from driftbandits.live.experiment import Experiment, Names, Rewards
+from driftbandits.live.experiment import Asked, Experiment, Names, Rewards
 from driftbandits.live.looking import ExperimentSummary
 from driftbandits.live.looking_back import DecisionRecord
 from driftbandits.live.requests import LiveDecision, RewardAnswer
@@ -35,7 +35,7 @@ class AsyncExperiment:
         )
         return found
 
-    async def reward(self, id: str, reward: float, *, key: str | None = None) -> RewardAnswer:  # noqa: A002
+    async def reward(self, id: Asked, reward: float, *, key: str | None = None) -> RewardAnswer:  # noqa: A002
         """See `Experiment.reward`."""
         found: RewardAnswer = await asyncio.wrap_future(self.experiment._reward(id, reward, key))
         return found
@@ -45,7 +45,7 @@ class AsyncExperiment:
         found: RewardAnswer = await asyncio.wrap_future(self.experiment._rewards(rewards, key))
         return found
 
-    async def forget(self, ids: str | Iterable[str], *, key: str | None = None) -> int:
+    async def forget(self, ids: Asked | Iterable[Asked], *, key: str | None = None) -> int:
         """See `Experiment.forget`."""
         found: int = await asyncio.wrap_future(self.experiment._forget(ids, key))
         return found
@@ -89,7 +89,7 @@ class AsyncExperiment:
         """See `Experiment.events`."""
         return await asyncio.to_thread(self.experiment.events, after, limit)
 
-    async def decision(self, id: str) -> DecisionRecord:  # noqa: A002
+    async def decision(self, id: Asked) -> DecisionRecord:  # noqa: A002
         """See `Experiment.decision`."""
         return await asyncio.to_thread(self.experiment.decision, id)
 

@@ -130,19 +130,30 @@ def define(**given: Any) -> Definition:
     """
     for name in given:
         if name not in FIELDS:
-            raise InputError(f"an experiment has no field {name!r}; {near_and_valid(name, FIELDS)}")
+            raise InputError(
+                f"an experiment has no field {name!r}; {near_and_valid(name, FIELDS)}; what a policy is set to goes "
+                f"into settings={{{name!r}: ...}}"
+            )
     if given.get("arms") is None:
         raise InputError("an experiment needs arms: names, or mappings with 'name' and 'features'")
     arms = read_options("arms", given["arms"])
     segments = None if given.get("segments") is None else read_options("segments", given["segments"])
+    policy = given.get("policy") or "AutoBandit"
+    if not isinstance(policy, str):
+        name = getattr(policy, "__name__", type(policy).__name__)
+        raise InputError(f"give the policy by its name, policy={name!r}, and what it is set to as settings={{...}}")
     kernel = given.get("kernel")
     if kernel is not None:
+        if not isinstance(kernel, Mapping):
+            raise InputError(
+                f"kernel must be a mapping, such as {{'name': 'rbf', 'length_scale': 0.5}}, got {shown(kernel)}"
+            )
         kernels.kernel_from_config(kernel)
         if not arms[0].features:
             raise InputError("a kernel compares the features of arms, and these have none; give features, or no kernel")
     definition = Definition(
         arms=arms,
-        policy=given.get("policy") or "AutoBandit",
+        policy=policy,
         settings=_read_settings(given.get("settings")),
         segments=segments,
         kernel=None if kernel is None else dict(kernel),
@@ -199,7 +210,9 @@ def _read_option(what: str, item: Any) -> Option:
     if isinstance(item, str):
         return Option(check_name(f"a name among the {what}", item))
     if not isinstance(item, Mapping) or "name" not in item:
-        raise InputError(f"each of the {what} is a name, or a mapping with 'name' and 'features', got {shown(item)}")
+        raise InputError(
+            f"each of the {what} is a name (a text), or a mapping with 'name' and 'features', got {shown(item)}"
+        )
     for key in item:
         if key not in ("name", "features"):
             raise InputError(f"{what} have no {key!r}; {near_and_valid(key, ('name', 'features'))}")

@@ -37,7 +37,9 @@ def read_url(url: Any) -> URL:
     try:
         parsed = make_url(url)
     except (sa.exc.ArgumentError, TypeError, ValueError):
-        raise InputError(f"a database is given by its URL, such as {example}, got {shown(url)}") from None
+        file = isinstance(url, (str, Path)) and "://" not in str(url) and str(url).strip()
+        cure = f"write the file as sqlite:///{url}" if file else f"such as {example}"
+        raise InputError(f"a database is given by its URL, got {shown(str(url) if file else url)}; {cure}") from None
     backend = parsed.get_backend_name()
     if backend == "sqlite":
         if not parsed.database or parsed.database == ":memory:":

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from driftbandits.errors import InputError
+from driftbandits.errors import InputError, did_you_mean
 from driftbandits.live.definition import Option, read_options
 from driftbandits.showing import shown
 
@@ -52,5 +52,6 @@ def number_of(known: Mapping[str, int], name: Any) -> int:
     """Number of the arm called `name`."""
     number = known.get(name) if isinstance(name, str) else None
     if number is None:
-        raise InputError(f"no arm is called {shown(name)}; arms: {', '.join(map(shown, list(known)[:20]))}")
+        near = did_you_mean(name, list(known)) if isinstance(name, str) else ""
+        raise InputError(f"no arm is called {shown(name)}; {near}arms: {', '.join(map(shown, list(known)[:20]))}")
     return number

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from driftbandits.live.asynchronous import AsyncExperiment
 
 Rewards = Mapping[str, float] | Iterable[tuple[str, float]]
+Asked = str | LiveDecision  # a decision stands for its id
 Names = str | Iterable[str] | None
 
 
@@ -79,7 +80,7 @@ class Experiment:
         answer = self._submit("decide", {**values, "segment": segment}, key)
         return _then(answer, lambda made: _decision(made[0]) if size is None else [_decision(item) for item in made])
 
-    def reward(self, id: str, reward: float, *, key: str | None = None) -> RewardAnswer:  # noqa: A002
+    def reward(self, id: Asked, reward: float, *, key: str | None = None) -> RewardAnswer:  # noqa: A002
         """Tell the reward of a decision. Told again with the same value it is `repeated`; after its time, `late`.
 
         An unknown id is an UnknownDecisionError, another value for one that was told a ConflictError, a reward outside
@@ -103,7 +104,7 @@ class Experiment:
             raise InputError(f"rewards must be at most {MOST_PER_CALL:,} pairs (id, reward), got {shown(rewards)}")
         return _then(self._submit("rewards", {"rewards": pairs}, key), _reward_answer)
 
-    def forget(self, ids: str | Iterable[str], *, key: str | None = None) -> int:
+    def forget(self, ids: Asked | Iterable[Asked], *, key: str | None = None) -> int:
         """Say that the rewards of these decisions will never come; how many these were."""
         return self._forget(ids, key).result()  # type: ignore[no-any-return]
 
@@ -176,12 +177,12 @@ class Experiment:
         """Rows of the journal behind event `after`, as plain values."""
         return self._view.events(after, limit)
 
-    def decision(self, id: str) -> DecisionRecord:  # noqa: A002
+    def decision(self, id: Asked) -> DecisionRecord:  # noqa: A002
         """Look back at a decision: law, estimates and beliefs as they stood then, found by a replay in a process aside.
 
         One at a time: a LiveError says so while another is under way.
         """
-        return look_back_apart(self._view, id)
+        return look_back_apart(self._view, _text(id))
 
     def export(self, path: str | Path) -> int:
         """Write the log of all decisions to a Parquet file, whole or not at all; how many rows."""

@@ -26,12 +26,12 @@ from typing import Any
 
 import numpy as np
 
-from driftbandits.errors import LiveError, MissingExtraError
-from driftbandits.live import snapshots
+from driftbandits.errors import InputError, LiveError, MissingExtraError
 from driftbandits.live.events import Event, decision_id
 from driftbandits.live.journal import Journal
-from driftbandits.live.player import Player
+from driftbandits.live.recovery import books_before
 from driftbandits.live.views import View
+from driftbandits.showing import shown
 
 ROWS = 50_000  # at a time
 Columns = dict[str, list[Any]]
@@ -45,6 +45,8 @@ def export_log(view: View, path: str | Path) -> int:
     except ModuleNotFoundError:
         raise MissingExtraError("pyarrow", extra="live", purpose="exporting a log") from None
     target = Path(path)
+    if target.suffix not in (".parquet", ".pq"):
+        raise InputError(f"a log is written as Parquet; give it a name that ends in .parquet, got {shown(str(path))}")
     try:
         descriptor, side = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
     except OSError as error:
@@ -88,7 +90,7 @@ class JournalLog:
 
     def __init__(self, journal: Journal, view: View) -> None:
         self._journal, self._missing = journal, view.definition.missing
-        first = _first(journal, view)
+        first = books_before(journal, view.definition)
         self._start = first.counts.decisions
         changes = list(journal.events(kinds=("arms",)))
         self._arms_since = [0, *(event.seq for event in changes)]
@@ -163,20 +165,10 @@ class JournalLog:
 
 def arm_names(journal: Journal, view: View) -> list[str]:
     """Names of all arms there ever were, by number."""
-    player = _first(journal, view)
+    player = books_before(journal, view.definition)
     for event in journal.events(kinds=("arms",)):
         player.apply(event)
     return [entry.option.name for entry in player.entries]
-
-
-def _first(journal: Journal, view: View) -> Player:
-    """The books before the first event that retention has left."""
-    oldest = journal.oldest()
-    if oldest is None or oldest.seq == 1:
-        return Player(view.definition, with_policy=False)
-    player = snapshots.unpack(journal.snapshot(oldest.seq - 1), view.definition)
-    player.policy = None
-    return player
 
 
 def _closings(journal: Journal, first: int, last: int) -> dict[int, Event]:

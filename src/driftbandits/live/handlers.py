@@ -126,7 +126,10 @@ class Handlers:
             raise RewardError(f"a reward is a finite number, got {shown(reward)}")
         clips = self.player.definition.settings.get("out_of_range") == "clip"
         if not low <= value <= high and not clips:
-            raise RewardError(f"reward {value:g} lies outside reward_range=({low:g}, {high:g}) of this experiment")
+            raise RewardError(
+                f"reward {value:g} lies outside reward_range=({low:g}, {high:g}) of this experiment; send it in these "
+                f"units, or make another experiment with a range that holds it"
+            )
         return value
 
     def _find(self, given: Any) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from driftbandits.live.player import Player
-from driftbandits.showing import label
+from driftbandits.showing import counted, label
 from driftbandits.types import Floats
 
 SILENT_DECISIONS = 100  # without any reward: then it is said how to send one
@@ -37,7 +37,7 @@ class ArmSummary:
         if self.estimate is None:
             return text
         interval = "" if self.low is None else f", 95 % interval {self.low:.4g} to {self.high:.4g}"
-        return f"{text}, played {self.plays:,} times, expected {self.estimate:.4g}{interval}"
+        return f"{text}, played {counted(self.plays, 'time')}, expected {self.estimate:.4g}{interval}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +70,8 @@ class ExperimentSummary:
 
     def __str__(self) -> str:
         lines = [
-            f"{self.name}: {self.policy}, {self.mode}; {self.decisions:,} decisions, {self.rewards:,} rewards, "
-            f"{self.open:,} open, {self.changes:,} changes found"
+            f"{label(self.name)}: {self.policy}, {self.mode}; {counted(self.decisions, 'decision')}, "
+            f"{counted(self.rewards, 'reward')}, {self.open:,} open, {counted(self.changes, 'change')} found"
         ]
         lines += [f"  ! {sentence}" for sentence in self.health]
         return "\n".join([*lines, *(f"  {arm}" for arm in self.arms)])

@@ -1,6 +1,6 @@
 """Bringing an experiment back: the latest good snapshot and what came since, or less good ways, down to the fallback.
 
- 1. the newest snapshot, and a replay of what came since; if it does not load or the replay fails, the next older one;
+ 1. the newest snapshot, and a replay of what came since; if it does not load or the policy fails, the next older one;
  2. a replay from the beginning;
  3. the books from every event that is undamaged, and a new policy that learns from the decisions and rewards in them;
  4. the books alone: the fallback decides.
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from driftbandits.errors import DriftbanditsError, GoneError, JournalError
+from driftbandits.errors import DriftbanditsError, GoneError, JournalError, StateError
 from driftbandits.live import snapshots
 from driftbandits.live.definition import Definition
 from driftbandits.live.events import Event, check_event
@@ -50,6 +50,8 @@ def recover(journal: Journal, definition: Definition) -> Recovery:
         except Exception as error:  # noqa: BLE001  # whatever fails, there is a next way
             problems.append(f"from {name}: {type(error).__name__}: {first_line(error)}")
             log.error("an experiment could not be brought back from %s: %s", name, error)
+            if isinstance(error, JournalError):  # a damaged event lies on the way from older snapshots too
+                break
             continue
         _report(player)
         return Recovery(player, f"replayed from {name}", seq, count, time.perf_counter() - begun, tuple(problems))
@@ -71,7 +73,7 @@ def replayed_from(journal: Journal, definition: Definition, seq: int, upto: int 
     if seq:
         player = snapshots.unpack(journal.snapshot(seq), definition)
         if player.seq != seq:
-            raise JournalError(f"the snapshot after event {seq} says that it is one after event {player.seq}")
+            raise StateError(f"the snapshot after event {seq} says that it is one after event {player.seq}")
     else:
         oldest = journal.oldest()
         if oldest is not None and oldest.seq != 1:
@@ -97,17 +99,27 @@ def _learned(journal: Journal, definition: Definition, problems: list[str]) -> t
     return player, count, "learned anew from the journal"
 
 
+def books_before(journal: Journal, definition: Definition) -> Player:
+    """The books before the first event that retention has left; they are in the snapshot that it keeps."""
+    oldest = journal.oldest()
+    if oldest is None or oldest.seq == 1:
+        return Player(definition, with_policy=False)
+    player = snapshots.unpack(journal.snapshot(oldest.seq - 1), definition)
+    player.policy = None
+    return player
+
+
 def _books(journal: Journal, definition: Definition, problems: list[str]) -> tuple[Player, list[list[float]]]:
     """Everything but the policy, from all events that can be read; its decisions since the last restart, with rewards.
 
     A row is segment, arm, probability, reward and the number of decisions before which that was told.
     """
-    player = Player(definition, with_policy=False)
+    player = books_before(journal, definition)
     rows: dict[int, list[float]] = {}
     before: Event | None = None
     for event in journal.events():
         try:
-            check_event(event, before, 0 if before is None else before.seal)
+            check_event(event, before, player.seal if before is None else before.seal)
             _take_in(player, event, rows)
         except (DriftbanditsError, ValueError, TypeError, KeyError, IndexError) as error:
             problems.append(f"event {event.seq} is left out: {first_line(error)}")

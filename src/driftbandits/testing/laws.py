@@ -155,6 +155,22 @@ def masks_are_kept(make: PolicyFactory) -> None:
     require_equal(policy.state_dict(), before)
 
 
+def law_within_what_is_allowed(make: PolicyFactory) -> None:
+    """`law(allowed)` is what `ask(allowed=...)` draws from, and looking at it changes nothing."""
+    watched, left_alone = (make(arms_on_a_line(), horizon=ROUNDS, seed=12) for _ in range(2))
+    mask = np.arange(12) % 4 == 1
+    for number in range(30):
+        law = watched.law(mask)
+        require(abs(law.sum() - 1.0) < 1e-9 and not law[~mask].any(), "the law has mass on arms that are not allowed")
+        for policy in (watched, left_alone):
+            choice = policy.ask(allowed=mask)
+            require(choice.probability == law[choice.arm], "the probability is not that of the law looked at")
+            policy.tell(choice, one_reward(number, choice.arm))
+        play(watched, 2)
+        play(left_alone, 2)
+    require_equal(watched.state_dict(), left_alone.state_dict())
+
+
 LAWS: tuple[Callable[[PolicyFactory], None], ...] = (
     law_is_a_probability_vector,
     law_and_estimate_change_nothing,
@@ -165,4 +181,5 @@ LAWS: tuple[Callable[[PolicyFactory], None], ...] = (
     steady_stretches_equal_single_rounds,
     frequencies_match_the_law,
     masks_are_kept,
+    law_within_what_is_allowed,
 )
