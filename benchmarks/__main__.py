@@ -26,6 +26,7 @@ NAMES = (
     "traffic",
     "runner",
     "live_journal",
+    "service",
     "segments",
     "wrong_sign",
     "live",

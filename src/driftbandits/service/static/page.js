@@ -70,7 +70,7 @@ async function showList() {
   }
   const table = make("table");
   const head = make("tr");
-  for (const [text, cls] of [["experiment", ""], ["state", ""], ["arms", "number wide"], ["decisions", "number"], ["rewards", "number"], ["changes", "number"], ["last event", "number wide"]]) head.append(make("th", text, cls));
+  for (const [text, cls] of [["experiment", ""], ["state", ""], ["arms", "number wide"], ["decisions", "number"], ["rewards", "number wide"], ["changes", "number"], ["last event", "number wide"]]) head.append(make("th", text, cls));
   table.append(head);
   for (const row of rows) {
     const line = make("tr");
@@ -79,7 +79,7 @@ async function showList() {
     const mode = row.here ? row.mode : "on another server";
     line.append(fill(make("td", "", "name"), link), fill(make("td"), make("span", mode, "badge " + (row.mode || ""))));
     line.append(make("td", count(row.arms), "number wide"));
-    for (const key of ["decisions", "rewards", "changes"]) line.append(make("td", row[key] === undefined ? "–" : count(row[key]), "number"));
+    for (const key of ["decisions", "rewards", "changes"]) line.append(make("td", row[key] === undefined ? "–" : count(row[key]), key === "rewards" ? "number wide" : "number"));
     line.append(make("td", row.time ? when(row.time) : "–", "number wide"));
     table.append(line);
   }
@@ -96,7 +96,7 @@ async function showOne() {
   showArms(summary, path);
   showRewards(summary, history, changes.changes);
   showPlayed(summary, history, changes.changes);
-  showChanges(changes.changes);
+  showChanges(changes.changes, summary);
   showCounts(summary);
   showPace(summary);
 }
@@ -256,23 +256,26 @@ function empty(id, text) {
   node.textContent = text;
 }
 
-// Neighbouring points are joined until each rests on enough decisions to be seen.
-function joined(points, most) {
-  const size = Math.max(1, Math.ceil(points.length / most));
-  const found = [];
-  for (let k = 0; k < points.length; k += size) {
-    const part = points.slice(k, k + size);
+// Neighbouring points are joined until each rests on enough decisions to be read: 20, and a fiftieth of all.
+function joined(points) {
+  const wanted = Math.max(points.reduce((sum, point) => sum + point.count, 0) / 50, 20);
+  const parts = [[]];
+  for (const point of points) {
+    const last = parts[parts.length - 1];
+    if (last.reduce((sum, one) => sum + one.count, 0) >= wanted) parts.push([point]);
+    else last.push(point);
+  }
+  return parts.map((part) => {
     const total = part.reduce((sum, point) => sum + point.count, 0);
     const mean = part.reduce((sum, point) => sum + point.count * point.mean, 0) / total;
     const variance = part.reduce((sum, point) => sum + point.count * (point.error ** 2 * Math.max(point.count - 1, 1) + (point.mean - mean) ** 2), 0) / total;
-    found.push({ time: (part[0].begin + part[part.length - 1].end) / 2, mean, error: Math.sqrt(variance / Math.max(total - 1, 1)), count: total });
-  }
-  return found;
+    return { time: (part[0].begin + part[part.length - 1].end) / 2, mean, error: Math.sqrt(variance / Math.max(total - 1, 1)), count: total };
+  });
 }
 
 function showRewards(summary, history, changes) {
   if (!history.rewards.length) return empty("rewards", "No rewards yet.");
-  const points = joined(history.rewards, 50);
+  const points = joined(history.rewards);
   const x = dates(points.map((point) => point.time));
   const [low, high] = summary.reward_range;
   const ends = (sign) => points.map((point) => Math.min(Math.max(point.mean + sign * 1.96 * point.error, low), high));
@@ -290,16 +293,18 @@ function showRewards(summary, history, changes) {
 function showPlayed(summary, history, changes) {
   if (history.times.length < 2) return empty("played", "Not enough decisions yet.");
   const x = dates(history.times);
-  const share = history.arms.map((_, arm) => history.probability.reduce((sum, row) => sum + (row[arm] || 0), 0));
+  const segments = summary.segments === null ? 1 : summary.segments.length; // each has probabilities of its own
+  const laws = history.probability.map((row) => row.map((value) => (value || 0) / segments));
+  const share = history.arms.map((_, arm) => laws.reduce((sum, row) => sum + row[arm], 0));
   const order = history.arms.map((_, arm) => arm).sort((a, b) => share[b] - share[a]);
   const narrow = window.innerWidth < 700;
   const top = order.slice(0, narrow ? 4 : COLOURS.length - 1);
   const most = narrow ? 20 : 28;
   const short = (name) => (name.length > most ? name.slice(0, most - 1) + "…" : name).replace(/</g, "‹").replace(/>/g, "›");
   const style = { mode: "lines", stackgroup: "one", line: { width: 0.5 } };
-  const traces = top.map((arm, k) => ({ x, y: history.probability.map((row) => row[arm] || 0), name: short(history.arms[arm]), fillcolor: COLOURS[k], ...style, line: { width: 0.5, color: COLOURS[k] }, hovertemplate: "%{y:.0%}" }));
+  const traces = top.map((arm, k) => ({ x, y: laws.map((row) => row[arm]), name: short(history.arms[arm]), fillcolor: COLOURS[k], ...style, line: { width: 0.5, color: COLOURS[k] }, hovertemplate: "%{y:.0%}" }));
   if (order.length > top.length) {
-    const rest = history.probability.map((row) => Math.max(1 - top.reduce((sum, arm) => sum + (row[arm] || 0), 0), 0));
+    const rest = laws.map((row) => Math.max(1 - top.reduce((sum, arm) => sum + row[arm], 0), 0));
     traces.push({ x, y: rest, name: `${order.length - top.length} others`, fillcolor: "#c9d1d9", ...style, line: { width: 0.5, color: "#c9d1d9" }, hovertemplate: "%{y:.0%}" });
   }
   return draw("played", traces, layout(span(summary, history), changes, { yaxis: { range: [0, 1], tickformat: ".0%", gridcolor: "#eef1f4" } }));
@@ -320,8 +325,9 @@ function sentence(change) {
   return `What pays has changed since about ${when(change.began)}${what}. It was found ${duration(change.time - change.began)} later${odds}.`;
 }
 
-function showChanges(changes) {
-  if (!changes.length) return fill(by("changes"), make("li", "No change was found: what pays is what has paid since the beginning."));
+function showChanges(changes, summary) {
+  const none = summary.rewards + summary.expired ? "No change was found: what pays is what has paid since the beginning." : "None: no reward has come yet.";
+  if (!changes.length) return fill(by("changes"), make("li", none));
   const newest = [...changes].reverse().slice(0, 20);
   const lines = newest.map((change) => {
     const line = fill(make("li"), make("time", when(change.time)), document.createTextNode(" " + sentence(change)));
