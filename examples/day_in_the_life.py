@@ -78,19 +78,19 @@ class Day:
         """Readers up to an hour of the day; clicks are sent when they happen."""
         while self.times and self.times[0] < MIDNIGHT + until * HOUR:
             group, self.times = self.times[:GROUP], self.times[GROUP:]
+            self.send(shop, group[-1])
             self.now = group[-1]
-            self.send(shop)
             for choice in shop.decide(len(group)):
                 if self.draw.random() < clicks(choice.arm, self.hour()):
                     heapq.heappush(self.clicks, (self.now + self.draw.expovariate(1 / 120), choice.id))
-        self.now = max(self.now, MIDNIGHT + until * HOUR)
+        self.send(shop, MIDNIGHT + until * HOUR)
+        self.now = MIDNIGHT + until * HOUR
 
-    def send(self, shop: RemoteExperiment) -> None:
-        due: dict[str, float] = {}
-        while self.clicks and self.clicks[0][0] <= self.now:
-            due[heapq.heappop(self.clicks)[1]] = 1.0
-        if due:
-            shop.rewards(due)
+    def send(self, shop: RemoteExperiment, until: float) -> None:
+        """Clicks up to a time, each at its own."""
+        while self.clicks and self.clicks[0][0] <= until:
+            self.now, ident = heapq.heappop(self.clicks)
+            shop.reward(ident, 1.0)
 
 
 def arrivals(readers: int) -> list[float]:

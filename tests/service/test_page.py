@@ -102,6 +102,8 @@ def test_it_refreshes_by_itself_and_its_buttons_work(page, send, shop):
 def test_without_the_server_it_says_so_and_goes_on(page, send, shop):
     look(page, f"{send.url}/experiments/hostile", 1400)
     page.send("Network.emulateNetworkConditions", offline=True, latency=0, downloadThroughput=-1, uploadThroughput=-1)
+    page.evaluate("refresh()")
     page.wait("document.querySelector('#fresh').innerText === 'the server is away; trying again'")
     page.send("Network.emulateNetworkConditions", offline=False, latency=0, downloadThroughput=-1, uploadThroughput=-1)
+    page.evaluate("refresh()")
     page.wait("document.querySelector('#fresh').innerText === 'up to date'")

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import re
+import time
 from dataclasses import asdict
 from typing import Any
 
+import sqlalchemy as sa
 from starlette.responses import Response
 
-from driftbandits.errors import LiveError
+from driftbandits.errors import DriftbanditsError, LiveError
 from driftbandits.live.exporting import arm_names
 from driftbandits.live.looking_back import look_back_apart
 from driftbandits.service import gathering, health, telling
 from driftbandits.service.calls import Call, json_response
 from driftbandits.service.core import Service
 from driftbandits.service.export import Pieces, parquet_pieces
+from driftbandits.service.hosting import Elsewhere
 from driftbandits.service.problems import Problem
+from driftbandits.showing import first_line
 
 MOST_EVENTS = 1_000  # per answer
 MOST_POINTS = 500
+HEALTH_SECONDS = 30.0  # between two looks
+log = logging.getLogger("driftbandits.service")
 
 
 async def summary(call: Call) -> Response:
@@ -35,6 +43,25 @@ async def summary_values(service: Service, name: str) -> dict[str, Any]:
     answer = telling.summary(watch.observer.view, found, seen, of_keys=of_keys)
     service.metrics.health.labels(name).set(len(answer["health"]))
     return answer
+
+
+async def keep_health(service: Service) -> None:
+    """Look at every experiment now and then: the metric is kept, and a new trouble is logged once."""
+    known: dict[str, set[str]] = {}
+    while True:
+        await asyncio.sleep(HEALTH_SECONDS)
+        for name in service.host.here:
+            begun = time.monotonic()
+            try:
+                found = (await summary_values(service, name))["health"]
+            except (DriftbanditsError, Elsewhere, sa.exc.SQLAlchemyError) as error:
+                log.warning("the health of %s could not be looked at: %s", name, first_line(error))
+                continue
+            said = {re.sub(r"[\d.,%]+", "", sentence)[:40]: sentence for sentence in found}  # numbers move on
+            for kind in said.keys() - known.get(name, set()):
+                log.warning("experiment %s: %s", name, said[kind])
+            known[name] = set(said)
+            await asyncio.sleep(20.0 * (time.monotonic() - begun))  # a twentieth of the time at most
 
 
 async def changes(call: Call) -> Response:
