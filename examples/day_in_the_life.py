@@ -20,7 +20,7 @@ import driftbandits as db
 from driftbandits.live.client import RemoteExperiment
 from driftbandits.service.background import serving
 
-MIDNIGHT = 1_794_873_600  # 2026-11-17, UTC
+MIDNIGHT = 1_794_268_800  # 2026-11-10, UTC
 HOUR, PATIENCE = 3600.0, 1800.0
 GROUP = 20  # readers who are asked for at a time
 ADDED, RETIRED = "A dog that can count", "Weather: as expected"

@@ -30,7 +30,7 @@ def test_a_day_in_the_life(tmp_path):
         with database.view("headlines").journal() as journal:
             times = [event.time / 1e6 - example.MIDNIGHT for event in journal.events(kinds=("decided",))]
     assert 0 <= times[0] < times[-1] < 24 * example.HOUR
-    with serving(database=url) as where:
+    with serving(database=url, clock=lambda: round(1e6 * (example.MIDNIGHT + 25 * example.HOUR))) as where:
         found = httpx.get(f"{where}/v1/experiments/headlines/history").json()["rewards"]
         assert sum(point["count"] for point in found) == READERS  # the night is over: silence counts everywhere
         if CHROMIUM is not None:
