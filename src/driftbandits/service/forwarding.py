@@ -33,7 +33,7 @@ class Forwarding:
     def __init__(self, host: Host) -> None:
         self._host = host
         limits = httpx.Limits(max_connections=200, max_keepalive_connections=50)
-        self._client = httpx.AsyncClient(timeout=httpx.Timeout(70.0, connect=3.0), limits=limits, trust_env=False)
+        self._client = httpx.AsyncClient(timeout=httpx.Timeout(30.0, connect=3.0), limits=limits, trust_env=False)
 
     async def close(self) -> None:
         """Close its connections."""

@@ -39,7 +39,8 @@ class Host:
         self._there: dict[str, str | None] = {}  # addresses of those who hold the others
         self._opening: dict[str, asyncio.Task[Experiment]] = {}
         self._failed: dict[str, str] = {}  # why those that cannot be opened cannot
-        self._threads = ThreadPoolExecutor(4, thread_name_prefix="opening")
+        self._openers = ThreadPoolExecutor(4, thread_name_prefix="opening")  # a replay may last: readers do not wait
+        self._readers = ThreadPoolExecutor(4, thread_name_prefix="reading")
         self._waiting = Waiting(asyncio.get_running_loop())
         self._closing = False
 
@@ -70,7 +71,8 @@ class Host:
         if self._closing:
             raise OtherDeciderError("this server is stopping; try again")
         try:
-            experiment: Experiment = await self.in_thread(self._open_now, name)
+            loop = asyncio.get_running_loop()
+            experiment = await loop.run_in_executor(self._openers, self._open_now, name)
         except OtherDeciderError as error:
             if self._there.get(name, "") != error.address:
                 log.info("experiment %s is decided by another server", name, extra={"address": error.address})
@@ -108,7 +110,7 @@ class Host:
 
     async def in_thread(self, call: Callable[..., Any], *values: Any) -> Any:
         """Something that waits for the database, not in the loop's thread."""
-        return await asyncio.get_running_loop().run_in_executor(self._threads, call, *values)
+        return await asyncio.get_running_loop().run_in_executor(self._readers, call, *values)
 
     async def adopt(self) -> None:
         """Open every experiment that nobody decides in, now and whenever one is free: open decisions must expire."""
@@ -139,4 +141,5 @@ class Host:
             ends: list[Future[None]] = [threads.submit(self.database.let_go, name) for name in names]
             await asyncio.gather(*map(asyncio.wrap_future, ends), return_exceptions=True)
             await asyncio.get_running_loop().run_in_executor(threads, self.database.close)
-        self._threads.shutdown(wait=False)
+        self._openers.shutdown(wait=False)
+        self._readers.shutdown(wait=False)
