@@ -21,6 +21,8 @@ NAMES = (
     "calibrated",
     "detectors",
     "logs",
+    "estimators",
+    "verdicts",
     "neural",
     "promises",
     "traffic",

@@ -1,8 +1,8 @@
 """Experiments in a database: long journals in SQLite, and group commit against one commit per request.
 
 Synchronous FULL throughout: a commit is on the disk. What a disk takes for that differs by a factor of a hundred
-between machines, so read the ratios. A start is that of a new process, with as much to replay behind the newest
-snapshot as there ever is.
+between machines, so read the ratios. A start is that of a new process, the fastest of five, with as much to replay
+behind the newest snapshot as there ever is.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from driftbandits.live.views import View
 
 ARMS = [f"arm {number}" for number in range(20)]
 PER_TRANSACTION = 64
+STARTS = 5
 ALMOST_DUE = 0.9  # of the cost at which a snapshot is written
 SECONDS = 5.0  # per measurement of group commit
 
@@ -58,7 +59,7 @@ def _long_journal(policy: str, events: int) -> None:
             with database._writing.connect() as connection:
                 stored = connection.execute(sa.text("SELECT sum(length(content)) FROM snapshots")).scalar() or 0
         size = path.stat().st_size - stored  # the write-ahead log is gone: everything is closed
-        start = _start(url)
+        start = min(_start(url) for _ in range(STARTS))
         with live.open(url) as database:
             begun = time.perf_counter()
             whole = database.view("shop").player().seq

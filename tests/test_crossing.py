@@ -65,6 +65,8 @@ def test_pairs_have_names_and_can_be_taken_apart():
         ),
         (lambda: OPTIONS.of("mobile"), "no segments; build them with ArmSet.crossed"),
         (lambda: db.ArmSet.crossed(OPTIONS, SEGMENTS).pair(12), "they run from 0 to 11"),
+        (lambda: db.ArmSet.crossed(OPTIONS, SEGMENTS).pair("1 | tablet"), "must be a whole number, got '1 . tablet'"),
+        (lambda: db.ArmSet.crossed(OPTIONS, SEGMENTS).pair(None), "must be a whole number, got None"),
         (lambda: db.ArmSet.crossed(OPTIONS, SEGMENTS, kernel=1.5), "from 0 .* to 1 .*got 1.5"),
         (lambda: db.ArmSet.crossed(OPTIONS, SEGMENTS, kernel=RBF()), "needs points of the segments"),
         (lambda: db.ArmSet.crossed(OPTIONS, SEGMENTS, kernel=np.eye(2)), "square of that size"),

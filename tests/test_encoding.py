@@ -37,6 +37,15 @@ def test_more_rows_mean_the_same():
     assert second.points[1, 4] == 1.0
 
 
+def test_arms_that_follow_others_know_how_rows_are_read():
+    first = db.ArmSet.from_frame(FRAME)
+    policy = db.GPUCB(first, seed=0)
+    policy.tell(policy.ask(), 0.5)
+    fewer = policy.with_arms(first.without([2])).arms
+    for later in (fewer, first.extended([first.points[0]], names=["d"])):
+        assert db.ArmSet.from_frame(FRAME, like=later).points.tolist() == first.points.tolist()
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -48,6 +57,8 @@ def test_more_rows_mean_the_same():
         (lambda: db.ArmSet.from_frame(FRAME.iloc[:0]), "0 rows"),
         (lambda: db.ArmSet.from_frame(pd.DataFrame([[1, 2]], columns=["x", "x"])), "the same name"),
         (lambda: db.ArmSet.from_frame(FRAME, like=db.ArmSet([[0.0]])), "made by ArmSet.from_frame"),
+        (lambda: db.ArmSet.from_frame(FRAME, like=FRAME), "made by ArmSet.from_frame"),
+        (lambda: db.ArmSet.from_frame(FRAME, scale="no"), "scale must be True or False, got 'no'"),
         (lambda: db.ArmSet.from_frame(FRAME.drop(columns="new"), like=db.ArmSet.from_frame(FRAME)), "no column 'new'"),
         (
             lambda: db.ArmSet.from_frame(

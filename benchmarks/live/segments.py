@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import driftbandits as db
+from benchmarks.live import informed
 from benchmarks.live.shop import RATES, ROUNDS, Played, options, play
 from driftbandits.seeding import stream
 from driftbandits.types import Bools, Floats
@@ -29,12 +30,14 @@ def rates() -> Floats:
 
 
 def regrets(seed: int, rounds: int = ROUNDS) -> dict[str, float]:
-    """Reward lost against the best option of every customer's segment, by the three ways."""
+    """Reward lost against the best option of every customer's segment, by the three ways; and how much must be."""
     visits = stream(seed, "live visits").integers(0, len(SEGMENTS), rounds)
     return {
         "crossed": _lost(_crossed(seed, visits)),
         "one per segment": _apart(seed, visits),
         "one for all": _lost(_together(seed, visits)),
+        "informed": informed.regret(rates(), visits, correlation=SHARED, seed=seed),
+        "informed, apart": informed.regret(rates(), visits, correlation=0.0, seed=seed),
     }
 
 

@@ -20,7 +20,7 @@ from typing import Any, Literal
 import numpy as np
 
 from driftbandits import kernels
-from driftbandits.checks import check_count, check_positive, check_word
+from driftbandits.checks import check_count, check_flag, check_positive, check_word
 from driftbandits.crossing import USUAL_CORRELATION, Crossing, correlation_matrix, pair_features, pair_points
 from driftbandits.encoding import Encoding, read_encoding
 from driftbandits.errors import InputError, KernelError
@@ -197,7 +197,8 @@ class ArmSet:
         (('price', 'colour=blue', 'colour=red'), [[-1.0, 0.0, 1.0], [1.0, 1.0, 0.0]], ('a', 'b'))
         """
         check_word("categorical", categorical, ("onehot", "refuse"))
-        if like is not None and like.encoding is None:
+        check_flag("scale", scale)
+        if like is not None and (not isinstance(like, ArmSet) or like.encoding is None):
             raise InputError("like must be arms made by ArmSet.from_frame; others have no columns to encode alike")
         known = None if like is None else like.encoding
         encoding = read_encoding(frame, onehot=categorical == "onehot", scale=scale) if known is None else known
@@ -294,11 +295,9 @@ class ArmSet:
 
     def pair(self, arm: int) -> tuple[str, str]:
         """Names of the option and of the segment that an arm is made of; an option without a name has its number."""
-        crossing = self._crossing()
-        if not 0 <= arm < len(self):
-            raise InputError(f"no arm has the number {shown(arm)}; they run from 0 to {len(self) - 1}")
-        option, own = arm % crossing.size, crossing.options.names
-        return (str(option) if own is None else own[option]), crossing.names[crossing.segment_of(arm)]
+        crossing, number = self._crossing(), self._number(arm)
+        option, own = number % crossing.size, crossing.options.names
+        return (str(option) if own is None else own[option]), crossing.names[crossing.segment_of(number)]
 
     def _crossing(self) -> Crossing[ArmSet]:
         if self.crossing is None:
@@ -339,6 +338,7 @@ class ArmSet:
         known = self.names if points is self.points else names
         arms = ArmSet(points, kernel, known, tolerance=self.tolerance if tolerance is None else tolerance)
         arms.feature_names = self.feature_names if arms.feature_names is None else arms.feature_names
+        arms.encoding = self.encoding
         return arms
 
     @property
@@ -404,7 +404,7 @@ class ArmSet:
         if self.kernel is not None:
             return self.with_points(self.points[kept], names)
         part = ArmSet.from_features(self.features[kept] * math.sqrt(self.scale), names=names, points=self.points[kept])
-        part.feature_names = self.feature_names
+        part.feature_names, part.encoding = self.feature_names, self.encoding
         return part.gauged(self.gauge)
 
     def _number(self, arm: Any) -> int:

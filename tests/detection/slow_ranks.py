@@ -1,8 +1,9 @@
-"""A slow twin of `detection.urn` and of `detection.wagers`, from their definitions."""
+"""A slow twin of `detection.urn`, `detection.wagers` and `detection.share_wagers`, from their definitions."""
 
 import numpy as np
 
-from driftbandits.detection.wagers import POWERS, STEPS
+from driftbandits.detection.share_wagers import BETS, STEP
+from driftbandits.detection.wagers import POWERS
 
 
 def exact_ranks(numbers, ties, uniforms):
@@ -28,17 +29,34 @@ def urn_ranks(numbers, ties, uniforms, kept):
 
 
 def evidence_of(ranks):
-    """Wealth after all ranks: what was bet at each number, times the factors from there on; and the best beginning."""
+    """Evidence after all ranks, and the best beginning: what was bet, times the factors from there on."""
     ranks = np.array(ranks)
+    powers = wealth_of(power_factors(ranks), [bet[-1] for bet in POWERS], 1)
+    whole = ranks[: len(ranks) - len(ranks) % STEP].reshape(-1, STEP)
+    shares = wealth_of(
+        [
+            np.where(whole <= cut, odds / (1 - cut + odds * cut), 1 / (1 - cut + odds * cut)).prod(axis=1)
+            for cut, odds in BETS
+        ],
+        np.full(len(BETS), 1 / len(BETS)),
+        STEP,
+    )
+    total, begun = max(powers, shares)
+    return total / 2, begun
+
+
+def power_factors(ranks):
     near = 2 * np.minimum(ranks, 1 - ranks)
     on = (ranks, 1 - ranks, near, 1 - near)
-    cash = 1 / (1 + np.log1p(np.arange(len(ranks) + 1)))
-    stakes, total = -np.diff(cash), cash[-1]
-    best = (0.0, 0)
-    bets = [(power * on[kind] ** exponent, weight) for kind, power, exponent, weight in POWERS]
-    bets += [(np.where(ranks <= cut, inside, outside), weight) for _, cut, inside, outside, weight in STEPS]
-    for factors, weight in bets:
+    return [k * on[kind] ** (k - 1) for kind, k, _ in POWERS]
+
+
+def wealth_of(bets, weights, step):
+    """Mean wealth of bets on steps of so many numbers, plus what was not bet, and where the best one begins."""
+    cash = 1 / (1 + np.log1p(step * np.arange(len(bets[0]) + 1)))
+    stakes, total, best = -np.diff(cash), cash[-1], (0.0, 0)
+    for factors, weight in zip(bets, weights, strict=True):
         from_here = np.cumprod(factors[::-1])[::-1]
         total += weight * float(stakes @ from_here)
-        best = max(best, (float(from_here.max()), int(from_here.argmax())))
+        best = max(best, (float(from_here.max(initial=0.0)), step * int(from_here.argmax()) if len(from_here) else 0))
     return total, best[1]

@@ -7,6 +7,7 @@ from scipy import stats
 
 import driftbandits as db
 from driftbandits.errors import InputError, StateError
+from tests.detection.changing import changed
 from tests.detection.slow_ranks import evidence_of, exact_ranks
 
 
@@ -94,21 +95,10 @@ def test_state_survives_at_the_moment_of_the_alarm():
     assert second.since == first.since
 
 
-def changed(state, path, value):
-    *parents, last = path.split(".")
-    copy = {**state}
-    inner = copy
-    for name in parents:
-        inner[name] = {**inner[name]}
-        inner = inner[name]
-    inner[last] = value
-    return copy
-
-
 @pytest.mark.parametrize(
     ("path", "value"),
     [
-        ("format", 2),
+        ("format", 1),
         ("false_alarm", 0.0),
         ("seed", "-1"),
         ("used", 3),

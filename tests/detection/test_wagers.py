@@ -2,9 +2,11 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from driftbandits.detection.wagers import POWERS, STEPS, Wagers
+from driftbandits.detection.share_wagers import BETS, factors
+from driftbandits.detection.wagers import POWERS, Wagers
 from driftbandits.errors import StateError
 from driftbandits.state import Reader
+from tests.detection.changing import changed
 from tests.detection.slow_ranks import evidence_of
 
 
@@ -22,11 +24,12 @@ def test_evidence_is_what_was_bet_times_what_it_won(seed):
 
 
 def test_bets_are_fair_and_stakes_add_up():
-    for _, power, exponent, _ in POWERS:
-        assert quad(lambda q: power * q**exponent, 0, 1)[0] == pytest.approx(1, abs=1e-6)  # noqa: B023
-    for _, cut, inside, outside, _ in STEPS:
-        assert cut * inside + (1 - cut) * outside == pytest.approx(1)
-    assert sum(bet[-1] for bet in (*POWERS, *STEPS)) == pytest.approx(1)
+    for _, k, _ in POWERS:
+        assert quad(lambda q: k * q ** (k - 1), 0, 1)[0] == pytest.approx(1, abs=1e-6)  # noqa: B023
+    cuts = np.array([cut for cut, _ in BETS])
+    below, above = factors(np.array([1e-9])), factors(np.array([1 - 1e-9]))
+    np.testing.assert_allclose(cuts * below + (1 - cuts) * above, 1)
+    assert sum(bet[-1] for bet in POWERS) == pytest.approx(1)
 
 
 @pytest.mark.parametrize(
@@ -60,10 +63,36 @@ def test_state_goes_on_bit_for_bit():
 
 
 @pytest.mark.parametrize(
-    ("name", "wrong"), [("wealth", np.full(12, -1.0)), ("starts", np.full(12, 9)), ("numbers", -1)]
+    ("name", "wrong"),
+    [
+        ("wealth", np.full(6, -1.0)),
+        ("starts", np.full(6, 9)),
+        ("numbers", -1),
+        ("shares.numbers", 16),
+        ("shares.pieces", np.array([12])),
+        ("shares.wealth", np.full(22, -1.0)),
+        ("shares.starts", np.full(22, 1)),
+    ],
 )
 def test_a_state_that_cannot_be_is_refused(name, wrong):
     wagers = Wagers()
     wagers.see(0.3)
     with pytest.raises(StateError):
-        Wagers().load(Reader({**wagers.export(), name: wrong}))
+        Wagers().load(Reader(changed(wagers.export(), name, wrong)))
+
+
+def test_a_share_that_doubles_is_found_by_bets_on_shares_and_dated():
+    """Powers of ranks hardly see 0/1 numbers whose rate goes from 0.1 to 0.2."""
+    rng = np.random.default_rng(1_000_000)
+    ranks = rng.random(1_400)
+    hits = (ranks > 0.1) & (ranks < 0.2) & (np.arange(1_400) >= 800)
+    ranks[hits] -= 0.1
+    wagers = Wagers()
+    for rank in ranks.tolist():
+        evidence = wagers.see(rank)
+    total, begun = evidence_of(ranks)
+    assert evidence == pytest.approx(total, rel=1e-9)
+    assert evidence > 100
+    assert wagers.begun == begun
+    assert abs(begun - 800) < 300  # single numbers say little, so the beginning is vague
+    assert wagers.kind == "rose"

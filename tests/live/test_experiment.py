@@ -1,12 +1,13 @@
 """Deciding, rewards, steering: what an experiment answers, and that a replay stands where it stood."""
 
 import asyncio
+import inspect
 import os
 import threading
 
 import pytest
 
-from driftbandits import live
+from driftbandits import AutoBandit, live
 from driftbandits.errors import (
     ConflictError,
     ExperimentExistsError,
@@ -214,6 +215,32 @@ def test_coroutines_do_the_same(shop):
     assert (summary.decisions, summary.rewards, summary.forgotten, summary.mode) == (12, 11, 1, "running")
 
 
+def test_every_method_has_a_twin_that_takes_the_same():
+    methods = {name: f for name, f in vars(live.Experiment).items() if inspect.isfunction(f) and name[0] != "_"}
+    del methods["close"]  # the database closes
+    for name, method in methods.items():
+        twin = getattr(live.AsyncExperiment, name)
+        assert inspect.iscoroutinefunction(twin)
+        assert list(inspect.signature(twin).parameters) == list(inspect.signature(method).parameters)
+
+
+def test_coroutines_steer_and_look_too(shop, tmp_path):
+    async def work():
+        twin = shop.asynchronous
+        choice = await twin.decide()
+        await twin.reward(choice, 0.5)
+        await twin.arms(add="top")
+        await twin.settings(fallback="low")
+        await twin.restart(key="anew")
+        assert len((await twin.history()).names) == 4
+        assert await twin.changes() == shop.changes()
+        assert (await twin.events(after=1))[0]["kind"] == "decided"
+        assert await twin.export(tmp_path / "log.parquet") == 1
+        return await twin.summary()
+
+    assert asyncio.run(work()).restarts == 1
+
+
 def test_a_coroutine_that_is_cancelled_leaves_the_others_served(shop):
     async def work():
         twin = shop.asynchronous
@@ -351,6 +378,11 @@ def test_what_is_closed_or_forked_says_so(shop):
         ({"arms": ["a", "b"], "kernel": {"name": "rbf"}}, "have none"),
         ({"arms": ["a", "b"], "reward_range": [1, 0]}, "low < high"),
         ({"arms": ["a", "b"], "missing": "never"}, "missing"),
+        ({"arms": [1, 2]}, "a name \\(a text\\)"),
+        ({"arms": ["a", "b"], "policy": AutoBandit}, "policy='AutoBandit'"),
+        ({"arms": ["a", "b"], "floor": 0.1}, "goes into settings"),
+        ({"arms": {"a": [1.0], "b": [2.0]}, "kernel": "rbf"}, "such as {'name': 'rbf'"),
+        ({"arms": ["a", "b"], "settings": {"order": "asked"}}, "in the order of the decisions"),
     ],
 )
 def test_what_an_experiment_cannot_be_made_with_is_said(url, wrong, says):

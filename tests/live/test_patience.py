@@ -4,9 +4,11 @@ import time
 
 import numpy as np
 import pytest
+import sqlalchemy as sa
 
 from driftbandits import live
-from driftbandits.errors import InputError
+from driftbandits.errors import InputError, NotStoredError
+from driftbandits.live.engines import WRITING
 from tests.live.players import player_of, require_same
 
 
@@ -71,6 +73,27 @@ def test_patience_can_be_changed_and_not_taken_away(shop, clock):
     for wrong in (None, 0, -1, "long"):
         with pytest.raises(InputError):
             shop.settings(patience=wrong)
+    require_same(shop._view.player(), player_of(shop))
+
+
+def test_a_database_that_cannot_be_written_to_is_not_tried_all_the_time(shop, clock):
+    shop.decide()
+    tries = []
+
+    def fail(connection):
+        if connection.get_execution_options().get(WRITING):
+            tries.append(1)
+            raise sa.exc.OperationalError("COMMIT", None, Exception("injected: the disk is full"))
+
+    sa.event.listen(shop._view.engine, "commit", fail)
+    clock.pass_seconds(66)
+    with pytest.raises(NotStoredError, match="the disk is full"):
+        shop.decide()
+    time.sleep(0.3)
+    assert len(tries) == 1
+    sa.event.remove(shop._view.engine, "commit", fail)
+    shop.decide()
+    assert shop.summary().expired == 1
     require_same(shop._view.player(), player_of(shop))
 
 

@@ -42,7 +42,7 @@ def test_the_page_and_the_files_are_whole(switched, tmp_path):
     page = (tmp_path / "advice.html").read_text()
     order = [page.index(text) for text in ("The world changed once", "1. Does", "2. How", "3. Does", "4. What")]
     assert order == sorted(order)
-    assert page.count("data:image/svg+xml") == 3
+    assert page.count("data:image/svg+xml") == 6  # each for wide screens and for narrow ones
     assert len(written) == 5
     values = yaml.safe_load((tmp_path / "advice.run.yaml").read_text())
     assert values["policies"][0]["name"] == switched.recommendation.policy

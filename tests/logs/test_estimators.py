@@ -270,7 +270,7 @@ def test_variance_about_a_local_mean_does_not_count_drift():
 @pytest.mark.parametrize("kind", KINDS)
 def test_ips_and_dr_are_unbiased_and_intervals_cover(kind, monkeypatch):
     """400 logs of a policy that learns. Mean errors within 3 standard errors fail by chance with probability 0.003
-    each, at seeds that are fixed; a coverage of 95 % lies within 92 and 98 % with 99 %."""
+    each, at seeds that are fixed; a coverage of 95 % lies within 93 and 98 % with 96 %."""
     monkeypatch.setattr(regression, "MOST_BINS", 40)
     rounds, target = 400, np.array([0.1, 0.6, 0.3])
     means = moving_means(kind, rounds, 3)
@@ -283,6 +283,6 @@ def test_ips_and_dr_are_unbiased_and_intervals_cover(kind, monkeypatch):
     for name, rows in found.items():
         errors = np.array([row.value for row in rows]) - truth
         assert abs(errors.mean()) < 3 * errors.std() / 20, name
-        assert 0.92 <= np.mean([row.low <= truth <= row.high for row in rows]) <= 0.985, name
+        assert 0.93 <= np.mean([row.low <= truth <= row.high for row in rows]) <= 0.98, name
         assert np.mean([row.whole.anytime_low <= truth <= row.whole.anytime_high for row in rows]) >= 0.95
     assert np.var([row.value for row in found["dr"]]) < 0.5 * np.var([row.value for row in found["ips"]])

@@ -115,6 +115,8 @@ WRONG = [
     ({"round": [0, 3, 1, 3]}, r"row 2, column 'round': .* twice"),
     ({"round": [0, 1.5, 2, 3]}, r"row 1, column 'round': must be a whole number"),
     ({"round": [0, None, 2, 3]}, r"row 1, column 'round': must be there"),
+    ({"round": np.array([0, 1, 2, 3], dtype="datetime64[s]")}, r"column 'round' has dates; call it 'time'"),
+    ({"arm": [True, False, True, True]}, r"column 'arm' must have one name or position per row; dates, True"),
     ({"arm": ["a", None, "b", "c"]}, r"row 1, column 'arm': must be there"),
     ({"arm": [0, 1, -1, 2]}, r"row 2, column 'arm': must be a name or a position"),
     ({"allowed": ["a", "b", "b", "c"]}, r"row 2, column 'allowed': lacks the arm that was played, got 'a'"),
@@ -145,6 +147,23 @@ def test_an_arm_that_was_offered_and_never_played_is_an_arm_unless_arms_are_give
 def test_what_is_wrong_is_named_by_row_and_column(columns, message):
     with pytest.raises(InputError, match=message):
         Log.read({**GOOD, **columns})
+
+
+def test_dates_may_be_texts():
+    rows = {k: v for k, v in GOOD.items() if k != "round"}
+    texts = ["2024-01-01", "2024-01-01 00:00:30", "2024-01-02T00:00:00+00:00", "2024-01-08"]
+    log = Log.read({**rows, "time": texts, "told": [texts[1], texts[1], None, texts[3]]})
+    np.testing.assert_array_equal(np.diff(log.time), [30, 86_370, 6 * 86_400])
+    assert log.told[0] - log.time[0] == 30
+    with pytest.raises(InputError, match=r"row 2, column 'time': must be a date, got '8.1.24'"):
+        Log.read({**rows, "time": [*texts[:2], "8.1.24", texts[3]]})
+
+
+def test_numbers_that_are_names_and_no_positions_are_names():
+    prices = {**GOOD, "arm": [9, 12, 9, 14.5]}
+    assert Log.read(prices, arms=["9", "12", "14.5"]).arm.tolist() == [0, 1, 0, 2]
+    with pytest.raises(InputError, match="position below 3, got 9"):
+        Log.read({**GOOD, "arm": [9, 12, 9, 14]}, arms=["9", "12", "13"])
 
 
 def test_times_that_fall_are_named():
@@ -199,8 +218,9 @@ def test_arms_that_cannot_be_are_refused():
         Log.read(GOOD, arms="abc")
     with pytest.raises(InputError, match="distinct"):
         Log.read(GOOD, arms=["a", "a", "b"])
-    with pytest.raises(InputError, match="reward_range"):
-        Log.read(GOOD, reward_range=(1, 0))
+    for wrong in ((1, 0), "01", (0, 1, 2)):
+        with pytest.raises(InputError, match="reward_range must be two"):
+            Log.read(GOOD, reward_range=wrong)
 
 
 def test_an_arm_that_is_not_there_is_named():

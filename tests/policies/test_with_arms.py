@@ -1,5 +1,6 @@
 """Arms that come and go: against a policy that had all of them from the start, on odd sets, and what is refused."""
 
+import dataclasses
 import warnings
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 import driftbandits as db
+from driftbandits.errors import UnknownDecisionError
 from driftbandits.policies.core.arms_change import match_arms, old_features, unexplained
 from driftbandits.testing.helpers import require_equal
 from driftbandits.types import ARMS_CHANGED
@@ -289,3 +291,32 @@ def test_before_the_first_round_arms_are_simply_others():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert other.law().shape == (2,)
+
+
+def test_a_decision_of_an_arm_that_never_was_is_refused_where_its_own_is_gone():
+    policy = db.Uniform(arms_of(range(3)), seed=0)
+    choice = policy.ask(allowed=[NAMES[1]])
+    fewer = policy.with_arms(arms_of([0, 2, 5, 6]))
+    for arm in (-1, 0, 2, 3):
+        with pytest.raises(UnknownDecisionError, match="belongs to another decision"):
+            fewer.tell(dataclasses.replace(choice, arm=arm), 0.5)
+    fewer.tell(choice, 0.5)
+    assert fewer.late == 1
+
+
+def test_options_come_to_segments_crossed_as_before_and_what_is_wrong_has_a_cure_of_its_own():
+    options = db.ArmSet(POINTS[:4], names=NAMES[:4])
+    policy = db.GPUCB(db.ArmSet.crossed(options, ["mobile", "desktop"]), seed=0)
+    policy.tell(policy.ask(), 0.5)
+    more = options.extended(POINTS[4:5] + 1.0, names=["far"])
+    wider = policy.with_arms(db.ArmSet.crossed(more, ["mobile", "desktop"]))
+    assert wider.ask(allowed=wider.arms.of("desktop")).name.endswith(" | desktop")
+    before = policy.state_dict()
+    guessed_anew = db.ArmSet.crossed(db.ArmSet(more.points, names=more.names), ["mobile", "desktop"])
+    for arms, cure in (
+        (guessed_anew, "the old options' extended"),
+        (db.ArmSet.crossed(options, ["mobile", "desktop", "watch"]), "5 dimensions, .* so far 4.* mere names"),
+    ):
+        with pytest.raises(db.errors.InputError, match=cure):
+            policy.with_arms(arms)
+    require_equal(policy.state_dict(), before)

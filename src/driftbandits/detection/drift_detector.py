@@ -16,7 +16,7 @@ from driftbandits.numeric import as_float
 from driftbandits.seeding import check_seed, generator_from_state, generator_state, stream
 from driftbandits.showing import shown
 
-FORMAT = 1
+FORMAT = 2
 _DRAWN_AT_ONCE = 512  # uniforms; even, as every number takes two
 _PLAIN = (int, bool, np.float64)  # kinds that need no second look
 
@@ -26,7 +26,7 @@ class DriftDetector:
 
     A conformal test martingale. As long as numbers are independent draws from one distribution, or exchangeable, the
     smoothed rank of each among those before is uniform and independent of the others, and bets on ranks gain nothing
-    on average. It alarms when wealth reaches 1 / `false_alarm`, which by Ville's inequality happens with probability
+    on average. It alarms when `evidence` reaches 1 / `false_alarm`, which by Ville's inequality has probability
     `false_alarm` at most **in a stream of any length**; nothing is assumed of the numbers, so nothing can be wrong
     with the assumption. After an alarm it starts anew at the next update, with the same promise.
 
@@ -35,8 +35,8 @@ class DriftDetector:
     10,000 numbers are ranked exactly, later ones among these (see `detection.urn`; the promise stays exact).
 
     Bad at: dependent numbers (a slow wave is a change to it, and rightly so); a change within the first dozen numbers,
-    where no rank is extreme; values that are almost always the same, where only the others' frequency tells (a rate of
-    0.1 that doubles is mostly missed in a thousand numbers).
+    where no rank is extreme; rare events, where only their frequency tells (a rate of 0.02 that trebles is mostly
+    missed in a thousand numbers).
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class DriftDetector:
     >>> for t in range(400):
     ...     if detector.update(draw.gauss(0.0 if t < 300 else 2.0, 1.0)):
     ...         print(f"alarm at {t}: numbers {detector.kind} since about {detector.since}")
-    alarm at 319: numbers rose since about 299
+    alarm at 320: numbers rose since about 299
     """
 
     def __init__(self, false_alarm: float = 0.01, seed: int | None = 0) -> None:
@@ -114,7 +114,7 @@ class DriftDetector:
 
     @property
     def evidence(self) -> float:
-        """Wealth now, 1 on average as long as nothing changes: how many to one the stream speaks for a change."""
+        """How many to one the stream speaks for a change: 1 at most on average as long as nothing changes."""
         return self._wagers.evidence
 
     @property

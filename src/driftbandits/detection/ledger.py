@@ -10,6 +10,7 @@ Where rounds are told late, they join the bucket of their time.
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_right
 from dataclasses import dataclass
 from typing import Any
@@ -122,9 +123,7 @@ class Ledger:
     def clear(self) -> None:
         """No rewards."""
         self.told = 0
-        self._arms: list[int] = []
-        self._rewards: list[float] = []
-        self._rounds: list[int] = []
+        self._set_recent(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0, dtype=np.int64))
         self._buckets: list[Bucket] = []
         self._border = 0  # rounds before it are in buckets
 
@@ -162,9 +161,8 @@ class Ledger:
         self._merge()
 
     def _keep(self, rows: Ints) -> None:
-        self._arms = [self._arms[k] for k in rows]
-        self._rewards = [self._rewards[k] for k in rows]
-        self._rounds = [self._rounds[k] for k in rows]
+        arms, rewards, rounds = self._recent()
+        self._set_recent(arms[rows], rewards[rows], rounds[rows])
 
     def _merge(self) -> None:
         buckets, level = self._buckets, 0
@@ -222,6 +220,12 @@ class Ledger:
         self._keep(np.flatnonzero(self._recent()[2] >= since))
         self.told = len(self._rounds) + round(sum(float(bucket.totals[0].sum()) for bucket in self._buckets))
 
+    def _set_recent(self, arms: Ints, rewards: Floats, rounds: Ints) -> None:
+        """Arrays of the interpreter: appended to in no time, and read by NumPy in no time."""
+        self._arms, self._rewards, self._rounds = array("q"), array("d"), array("q")
+        for kept, column in ((self._arms, arms), (self._rewards, rewards), (self._rounds, rounds)):
+            kept.frombytes(column.tobytes())
+
     def _recent(self) -> tuple[Ints, Floats, Ints]:
         return (
             np.array(self._arms, dtype=np.int64),
@@ -248,7 +252,7 @@ class Ledger:
             raise StateError("the state has rounds of unknown arms, or rounds that were not played")
         inside = (np.abs(rewards) <= (1.0 + ROUNDING) * largest).all()
         states.check(bool(inside and len(arms) < 2 * RECENT), "rewards")
-        self._arms, self._rewards, self._rounds = arms.tolist(), rewards.tolist(), played.tolist()
+        self._set_recent(arms, rewards, played)
         items = state.readers("buckets")
         self._buckets = [Bucket.load(item, size=self._size, largest=largest) for item in items]
         firsts = [bucket.first_round for bucket in self._buckets]

@@ -14,6 +14,7 @@ beyond `KEPT` numbers as below. What is lost there is resolution: numbers of one
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left, bisect_right
 from typing import Any
 
@@ -39,8 +40,9 @@ class UrnRanks:
     def __init__(self, *, kept: int = KEPT) -> None:
         self.numbers = 0
         self._kept = kept
-        self._values: list[float] = []  # sorted, and within equal ones
-        self._ties: list[float] = []  # sorted by these
+        # Arrays, in the middle of which a number is put twice as fast as in that of a list.
+        self._values = array("d")  # sorted, and within equal ones
+        self._ties = array("d")  # sorted by these
         self._counts: list[int] = []  # of the gaps, once all are there
         self._blocks: list[int] = []  # sums of them
 
@@ -68,7 +70,10 @@ class UrnRanks:
         counts, blocks = self._counts, self._blocks
         block = gap // _BLOCK
         own = counts[gap]
-        above = sum(counts[gap + 1 : (block + 1) * _BLOCK]) + sum(blocks[block + 1 :])
+        if 2 * block < len(blocks):  # the shorter of two sums
+            above = self.numbers + 1 - own - sum(counts[block * _BLOCK : gap]) - sum(blocks[:block])
+        else:
+            above = sum(counts[gap + 1 : (block + 1) * _BLOCK]) + sum(blocks[block + 1 :])
         counts[gap] = own + 1
         blocks[block] += 1
         return above + u * own
@@ -98,7 +103,7 @@ class UrnRanks:
         rising = (values[1:] > values[:-1]) | ((values[1:] == values[:-1]) & (ties[1:] >= ties[:-1]))
         states.check(bool(rising.all()), "order of the numbers")
         states.check(bool(((ties >= 0.0) & (ties < 1.0)).all()), "uniforms that break ties")
-        self._values, self._ties = values.tolist(), ties.tolist()
+        self._values, self._ties = array("d", values.tolist()), array("d", ties.tolist())
         if closed:
             states.check(bool((counts >= 1).all()), "masses of the gaps")
             states.check(sum(counts.tolist()) == self.numbers + 1, "sum of the masses of the gaps")

@@ -15,6 +15,7 @@ from typing import Any
 
 from driftbandits.errors import GoneError, JournalError, LiveError, UnknownDecisionError
 from driftbandits.live.events import Event
+from driftbandits.live.journal import Journal
 from driftbandits.live.looking import beliefs
 from driftbandits.live.recovery import replayed_from
 from driftbandits.live.views import View
@@ -49,18 +50,8 @@ class DecisionRecord:
 def look_back(view: View, given: str) -> DecisionRecord:
     """Look back in this process."""
     with view.journal() as journal:
-        event = journal.decision(given)
-        oldest = journal.oldest()
-        if event is None:
-            if oldest is not None and oldest.seq > 1:
-                raise GoneError(
-                    f"no decision {shown(given)} is left in the journal, which begins at event {oldest.seq}"
-                )
-            raise UnknownDecisionError(f"no decision has the id {shown(given)} in this experiment")
-        places = [place for place in journal.snapshot_places() if place < event.seq]
-        if not places and (oldest is None or oldest.seq > 1):
-            raise GoneError(f"decision {given} is older than the oldest snapshot that is left")
-        player, _ = replayed_from(journal, view.definition, max(places, default=0), event.seq - 1)
+        event, place = _find(journal, given)
+        player, _ = replayed_from(journal, view.definition, place, event.seq - 1)
         closing = journal.closing(event.seq)
         expired = any((e.decision or 0) >= event.seq for e in journal.events(event.seq, kinds=("expired",)))
     details = event.details
@@ -85,6 +76,20 @@ def look_back(view: View, given: str) -> DecisionRecord:
     )
 
 
+def _find(journal: Journal, given: str) -> tuple[Event, int]:
+    """The decision, and the newest snapshot before it; 0 where it can be reached from the beginning alone."""
+    event, oldest = journal.decision(given), journal.oldest()
+    trimmed = oldest is not None and oldest.seq > 1
+    if event is None and oldest is not None and trimmed:
+        raise GoneError(f"no decision {shown(given)} is left in the journal, which begins at event {oldest.seq}")
+    if event is None:
+        raise UnknownDecisionError(f"no decision has the id {shown(given)} in this experiment")
+    places = [place for place in journal.snapshot_places() if place < event.seq]
+    if not places and trimmed:
+        raise GoneError(f"decision {given} is older than the oldest snapshot that is left")
+    return event, max(places, default=0)
+
+
 def _closed(closing: Event | None, *, expired: bool) -> str:
     if closing is not None:
         return "late" if closing.details.get("late") else closing.kind
@@ -93,6 +98,8 @@ def _closed(closing: Event | None, *, expired: bool) -> str:
 
 def look_back_apart(view: View, given: str) -> DecisionRecord:
     """Look back in a process of its own; while another is under way a LiveError says so."""
+    with view.journal() as journal:
+        _find(journal, given)  # what is not there needs no process
     if not _ONE_AT_A_TIME.acquire(blocking=False):
         raise LiveError("another look back is under way; try again in a few seconds")
     try:

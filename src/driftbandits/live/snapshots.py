@@ -19,7 +19,7 @@ from driftbandits.state import archive
 from driftbandits.version import __version__
 
 FORMAT = 1
-SECONDS = 0.7  # of processor for replaying what came since: then a snapshot is due
+SECONDS = 0.4  # of processor for replaying what came since: then a snapshot is due; a busy machine makes it a second
 KEPT = 3  # the newest
 KEPT_EVERY = 100_000  # events, for looking back
 

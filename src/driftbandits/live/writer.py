@@ -35,6 +35,7 @@ log = logging.getLogger("driftbandits.live")
 MOST_TOGETHER = 256  # requests in one transaction
 MOST_WAITING = 10_000  # requests; beyond, callers are refused rather than kept waiting
 LONGEST_WAIT = 60.0  # seconds without looking at the clock
+REST = 1.0  # seconds after a transaction that failed, for what nobody waits for: a full disk stays full for a while
 MOST_RECOVERIES = 3  # of a policy that stops, before the fallback is left to decide
 UNKNOWN = "not known whether it was stored; send it again with the same key"
 _BEHIND = 1_000_000  # microseconds by which the clock may be behind the journal without a word
@@ -91,6 +92,7 @@ class Writer:
         self.commit_seconds = 0.0
         self.on_batch: Callable[[Batch], None] | None = None
         self._recoveries = 0
+        self._rested_at = 0.0  # until then nothing is closed for its age unless somebody writes anyway
         self._snapshooter = ThreadPoolExecutor(1, thread_name_prefix=f"snapshots of {name}")
         self._snapshot: Future[None] | None = None
         self._ready: Future[None] = Future()
@@ -160,11 +162,14 @@ class Writer:
 
     def _seconds_left(self) -> float:
         due = None if self._handlers is None else self._handlers.player.first_due()
-        return LONGEST_WAIT if due is None else min(max((due - self._now()) / 1e6, 0.0) + 0.001, LONGEST_WAIT)
+        if due is None:
+            return LONGEST_WAIT
+        left = max((due - self._now()) / 1e6, self._rested_at - time.monotonic(), 0.0)
+        return min(left + 0.001, LONGEST_WAIT)
 
     def _is_due(self) -> bool:
         due = None if self._handlers is None else self._handlers.player.first_due()
-        return due is not None and due <= self._now()
+        return due is not None and due <= self._now() and time.monotonic() >= self._rested_at
 
     def _serve(self, requests: list[Request]) -> None:
         looks = [request for request in requests if request.kind == "look"]
@@ -213,6 +218,7 @@ class Writer:
         """What the policy took in may not be in the journal: bring it back from there."""
         log.error("a transaction of experiment %s failed: %s", self.name, first_line(error))
         self._handlers = None
+        self._rested_at = time.monotonic() + REST
         self._drop_connection()
         try:
             self._recover()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,13 +13,15 @@ from driftbandits.checks import check_probability
 from driftbandits.errors import InputError
 from driftbandits.logs import movement, posterior
 from driftbandits.logs.amount import Variation, variation
+from driftbandits.logs.cells import cell_count, cell_name, cells_of, merged
 from driftbandits.logs.log import Log
 from driftbandits.logs.movement import Episode
 from driftbandits.logs.posterior import Fitted
 from driftbandits.logs.recommending import Recommendation, recommend
-from driftbandits.logs.regression import Bins, cells_of
+from driftbandits.logs.regression import Bins
 from driftbandits.logs.season import Season, find_season
 from driftbandits.logs.twins import TWINS, Regrets, play_twins, steps_of, twin_of
+from driftbandits.logs.waiting import Waiting, waiting_of
 from driftbandits.progress import progress_bar
 from driftbandits.seeding import check_seed, stream
 from driftbandits.showing import counted, label, shown
@@ -50,8 +53,13 @@ class AdvisedChange:
 
 @dataclass(frozen=True)
 class Beliefs:
-    """What the log says of all arms: bins, hypotheses with their weights, and means with bands (3, bins, N)."""
+    """What the log says of all cells: bins, hypotheses with their weights, and means with bands (3, bins, cells).
 
+    `log` is the one it is of, without segments where these were too many; `names` are those of the cells.
+    """
+
+    log: Log
+    names: tuple[str, ...]
     bins: Bins
     fitted: tuple[Fitted, ...]
     weights: Floats
@@ -82,6 +90,12 @@ class Advice:
     recommendation: Recommendation | None
     false_alarm: float
 
+    @property
+    def gradual(self) -> bool:
+        """Whether the world moves all the time rather than at times."""
+        drifts = self.beliefs is not None and self.beliefs.weight_of("drifts") > self.beliefs.weight_of("switches")
+        return self.season is not None or drifts
+
     def __repr__(self) -> str:
         """The answers as a few sentences."""
         return "\n".join(self.sentences())
@@ -95,8 +109,8 @@ class Advice:
             said += [advice.why, f"Recommended: {advice.policy}({settings})."]
             if advice.fixed_arm is not None:
                 said.append(f"Or simply always {label(advice.fixed_arm)}, and look again when the log is longer.")
-            if advice.patience is not None:
-                said.append(f"99 % of the rewards came within {advice.patience:.4g}: wait that long (patience).")
+            if advice.waiting is not None:
+                said.append(advice.waiting.words)
         return said
 
     def save(self, path: str | os.PathLike[str]) -> tuple[str, ...]:
@@ -137,9 +151,9 @@ def advise(log: Log, *, false_alarm: float = 0.05, twins: int = TWINS, seed: int
     if short:
         verdict = f"This log cannot tell whether its world moves: {short}."
         return Advice(log, verdict, None, (), 0, None, None, None, None, None, false_alarm)
-    steps = 3 + steps_of(twins, min(len(known), 20_000))
+    steps = 3 + steps_of(merged(known), twins)
     with progress_bar(steps, "advise", show=show) as advance:
-        return _advise(known, false_alarm, twins, seed, advance)
+        return _advise(known, waiting_of(log), false_alarm, twins, seed, advance)
 
 
 def too_short(log: Log) -> str:
@@ -161,7 +175,23 @@ def too_short(log: Log) -> str:
     return ""
 
 
-def _advise(log: Log, false_alarm: float, twins: int, seed: int, advance: Callable[[], None]) -> Advice:
+def _advise(
+    log: Log, waiting: Waiting | None, false_alarm: float, twins: int, seed: int, advance: Callable[[], None]
+) -> Advice:
+    found = diagnose(log, false_alarm=false_alarm, seed=seed, advance=advance)
+    beliefs = found.beliefs
+    if beliefs is None:
+        return found
+    own, weights = beliefs.log, beliefs.weights
+    regrets = play_twins(own, beliefs.bins, beliefs.fitted, weights, twins=twins, seed=seed, advance=advance)
+    chosen = recommend(own, regrets, twin_of(log, beliefs.fitted[0].noise), waiting)
+    return dataclasses.replace(found, regrets=regrets, recommendation=chosen)
+
+
+def diagnose(
+    log: Log, *, false_alarm: float = 0.05, seed: int = 0, advance: Callable[[], None] = lambda: None
+) -> Advice:
+    """Whether the world of a log, all of whose rewards are known, moves, how and how much; no twin is played."""
     alarms = movement.find_changes(log, false_alarm=false_alarm, seed=seed)
     found = movement.episodes(alarms, len(log))
     advance()
@@ -169,7 +199,6 @@ def _advise(log: Log, false_alarm: float, twins: int, seed: int, advance: Callab
     advance()
     beliefs = _believe(log, found, seed)
     advance()
-    regrets = play_twins(log, beliefs.bins, beliefs.fitted, beliefs.weights, twins=twins, seed=seed, advance=advance)
     ends = [*(episode.row for episode in found[1:]), len(log)][: len(found)]
     changes = tuple(_change(log, episode, until) for episode, until in zip(found, ends, strict=True))
     least = movement.least_changes(alarms)
@@ -179,17 +208,18 @@ def _advise(log: Log, false_alarm: float, twins: int, seed: int, advance: Callab
         moves=bool(found) or season is not None,
         changes=changes,
         least_changes=least,
-        variation=variation(log),
+        variation=variation(log, seed=seed),
         season=season,
         beliefs=beliefs,
-        regrets=regrets,
-        recommendation=recommend(log, regrets, twin_of(log, beliefs.fitted[0].noise)),
+        regrets=None,
+        recommendation=None,
         false_alarm=false_alarm,
     )
 
 
 def _believe(log: Log, found: tuple[Episode, ...], seed: int) -> Beliefs:
     """Weigh all hypotheses, then keep those with weight, whole."""
+    log = merged(log)
     bins = posterior.bins_of(log)
     fresh = sorted({int(bins.of_row[episode.row]) for episode in found} - {0})
     tried = [posterior.fit(bins, hypothesis, keep=False) for hypothesis in posterior.hypotheses(log, fresh)]
@@ -199,7 +229,8 @@ def _believe(log: Log, found: tuple[Episode, ...], seed: int) -> Beliefs:
     share = weights[kept] / weights[kept].sum()
     paths = posterior.bands(bins, fitted, share, stream(seed, "bands"), _BAND_SAMPLES)
     ends = np.quantile(paths, (0.025, 0.975), axis=0)
-    return Beliefs(bins, fitted, share, np.stack([ends[0], paths.mean(axis=0), ends[1]]))
+    names = tuple(cell_name(log, cell) for cell in range(bins.cells))
+    return Beliefs(log, names, bins, fitted, share, np.stack([ends[0], paths.mean(axis=0), ends[1]]))
 
 
 def clock_words(log: Log, when: float) -> str:
@@ -249,10 +280,9 @@ class _Moved:
 
 def _moved(log: Log, episode: Episode, until: int) -> list[_Moved]:
     """Arms whose means before and after differ by more than four standard errors, and those that alarmed."""
-    size = len(log.names)
     cells, rows = cells_of(log), np.arange(len(log))
     since = min(alarm.since for alarm in episode.alarms)
-    number = size * max(len(log.segment_names), 1)
+    number = cell_count(log)
     sums = []
     for part in ((rows >= since) & (rows < episode.row), (rows >= episode.row) & (rows < until)):
         own, reward = cells[part], log.reward[part]
@@ -268,14 +298,7 @@ def _moved(log: Log, episode: Episode, until: int) -> list[_Moved]:
     named = np.abs(deviations) > _CLEAR_DEVIATIONS
     named[list(episode.cells)] |= able[list(episode.cells)]
     order = np.argsort(-np.abs(deviations))
-    return [
-        _Moved(_cell_name(log, int(k)), float(m1[k]), float(m2[k]), float(deviations[k])) for k in order if named[k]
-    ]
-
-
-def _cell_name(log: Log, cell: int) -> str:
-    name = log.names[cell % len(log.names)]
-    return name if log.segment is None else f"{name} ({log.segment_names[cell // len(log.names)]})"
+    return [_Moved(cell_name(log, int(k)), float(m1[k]), float(m2[k]), float(deviations[k])) for k in order if named[k]]
 
 
 def _verdict(

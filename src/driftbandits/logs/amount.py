@@ -7,23 +7,31 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from driftbandits.logs.cells import cell_count, cells_of
 from driftbandits.logs.log import Log
-from driftbandits.types import Floats
+from driftbandits.seeding import stream
+from driftbandits.types import Floats, Ints
 
 _WINDOWS = 10
+CHANCES = 19  # permutations
 _LEAST_PLAYS = 5  # of an arm in a window
 
 
 @dataclass(frozen=True)
 class Variation:
-    """Total of the largest movement of any arm from window to window; `seen`: pairs of windows compared."""
+    """Total of the largest movement of any arm from window to window; `seen`: pairs of windows compared.
+
+    `by_chance` is the largest total of the same rewards in other orders within their arms: without movement the total
+    is beyond it with probability 1 / 20.
+    """
 
     total: float
     window: int
     seen: int
+    by_chance: float
 
 
-def variation(log: Log) -> Variation:
+def variation(log: Log, *, seed: int = 0) -> Variation:
     """V_T between windows of a tenth of the log.
 
     For every pair of neighbouring windows, the largest change of an arm's mean reward beyond what noise alone would
@@ -31,12 +39,29 @@ def variation(log: Log) -> Variation:
     resolution the noise, or a prior, would set it.
     """
     log = log.take(log.known)
-    size = len(log.names)
-    window = np.arange(len(log)) * _WINDOWS // len(log)
-    key = window * size + log.arm
+    cells, rng = cells_of(log), stream(seed, "variation")
+    total, seen = _total(log.reward, cells, cell_count(log))
+    mixed = (permuted(log.reward, cells, rng) for _ in range(CHANCES))
+    by_chance = max(_total(rewards, cells, cell_count(log))[0] for rewards in mixed)
+    return Variation(total, len(log) // _WINDOWS, seen, by_chance)
+
+
+def permuted(values: Floats, group: Ints, rng: np.random.Generator) -> Floats:
+    """Values in another order within every group."""
+    order = np.argsort(group, kind="stable")
+    mixed = np.lexsort((rng.random(len(group)), group))
+    result = np.empty_like(values)
+    result[order] = values[mixed]
+    return result
+
+
+def _total(rewards: Floats, cells: Ints, size: int) -> tuple[float, int]:
+    """The sum, and how many pairs of windows were compared."""
+    window = np.arange(len(rewards)) * _WINDOWS // len(rewards)
+    key = window * size + cells
     count, total, squares = (
         np.bincount(key, weights=part, minlength=_WINDOWS * size).reshape(_WINDOWS, size).astype(np.float64)
-        for part in (np.ones(len(log)), log.reward, np.square(log.reward))
+        for part in (np.ones(len(rewards)), rewards, np.square(rewards))
     )
     noise = _noise(count, total, squares)
     able = count >= _LEAST_PLAYS
@@ -49,7 +74,7 @@ def variation(log: Log) -> Variation:
             spread = noise * (1.0 / count[k, both] + 1.0 / count[k - 1, both])
             beyond = np.square(mean[k, both] - mean[k - 1, both]) - (2.0 * math.log(both.sum()) + 1.0) * spread
             steps += math.sqrt(max(float(beyond.max()), 0.0))
-    return Variation(steps, len(log) // _WINDOWS, seen)
+    return steps, seen
 
 
 def _noise(count: Floats, total: Floats, squares: Floats) -> float:

@@ -37,7 +37,7 @@ from driftbandits.types import Bools, Floats
 
 Estimator = Literal["ips", "snips", "clipped", "dr", "direct"]
 ESTIMATORS = ("ips", "snips", "clipped", "dr", "direct")
-_NEIGHBOURS = 50  # rows around a row whose mean is its local mean
+_NEIGHBOURS = 10  # rows around a row whose mean is its local mean; with 50, what `dr` learns at first counts as noise
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
 _POINTS = 60
 MOST_ARMS = 8
 _COLOURS = ("#EE3377", "#0077BB", "#009988", "#EE7733", "#33BBEE", "#CC3311", "#332288", "#999933")
-_WIDE, _HIGH = 9.4, 2.9
+WIDE, NARROW = 9.4, 4.0  # inches: of a page, and of a telephone
+_HIGH = 2.9
+_NAME_LETTERS = 16  # of a line of a player's name, on narrow screens
 
 
 @dataclass(frozen=True)
@@ -54,12 +57,12 @@ def arm_courses(advice: Advice) -> dict[str, Course]:
     clock = advice.log.clock[firsts]
     ever = np.bincount(mean.argmax(axis=1), minlength=mean.shape[1])
     order = np.lexsort((-mean.mean(axis=0), -ever))[:MOST_ARMS]
-    return {advice.log.names[k]: Course(clock, mean[:, k], low[:, k], high[:, k]) for k in order}
+    return {beliefs.names[k]: Course(clock, mean[:, k], low[:, k], high[:, k]) for k in order}
 
 
-def draw_rewards(advice: Advice) -> Figure:
+def draw_rewards(advice: Advice, width: float = WIDE) -> Figure:
     """Reward over time with its band, a mark and its interval at every change."""
-    figure, axes = _empty(advice, "mean reward")
+    figure, axes = _empty(advice, "mean reward", width)
     _band(axes, reward_course(advice.log), "#0077BB", "")
     for change in advice.changes:
         axes.axvspan(change.low, change.high, color="#EE7733", alpha=0.25, linewidth=0)
@@ -67,18 +70,21 @@ def draw_rewards(advice: Advice) -> Figure:
     return figure
 
 
-def draw_arms(advice: Advice) -> Figure:
+def draw_arms(advice: Advice, width: float = WIDE) -> Figure:
     """Estimated rewards of the best arms over time, with bands."""
     from driftbandits.plots.words import plain
 
-    figure, axes = _empty(advice, "estimated reward")
+    figure, axes = _empty(advice, "estimated reward", width)
     for (name, course), colour in zip(arm_courses(advice).items(), _COLOURS, strict=False):
         _band(axes, course, colour, plain(name[:30]))
-    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=8)
+    if width < WIDE:
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncol=2, frameon=False, fontsize=8)
+    else:
+        axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=8)
     return figure
 
 
-def draw_regrets(advice: Advice) -> Figure:
+def draw_regrets(advice: Advice, width: float = WIDE) -> Figure:
     """Regret per round in the twins, one row per player, with intervals."""
     from matplotlib.figure import Figure
 
@@ -86,7 +92,7 @@ def draw_regrets(advice: Advice) -> Figure:
 
     regrets = advice.regrets
     names = [] if regrets is None else regrets.ranked()
-    figure = Figure(figsize=(_WIDE, 0.4 * len(names) + 0.9), layout="constrained")
+    figure = Figure(figsize=(width, 0.4 * len(names) + 0.9), layout="constrained")
     axes = figure.subplots()
     for row, name in enumerate(names):
         if regrets is None:
@@ -95,20 +101,23 @@ def draw_regrets(advice: Advice) -> Figure:
         axes.plot((interval.low, interval.high), (row, row), color="#0077BB", linewidth=1.4)
         axes.plot(regrets.by_twin[name], [row] * len(regrets.by_twin[name]), ".", color="#99BBDD", markersize=4)
         axes.plot([interval.estimate], [row], "o", color="#0077BB", markersize=5)
-    axes.set_yticks(range(len(names)), names)
+    words = names if width == WIDE else [textwrap.fill(name, _NAME_LETTERS) for name in names]
+    axes.set_yticks(range(len(names)), words)
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.set_xlim(left=0)
-    tidy(axes, title="", xlabel="regret per round in the twins: mean, 95 % interval, every twin")
+    label = "regret per round in the twins: mean, 95 % interval, every twin"
+    tidy(axes, title="", xlabel=label if width == WIDE else textwrap.fill(label, 2 * _NAME_LETTERS))
     return figure
 
 
-def _empty(advice: Advice, ylabel: str) -> tuple[Figure, Axes]:
+def _empty(advice: Advice, ylabel: str, width: float) -> tuple[Figure, Axes]:
     from matplotlib.figure import Figure
 
     from driftbandits.plots.frame import WITH_COMMAS, tidy
 
-    figure = Figure(figsize=(_WIDE, _HIGH), layout="constrained")
+    figure = Figure(figsize=(width, _HIGH), layout="constrained")
     axes = figure.subplots()
+    axes.locator_params(axis="x", nbins=7 if width == WIDE else 4)
     tidy(axes, title="", xlabel="round" if advice.log.time is None else "time", ylabel=ylabel)
     if advice.log.time is None:
         axes.xaxis.set_major_formatter(WITH_COMMAS)

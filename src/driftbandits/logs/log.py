@@ -32,6 +32,7 @@ class Log:
     law : (n, N) probabilities of all arms, or None
     segment : (n,) positions in `segment_names`, or None
     told : (n,) when the reward came, in the unit of `round` or `time`; NaN where it did not, or None
+    seconds : (n,) times of the rows where the log has rounds and times both: rounds count then, or None
     reward_range : declared ends of the rewards, or None
     arms : the arms with their points and kernel, if they were given
     """
@@ -47,6 +48,7 @@ class Log:
     segment: Ints | None = None
     segment_names: tuple[str, ...] = ()
     told: Floats | None = None
+    seconds: Floats | None = None
     reward_range: tuple[float, float] | None = None
     arms: ArmSet | None = None
 
@@ -66,7 +68,7 @@ class Log:
     ) -> Log:
         """A log from a path to Parquet, CSV or NDJSON, a pandas or polars frame, a mapping of columns, or a `Trace`.
 
-        Columns: `round` (whole numbers) or `time` (numbers or dates), `arm` (name or position), `reward` (empty: not
+        Columns: `round` (whole numbers) or `time` (seconds or dates), `arm` (name or position), `reward` (empty: not
         known), `probability`; if there `allowed` (the arms offered: a list of names, positions or flags, or text
         "a|b|c"), `law` (a list of N probabilities; single numbers are numbers of laws and are not needed), `segment`,
         `told`. Other columns are left alone.
@@ -122,7 +124,7 @@ class Log:
 
     def take(self, rows: Ints | Bools | slice) -> Log:
         """The log of these rows alone."""
-        columns = ("round", "arm", "reward", "probability", "time", "allowed", "law", "segment", "told")
+        columns = ("round", "arm", "reward", "probability", "time", "allowed", "law", "segment", "told", "seconds")
         own = {name: getattr(self, name) for name in columns}
         taken: dict[str, Any] = {name: None if column is None else column[rows] for name, column in own.items()}
         return dataclasses.replace(self, **taken)

@@ -21,8 +21,8 @@ from scipy.special import ndtri
 
 from driftbandits.detection.urn import UrnRanks
 from driftbandits.detection.wagers import Wagers
+from driftbandits.logs.cells import cells_of
 from driftbandits.logs.log import Log
-from driftbandits.logs.regression import cells_of
 from driftbandits.seeding import stream
 from driftbandits.types import Floats, Ints
 

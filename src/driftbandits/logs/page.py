@@ -5,19 +5,24 @@ from __future__ import annotations
 import io
 import os
 import urllib.parse
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from driftbandits.checks import check_path
+from driftbandits.environments import Tabular
 from driftbandits.errors import MissingExtraError
 from driftbandits.files import write_whole
 from driftbandits.logs import figures
 from driftbandits.logs.advising import Advice
-from driftbandits.logs.twins import arms_of, means_of, twin_of
+from driftbandits.logs.amount import CHANCES
+from driftbandits.logs.cells import arms_of, cell_arms, is_masked
+from driftbandits.logs.log import Log
+from driftbandits.logs.twins import sample_world
 from driftbandits.showing import counted
 from driftbandits.version import __version__
 
@@ -31,11 +36,10 @@ _CHANGES_SHOWN = 4
 
 @dataclass(frozen=True)
 class Image:
-    """A figure inside the page."""
+    """A figure inside the page, drawn for wide screens and for narrow ones."""
 
     address: str
-    width: int
-    height: int
+    narrow: str
     alt: str
     caption: str
 
@@ -94,22 +98,24 @@ def _sections(advice: Advice, page: Path) -> tuple[Section, ...]:
 
 
 def _moving(advice: Advice) -> Section:
-    lines = [change.words for change in advice.changes[:_CHANGES_SHOWN]] or ["No change was found."]
-    if len(advice.changes) > _CHANGES_SHOWN:
-        lines.append(f"And {counted(len(advice.changes) - _CHANGES_SHOWN, 'more change')}, marked in the figure.")
-    beliefs = advice.beliefs
-    if beliefs is not None:
-        shares = ", ".join(f"{kind} {beliefs.weight_of(kind):.2f}" for kind in ("still", "drifts", "switches"))
-        lines.append(f"How the world moves, by a Gaussian process (a model, not a promise): {shares}.")
+    lines, beliefs = [], advice.beliefs
     if advice.season is not None:
         lines.append(
             f"Rhythm by a periodogram with a permutation threshold: p = {advice.season.p_value:.3g}; approximate."
         )
+    if beliefs is not None:
+        shares = ", ".join(f"{kind} {beliefs.weight_of(kind):.2f}" for kind in ("still", "drifts", "switches"))
+        lines.append(f"How the world moves, by a Gaussian process (a model, not a promise): {shares}.")
+    if advice.changes and advice.gradual:
+        lines.append("What moves all the time is found as changes now and then, here:")
+    lines += [change.words for change in advice.changes[:_CHANGES_SHOWN]] or ["No change was found."]
+    if len(advice.changes) > _CHANGES_SHOWN:
+        lines.append(f"And {counted(len(advice.changes) - _CHANGES_SHOWN, 'more change')}, marked in the figure.")
     caption = "Mean reward of the policy that logged, with 95 % bands. Marks: changes found, with their intervals."
     arms = "Estimated rewards of the arms that were best at some time, with 95 % bands."
     images = (
-        _image(figures.draw_rewards(advice), caption),
-        _image(figures.draw_arms(advice), arms),
+        _image(advice, figures.draw_rewards, caption),
+        _image(advice, figures.draw_arms, arms),
     )
     chance = f"{100 * advice.false_alarm:g} %"
     promise = f"Changes are reported with a false-alarm probability of {chance}, whatever policy logged."
@@ -123,7 +129,8 @@ def _amount(advice: Advice) -> Section:
     if moved is not None and moved.seen:
         lines.append(
             f"V_T between windows of {counted(moved.window, 'row')}: {moved.total:.3g}, corrected for noise "
-            f"({counted(moved.seen, 'pair')} of windows compared)."
+            f"({counted(moved.seen, 'pair')} of windows compared). Without any movement it would be up to "
+            f"{moved.by_chance:.3g} (the largest of {CHANCES} permutations)."
         )
     return Section("2. How much?", tuple(lines))
 
@@ -140,8 +147,12 @@ def _paying(advice: Advice) -> Section:
         f"{counted(len(next(iter(regrets.by_twin.values()))), 'world')} were sampled from what the log says, with its "
         f"noise; every policy began anew in each and played {counted(regrets.rounds, 'round')}."
     )
+    if advice.beliefs is not None and is_masked(advice.beliefs.log):
+        about += " CalibratedOPKB learns nothing in rounds that do not offer every arm, so it did not play."
+    if advice.beliefs is not None and advice.beliefs.log.segment is None and advice.log.segment is not None:
+        about += " There are too many arms and segments to tell all apart: segments were averaged over."
     why = () if advice.recommendation is None else (advice.recommendation.why,)
-    image = _image(figures.draw_regrets(advice), "Regret per round: what was lost against the best arm of every round.")
+    image = _image(advice, figures.draw_regrets, "Regret per round: what was lost against the best arm of every round.")
     return Section("3. Does adapting pay?", (*why, about), (image,), ("policy", "regret per round", "95 %"), rows)
 
 
@@ -158,23 +169,23 @@ def _doing(advice: Advice, page: Path) -> Section:
         lines.insert(
             0, f"Playing {chosen.fixed_arm} always would do; a policy costs little more and would notice a change."
         )
-    if chosen.patience is not None:
-        lines.append(
-            f"99 % of the rewards came within {chosen.patience:.4g}. A patience that long needs your word on what a "
-            f"missing reward means."
-        )
+    if chosen.waiting is not None:
+        lines.append(chosen.waiting.words)
     return Section("4. What to do", tuple(lines), code=chosen.run_file(f"{names['world']}:twin"))
 
 
-def _image(figure: Figure, caption: str) -> Image:
+def _image(advice: Advice, draw: Callable[[Advice, float], Figure], caption: str) -> Image:
+    wide, narrow = (_address(draw(advice, width)) for width in (figures.WIDE, figures.NARROW))
+    return Image(wide, narrow, caption, caption)
+
+
+def _address(figure: Figure) -> str:
     import matplotlib
 
     buffer = io.StringIO()
     with matplotlib.rc_context({"svg.fonttype": "path", "svg.hashsalt": "driftbandits"}):
         figure.savefig(buffer, format="svg", metadata={"Date": None})
-    width, height = figure.get_size_inches()
-    address = f"data:image/svg+xml;charset=utf-8,{urllib.parse.quote(buffer.getvalue())}"
-    return Image(address, round(96 * width), round(96 * height), caption, caption)
+    return f"data:image/svg+xml;charset=utf-8,{urllib.parse.quote(buffer.getvalue())}"
 
 
 def _names(page: Path) -> dict[str, str]:
@@ -200,9 +211,12 @@ def twin(seed: int = 0) -> db.environments.Tabular:
     """One of the worlds."""
     kept = np.load(Path(__file__).with_name({numbers!r}))
     arms = db.ArmSet.from_features(kept["features"], points=kept["points"], names=kept["names"].tolist())
+    if len(kept["segments"]):
+        arms = db.ArmSet.crossed(arms, kept["segments"].tolist())
     means = kept["means"][seed % len(kept["means"])].astype(float)
+    mask = ~np.isnan(means)
     noise = {noise}
-    return db.environments.Tabular(arms, means, noise=noise, name="twin")
+    return db.environments.Tabular(arms, means, noise=noise, allowed=None if mask.all() else mask, name="twin")
 '''
 
 
@@ -211,29 +225,30 @@ def _write_files(advice: Advice, page: Path) -> list[str]:
     chosen, beliefs, names = advice.recommendation, advice.beliefs, _names(page)
     if chosen is None or beliefs is None:
         return []
-    arms = arms_of(advice.log)
-    best = beliefs.fitted[int(beliefs.weights.argmax())]
-    twin = twin_of(advice.log, best.noise)
-    worlds = [twin.world(arms, means_of(advice.log, beliefs.bins, best, number, 0)) for number in range(_TWINS_WRITTEN)]
+    log, best = beliefs.log, beliefs.fitted[int(beliefs.weights.argmax())]
+    arms = cell_arms(log)
+    worlds = [sample_world(log, beliefs.bins, best, arms, number, 0)[1] for number in range(_TWINS_WRITTEN)]
     noise = f"db.environments.{worlds[0].noise!r}"
     contents: dict[str, bytes] = {
-        names["numbers"]: _numbers(arms, [world.means(0, world.horizon) for world in worlds], advice.log.names),
+        names["numbers"]: _numbers(log, worlds),
         names["world"]: _WORLD.format(numbers=names["numbers"], noise=noise).encode(),
         names["run"]: chosen.run_file(f"{names['world']}:twin").encode(),
-        names["service"]: chosen.service_file(advice.log, page.stem).encode(),
+        names["service"]: chosen.service_file(log, page.stem).encode(),
     }
     for name, content in contents.items():
         write_whole(page.with_name(name), content)
     return [str(page.with_name(name)) for name in contents]
 
 
-def _numbers(arms: Any, means: list[Any], names: tuple[str, ...]) -> bytes:
+def _numbers(log: Log, worlds: list[Tabular]) -> bytes:
+    arms = arms_of(log)
     buffer = io.BytesIO()
     np.savez_compressed(
         buffer,
-        means=np.array(means, dtype=np.float32),
+        means=np.array([world.means(0, world.horizon) for world in worlds], dtype=np.float32),
         features=arms.features,
         points=arms.points,
-        names=np.array(names),
+        names=np.array(log.names),
+        segments=np.array(log.segment_names, dtype=np.str_),
     )
     return buffer.getvalue()

@@ -12,7 +12,7 @@ import numpy as np
 from driftbandits.checks import check_count
 from driftbandits.errors import InputError
 from driftbandits.logs.log import Log
-from driftbandits.logs.movement import find_changes
+from driftbandits.logs.movement import episodes, find_changes
 from driftbandits.numeric import as_floats
 from driftbandits.showing import counted, shown
 from driftbandits.types import Bools
@@ -91,7 +91,7 @@ def _stretches(log: Log) -> Pieces:
     searched = np.zeros(len(log), dtype=bool)
     searched[::2] = True
     half = log.take(searched)
-    places = sorted({2 * change.row for change in find_changes(half)})
+    places = sorted({2 * episode.row for episode in episodes(find_changes(half), len(half))})
     pieces = tuple(
         Piece(piece.label, piece.rows & ~searched)
         for piece in _between(log, [place for place in places if 0 < place < len(log)])

@@ -7,7 +7,8 @@ q, s    rate, start         in units of the noise's variance
 fresh                       bins in which a world begins anew: x_b ~ N(0, s I) whatever was before
 m_b, P_b                    mean and covariance of x_b given the bins up to b
 
-Unlike `regression`, arms learn from each other as far as their kernel says. Hypotheses are a kernel (that of the arms,
+Arms are cells here: where there are segments, an arm in a segment. Unlike in `regression`, they learn from each other
+as far as their kernel says. Hypotheses are a kernel (that of the arms,
 or none), a rate, a start, and fresh bins or none; each is weighed by its evidence, with the noise at its likeliest.
 Worlds are *sampled*: forward filtering, then backward sampling. The mean path would be too smooth, and a policy in it
 would have too easy a life.
@@ -22,6 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
+from driftbandits.logs.cells import cell_arms, cell_count
 from driftbandits.logs.log import Log
 from driftbandits.logs.regression import Bins, bin_rewards
 from driftbandits.policies.core.lengthscales import leading_features
@@ -74,10 +76,10 @@ def hypotheses(log: Log, fresh: Sequence[int]) -> list[Hypothesis]:
 
 def _kernels(log: Log) -> dict[str, Floats]:
     """Features of the arms' kernel, if there is one, and of independent arms, if they are few."""
-    size = len(log.names)
+    size = cell_count(log)
     kernels: dict[str, Floats] = {}
-    if log.arms is not None:
-        own = leading_features(log.arms.features, MOST_FEATURES)
+    if log.arms is not None or log.segment is not None:
+        own = leading_features(cell_arms(log).features, MOST_FEATURES)
         if own is not None:
             kernels["given"] = own
     if not kernels or size <= 2 * MOST_FEATURES:
@@ -89,9 +91,8 @@ def _kernels(log: Log) -> dict[str, Floats]:
 
 
 def bins_of(log: Log) -> Bins:
-    """Rewards in bins, arms alone: segments of requests are averaged over."""
-    plain = log if log.segment is None else Log(log.round, log.arm, log.reward, log.probability, log.names)
-    return bin_rewards(plain, most=BINS)
+    """Rewards in bins."""
+    return bin_rewards(log, most=BINS)
 
 
 def fit(bins: Bins, hypothesis: Hypothesis, *, keep: bool = True) -> Fitted:

@@ -47,9 +47,9 @@ def _from_table(
             raise tables.missing_column(table, wanted)
     if not table.num_rows:
         raise InputError("the log has no rows")
-    rounds, time = _rounds(table)
+    rounds, time, seconds = _rounds(table)
     optional = {name: tables.column(table, name) for name in _present(table, ("allowed", "law", "segment", "told"))}
-    arm, names = _arms(tables.column(table, "arm"), given, _offered_names(optional.get("allowed")))
+    arm, names = _arms(_by_name(tables.column(table, "arm"), given), given, _offered_names(optional.get("allowed")))
     reward = _rewards(_numbers(tables.column(table, "reward"), "reward"), limits)
     probability = _probabilities(_numbers(tables.column(table, "probability"), "probability"))
     segment, segment_names = _segments(optional.get("segment"))
@@ -65,6 +65,7 @@ def _from_table(
         segment=segment,
         segment_names=segment_names,
         told=_told(optional.get("told"), rounds if time is None else time, reward, dates=time is not None),
+        seconds=seconds,
         reward_range=limits,
         arms=arms if isinstance(arms, ArmSet) else None,
     )
@@ -110,7 +111,7 @@ def _check_range(limits: Any) -> tuple[float, float] | None:
     if limits is None:
         return None
     try:
-        low, high = (float(end) for end in limits)
+        low, high = (float(end) for end in limits if not isinstance(end, str))
     except (TypeError, ValueError):
         raise InputError(f"reward_range must be two numbers, got {shown(limits)}") from None
     if not -np.inf < low < high < np.inf:
@@ -154,21 +155,50 @@ def _name_text(column: Texts, name: str) -> None:
     )
 
 
-def _rounds(table: Any) -> tuple[Ints, Floats | None]:
-    """Rounds, or the numbers of the rows beside their times."""
+def _rounds(table: Any) -> tuple[Ints, Floats | None, Floats | None]:
+    """Rounds, times that stand in their place, and times beside them."""
     names = _present(table, ("round", "time"))
     if not names:
         raise tables.missing_column(table, "round")
-    name = names[0]
-    column = tables.column(table, name)
+    times = _times(tables.column(table, "time")) if "time" in names else None
+    if times is not None and names[0] == "time":
+        return np.arange(len(times)), times, None
+    return _whole_rounds(tables.column(table, "round")), None, times
+
+
+def _in_place(column: Column, name: str, what: str) -> Floats:
     if not isinstance(column, Numbers):
-        raise InputError(f"column {name!r} must be numbers{' or dates' if name == 'time' else ''}")
+        raise InputError(f"column {name!r} must be {what}")
     values = column.values
     _wrong(~np.isfinite(values), name, "must be there", values, "every row needs its place in time")
-    if name == "time":
-        falls = np.concatenate([[False], values[1:] < values[:-1]])
-        _wrong(falls, name, "is before the row above it", values, "sort the rows by time")
-        return np.arange(len(values)), values
+    return values
+
+
+def _dated(column: Column, name: str) -> Column:
+    """Texts as dates, where they are written as ISO 8601 has them."""
+    if not isinstance(column, Texts):
+        return column
+    dates = tables.iso_dates(column)
+    odd = np.isnan(dates) & (column.codes >= 0)
+    cure = "write seconds, or dates such as 2026-01-31 18:30:00"
+    _wrong(odd, name, "must be a date", lambda k: shown(column.distinct[column.codes[k]]), cure)
+    return Numbers(dates, dates=True)
+
+
+def _times(column: Column) -> Floats:
+    values = _in_place(_dated(column, "time"), "time", "seconds or dates")
+    falls = np.concatenate([[False], values[1:] < values[:-1]])
+    _wrong(falls, "time", "is before the row above it", values, "sort the rows by time")
+    return values
+
+
+def _whole_rounds(column: Column) -> Ints:
+    name = "round"
+    if isinstance(column, Texts):
+        _name_text(column, name)
+    if isinstance(column, Numbers) and column.dates:
+        raise InputError("column 'round' has dates; call it 'time'")
+    values = _in_place(column, name, "whole numbers")
     whole = (values == np.floor(values)) & (np.abs(values) < _MOST_EXACT)
     _wrong(~whole, name, "must be a whole number", values, "put times into a column 'time'")
     rounds = values.astype(np.int64)
@@ -177,7 +207,7 @@ def _rounds(table: Any) -> tuple[Ints, Floats | None]:
     falls = np.concatenate([[False], rounds[1:] < rounds[:-1]])
     twice = "it stands twice in the log; " if len(np.unique(rounds)) < len(rounds) else ""
     _wrong(falls, name, "is before the row above it", rounds, f"{twice}sort the rows by round")
-    return rounds, None
+    return rounds
 
 
 def _offered_names(column: Column | None) -> tuple[str, ...]:
@@ -187,8 +217,8 @@ def _offered_names(column: Column | None) -> tuple[str, ...]:
 
 
 def _arms(column: Column, given: tuple[str, ...] | None, offered: tuple[str, ...] = ()) -> tuple[Ints, tuple[str, ...]]:
-    if isinstance(column, Lists) or (isinstance(column, Numbers) and column.dates):
-        raise InputError("column 'arm' must have one name or position per row")
+    if isinstance(column, Lists) or (isinstance(column, Numbers) and (column.dates or column.flags)):
+        raise InputError("column 'arm' must have one name or position per row; dates, True and False are neither")
     if isinstance(column, Texts):
         return _named_arms(column, given, offered)
     values = column.values
@@ -202,6 +232,16 @@ def _arms(column: Column, given: tuple[str, ...] | None, offered: tuple[str, ...
         check_memory(FLOAT_BYTES * size, f"{size:,} arms", cure="arms are positions from 0 on; use names instead")
         return arm, tuple(str(k) for k in range(size))
     return arm, given
+
+
+def _by_name(column: Column, given: tuple[str, ...] | None) -> Column:
+    """Numbers that cannot be positions but are all names, such as prices in a CSV, as these names."""
+    if given is None or not isinstance(column, Numbers) or column.dates or column.flags:
+        return column
+    values, codes = np.unique(column.values, return_inverse=True)
+    names = tuple(f"{value:.15g}" for value in values)
+    fits = bool((np.isin(values, np.arange(len(given)))).all())
+    return column if fits or not set(names) <= set(given) else Texts(codes.astype(np.int64), names)
 
 
 def _named_arms(column: Texts, given: tuple[str, ...] | None, offered: tuple[str, ...]) -> tuple[Ints, tuple[str, ...]]:
@@ -318,6 +358,7 @@ def _segments(column: Column | None) -> tuple[Ints | None, tuple[str, ...]]:
 def _told(column: Column | None, clock: Ints | Floats, reward: Floats, *, dates: bool) -> Floats | None:
     if column is None:
         return None
+    column = _dated(column, "told") if dates else column
     if not isinstance(column, Numbers) or (column.dates and not dates):
         raise InputError("column 'told' must be in the unit of 'round' or 'time'")
     told = column.values

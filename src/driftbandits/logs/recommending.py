@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from driftbandits.intervals import t_interval
+from driftbandits.logs.cells import cell_name
 from driftbandits.logs.log import Log
 from driftbandits.logs.twins import FIXED, Regrets, Twin
-
-_PATIENT_SHARE = 0.99  # of rewards that are to be waited for
+from driftbandits.logs.waiting import Waiting
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,12 @@ class Recommendation:
     reward_range: tuple[float, float]
     why: str
     fixed_arm: str | None
-    patience: float | None
+    waiting: Waiting | None
+
+    @property
+    def patience(self) -> float | None:
+        """How long to wait for a reward, in the log's clock; None where the log does not say."""
+        return None if self.waiting is None else self.waiting.patience
 
     def run_file(self, world: str) -> str:
         """A file for `driftbandits run`: the recommended policy beside one that never forgets, in a twin of the log."""
@@ -42,37 +47,36 @@ class Recommendation:
         return f"# driftbandits run this file\n{yaml.safe_dump(values, sort_keys=False, allow_unicode=True)}"
 
     def service_file(self, log: Log, name: str) -> str:
-        """The body with which the service makes this experiment; `patience` and `missing` are the owner's to say."""
-        points = None if log.arms is None else log.arms.points
-        arms = [
-            {"name": own, "features": np.eye(len(log.names))[k].tolist() if points is None else points[k].tolist()}
-            for k, own in enumerate(log.names)
-        ]
+        """The body with which the service makes this experiment; its patience is in seconds, where the log has them."""
+        points = [None] * len(log.names) if log.arms is None else log.arms.points.tolist()
+        patient = self.waiting is not None and self.waiting.seconds is not None
         body = {
             "name": name,
-            "arms": arms,
+            "arms": [{"name": own, "features": point} for own, point in zip(log.names, points, strict=True)],
             "policy": self.policy,
             "settings": dict(self.settings),
+            "segments": None if log.segment is None else list(log.segment_names),
             "reward_range": list(self.reward_range),
-            "patience": None,
-            "missing": None,
+            "patience": self.waiting.seconds if self.waiting is not None and patient else None,
+            "missing": self.waiting.missing if self.waiting is not None and patient else None,
         }
         return json.dumps(body, indent=2, ensure_ascii=False) + "\n"
 
 
-def recommend(log: Log, regrets: Regrets, twin: Twin) -> Recommendation:
+def recommend(log: Log, regrets: Regrets, twin: Twin, waiting: Waiting | None = None) -> Recommendation:
     """The learner with the least regret in the twins, and whether learning pays at all."""
     learners = [name for name in regrets.ranked() if name != FIXED]
-    best, fixed = learners[0], log.names[regrets.fixed]
+    best, fixed = learners[0], fixed_words(log, regrets)
     player = regrets.players[best]
     gain = t_interval(np.subtract(regrets.by_twin[FIXED], regrets.by_twin[best]))
     lost, always = (regrets.interval(name).estimate for name in (best, FIXED))
+    what = "Learning" if player.policy == "GPUCB" else "Adapting"  # that one never forgets
     if gain.low > 0:
-        why = f"Adapting pays: {best} loses {lost:.3g} per round in the twins, always {fixed} {always:.3g}."
+        why = f"{what} pays: {best} loses {lost:.3g} per round in the twins, always {fixed} {always:.3g}."
     elif gain.high < 0:
-        why = f"Adapting does not pay: always {fixed} loses {always:.3g} per round in the twins, {best} {lost:.3g}."
+        why = f"{what} does not pay: always {fixed} loses {always:.3g} per round in the twins, {best} {lost:.3g}."
     else:
-        doubt = "Whether adapting pays is open"
+        doubt = f"Whether {what.lower()} pays is open"
         why = f"{doubt}: {best} loses {lost:.3g} per round in the twins, always {fixed} {always:.3g}."
     return Recommendation(
         policy=player.policy,
@@ -80,13 +84,14 @@ def recommend(log: Log, regrets: Regrets, twin: Twin) -> Recommendation:
         reward_range=log.reward_range or (twin.low, twin.high),
         why=why,
         fixed_arm=fixed if gain.high < 0 else None,
-        patience=patience_of(log),
+        waiting=waiting,
     )
 
 
-def patience_of(log: Log) -> float | None:
-    """How long to wait for a reward, in the log's clock: what 99 % of those that came took; None without `told`."""
-    if log.told is None:
-        return None
-    delays = (log.told - log.clock)[~np.isnan(log.told)]
-    return float(np.quantile(delays, _PATIENT_SHARE)) if len(delays) else None
+def fixed_words(log: Log, regrets: Regrets) -> str:
+    """The arm of who never changes it; with segments, that of each."""
+    size = len(log.names)
+    if log.segment is None:
+        return log.names[regrets.fixed]
+    best = [next(cell for cell in regrets.order if cell // size == k) for k in range(len(log.segment_names))]
+    return ", ".join(cell_name(log, cell) for cell in best)

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from driftbandits.logs.cells import cell_count, cells_of
 from driftbandits.logs.log import Log
 from driftbandits.types import Floats, Ints
 
@@ -58,7 +59,7 @@ def bin_rewards(log: Log, *, most: int | None = None) -> Bins:
     number = min(len(log), MOST_BINS if most is None else most)
     of_row = np.arange(len(log)) * number // len(log)
     cells = cells_of(log)
-    size = len(log.names) * max(len(log.segment_names), 1)
+    size = cell_count(log)
     known = log.known
     key = of_row[known] * size + cells[known]
     reward = log.reward[known]
@@ -76,11 +77,6 @@ def bin_rewards(log: Log, *, most: int | None = None) -> Bins:
         mean=sums / count,
         squares=np.bincount(of_row[known], weights=np.square(reward), minlength=number).astype(np.float64),
     )
-
-
-def cells_of(log: Log) -> Ints:
-    """Arm and segment of every row as one number: those of a segment stand together."""
-    return log.arm if log.segment is None else log.segment * len(log.names) + log.arm
 
 
 @dataclass(frozen=True)

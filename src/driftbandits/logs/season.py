@@ -1,7 +1,7 @@
 """Whether rewards go up and down with a period: a periodogram of residuals with a permutation threshold; approximate.
 
 symbol  meaning
-e_t     reward of row t less the mean of its arm
+e_t     reward of row t less the mean of its arm (in its segment: a changed mix of requests is no rhythm)
 S(f)    sum over arms of |sum over the arm's rows of e_t exp(2 pi i f t)|^2 / sum of e_t^2, and the same for all arms
         taken together: 1 on average at every frequency f if nothing moves, whatever policy logged
 R(f)    S(f) over the median of S near f: a switch or a slow drift raises all low frequencies, a rhythm only its own
@@ -17,6 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from driftbandits.logs.amount import permuted
+from driftbandits.logs.cells import cells_of
 from driftbandits.logs.log import Log
 from driftbandits.seeding import stream
 from driftbandits.types import Floats, Ints
@@ -27,7 +29,7 @@ _PERMUTATIONS, _PERMUTATIONS_OF_MANY = 199, 49
 _MANY = 50_000  # rows
 _NEAR = 12  # frequencies on either side
 _BEYOND = 1.5  # times the largest of all permutations
-_MOST_ARMS = 50  # the most played
+_MOST_CELLS = 50  # the most played
 
 
 @dataclass(frozen=True)
@@ -53,20 +55,21 @@ def find_season(log: Log, *, seed: int = 0) -> Season | None:
     real = _ratios(place, group, residual, bins)
     best = int(real.argmax())
     times = _PERMUTATIONS if len(log) <= _MANY else _PERMUTATIONS_OF_MANY
-    chance = max(_ratios(place, group, _permuted(residual, group, rng), bins).max() for _ in range(times))
+    chance = max(_ratios(place, group, permuted(residual, group, rng), bins).max() for _ in range(times))
     if real[best] < _BEYOND * chance:
         return None
     return Season(length / (best + LEAST_CYCLES), 1.0 / (1 + times), float(real[best]))
 
 
 def _residuals(log: Log) -> tuple[Floats, Ints]:
-    """Rewards less their arms' means; the most played arms keep their numbers, the rest are one group."""
-    plays = np.bincount(log.arm, minlength=len(log.names))
-    means = np.bincount(log.arm, weights=log.reward, minlength=len(log.names)) / np.maximum(plays, 1)
+    """Rewards less their cells' means; the most played cells keep their numbers, the rest are one group."""
+    cells = cells_of(log)
+    plays = np.bincount(cells)
+    means = np.bincount(cells, weights=log.reward) / np.maximum(plays, 1)
     order = np.argsort(-plays, kind="stable")
     number = np.empty(len(plays), dtype=np.int64)
-    number[order] = np.minimum(np.arange(len(plays)), _MOST_ARMS)
-    return log.reward - means[log.arm], number[log.arm]
+    number[order] = np.minimum(np.arange(len(plays)), _MOST_CELLS)
+    return log.reward - means[cells], number[cells]
 
 
 def _ratios(place: Ints, group: Ints, residual: Floats, bins: int) -> Floats:
@@ -85,12 +88,3 @@ def _medians(power: Floats) -> Floats:
     padded = np.pad(power, _NEAR, mode="reflect")
     around = np.lib.stride_tricks.sliding_window_view(padded, 2 * _NEAR + 1)
     return np.maximum(np.median(np.delete(around, _NEAR, axis=1), axis=1), 1e-12)
-
-
-def _permuted(residual: Floats, group: Ints, rng: np.random.Generator) -> Floats:
-    """Residuals in another order within every group."""
-    order = np.argsort(group, kind="stable")
-    mixed = np.lexsort((rng.random(len(group)), group))
-    result = np.empty_like(residual)
-    result[order] = residual[mixed]
-    return result

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -157,6 +158,20 @@ def _dates(array: Any, name: str) -> Floats:
     except pa.ArrowException:
         raise InputError(f"column {name!r} is of type {array.type}; give dates with times, or numbers") from None
     return _floats(whole) / _NANOSECONDS
+
+
+def iso_dates(texts: Texts) -> Floats:
+    """Seconds since 1970 of dates as ISO 8601 writes them, NaN where a text is none; without a zone they are UTC."""
+    seconds = np.array([*(_iso_seconds(text) for text in texts.distinct), np.nan])
+    return np.asarray(seconds[texts.codes])  # -1, no text, is the last
+
+
+def _iso_seconds(text: str) -> float:
+    try:
+        date = datetime.fromisoformat(text)
+    except ValueError:
+        return np.nan
+    return (date if date.tzinfo is not None else date.replace(tzinfo=UTC)).timestamp()
 
 
 def _texts(array: Any) -> Texts:

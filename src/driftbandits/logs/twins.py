@@ -11,16 +11,17 @@ from typing import Any
 import numpy as np
 
 from driftbandits.arms import ArmSet
-from driftbandits.environments import BernoulliNoise, Tabular, TruncatedGaussianNoise
+from driftbandits.environments import BernoulliNoise, Environment, Tabular, TruncatedGaussianNoise
 from driftbandits.intervals import ConfidenceInterval, t_interval
 from driftbandits.logs import posterior
+from driftbandits.logs.cells import cell_arms, is_masked, offered
 from driftbandits.logs.log import Log
 from driftbandits.logs.posterior import Fitted
 from driftbandits.logs.regression import Bins
 from driftbandits.policies import GPUCB, AutoBandit, CalibratedOPKB, Policy, SlidingWindowGPUCB
 from driftbandits.seeding import stream
 from driftbandits.simulation import simulate
-from driftbandits.types import Floats
+from driftbandits.types import Bools, Floats, Ints
 
 MOST_ROUNDS = 20_000
 TWINS = 6
@@ -46,7 +47,12 @@ class Regrets:
     by_twin: Mapping[str, tuple[float, ...]]
     players: Mapping[str, Player]
     rounds: int
-    fixed: int  # the arm of the player who never changes it
+    order: tuple[int, ...]  # cells as the player prefers them who never changes: the first that is offered is played
+
+    @property
+    def fixed(self) -> int:
+        """The cell this player likes best."""
+        return self.order[0]
 
     def interval(self, name: str) -> ConfidenceInterval:
         """Mean over twins, with an interval; no regret is below 0."""
@@ -77,14 +83,14 @@ class Twin:
         """What 1 in a world is in the log."""
         return (self.high - self.low) * (1.0 if self.two_valued else 0.5)
 
-    def world(self, arms: ArmSet, means: Floats) -> Tabular:
-        """The world of mean rewards (T, N), given in the log's units."""
+    def world(self, arms: ArmSet, means: Floats, mask: Bools | None = None) -> Tabular:
+        """The world of mean rewards (T, N), given in the log's units, that offers what `mask` says."""
         share = (means - self.low) / (self.high - self.low)
         if self.two_valued:
-            return Tabular(arms, np.clip(share, 0.0, 1.0), noise=BernoulliNoise(), name="twin")
+            return Tabular(arms, np.clip(share, 0.0, 1.0), noise=BernoulliNoise(), allowed=mask, name="twin")
         inside = np.clip(2.0 * share - 1.0, -_INSIDE, _INSIDE)
         deviation = max(self.deviation / self.unit, _LEAST_DEVIATION)
-        return Tabular(arms, inside, noise=TruncatedGaussianNoise(deviation), name="twin")
+        return Tabular(arms, inside, noise=TruncatedGaussianNoise(deviation), allowed=mask, name="twin")
 
 
 def twin_of(log: Log, noise: float) -> Twin:
@@ -100,17 +106,18 @@ def twin_of(log: Log, noise: float) -> Twin:
     return Twin(low, high if high > low else low + 1.0, two_valued, math.sqrt(noise))
 
 
-def arms_of(log: Log) -> ArmSet:
-    """The log's arms; without points, arms that have nothing in common."""
-    return log.arms if log.arms is not None else ArmSet.from_features(np.eye(len(log.names)), names=log.names)
-
-
-def means_of(log: Log, bins: Bins, fitted: Fitted, number: int, seed: int) -> Floats:
-    """Mean rewards (T, N) of twin `number`: a sampled path, of a long log a stretch of it."""
-    path = posterior.sample(bins, fitted, stream(seed, "twin", number))[0]
+def sample_world(log: Log, bins: Bins, fitted: Fitted, arms: ArmSet, number: int, seed: int) -> tuple[Twin, Tabular]:
+    """Twin `number`: a sampled path, of a long log a stretch of it; what its rows offered is offered again."""
     rounds = min(len(log), MOST_ROUNDS)
     first = 0 if rounds == len(log) else int(stream(seed, "stretch", number).integers(len(log) - rounds))
     rows = np.arange(first, first + rounds)
+    path = posterior.sample(bins, fitted, stream(seed, "twin", number))[0]
+    twin = twin_of(log, fitted.noise)
+    return twin, twin.world(arms, _means(path, bins, fitted, rows), offered(log, rows))
+
+
+def _means(path: Floats, bins: Bins, fitted: Fitted, rows: Ints) -> Floats:
+    """Mean rewards (T, N) of some rows of the log; between the bins' centres drifting paths are straight."""
     if fitted.hypothesis.rate == 0.0:
         return np.asarray(path[bins.of_row[rows]])
     ends = np.cumsum(bins.rows)
@@ -129,32 +136,45 @@ def play_twins(
     advance: Callable[[], None] = lambda: None,
 ) -> Regrets:
     """Let all players play in sampled twins; the window's length is chosen in other twins before."""
-    arms = arms_of(log)
+    arms = cell_arms(log)
     chosen = stream(seed, "hypotheses").choice(len(fitted), size=twins + _WINDOW_TWINS, p=weights)
-    worlds = []
-    for number, k in enumerate(chosen):
-        noise = fitted[k].noise
-        worlds.append((twin_of(log, noise), means_of(log, bins, fitted[k], number, seed)))
-    rounds = len(worlds[0][1])
-    window = _window(arms, worlds[twins:], rounds, advance)
-    players = players_of(window)
-    fixed = int(np.mean([means.mean(axis=0) for _, means in worlds[twins:]], axis=0).argmax())
+    worlds = [sample_world(log, bins, fitted[k], arms, number, seed) for number, k in enumerate(chosen)]
+    rounds = worlds[0][1].horizon
+    window = _window(worlds[twins:], rounds, advance)
+    players = players_of(window, masked=is_masked(log))
+    order = _preferences([world for _, world in worlds[twins:]])
     found: dict[str, list[float]] = {name: [] for name in (*players, FIXED)}
-    for number, (twin, means) in enumerate(worlds[:twins]):
-        world = twin.world(arms, means)
+    for number, (twin, world) in enumerate(worlds[:twins]):
         for name, player in players.items():
-            found[name].append(twin.unit * _regret(player, arms, world, twin, number))
+            found[name].append(twin.unit * _regret(player, world, twin, number))
             advance()
-        best = world.means(0, rounds)
-        found[FIXED].append(twin.unit * float((best.max(axis=1) - best[:, fixed]).mean()))
-    return Regrets({name: tuple(values) for name, values in found.items()}, players, rounds, fixed)
+        found[FIXED].append(twin.unit * fixed_regret(world, order))
+    return Regrets({name: tuple(values) for name, values in found.items()}, players, rounds, tuple(order.tolist()))
 
 
-def players_of(window: int) -> dict[str, Player]:
-    """Who plays, beside the best fixed arm."""
+def _preferences(worlds: Sequence[Tabular]) -> Ints:
+    """Cells, those first that are best on average over the rounds in which they are offered."""
+    means = np.stack([world.means(0, world.horizon) for world in worlds])
+    there = ~np.isnan(means)
+    sums, counts = np.where(there, means, 0.0).sum(axis=(0, 1)), there.sum(axis=(0, 1))
+    return np.argsort(-np.where(counts > 0, sums / np.maximum(counts, 1), -np.inf), kind="stable")
+
+
+def fixed_regret(world: Environment, order: Ints) -> float:
+    """Mean regret per round of who always plays the first in `order` that is offered, in the world's units."""
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    means = world.means(0, world.horizon)
+    played = np.where(np.isnan(means), len(order), rank).argmin(axis=1)
+    return float((world.best(0, world.horizon) - means[np.arange(len(means)), played]).mean())
+
+
+def players_of(window: int, *, masked: bool = False) -> dict[str, Player]:
+    """Who plays, beside the best fixed arm; CalibratedOPKB learns nothing in rounds that do not offer every arm."""
+    blocks = {} if masked else {"CalibratedOPKB": Player("CalibratedOPKB", {})}
     return {
         "AutoBandit": Player("AutoBandit", {}),
-        "CalibratedOPKB": Player("CalibratedOPKB", {}),
+        **blocks,
         "GP-UCB that never forgets": Player("GPUCB", {}),
         f"GP-UCB with a window of {window:,}": Player("SlidingWindowGPUCB", {"window": window}),
     }
@@ -168,20 +188,22 @@ _CLASSES: dict[str, type[Policy]] = {
 }
 
 
-def _window(arms: ArmSet, worlds: Sequence[tuple[Twin, Floats]], rounds: int, advance: Callable[[], None]) -> int:
+def _window(worlds: Sequence[tuple[Twin, Tabular]], rounds: int, advance: Callable[[], None]) -> int:
     """The window with the least regret."""
     tried = [window for window in WINDOWS if window < rounds] or [WINDOWS[0]]
     regrets = []
     for window in tried:
         player = Player("SlidingWindowGPUCB", {"window": window})
-        regrets.append(sum(_regret(player, arms, twin.world(arms, means), twin, 0) for twin, means in worlds))
+        regrets.append(sum(_regret(player, world, twin, 0) for twin, world in worlds))
         advance()
     return tried[int(np.argmin(regrets))]
 
 
-def steps_of(twins: int, rounds: int) -> int:
+def steps_of(log: Log, twins: int) -> int:
     """How often `play_twins` calls `advance`."""
-    return max(sum(window < rounds for window in WINDOWS), 1) + twins * len(players_of(1))
+    rounds = min(len(log), MOST_ROUNDS)
+    tried = max(sum(window < rounds for window in WINDOWS), 1)
+    return tried + twins * len(players_of(1, masked=is_masked(log)))
 
 
 def policy_of(player: Player, arms: ArmSet, reward_range: tuple[float, float], seed: int) -> Policy:
@@ -189,7 +211,7 @@ def policy_of(player: Player, arms: ArmSet, reward_range: tuple[float, float], s
     return _CLASSES[player.policy](arms, seed=seed, reward_range=reward_range, **player.settings)
 
 
-def _regret(player: Player, arms: ArmSet, world: Tabular, twin: Twin, seed: int) -> float:
+def _regret(player: Player, world: Tabular, twin: Twin, seed: int) -> float:
     """Mean regret per round, in the world's units."""
-    policy = policy_of(player, arms, twin.reward_range, seed)
+    policy = policy_of(player, world.arms, twin.reward_range, seed)
     return float(simulate(policy, world, seed=seed).regret.mean())

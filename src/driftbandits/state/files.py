@@ -16,7 +16,7 @@ from driftbandits.state import archive
 from driftbandits.state.reader import Reader
 from driftbandits.version import __version__
 
-FORMAT = 5
+FORMAT = 6
 LIMIT = 2**30  # bytes of memory that a state read from a file may take
 
 

@@ -68,7 +68,7 @@ def test_covariance_is_that_of_the_regression_on_all_rewards(arms, rate):
     play_in(beliefs, told)
     mean, covariance = reference.regression(reference.covariance_of(priors, 0), told, rate=rate, noise=NOISE)
     same(beliefs, mean, covariance.diagonal())
-    read = np.eye(len(arms), priors.width) if priors.rows is None else priors.rows[0]
+    read = np.eye(len(arms), priors.width) if priors.rows is None else priors.rows.of(0)
     np.testing.assert_allclose(read @ beliefs.covariance(0) @ read.T, covariance, atol=1e-9)
 
 

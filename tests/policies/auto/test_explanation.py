@@ -76,3 +76,19 @@ def test_long_and_empty_names_are_shown_so_that_they_can_be_read():
     assert "xx...xx" in text
     assert " '' " in text
     assert "café " in text
+
+
+def test_explain_and_summary_name_the_same_arms_with_the_same_numbers():
+    """Of rare successes hypotheses outside the samples matter, and intervals reach below the range."""
+    policy = db.AutoBandit(db.ArmSet(np.linspace(0.0, 1.0, 8)[:, None]), reward_range=(0, 1), seed=2)
+    rng = np.random.default_rng(2)
+    for told in range(600):
+        choice = policy.ask()
+        policy.tell(choice, float(rng.random() < 0.01 + 0.005 * choice.arm))
+        if told % 50 == 49:
+            shown = policy.explain().best
+            estimate, (low, high) = policy.estimate(), policy.interval()
+            assert [belief.arm for belief in shown] == np.argsort(-estimate, kind="stable")[:3].tolist()
+            for belief in shown:
+                arm = belief.arm
+                assert (belief.mean, belief.low, belief.high) == (estimate[arm], low[arm], high[arm])

@@ -269,7 +269,7 @@ def test_a_suspect_is_the_leader_but_for_the_arm_and_its_like(arms):
     weigh(beliefs, mixture, some_rewards(len(arms), 25))
     leader = mixture.leader()
     row = suspected(mixture)
-    read = np.eye(len(arms), priors.width) if priors.rows is None else priors.rows[0]
+    read = np.eye(len(arms), priors.width) if priors.rows is None else priors.rows.of(0)
     column = covariance_of(priors, 0)[:, 1] - priors_module.LEVEL_VARIANCE
     np.testing.assert_array_equal(beliefs.mean[row], beliefs.mean[leader])
     wider = read @ (beliefs.covariance(row) - beliefs.covariance(leader)) @ read.T

@@ -105,7 +105,7 @@ def test_what_is_learned_at_once_is_what_is_learned_one_by_one(arms):
             np.testing.assert_allclose(mine, other, rtol=1e-8, atol=1e-12)
     told = plays > 0
     prior = believing(arms, units).covariance(0)
-    read = np.eye(len(arms), len(arms) + 1) if at_once.priors.rows is None else at_once.priors.rows[0]
+    read = np.eye(len(arms), len(arms) + 1) if at_once.priors.rows is None else at_once.priors.rows.of(0)
     covariance = (read @ prior @ read.T)[np.ix_(told, told)] + np.diag(units.noise / plays[told])
     seen = (successes[told] / plays[told] - units.centre) / units.spread
     exact = -0.5 * (np.linalg.slogdet(covariance)[1] + seen @ np.linalg.solve(covariance, seen))

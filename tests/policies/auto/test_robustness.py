@@ -85,9 +85,9 @@ def test_the_weighty_features_are_kept_wherever_they_stand():
     features = rng.standard_normal((300, 120)) * np.where(np.arange(120) < 110, 0.01, 1.0)
     policy = AutoBandit(ArmSet.from_features(features), seed=0, rank=20, kernel="given")
     policy.ask()
-    rows = policy._beliefs.priors.rows
+    rows = policy._beliefs.priors.rows.of(0)
     exact = policy.arms.features @ policy.arms.features.T
-    signal = rows[0][:, :-1] @ rows[0][:, :-1].T
+    signal = rows[:, :-1] @ rows[:, :-1].T
     np.testing.assert_allclose(signal / signal[0, 0], exact / exact[0, 0], atol=0.02)
 
 

@@ -19,7 +19,7 @@ MANY = 20_000
 
 def sampled(priors, rates, *, number=8, seed=0):
     beliefs, mixture = exact(priors, rates, noise=NOISE)
-    samples = Samples(beliefs, len(priors._features[0]), number, stream(seed, "samples"))
+    samples = Samples(beliefs, number, stream(seed, "samples"))
     samples.choose(mixture.weights(), anew=True)
     return beliefs, mixture, samples
 
@@ -48,7 +48,7 @@ def test_moved_samples_have_the_moments_of_the_posterior(priors, rate, monkeypat
     monkeypatch.setattr(module, "_DRIFTS_PER_SAMPLE", 50)
     beliefs, _, samples = sampled(priors, (rate,), number=MANY)
     follow(beliefs, samples, some_rewards(samples.values.shape[2], 14))
-    read = np.eye(priors.size, priors.width) if priors.rows is None else priors.rows[0]
+    read = np.eye(priors.size, priors.width) if priors.rows is None else priors.rows.of(0)
     mean, covariance = read @ beliefs.mean[0], read @ beliefs.covariance(0) @ read.T
     own = covariance.diagonal()
     values = slot_of(samples)[1:]

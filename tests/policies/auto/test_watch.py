@@ -113,10 +113,10 @@ def test_reading_in_features_is_reading_in_arms():
     beliefs = Beliefs(priors, 1, known_noise=0.01)
     beliefs.write(0, kind=0, birth=0, noise=0.01)
     take_in(beliefs, 4, 0.7)
-    covariance = priors.rows[0] @ beliefs.covariance(0) @ priors.rows[0].T
+    covariance = priors.rows.of(0) @ beliefs.covariance(0) @ priors.rows.of(0).T
     mean, variance = beliefs.reading(0)
     np.testing.assert_allclose(variance, covariance.diagonal(), atol=1e-12)
-    np.testing.assert_allclose(mean, priors.rows[0] @ beliefs.mean[0])
+    np.testing.assert_allclose(mean, priors.rows.of(0) @ beliefs.mean[0])
 
 
 # --- planted in rewards -----------------------------------------------------------------------------------------

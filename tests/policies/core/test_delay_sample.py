@@ -33,6 +33,16 @@ def test_fisher_is_the_count_of_all_permutations(table):
     assert fisher(*table) == pytest.approx(min(wanted, 1.0))
 
 
+def test_fisher_of_large_tables_is_the_sum_of_its_terms():
+    """Two roads: every term by itself, to the last bit."""
+    for a, b, c, d in np.random.default_rng(0).integers(0, 300, size=(12, 4)).tolist():
+        row, column, total = a + b, a + c, a + b + c + d
+        terms = {k: math.comb(row, k) * math.comb(total - row, column - k) for k in range(min(row, column) + 1)}
+        upper = sum(term for k, term in terms.items() if k >= a)
+        lower = sum(term for k, term in terms.items() if k <= a)
+        assert fisher(a, b, c, d) == min(1.0, 2.0 * (min(upper, lower) / math.comb(total, column)))
+
+
 def test_the_sample_is_of_fixed_size_and_depends_on_ids_alone():
     forwards, backwards = DelaySample(), DelaySample()
     for sample, ids in ((forwards, range(10_000)), (backwards, reversed(range(10_000)))):

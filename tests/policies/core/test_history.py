@@ -15,9 +15,8 @@ def filled(rewards, arms=2, plays=None):
     log = HistoryLog(arms)
     for told in range(rewards):
         if log.left <= 0:
-            log.add(
-                Look(told, np.full((4, arms), told / rewards)), np.zeros(arms, int) if plays is None else plays(told)
-            )
+            followed = log.follow(np.zeros(arms, int) if plays is None else plays(told))
+            log.add(Look(told, followed, np.full((4, len(followed.arms)), told / rewards)))
         log.left -= 1
     return log
 
@@ -33,8 +32,7 @@ def test_looks_are_few_and_evenly_spread(rewards):
 
 def test_thinning_keeps_what_was_looked_at():
     log = filled(9_000)
-    now = Look(9_001, np.ones((4, 2)))
-    rounds, _, values = log.looks(np.zeros(2, int), now)
+    rounds, values = log.looks(log.shown(np.zeros(2, int)), 9_001, np.ones((4, 2)))
     assert rounds[-1] == 9_001
     assert values[:, :-1] == pytest.approx(
         np.broadcast_to(rounds[:-1, None] / 9_000, (4, len(rounds) - 1, 2)), abs=1e-6
@@ -49,7 +47,8 @@ def test_the_arms_shown_are_those_played_most_and_known_since_they_were_followed
         return np.where(np.arange(arms) < 10, counts + told, counts)  # then 0 to 9 are played and nothing else
 
     log = filled(4_000, arms, plays)
-    rounds, shown, values = log.looks(plays(4_000), Look(4_000, np.zeros((4, arms))))
+    shown = log.shown(plays(4_000))
+    rounds, values = log.looks(shown, 4_000, np.zeros((4, len(shown))))
     assert len(log.arms) == FOLLOWED
     assert shown.tolist() == np.argsort(-plays(4_000), kind="stable")[:MOST_ARMS].tolist()
     fresh = np.isnan(values[0]).any(axis=0)
@@ -133,12 +132,34 @@ def test_histories_that_cannot_be_are_refused(wrong):
 def test_a_rearranged_history_goes_with_its_arms():
     log = HistoryLog(3)
     for told in range(3):
-        log.add(Look(told, np.array([[1.0, 2.0, 3.0], [0.0, 0.0, 1.0]])), np.array([5, 0, 1]))
+        log.add(Look(told, log.follow(np.array([5, 0, 1])), np.array([[1.0, 2.0, 3.0], [0.0, 0.0, 1.0]])))
     other = log.rearranged(np.array([2, -1, 0]))
-    now = Look(9, np.array([[30.0, 40.0, 10.0], [1.0, 0.0, 0.0]]))
-    other.add(Look(4, now.values), np.array([1, 0, 5]))
-    _, arms, values = other.looks(np.array([1, 0, 5]), now)
+    now, followed = np.array([[30.0, 40.0, 10.0], [1.0, 0.0, 0.0]]), other.follow(np.array([1, 0, 5]))
+    other.add(Look(4, followed, now[:, followed.arms]))
+    arms = other.shown(np.array([1, 0, 5]))
+    _, values = other.looks(arms, 9, now[:, arms])
     assert arms.tolist() == [2, 0, 1]
     assert values[0, :3].tolist()[0][:2] == [1.0, 3.0]
     assert np.isnan(values[0, :3, 2]).all()
     assert values[0, 3].tolist() == [10.0, 30.0, 40.0]
+
+
+def test_an_interval_found_when_somebody_looks_is_that_of_the_moment():
+    """Two roads: Uniform keeps numbers of rewards with a look; a twin is asked for its interval at every look."""
+    arms = db.ArmSet(np.linspace(0, 1, 90)[:, None])
+    policy, twin = db.Uniform(arms, reward_range=(0, 2), seed=3), db.Uniform(arms, reward_range=(0, 2), seed=3)
+    seen = {}
+    for told in range(400):
+        choice = policy.ask()
+        twin.ask()
+        if told % FIRST_STRIDE == 0:
+            seen[policy.rounds] = twin.interval()
+        policy.tell(choice, 0.02 * choice.arm)
+        twin.tell(choice, 0.02 * choice.arm)
+    seen[policy.rounds] = twin.interval()
+    history = db.Uniform.restore(arms, policy.state_dict()).history
+    known = ~np.isnan(history.estimate)
+    assert history.rounds.tolist() == list(seen)
+    for row, (low, high) in enumerate(seen.values()):
+        assert history.low[row][known[row]] == pytest.approx(low[history.arms][known[row]], abs=1e-6)
+        assert history.high[row][known[row]] == pytest.approx(high[history.arms][known[row]], abs=1e-6)

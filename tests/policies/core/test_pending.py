@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
-from driftbandits import Decision, Decisions
+from driftbandits import ArmSet, Decision, Decisions, Uniform
 from driftbandits.errors import InputError, UnknownDecisionError
 from driftbandits.policies.core.pending import ROW, Pending, Row, read_decisions
 
@@ -41,8 +43,8 @@ def test_it_is_a_dictionary_that_drops_its_oldest(limit):
             model |= {n: row(n)._replace(law=row(numbers[0]).law, tag=0) for n in numbers}
             asked = numbers[-1] + 1
         elif action < 0.8 and pending.last is not None:
-            del model[pending.last.id]
-            pending.pop_last()
+            assert pending.seek(pending.last.id) == model.pop(pending.last.id)
+            pending.strike_found()
         elif action < 0.88 and asked:
             number = int(rng.integers(max(0, asked - 60), asked + 2))
             found = pending.seek(number)
@@ -155,3 +157,12 @@ def test_decisions_that_came_back_as_something_else_are_refused(wrong):
 def test_decisions_in_an_array_of_objects_are_decisions():
     one = Decision(id=3, arm=1, probability=1, law=2)  # a probability of 1 may come back as a whole number
     assert list(read_decisions(np.array([one, one], dtype=object))) == [one, one]
+
+
+@pytest.mark.parametrize("ident", ["1", None, 1.0, True, [1]], ids=repr)
+def test_a_late_decision_whose_id_came_back_as_something_else_is_refused(ident):
+    policy = Uniform(ArmSet([[0.0], [1.0]]), seed=0)
+    decisions = list(policy.ask(size=3))
+    with pytest.raises(InputError, match="ids of decisions must be whole numbers"):
+        policy.tell(dataclasses.replace(decisions[1], id=ident), 0.5)
+    assert policy.pending == 3

@@ -17,8 +17,7 @@ product is several times faster than as many outer products.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg.blas
@@ -42,8 +41,7 @@ LARGEST_BELIEF = 1e8  # of what is known of rewards of at most 1; in features to
 _ROWS = ("mean", "learned", "recent", "breadth", "level", "fade", "rate", "noise", "birth", "kind", "origin")
 
 
-@dataclass(frozen=True, slots=True)
-class Forecast:
+class Forecast(NamedTuple):
     """What every hypothesis expects of an arm's next reward, one row each."""
 
     arm: int
@@ -56,8 +54,7 @@ class Forecast:
         return (reward - float(self.mean[row])) / math.sqrt(float(self.variance[row]) + noise)
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """What a reward did to every hypothesis: log likelihood, gain, residual after shrinking, all one row each."""
 
     likelihood: Floats  # (n,)
@@ -114,8 +111,8 @@ class Beliefs:
 
     @property
     def sizes(self) -> Floats:
-        """Rewards per coordinate, shape (N,) or a single number."""
-        return np.ones(()) if self.units is None else self.units.sizes
+        """Rewards per coordinate of the representatives, shape (M,), or a single number."""
+        return np.ones(()) if self.units is None else self.units.of(self.priors.representatives.numbers).sizes
 
     # --- rows ---------------------------------------------------------------------------------------------------
 
@@ -175,7 +172,7 @@ class Beliefs:
                 recent = self.recent[:n, :k]
                 explained = explained + np.matmul(recent[:, None, :, arm], recent)[:, 0]
         else:
-            read = rows[kind, arm]
+            read = rows.one(kind, arm)
             column = self.breadth[:n, None] * read
             column[:, -1] += self.level[:n] * read[:, -1]
             explained = np.matmul(self.learned[:n], read[:, :, None])[:, :, 0]
@@ -190,7 +187,7 @@ class Beliefs:
         rows = self.priors.rows
         if rows is None:
             return np.asarray(coordinates[:, arm])
-        return np.asarray(np.einsum("nr,nr->n", coordinates, rows[self.kind[: len(coordinates)], arm]))
+        return np.asarray(np.einsum("nr,nr->n", coordinates, rows.one(self.kind[: len(coordinates)], arm)))
 
     def covariance(self, row: int) -> Floats:
         """S of one hypothesis, shape (R, R)."""
@@ -205,18 +202,18 @@ class Beliefs:
             covariance[-1, -1] += self.level[row]
         return np.asarray(covariance)
 
-    def reading(self, row: int) -> tuple[Floats, Floats]:
-        """Mean and variance of every arm's reward under one hypothesis, each (N,)."""
+    def reading(self, row: int, arms: Ints | slice = slice(None)) -> tuple[Floats, Floats]:
+        """Mean and variance of the rewards of these arms under one hypothesis, each (M,); by default of all."""
         covariance, rows = self.covariance(row), self.priors.rows
         if rows is None:
-            mean, variance = self.mean[row, :-1].copy(), np.maximum(np.diagonal(covariance)[:-1], 0.0)
+            mean, variance = self.mean[row, :-1][arms], np.maximum(np.diagonal(covariance)[:-1][arms], 0.0)
         else:
-            read = rows[self.kind[row]]
-            mean = read @ self.mean[row]
-            variance = np.maximum(np.einsum("ar,rs,as->a", read, covariance, read, optimize=True), 0.0)
+            kind = int(self.kind[row])
+            mean, variance = rows.rewards(kind, self.mean[row], arms), rows.variances(kind, covariance, arms)
         if self.units is None:
-            return mean, variance
-        return self.units.rewards(mean), self.units.variances(mean, variance)
+            return mean.copy(), variance
+        units = self.units.of(arms)
+        return units.rewards(mean), units.variances(mean, variance)
 
     # --- learning -----------------------------------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ import numpy as np
 from driftbandits import state as states
 from driftbandits.policies.auto.priors import LEVEL_VARIANCE, SIGNAL_VARIANCES, Priors
 from driftbandits.policies.auto.rate_units import LOW
+from driftbandits.policies.auto.trial import plays_of_a_trial
 from driftbandits.policies.core.arms_change import ArmsChange, old_features, unexplained
 from driftbandits.policies.core.lengthscales import feature_map, unit_kernel
 from driftbandits.types import Floats, Ints
@@ -60,9 +61,13 @@ def carry(old: AutoBandit, new: AutoBandit, change: ArmsChange) -> None:
     new._samples.draw_as(old._samples, places)
     if len(rows) < len(places):  # those that were sampled may have gone
         new._samples.choose(new._mixture.weights(), anew=False)
-    new._vigilance.load(states.Reader(_vigilance(old, change, kinds)), rounds=new._clock)
+    new._samples.seek(new._mixture.weights())
+    sources = _sources(old, new, change)
+    new._vigilance.load(states.Reader(_vigilance(old, new, change, kinds, sources)), rounds=new._clock)
+    new._trial.load(states.Reader({"left": change.carry(old._trial.left, 0)}))
+    new._trial.begin(change.added, plays_of_a_trial(float(new._beliefs.noise[new._mixture.leader()])))
     watch = old._watch.export()
-    before = np.where(change.source >= 0, change.carry(watch["before"], 0.0), new._estimate())
+    before = np.where(sources >= 0, watch["before"][sources], new._expected())
     new._watch.load(states.Reader({**watch, "before": before}), rounds=new.rounds)
 
 
@@ -81,16 +86,32 @@ def _counts(old: AutoBandit, change: ArmsChange) -> dict[str, Any]:
     }
 
 
-def _vigilance(old: AutoBandit, change: ArmsChange, kinds: Ints) -> dict[str, Any]:
+def _sources(old: AutoBandit, new: AutoBandit, change: ArmsChange) -> Ints:
+    """For every new representative the place of what represented it before, -1 where it was not there."""
+    origins = change.source[new._standing.numbers].tolist()
+    return np.array([old._standing.of(arm) if arm >= 0 else -1 for arm in origins], dtype=np.int64)
+
+
+def _told(old: AutoBandit, new: AutoBandit, change: ArmsChange, told: Ints) -> Ints:
+    """Rewards counted of the new representatives: those of old ones that are still there."""
+    counted = np.zeros(len(new._standing.numbers), dtype=np.int64)
+    for place in np.flatnonzero(told).tolist():
+        arm = int(change.target[old._standing.numbers[place]])
+        if arm >= 0:
+            counted[new._standing.of(arm)] += told[place]
+    return counted
+
+
+def _vigilance(old: AutoBandit, new: AutoBandit, change: ArmsChange, kinds: Ints, sources: Ints) -> dict[str, Any]:
     """Nothing has gone unseen of an arm that was not there."""
     state = old._vigilance.export()
-    doubted = -1 if state["doubted"] < 0 else int(change.target[state["doubted"]])
+    doubted = -1 if state["doubted"] < 0 else int(change.target[old._standing.numbers[state["doubted"]]])
     return {
         **state,
-        "seen": change.carry(state["seen"], float(old._clock)),
-        "told": change.carry(state["told"], 0),
+        "seen": np.where(sources >= 0, state["seen"][sources], float(old._clock)),
+        "told": _told(old, new, change, state["told"]),
         "kind": -1 if state["kind"] < 0 else int(kinds[state["kind"]]),
-        "doubted": doubted,
+        "doubted": -1 if doubted < 0 else new._standing.of(doubted),
     }
 
 

@@ -10,10 +10,10 @@ import numpy as np
 
 from driftbandits.policies.auto.beliefs import memory_of
 from driftbandits.policies.auto.mixture import Mixture
-from driftbandits.policies.auto.moments import moments
 from driftbandits.policies.auto.watch import Watch
 from driftbandits.policies.core.scale import RewardScale
 from driftbandits.showing import counted, label
+from driftbandits.types import Floats
 
 _ARMS_SHOWN = 3
 _LEAST_SUSPICION = 0.05  # that is spoken of
@@ -22,7 +22,7 @@ _LEAST_WEIGHT_SHOWN = 0.005  # of a time scale or a length scale
 
 @dataclass(frozen=True, slots=True)
 class ArmBelief:
-    """Expected reward of an arm, with an interval of two standard deviations; in the user's units."""
+    """Expected reward of an arm with its 95 % interval, those of `summary`; in the user's units."""
 
     arm: int
     name: str
@@ -116,20 +116,21 @@ def explain(
     changes: int,
     names: Sequence[str] | None,
     scale: RewardScale,
+    estimate: Floats,
+    interval: Floats,
 ) -> Explanation:
-    """The beliefs of `mixture`, in the user's units."""
+    """The beliefs of `mixture`, in the user's units; `estimate` and `interval` of every arm, which others show too."""
     beliefs, weights = mixture.beliefs, mixture.weights()
     memory: dict[float, float] = {}
     for rate, weight in zip(beliefs.rate[: beliefs.count].tolist(), weights.tolist(), strict=True):
         memory[memory_of(rate)] = memory.get(memory_of(rate), 0.0) + weight
     priors, kinds = beliefs.priors, mixture.kinds().tolist()
     fresh = np.where((beliefs.rate[: beliefs.count] == 0) & watch.fresh(beliefs.count), weights, 0.0)
-    mean, deviation = moments(beliefs, weights)
-    best = np.argsort(-mean)[:_ARMS_SHOWN]
+    best = np.argsort(-estimate, kind="stable")[:_ARMS_SHOWN]
     noise = float(weights @ beliefs.noise[: beliefs.count])
     if beliefs.units is not None:  # of two values, it depends on the arm
-        noise = float(beliefs.units.noise_of(mean)[best[0]])
-    low, middle, high = (scale.outward(values[best]) for values in (mean - 2 * deviation, mean, mean + 2 * deviation))
+        noise = float(beliefs.units.noise_of(estimate)[best[0]])
+    low, middle, high = (scale.outward(values[best]) for values in (interval[0], estimate, interval[1]))
     return Explanation(
         rounds=rounds,
         memory=memory,

@@ -87,7 +87,7 @@ class Mixture:
         """Weights of the rows in use, adding up to 1, shape (n,)."""
         if self._weights is None:
             self._weights = np.exp(self.log_weight[: self.beliefs.count])
-            self._weights /= self._weights.sum()
+            self._weights /= np.add.reduce(self._weights)
         return self._weights
 
     def leader(self) -> int:

@@ -11,16 +11,17 @@ from driftbandits.types import Floats, Ints
 _LEAST_WEIGHT_COUNTED = 1e-3  # of a hypothesis
 
 
-def moments(beliefs: Beliefs, weights: Floats) -> tuple[Floats, Floats]:
-    """Mean and standard deviation of every arm's reward under the mixture, each (N,)."""
+def moments(beliefs: Beliefs, weights: Floats, arms: Ints | slice = slice(None)) -> tuple[Floats, Floats]:
+    """Mean and standard deviation of these arms' rewards under the mixture, each (M,); by default of all."""
     rows = np.flatnonzero(weights >= _LEAST_WEIGHT_COUNTED)
     share = weights[rows] / weights[rows].sum()
     if beliefs.priors.rows is None:
-        means, variances = beliefs.mean[rows, :-1], _own_variances(beliefs, rows)
+        means, variances = beliefs.mean[rows, :-1][:, arms], _own_variances(beliefs, rows)[:, arms]
         if beliefs.units is not None:
-            means, variances = beliefs.units.rewards(means), beliefs.units.variances(means, variances)
+            units = beliefs.units.of(arms)
+            means, variances = units.rewards(means), units.variances(means, variances)
     else:
-        readings = [beliefs.reading(int(row)) for row in rows]
+        readings = [beliefs.reading(int(row), arms) for row in rows]
         means, variances = (np.array(column) for column in zip(*readings, strict=True))
     mean = share @ means
     return mean, np.sqrt(share @ (variances + np.square(means - mean)))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, Self, Unpack
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple, Self, Unpack
 
 import numpy as np
 
@@ -15,10 +16,12 @@ from driftbandits.memory import FLOAT_BYTES, check_memory
 from driftbandits.policies.auto.beliefs import TERMS_GATHERED, Beliefs, Forecast
 from driftbandits.policies.auto.carrying import carry
 from driftbandits.policies.auto.explanation import Explanation, explain
+from driftbandits.policies.auto.many_samples import ManySamples
 from driftbandits.policies.auto.mixture import MORE_SLOTS, Mixture
 from driftbandits.policies.auto.moments import moments
 from driftbandits.policies.auto.priors import SIGNAL_VARIANCES, Priors
 from driftbandits.policies.auto.samples import Samples
+from driftbandits.policies.auto.trial import Trial
 from driftbandits.policies.auto.two_valued import News, TwoValued
 from driftbandits.policies.auto.vigilance import Vigilance
 from driftbandits.policies.auto.watch import CHANGE_ODDS, RegimeChange, Watch
@@ -29,7 +32,7 @@ from driftbandits.policies.core.guard import guarded
 from driftbandits.policies.core.hooks import UNTIL_TOLD
 from driftbandits.policies.core.laws import freeze
 from driftbandits.policies.core.lengthscales import ARMS_TRIED_PER_FEATURE
-from driftbandits.policies.core.looking import around
+from driftbandits.policies.core.looking import around, cut
 from driftbandits.policies.core.pending import Feedback, Row
 from driftbandits.policies.core.settings import CommonSettings
 from driftbandits.seeding import stream
@@ -41,6 +44,14 @@ BIRTH_DEVIATIONS = 2.0  # off what the leader expects, for hypotheses of a chang
 LOCAL_BIRTH_DEVIATIONS = 2.5  # for the hypothesis that only this arm has changed
 BIRTH_NATS = 1.5  # for both, by which one who knows nothing of the arm expected a success or a failure more
 _LEAST_SAMPLED_WEIGHT = 1e-3  # weight of the hypotheses sampled: they are chosen anew long before
+
+
+class Outlook(NamedTuple):
+    """The arm thought best, and what was expected of the arm played and of it."""
+
+    best: int
+    of_arm: float
+    of_best: float
 
 
 class AutoBandit(Policy):
@@ -121,17 +132,19 @@ class AutoBandit(Policy):
         self._clock = self.rounds  # the next round of which nothing is told
         self._mixture.start(self.rounds)
         self._samples.choose(self._mixture.weights(), anew=True)
+        self._samples.seek(self._mixture.weights())
 
     def _build(self) -> None:
         priors = Priors(self.arms, auto=self.kernel == "auto", rank=self.rank)
-        size = len(self.arms)
+        standing = self._standing = priors.representatives
         self._beliefs = Beliefs(priors, Mixture.capacity(priors.count) + MORE_SLOTS)
         self._mixture = Mixture(self._beliefs)
-        self._samples = Samples(self._beliefs, size, SAMPLES_PER_HYPOTHESIS, stream(self.seed, "samples"))
-        crossing = self.arms.crossing
-        self._vigilance = Vigilance(priors, size, together=size if crossing is None else crossing.size)
-        self._watch = Watch(self._beliefs, size, together=size if crossing is None else crossing.size)
-        self._two_valued = TwoValued(size)
+        sampling = Samples if standing.everyone else ManySamples
+        self._samples = sampling(self._beliefs, SAMPLES_PER_HYPOTHESIS, stream(self.seed, "samples"))
+        self._vigilance = Vigilance(priors, len(standing.numbers), together=standing.together)
+        self._watch = Watch(self._beliefs, len(standing.numbers), together=standing.together)
+        self._trial = Trial(len(self.arms))
+        self._two_valued = TwoValued(len(self.arms))
         self._known_law: Floats | None = None
         self._known_mean: Floats | None = None
 
@@ -149,16 +162,28 @@ class AutoBandit(Policy):
     def _stamp_within(self, mask: Bools | None) -> tuple[int, int]:
         """With a mask the tag is one more than the best allowed arm: what the arm played will be compared with."""
         version, _ = self._stamp()
-        return version, 0 if mask is None else 1 + int(np.where(mask, self._estimate(), -np.inf).argmax())
+        return version, 0 if mask is None else 1 + self._samples.best(self._mixture.weights(), mask)
 
     def _compose(self, mask: Bools | None) -> Floats:
-        looks = self._vigilance.law(self._standardised(), self._clock, mask)
         law = self._samples.frequencies(self._mixture.weights(), mask)
-        law *= 1.0 - float(looks.sum())
-        law += looks
-        law *= (1.0 - self.floor) / float(law.sum())
+        looks = self._looks(mask)
+        if looks is not None:
+            law *= 1.0 - float(np.add.reduce(looks))
+            law[self._standing.places] += looks
+        trial = self._trial.law(mask)
+        if trial is not None:
+            law *= 1.0 - float(trial.sum())
+            law += trial
+        law *= 1.0 - self.floor
         law += self.floor / len(law) if mask is None else mask * (self.floor / np.count_nonzero(mask))
         return law
+
+    def _looks(self, mask: Bools | None = None) -> Floats | None:
+        """Probabilities of a look at every representative; None if none of them is allowed."""
+        offered = None if mask is None else mask[self._standing.places]
+        if offered is not None and not offered.any():
+            return None
+        return self._vigilance.law(self._standardised(), self._clock, offered)
 
     def _quiet_rounds(self) -> int:
         return UNTIL_TOLD  # time passes with what is told, looks included
@@ -172,7 +197,7 @@ class AutoBandit(Policy):
     def _learn_one(self, row: Row, reward: float) -> None:
         """What was expected is read before time passes, and hypotheses are born before the reward is weighed."""
         beliefs, mixture, samples = self._beliefs, self._mixture, self._samples
-        expected = self._estimate()
+        outlook = self._outlook(row)
         on_time = self._pass_time(row.id)
         told = self._in_coordinates(row.arm, reward)
         if told is not None:
@@ -182,8 +207,19 @@ class AutoBandit(Policy):
             samples.follow(row.arm, step)
             mixture.update(step.likelihood, able)
             self._tidy()
-        self._look_back(row, reward, expected, on_time=on_time)
-        self._known_law = self._known_mean = None
+        self._look_back(row, reward, outlook, on_time=on_time)
+        samples.seek(mixture.weights())
+        self._known_law, self._known_mean = None, samples.expected(mixture.weights())  # the next reward needs it
+
+    def _outlook(self, row: Row) -> Outlook:
+        """What was expected before a reward."""
+        if self._standing.everyone:
+            expected = self._expected()
+            best = row.tag - 1 if row.tag else int(expected.argmax())
+            return Outlook(best, expected.item(row.arm), expected.item(best))
+        weights = self._mixture.weights()
+        best = row.tag - 1 if row.tag else self._samples.best(weights)
+        return Outlook(best, *self._samples.mean(weights, np.array([row.arm, best])).tolist())
 
     def _in_coordinates(self, arm: int, reward: float) -> float | None:
         """The reward as the beliefs want it, None if they have it already: see `two_valued`."""
@@ -226,9 +262,10 @@ class AutoBandit(Policy):
         if not births:
             return forecast
         mixture.renew(row.id)
-        told_before = bool(self._vigilance.told[row.arm])  # else the arm is unlike its neighbours, not unlike itself
+        place = self._standing.of(row.arm)
+        told_before = bool(self._vigilance.told[place])  # else the arm is unlike its neighbours, not unlike itself
         if local and told_before:
-            mixture.suspect(row.arm, self._vigilance.chance(row.arm, self._clock), row.id)
+            mixture.suspect(row.arm, self._vigilance.chance(place, self._clock), row.id)
         return beliefs.forecast(row.arm)
 
     def _surprises(self, forecast: Forecast, reward: float) -> tuple[bool, bool]:
@@ -252,23 +289,31 @@ class AutoBandit(Policy):
         if full or samples.lacking(weights):
             samples.choose(weights, anew=full)
         if full:
-            self._watch.settle(weights, samples.mean(weights))
+            self._watch.settle(weights, samples.mean(weights, self._standing.places))
 
-    def _look_back(self, row: Row, reward: float, expected: Floats, *, on_time: bool) -> None:
+    def _look_back(self, row: Row, reward: float, outlook: Outlook, *, on_time: bool) -> None:
         """Was that a change, was the arm surprisingly good, and which arms count as seen by it?"""
         beliefs, weights = self._beliefs, self._mixture.weights()
-        leader, best = self._mixture.leader(), row.tag - 1 if row.tag else int(expected.argmax())
+        leader, place = self._mixture.leader(), self._standing.of(row.arm)
         found = self._watch.find_change(weights, self._clock)
         if found is not None:
             self._vigilance.hidden += found.hidden
-            self._two_valued.forget(slice(None) if found.whole else found.moved)
+            self._two_valued.forget(slice(None) if found.whole else self._moved_arms(found))
             self._report(found)
-        if row.arm == best:
-            self._vigilance.trust(row.arm)
+        if place == self._standing.of(outlook.best):
+            self._vigilance.trust(place)
         elif on_time and beliefs.units is None:  # of two values none is surprisingly good
             deviation = math.sqrt(float(beliefs.noise[leader]))
-            self._vigilance.verify(row.arm, reward, float(expected[row.arm]), float(expected[best]), deviation)
-        self._vigilance.see(row.arm, int(beliefs.kind[leader]), row.id + 1)
+            self._vigilance.verify(place, reward, outlook.of_arm, outlook.of_best, deviation)
+        self._vigilance.see(place, int(beliefs.kind[leader]), row.id + 1)
+        self._trial.count(row.arm)
+
+    def _moved_arms(self, found: RegimeChange) -> Ints:
+        """All arms of which something was counted and whose representatives have moved."""
+        if self._standing.everyone:
+            return found.moved
+        counted, moved = np.flatnonzero(self._two_valued.plays), set(found.moved.tolist())
+        return np.array([arm for arm in counted.tolist() if self._standing.of(arm) in moved], dtype=np.int64)
 
     def _report(self, found: RegimeChange) -> None:
         self._report_change(
@@ -276,7 +321,7 @@ class AutoBandit(Policy):
             interval=(found.birth, self._clock),
             statistic=math.log(found.odds),
             threshold=math.log(CHANGE_ODDS),
-            arms=found.moved.tolist(),
+            arms=self._standing.numbers[found.moved].tolist(),
             before=found.before,
             after=found.after,
             forgot=found.forgot,
@@ -285,32 +330,44 @@ class AutoBandit(Policy):
 
     # --- beliefs ------------------------------------------------------------------------------------------------
 
-    def _estimate(self) -> Floats:
+    def _expected(self) -> Floats:
+        """Expected rewards of the representatives, shape (M,)."""
         if self._known_mean is None:
-            self._known_mean = self._samples.mean(self._mixture.weights())
+            self._known_mean = self._samples.expected(self._mixture.weights())
         return self._known_mean
+
+    def _estimate(self) -> Floats:
+        return self._expected() if self._standing.everyone else self._samples.mean(self._mixture.weights())
 
     def _interval(self) -> tuple[Floats, Floats]:
         return around(*moments(self._beliefs, self._mixture.weights()))
 
+    def _glimpse(self, arms: Ints) -> Sequence[Floats]:
+        if self._standing.everyone:
+            return super()._glimpse(arms)
+        weights = self._mixture.weights()
+        return [self._samples.mean(weights, arms), *around(*moments(self._beliefs, weights, arms))]
+
     def _standardised(self) -> Floats:
-        """The estimates on the scale of the priors."""
+        """The expected rewards on the scale of the priors."""
         units = self._beliefs.units
-        return self._estimate() if units is None else units.standardised(self._estimate())
+        return self._expected() if units is None else units.standardised(self._expected())
 
     @guarded
     def explain(self) -> Explanation:
         """What it believes now, in a few lines: print it, or read its fields."""
         self._begin_once()
-        looks = self._vigilance.law(self._standardised(), self._clock)
+        looks = self._looks()
         return explain(
             self._mixture,
             self._watch,
             rounds=self.rounds,
-            looks=float(looks.sum()),
+            looks=0.0 if looks is None else float(looks.sum()),
             changes=self.changes_found,
             names=self.arms.names,
             scale=self._scale,
+            estimate=self._estimate(),
+            interval=cut(self._interval()),
         )
 
     # --- state --------------------------------------------------------------------------------------------------
@@ -333,7 +390,7 @@ class AutoBandit(Policy):
         return {"kernel": self.kernel, "floor": self.floor, "rank": self.rank}
 
     def _export(self) -> dict[str, Any]:
-        parts = ("beliefs", "mixture", "samples", "vigilance", "watch", "two_valued")
+        parts = ("beliefs", "mixture", "samples", "vigilance", "watch", "two_valued", "trial")
         return {"clock": self._clock, **{name: getattr(self, f"_{name}").export() for name in parts}}
 
     def _import(self, state: states.Reader) -> None:
@@ -348,5 +405,6 @@ class AutoBandit(Policy):
         states.check(float(sampled.sum()) >= _LEAST_SAMPLED_WEIGHT, "hypotheses sampled")
         self._vigilance.load(state.reader("vigilance"), rounds=self._clock)
         self._watch.load(state.reader("watch"), rounds=self.rounds)
+        self._trial.load(state.reader("trial"))
         tags = self._pending.rows()["tag"]
         states.check(bool(((tags >= 0) & (tags <= len(self.arms))).all()), "best allowed arms of open decisions")

@@ -21,6 +21,8 @@ import numpy as np
 from driftbandits.arms import ArmSet
 from driftbandits.kernels import some_rows
 from driftbandits.memory import FLOAT_BYTES, check_memory
+from driftbandits.policies.auto.readings import Readings
+from driftbandits.policies.auto.representatives import MOST_REPRESENTATIVES, Representatives
 from driftbandits.policies.core.crossings import pair_kernels
 from driftbandits.policies.core.lengthscales import candidates, cut_features
 from driftbandits.types import Bools, Floats, Ints
@@ -46,8 +48,10 @@ class Priors:
             pairs = pair_kernels(arms.crossing, rank)
             tried = [(pair.length_scale, pair.features) for pair in pairs]
             self.correlations = tuple(pair.correlation for pair in pairs) * len(SIGNAL_VARIANCES)
+        elif auto:
+            tried = candidates(arms, rank)
         else:
-            tried = candidates(arms, rank) if auto else [(None, cut_features(arms.features, rank))]
+            tried = [(None, cut_features(arms.features, rank))]
         self.length_scales = tuple(scale for scale, _ in tried) * len(SIGNAL_VARIANCES)
         self._features = [features for _, features in tried] * len(SIGNAL_VARIANCES)
         self._directions: dict[int, Floats] = {}
@@ -57,7 +61,8 @@ class Priors:
         signals = np.repeat(SIGNAL_VARIANCES, len(tried))
         widest = max(features.shape[1] for features in self._features)
         self.direct = 2 * widest + 2 > len(arms)  # arms are their own coordinates
-        self.rows: Floats | None = None  # (kinds, N, R), how arms read the coordinates, unless they are their own
+        self.rows: Readings | None = None  # how arms read the coordinates, unless they are their own
+        self.representatives = Representatives(arms, len(arms) if self.direct else MOST_REPRESENTATIVES)
         self._check_room(len(arms), widest)
         self.size = len(arms)
         if self.direct:
@@ -68,14 +73,11 @@ class Priors:
         else:
             self.width = widest + 1
             self.prior = np.broadcast_to(np.eye(self.width), (self.count, self.width, self.width))
-            self.rows = np.zeros((self.count, len(arms), self.width))
-            for rows, signal, phi in zip(self.rows, signals, self._features, strict=True):
-                rows[:, : phi.shape[1]] = math.sqrt(signal) * phi
-                rows[:, -1] = math.sqrt(LEVEL_VARIANCE)
+            self.rows = Readings(self._features[: len(tried)], signals, LEVEL_VARIANCE, self.width)
 
     def _check_room(self, size: int, widest: int) -> None:
         """Refuse priors that cannot be held; what is learned takes several times as much again."""
-        numbers = self.count * size * (size if self.direct else widest + 1)
+        numbers = self.count * size**2 if self.direct else self.count // len(SIGNAL_VARIANCES) * size * widest
         cure = f"take a smaller rank (the widest kernel has {widest:,} features), or fewer arms"
         check_memory(FLOAT_BYTES * numbers, f"{self.count} priors of {size:,} arms", cure=cure)
 
@@ -88,12 +90,12 @@ class Priors:
         if self.rows is None:
             column = self.prior[kind, arm] - LEVEL_VARIANCE
             return np.asarray(column / math.sqrt(max(float(column[arm]), _LEAST_SQUARED_LENGTH)))
-        row = self.rows[kind, arm].copy()
+        row = self.rows.of(kind, np.array([arm]))[0]
         row[-1] = 0.0
         return np.asarray(row / math.sqrt(max(float(row @ row), _LEAST_SQUARED_LENGTH)))
 
     def alike(self, kind: int, arm: int) -> Bools:
-        """Arms of which a reward of `arm` says much, itself among them."""
+        """Arms of which a reward of `arm` says much, itself among them; of representatives, as all below."""
         unit = self._units(kind)
         if not self.direct:
             return _near(unit, unit[arm : arm + 1], arm)[:, 0]
@@ -111,9 +113,11 @@ class Priors:
         return self._crowds[kind]
 
     def _units(self, kind: int) -> Floats:
-        """Features of length 1, whose products are correlations."""
+        """Features of length 1 of the representatives, whose products are correlations."""
         if kind not in self._directions:
             phi = self._features[kind]
+            if not self.representatives.everyone:
+                phi = phi[self.representatives.numbers]
             squared = np.maximum(np.square(phi).sum(axis=1), _LEAST_SQUARED_LENGTH)
             self._directions[kind] = phi / np.sqrt(squared)[:, None]
         return self._directions[kind]

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from driftbandits.policies.auto.priors import LEVEL_VARIANCE, SIGNAL_VARIANCES
-from driftbandits.types import Floats
+from driftbandits.types import Floats, Ints
 
 LOW = -1.0  # the reward of a failure, inside
 LEAST_RATE = 1e-4
@@ -50,6 +50,10 @@ class RateUnits:
     def __post_init__(self) -> None:
         rarer = min(self.centre, 1.0 - self.centre)
         object.__setattr__(self, "spread", min(rarer / _WIDEST_DEVIATION, _USUAL_SPREAD))
+
+    def of(self, arms: Ints | slice) -> RateUnits:
+        """The same for some of the arms."""
+        return RateUnits(self.centre, self.reach[arms])
 
     @property
     def noise(self) -> float:

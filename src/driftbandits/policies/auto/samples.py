@@ -30,12 +30,13 @@ _JITTER = 1e-8
 
 
 class Samples:
-    """`number` samples of each of the weightiest hypotheses of `beliefs`."""
+    """`number` samples of each of the weightiest hypotheses of `beliefs`; see `many_samples` for very many arms."""
 
-    def __init__(self, beliefs: Beliefs, arms: int, number: int, generator: np.random.Generator) -> None:
+    def __init__(self, beliefs: Beliefs, number: int, generator: np.random.Generator) -> None:
         self._rows: Ints = np.zeros(0, dtype=np.int64)
         self._serials: Ints = np.zeros(0, dtype=np.int64)  # of the rows when they were sampled
-        self._values: Floats = np.zeros((MOST_SAMPLED, number + 1, arms))
+        self._values: Floats = np.zeros((MOST_SAMPLED, number + 1, self._width(beliefs)))
+        self._best: Ints = np.zeros((MOST_SAMPLED, number), dtype=np.int64)  # best arm of every sample but the mean
         self._beliefs = beliefs
         self._writes = beliefs.writes  # when the serial numbers were last compared
         self._number = number
@@ -49,7 +50,7 @@ class Samples:
         self._rows = self._rows[self._rows >= 0]
         self._serials, self._writes = self._beliefs.serial[self._rows], self._beliefs.writes
         for slot, row in enumerate(self._rows.tolist()):
-            self._values[slot] = self._drawn(row)
+            self._put(slot, self._drawn(row))
 
     @property
     def rows(self) -> Ints:
@@ -66,39 +67,45 @@ class Samples:
 
     def frequencies(self, weights: Floats, mask: Bools | None = None) -> Floats:
         """How often each arm is the best (allowed) one, weighted by the hypotheses' weights, shape (N,)."""
-        values = self._sampled()
-        if mask is not None:
-            values = np.where(mask, values, -np.inf)
-        best = values.argmax(axis=2)
-        share = self._shares(weights) / self._number
-        counted = np.bincount(best.ravel(), weights=np.repeat(share, self._number), minlength=values.shape[2])
-        return counted.astype(np.float64, copy=False)
-
-    def mean(self, weights: Floats) -> Floats:
-        """Expected reward of every arm, shape (N,)."""
-        units = self._beliefs.units
-        means = self.values[:, 0] if units is None else units.rewards(self.values[:, 0])
-        return np.asarray(self._shares(weights) @ means)
-
-    def _sampled(self) -> Floats:
-        """Rewards of all arms in the samples, shape (k, m, N)."""
         values, units = self.values, self._beliefs.units
-        if units is None:
-            return values[:, 1:]
-        return units.sampled_rewards(values)
+        if units is None and mask is None:
+            best = self._best[: len(values)]
+        else:
+            values = values[:, 1:] if units is None else units.sampled_rewards(values)
+            best = (values if mask is None else np.where(mask, values, -np.inf)).argmax(axis=2)
+        votes = (self._shares(weights) / self._number).repeat(self._number)
+        return np.asarray(np.bincount(best.ravel(), votes, values.shape[2]), dtype=np.float64)
+
+    def mean(self, weights: Floats, arms: Ints | slice = slice(None)) -> Floats:
+        """Expected rewards of these arms, shape (M,); by default of all."""
+        units, means = self._beliefs.units, self.values[:, 0, arms]
+        return np.asarray(self._shares(weights) @ (means if units is None else units.of(arms).rewards(means)))
+
+    def best(self, weights: Floats, mask: Bools | None = None) -> int:
+        """The (allowed) arm of the highest expected reward."""
+        mean = self.mean(weights)
+        return int((mean if mask is None else np.where(mask, mean, -np.inf)).argmax())
+
+    def expected(self, weights: Floats) -> Floats:
+        """Expected rewards of the representatives, shape (M,)."""
+        return self.mean(weights)
+
+    def seek(self, weights: Floats) -> None:
+        """Called when samples have moved for the last time in a round: nothing to do where all arms are read."""
 
     def _shares(self, weights: Floats) -> Floats:
         """Weights of the hypotheses sampled, adding up to 1."""
         share = weights[self.rows]
-        return np.asarray(share / share.sum())
+        share /= np.add.reduce(share)
+        return share
 
     # --- following the beliefs ----------------------------------------------------------------------------------
 
     def pass_time(self, rounds: int) -> None:
         """Let the samples of fast drifting hypotheses drift."""
         beliefs = self._beliefs
-        for values, row in zip(self.values, self.rows, strict=True):
-            rate = beliefs.rate[row]
+        for slot, row in enumerate(self.rows.tolist()):
+            rate, values = beliefs.rate.item(row), self._values[slot]
             if rate * rounds <= _FAST_DRIFT:
                 continue
             keep = (1.0 - rate) ** rounds
@@ -106,25 +113,35 @@ class Samples:
             first = int(self._generator.integers(0, (_DRIFTS_PER_SAMPLE - 1) * self._number))
             values *= math.sqrt(keep)
             values[1:] += math.sqrt(1.0 - keep) * pool[first : first + self._number]
+            self._find_best(slot)
 
     def _pool(self, kind: int) -> Floats:
         if kind not in self._pools:
             priors = self._beliefs.priors
-            root = _root(priors.prior[kind, :-1, :-1]) if priors.rows is None else priors.rows[kind]
-            normal = stream(kind, "drift").standard_normal((_DRIFTS_PER_SAMPLE * self._number, root.shape[1]))
-            self._pools[kind] = (normal - normal.mean(axis=0)) @ root.T
+            width = priors.width - (priors.rows is None)
+            normal = stream(kind, "drift").standard_normal((_DRIFTS_PER_SAMPLE * self._number, width))
+            self._pools[kind] = self._drifts(kind, normal - normal.mean(axis=0))
         return self._pools[kind]
 
     def follow(self, arm: int, step: Step) -> None:
         """Move the samples by a reward of `arm`."""
-        rows, values, priors = self.rows, self.values, self._beliefs.priors
-        shifts = (values[:, 0, arm] + step.residual[rows])[:, None] - values[:, :, arm]
+        rows, values = self.rows, self.values
+        said = self._said_of(arm)
+        shifts = (said[:, 0] + step.residual[rows])[:, None] - said
         noise = self._generator.standard_normal((len(rows), self._number))
         shifts[:, 1:] += np.sqrt(step.noise[rows])[:, None] * noise
         for slot, row in enumerate(rows.tolist()):
-            gain = step.gain[row]
-            gain = gain[:-1] if priors.rows is None else priors.rows[self._beliefs.kind[row]] @ gain
+            gain = self._in_values(row, step.gain[row])
             scipy.linalg.blas.dger(1.0, gain, shifts[slot], a=values[slot].T, overwrite_a=1)
+            self._find_best(slot)
+
+    def _find_best(self, slot: int) -> None:
+        """Note the best arms, as soon as samples have moved: they are at hand then."""
+        self._values[slot, 1:].argmax(axis=1, out=self._best[slot])
+
+    def _put(self, slot: int, values: Floats) -> None:
+        self._values[slot] = values
+        self._find_best(slot)
 
     def choose(self, weights: Floats, *, anew: bool) -> None:
         """Sample the weightiest hypotheses, those that have samples already only if `anew`."""
@@ -133,7 +150,7 @@ class Samples:
         chosen = order[:enough]
         self._keep(np.isin(self.rows, chosen) & (not anew))
         for row in chosen[~np.isin(chosen, self.rows)].tolist():
-            self._values[len(self._rows)] = self._drawn(row)
+            self._put(len(self._rows), self._drawn(row))
             self._rows = np.append(self._rows, row)
             self._serials = np.append(self._serials, self._beliefs.serial[row])
 
@@ -146,7 +163,8 @@ class Samples:
 
     def _keep(self, kept: Bools) -> None:
         if not kept.all():
-            self._values[: int(kept.sum())] = self._values[: len(self._rows)][kept]
+            for part in (self._values, self._best):
+                part[: int(kept.sum())] = part[: len(self._rows)][kept]
             self._rows, self._serials = self._rows[kept], self._serials[kept]
 
     def _drawn(self, row: int) -> Floats:
@@ -157,7 +175,30 @@ class Samples:
         normal = self._generator.standard_normal((self._number, len(mean)))
         coordinates = np.vstack([np.zeros(len(mean)), normal @ _root(covariance).T])
         coordinates += mean
-        return coordinates if rows is None else np.asarray(coordinates @ rows[beliefs.kind[row]].T)
+        return coordinates if rows is None else self._in_values(row, coordinates)
+
+    # --- what is kept of a sample ------------------------------------------------------------------------------
+
+    def _width(self, beliefs: Beliefs) -> int:
+        return beliefs.priors.size
+
+    def _said_of(self, arm: int) -> Floats:
+        """What the samples say of an arm, shape (k, m + 1)."""
+        return self.values[:, :, arm]
+
+    def _in_values(self, row: int, coordinates: Floats) -> Floats:
+        """Coordinates under hypothesis `row`, the level among them, as samples are kept: as rewards of all arms."""
+        priors = self._beliefs.priors
+        if priors.rows is None:
+            return coordinates[..., :-1]
+        return priors.rows.rewards(int(self._beliefs.kind[row]), coordinates)
+
+    def _drifts(self, kind: int, normal: Floats) -> Floats:
+        """Draws from a prior, made of standard normal numbers."""
+        priors = self._beliefs.priors
+        if priors.rows is None:
+            return np.asarray(normal @ _root(priors.prior[kind, :-1, :-1]).T)
+        return priors.rows.rewards(kind, normal)
 
     # --- state --------------------------------------------------------------------------------------------------
 
@@ -175,8 +216,10 @@ class Samples:
         k = len(rows)
         known = (rows >= 0) & (rows < self._beliefs.count)
         states.check(0 < k <= MOST_SAMPLED and bool(known.all()) and len(np.unique(rows)) == k, "rows")
-        self._values[:k] = state.array("values", np.float64, (k, *self._values.shape[1:]))
-        states.check(bool((np.abs(self._values[:k]) <= LARGEST_BELIEF).all()), "samples")
+        values = state.array("values", np.float64, (k, *self._values.shape[1:]))
+        states.check(bool((np.abs(values) <= LARGEST_BELIEF).all()), "samples")
+        for slot in range(k):
+            self._put(slot, values[slot])
         self._rows, self._serials = rows, self._beliefs.serial[rows]
         self._writes = self._beliefs.writes
         self._generator = generator_from_state(state.raw("generator"))

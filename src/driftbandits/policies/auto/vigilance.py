@@ -54,8 +54,7 @@ class Vigilance:
     def see(self, arm: int, kind: int, now: int) -> None:
         """A reward of round `now` - 1 of `arm` was told; arms alike under the likeliest prior count as seen then."""
         self._kind = kind
-        alike = self._priors.alike(kind, arm)
-        self.seen[alike] = np.maximum(self.seen[alike], now)
+        np.maximum(self.seen, now, out=self.seen, where=self._priors.alike(kind, arm))
         self.told[arm] += 1
 
     def _hazard(self, now: int) -> float:
@@ -88,19 +87,19 @@ class Vigilance:
         """Probability of a look at every arm, (N,); in all at most `LARGEST_LOOK_SHARE` unless an arm is doubted."""
         if self._kind < 0:
             return np.zeros(len(mean))
-        best = float(mean.max() if mask is None else mean[mask].max())
+        best = mean.item(mean.argmax()) if mask is None else float(mean[mask].max())
         hazard = self._hazard(now)
         gaps = np.maximum(best - mean, 0.1 * _PRIOR_DEVIATION)
         rate = hazard * _expected_gain(best) / gaps * (now - self.seen) / self._priors.crowds(self._kind)
         if mask is not None:
             rate = rate * mask
-        total = float(rate.sum())
+        total = float(np.add.reduce(rate))
         if total > LARGEST_LOOK_SHARE:
             rate *= LARGEST_LOOK_SHARE / total
         if self.doubted >= 0 and (mask is None or mask[self.doubted]):
             rate *= 1.0 - SECOND_LOOK_PROBABILITY
             rate[self.doubted] += SECOND_LOOK_PROBABILITY
-        return np.asarray(rate)
+        return rate
 
     def export(self) -> dict[str, Any]:
         """Rounds and count."""

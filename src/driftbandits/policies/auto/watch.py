@@ -49,6 +49,7 @@ class Watch:
         self.before: Floats = np.zeros(arms)  # what was believed before the hypotheses of a change had much weight
         self._settled = False
         self._beliefs = beliefs
+        self._arms = beliefs.priors.representatives.numbers  # of whom all is said here, by their places among them
 
     def settle(self, weights: Floats, mean: Floats) -> None:
         """Keep what is believed now, unless it is hypotheses of a change not yet found that believe it."""
@@ -79,7 +80,7 @@ class Watch:
         if new < 0.5 or new < CHANGE_ODDS * old:
             return None
         if not self._settled and old > 0:
-            self.before, self._settled = beliefs.reading(int(before.argmax()))[0], True
+            self.before, self._settled = beliefs.reading(int(before.argmax()), self._arms)[0], True
         found = self._describe(leader, new / max(old, 1e-300))
         self.regime, self.began = now, found.birth
         self.epoch += 1
@@ -87,7 +88,7 @@ class Watch:
 
     def _describe(self, row: int, odds: float) -> RegimeChange:
         beliefs = self._beliefs
-        mean, variance = beliefs.reading(row)
+        mean, variance = beliefs.reading(row, self._arms)
         difference, size = np.abs(mean - self.before), beliefs.sizes
         known = variance < _KNOWN_ARM_VARIANCE * size**2
         least = 0.1 * math.sqrt(TYPICAL_SIGNAL_VARIANCE) * size

@@ -122,7 +122,8 @@ class SecondLooks:
         """Begin a look if the reward promises enough and no other is being played."""
         if self.arm is not None or self._surrogate.two_valued:  # one of two values promises nothing
             return
-        if promises(reward, float(expected[arm]), float(expected.max()), self._surrogate.noise_variance):
+        own, noise = float(expected[arm]), self._surrogate.noise_variance
+        if surprises(reward, own, noise) and promises(reward, own, float(expected.max()), noise):
             age = round_ - self._first_round
             self._look = Look(arm, wanted=max(SHORTEST_LOOK, self._length // LEAST_AGE_SHARE - age))
 
@@ -157,4 +158,9 @@ def promises(reward: float, expected: float, best: float, noise_variance: float)
     (True, False, False)
     """
     told_apart = best - expected > math.sqrt(noise_variance / SHORTEST_LOOK)
-    return told_apart and reward > best and reward - expected > _SURPRISE * math.sqrt(noise_variance)
+    return told_apart and reward > best and surprises(reward, expected, noise_variance)
+
+
+def surprises(reward: float, expected: float, noise_variance: float) -> bool:
+    """Whether a reward is far beyond what was expected: seldom so, and found without looking at all arms."""
+    return reward - expected > _SURPRISE * math.sqrt(noise_variance)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, Literal, Self, Unpack
+
+import numpy as np
 
 from driftbandits.arms import ArmSet
 from driftbandits.checks import check_count, check_probability, check_word
@@ -14,7 +17,6 @@ from driftbandits.policies.blocks.engine import BlockPolicy
 from driftbandits.policies.blocks.parts import Parts
 from driftbandits.policies.calibrated.constants import PracticalConstants, TheoryConstants
 from driftbandits.policies.calibrated.estimators import PosteriorMean, ResidualIPS
-from driftbandits.policies.calibrated.interval import posterior_deviation
 from driftbandits.policies.calibrated.looks import SecondLooks
 from driftbandits.policies.calibrated.surrogate import Surrogate
 from driftbandits.policies.core.arms_change import ArmsChange
@@ -23,7 +25,7 @@ from driftbandits.policies.core.guard import guarded
 from driftbandits.policies.core.looking import around
 from driftbandits.policies.core.settings import CommonSettings
 from driftbandits.seeding import check_seed, stream
-from driftbandits.types import Floats
+from driftbandits.types import Floats, Ints
 
 _LEAST_FALSE_ALARM = 1e-300  # below it thresholds would overflow
 
@@ -150,7 +152,16 @@ class CalibratedOPKB(BlockPolicy):
         """By the process believed in; residual IPS, the estimate of the theory mode, has none."""
         if self.mode == "theory":
             return None
-        return around(self._surrogate.mean(), posterior_deviation(self._surrogate))
+        posterior = self._surrogate.posterior()
+        return around(posterior.mean, posterior.deviation_of(np.arange(len(self.arms))))
+
+    def _glimpse(self, arms: Ints) -> Sequence[Floats]:
+        """As many arms as are followed: of all, they would take as long as many rounds."""
+        if self.mode == "theory":
+            return super()._glimpse(arms)
+        posterior = self._surrogate.posterior()
+        mean = posterior.mean_of(arms)
+        return [mean, *around(mean, posterior.deviation_of(arms))]
 
     def _carry(self, old: Self, change: ArmsChange) -> None:
         self._streams.draw_as(old._streams)

@@ -17,19 +17,18 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 
 from driftbandits import state as states
 from driftbandits.arms import ArmSet
 from driftbandits.detection.ledger import Ledger, Totals
 from driftbandits.policies.calibrated.evidence import (
-    LEVEL_VARIANCE,
     NOISE_VARIANCES,
     SIGNAL_VARIANCES,
     SIGNALS_TRIED,
     log_evidence,
     nearest_signal,
 )
+from driftbandits.policies.calibrated.posterior import Posterior, Prior
 from driftbandits.policies.calibrated.two_values import Values
 from driftbandits.policies.core.lengthscales import leading_features, other_kernels
 from driftbandits.state.plausible import ROUNDING
@@ -94,7 +93,7 @@ class Surrogate:
         self.prior_mean: Floats = np.zeros(self._size)
         self._ledger.clear()
         self._values.clear()
-        self._known_mean: tuple[int, Floats] | None = None
+        self._known: tuple[int, Posterior] | None = None
         self.follows, self.shift = False, 0.0
         self._believe(self.closed)
 
@@ -116,7 +115,7 @@ class Surrogate:
     def advance(self) -> bool:
         """A block begins: choose kernel, signal and noise; whether the kernel is another than before."""
         before = self.kernel
-        self._known_mean = None
+        self._known = None
         self._believe(self.closed + self._evidence(self._ledger.totals()))
         return self.kernel != before
 
@@ -139,23 +138,18 @@ class Surrogate:
         """Of the rewards themselves, whatever the prior mean: it is the size of functions, not of changes."""
         return np.array([log_evidence(features, totals) for features in self.kernels])
 
+    def posterior(self) -> Posterior:
+        """What is believed now."""
+        if self._known is None or self._known[0] != self.told:
+            self._known = (self.told, self._given(self._ledger.totals()))
+        return self._known[1]
+
     def mean(self) -> Floats:
         """Posterior mean of every arm's reward, shape (N,)."""
-        if self._known_mean is None or self._known_mean[0] != self.told:
-            self._known_mean = (self.told, self._posterior_mean(self._ledger.totals(), self.prior_mean))
-        return self._known_mean[1]
+        return self.posterior().mean
 
-    def _posterior_mean(self, totals: Totals, prior_mean: Floats) -> Floats:
-        features = self.present
-        F = np.empty((self._size, features.shape[1] + 1))
-        F[:, :-1] = math.sqrt(self.signal) * features
-        F[:, -1] = math.sqrt(LEVEL_VARIANCE)
-        seen = np.flatnonzero(totals.counts)
-        A = (F[seen].T * totals.counts[seen]) @ F[seen] / self.noise_variance
-        A[np.diag_indices_from(A)] += 1.0
-        surprise = totals.sums[seen] - totals.counts[seen] * prior_mean[seen]
-        weights = scipy.linalg.solve(A, F[seen].T @ surprise / self.noise_variance, assume_a="pos", check_finite=False)
-        return np.asarray(prior_mean + F @ weights)
+    def _given(self, totals: Totals) -> Posterior:
+        return Posterior(Prior(self.present, self.prior_mean, self.signal, self.noise_variance), totals)
 
     # --- epochs -------------------------------------------------------------------------------------------------
 
@@ -168,7 +162,7 @@ class Surrogate:
         if since is None:
             return
         before, after = self._ledger.cut(since)
-        old_mean = self._posterior_mean(before, self.prior_mean)
+        old_mean = self._given(before).mean
         self.closed += self._evidence(before)
         off, level = after.squared_error(old_mean), np.full(self._size, old_mean.mean())
         self.follows = off < after.squared_error(level)
@@ -178,11 +172,11 @@ class Surrogate:
             self._ledger.forget(since)
         else:
             self._ledger.clear()
-        self._known_mean = None
+        self._known = None
 
     def mean_before(self, first_round: int) -> Floats:
         """Posterior mean of every arm's reward by the rounds before `first_round` alone, shape (N,)."""
-        return self._posterior_mean(self._ledger.cut(first_round)[0], self.prior_mean)
+        return self._given(self._ledger.cut(first_round)[0]).mean
 
     def totals(self) -> Totals:
         """Rewards of the epoch."""

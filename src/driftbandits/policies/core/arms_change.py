@@ -78,6 +78,7 @@ def match_arms(old: ArmSet, new: Any) -> ArmsChange:
     """Find the old arms among the new ones; InputError says what does not fit."""
     if not isinstance(new, ArmSet):
         raise InputError(f"with_arms wants an ArmSet, got {type(new).__name__}; build one with ArmSet(points, kernel)")
+    _check_pairs(old, new)
     old.check_columns(new.dimension, new.feature_names)
     by_name = old.names is not None and new.names is not None
     source = match_places(old.points, old.names, new.points, new.names)
@@ -93,6 +94,16 @@ def match_arms(old: ArmSet, new: Any) -> ArmsChange:
     if by_name:
         _check_points(old, new, source)
     return ArmsChange(old, _measured(old, new, source), source, target)
+
+
+def _check_pairs(old: ArmSet, new: ArmSet) -> None:
+    """Refuse pairs whose options or segments are mere names, and other ones than before."""
+    if old.crossing is not None and new.dimension != old.dimension:
+        raise InputError(
+            f"the new arms have {counted(new.dimension, 'dimension')}, the options in segments so far {old.dimension}: "
+            f"of options or segments that are mere names each is a dimension of its own, so none can come or go; give "
+            f"points to those that may, as ArmSet(points, names=...), or leave out pairs with without([...])"
+        )
 
 
 def match_places(
@@ -159,10 +170,13 @@ def _check_kernel(meant: ArmSet, given: ArmSet, rows: Ints, meant_rows: Ints | N
     off = np.abs(wanted - found)
     if off.max() > _KERNEL_DIFFERENCE * max(meant.scale, float(np.abs(wanted).max())):
         row, column = np.unravel_index(int(off.argmax()), off.shape)
+        cure = "them with the old arms' with_points(...), extended(...) or without(...)"
+        if meant.crossing is not None:
+            cure = "the options with the old options' extended(...) or without(...) and cross them as before"
         raise InputError(
             f"the new arms have another kernel: k(x, y) of arms {int(rows[row])} and {int(rows[some[column]])} is "
             f"{found[row, column]:.4g} and was {wanted[row, column]:.4g}; what is known would change its meaning. Make "
-            f"them with the old arms' with_points(...), extended(...) or without(...), or give the same kernel"
+            f"{cure}, or give the same kernel"
         )
 
 

@@ -38,7 +38,7 @@ from driftbandits.policies.core.history import Look
 from driftbandits.policies.core.hooks import FIRST_HORIZON
 from driftbandits.policies.core.imposing import Imposed, Imposition
 from driftbandits.policies.core.inputs import check_size, read_allowed, read_ids, read_rewards
-from driftbandits.policies.core.laws import check_estimate, check_steady, is_frozen
+from driftbandits.policies.core.laws import check_steady, is_frozen
 from driftbandits.policies.core.looking import Looking
 from driftbandits.policies.core.pending import OTHER_DECISION, Row, read_decisions
 from driftbandits.policies.core.waiting import shown_waiting
@@ -152,8 +152,9 @@ class Policy(Closing, Looking):
 
     def _choose_one(self, weighed: npt.NDArray[Any]) -> tuple[int, float]:
         """One arm drawn from what `_weigh` gave, and its probability."""
-        arm = int(self._pick(weighed, 1)[0])
-        return arm, float(weighed[arm])
+        cdf, last = self._summed(weighed)
+        arm = min(int(cdf.searchsorted(self._draws.random() * cdf[-1], side="right")), last)
+        return arm, weighed.item(arm)
 
     def _draw(self, wanted: int, mask: Bools | None) -> Decisions:
         """Decide at most `wanted` rounds, all under one law."""
@@ -183,13 +184,18 @@ class Policy(Closing, Looking):
 
     def _pick(self, law: Floats, count: int) -> Ints:
         """Arms drawn from `law`, one uniform each; an arm of probability 0 is never drawn."""
-        kept = self._cdf
-        if kept is None or kept[0] is not law:
-            kept = (law, law.cumsum(), int(law.nonzero()[0][-1]))
-            self._cdf = kept if is_frozen(law) else None
-        _, cdf, last = kept
+        cdf, last = self._summed(law)
         arms = cdf.searchsorted(self._draws.random(count) * cdf[-1], side="right")
         return np.asarray(np.minimum(arms, last), dtype=np.int64)
+
+    def _summed(self, law: Floats) -> tuple[Floats, int]:
+        """Partial sums of `law`, and its last arm of positive probability."""
+        kept = self._cdf
+        if kept is None or kept[0] is not law:
+            last = len(law) - 1 if law[-1] > 0.0 else int(law.nonzero()[0][-1])
+            kept = (law, law.cumsum(), last)
+            self._cdf = kept if is_frozen(law) else None
+        return kept[1], kept[2]
 
     @guarded
     def impose(self, arms: int | npt.ArrayLike, probabilities: float | npt.ArrayLike, allowed: Any = None) -> Imposed:
@@ -259,9 +265,7 @@ class Policy(Closing, Looking):
     @guarded
     def estimate(self) -> Floats:
         """Estimated reward of every arm, shape (N,), in the user's units; mid-range where nothing is told."""
-        found = self._ahead()._estimate()
-        checked = check_estimate(found, arms=len(self.arms), policy=type(self).__name__, now=self.rounds)
-        return self._scale.outward(checked)
+        return self._scale.outward(self._ahead()._checked_estimate())
 
     @property
     def changes(self) -> tuple[Change, ...]:
@@ -305,21 +309,9 @@ class Policy(Closing, Looking):
             anew, and a reward meant for a decision that is lost would be credited to another arm
         rewards : one reward, or one per decision, in the user's units
         """
-        row = self._latest(ids, rewards)
+        row = self._single(ids, rewards)
         if row is not None:
-            look = self._look_if_due()
-            scaled = self._scale.inward(float(rewards))  # type: ignore[arg-type]
-            self._guard.changing = True
-            self._pending.pop_last()
-            narrow = self._count_told(scaled, scaled, 1, look)
-            zero_one = self._zero_one.looking and self._zero_one.see(scaled)
-            if self._delays.idle:
-                self._version += 1
-                self._learn_one(row, scaled)
-            else:
-                self._take_reward(row, scaled)
-        elif (row := self._single(ids, rewards)) is not None:
-            look = self._look_if_due()
+            look = self._take_look() if self._history.left <= 0 else None
             scaled = self._scale.inward(float(rewards))  # type: ignore[arg-type]
             self._guard.changing = True
             self._pending.strike_found()
@@ -338,7 +330,7 @@ class Policy(Closing, Looking):
             inward, clipped = self._inward(values, good)
             numbers, where = numbers[good], where[good]
             order = np.argsort(numbers, kind="stable")
-            look = self._look_if_due()
+            look = self._take_look() if self._history.left <= 0 else None
             self._guard.changing = True
             self.late += len(good) - len(numbers)
             narrow = zero_one = False
@@ -357,38 +349,28 @@ class Policy(Closing, Looking):
         if self._notice is not None:
             self._say(self._take_notice())
 
-    def _latest(self, given: Asked, reward: Any) -> Row | None:
-        """The latest decision, if this is its reward and in range: the path of a live request; None for the general."""
-        low, high = self.reward_range
-        row = self._pending.last
-        if row is None or not isinstance(reward, float) or not low <= reward <= high:
-            return None
-        if type(given) is Decision:
-            if given.id != row.id:
-                return None
-            if not row.is_of(given):
-                raise UnknownDecisionError(OTHER_DECISION.format(id=given.id))
-            return row
-        return row if type(given) is int and given == row.id else None
-
     def _single(self, given: Asked, reward: Any) -> Row | None:
-        """One open decision, if this is its reward and in range: the path of a late one."""
+        """One open decision, if this is its reward and in range: the path of a live request; None for the general."""
         low, high = self.reward_range
         if not isinstance(reward, (float, int)) or not low <= reward <= high:
             return None
         if type(given) is int:
             return self._pending.seek(given)
-        if type(given) is not Decision or self._renumbered.any:
+        if type(given) is not Decision or type(given.id) is not int:
+            return None
+        if given.id < self._renumbered.since:  # its arm may have had another number
             return None
         row = self._pending.seek(given.id)
-        if row is not None and not row.is_of(given):
+        if row is None:
+            return None
+        if not row.is_of(given):
             raise UnknownDecisionError(OTHER_DECISION.format(id=given.id))
         return row
 
     def _count_told(self, least: float, most: float, count: int, look: Look | None) -> bool:
         """Books about rewards that are told; whether they are known now to fill next to nothing."""
         if look is not None:
-            self._history.add(look, self._plays.counts)
+            self._history.add(look)
         self._history.left -= count
         return self._spread.see(least, most, count)
 

@@ -19,7 +19,8 @@ from __future__ import annotations
 import heapq
 import math
 from dataclasses import dataclass
-from typing import Any
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,8 +37,7 @@ _BITS = 2**64 - 1
 ROW = np.dtype([("id", "<i8"), ("arm", "<i8"), ("delay", "<i8"), ("call", "<i8"), ("reward", "<f8")])
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
+class Told(NamedTuple):
     """One reward of the sample; `call` counts the calls of `tell`, `reward` is on the internal scale."""
 
     id: int
@@ -110,8 +110,7 @@ class DelaySample:
 
     def kept(self) -> list[Told]:
         """The sample, in the order asked."""
-        told = (Told(ident, arm, delay, call, reward) for _, ident, arm, delay, call, reward in self._kept)
-        return sorted(told, key=lambda item: item.id)
+        return [Told._make(row[1:]) for row in sorted(self._kept, key=itemgetter(1))]
 
     def dependence(self) -> Dependence | None:
         """Whether rewards and delays depend on each other beyond doubt."""
@@ -135,12 +134,11 @@ class DelaySample:
 
     def export(self) -> dict[str, Any]:
         """What `load` needs."""
-        rows = [(item.id, item.arm, item.delay, item.call, item.reward) for item in self.kept()]
         return {
             "seen": self.seen,
             "calls": self.calls,
             "warned": self.warned,
-            "rows": np.array(rows, dtype=ROW),
+            "rows": np.array(self.kept(), dtype=ROW),
         }
 
     def load(self, state: states.Reader, *, rounds: int, arms: int) -> None:
@@ -190,9 +188,9 @@ def fisher(a: int, b: int, c: int, d: int) -> float:
     """
     row, column, total = a + b, a + c, a + b + c + d
     ways = math.comb(total, column)
-
-    def tail(counts: range) -> float:
-        return sum(math.comb(row, k) * math.comb(total - row, column - k) for k in counts) / ways
-
-    least, most = max(0, row + column - total), min(row, column)
-    return min(1.0, 2.0 * min(tail(range(least, a + 1)), tail(range(a, most + 1))))
+    here = upper = term = math.comb(row, a) * math.comb(total - row, column - a)
+    for k in range(a, min(row, column)):  # whole numbers, each from the one before
+        term = term * (row - k) * (column - k) // ((k + 1) * (total - row - column + k + 1))
+        upper += term
+    lower = ways - upper + here
+    return min(1.0, 2.0 * (min(upper, lower) / ways))

@@ -7,12 +7,14 @@ stride doubles, so a policy of any age has taken 250 in the last half of its lif
 More arms are followed than are shown, so that those played most at the end were followed for long.
 
 symbol  name     shape             meaning
-V       values   (P, rows, A)      estimate, probability and, in policies that have one, interval of the arms followed
+V       values   (P, rows, A)      estimate and probability of the arms followed, and in policies that have an interval
+                                   what it is found from
         since    (A,)              number of the look with which each began to be followed
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,26 +32,35 @@ MOST_ARMS = 50  # shown
 FOLLOWED = 80
 FIRST_STRIDE = 32  # rewards: a look may cost as much as many rounds
 REPLACED_BEYOND = 1.5  # times as often played, an arm takes the place of one that is followed
-_WITH_INTERVAL, _WITHOUT = 4, 2  # rows
+_LARGEST = float(np.finfo(np.float32).max)
+_WITHOUT = 2  # rows: estimate and probability
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """The arms followed from the next look on, (A,), and the number of the look with which each began to be, (A,)."""
+
+    arms: Ints
+    since: Ints
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What a policy believes at `round`, on the internal scale: rows as in the table above, one column per arm."""
+    """What a policy believes at `round` of the arms followed, on the internal scale: rows as in the table above."""
 
     round: int
+    followed: Followed
     values: Floats
 
     @classmethod
-    def of(cls, round_: int, estimate: Any, law: Any, interval: tuple[Floats, Floats] | None) -> Look | None:
+    def of(cls, round_: int, followed: Followed, rows: Sequence[Any]) -> Look | None:
         """A look; None where what was found are not numbers, one per arm, which `ask` will say."""
-        rows = [estimate, law] if interval is None else [estimate, law, *interval]
         try:
             values = np.array(rows, dtype=np.float64)
         except (TypeError, ValueError, OverflowError):
             return None
-        fine = values.ndim == 2 and bool((np.abs(values) < np.finfo(np.float32).max).all())
-        return cls(round_, values) if fine else None
+        shaped = values.ndim == 2 and values.shape[1] == len(followed.arms)
+        return cls(round_, followed, values) if shaped and np.abs(values).max() < _LARGEST else None  # not of NaN
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -96,21 +107,22 @@ class HistoryLog:
     >>> log = HistoryLog(2)
     >>> for told in range(10_000):
     ...     if log.left <= 0:
-    ...         log.add(Look(told, np.zeros((2, 2))), np.array([told, 0]))
+    ...         log.add(Look(told, log.follow(np.array([told, 0])), np.zeros((2, 2))))
     ...     log.left -= 1
     >>> len(log), log.stride, log.rounds[-1].item()
     (313, 32, 9984)
     """
 
-    def __init__(self, arms: int) -> None:
+    def __init__(self, arms: int, *, kept: int = 2) -> None:
         self.left = 0
         self.stride = FIRST_STRIDE
         self._size = 0
         self._total = arms
+        self._rows = _WITHOUT + kept  # where there are intervals
         self.arms: Ints = np.zeros(0, dtype=np.int64)
         self._since: Ints = np.zeros(0, dtype=np.int64)
         self._rounds: Ints = np.zeros(0, dtype=np.int64)
-        self._values: npt.NDArray[np.float32] = np.zeros((0, _WITH_INTERVAL, 0), dtype=np.float32)
+        self._values: npt.NDArray[np.float32] = np.zeros((0, self._rows, 0), dtype=np.float32)
 
     def __len__(self) -> int:
         return self._size
@@ -120,35 +132,37 @@ class HistoryLog:
         """Rounds of the looks, shape (P,); a view."""
         return self._rounds[: self._size]
 
-    def add(self, look: Look, plays: Ints) -> None:
-        """Keep a look; the arms were played so often."""
-        self._follow(plays)
+    def add(self, look: Look) -> None:
+        """Keep a look."""
+        new = len(look.followed.arms) - len(self.arms)
+        if new:
+            self._values = np.pad(self._values, ((0, 0), (0, 0), (0, new)))
+        self.arms, self._since = look.followed.arms, look.followed.since
         self._make_room(min(len(look.values), self._values.shape[1]))
         self._rounds[self._size] = look.round
-        self._values[self._size] = look.values[: self._values.shape[1], self.arms]
+        self._values[self._size] = look.values[: self._values.shape[1]]
         self._size += 1
         if self._size == MOST_POINTS:
             self._thin()
         self.left = self.stride
 
-    def _follow(self, plays: Ints) -> None:
-        """Choose the arms to follow: all of few, those played most of many; one far behind gives up its place."""
+    def follow(self, plays: Ints) -> Followed:
+        """The arms to follow: all of few, those played most of many; one far behind gives up its place."""
         missing = min(self._total, FOLLOWED) - len(self.arms)
-        others = plays.copy()
-        others[self.arms] = -1
+        if not missing and self._total <= FOLLOWED:
+            return Followed(self.arms, self._since)
+        arms, since, others = self.arms.copy(), self._since.copy(), plays.copy()
+        others[arms] = -1
         if missing:
-            self._widen(np.sort(np.argsort(-others, kind="stable")[:missing]))
-            others[self.arms] = -1
-        for _ in range(len(self.arms) if self._total > FOLLOWED else 0):
-            new, place = int(others.argmax()), int(plays[self.arms].argmin())
-            if others[new] <= REPLACED_BEYOND * plays[self.arms[place]]:
-                return
-            self.arms[place], self._since[place], others[new] = new, self._size, -1
-
-    def _widen(self, arms: Ints) -> None:
-        self.arms = np.append(self.arms, arms)
-        self._since = np.append(self._since, np.full(len(arms), self._size))
-        self._values = np.pad(self._values, ((0, 0), (0, 0), (0, len(arms))))
+            new = np.sort(np.argsort(-others, kind="stable")[:missing])
+            arms, since = np.append(arms, new), np.append(since, np.full(missing, self._size))
+            others[arms] = -1
+        for _ in range(len(arms) if self._total > FOLLOWED else 0):
+            best, place = int(others.argmax()), int(plays[arms].argmin())
+            if others[best] <= REPLACED_BEYOND * plays[arms[place]]:
+                break
+            arms[place], since[place], others[best] = best, self._size, -1
+        return Followed(arms, since)
 
     def _make_room(self, rows: int) -> None:
         self._values = self._values[:, :rows]
@@ -161,25 +175,33 @@ class HistoryLog:
         self._size = MOST_POINTS // 2
         self._rounds[: self._size] = self._rounds[1::2].copy()
         self._values[: self._size] = self._values[1::2].copy()
-        self._since //= 2  # of looks 1, 3, 5, ... the first that is not before
+        self._since = self._since // 2  # of looks 1, 3, 5, ... the first that is not before
         self.stride *= 2
 
-    def looks(self, plays: Ints, now: Look) -> tuple[Ints, Ints, Floats]:
-        """Rounds (P,), arms shown (A,) by plays, their values (rows, P, A), NaN where unknown; the last is `now`."""
-        if not self._size:  # nothing was told yet
-            arms = np.argsort(-plays, kind="stable")[:MOST_ARMS]
-            return np.array([now.round]), arms, now.values[:, None, arms]
-        places = np.argsort(-plays[self.arms], kind="stable")[:MOST_ARMS]
-        kept = self._size - int(now.round == self._rounds[self._size - 1])  # a later look at the same round stands
-        rows, arms = min(len(now.values), self._values.shape[1]), self.arms[places]
-        values = self._values[:kept, :rows][:, :, places].astype(np.float64)
-        values[np.broadcast_to(np.arange(kept)[:, None, None] < self._since[places], values.shape)] = np.nan
-        values = np.concatenate([values, now.values[None, :rows, arms]])
-        return np.append(self._rounds[:kept], now.round), arms, values.transpose(1, 0, 2)
+    def shown(self, plays: Ints) -> Ints:
+        """The arms to be shown, (A,): of those followed, the most played."""
+        followed = self.arms if self._size else np.arange(self._total)  # nothing was told yet
+        return followed[np.argsort(-plays[followed], kind="stable")[:MOST_ARMS]]
+
+    def looks(self, arms: Ints, now: int, values: Floats) -> tuple[Ints, Floats]:
+        """Rounds (P,) and values (rows, P, A) of arms that are `shown`, NaN where unknown.
+
+        The last is what is believed in round `now`, `values`, shape (rows, A).
+        """
+        if not self._size:
+            return np.array([now]), values[:, None]
+        number = np.zeros(self._total, dtype=np.int64)
+        number[self.arms] = np.arange(len(self.arms))
+        places = number[arms]
+        kept = self._size - int(now == self._rounds[self._size - 1])  # a later look at the same round stands
+        rows = min(len(values), self._values.shape[1])
+        past = self._values[:kept, :rows][:, :, places].astype(np.float64)
+        past[np.broadcast_to(np.arange(kept)[:, None, None] < self._since[places], past.shape)] = np.nan
+        return np.append(self._rounds[:kept], now), np.concatenate([past, values[None, :rows]]).transpose(1, 0, 2)
 
     def rearranged(self, origins: Ints) -> HistoryLog:
         """The same for other arms: the k-th is what arm `origins[k]` is here, or new where that is -1."""
-        fresh = HistoryLog(len(origins))
+        fresh = HistoryLog(len(origins), kept=self._rows - _WITHOUT)
         number = np.full(self._total, -1)
         number[origins[origins >= 0]] = np.flatnonzero(origins >= 0)
         kept = np.flatnonzero(number[self.arms] >= 0) if len(self.arms) else np.zeros(0, dtype=np.int64)
@@ -219,7 +241,7 @@ class HistoryLog:
             and len(np.unique(self.arms)) == len(self.arms),
             "number of arms": len(self.arms) <= FOLLOWED,
             "since": ((self._since >= 0) & (self._since <= size)).all(),
-            "rows": rows in (_WITH_INTERVAL, _WITHOUT),
+            "rows": rows in (self._rows, _WITHOUT),
             "probabilities": ((laws >= 0.0) & (laws <= 1.0 + 1e-6)).all(),
         }
         for name, fine in checks.items():

@@ -25,7 +25,14 @@ from driftbandits.policies.core.delays import DelaySample
 from driftbandits.policies.core.facts import PolicyFacts
 from driftbandits.policies.core.guard import Guard
 from driftbandits.policies.core.history import HistoryLog
-from driftbandits.policies.core.laws import check_law, check_steady, is_frozen, restrict
+from driftbandits.policies.core.laws import (
+    check_estimate,
+    check_interval,
+    check_law,
+    check_steady,
+    is_frozen,
+    restrict,
+)
 from driftbandits.policies.core.order import Line
 from driftbandits.policies.core.pending import Feedback, Pending, Row
 from driftbandits.policies.core.plays import Plays
@@ -48,6 +55,7 @@ class PolicyHooks(PolicyFacts, ABC):
 
     needs_horizon: bool = False  # whether horizon=None means doubling
     _counts_masked: bool = True  # whether a round whose mask removed mass advances the policy's clock
+    _interval_kept: int = 2  # rows that looks keep of the interval
     _numbers_rounds: bool = False  # whether the number that `_stamp` gives a law is that of the round
 
     _needs_own_law: bool = False  # whether rewards are weighed by the law that drew them, so that no other will do
@@ -110,7 +118,7 @@ class PolicyHooks(PolicyFacts, ABC):
         self._notice: UserWarning | None = None  # to be given at the end of the call
         self._listener: Callable[[UserWarning], None] | None = None  # gets warnings where nobody would see them
         self._plays = Plays(len(arms))
-        self._history = HistoryLog(len(arms))
+        self._history = HistoryLog(len(arms), kept=self._interval_kept)
         self._zero_one = ZeroOne(self.reward_range)
         self._guard = Guard()
 
@@ -173,6 +181,19 @@ class PolicyHooks(PolicyFacts, ABC):
         None, the default, is for policies that do not know how far off their estimates may be.
         """
         return None
+
+    def _glimpse(self, arms: Ints) -> Sequence[Floats]:
+        """What a look keeps of these arms: their estimates, and what `_interval_from` finds their intervals from.
+
+        By default the ends of the intervals. Looks are taken while rewards are told: a policy that takes long to find
+        the estimates and intervals of all arms finds those of a few here, or leaves the rest to `_interval_from`.
+        """
+        estimate, interval = self._checked_estimate(), self._checked_interval()
+        return [estimate[arms], *(() if interval is None else interval[:, arms])]
+
+    def _interval_from(self, estimate: Floats, kept: Floats) -> tuple[Floats, Floats]:
+        """Intervals from what looks kept: from n estimates, and `_interval_kept` rows of n numbers."""
+        return kept[0], kept[1]
 
     def _carried_tags(self, tags: Ints, change: ArmsChange) -> Ints:
         """The tags of decisions that are open, where the arms change."""
@@ -274,6 +295,17 @@ class PolicyHooks(PolicyFacts, ABC):
             check_law(law, arms=len(self.arms), policy=type(self).__name__, now=self.rounds)
             self._checked = law if is_frozen(law) else None
         return law
+
+    def _checked_estimate(self) -> Floats:
+        """The estimates, found to be such."""
+        return check_estimate(self._estimate(), arms=len(self.arms), policy=type(self).__name__, now=self.rounds)
+
+    def _checked_interval(self) -> Floats | None:
+        """Both ends of the intervals, shape (2, N), found to be such."""
+        found = self._interval()
+        if found is None:
+            return None
+        return check_interval(found, arms=len(self.arms), policy=type(self).__name__, now=self.rounds)
 
     @contextlib.contextmanager
     def _still_whole(self) -> Iterator[None]:

@@ -49,7 +49,7 @@ def check_law(law: Any, *, arms: int, policy: str, now: int) -> None:
     it
     """
     if isinstance(law, np.ndarray) and law.shape == (arms,) and law.dtype == np.float64:
-        total = law.sum()
+        total = np.add.reduce(law)
         if abs(total - 1.0) <= TOLERANCE and law.item(law.argmin()) >= 0.0:  # a NaN makes the sum one
             return
     raise LawError(f"the law of {policy} in round {now} {_fault(law, arms)}; nothing was decided in it")
@@ -89,6 +89,24 @@ def check_estimate(values: Any, *, arms: int, policy: str, now: int) -> Floats:
             f"({arms},)"
         )
     return estimate
+
+
+def check_interval(ends: Any, *, arms: int, policy: str, now: int) -> Floats:
+    """Both ends as one array (2, N); refuse what is not two finite numbers per arm, naming the policy.
+
+    >>> check_interval(([0.5, 0], [1, 1]), arms=2, policy="Mine", now=7).tolist()
+    [[0.5, 0.0], [1.0, 1.0]]
+    """
+    try:
+        interval = np.array(ends, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        interval = np.empty(0)
+    if interval.shape != (2, arms) or not np.isfinite(interval).all():
+        raise InputError(
+            f"_interval of {policy} gave {shown(ends)} in round {now}; it must give lower and upper ends, two "
+            f"arrays of one finite number per arm, shape ({arms},)"
+        )
+    return interval
 
 
 def check_steady(rounds: Any, *, policy: str, hook: str = "_steady") -> int:

@@ -20,6 +20,8 @@ ARMS_TRIED_PER_FEATURE = 10  # among which the features of a kernel are sought
 _LEAST_NEIGHBOUR_CORRELATION = 0.1  # with less, a length scale says that arms are independent
 _LEAST_VARIANCE_HELD = 0.5  # share that features must hold
 _VARIANCE_LEFT_OUT = 1e-4  # share, by the features of a kernel
+_POINTS_AT_A_TIME = 4096
+_MOST_NUMBERS_IN_DOUBLE = 2**25  # of features; beyond, single precision is enough and takes half the room
 
 
 def candidates(arms: ArmSet, rank: int) -> list[tuple[float | None, Floats]]:
@@ -37,10 +39,14 @@ def other_kernels(arms: ArmSet, rank: int) -> list[tuple[float, Floats]]:
         return independent
     points = arms.gauge.standardised(arms.points)
     scales = _length_scales(arms.gauge) if points.shape[1] else []
-    tried = [(scale, _features(points, scale, rank)) for scale in scales]
+    if len(points) <= 2 * rank:
+        tried = [(scale, ArmSet(points, unit_kernel(scale), tolerance=_VARIANCE_LEFT_OUT).features) for scale in scales]
+        return [*tried[:1], *((s, phi) for s, phi in tried[1:] if _held(phi) > _LEAST_VARIANCE_HELD), *independent]
+    some = some_rows(points, ARMS_TRIED_PER_FEATURE * rank)
+    maps = [(scale, feature_map(points, scale, rank)) for scale in scales]
     # the coarsest is always kept; a finer one only if the features can show it
-    finer = [(s, phi) for s, phi in tried[1:] if np.square(phi).sum(axis=1).mean() > _LEAST_VARIANCE_HELD]
-    return [*tried[:1], *finer, *independent]
+    kept = [*maps[:1], *((s, features) for s, features in maps[1:] if _held(features(some)) > _LEAST_VARIANCE_HELD)]
+    return [(scale, _in_blocks(features, points)) for scale, features in kept]
 
 
 def _length_scales(gauge: Gauge) -> list[float]:
@@ -49,16 +55,20 @@ def _length_scales(gauge: Gauge) -> list[float]:
     return [scale for scale in scales if math.exp(-0.5 * (gauge.nearest / scale) ** 2) > _LEAST_NEIGHBOUR_CORRELATION]
 
 
-def _features(points: Floats, scale: float, rank: int) -> Floats:
-    """Features of the kernel with this length scale, at most `rank` of them where there are many arms."""
-    kernel = unit_kernel(scale)
-    if len(points) <= 2 * rank:
-        return ArmSet(points, kernel, tolerance=_VARIANCE_LEFT_OUT).features
-    some = some_rows(points, ARMS_TRIED_PER_FEATURE * rank)
-    order, factor = small_pivoted(kernel(some), _VARIANCE_LEFT_OUT)
-    kept = min(rank, len(order))
-    columns = kernel(some[order[:kept]], points)
-    return np.asarray(scipy.linalg.solve_triangular(factor[:kept, :kept], columns, lower=True).T)
+def _held(features: Floats) -> float:
+    """Share of the variance of arms that their features hold, on average."""
+    return float(np.square(features).sum(axis=1).mean())
+
+
+def _in_blocks(features: Callable[[Floats], Floats], points: Floats) -> Floats:
+    """Features of all points, a block at a time: what is computed on the way stays small."""
+    first = features(points[:_POINTS_AT_A_TIME])
+    precision = np.float32 if len(points) * first.shape[1] > _MOST_NUMBERS_IN_DOUBLE else np.float64
+    found: Floats = np.empty((len(points), first.shape[1]), dtype=precision)
+    found[:_POINTS_AT_A_TIME] = first
+    for start in range(_POINTS_AT_A_TIME, len(points), _POINTS_AT_A_TIME):
+        found[start : start + _POINTS_AT_A_TIME] = features(points[start : start + _POINTS_AT_A_TIME])
+    return found
 
 
 def feature_map(points: Floats, scale: float, rank: int) -> Callable[[Floats], Floats]:
@@ -74,7 +84,7 @@ def feature_map(points: Floats, scale: float, rank: int) -> Callable[[Floats], F
         anchors, factor = some[order[:kept]], whole[:kept, :kept]
 
     def features(others: Floats) -> Floats:
-        return np.asarray(scipy.linalg.solve_triangular(factor, kernel(anchors, others), lower=True).T)
+        return np.asarray(scipy.linalg.blas.dtrsm(1.0, factor, kernel(others, anchors).T, lower=1, overwrite_b=1).T)
 
     return features
 

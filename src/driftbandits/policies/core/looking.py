@@ -14,7 +14,6 @@ from driftbandits.errors import DriftbanditsError, InputError
 from driftbandits.policies.core.guard import guarded
 from driftbandits.policies.core.history import History, Look
 from driftbandits.policies.core.hooks import PolicyHooks
-from driftbandits.policies.core.laws import check_estimate
 from driftbandits.policies.core.summary import Summary
 from driftbandits.types import Floats
 
@@ -67,11 +66,12 @@ class Looking(PolicyHooks):
         right     0.357  [0.0259, 0.688]              1      1            2
         left       0.25  [-0.00301, 0.503]            0      2            1
         """
-        now = self._now()
-        outward = self._scale.outward
-        interval = None if len(now) == 2 else (outward(now[2]), outward(now[3]))
+        ahead, outward = self._ahead(), self._scale.outward
+        law, found = ahead._shown_law(), ahead._interval_inside()
+        interval = None if found is None else (outward(found[0]), outward(found[1]))
+        estimate = ahead._checked_estimate()
         counts, last = self._plays.counts, self._plays.last
-        return Summary.of(self.arms.names, outward(now[0]), interval, now[1], counts, last)
+        return Summary.of(self.arms.names, outward(estimate), interval, law, counts, last)
 
     @property
     @guarded
@@ -80,20 +80,24 @@ class Looking(PolicyHooks):
 
         `plots.beliefs` draws it, `.to_pandas()` gives it as a table.
         """
-        rounds, arms, values = self._history.looks(self._plays.counts, Look(self.rounds, self._now()))
-        outward = self._scale.outward
+        ahead, outward = self._ahead(), self._scale.outward
+        arms = self._history.shown(self._plays.counts)
+        estimate, *kept = ahead._glimpse(arms)
+        now = np.array([estimate, ahead._shown_law()[arms], *kept])
+        rounds, values = self._history.looks(arms, self.rounds, now)
         names = None if self.arms.names is None else tuple(self.arms.names[arm] for arm in arms)
-        low, high = (outward(values[2]), outward(values[3])) if len(values) > 2 else (None, None)
+        found = self._intervals_of(values) if len(values) > 2 else None
+        low, high = (None, None) if found is None else (outward(found[0]), outward(found[1]))
         return History(rounds, arms, names, outward(values[0]), values[1], low, high)
 
     # --- on the internal scale ----------------------------------------------------------------------------------
 
-    def _now(self) -> Floats:
-        """What is believed now, in the rows of a `Look`."""
-        ahead = self._ahead()
-        law = ahead._shown_law()
-        estimate = check_estimate(ahead._estimate(), arms=len(self.arms), policy=type(self).__name__, now=self.rounds)
-        return np.array([estimate, law, *(ahead._interval_inside() or ())])
+    def _intervals_of(self, values: Floats) -> Floats:
+        """Both ends of the intervals of looks, shape (2, P, A), from their rows, NaN where these are."""
+        known = ~np.isnan(values[0])
+        ends = np.full((2, *known.shape), np.nan)
+        ends[:, known] = np.clip(self._interval_from(values[0][known], values[2:][:, known]), -1.0, 1.0)
+        return ends
 
     def _shown_law(self) -> Floats:
         """The law that people look at: where arms are options in segments, that of a round of each segment."""
@@ -103,19 +107,25 @@ class Looking(PolicyHooks):
         masks = [crossing.mask(segment) for segment in range(len(crossing.names))]
         return np.concatenate([self._law_within(mask)[0][mask] for mask in masks])
 
-    def _look_if_due(self) -> Look | None:
-        """What is believed before the next reward, now and then; None where a hook fails, which `ask` will say."""
-        if self._history.left > 0:
-            return None
+    def _take_look(self) -> Look | None:
+        """What is believed before the next reward, to be kept; None where a hook fails, which `ask` will say."""
         try:
-            return Look.of(self.rounds, self._estimate(), self._shown_law(), self._interval_inside())
+            followed = self._history.follow(self._plays.counts)
+            law = self._shown_law()
+            estimate, *kept = self._glimpse(followed.arms)
         except DriftbanditsError:
             return None
+        return Look.of(self.rounds, followed, [estimate, law[followed.arms], *kept])
 
-    def _interval_inside(self) -> tuple[Floats, Floats] | None:
+    def _interval_inside(self) -> Floats | None:
         """The interval, cut to the range of rewards, which holds every mean."""
-        found = self._interval()
-        return None if found is None else (np.clip(found[0], -1.0, 1.0), np.clip(found[1], -1.0, 1.0))
+        found = self._checked_interval()
+        return None if found is None else cut(found)
+
+
+def cut(interval: tuple[Floats, Floats] | Floats) -> Floats:
+    """An interval on the internal scale without what lies beyond the range of rewards, shape (2, N)."""
+    return np.clip(interval, -1.0, 1.0)
 
 
 def around(mean: Floats, deviation: Floats) -> tuple[Floats, Floats]:

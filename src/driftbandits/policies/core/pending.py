@@ -130,9 +130,9 @@ class Pending:
     """A table of open decisions, sorted by id, that costs memory only for what is open.
 
     Rows are appended at the end (ids only grow), found by bisection and struck out by marking; the table is packed
-    when half of it is struck out. Beyond `limit` open decisions the oldest are dropped, and kept in `fallen` until
-    `pick_up` takes them. The latest single decision waits outside the table: in a plain loop of ask and tell, the table
-    is never touched. One decision is found, added and struck out in plain numbers, several in arrays.
+    when three quarters of it are struck out. Beyond `limit` open decisions the oldest are dropped, and kept in `fallen`
+    until `pick_up` takes them. The latest single decision waits outside the table: in a plain loop of ask and tell,
+    the table is never touched. One decision is found, added and struck out in plain numbers, several in arrays.
 
     >>> pending = Pending(limit=2)
     >>> for number in range(3):
@@ -176,10 +176,6 @@ class Pending:
     def last(self) -> Row | None:
         """The latest decision, if it came by `push` and is open."""
         return self._last
-
-    def pop_last(self) -> None:
-        """Strike out the latest decision, which came by `push`."""
-        self._last = None
 
     def gather(self) -> None:
         """Put the latest decision into the table with the others; needed before `find`."""
@@ -334,7 +330,7 @@ class Pending:
     def _tidy(self) -> None:
         if self._count == 0:
             self._size = self._head = 0
-        elif self._count < self._size // 2:
+        elif self._count < self._size // 4:
             self._pack()
 
     def _pack(self) -> None:

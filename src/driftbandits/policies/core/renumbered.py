@@ -12,6 +12,7 @@ from driftbandits.state.plausible import FARTHEST
 from driftbandits.types import Decisions, Ints
 
 GONE = -1  # in the place of an arm's number: it is no longer offered
+_NEVER = -2  # nor ever was: no open decision has it
 
 
 class Renumbered:
@@ -19,8 +20,8 @@ class Renumbered:
 
     >>> book = Renumbered()
     >>> book.add(5, np.array([1, GONE]))
-    >>> book.now(np.array([4, 4, 5]), np.array([0, 1, 0])).tolist()
-    [1, -1, 0]
+    >>> book.now(np.array([4, 4, 5]), np.array([0, 1, 0])).tolist(), book.since
+    ([1, -1, 0], 5)
     """
 
     def __init__(self) -> None:
@@ -28,9 +29,9 @@ class Renumbered:
         self._changes: list[tuple[int, Ints]] = []  # first round with the new numbers, and the new number of each arm
 
     @property
-    def any(self) -> bool:
-        """Whether arms of open decisions may have had other numbers."""
-        return bool(self._changes)
+    def since(self) -> int:
+        """The round from which on all arms have had their present numbers, as far as open decisions go back."""
+        return self._changes[-1][0] if self._changes else 0
 
     def add(self, first_round: int, target: Ints) -> None:
         """From `first_round` on, arm a is called target[a]."""
@@ -42,10 +43,12 @@ class Renumbered:
         self._changes = [] if oldest is None else [change for change in self._changes if change[0] > oldest]
 
     def now(self, ids: Ints, arms: Ints) -> Ints:
-        """Present numbers of these arms of these decisions."""
-        numbers = arms.copy()
+        """Present numbers of these arms of these decisions; of one that no arm had then, a number that none has."""
+        numbers = np.where(arms < 0, _NEVER, arms)
         for first_round, target in self._changes:
-            known = (ids < first_round) & (numbers >= 0) & (numbers < len(target))
+            before = (ids < first_round) & (numbers >= 0)
+            numbers[before & (numbers >= len(target))] = _NEVER
+            known = before & (numbers >= 0)
             numbers[known] = target[numbers[known]]
         return numbers
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -14,7 +15,7 @@ from driftbandits.policies.core.laws import freeze
 from driftbandits.policies.core.pending import Feedback, Row
 from driftbandits.policies.plain.widths import bounded_interval
 from driftbandits.state.plausible import check_sums, check_whole, told_at_most
-from driftbandits.types import Floats
+from driftbandits.types import Floats, Ints
 
 
 class Uniform(Policy):
@@ -30,6 +31,7 @@ class Uniform(Policy):
     colour = "#888888"
     family = Family.PLAIN
     microseconds_per_round = 1.5
+    _interval_kept = 1  # the numbers of rewards
 
     def _start(self, horizon: int | None) -> None:
         self._prepare()
@@ -60,6 +62,12 @@ class Uniform(Policy):
 
     def _interval(self) -> tuple[Floats, Floats]:
         return bounded_interval(self._estimate(), self._sums[1])
+
+    def _glimpse(self, arms: Ints) -> Sequence[Floats]:
+        return [self._estimate()[arms], self._sums[1][arms]]
+
+    def _interval_from(self, estimate: Floats, kept: Floats) -> tuple[Floats, Floats]:
+        return bounded_interval(estimate, kept[0])
 
     def _carry(self, old: Self, change: ArmsChange) -> None:
         self._prepare()

@@ -1,0 +1,77 @@
+"""The first sentence of the advice: how often it is right, for worlds that stand still, switch, drift or have a rhythm.
+
+Five arms, 2,000 rounds, noise 0.15, logged by Exp3S; every log has a world of its own. `--quick`: 10 logs of each kind
+instead of 100.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+import driftbandits as db
+from driftbandits.intervals import share_interval
+from driftbandits.logs import Log
+from driftbandits.logs.advising import Advice, diagnose, too_short
+from driftbandits.types import Floats
+
+FIRST_SEED = 3_000  # nothing was looked at before on these
+LOGS, ROUNDS, ARMS, NOISE = 100, 2_000, 5, 0.15
+KINDS = ("still", "switch", "drift", "rhythm", "too short")
+WORDS = ("cannot tell", "nothing moves", "changed once", "changed more often", "drifts", "rhythm")
+RIGHT = dict(zip(KINDS, ("nothing moves", "changed once", "drifts", "rhythm", "cannot tell"), strict=True))
+
+
+def means_of(kind: str, rng: np.random.Generator) -> Floats:
+    """Mean rewards (T, N) between 0.2 and 0.8, or a little beyond."""
+    rounds = 200 if kind == "too short" else ROUNDS
+    first, second = rng.uniform(0.2, 0.8, (2, ARMS))
+    share = np.linspace(0.0, 1.0, rounds)[:, None]
+    if kind == "switch":
+        share = (share > rng.uniform(0.25, 0.75)).astype(np.float64)
+    elif kind != "drift":
+        share = np.zeros_like(share)
+    means = (1.0 - share) * first + share * second
+    if kind == "rhythm":
+        phase = 2.0 * np.pi * np.arange(rounds)[:, None] * 8 / rounds
+        means = means + 0.12 * np.sin(phase + rng.uniform(0.0, 2.0 * np.pi, ARMS))
+    return np.asarray(means)
+
+
+def logged(kind: str, seed: int) -> Log:
+    """The log of one world."""
+    rng = np.random.default_rng(seed)
+    arms = db.ArmSet.from_features(np.eye(ARMS))
+    noise = db.environments.TruncatedGaussianNoise(NOISE)
+    world = db.environments.Tabular(arms, means_of(kind, rng), noise=noise)
+    policy = db.Exp3S(arms, horizon=world.horizon, seed=seed, reward_range=(-1, 1))
+    return Log.read(db.simulate(policy, world, seed=seed), arms=[f"arm {k}" for k in range(ARMS)])
+
+
+def said(log: Log) -> str:
+    """What the first sentence says."""
+    if too_short(log):
+        return "cannot tell"
+    return _kind(diagnose(log))
+
+
+def _kind(found: Advice) -> str:
+    if found.season is not None:
+        return "rhythm"
+    if not found.changes:
+        return "nothing moves"
+    if found.gradual:
+        return "drifts"
+    return "changed once" if len(found.changes) == 1 else "changed more often"
+
+
+def run(*, quick: bool = False) -> None:
+    logs = LOGS // 10 if quick else LOGS
+    print(f"\n## What the advice says first, {logs} logs of each kind\n")
+    print(f"| world | right, 95 % | {' | '.join(WORDS)} |\n|---|---:|{'---:|' * len(WORDS)}")
+    for kind in KINDS:
+        counts = Counter(said(logged(kind, FIRST_SEED + number)) for number in range(logs))
+        share = share_interval(counts[RIGHT[kind]], logs)
+        right = f"{share.estimate:.0%} [{share.low:.0%}, {share.high:.0%}]"
+        print(f"| {kind} | {right} | {' | '.join(str(counts[word]) for word in WORDS)} |", flush=True)
