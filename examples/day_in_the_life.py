@@ -76,15 +76,16 @@ class Day:
 
     def play(self, shop: RemoteExperiment, until: float) -> None:
         """Readers up to an hour of the day; clicks are sent when they happen."""
-        while self.times and self.times[0] < MIDNIGHT + until * HOUR:
-            group, self.times = self.times[:GROUP], self.times[GROUP:]
+        end = MIDNIGHT + until * HOUR
+        while group := [time for time in self.times[:GROUP] if time < end]:
+            self.times = self.times[len(group) :]
             self.send(shop, group[-1])
             self.now = group[-1]
             for choice in shop.decide(len(group)):
                 if self.draw.random() < clicks(choice.arm, self.hour()):
                     heapq.heappush(self.clicks, (self.now + self.draw.expovariate(1 / 120), choice.id))
-        self.send(shop, MIDNIGHT + until * HOUR)
-        self.now = MIDNIGHT + until * HOUR
+        self.send(shop, end)
+        self.now = end
 
     def send(self, shop: RemoteExperiment, until: float) -> None:
         """Clicks up to a time, each at its own."""

@@ -1,5 +1,6 @@
 """A real Chromium, driven through its debugging protocol: pages at a width, what they log, clicks, screenshots."""
 
+import asyncio
 import base64
 import json
 import shutil
@@ -18,10 +19,9 @@ class Page:
     """One tab. `troubles` has what the console and the security policy complained of."""
 
     def __init__(self, address):
-        from tornado.ioloop import IOLoop
         from tornado.websocket import websocket_connect
 
-        self._loop = IOLoop(make_current=False)
+        self._loop = asyncio.new_event_loop()
         self._socket = self._run(lambda: websocket_connect(address, max_message_size=2**28))
         self._number = 0
         self.troubles = []
@@ -29,7 +29,10 @@ class Page:
             self.send(f"{domain}.enable")
 
     def _run(self, make):
-        return self._loop.run_sync(make, timeout=60)
+        async def run():
+            return await asyncio.wait_for(make(), 60)
+
+        return self._loop.run_until_complete(run())
 
     def send(self, method, **values):
         self._number += 1
@@ -81,7 +84,11 @@ class Page:
         Path(path).write_bytes(base64.b64decode(found["data"]))
 
     def close(self):
-        self._socket.close()
+        async def end():
+            self._socket.close()
+            await asyncio.sleep(0.05)
+
+        self._run(end)
         self._loop.close()
 
 
