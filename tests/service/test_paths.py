@@ -76,6 +76,7 @@ def test_problems_are_problems(send, shop):
     assert answer.headers["content-type"] == "application/problem+json"
     assert "did you mean 'prices'" in answer.json()["detail"]
     assert send.get("/v1/nothing")[0] == 404
+    assert send.get("/v1/experiments/a%00b/summary")[0] == 404
     wrong = send.http.delete("/v1/experiments")
     assert (wrong.status_code, wrong.headers["allow"]) == (405, "GET, POST")
 

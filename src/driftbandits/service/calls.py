@@ -12,13 +12,13 @@ import sqlalchemy as sa
 from starlette.requests import Request
 from starlette.responses import Response
 
-from driftbandits.errors import DriftbanditsError, LiveError
+from driftbandits.errors import DriftbanditsError, LiveError, UnknownExperimentError
 from driftbandits.service.core import Service
 from driftbandits.service.gate import Caller
 from driftbandits.service.hosting import Elsewhere
 from driftbandits.service.problems import Problem, response_of
 from driftbandits.service.reading import read_bytes
-from driftbandits.showing import first_line
+from driftbandits.showing import first_line, shown
 
 log = logging.getLogger("driftbandits.service")
 
@@ -35,7 +35,10 @@ class Call:
     @property
     def name(self) -> str:
         """Name of the experiment, from the path."""
-        return str(self.request.path_params["name"])
+        name = str(self.request.path_params["name"])
+        if "\x00" in name:  # no name has it, and Postgres takes it for an error of its own
+            raise UnknownExperimentError(f"no experiment is called {shown(name)}")
+        return name
 
 
 Handler = Callable[[Call], Awaitable[Response]]

@@ -32,12 +32,22 @@ class Observer:
         self._again_at = 0.0
 
     def get(self) -> Observed:
-        """What was counted, as new as `SHARE` allows."""
-        with self._lock:
+        """What was counted, as new as `SHARE` allows; while somebody counts, others take what is known."""
+        known = self._found
+        if known is not None and time.monotonic() < self._again_at:
+            return known
+        if not self._lock.acquire(blocking=known is None):
+            return known  # type: ignore[return-value]  # it is known: otherwise one waits
+        try:
             if self._found is None or time.monotonic() >= self._again_at:
-                begun = time.monotonic()
-                with self.view.journal() as journal:
-                    newest = health.recent(self.view, journal, self._clock())
-                    self._found = Observed(series.count(self.view, journal), newest)
-                self._again_at = begun + (time.monotonic() - begun) / SHARE
-            return self._found
+                self._count()
+            return self._found  # type: ignore[return-value]  # counted just now
+        finally:
+            self._lock.release()
+
+    def _count(self) -> None:
+        begun = time.monotonic()
+        with self.view.journal() as journal:
+            newest = health.recent(self.view, journal, self._clock())
+            self._found = Observed(series.count(self.view, journal), newest)
+        self._again_at = begun + (time.monotonic() - begun) / SHARE
