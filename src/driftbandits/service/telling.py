@@ -24,6 +24,7 @@ def summary(view: View, found: Gathered, seen: Observed, *, of_keys: Sequence[st
     return {
         **asdict(found.summary),
         "time": found.time / 1e6,
+        "last_decision": seen.series.points[-1].end / 1e6 if seen.series.points else None,
         "oldest_open": None if found.oldest_open is None else found.oldest_open / 1e6,
         "health": [*_health(view, found, seen), *of_keys],
         "leaders": [_leader(leader, found, seen.series) for leader in found.leaders],

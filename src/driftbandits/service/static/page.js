@@ -41,7 +41,7 @@ async function post(path, body) {
 // --- words and numbers ---------------------------------------------------------------------------------------------
 
 const count = (value) => Math.round(value).toLocaleString("en");
-const percent = (value) => (value > 0.999 && value < 1 ? "> 99.9 %" : value >= 0.1 ? (100 * value).toFixed(0) + " %" : value >= 0.001 ? (100 * value).toFixed(1) + " %" : "< 0.1 %");
+const percent = (value) => (value > 0.999 ? "> 99.9 %" : value >= 0.1 ? (100 * value).toFixed(0) + " %" : value >= 0.001 ? (100 * value).toFixed(1) + " %" : "< 0.1 %");
 const when = (seconds) => new Date(1000 * seconds).toLocaleString([], { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
 
 function number(value) {
@@ -134,7 +134,7 @@ function led(leader, summary) {
   const rows = summary.arms.filter((one) => one.segment === leader.segment && !one.retired);
   const arm = rows.find((one) => one.name === leader.arm);
   const where = leader.segment === null ? "" : ` in ${leader.segment}`;
-  const lasts = leader.since === null ? "leads" : `has led for ${duration(summary.time - leader.since)}`;
+  const lasts = leader.since === null ? "leads" : `has led for ${duration(summary.last_decision - leader.since)}`;
   const interval = arm.low === null ? "" : ` (${number(arm.low)} to ${number(arm.high)})`;
   const sure = leader.probability === null ? "" : `, and is the best with a probability of ${percent(leader.probability)}`;
   const most = rows.reduce((a, b) => (b.probability > a.probability ? b : a));
@@ -237,10 +237,10 @@ function layout(range, changes, more) {
   };
 }
 
-// Both charts have one time axis: from the first decision to the last event.
+// Both charts have one time axis: from the first decision to the last.
 function span(summary, history) {
-  const first = Math.min(...history.rewards.map((point) => point.begin), ...history.times, summary.time);
-  return dates([first, Math.max(summary.time, first + 1)]);
+  const first = Math.min(...history.rewards.map((point) => point.begin), ...history.times);
+  return dates([first, Math.max(summary.last_decision, first + 1)]);
 }
 
 function draw(id, traces, shape) {
