@@ -1,6 +1,7 @@
 """Several servers on one Postgres: requests are forwarded to whoever holds the lease, and others take over."""
 
 import socket
+import time
 from contextlib import ExitStack
 
 import httpx
@@ -11,7 +12,7 @@ from attacks.servers import Clients, judge, process
 from driftbandits import live
 from driftbandits.live.definition import define
 from driftbandits.live.engines import read_url
-from driftbandits.service import keys
+from driftbandits.service import hosting, keys
 from driftbandits.service.background import serving
 from driftbandits.service.forwarding import HOP
 
@@ -119,3 +120,27 @@ def test_sessions_that_are_ended_are_503s_and_nothing_is_lost(database):
         engine.dispose()
         clients.wait_for(20)
     assert judge(database, clients) == []
+
+
+def test_a_server_that_lost_its_lease_forwards(database, monkeypatch):
+    """Its session ends, another is faster: what it is asked next goes there, and is done once."""
+    monkeypatch.setattr(hosting, "ADOPT_SECONDS", 0.1)
+    with serving(database=database, **advertised()) as first, httpx.Client(timeout=30) as http:
+        made = http.post(f"{first}{PATH}/decisions", json={}).json()["decisions"][0]
+        with serving(database=database, **advertised()) as second:
+            engine = sa.create_engine(read_url(database))
+            with engine.connect() as connection:
+                holders = "SELECT pid FROM pg_locks WHERE locktype = 'advisory'"
+                connection.execute(sa.text(f"SELECT pg_terminate_backend(pid) FROM ({holders}) AS found"))
+            engine.dispose()
+            end = time.monotonic() + 20
+            while not http.get(f"{second}/v1/experiments").json()["experiments"][0]["here"]:
+                assert time.monotonic() < end
+                time.sleep(0.05)
+            body, key = {"id": made["id"], "reward": 1.0}, {"idempotency-key": "one"}
+            answers = [http.post(f"{first}{PATH}/rewards", json=body, headers=key) for _ in range(2)]
+            assert [answer.status_code for answer in answers] == [503, 200]  # the first found out, at its commit
+            assert answers[0].json()["type"] == "urn:driftbandits:not-stored"
+            assert answers[1].json()["accepted"] == 1
+            assert not http.get(f"{first}/v1/experiments").json()["experiments"][0]["here"]
+            assert http.get(f"{second}{PATH}/summary").json()["rewards"] == 1
