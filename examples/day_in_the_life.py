@@ -126,7 +126,7 @@ def live_a_day(url: str, readers: int) -> tuple[db.live.ExperimentSummary, tuple
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="A day in the life of a service.")
-    parser.add_argument("--readers", type=int, default=4_000)
+    parser.add_argument("--readers", type=int, default=1_500)
     parser.add_argument("--keep", type=Path, help="a database to keep; it must not exist")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
