@@ -9,6 +9,7 @@ Phi     features    (N, r), Phi Phi' = K up to `tolerance`
 from __future__ import annotations
 
 import copy
+import dataclasses
 import difflib
 import hashlib
 import math
@@ -329,6 +330,13 @@ class ArmSet:
         if factor != 1.0:
             arms.features = read_only(arms.features * math.sqrt(factor))
             arms.residual *= factor
+        return arms
+
+    def options_gauged(self, gauge: Gauge) -> ArmSet:
+        """The same pairs, their options measured by the gauge of others, which came first."""
+        crossing = self._crossing()
+        arms = copy.copy(self)
+        arms.crossing = dataclasses.replace(crossing, options=crossing.options.gauged(gauge))
         return arms
 
     def _made(

@@ -66,8 +66,7 @@ def test_with_segments_every_arm_is_shown_in_each(url, clock):
 
 def test_a_look_back_has_the_law_of_what_was_allowed_in_its_segment(url, clock):
     with live.open(url, clock=clock) as database:
-        own = {"segments": ["mobile", "desktop"], "settings": {"kernel": "given"}}
-        shop = database.create("prices", arms=["low", "mid", "high"], seed=4, **own)
+        shop = database.create("prices", arms=["low", "mid", "high"], segments=["mobile", "desktop"], seed=4)
         shop.arms(add=["top"])
         made = []
         for number in range(24):

@@ -10,6 +10,7 @@ from driftbandits.testing.helpers import require_equal
 
 OPTIONS = db.ArmSet(np.linspace(0, 1, 6)[:, None], RBF(0.3))
 NAMES = ("a", "b", "c")
+LEFT_OUT = 1e-4  # of the variance, by the features of a kernel that is tried
 
 
 def crossed(kernel=0.5):
@@ -156,3 +157,64 @@ def test_many_pairs_are_cut_to_the_rank():
     for now in range(30):
         policy.tell(policy.ask(allowed=arms.of(f"s{now % 4}")), 0.1)
     assert policy._beliefs.priors.width <= 21
+
+
+# --- options that come and go ---------------------------------------------------------------------------------------
+
+
+def replay(policy, log, width):
+    """Let a policy with `width` options per segment have played the same rounds."""
+    for option, segment, reward in log:
+        arm = NAMES.index(segment) * width + option
+        given = policy.impose(arm, float(policy.law(policy.arms.of(segment))[arm]), policy.arms.of(segment))
+        policy.tell(given.decisions.ids, [reward])
+
+
+def test_an_option_that_comes_is_believed_as_if_it_had_been_there():
+    more = OPTIONS.extended([[1.2]])
+    wide = db.ArmSet.crossed(more, NAMES, kernel=0.25)
+    rng, means = np.random.default_rng(0), np.tile([0.1, 0.5, 0.3, 0.0, -0.2, -0.4], (3, 1))
+    rounds = [(int(rng.integers(6)), NAMES[now % 3]) for now in range(75)]
+    log = [(o, s, float(means[NAMES.index(s), o] + 0.05 * rng.standard_normal())) for o, s in rounds]
+    narrow, whole = db.AutoBandit(crossed(0.25), seed=0), db.AutoBandit(wide, seed=0)
+    replay(narrow, log, 6)
+    replay(whole, log, 7)
+    found = narrow.with_arms(wide)
+    np.testing.assert_allclose(found.estimate(), whole.estimate(), atol=LEFT_OUT)
+    np.testing.assert_allclose(found.interval(), whole.interval(), atol=LEFT_OUT)
+
+
+def test_options_come_and_go_and_the_state_goes_on_bit_for_bit():
+    policy = db.AutoBandit(crossed(), seed=0)
+    play(policy, 60, np.tile([0.1, 0.5, 0.3, 0.0, -0.2, -0.4], 3))
+    more = OPTIONS.extended([[1.5]])
+    wider = policy.with_arms(db.ArmSet.crossed(more, NAMES, kernel=0.5))
+    play(wider, 30, np.tile([0.1, 0.5, 0.3, 0.0, -0.2, -0.4, 0.9], 3))
+    again = db.AutoBandit.restore(db.ArmSet.crossed(more, NAMES, kernel=0.5), wider.state_dict())
+    require_equal(again.state_dict(), wider.state_dict())
+    np.testing.assert_array_equal(again.law(again.arms.of("b")), wider.law(wider.arms.of("b")))
+    fewer = wider.with_arms(db.ArmSet.crossed(more.without([6]), NAMES, kernel=0.5))
+    kept = [place for place in range(21) if place % 7 < 6]
+    np.testing.assert_allclose(fewer.estimate(), wider.estimate()[kept], atol=2 * LEFT_OUT)
+
+
+def test_options_built_anew_are_measured_as_before():
+    """With a kernel given, ArmSets built in any way are the same arms; length scales tried are those of the first."""
+    policy = db.AutoBandit(crossed(), seed=0)
+    play(policy, 30, np.tile([0.1, 0.5, 0.3, 0.0, -0.2, -0.4], 3))
+    anew = db.ArmSet(np.vstack([OPTIONS.points, [[9.0]]]), RBF(0.3))
+    wider = policy.with_arms(db.ArmSet.crossed(anew, NAMES, kernel=0.5))
+    assert wider._beliefs.priors.length_scales == policy._beliefs.priors.length_scales
+    again = db.AutoBandit.restore(db.ArmSet.crossed(anew, NAMES, kernel=0.5), wider.state_dict())
+    require_equal(again.state_dict(), wider.state_dict())
+
+
+def test_other_segments_are_refused():
+    points = db.ArmSet([[0.0], [1.0], [2.0]], RBF(1.0), names=["x", "y", "z"])
+    policy = db.AutoBandit(db.ArmSet.crossed(OPTIONS, points), seed=0)
+    policy.ask(allowed=policy.arms.of("x"))
+    before = policy.state_dict()
+    fewer = db.ArmSet.crossed(OPTIONS, points.without(["z"]))
+    with pytest.raises(db.errors.InputError, match="the same segments"):
+        policy.with_arms(fewer)
+    require_equal(policy.state_dict(), before)

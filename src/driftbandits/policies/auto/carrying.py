@@ -21,10 +21,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from driftbandits import state as states
+from driftbandits.crossing import pair_features
+from driftbandits.errors import InputError
 from driftbandits.policies.auto.priors import LEVEL_VARIANCE, SIGNAL_VARIANCES, Priors
 from driftbandits.policies.auto.rate_units import LOW
 from driftbandits.policies.auto.trial import plays_of_a_trial
-from driftbandits.policies.core.arms_change import ArmsChange, old_features, unexplained
+from driftbandits.policies.core.arms_change import ArmsChange, match_arms, old_features, unexplained
+from driftbandits.policies.core.crossings import PairKernel
 from driftbandits.policies.core.lengthscales import feature_map, unit_kernel
 from driftbandits.types import Floats, Ints
 
@@ -116,12 +119,21 @@ def _vigilance(old: AutoBandit, new: AutoBandit, change: ArmsChange, kinds: Ints
 
 
 def _kinds(old: Priors, new: Priors) -> Ints:
-    """For every old prior the new one with its length scale and signal; where that is given up, the finest there is."""
+    """For every old prior the new one with its length scale and signal; where that is given up, the finest there is.
+
+    Of segments' correlations none is given up.
+    """
     tried, now = (priors.count // len(SIGNAL_VARIANCES) for priors in (old, new))
-    places = {scale: place for place, scale in enumerate(new.length_scales[:now])}
-    finest = max((place for scale, place in places.items() if scale), default=now - 1)
-    found = [places.get(scale, finest) for scale in old.length_scales[:tried]]
+    labels, news = _labels(old)[:tried], _labels(new)[:now]
+    places = {label: place for place, label in enumerate(news)}
+    finest = {rho: place for place, (scale, rho) in enumerate(news) if scale}
+    found = [places.get((scale, rho), finest.get(rho, now - 1)) for scale, rho in labels]
     return np.array([signal * now + place for signal in range(len(SIGNAL_VARIANCES)) for place in found])
+
+
+def _labels(priors: Priors) -> list[tuple[float | None, float | None]]:
+    """Length scale and correlation of segments of every prior."""
+    return list(zip(priors.length_scales, priors.correlations or [None] * priors.count, strict=True))
 
 
 def _rows(kind: Ints, kinds: Ints, log_weight: Floats) -> tuple[Ints, Floats]:
@@ -174,24 +186,47 @@ class _Turn:
 
 def _in_old_features(old: Priors, kind: int, change: ArmsChange, rank: int) -> tuple[Floats, Floats, Floats]:
     """F, G and U of one prior, without its signal."""
-    features, scale = old.features(kind), old.length_scales[kind]
+    features = old.features(kind)
+    if old.pairs:
+        return features, *_pairs(old.pairs[kind], change, rank)
+    return features, *_rows_and_rest(features, old.length_scales[kind], change, rank)
+
+
+def _pairs(pair: PairKernel, change: ArmsChange, rank: int) -> tuple[Floats, Floats]:
+    """G and U of options in segments, where only options come or go: both are products with what segments share."""
+    old, new = change.old.crossing, change.new.crossing
+    if old is None or new is None or old.names != new.names:
+        raise InputError(
+            "AutoBandit goes on with other options in the same segments: make the new arms with "
+            "ArmSet.crossed(options, segments) from options that follow the old ones and the segments as they were, or "
+            "build a new policy"
+        )
+    rows, rest = _rows_and_rest(pair.options, pair.length_scale, match_arms(old.options, new.options), rank)
+    whole = pair_features(rows, pair.segments)
+    if pair.features.shape[1] < whole.shape[1]:
+        whole = whole @ np.linalg.lstsq(pair_features(pair.options, pair.segments), pair.features, rcond=None)[0]
+    return whole, np.asarray(np.kron(pair.segments @ pair.segments.T, rest), dtype=np.float64)
+
+
+def _rows_and_rest(features: Floats, scale: float | None, change: ArmsChange, rank: int) -> tuple[Floats, Floats]:
+    """G and U under the kernel with this length scale, in whose features the old arms are `features`."""
     if scale is None:
         whole = old_features(change)
         cut = features.shape[1] < whole.shape[1]
         rows = whole @ np.linalg.lstsq(change.old.features, features, rcond=None)[0] if cut else whole
-        return features, rows, unexplained(change, whole)
+        return rows, unexplained(change, whole)
     rows, rest = np.zeros((len(change.new), features.shape[1])), np.zeros((len(change.new), len(change.new)))
     rows[change.kept] = features[change.source[change.kept]]
     added = np.ix_(change.added, change.added)
     if scale == 0.0:
         rest[added] = np.eye(len(change.added))
-        return features, rows, rest
+        return rows, rest
     gauge = change.new.gauge
     points = gauge.standardised(change.new.points)[change.added]
     rows[change.added] = feature_map(gauge.standardised(change.old.points), scale, rank)(points)
     if len(points):
         rest[added] = unit_kernel(scale)(points, points) - rows[change.added] @ rows[change.added].T
-    return features, rows, rest
+    return rows, rest
 
 
 def _inward(old: Priors, features: Floats, signal: float) -> Floats:

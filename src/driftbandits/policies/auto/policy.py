@@ -11,7 +11,6 @@ import numpy as np
 from driftbandits import state as states
 from driftbandits.arms import ArmSet
 from driftbandits.checks import check_count, check_probability, check_word
-from driftbandits.errors import InputError
 from driftbandits.memory import FLOAT_BYTES, check_memory
 from driftbandits.policies.auto.beliefs import TERMS_GATHERED, Beliefs, Forecast
 from driftbandits.policies.auto.carrying import carry
@@ -377,11 +376,6 @@ class AutoBandit(Policy):
         return np.where(tags > 0, change.target[np.maximum(tags - 1, 0)] + 1, tags)
 
     def _carry(self, old: Self, change: ArmsChange) -> None:
-        if self.kernel == "auto" and old.arms.crossing is not None:
-            raise InputError(
-                "AutoBandit with kernel='auto' cannot go on with other options or segments: what it believes of the "
-                "kernels tried has no place for them; build a new policy, or use kernel='given'"
-            )
         self._build()
         self._clock = old._clock
         carry(old, self, change)

@@ -23,7 +23,7 @@ from driftbandits.kernels import some_rows
 from driftbandits.memory import FLOAT_BYTES, check_memory
 from driftbandits.policies.auto.readings import Readings
 from driftbandits.policies.auto.representatives import MOST_REPRESENTATIVES, Representatives
-from driftbandits.policies.core.crossings import pair_kernels
+from driftbandits.policies.core.crossings import PairKernel, pair_kernels
 from driftbandits.policies.core.lengthscales import candidates, cut_features
 from driftbandits.types import Bools, Floats, Ints
 
@@ -39,15 +39,15 @@ class Priors:
     """The priors of all candidate kernels and sizes of the signal, in coordinates common to them.
 
     `length_scales` has one entry per prior: None for the kernel the arms came with, 0 for independent arms. So have
-    `correlations`, those of segments where arms are options in segments: None for the one they came with.
+    `pairs` and `correlations` where arms are options in segments.
     """
 
     def __init__(self, arms: ArmSet, *, auto: bool, rank: int) -> None:
-        self.correlations: tuple[float | None, ...] = ()
+        self.pairs: tuple[PairKernel, ...] = ()  # the kernels, where they are tried and arms are options in segments
         if auto and arms.crossing is not None:
             pairs = pair_kernels(arms.crossing, rank)
             tried = [(pair.length_scale, pair.features) for pair in pairs]
-            self.correlations = tuple(pair.correlation for pair in pairs) * len(SIGNAL_VARIANCES)
+            self.pairs = tuple(pairs * len(SIGNAL_VARIANCES))
         elif auto:
             tried = candidates(arms, rank)
         else:
@@ -74,6 +74,11 @@ class Priors:
             self.width = widest + 1
             self.prior = np.broadcast_to(np.eye(self.width), (self.count, self.width, self.width))
             self.rows = Readings(self._features[: len(tried)], signals, LEVEL_VARIANCE, self.width)
+
+    @property
+    def correlations(self) -> tuple[float | None, ...]:
+        """Those of segments, where arms are options in segments: None for the one they came with."""
+        return tuple(pair.correlation for pair in self.pairs)
 
     def _check_room(self, size: int, widest: int) -> None:
         """Refuse priors that cannot be held; what is learned takes several times as much again."""

@@ -17,6 +17,7 @@ import scipy.linalg
 
 from driftbandits.arms import ArmSet
 from driftbandits.errors import InputError
+from driftbandits.gauge import Gauge
 from driftbandits.showing import counted, shown
 from driftbandits.types import Floats, Ints
 
@@ -41,7 +42,7 @@ class ArmsChange:
     @property
     def same(self) -> bool:
         """Whether nothing changes."""
-        return self.old.fingerprint() == self.new.fingerprint() and self.old.gauge == self.new.gauge
+        return self.old.fingerprint() == self.new.fingerprint() and _gauges(self.old) == _gauges(self.new)
 
     @cached_property
     def kept(self) -> Ints:
@@ -93,7 +94,11 @@ def match_arms(old: ArmSet, new: Any) -> ArmsChange:
         )
     if by_name:
         _check_points(old, new, source)
-    return ArmsChange(old, _measured(old, new, source), source, target)
+    return ArmsChange(old, _options_measured(old, _measured(old, new, source)), source, target)
+
+
+def _gauges(arms: ArmSet) -> tuple[Gauge, ...]:
+    return (arms.gauge,) if arms.crossing is None else (arms.gauge, arms.crossing.options.gauge)
 
 
 def _check_pairs(old: ArmSet, new: ArmSet) -> None:
@@ -157,6 +162,14 @@ def _measured(old: ArmSet, new: ArmSet, source: Ints) -> ArmSet:
         kept = np.flatnonzero(source >= 0)
         _check_kernel(old, new, kept, source[kept])
     return new.gauged(old.gauge.extended(np.vstack([new.points, old.points])))
+
+
+def _options_measured(old: ArmSet, new: ArmSet) -> ArmSet:
+    """The new pairs with their options measured as the old ones, where both are pairs."""
+    if old.crossing is None or new.crossing is None:
+        return new
+    before, now = old.crossing.options, new.crossing.options
+    return new.options_gauged(before.gauge.extended(np.vstack([now.points, before.points])))
 
 
 def _check_kernel(meant: ArmSet, given: ArmSet, rows: Ints, meant_rows: Ints | None = None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,24 +19,30 @@ _NEGLIGIBLE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class PairKernel:
-    """A kernel of the pairs: length scale of the options and correlation of segments (None: as given), features."""
+    """A kernel of the pairs: length scale of the options and correlation of segments (None: as given), features.
+
+    `features` are those of the pairs, products of those of `options` and of `segments`, perhaps cut to fewer.
+    """
 
     length_scale: float | None
     correlation: float | None
+    options: Floats
+    segments: Floats
     features: Floats
 
 
 def pair_kernels(crossing: Crossing[ArmSet], rank: int) -> list[PairKernel]:
     """Length scales of the options times correlations of the segments, with the features of the pairs."""
     found = [
-        (scale, correlation, pair_features(options, segments))
+        PairKernel(scale, correlation, options, segments, pair_features(options, segments))
         for correlation, segments in _correlations(crossing)
         for scale, options in _scales(crossing, rank)
     ]
-    few = crossing.size * len(crossing.names) <= 2 * rank
-    cut = [(scale, rho, phi if few else leading_features(phi, rank)) for scale, rho, phi in found]
-    kept = [PairKernel(scale, rho, phi) for scale, rho, phi in cut if phi is not None]
-    return kept or [PairKernel(*found[0][:2], cut_features(found[0][2], rank))]  # which says what is wrong
+    if crossing.size * len(crossing.names) <= 2 * rank:
+        return found
+    cut = [(pair, leading_features(pair.features, rank)) for pair in found]
+    kept = [dataclasses.replace(pair, features=features) for pair, features in cut if features is not None]
+    return kept or [dataclasses.replace(found[0], features=cut_features(found[0].features, rank))]  # or what is wrong
 
 
 def _scales(crossing: Crossing[ArmSet], rank: int) -> list[tuple[float | None, Floats]]:

@@ -39,6 +39,7 @@ def export(policy: Policy) -> dict[str, Any]:
         "policy": type(policy).__name__,
         "arms": policy.arms.fingerprint(),
         "gauge": policy.arms.gauge.export() if policy.arms.follows else None,
+        "options_gauge": _options_gauge(policy.arms),
         "horizon": policy.horizon,
         "seed": policy.seed,
         "reward_range": list(policy.reward_range),
@@ -100,12 +101,21 @@ def restore(kind: type[Kind], arms: ArmSet, state: Mapping[str, Any]) -> Kind:
 
 def _measured(arms: ArmSet, reader: states.Reader) -> ArmSet:
     """The arms as the state's policy measured them, where others came before them."""
-    given = reader.raw("gauge")
-    if given is None:
-        if arms.follows:
-            raise StateError("state belongs to arms that came first, and these are measured as others; build an ArmSet")
+    if reader.raw("gauge") is not None:
+        arms = arms.gauged(Gauge.load(reader.reader("gauge"), dimension=arms.dimension))
+    elif arms.follows:
+        raise StateError("state belongs to arms that came first, and these are measured as others; build an ArmSet")
+    if reader.raw("options_gauge") is None:
         return arms
-    return arms.gauged(Gauge.load(reader.reader("gauge"), dimension=arms.dimension))
+    states.check(arms.crossing is not None, "options_gauge")
+    options = arms.crossing.options  # type: ignore[union-attr]
+    return arms.options_gauged(Gauge.load(reader.reader("options_gauge"), dimension=options.dimension))
+
+
+def _options_gauge(arms: ArmSet) -> dict[str, Any] | None:
+    """How the options of pairs are measured, where others came before them."""
+    follows = arms.crossing is not None and arms.crossing.options.follows
+    return arms.crossing.options.gauge.export() if follows else None  # type: ignore[union-attr]
 
 
 def build(kind: type[Kind], arms: ArmSet, reader: states.Reader) -> Kind:
