@@ -81,18 +81,20 @@ def _start(events: int) -> None:
         with live.open(url) as database:
             database.make("load", define(arms=ARMS, seed=0))
             fill(database, database.view("load"), events)
-        seconds, replays = [], []
+        seconds, replays, processor = [], [], []
         for _ in range(STARTS):
             begun = time.perf_counter()
             with _started([sys.executable, "-m", "driftbandits", "serve", "--port", "0", "--database", url]) as server:
                 where = f"http://127.0.0.1:{server.port}"
                 httpx.post(f"{where}/v1/experiments/load/decisions", json={}, timeout=120).raise_for_status()
                 seconds.append(time.perf_counter() - begun)
+                processor.append(server.cpu())
                 text = httpx.get(f"{where}/metrics", timeout=120).text
                 replays.append(float(text.split('driftbandits_replay_seconds{experiment="load"} ')[1].split("\n")[0]))
     print(
-        f"\n{events:,} events in the journal: first decision {min(seconds):.1f} s after the start of the process, of "
-        f"which {min(replays):.2f} s were the replay; the fastest of {STARTS}, the slowest {max(seconds):.1f} s"
+        f"\n{events:,} events in the journal: first decision {min(seconds):.1f} s after the start of the process, with "
+        f"{min(processor):.1f} s of processor, of which {min(replays):.2f} s were the replay; the fastest of {STARTS}, "
+        f"the slowest {max(seconds):.1f} s"
     )
 
 

@@ -34,15 +34,19 @@ def test_it_has_the_methods_of_a_local_experiment():
     apart = {"submit", "watch", "close", "settings"}  # not over HTTP
     assert methods(live.Experiment) - apart == methods(RemoteExperiment)
     assert methods(live.AsyncExperiment) - apart == methods(AsyncRemoteExperiment)
+    for name in methods(RemoteExperiment):
+        wanted = list(inspect.signature(getattr(live.Experiment, name)).parameters)
+        for kind in (RemoteExperiment, AsyncRemoteExperiment):
+            assert list(inspect.signature(getattr(kind, name)).parameters) == wanted, name
 
 
 def test_decisions_rewards_and_what_can_be_looked_at(client, shop, tmp_path):
     one, several = shop.decide(), shop.decide(3, allowed=["high"])
     assert one.arm in ("low", "high")
     assert {choice.arm for choice in several} == {"high"}
-    assert shop.reward(one.id, 1.0).accepted == 1
+    assert shop.reward(one, 1.0).accepted == 1
     assert shop.rewards({choice.id: 0.5 for choice in several[:2]}).accepted == 2
-    assert shop.forget(several[2].id) == 1
+    assert shop.forget(several[2]) == 1
     summary = shop.summary()
     assert isinstance(summary, ExperimentSummary)
     assert (summary.decisions, summary.rewards, summary.forgotten) == (4, 3, 1)

@@ -19,6 +19,7 @@ from urllib.parse import quote
 
 from driftbandits.errors import AwayError, LiveError, MissingExtraError, NotStoredError
 from driftbandits.live import wire
+from driftbandits.live.definition import read_options
 from driftbandits.live.looking import ExperimentSummary
 from driftbandits.live.looking_back import DecisionRecord
 from driftbandits.live.requests import LiveDecision, RewardAnswer
@@ -31,7 +32,8 @@ try:
 except ModuleNotFoundError:
     raise MissingExtraError("httpx", extra="serve", purpose="a client of the service") from None
 
-Rewards = Mapping[str, float] | Iterable[tuple[str, float]]
+Names = str | Iterable[str]
+Rewards = Mapping[str, float] | Iterable[tuple[str | LiveDecision, float]]
 
 
 class Client:
@@ -63,7 +65,7 @@ class Client:
         return RemoteExperiment(self, name)
 
     def _send(self, sending: Sending) -> Any:
-        attempts = Attempts(self._timeout)
+        attempts = Attempts(self._timeout, slow=sending.slow)
         while True:
             wait, result = self._try(sending, attempts)
             if wait is None:
@@ -133,11 +135,11 @@ class RemoteExperiment:
         except LiveError:  # tried again in a while: what was decided counts
             self._stand_in.put_off()
 
-    def reward(self, id: str, reward: float, *, key: str | None = None) -> RewardAnswer:  # noqa: A002
+    def reward(self, id: str | LiveDecision, reward: float, *, key: str | None = None) -> RewardAnswer:  # noqa: A002
         """Tell the reward of a decision; see `Experiment.reward`. One of the client's own fallback is not sent."""
-        if wire.is_own(id):
+        if wire.is_own(_ident(id)):
             return RewardAnswer()
-        body = {"id": id, "reward": reward}
+        body = {"id": _ident(id), "reward": reward}
         return self._client._send(wire.change(f"{self._path}/rewards", body, wire.read_rewards, key))  # type: ignore[no-any-return]
 
     def rewards(self, rewards: Rewards, *, key: str | None = None) -> RewardAnswer:
@@ -145,27 +147,29 @@ class RemoteExperiment:
         body = _many(rewards)
         return self._client._send(wire.change(f"{self._path}/rewards", body, wire.read_rewards, key))  # type: ignore[no-any-return]
 
-    def forget(self, ids: str | Iterable[str], *, key: str | None = None) -> int:
+    def forget(self, ids: str | LiveDecision | Iterable[str | LiveDecision], *, key: str | None = None) -> int:
         """Say that the rewards of these decisions will never come; how many these were."""
         return self._client._send(_forgetting(self._path, ids, key))  # type: ignore[no-any-return]
 
-    def arms(self, *, add: Any = None, retire: Iterable[str] = (), bring_back: Iterable[str] = ()) -> dict[str, Any]:
+    def arms(
+        self, *, add: Any = None, retire: Names = (), bring_back: Names = (), key: str | None = None
+    ) -> dict[str, Any]:
         """Add arms, retire some, bring retired ones back; the names that are active and retired then."""
-        answer: dict[str, Any] = self._client._send(_arms_change(self._path, add, retire, bring_back))
+        answer: dict[str, Any] = self._client._send(_arms_change(self._path, add, retire, bring_back, key))
         self._stand_in.see_arms(answer["active"])
         return answer
 
-    def pause(self) -> None:
+    def pause(self, *, key: str | None = None) -> None:
         """Let the fallback answer; rewards are still learned."""
-        self._client._send(_steering(self._path, "pause"))
+        self._client._send(_steering(self._path, "pause", key))
 
-    def resume(self) -> None:
+    def resume(self, *, key: str | None = None) -> None:
         """Let the policy answer again."""
-        self._client._send(_steering(self._path, "resume"))
+        self._client._send(_steering(self._path, "resume", key))
 
-    def restart(self) -> None:
+    def restart(self, *, key: str | None = None) -> None:
         """Begin anew with the same settings and nothing learned."""
-        self._client._send(_steering(self._path, "restart"))
+        self._client._send(_steering(self._path, "restart", key))
 
     def summary(self) -> ExperimentSummary:
         """The experiment at a glance."""
@@ -185,7 +189,7 @@ class RemoteExperiment:
 
     def decision(self, id: str) -> DecisionRecord:  # noqa: A002
         """Look back at a decision."""
-        return self._client._send(wire.look(_decision_path(self._path, id), wire.read_record))  # type: ignore[no-any-return]
+        return self._client._send(_looking_back(self._path, id))  # type: ignore[no-any-return]
 
     def export(self, path: str | Path) -> int:
         """Write the log of all decisions to a Parquet file, whole or not at all; how many bytes."""
@@ -229,7 +233,7 @@ class AsyncClient:
         return AsyncRemoteExperiment(self, name)
 
     async def _send(self, sending: Sending) -> Any:
-        attempts = Attempts(self._timeout)
+        attempts = Attempts(self._timeout, slow=sending.slow)
         while True:
             wait, result = await self._try(sending, attempts)
             if wait is None:
@@ -298,11 +302,11 @@ class AsyncRemoteExperiment:
         except LiveError:  # tried again in a while: what was decided counts
             self._stand_in.put_off()
 
-    async def reward(self, id: str, reward: float, *, key: str | None = None) -> RewardAnswer:  # noqa: A002
+    async def reward(self, id: str | LiveDecision, reward: float, *, key: str | None = None) -> RewardAnswer:  # noqa: A002
         """See `RemoteExperiment.reward`."""
-        if wire.is_own(id):
+        if wire.is_own(_ident(id)):
             return RewardAnswer()
-        body = {"id": id, "reward": reward}
+        body = {"id": _ident(id), "reward": reward}
         return await self.client._send(wire.change(f"{self._path}/rewards", body, wire.read_rewards, key))  # type: ignore[no-any-return]
 
     async def rewards(self, rewards: Rewards, *, key: str | None = None) -> RewardAnswer:
@@ -310,27 +314,29 @@ class AsyncRemoteExperiment:
         body = _many(rewards)
         return await self.client._send(wire.change(f"{self._path}/rewards", body, wire.read_rewards, key))  # type: ignore[no-any-return]
 
-    async def forget(self, ids: str | Iterable[str], *, key: str | None = None) -> int:
+    async def forget(self, ids: str | LiveDecision | Iterable[str | LiveDecision], *, key: str | None = None) -> int:
         """See `RemoteExperiment.forget`."""
         return await self.client._send(_forgetting(self._path, ids, key))  # type: ignore[no-any-return]
 
-    async def arms(self, *, add: Any = None, retire: Iterable[str] = (), bring_back: Iterable[str] = ()) -> Any:
+    async def arms(
+        self, *, add: Any = None, retire: Names = (), bring_back: Names = (), key: str | None = None
+    ) -> dict[str, Any]:
         """See `RemoteExperiment.arms`."""
-        answer: dict[str, Any] = await self.client._send(_arms_change(self._path, add, retire, bring_back))
+        answer: dict[str, Any] = await self.client._send(_arms_change(self._path, add, retire, bring_back, key))
         self._stand_in.see_arms(answer["active"])
         return answer
 
-    async def pause(self) -> None:
+    async def pause(self, *, key: str | None = None) -> None:
         """See `RemoteExperiment.pause`."""
-        await self.client._send(_steering(self._path, "pause"))
+        await self.client._send(_steering(self._path, "pause", key))
 
-    async def resume(self) -> None:
+    async def resume(self, *, key: str | None = None) -> None:
         """See `RemoteExperiment.resume`."""
-        await self.client._send(_steering(self._path, "resume"))
+        await self.client._send(_steering(self._path, "resume", key))
 
-    async def restart(self) -> None:
+    async def restart(self, *, key: str | None = None) -> None:
         """See `RemoteExperiment.restart`."""
-        await self.client._send(_steering(self._path, "restart"))
+        await self.client._send(_steering(self._path, "restart", key))
 
     async def summary(self) -> ExperimentSummary:
         """See `RemoteExperiment.summary`."""
@@ -350,7 +356,7 @@ class AsyncRemoteExperiment:
 
     async def decision(self, id: str) -> DecisionRecord:  # noqa: A002
         """See `RemoteExperiment.decision`."""
-        return await self.client._send(wire.look(_decision_path(self._path, id), wire.read_record))  # type: ignore[no-any-return]
+        return await self.client._send(_looking_back(self._path, id))  # type: ignore[no-any-return]
 
     async def export(self, path: str | Path) -> int:
         """See `RemoteExperiment.export`."""
@@ -413,10 +419,9 @@ def _content(answer: httpx.Response) -> Any:
 
 
 def _creation(name: str, fields: dict[str, Any]) -> dict[str, Any]:
-    arms = fields.get("arms")
-    if isinstance(arms, Mapping):
-        arms = [{"name": arm, "features": list(features)} for arm, features in arms.items()]
-    return {**fields, "name": name, "arms": list(arms) if arms is not None else []}
+    segments = fields.get("segments")
+    listed = {"segments": _options(segments)} if segments else {}
+    return {**fields, **listed, "name": name, "arms": _options(fields.get("arms"))}
 
 
 def _names(answer: Any) -> list[str]:
@@ -433,27 +438,47 @@ def _deciding(path: str, size: int, allowed: list[str] | None, segment: Any, key
 
 
 def _many(rewards: Rewards) -> dict[str, Any]:
-    pairs = rewards.items() if isinstance(rewards, Mapping) else rewards
+    pairs = [
+        (_ident(given), reward) for given, reward in (rewards.items() if isinstance(rewards, Mapping) else rewards)
+    ]
     return {"rewards": [{"id": given, "reward": reward} for given, reward in pairs if not wire.is_own(given)]}
 
 
-def _forgetting(path: str, ids: str | Iterable[str], key: str | None) -> Sending:
-    listed = [ids] if isinstance(ids, str) else list(ids)
-    body = {"ids": [given for given in listed if not wire.is_own(given)]}
+def _ident(given: str | LiveDecision) -> str:
+    """A decision stands for its id."""
+    return given.id if isinstance(given, LiveDecision) else given
+
+
+def _forgetting(path: str, ids: Any, key: str | None) -> Sending:
+    listed = [ids] if isinstance(ids, str | LiveDecision) else list(ids)
+    body = {"ids": [_ident(given) for given in listed if not wire.is_own(_ident(given))]}
     return wire.change(f"{path}/forget", body, lambda answer: answer["forgotten"], key)
 
 
-def _arms_change(path: str, add: Any, retire: Iterable[str], bring_back: Iterable[str]) -> Sending:
-    body = {"add": list(add or ()), "retire": list(retire), "bring_back": list(bring_back)}
-    return wire.change(f"{path}/arms", body, lambda answer: answer)
+def _arms_change(path: str, add: Any, retire: Names, bring_back: Names, key: str | None) -> Sending:
+    body = {"add": _options(add), "retire": _texts(retire), "bring_back": _texts(bring_back)}
+    return wire.change(f"{path}/arms", body, lambda answer: answer, key)
 
 
-def _steering(path: str, what: str) -> Sending:
-    return wire.change(f"{path}/{what}", {}, lambda _: None)
+def _options(given: Any) -> list[dict[str, Any]]:
+    """Arms as a body has them: given as names, mappings with names and features, or names mapped to features."""
+    if not given:
+        return []
+    one = isinstance(given, str) or (isinstance(given, Mapping) and "name" in given)
+    found = read_options("arms", [given] if one else given)
+    return [{"name": option.name, "features": list(option.features)} for option in found]
 
 
-def _decision_path(path: str, given: str) -> str:
-    return f"{path}/decisions/{quote(str(given), safe='')}"
+def _texts(given: Names) -> list[str]:
+    return [given] if isinstance(given, str) else list(given or ())
+
+
+def _steering(path: str, what: str, key: str | None) -> Sending:
+    return wire.change(f"{path}/{what}", {}, lambda _: None, key)
+
+
+def _looking_back(path: str, given: Any) -> Sending:
+    return Sending("GET", f"{path}/decisions/{quote(str(_ident(given)), safe='')}", wire.read_record, slow=True)
 
 
 def _exporting(path: str) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from driftbandits.types import Change
 
 AWAY = "away-"  # begins the ids of decisions that a client made itself
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0  # seconds between two attempts
+SLOW_SECONDS = 150.0  # for what takes a replay
 _URN = "urn:driftbandits:"
 _KINDS: dict[str, type[Exception]] = {
     "unknown-experiment": errors.UnknownExperimentError,
@@ -49,6 +50,7 @@ class Sending:
     body: dict[str, Any] | None = None
     key: str | None = None
     query: dict[str, Any] = field(default_factory=dict)
+    slow: bool = False  # it takes a replay: one attempt has all the time there is
 
     @property
     def headers(self) -> dict[str, str]:
@@ -135,15 +137,16 @@ class Attempts:
     conflict right after that says that the first is still under way.
     """
 
-    def __init__(self, seconds: float, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, seconds: float, *, slow: bool = False, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
-        self._end, self._each = now() + seconds, 0.4 * seconds
+        whole = max(seconds, SLOW_SECONDS) if slow else seconds
+        self._end, self._each = now() + whole, whole if slow else 0.4 * whole
         self._pause = FIRST_PAUSE
         self._unsettled = False
 
     @property
     def left(self) -> float:
-        """Seconds for the next attempt: two fit, so that a lost answer can still be asked for."""
+        """Seconds for the next attempt: two fit usually, so that a lost answer can still be asked for."""
         return max(min(self._end - self._now(), self._each), 0.001)
 
     def is_open(self, status: int) -> bool:
