@@ -9,7 +9,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: test lint types contracts pytest test-core coverage reproduce compare suite autobandit calibrated bench attack tune docs clean
+.PHONY: test lint types contracts pytest test-core coverage reproduce compare suite autobandit calibrated bench attack soak tune docs clean
 
 test: lint types contracts pytest test-core
 
@@ -89,6 +89,13 @@ bench: .venv/ready
 # What is promised when things go wrong, tried many times over: 10 to 20 minutes. QUICK=1: one to two minutes.
 attack: .venv/ready
 	$(BIN)/python -m attacks $(if $(QUICK),--quick)
+
+# The service for long: servers and databases killed under load, Schemathesis with many requests, load with figures; an
+# hour or so. The short form of all this is in `make test`.
+soak: .venv/ready
+	$(BIN)/python -m attacks --only service --out results/soak
+	DRIFTBANDITS_EXAMPLES=50 $(BIN)/pytest -q tests/service/test_openapi.py
+	$(BIN)/python -m benchmarks service
 
 tune: .venv/ready
 	$(BIN)/driftbandits tune constants

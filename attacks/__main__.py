@@ -32,12 +32,15 @@ NAMES = (
     "forks",
     "live",
 )
+LONG = ("service",)  # only where asked for: `make soak`
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="attacks", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="few tries of each")
-    parser.add_argument("--only", action="append", choices=NAMES, help="this attack; may be given several times")
+    parser.add_argument(
+        "--only", action="append", choices=(*NAMES, *LONG), help="this attack; may be given several times"
+    )
     parser.add_argument(
         "--seed", type=int, default=0, help="of the attacks' randomness; moments of signals stay random"
     )

@@ -31,6 +31,7 @@ NAMES = (
     "live_journal",
     "lives",
     "sizes",
+    "service",
     "segments",
     "wrong_sign",
     "live",

@@ -58,7 +58,7 @@ def _long_journal(policy: str, events: int) -> None:
         with live.open(url) as database:
             database.make("shop", define(arms=ARMS, policy=policy, seed=0))
             view = database.view("shop")
-            _fill(database, view, events)
+            fill(database, view, events)
             with database._writing.connect() as connection:
                 stored = connection.execute(sa.text("SELECT sum(length(content)) FROM snapshots")).scalar() or 0
         size = path.stat().st_size - stored  # the write-ahead log is gone: everything is closed
@@ -74,7 +74,7 @@ def _long_journal(policy: str, events: int) -> None:
         )
 
 
-def _fill(database: live.Database, view: View, events: int) -> None:
+def fill(database: live.Database, view: View, events: int) -> None:
     """Decisions and rewards through the handlers, without threads; a snapshot where the writer would make one."""
     player = Player(view.definition)
     with database._writing.connect() as connection:

@@ -6,6 +6,7 @@ sentence are read too.
 
 import contextlib
 import importlib.util
+import json
 import os
 import re
 import shlex
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from typer.testing import CliRunner
@@ -110,6 +112,17 @@ def name_extras(words, _folder):
             assert set(re.findall(r"\w+", word)) <= set(extras)
 
 
+def fit_the_document(words, _folder):
+    """See that a request is one of those that the service describes, and that its body fits."""
+    from driftbandits.service import bodies
+
+    path = urlsplit(words[1]).path
+    body = json.loads(words[words.index("-d") + 1])
+    kinds = {"experiments": bodies.Creation, "decisions": bodies.Deciding, "rewards": bodies.OneReward}
+    kinds[path.rsplit("/", 1)[1]].model_validate(body)
+    assert "Content-Type: application/json" in words
+
+
 FORMS = {
     "driftbandits run": run_shortly,
     "driftbandits list": run_here,
@@ -120,6 +133,9 @@ FORMS = {
     "driftbandits experiments": ask_for_help,
     "driftbandits db": ask_for_help,
     "driftbandits doctor": ask_for_help,
+    "driftbandits serve": ask_for_help,
+    "driftbandits keys": ask_for_help,
+    "curl": fit_the_document,
     "driftbandits evaluate": run_here,
     "driftbandits advise": ask_for_help,
     "driftbandits --": find_in_help,

@@ -17,6 +17,8 @@ DriftbanditsError
 |   |-- OtherDeciderError       another process decides in this experiment
 |   |-- NotStoredError          not known whether a request was stored; to be sent again with the same key
 |   |-- ConflictError           a key or a decision was used before with something else, or is in use
+|   |   `-- KeyReusedError      an idempotency key came with another request than before
+|   |-- AwayError               a service does not answer; whether it did what was asked is not known
 |   |-- GoneError               what was asked for was deleted by retention
 |   |-- JournalError            a journal, or a snapshot, is damaged
 |   `-- SchemaError             the database has another schema than this version reads
@@ -189,7 +191,9 @@ class ExperimentExistsError(LiveError):
 
 
 class OtherDeciderError(LiveError):
-    """Another process, or another object in this one, decides in this experiment."""
+    """Another process, or another object in this one, decides in this experiment; `address` says where, if known."""
+
+    address: str | None = None
 
 
 class NotStoredError(LiveError):
@@ -198,6 +202,14 @@ class NotStoredError(LiveError):
 
 class ConflictError(LiveError):
     """A key or a decision was used before with something else, or is in use now."""
+
+
+class KeyReusedError(ConflictError):
+    """An idempotency key came with another request than before."""
+
+
+class AwayError(LiveError):
+    """A service does not answer; whether it did what was asked is not known."""
 
 
 class GoneError(LiveError):

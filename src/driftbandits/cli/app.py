@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from driftbandits import __version__
-from driftbandits.cli import bench, doctor, listing, live, logs, report, reproduce, run, tune
+from driftbandits.cli import bench, doctor, listing, live, logs, report, reproduce, run, service, tune
 from driftbandits.cli.show import say
 from driftbandits.errors import DriftbanditsError, MissingExtraError
 
@@ -20,6 +20,10 @@ EXTRAS = {
     "optuna": "tuning",
     **dict.fromkeys(("sqlalchemy", "alembic"), "live"),
     "psycopg": "postgres",
+    **dict.fromkeys(
+        ("fastapi", "starlette", "uvicorn", "httptools", "pydantic_settings", "prometheus_client", "plotly", "httpx"),
+        "serve",
+    ),
     "ray": "ray",
     **dict.fromkeys(("dask", "distributed"), "dask"),
 }
@@ -97,3 +101,5 @@ app.command("bench")(bench.bench)
 app.command("doctor")(doctor.doctor)
 app.add_typer(live.experiments, name="experiments")
 app.add_typer(live.db, name="db")
+app.command("serve")(service.serve)
+app.add_typer(service.keys, name="keys")

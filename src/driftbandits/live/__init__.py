@@ -13,6 +13,8 @@ from driftbandits.errors import MissingExtraError
 
 if typing.TYPE_CHECKING:
     from driftbandits.live.asynchronous import AsyncExperiment as AsyncExperiment
+    from driftbandits.live.client import AsyncClient as AsyncClient
+    from driftbandits.live.client import Client as Client
     from driftbandits.live.database import Database as Database
     from driftbandits.live.database import open_database as open  # noqa: A004  # its public name
     from driftbandits.live.experiment import Experiment as Experiment
@@ -27,8 +29,10 @@ if typing.TYPE_CHECKING:
 
 _HOMES = {
     "ArmSummary": "looking",
+    "AsyncClient": "client",
     "AsyncExperiment": "asynchronous",
     "Check": "views",
+    "Client": "client",
     "Database": "database",
     "DecisionRecord": "looking_back",
     "Experiment": "experiment",
@@ -41,8 +45,10 @@ _HOMES = {
 }
 __all__ = [
     "ArmSummary",
+    "AsyncClient",
     "AsyncExperiment",
     "Check",
+    "Client",
     "Database",
     "DecisionRecord",
     "Experiment",

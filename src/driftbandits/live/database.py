@@ -7,13 +7,19 @@ import os
 import secrets
 import socket
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Self
 
 import sqlalchemy as sa
 
 from driftbandits.checks import check_positive
-from driftbandits.errors import ExperimentExistsError, LiveError, UnknownExperimentError, did_you_mean
+from driftbandits.errors import (
+    ExperimentExistsError,
+    KeyReusedError,
+    LiveError,
+    UnknownExperimentError,
+    did_you_mean,
+)
 from driftbandits.live import schema, tables
 from driftbandits.live.definition import Definition, check_name, define
 from driftbandits.live.engines import WRITING, is_read_only, make_engine, read_url, sqlite_file
@@ -95,8 +101,8 @@ class Database:
         self.make(name, define(**fields))
         return self.experiment(name)
 
-    def make(self, name: str, definition: Definition) -> None:
-        """Make an experiment and leave it closed."""
+    def make(self, name: str, definition: Definition, *, key: str | None = None, digest: str = "") -> None:
+        """Make an experiment and leave it closed. With a `key`, one that was made by the same request is fine."""
         check_name("the name of an experiment", name)
         table, now = tables.experiments, self._clock()
         text, token = definition.to_json(), secrets.token_hex(8)
@@ -107,13 +113,25 @@ class Database:
                 journal = Journal(connection, number, token)
                 journal.add(Event(1, now, "created", payload=text).sealed(0))
                 journal.flush()
+                if key is not None:
+                    journal.keep_answer(key, now, digest, {"name": name})
         except sa.exc.IntegrityError:
+            if key is not None and self._made_by(name, key, digest):
+                return
             raise ExperimentExistsError(
                 f"there is an experiment called {shown(name)} already; open it with experiment({shown(name)}), or take "
                 f"another name"
             ) from None
         except sa.exc.DBAPIError as error:
             raise _unwritable(error) from error
+
+    def _made_by(self, name: str, key: str, digest: str) -> bool:
+        """Whether the request with this key made the experiment."""
+        with self.view(name).journal() as journal:
+            known = journal.answer(key)
+        if known is not None and known.digest != digest:
+            raise KeyReusedError(f"the key {shown(key)} was used with another request; take a new key")
+        return known is not None
 
     def names(self) -> list[str]:
         """Names of all experiments, oldest first."""
@@ -142,16 +160,37 @@ class Database:
                 self._opened[name] = self._open(self.view(name))
             return self._opened[name]
 
+    def hold(self) -> None:
+        """Be the one who decides in a SQLite file, or say who is; `experiment` does it too. Nothing in Postgres."""
+        if self._file_lock is None:
+            return
+        if is_read_only(self.url):
+            raise LiveError("the database was opened with mode=ro, so nothing can be decided; view() can look")
+        try:
+            self._file_lock.acquire()
+        except OSError as error:
+            raise LiveError(f"{self._file_lock.path}: {error.strerror}; deciding needs a writable folder") from error
+
+    def let_go(self, name: str) -> None:
+        """Close one experiment, so that another server may decide in it."""
+        with self._guard:
+            experiment = self._opened.pop(name, None)
+        if experiment is not None:
+            experiment.close()
+
+    @property
+    def engine(self) -> sa.Engine:
+        """For what only reads."""
+        return self._reading
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[sa.Connection]:
+        """A transaction that writes, beside those who decide."""
+        with self._turn, self._writing.begin() as connection:
+            yield connection
+
     def _open(self, view: View) -> Experiment:
-        if self._file_lock is not None:
-            if is_read_only(self.url):
-                raise LiveError("the database was opened with mode=ro, so nothing can be decided; view() can look")
-            try:
-                self._file_lock.acquire()
-            except OSError as error:
-                raise LiveError(
-                    f"{self._file_lock.path}: {error.strerror}; deciding needs a writable folder"
-                ) from error
+        self.hold()
         link = Link(
             connect=lambda: self._connect(view),
             release=lambda held: self._release(held, view),

@@ -68,13 +68,16 @@ def make_engine(url: URL, pragmas: Mapping[str, Any] | None = None) -> sa.Engine
         raise InputError("pragmas are SQLite's, and this database is Postgres; leave them out")
     try:
         options = f"{url.query.get('options', '')} {_KEEPALIVES['options']}".strip()
-        return sa.create_engine(url, pool_pre_ping=True, connect_args={**_KEEPALIVES, "options": options})
+        arguments = {**_KEEPALIVES, "options": options}
+        return sa.create_engine(url, pool_pre_ping=True, max_overflow=-1, connect_args=arguments)
     except ModuleNotFoundError:
         raise MissingExtraError("psycopg", extra="postgres", purpose="a Postgres database") from None
 
 
 def _sqlite(url: URL, pragmas: Mapping[str, Any]) -> sa.Engine:
-    engine = sa.create_engine(url, connect_args={"check_same_thread": False, "timeout": BUSY_SECONDS})
+    # Every experiment that is open holds a connection: a limit of the pool would be one of their number.
+    arguments = {"check_same_thread": False, "timeout": BUSY_SECONDS}
+    engine = sa.create_engine(url, max_overflow=-1, connect_args=arguments)
 
     @sa.event.listens_for(engine, "connect")
     def _set_up(connection: Any, _: Any) -> None:

@@ -16,7 +16,7 @@ from driftbandits.live.looking_back import DecisionRecord, look_back_apart
 from driftbandits.live.player import Player
 from driftbandits.live.requests import LiveDecision, Rejected, Request, RewardAnswer, check_key
 from driftbandits.live.views import View
-from driftbandits.live.writer import Writer
+from driftbandits.live.writer import Batch, Writer
 from driftbandits.showing import shown
 from driftbandits.types import Change
 
@@ -192,6 +192,19 @@ class Experiment:
         return self._submit("look", {"look": look}, None)
 
     # --- the rest -----------------------------------------------------------------------------------------------
+
+    def submit(self, kind: str, values: dict[str, Any], key: str | None = None) -> Future[Any]:
+        """A request in plain values, as a service has it; its answer is of plain values too, once it is on disk."""
+        return self._submit(kind, values, key)
+
+    def watch(self, on_batch: Callable[[Batch], None]) -> None:
+        """Be told of every transaction, in the writer's thread: be quick."""
+        self._writer.on_batch = on_batch
+
+    @property
+    def view(self) -> View:
+        """The same experiment to be looked at."""
+        return self._view
 
     @property
     def asynchronous(self) -> AsyncExperiment:

@@ -56,7 +56,7 @@ def export_log(view: View, path: str | Path) -> int:
     try:
         with view.journal() as journal:
             log = JournalLog(journal, view)
-            schema = _schema(pa, log)
+            schema = log_schema(pa, log)
             with pq.ParquetWriter(side, schema) as writer:
                 for columns in log.chunks():
                     writer.write_table(pa.table(columns, schema=schema))
@@ -68,7 +68,8 @@ def export_log(view: View, path: str | Path) -> int:
     return count
 
 
-def _schema(pa: Any, log: JournalLog) -> Any:
+def log_schema(pa: Any, log: JournalLog) -> Any:
+    """Types of the columns, as Parquet has them."""
     kinds = {
         "round": pa.int64(),
         "time": pa.float64(),
@@ -160,6 +161,14 @@ class JournalLog:
         mask = self._masks[place]
         numbers = range(len(mask)) if allowed is None else allowed
         return [self._arms[number] for number in numbers if mask[number]]
+
+
+def arm_names(journal: Journal, view: View) -> list[str]:
+    """Names of all arms there ever were, by number."""
+    player = books_before(journal, view.definition)
+    for event in journal.events(kinds=("arms",)):
+        player.apply(event)
+    return [entry.option.name for entry in player.entries]
 
 
 def _closings(journal: Journal, first: int, last: int) -> dict[int, Event]:

@@ -6,7 +6,14 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from driftbandits.errors import ConflictError, DriftbanditsError, InputError, RewardError, UnknownDecisionError
+from driftbandits.errors import (
+    ConflictError,
+    DriftbanditsError,
+    InputError,
+    KeyReusedError,
+    RewardError,
+    UnknownDecisionError,
+)
 from driftbandits.live.definition import check_size
 from driftbandits.live.events import Event, check_reward, decision_id, dump, place_of
 from driftbandits.live.journal import Journal
@@ -36,7 +43,7 @@ class Handlers:
         known = None if request.key is None else self.journal.answer(request.key)
         if known is not None:
             if known.digest != request.digest:
-                raise ConflictError(f"the key {shown(request.key)} was used with another request; take a new key")
+                raise KeyReusedError(f"the key {shown(request.key)} was used with another request; take a new key")
             return known.content
         answer = getattr(self, f"_{request.kind}")(request)
         if request.key is not None:

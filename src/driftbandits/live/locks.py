@@ -70,9 +70,11 @@ def take_lease(connection: sa.Connection, experiment: int, name: str, holder: st
         row = connection.execute(sa.select(lease).where(lease.c.experiment == experiment)).one_or_none()
         connection.rollback()
         where = "" if row is None else f" ({row.holder}{'' if row.address is None else ' at ' + row.address})"
-        raise OtherDeciderError(
+        error = OtherDeciderError(
             f"another server{where} decides in experiment {name!r}; send requests there, or try again when it is gone"
         )
+        error.address = None if row is None else row.address
+        raise error
     connection.execute(sa.delete(lease).where(lease.c.experiment == experiment))
     connection.execute(
         sa.insert(lease).values(experiment=experiment, holder=holder, address=address, since=time.time_ns() // 1000)

@@ -6,6 +6,7 @@ events        one event of its journal; primary key (experiment, seq); appended 
 snapshots     what follows from the journal up to event seq, so that only what came since need be replayed
 answers       the answer to a request that came with an idempotency key
 leases        who decides in an experiment, and where to reach it
+keys          who may send requests to a service: the hash of a key, and what it may do
 
 Times are whole microseconds since 1970, UTC. `migrations` makes these tables; a test compares the two.
 """
@@ -78,4 +79,15 @@ leases = sa.Table(
     sa.Column("holder", sa.Text, nullable=False),
     sa.Column("address", sa.Text),
     sa.Column("since", sa.BigInteger, nullable=False),
+)
+
+keys = sa.Table(
+    "keys",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("scope", sa.Text, nullable=False),
+    sa.Column("hash", sa.Text, nullable=False),  # SHA-256 of the secret, which is random and long
+    sa.Column("created", sa.BigInteger, nullable=False),
+    sa.Column("revoked", sa.BigInteger),
 )

@@ -52,6 +52,16 @@ class Link:
     turn: AbstractContextManager[Any]  # around transactions: SQLite's own way to wait is polling
 
 
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A transaction that is on disk: its requests, seconds of the policy and of the commit, and what stands now."""
+
+    requests: int
+    step_seconds: float
+    commit_seconds: float
+    player: Player
+
+
 class Writer:
     """Serves requests to one experiment until it is closed."""
 
@@ -80,6 +90,7 @@ class Writer:
         self.clock_behind = 0.0  # seconds, the most seen
         self.largest_batch = self.commits = 0
         self.commit_seconds = 0.0
+        self.on_batch: Callable[[Batch], None] | None = None
         self._recoveries = 0
         self._rested_at = 0.0  # until then nothing is closed for its age unless somebody writes anyway
         self._snapshooter = ThreadPoolExecutor(1, thread_name_prefix=f"snapshots of {name}")
@@ -185,12 +196,14 @@ class Writer:
         outcomes: list[tuple[Request, Any, Exception | None]] = []
         try:
             with self._link.turn, connection.begin():
+                asked = time.perf_counter()
                 handlers.expire()
                 for request in requests:
                     outcomes.append(_outcome(handlers, request))
                 handlers.journal.flush()
                 begun = time.perf_counter()
-            self.commit_seconds += time.perf_counter() - begun
+            ended = time.perf_counter()
+            self.commit_seconds += ended - begun
             self.commits += 1
         except Exception as error:  # noqa: BLE001  # of the database, or a fault of ours: nothing is known
             self._start_over(requests, error)
@@ -198,6 +211,8 @@ class Writer:
         self.largest_batch = max(self.largest_batch, len(requests))
         for request, answer, wrong in outcomes:
             self._answer(request, answer, wrong)
+        if self.on_batch is not None:
+            self.on_batch(Batch(len(requests), begun - asked, ended - begun, handlers.player))
 
     def _start_over(self, requests: list[Request], error: Exception) -> None:
         """What the policy took in may not be in the journal: bring it back from there."""

@@ -1,4 +1,4 @@
-"""The first schema: experiments, events, snapshots, answers, leases.
+"""The first schema: experiments, events, snapshots, answers, leases, keys.
 
 What `tables` says today may change; a step does not, so it names everything itself.
 """
@@ -70,4 +70,13 @@ def upgrade() -> None:
         sa.Column("holder", sa.Text, nullable=False),
         sa.Column("address", sa.Text),
         sa.Column("since", sa.BigInteger, nullable=False),
+    )
+    op.create_table(
+        "keys",
+        sa.Column("id", sa.Text, primary_key=True),
+        sa.Column("name", sa.Text, nullable=False),
+        sa.Column("scope", sa.Text, nullable=False),
+        sa.Column("hash", sa.Text, nullable=False),
+        sa.Column("created", sa.BigInteger, nullable=False),
+        sa.Column("revoked", sa.BigInteger),
     )

@@ -1,0 +1,1 @@
+"""Experiments over HTTP: `driftbandits serve`. `docs/service.md` is the guide. Needs the extra `serve`."""

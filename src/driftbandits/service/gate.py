@@ -1,0 +1,128 @@
+"""Who may come in: decided before anything of a request is read.
+
+With keys: by `Authorization: Bearer KEY`, or by the page's cookie, which holds the same key. Without any key: only
+while none exists, from this machine, with Host localhost or 127.0.0.1, and with no header that says a proxy stands
+between, else a local proxy would let the world in.
+
+A browser sends what any web page tells it to. So whatever changes something must be JSON; an Origin, if one is sent,
+must be this server's own; and what comes from a page (by cookie, or with an Origin) must carry the page's token.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from dataclasses import dataclass
+from http.cookies import CookieError, SimpleCookie
+from urllib.parse import urlsplit
+
+from driftbandits.service.keys import Keyring
+from driftbandits.service.problems import Problem
+
+COOKIE = "driftbandits_key"
+TOKEN_HEADER = "x-csrf-token"
+LOCAL_HOSTS = ("localhost", "127.0.0.1")
+PROXIED = ("forwarded", "x-real-ip", "via")  # and everything that begins with x-forwarded
+_ALLOWED = {
+    "decide": {"decide", "summary"},
+    "read": {"read", "summary"},
+    "admin": {"decide", "read", "summary", "admin"},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who sends a request: the id of a key ("" where none is needed), what it may do, and the key itself."""
+
+    key_id: str
+    scope: str
+    key: str
+    by_cookie: bool = False
+
+    def may(self, action: str) -> bool:
+        """Whether it may decide, look ("read"), see the summary, or administer."""
+        return action in _ALLOWED[self.scope]
+
+
+class Gate:
+    """The rules, for one server."""
+
+    def __init__(self, keyring: Keyring, *, local: bool, public_url: str | None = None) -> None:
+        self._keyring = keyring
+        self._local = local
+        self._public = None if public_url is None else urlsplit(public_url).netloc
+        self.secure = bool(public_url and public_url.startswith("https:"))
+        self._secret = secrets.token_bytes(32)  # of tokens where there is no key
+
+    def admit(self, headers: dict[str, str], client: str | None) -> Caller:
+        """Who this is, or a 401."""
+        sent = headers.get("authorization", "")
+        if sent:
+            word, _, key = sent.partition(" ")
+            return self._known(key.strip() if word.lower() == "bearer" else "", by_cookie=False)
+        key = cookie_of(headers)
+        if key and self._keyring.exists:
+            return self._known(key, by_cookie=True)
+        if self._keyring.exists:
+            raise _refused("send a key: Authorization: Bearer KEY. driftbandits keys create makes one")
+        self._check_open(headers, client)
+        return Caller("", "admin", "")
+
+    def _known(self, key: str, *, by_cookie: bool) -> Caller:
+        row = self._keyring.find(key)
+        if row is None:
+            raise _refused("this key is not known, or was revoked; driftbandits keys list shows which there are")
+        return Caller(row.id, row.scope, key, by_cookie)
+
+    def _check_open(self, headers: dict[str, str], client: str | None) -> None:
+        """Without any key: only from this machine, by its own name, and through no proxy."""
+        cure = "make a key with driftbandits keys create, and send it as Authorization: Bearer KEY"
+        if not self._local or client not in ("127.0.0.1", "::1"):
+            raise _refused(f"without a key only this machine is served; {cure}")
+        host = headers.get("host", "")
+        if host.rpartition(":")[0] not in LOCAL_HOSTS and host not in LOCAL_HOSTS:
+            raise _refused(f"without a key only Host localhost or 127.0.0.1 is served; {cure}")
+        for name in headers:
+            if name in PROXIED or name.startswith("x-forwarded"):
+                raise _refused(f"a proxy stands between (header {name}), and there is no key yet; {cure}")
+
+    def check_change(self, headers: dict[str, str], caller: Caller) -> None:
+        """What changes something must be JSON, and no page of another's."""
+        kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind != "application/json":
+            raise Problem(415, "not-json", "send Content-Type: application/json, also where the body is empty")
+        self.check_origin(headers)
+        if (caller.by_cookie or "origin" in headers) and not self.is_token(headers.get(TOKEN_HEADER, ""), caller):
+            raise Problem(403, "token", f"a page must send its token in {TOKEN_HEADER}; load the page again")
+
+    def check_origin(self, headers: dict[str, str]) -> None:
+        """An Origin, if one is sent, must be this server's own."""
+        origin = headers.get("origin")
+        if origin is None:
+            return
+        sent = urlsplit(origin).netloc
+        if not sent or sent not in (headers.get("host"), self._public):
+            raise Problem(403, "origin", "pages of other servers may not send requests to this one")
+
+    def token(self, caller: Caller) -> str:
+        """The token of a page that this caller loaded: whoever cannot read the page cannot know it."""
+        secret = caller.key.encode() or self._secret
+        return hmac.new(secret, b"driftbandits page", hashlib.sha256).hexdigest()
+
+    def is_token(self, given: str, caller: Caller) -> bool:
+        """Whether a token is that of this caller's page."""
+        return hmac.compare_digest(given.encode(), self.token(caller).encode())
+
+
+def cookie_of(headers: dict[str, str]) -> str:
+    """The key in the page's cookie, or nothing."""
+    try:
+        found = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+    except CookieError:
+        return ""
+    return "" if found is None else found.value
+
+
+def _refused(detail: str) -> Problem:
+    return Problem(401, "key", detail, www_authenticate='Bearer realm="driftbandits"')

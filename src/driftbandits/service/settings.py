@@ -1,0 +1,113 @@
+"""Settings of a server: by flag, by environment variable (DRIFTBANDITS_NAME) or in a TOML file, in this order.
+
+`docs/service.md` has the table; a test compares it with the fields here.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, ValidationError, field_validator
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from driftbandits.errors import InputError, near_and_valid
+
+PREFIX = "DRIFTBANDITS_"
+LEVELS = ("debug", "info", "warning", "error")
+
+
+class Settings(BaseSettings):
+    """Everything that can be set, with what it is by default."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="forbid", frozen=True)
+
+    database: str = Field("sqlite:///driftbandits.db", description="URL of the database: SQLite or Postgres")
+    host: str = Field("127.0.0.1", description="address to listen at; one that others can reach needs a key")
+    port: int = Field(8350, ge=0, le=65535, description="port to listen at; 0 takes a free one")
+    advertise: str | None = Field(None, description="URL at which other servers on the same Postgres reach this one")
+    public_url: str | None = Field(
+        None, description="URL that browsers use, behind a proxy; https makes cookies secure"
+    )
+    log_level: str = Field("info", description=f"how much is logged: {', '.join(LEVELS)}")
+    most_body: int = Field(1_000_000, ge=1_000, description="bytes of a request's body")
+    most_arms: int = Field(1_000, ge=2, le=10_000, description="arms of an experiment, and its segments")
+    most_open: int = Field(1_000_000, ge=1, description="decisions of an experiment that wait for a reward")
+    most_experiments: int = Field(1_000, ge=1, description="experiments of the database")
+    most_connections: int = Field(2_000, ge=1, description="connections at a time")
+
+    @field_validator("log_level")
+    @classmethod
+    def _known_level(cls, level: str) -> str:
+        if level not in LEVELS:
+            raise ValueError(f"must be one of {', '.join(LEVELS)}, got {level!r}")
+        return level
+
+    @field_validator("advertise", "public_url")
+    @classmethod
+    def _is_url(cls, url: str | None) -> str | None:
+        if url is not None and not url.startswith(("http://", "https://")):
+            raise ValueError(f"must be a URL such as http://10.0.0.5:8350, got {url!r}")
+        return None if url is None else url.rstrip("/")
+
+    @property
+    def is_local(self) -> bool:
+        """Whether only this machine can reach the server."""
+        if self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Flags, then the environment; `read_settings` adds the file."""
+        del settings_cls, dotenv_settings, file_secret_settings
+        return init_settings, env_settings
+
+
+def read_settings(flags: Mapping[str, Any], file: Path | None = None) -> Settings:
+    """Settings from flags (None: not given), the environment and a file.
+
+    >>> read_settings({"port": 9000, "host": None}).port
+    9000
+    """
+    given = {name: value for name, value in flags.items() if value is not None}
+    from_file = {} if file is None else _read_file(file)
+    try:
+        here = Settings(**given)
+        chosen = {name for name in here.model_fields_set if name in given or _in_environment(name)}
+        left = {name: value for name, value in from_file.items() if name not in chosen}
+        return Settings(**{**left, **given})
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(str(part) for part in first["loc"])
+        raise InputError(f"setting {name}: {first['msg'].removeprefix('Value error, ')}") from None
+
+
+def _in_environment(name: str) -> bool:
+    import os
+
+    return any(key.upper() == f"{PREFIX}{name}".upper() for key in os.environ)
+
+
+def _read_file(file: Path) -> dict[str, Any]:
+    try:
+        found = tomllib.loads(file.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{file} is not TOML: {error}") from error
+    for name in found:
+        if name not in Settings.model_fields:
+            raise InputError(f"{file} sets {name!r}; {near_and_valid(name, Settings.model_fields)}")
+    return found

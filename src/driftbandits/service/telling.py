@@ -1,0 +1,149 @@
+"""Answers about an experiment: what was gathered and counted, as JSON values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from driftbandits.live import View
+from driftbandits.live.events import Event, decision_id
+from driftbandits.service import health
+from driftbandits.service.gathering import Gathered, Leader, change_values
+from driftbandits.service.observing import Observed
+from driftbandits.service.series import Series
+from driftbandits.types import Change, Floats
+
+
+def summary(view: View, found: Gathered, seen: Observed, *, of_keys: Sequence[str] = ()) -> dict[str, Any]:
+    """The experiment at a glance."""
+    definition = view.definition
+    return {
+        **asdict(found.summary),
+        "time": found.time / 1e6,
+        "last_decision": seen.series.points[-1].end / 1e6 if seen.series.points else None,
+        "oldest_open": None if found.oldest_open is None else found.oldest_open / 1e6,
+        "health": [*_health(view, found, seen), *of_keys],
+        "leaders": [_leader(leader, found, seen.series) for leader in found.leaders],
+        "beliefs": list(found.beliefs),
+        "pace": _pace(found, seen.series),
+        "reward_range": list(definition.reward_range),
+        "patience": found.patience,
+        "missing": definition.missing,
+        "fallback": found.fallback,
+        "segments": None if definition.segments is None else [segment.name for segment in definition.segments],
+    }
+
+
+def _health(view: View, found: Gathered, seen: Observed) -> list[str]:
+    sentences = [*health.of_mode(found.summary.mode, found.trouble), *found.notices]
+    if found.problems:
+        sentences.append(
+            f"{found.summary.brought_back}, since {len(found.problems)} better ways failed, the first "
+            f"{found.problems[0]}; what the journal has is not lost, and driftbandits db check URL says what is damaged"
+        )
+    if found.clock_behind:
+        sentences.append(f"the clock was {found.clock_behind:.0f} s behind the newest event: was it set back?")
+    if found.summary.dropped:
+        count = f"{found.summary.dropped:,} open decisions"
+        sentences.append(f"{count} were dropped for newer ones; send their rewards, or set patience")
+    return sentences + health.sentences(view.definition, seen.series, seen.recent, patience=found.patience)
+
+
+def times(series: Series, rounds: Sequence[float] | Floats, now: int) -> list[float]:
+    """When these rounds of the policy were; it was asked `now` rounds, the last of them just now."""
+    first = series.own_decisions - now  # decisions of policies before the last restart
+    return [round(value, 3) for value in series.times_of(np.asarray(rounds, dtype=np.float64) + first).tolist()]
+
+
+def _leader(leader: Leader, found: Gathered, series: Series) -> dict[str, Any]:
+    since = None if leader.since_round is None else times(series, [leader.since_round], found.rounds)[0]
+    return {**asdict(leader), "since": since}
+
+
+def _pace(found: Gathered, series: Series) -> dict[str, Any] | None:
+    if found.pace is None:
+        return None
+    since, suspected = times(series, [found.pace["since_round"], found.pace["suspected_since_round"]], found.rounds)
+    return {**found.pace, "since": since, "suspected_since": suspected}
+
+
+def changes(found: Sequence[Change], rounds: int, series: Series) -> dict[str, Any]:
+    """Changes with the time at which each was found, oldest first."""
+    at = times(series, [change.round for change in found], rounds)
+    begun = times(series, [change.interval[0] for change in found], rounds)
+    rows = [
+        {**change_values(change), "time": when, "began": start}
+        for change, when, start in zip(found, at, begun, strict=True)
+    ]
+    return {"changes": rows}
+
+
+def history(found: dict[str, Any] | None, series: Series, *, points: int) -> dict[str, Any]:
+    """Estimates and probabilities over time, thinned to so many moments; and rewards as they came."""
+    rewards = [_reward_point(series, k) for k in range(len(series.points))]
+    answer: dict[str, Any] = {"rewards": [point for point in rewards if point is not None]}
+    if found is None:
+        return {
+            "rounds": [],
+            "times": [],
+            "arms": [],
+            "estimate": [],
+            "probability": [],
+            "low": None,
+            "high": None,
+        } | answer
+    kept = np.unique(np.linspace(0, len(found["rounds"]) - 1, min(points, len(found["rounds"]))).round().astype(int))
+    rounds = found["rounds"][kept]
+    columns = {name: _nested(found[name], kept) for name in ("estimate", "low", "high")}
+    return {
+        "rounds": rounds.tolist(),
+        "times": times(series, rounds, found["now"]),
+        "arms": found["names"],
+        **columns,
+        "probability": _nested(found["law"], kept),
+        **answer,
+    }
+
+
+def _nested(values: Floats | None, kept: Any) -> list[list[float | None]] | None:
+    if values is None:
+        return None
+    return [[None if math.isnan(value) else round(value, 6) for value in row] for row in values[kept].tolist()]
+
+
+def _reward_point(series: Series, place: int) -> dict[str, Any] | None:
+    point = series.points[place]
+    found = series.mean(point)
+    if found is None:
+        return None
+    mean, error, count = found
+    return {
+        "begin": point.begin / 1e6,
+        "end": point.end / 1e6,
+        "mean": mean,
+        "error": error,
+        "count": count,
+        "decisions": point.decisions,
+        "fallbacks": point.fallbacks,
+    }
+
+
+def event_values(event: Event, token: str, names: Sequence[str]) -> dict[str, Any]:
+    """A row of the journal: arms by name, a decision with its id; `decision` is the row of the decision it is about."""
+    values: dict[str, Any] = {"seq": event.seq, "time": event.time / 1e6, "kind": event.kind}
+    if event.kind == "decided":
+        values["id"] = decision_id(token, event.seq, event.time)
+    if event.decision is not None:
+        values["decision"] = event.decision
+    if event.arm is not None:
+        values["arm"] = names[event.arm]
+    for name in ("probability", "reward", "key"):
+        if getattr(event, name) is not None:
+            values[name] = getattr(event, name)
+    if event.payload:
+        values["details"] = event.details
+    return values
