@@ -46,11 +46,12 @@ _LEAST_SAMPLED_WEIGHT = 1e-3  # weight of the hypotheses sampled: they are chose
 
 
 class Outlook(NamedTuple):
-    """What was expected, by representatives: which stands for the best arm, and rewards, those of two exactly.
+    """What was expected, by representatives: which stand for the arm played and the best, and rewards.
 
-    The two are the arm that was played and the best.
+    Those of these two are those of the arms themselves.
     """
 
+    place: int
     best: int
     expected: Floats  # (M,)
 
@@ -219,13 +220,12 @@ class AutoBandit(Policy):
         """What was expected before a reward."""
         standing, expected = self._standing, self._expected()
         if standing.everyone:
-            return Outlook(row.tag - 1 if row.tag else int(expected.argmax()), expected)
+            return Outlook(row.arm, row.tag - 1 if row.tag else int(expected.argmax()), expected)
         weights = self._mixture.weights()
         best = row.tag - 1 if row.tag else self._samples.best(weights)
-        places = [standing.of(row.arm), standing.of(best)]
-        expected = expected.copy()
-        expected[places] = self._samples.mean(weights, np.array([row.arm, best]))  # not of what stands for them
-        return Outlook(places[1], expected)
+        outlook = Outlook(standing.of(row.arm), standing.of(best), expected.copy())
+        outlook.expected[[outlook.place, outlook.best]] = self._samples.mean(weights, np.array([row.arm, best]))
+        return outlook
 
     def _in_coordinates(self, arm: int, reward: float) -> float | None:
         """The reward as the beliefs want it, None if they have it already: see `two_valued`."""
@@ -302,7 +302,7 @@ class AutoBandit(Policy):
     def _look_back(self, row: Row, reward: float, outlook: Outlook, *, on_time: bool) -> None:
         """Was that a change, was the arm surprisingly good, and which arms count as seen by it?"""
         beliefs, weights = self._beliefs, self._mixture.weights()
-        leader, place = self._mixture.leader(), self._standing.of(row.arm)
+        leader, place = self._mixture.leader(), outlook.place
         found = self._watch.find_change(weights, self._clock)
         if found is not None:
             self._vigilance.record(found.moved, found.birth)

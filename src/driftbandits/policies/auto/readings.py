@@ -27,6 +27,7 @@ class Readings:
         self._level = math.sqrt(level)
         self._width = width
         self.size = len(features[0])
+        self._latest: tuple[int, Floats] = (-1, np.zeros((0, width)))
 
     def kernel(self, kind: int) -> int:
         """Number of the kernel of a prior."""
@@ -42,10 +43,12 @@ class Readings:
 
     def one(self, kinds: Ints, arm: int) -> Floats:
         """The row of one arm under each of these priors, shape (n, R)."""
-        rows = np.zeros((len(self._features), self._width))
-        for row, phi in zip(rows, self._features, strict=True):
-            row[: phi.shape[1]] = phi[arm]
-        read = rows[kinds % len(self._features)]
+        if self._latest[0] != arm:  # one arm is read several times when its reward is told
+            rows = np.zeros((len(self._features), self._width))
+            for row, phi in zip(rows, self._features, strict=True):
+                row[: phi.shape[1]] = phi[arm]
+            self._latest = (arm, rows)
+        read = self._latest[1][kinds % len(self._features)]
         read *= self._signals[kinds, None]
         read[:, -1] = self._level
         return read
