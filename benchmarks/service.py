@@ -25,16 +25,16 @@ from driftbandits import live
 from driftbandits.live.definition import define
 
 CLIENTS = 16
-SECONDS, QUICK_SECONDS = 20.0, 3.0
+SECONDS, QUICK_SECONDS = 20.0, 8.0
 LONG_SECONDS = 300.0
-TURNS = 3
+TURNS, QUICK_TURNS = 3, 2
 STARTS = 5
 
 
 def run(*, quick: bool) -> None:
     """All of it."""
     print("\n## The service under load\n")
-    seconds, turns = (QUICK_SECONDS, 1) if quick else (SECONDS, TURNS)
+    seconds, turns = (QUICK_SECONDS, QUICK_TURNS) if quick else (SECONDS, TURNS)
     with tempfile.TemporaryDirectory() as folder, _service(folder) as service, _row_handler(folder) as rows:
         print("| handler | batch | decisions a second | p50 | p95 | p99 | server's processor per decision |")
         print("|---|---:|---:|---:|---:|---:|---:|")

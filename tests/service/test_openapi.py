@@ -36,23 +36,24 @@ def served(tmp_path_factory):
 def operations(served):
     where, key = served
     schema = schemathesis.openapi.from_url(f"{where}/openapi.json")
-    schema.config.update(headers={"Authorization": f"Bearer {key}"})
-    return [found.ok() for found in schema.get_all_operations()]
+    return f"Bearer {key}", [found.ok() for found in schema.get_all_operations()]
 
 
 def test_all_paths_are_described(operations):
-    assert len(operations) == 16
+    assert len(operations[1]) == 16
 
 
 @pytest.mark.parametrize("number", range(16))
 @pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
 def test_no_request_breaks_the_contract(operations, number, mode):
+    key, described = operations
+
     @settings(
         max_examples=EXAMPLES, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
     )
-    @given(case=operations[number].as_strategy(generation_mode=mode))
+    @given(case=described[number].as_strategy(generation_mode=mode))
     def send(case):
-        answer = case.call_and_validate(excluded_checks=[positive_data_acceptance])
+        answer = case.call_and_validate(headers={"Authorization": key}, excluded_checks=[positive_data_acceptance])
         assert answer.status_code < 500
 
     try:

@@ -10,7 +10,7 @@ from typing import Any
 
 from driftbandits.live.handlers import clock as usual_clock
 from driftbandits.service.core import Service
-from driftbandits.service.server import SWITCH_SECONDS, Server, configure
+from driftbandits.service.server import END_SECONDS, SWITCH_SECONDS, Server, configure
 from driftbandits.service.settings import read_settings
 
 
@@ -33,8 +33,10 @@ def serving(*, clock: Callable[[], int] = usual_clock, port: int = 0, **settings
     server = Server(configure(service), say)
 
     def run() -> None:
-        server.run()
-        started.set()  # also where it never started
+        try:
+            server.run()
+        finally:
+            started.set()  # also where it never started
 
     thread = threading.Thread(target=run, name="server", daemon=True)
     thread.start()
@@ -45,6 +47,6 @@ def serving(*, clock: Callable[[], int] = usual_clock, port: int = 0, **settings
         yield found[0].rstrip("/")
     finally:
         server.should_exit = True
-        thread.join()
+        thread.join(END_SECONDS)  # and not for ever: at the end of a program, threads are not served any more
         service.database.close()
         sys.setswitchinterval(before)

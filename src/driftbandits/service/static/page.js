@@ -41,7 +41,7 @@ async function post(path, body) {
 // --- words and numbers ---------------------------------------------------------------------------------------------
 
 const count = (value) => Math.round(value).toLocaleString("en");
-const percent = (value) => (value > 0.999 ? "> 99.9 %" : value >= 0.1 ? (100 * value).toFixed(0) + " %" : value >= 0.001 ? (100 * value).toFixed(1) + " %" : "< 0.1 %");
+const percent = (value) => (value > 0.999 ? "> 99.9 %" : value >= 0.99 ? (100 * value).toFixed(1) + " %" : value >= 0.1 ? (100 * value).toFixed(0) + " %" : value >= 0.001 ? (100 * value).toFixed(1) + " %" : "< 0.1 %");
 const when = (seconds) => new Date(1000 * seconds).toLocaleString([], { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
 
 function number(value) {
