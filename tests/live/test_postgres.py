@@ -16,16 +16,15 @@ from driftbandits.live.definition import define
 from driftbandits.live.engines import read_url
 from tests.live.players import player_of, require_same
 from tests.live.test_experiment import play
+from tests.postgres import postgres_server
 
-pgserver = pytest.importorskip("pgserver", reason="pgserver has wheels for Python below 3.13 only")
 pytestmark = pytest.mark.postgres
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    found = pgserver.get_server(tmp_path_factory.mktemp("postgres"))
-    yield found
-    found.cleanup()
+def server():
+    with postgres_server() as found:
+        yield found
 
 
 @pytest.fixture

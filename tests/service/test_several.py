@@ -15,17 +15,16 @@ from driftbandits.live.engines import read_url
 from driftbandits.service import hosting, keys
 from driftbandits.service.background import serving
 from driftbandits.service.forwarding import HOP
+from tests.postgres import postgres_server
 
-pgserver = pytest.importorskip("pgserver", reason="pgserver has wheels for Python below 3.13 only")
 pytestmark = pytest.mark.postgres
 PATH = "/v1/experiments/prices"
 
 
 @pytest.fixture(scope="module")
-def postgres(tmp_path_factory):
-    found = pgserver.get_server(tmp_path_factory.mktemp("postgres"))
-    yield found
-    found.cleanup()
+def postgres():
+    with postgres_server() as found:
+        yield found
 
 
 @pytest.fixture
