@@ -65,3 +65,8 @@ def test_trials_go_on_after_arms_change_again_and_after_a_restart():
     again = db.AutoBandit.restore(MORE, policy.state_dict())
     assert again._trial.left.tolist() == policy._trial.left.tolist()
     np.testing.assert_array_equal(again.law(), policy.law())
+
+
+def test_what_is_known_of_kept_arms_stays_to_the_bit():
+    policy = played()
+    np.testing.assert_array_equal(policy.with_arms(MORE).estimate()[:4], policy.estimate())
