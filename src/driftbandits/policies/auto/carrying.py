@@ -175,7 +175,7 @@ class _Turn:
         if new.direct:
             rest = _rest(old, kind, rows, change, rank)
             self.turn, self.rest = _to_arms(new, inward, rows, rest, signal)
-            if old.direct:  # what is known of a kept arm stays to the bit; the way through features has its rounding
+            if old.direct:  # what is known of a kept arm stays; the way through features has its rounding
                 self.turn[change.kept] = np.eye(old.width)[change.source[change.kept]]
         else:
             self.turn, self.rest = _to_features(new, new_kind, inward, rows)
