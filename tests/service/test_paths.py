@@ -108,6 +108,16 @@ def test_events_are_read_in_pieces(send, shop):
     assert send.get(f"{shop}/events?after=x")[0] == 422
 
 
+def test_a_query_parameter_that_is_not_there_is_refused(send, shop):
+    status, answer = send.get(f"{shop}/events?limt=3")
+    assert (status, answer["type"]) == (422, "urn:driftbandits:input")
+    assert "'limt'; it takes after and limit" in answer["detail"]
+    assert "it takes none" in send.get(f"{shop}/summary?points=3")[1]["detail"]
+    before = len(send.get(f"{shop}/events")[1]["events"])
+    assert send.post(f"{shop}/decisions?size=3", {})[0] == 422
+    assert len(send.get(f"{shop}/events")[1]["events"]) == before
+
+
 def test_looking_back_at_a_decision(send, shop):
     made = send.decide(shop)[0]
     status, answer = send.get(f"{shop}/decisions/{made['id']}")
