@@ -5,6 +5,9 @@ from urllib.parse import quote
 
 import pytest
 
+from driftbandits import live
+from driftbandits.service import keys
+from driftbandits.service.background import serving
 from tests.service.browser import CHROMIUM, browser
 from tests.service.test_hostile import HOSTILE
 
@@ -107,3 +110,17 @@ def test_without_the_server_it_says_so_and_goes_on(page, send, shop):
     page.send("Network.emulateNetworkConditions", offline=False, latency=0, downloadThroughput=-1, uploadThroughput=-1)
     page.evaluate("refresh()")
     page.wait("document.querySelector('#fresh').innerText === 'up to date'")
+
+
+def test_a_person_logs_in_with_a_key_and_out_again(page, tmp_path):
+    database = f"sqlite:///{tmp_path}/shop.db"
+    with live.open(database) as opened:
+        key = keys.create_key(opened, "person", "admin")
+    with serving(database=database) as where:
+        page.send("Page.navigate", url=f"{where}/")
+        page.wait("location.pathname === '/login' && document.querySelector('#key')")
+        page.evaluate(f"document.querySelector('#key').value = {json.dumps(key)}; document.forms[0].submit()")
+        page.wait("location.pathname === '/' && document.body && document.body.dataset.ready === 'yes'")
+        assert "No experiments yet" in page.text()
+        page.evaluate("document.querySelector('form[action=\"/logout\"]').submit()")
+        page.wait("location.pathname === '/login'")

@@ -173,7 +173,7 @@ async def _metrics(call: Call) -> Response:
 
 def _add_plain(app: FastAPI) -> None:
     """What needs no key."""
-    quiet: dict[str, Any] = {"methods": ["GET"], "include_in_schema": False}
+    quiet: dict[str, Any] = {"methods": ["GET", "HEAD"], "include_in_schema": False}
     app.add_api_route("/healthz", _alive, **quiet)
     app.add_api_route("/readyz", _ready, **quiet)
     app.add_api_route("/openapi.json", _describe, **quiet)

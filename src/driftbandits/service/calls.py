@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from collections.abc import Awaitable, Callable, Collection
@@ -66,6 +67,8 @@ def endpoint(action: str, handler: Handler, *, changes: bool, query: Collection[
             return await _handle(handler, Call(service, request, caller, body))
         except Exception as error:  # noqa: BLE001  # everything ends in an answer
             return answer_error(error, request)
+        except asyncio.CancelledError:  # the server stops, and has waited for this request
+            return response_of(Problem(503, "stopping", "this server stops; send it again", retry_after="1"))
 
     return serve
 

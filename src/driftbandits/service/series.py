@@ -133,7 +133,7 @@ class _Run:
         fallback = sa.func.sum(sa.case((events.c.payload.contains('"fallback":true'), 1), else_=0))
         wanted = (
             sa.select(place, sa.func.count(), sa.func.min(events.c.time), sa.func.max(events.c.time), fallback)
-            .where(self._mine, events.c.kind == "decided")
+            .where(self._mine, events.c.kind == "decided", tables.has_time(events))
             .group_by(place)
         )
         rows = self._journal.connection.execute(wanted).all()

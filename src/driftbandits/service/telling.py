@@ -134,13 +134,15 @@ def _reward_point(series: Series, place: int) -> dict[str, Any] | None:
 
 def event_values(event: Event, token: str, names: Sequence[str]) -> dict[str, Any]:
     """A row of the journal: arms by name, a decision with its id; `decision` is the row of the decision it is about."""
+    if event.damage:
+        return {"seq": event.seq, "kind": str(event.kind), "damaged": event.damage}
     values: dict[str, Any] = {"seq": event.seq, "time": event.time / 1e6, "kind": event.kind}
     if event.kind == "decided":
         values["id"] = decision_id(token, event.seq, event.time)
     if event.decision is not None:
         values["decision"] = event.decision
     if event.arm is not None:
-        values["arm"] = names[event.arm]
+        values["arm"] = names[event.arm] if 0 <= event.arm < len(names) else None
     for name in ("probability", "reward", "key"):
         if getattr(event, name) is not None:
             values[name] = getattr(event, name)

@@ -76,9 +76,9 @@ async function showList() {
     const line = make("tr");
     const link = make("a", row.name);
     link.href = "/experiments/" + encodeURIComponent(row.name);
-    const mode = row.here ? row.mode : "on another server";
+    const mode = row.here || row.trouble ? row.mode : "on another server";
     line.append(fill(make("td", "", "name"), link), fill(make("td"), make("span", mode, "badge " + (row.mode || ""))));
-    line.append(make("td", count(row.arms), "number wide"));
+    line.append(make("td", row.arms === undefined ? "–" : count(row.arms), "number wide"));
     for (const key of ["decisions", "rewards", "changes"]) line.append(make("td", row[key] === undefined ? "–" : count(row[key]), key === "rewards" ? "number wide" : "number"));
     line.append(make("td", row.time ? when(row.time) : "–", "number wide"));
     table.append(line);
