@@ -125,14 +125,15 @@ class Samples:
 
     def follow(self, arm: int, step: Step) -> None:
         """Move the samples by a reward of `arm`."""
-        rows, values = self.rows, self.values
+        rows = self.rows
         said = self._said_of(arm)
         shifts = (said[:, 0] + step.residual[rows])[:, None] - said
         noise = self._generator.standard_normal((len(rows), self._number))
-        shifts[:, 1:] += np.sqrt(step.noise[rows])[:, None] * noise
+        noise *= np.sqrt(step.noise[rows])[:, None]
+        shifts[:, 1:] += noise
         for slot, row in enumerate(rows.tolist()):
-            gain = self._in_values(row, step.gain[row])
-            scipy.linalg.blas.dger(1.0, gain, shifts[slot], a=values[slot].T, overwrite_a=1)
+            column, values = self._in_values(row, step.column[row]), self._values[slot]
+            scipy.linalg.blas.dger(1.0 / step.total.item(row), column, shifts[slot], a=values.T, overwrite_a=1)
             self._find_best(slot)
 
     def _find_best(self, slot: int) -> None:
