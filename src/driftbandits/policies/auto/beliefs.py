@@ -253,7 +253,7 @@ class Beliefs:
         if self.gathered == TERMS_GATHERED:  # an interruption came before the last flush
             self.flush()
         n = self.count
-        column, variance = forecast.column, forecast.variance
+        _, column, _, variance = forecast
         noise = self.noise[:n].copy()
         total = variance + noise
         residual = reward - forecast.mean
