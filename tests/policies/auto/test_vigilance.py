@@ -230,6 +230,15 @@ def test_a_change_that_the_best_arm_does_not_show_leaves_looks_as_they_are(other
     assert shown_by_the_best(watching(), **otherwise) == 0
 
 
+def test_arms_unseen_since_a_shift_of_the_level_are_looked_at_as_often_as_ever():
+    """A redraw that is taken for a shift would else stay unnoticed, for the best arm shows nothing of it."""
+    vigilance = watching()
+    before = vigilance.intervals(MEAN, 100)
+    vigilance.compare(0.1, 0.5, 0.1, 100)
+    vigilance.record(np.array([0, 3]), 75, 0, shift=True)
+    np.testing.assert_allclose(vigilance.intervals(MEAN, 100) / before, [2, 2, 2, 1, 1, 1])
+
+
 def test_a_change_that_shows_by_itself_was_not_hidden():
     vigilance = watching()
     look(vigilance, 0.9)

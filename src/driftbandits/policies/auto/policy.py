@@ -309,7 +309,8 @@ class AutoBandit(Policy):
             self._vigilance.compare(reward, float(outlook.expected[place]), deviation, self._clock)
         found = self._watch.find_change(weights, self._clock)
         if found is not None:
-            self._vigilance.record(found.moved, found.birth, int(self._watch.before.argmax()))
+            best = int(self._watch.before.argmax())
+            self._vigilance.record(found.moved, found.birth, best, shift=found.shift)
             self._two_valued.forget(slice(None) if found.whole else self._moved_arms(found))
             self._report(found)
         if place == outlook.best:

@@ -8,7 +8,8 @@ look at one arm is a look at its like.
 
 A look that surprises is repeated at once. Where a change is then recorded, the arm had long been unseen, and the one
 that was best before is as good as ever when it is played next, the change was hidden: no other would have shown it.
-Where the best arm itself surprised and has moved, the change showed by itself, and so may the next: looks become rarer.
+Where the best arm itself surprised and has moved, the change showed by itself, and so may the next: looks become rarer,
+but not at arms unseen since a shift of the level was recorded: what is thought of them rests on that one reading.
 
 Arms that come later (`with_arms`) are tried first, see `trial`.
 
@@ -21,7 +22,7 @@ G       hope      what an arm drawn anew from the prior is expected to win, E (f
 L       stakes    what hidden changes are expected to win more in every round: as the hazard, but each of those expected
                   at first wins G, and one like each of those found `WORTH_OF_FOUND`
 g_a     gap       by how much arm a is thought worse than the best
-v       shown     changes that showed by themselves
+v       shown     changes that showed by themselves; 0 for arms unseen since the last shift of the level
 D_a     interval  (1 + v) sqrt(2 n g_a / L), the mean time between two looks at arm a or its like
 """
 
@@ -70,6 +71,7 @@ class Vigilance:
         self._together = arms if together is None else together  # arms of a segment, one after the other
         self.hidden = 0  # hidden changes found
         self.shown = 0  # changes that showed by themselves
+        self._shifted = 0  # the round of the last shift of the level
         self.seen: Floats = np.zeros(arms)  # rounds at which the arms, or arms like them, were last told of
         self.told: Ints = np.zeros(arms, dtype=np.int64)  # rewards of every arm itself
         self._priors = priors
@@ -108,7 +110,10 @@ class Vigilance:
         best = mean.item(mean.argmax()) if mask is None else float(mean[mask].max())
         won = HIDDEN_AT_FIRST * math.sqrt(regions) * _expected_gain(best) + WORTH_OF_FOUND * self.hidden
         stakes = max(won / (now + ROUNDS_BEFORE_LOOKS), _LEAST_STAKES)
-        return np.maximum(best - mean, 0.1 * _PRIOR_DEVIATION), 2.0 * regions / stakes * (1 + self.shown) ** 2
+        gaps = np.maximum(best - mean, 0.1 * _PRIOR_DEVIATION)
+        if self.shown:
+            gaps[self.seen > self._shifted] *= (1 + self.shown) ** 2
+        return gaps, 2.0 * regions / stakes
 
     def trust(self, best: int | None = None) -> None:
         """No arm needs a second look: none at all, or none beside the best arm, which was played."""
@@ -141,12 +146,14 @@ class Vigilance:
         if abs(reward - expected) > SECOND_LOOK_DEVIATIONS * deviation:
             self._startled = now
 
-    def record(self, moved: Ints, birth: int, best: int) -> None:
+    def record(self, moved: Ints, birth: int, best: int, *, shift: bool = False) -> None:
         """A change of the arms `moved` since round `birth` is recorded: did the arm that was `best` show it, or a look?
 
         Neither sign alone is enough for the first: one reward in eighty surprises, and where all is thought new, arms
-        that were not played count as moved.
+        that were not played count as moved. `shift`: it is taken for a shift of the level of all arms.
         """
+        if shift:
+            self._shifted = birth
         if best in moved and self._startled > birth:
             self.shown += 1
         elif self._stale in moved and birth >= self._stale_since - 1:
@@ -189,6 +196,7 @@ class Vigilance:
         return {
             "hidden": self.hidden,
             "shown": self.shown,
+            "shifted": self._shifted,
             "startled": self._startled,
             "seen": self.seen.copy(),
             "told": self.told.copy(),
@@ -206,7 +214,7 @@ class Vigilance:
     def load(self, state: states.Reader, *, rounds: int) -> None:
         """Inverse of `export`."""
         self.hidden, self.shown = (state.integer(name, high=FARTHEST) for name in ("hidden", "shown"))
-        self._startled = state.integer("startled", high=rounds)
+        self._shifted, self._startled = (state.integer(name, high=rounds) for name in ("shifted", "startled"))
         self.seen = state.array("seen", np.float64, self.seen.shape)
         states.check(bool(((self.seen >= 0) & (self.seen <= rounds)).all()), "seen")
         self.told = state.array("told", np.int64, self.told.shape)
