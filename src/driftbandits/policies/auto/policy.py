@@ -102,6 +102,7 @@ class AutoBandit(Policy):
     colour = "#EE3377"
     family = Family.NOTHING_TO_SET
     reports_changes = True
+    behaviour = 3  # 2: looks by what can be won; 3: rarer where changes show by themselves
     microseconds_per_round = 260.0
 
     def __init__(
