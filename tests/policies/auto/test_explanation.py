@@ -54,6 +54,8 @@ def test_looks_are_said_with_their_reason():
         "was found yet."
     )
     assert "better unseen; 2 such changes found so far." in str(dataclasses.replace(PLAIN, look_every=80.0, hidden=2))
+    twice = dataclasses.replace(PLAIN, look_every=80.0, shown=2)
+    assert "none was found yet, and 2 changes showed without a look." in " ".join(str(twice).split())
     assert "looked at" not in str(PLAIN)
 
 

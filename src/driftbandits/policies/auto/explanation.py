@@ -49,6 +49,7 @@ class Explanation:
     probing : probability that the next round is a look at an arm that seems worse
     look_every : rounds between two looks at such an arm, or at one like it; the median over them
     hidden : changes found by looks: an arm that was not played had become better
+    shown : changes that the best arm showed by itself; each makes looks rarer
     """
 
     rounds: int
@@ -61,6 +62,7 @@ class Explanation:
     changes: int
     look_every: float = math.inf
     hidden: int = 0
+    shown: int = 0
     suspected: float = 0.0
     suspected_since: int = 0
     correlations: dict[float | None, float] = field(default_factory=dict)
@@ -90,10 +92,11 @@ class Explanation:
         if self.look_every > _LONGEST_INTERVAL_SHOWN:
             return []
         found = "none was found yet" if self.hidden == 0 else f"{counted(self.hidden, 'such change')} found so far"
+        shown = f", and {counted(self.shown, 'change')} showed without a look" if self.shown else ""
         every = float(f"{self.look_every:.2g}")
         return [
             f"Each arm that looks worse is looked at about every {every:,.0f} rounds, in case it has become better "
-            f"unseen; {found}."
+            f"unseen; {found}{shown}."
         ]
 
     def _numbers(self) -> list[str]:
@@ -163,6 +166,7 @@ def explain(
         probing=looks.share,
         look_every=looks.every,
         hidden=looks.found,
+        shown=looks.shown,
         changes=changes,
     )
 
