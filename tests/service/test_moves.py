@@ -47,6 +47,7 @@ def test_intervals_that_overlap_leave_the_largest_move():
 def test_nothing_is_added_to_what_is_known_nor_made_up(one):
     assert moves([one], beliefs(ROWS)) == [[]]
     assert moves([one], None) == [[]]
+    assert moves([], beliefs(ROWS)) == []
 
 
 def test_arms_that_were_not_followed_are_left_out():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,10 +15,12 @@ SHOWN = 3
 
 def moves(changes: Sequence[Change], history: dict[str, Any] | None) -> list[list[dict[str, Any]]]:
     """One list per change, largest moves first; empty where the change names its arms itself."""
-    ends = [*(change.interval[0] for change in changes[1:]), None]
+    if history is None:
+        return [[] for _ in changes]
+    nexts = (change.interval[0] for change in changes[1:])
     return [
-        [] if history is None or change.arms or change.stream == ARMS_CHANGED else _moves(change, end, history)
-        for change, end in zip(changes, ends, strict=True)
+        [] if change.arms or change.stream == ARMS_CHANGED else _moves(change, end, history)
+        for change, end in zip(changes, itertools.chain(nexts, [None]), strict=False)
     ]
 
 
