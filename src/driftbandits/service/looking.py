@@ -66,17 +66,17 @@ async def keep_health(service: Service) -> None:
 
 async def changes(call: Call) -> Response:
     """GET .../changes."""
-    found, rounds = await call.service.host.look(call.name, gathering.gather_changes)
+    found, beliefs, reached = await call.service.host.look(call.name, gathering.gather_changes)
     seen = await call.service.in_thread(call.service.watches[call.name].observer.get)
-    return json_response(telling.changes(found, rounds, seen.series))
+    return json_response(telling.changes(found, beliefs, reached, seen))
 
 
 async def history(call: Call) -> Response:
     """GET .../history?points=N."""
     points = _number(call, "points", usual=MOST_POINTS, least=2, most=MOST_POINTS)
-    found = await call.service.host.look(call.name, gathering.gather_history)
+    found, reached = await call.service.host.look(call.name, gathering.gather_history)
     seen = await call.service.in_thread(call.service.watches[call.name].observer.get)
-    return json_response(telling.history(found, seen.series, points=points))
+    return json_response(telling.history(found, reached, seen, points=points))
 
 
 async def events(call: Call) -> Response:

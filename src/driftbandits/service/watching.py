@@ -8,7 +8,7 @@ from collections.abc import Callable
 from driftbandits.live import Experiment
 from driftbandits.live.player import Player
 from driftbandits.live.writer import Batch
-from driftbandits.service.observing import Observer
+from driftbandits.service.observing import Observer, Progress
 
 log = logging.getLogger("driftbandits.service")
 
@@ -18,7 +18,7 @@ class Watch:
 
     def __init__(self, experiment: Experiment, note: Callable[[str, Batch], None], clock: Callable[[], int]) -> None:
         self.name, self.number = experiment.name, experiment.view.experiment
-        self.observer = Observer(experiment.view, clock)
+        self.observer = Observer(experiment.view, clock, lambda: Progress.of(self.player.counts))
         self.decisions_by_key: dict[str, int] = {}
         self._note = note
         self.player, recovery = experiment.submit(

@@ -85,7 +85,8 @@ class Explanation:
         ]
         if self.suspected >= _LEAST_SUSPICION:
             likely = f"{100 * self.suspected:.0f} % likely, not enough for a record"
-            sentences.insert(1, f"It may have changed again around round {self.suspected_since:,}: {likely}.")
+            again = " again" if self.changes else ""
+            sentences.insert(1, f"It may have changed{again} around round {self.suspected_since:,}: {likely}.")
         return [*sentences, *self._looks()]
 
     def _looks(self) -> list[str]:
