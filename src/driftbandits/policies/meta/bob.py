@@ -106,9 +106,9 @@ class BanditOverBandit(Policy):
         max(1, round(2 gain(T) / log(1 + T / lambda))) (our choice: no source gives one)
     base_settings : further settings of the base, in the user's units
     failure_probability : delta of exp3p
-    others : see `Policy`. With horizon=None it starts anew at doubling horizons.
+    others : see `Policy`
 
-    A block's reward is the sum of what has been told when the next block begins, as if the missing were mid-range;
+    With horizon=None it starts anew at doubling horizons. A block's reward is the sum of what has been told when the next block begins, as if the missing were mid-range;
     what comes later is counted in `late`, and so is what comes too late for the base. With order="asked" a block is
     learned from when the next one begins after its rewards are there. The last block may be short; nothing is learned
     from it. Cost per round: that of the base.
