@@ -43,6 +43,11 @@ class DriftDetector:
     false_alarm : probability that it ever alarms although nothing changes, from start or alarm on
     seed : of the uniforms that break ties and smooth ranks; None draws one, kept as `seed`
 
+    Raises
+    ------
+    InputError
+        For a probability outside (0, 1), and a seed that is none.
+
     >>> from random import Random
     >>> draw, detector = Random(0), DriftDetector(false_alarm=0.01)
     >>> for t in range(400):

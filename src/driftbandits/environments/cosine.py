@@ -46,6 +46,11 @@ class CosineBandit(SphereWorld):
     offset : added to all means
     name : what tables and plots call this world
 
+    Raises
+    ------
+    InputError
+        For arms, knots or numbers that do not fit, each with its cure.
+
     Appendix "Additional experiments" of the paper: with `sample(seed=...)` the stationary bandit, there with
     d = 8 and 256 arms; with `sample(seed=..., size=100, dimension=10, phase=SLOW_DRIFT)` the slowly varying
     one.

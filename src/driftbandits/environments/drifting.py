@@ -49,6 +49,11 @@ class ForgettingDrift(SphereWorld):
     offset : added to all means
     name : what tables and plots call this world
 
+    Raises
+    ------
+    InputError
+        For arms or numbers that do not fit, and a rate outside (0, 1).
+
     The model of time-varying GP bandits (Bogunovic, Scarlett, Cevher 2016), squashed.
 
     >>> world = ForgettingDrift.sample(seed=0, size=20, dimension=2, horizon=500, rate=0.01)

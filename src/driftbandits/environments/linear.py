@@ -83,6 +83,11 @@ class SwitchingLinear(SeededSwitches, LinearWorld):
     noise : distribution of rewards around their means; by default the paper's
     name : what tables and plots call this world
 
+    Raises
+    ------
+    InputError
+        For switches that do not rise or lie outside the rounds, and a norm outside (0, 1].
+
     >>> world = SwitchingLinear.sample(seed=3, dimension=2, switches=(1500, 5000), kind="redraw")
     >>> world.change_rounds, world.segments, world.thetas.shape
     (array([1500, 5000]), 3, (3, 2))
@@ -151,8 +156,12 @@ class DriftingLinear(LinearWorld):
     noise : distribution of rewards around their means; by default the paper's
     name : what tables and plots call this world
 
-    A cosine and a sine per round are kept, O(T) numbers. Raises InputError for arms on a line: there is nothing to
-    turn in.
+    Raises
+    ------
+    InputError
+        For arms on a line, where there is nothing to turn in, and numbers out of their ranges.
+
+    A cosine and a sine per round are kept, O(T) numbers.
 
     >>> world = DriftingLinear.sample(seed=3, dimension=2, horizon=1000, speed=0.001)
     >>> bool(np.allclose(world.means(700)[0], world.arms.points @ world.thetas(700)[0]))

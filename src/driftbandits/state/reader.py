@@ -25,6 +25,11 @@ class Reader:
     values : the mapping
     place : what messages call it
 
+    Raises
+    ------
+    StateError
+        If the values are no mapping.
+
     >>> state = Reader({"count": 3, "sums": np.zeros(2)})
     >>> state.integer("count", high=10), state.array("sums", np.float64, (2,)).tolist()
     (3, [0.0, 0.0])

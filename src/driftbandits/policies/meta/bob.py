@@ -108,7 +108,9 @@ class BanditOverBandit(Policy):
     failure_probability : delta of exp3p
     others : see `Policy`
 
-    With horizon=None it starts anew at doubling horizons. A block's reward is the sum of what has been told when the next block begins, as if the missing were mid-range;
+    With horizon=None it starts anew at doubling horizons.
+
+    A block's reward is the sum of what has been told when the next block begins, as if the missing were mid-range;
     what comes later is counted in `late`, and so is what comes too late for the base. With order="asked" a block is
     learned from when the next one begins after its rewards are there. The last block may be short; nothing is learned
     from it. Cost per round: that of the base.
