@@ -1,4 +1,4 @@
-"""Write the states of this version and what they decide next: `python -m tests.state.record_release`.
+"""Write the states of this version and what they decide next, and a journal: `python -m tests.state.record_release`.
 
 Before a release: it writes the folder of the present version anew. What older releases wrote is never written again.
 If a later version decides otherwise on purpose, `--decisions` records the next decisions of all states anew; the commit
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from driftbandits import __version__
+from tests.live import released as journals
 from tests.state.released import CASES, DECISIONS, FOLDER, NEXT, PLAYED, Case, Choice, read_decisions
 
 
@@ -29,8 +30,9 @@ def main() -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     _write(folder, {name: _saved(case, folder / f"{name}.state") for name, case in CASES.items()})
+    journals.record(folder)
     size = sum(file.stat().st_size for file in folder.iterdir())
-    print(f"{folder}: {len(CASES)} states, {size / 1024:.0f} KiB")
+    print(f"{folder}: {len(CASES)} states and a journal, {size / 1024:.0f} KiB")
 
 
 def _saved(case: Case, path: Path) -> dict[str, list[Choice]]:
