@@ -148,7 +148,12 @@ class DriftDetector:
         return self._alarms
 
     def clone(self) -> DriftDetector:
-        """A new one with the same settings, as river's trees and forests ask for."""
+        """A new one with the same settings, as river's trees and forests ask for.
+
+        Returns
+        -------
+        DriftDetector
+        """
         return DriftDetector(self.false_alarm, seed=self.seed)
 
     def __repr__(self) -> str:
@@ -157,7 +162,13 @@ class DriftDetector:
         return f"DriftDetector(false_alarm={self.false_alarm:g}, seed={self.seed}; {self._updates} updates{found})"
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything, as JSON values and arrays: `restore` goes on bit for bit."""
+        """Everything that is needed to go on.
+
+        Returns
+        -------
+        dict
+            JSON values and arrays; `restore` goes on from it bit for bit.
+        """
         return {
             "format": FORMAT,
             "false_alarm": self.false_alarm,
@@ -177,6 +188,19 @@ class DriftDetector:
     @classmethod
     def restore(cls, state: dict[str, Any]) -> DriftDetector:
         """The detector that `state_dict` was taken of.
+
+        Parameters
+        ----------
+        state : what `state_dict` gave
+
+        Returns
+        -------
+        DriftDetector
+
+        Raises
+        ------
+        StateError
+            If anything in the state does not fit.
 
         >>> detector = DriftDetector()
         >>> _ = [detector.update(x) for x in (0.3, 0.1, 0.4)]

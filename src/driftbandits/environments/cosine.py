@@ -89,6 +89,16 @@ class CosineBandit(SphereWorld):
 
         The kernel of the arms, which the means do not use, is RBF(0.2) unless given; `settings` are those of
         `SphereWorld.sample` and of the class.
+
+        Parameters
+        ----------
+        size : number of arms
+        dimension : of the sphere
+        settings : those of `SphereWorld.sample` and of the class
+
+        Returns
+        -------
+        CosineBandit
         """
         return super().sample(size=size, dimension=dimension, **settings)
 

@@ -110,7 +110,16 @@ class ForgettingDrift(SphereWorld):
         return result
 
     def coefficients(self, block: int) -> Floats:
-        """Process z_t, with f_t = Phi z_t, of all rounds of a block counted from 0, shape (BLOCK_ROUNDS, r)."""
+        """Process z_t, with f_t = Phi z_t, of all rounds of a block.
+
+        Parameters
+        ----------
+        block : its number, from 0
+
+        Returns
+        -------
+        array, shape (BLOCK_ROUNDS, r)
+        """
         last = self._last_block  # one read: another thread may replace it meanwhile
         if last is not None and last[0] == block:
             return last[1]

@@ -53,6 +53,24 @@ class LinearWorld(SphereWorld):
         With `box_error`, the arms fill the largest cube in the unit ball, with sides 2 / sqrt(d), discretised with this
         error (see `ArmSet.box`): as many arms as that takes, and the same for every seed. `settings` are those of
         `SphereWorld.sample` and of the class.
+
+        Parameters
+        ----------
+        seed : of the arms and of all else that is drawn; None draws one
+        dimension : of the sphere
+        kernel : of the arms; <x, y> by default
+        horizon : number of rounds
+        box_error : fill a cube with arms instead, with this error
+        settings : those of `SphereWorld.sample` and of the class
+
+        Returns
+        -------
+        a world of this class
+
+        Raises
+        ------
+        InputError
+            For settings that do not exist or do not fit.
         """
         linear = {"name": "linear"} if kernel is None else kernel
         if box_error is None:
@@ -207,7 +225,17 @@ class DriftingLinear(LinearWorld):
         return (self._horizon - 1) * 2.0 * self._norm * abs(math.sin(self._speed / 2.0))
 
     def thetas(self, start: int, size: int = 1) -> Floats:
-        """Theta of rounds start, ..., start + size - 1, shape (size, d)."""
+        """Theta of rounds start, ..., start + size - 1, shape (size, d).
+
+        Parameters
+        ----------
+        start : the first round
+        size : how many rounds
+
+        Returns
+        -------
+        array, shape (size, d)
+        """
         self._check_rounds(start, size)
         return np.asarray(self._turn[start : start + size] @ self._plane)
 

@@ -46,7 +46,7 @@ class GPUCB(OptimisticPolicy):
     scale : v, multiplies beta; with too little of both the optimism about unseen arms fails
     noise : R, scale of the sub-Gaussian noise, in the user's units; default a tenth of half the reward range
     bound : B, RKHS norm of the reward function (not its largest value), in the user's units; default half the range
-    failure_probability : delta
+    failure_probability : delta, with which the theory's widths may fail
     beta : a number, or the theory's "ridge", "igp" or "paper", see `confidence_factor`, which use noise, bound and
         delta. The default 0.75 promises of an arm not yet seen three quarters of half the range; an arm better than
         that ends the search for others

@@ -94,7 +94,7 @@ class Master(Policy):
     c_rho : multiplies rho in the theory's tests
     c1, c2 : strength of the tests, see above; larger is more patient
     noise : R, in the user's units, default a tenth of half the reward range
-    failure_probability : delta
+    failure_probability : delta, with which the tests may fire falsely
     others : see `Policy`
 
     With horizon=None it starts anew at doubling horizons, since the tests need T.
