@@ -9,7 +9,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: test lint types contracts pytest test-core coverage reproduce compare suite autobandit calibrated bench attack soak tune docs clean
+.PHONY: test lint types contracts pytest test-core coverage reproduce compare suite autobandit calibrated bench attack soak tune docs release clean
 
 test: lint types contracts pytest test-core
 
@@ -111,5 +111,15 @@ docs: .venv/docs
 	$(BIN)/python -m sphinx -b html -W --keep-going -q -j auto docs build/docs
 	$(BIN)/python docs/_ext/check_links.py build/docs
 
+# What is checked before a release: wheel and source distribution built and looked into, installed into empty environments
+# with every Python there is and every extra apart, the README's lines run there. TRY="--python 3.12 --extra live": less.
+.venv-release/ready: requirements/release.txt
+	$(PYTHON) -m venv .venv-release
+	.venv-release/bin/python -m pip install --quiet -r requirements/release.txt
+	@touch $@
+
+release: .venv-release/ready
+	.venv-release/bin/python -m release $(TRY)
+
 clean:
-	rm -rf .venv .venv-core .venv-reproduce build results docs/gallery docs/reference/generated
+	rm -rf .venv .venv-core .venv-release .venv-reproduce build results docs/gallery docs/reference/generated

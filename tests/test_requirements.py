@@ -55,6 +55,13 @@ def test_documentation_is_built_beside_what_is_tested():
     assert named - {"driftbandits"} <= pinned("docs").keys()
 
 
+def test_what_a_release_is_checked_with_is_pinned():
+    groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]
+    versions = pinned("release")
+    for requirement in map(Requirement, groups["release"]):
+        assert requirement.specifier.contains(versions[canonical(requirement.name)]), requirement
+
+
 @pytest.mark.parametrize("file", ["core", "data", "dev", "docs", "reproduce"])
 def test_pinned_versions_fit_the_declared_ranges(file):
     versions = pinned(file)

@@ -1,17 +1,20 @@
 """The documentation site, as far as it can be tested without building it; `make docs` builds it."""
 
+import ast
+import dataclasses
+import doctest
 import enum
 import importlib
 import inspect
 import re
 import sys
+import textwrap
 import types
-import typing
 from pathlib import Path
 
 import pytest
 
-import driftbandits as db
+from driftbandits.checks import check_count
 
 DOCS = Path(__file__).parent.parent / "docs"
 sys.path.insert(0, str(DOCS / "_ext"))
@@ -78,14 +81,6 @@ def test_pages_of_the_reference_name_templates_that_exist():
     assert all((DOCS / "_templates" / name).exists() for name in names)  # Sphinx would take another one silently
 
 
-def test_the_settings_of_every_policy_are_those_it_has():
-    table = (DOCS / "reference" / "settings-of-every-policy.txt").read_text()
-    rows = re.findall(r"\* - ``(\w+)``\n     - ``(.*)``", table)
-    parameters = list(inspect.signature(db.Policy).parameters.values())[1:]  # the arms come first
-    assert [name for name, _ in rows] == [parameter.name for parameter in parameters]
-    assert [eval(default) for _, default in rows] == [parameter.default for parameter in parameters]
-
-
 DOCSTRING = """What it does, with |x| in it.
 
     f(x) = |x|
@@ -127,7 +122,9 @@ def test_broken_links_are_found(tmp_path):
     assert check_links.broken_links(tmp_path) == ["a.html: c.html", "a.html: b.html#bottom", "a.html: #there"]
 
 
-EDITED_ELSEWHERE = ("driftbandits.policies", "driftbandits.live", "driftbandits.logs")  # these docstrings come later
+def is_protocol(value):
+    """Whether a class is a protocol itself, and not one that follows it."""
+    return getattr(value, "_is_protocol", False)
 
 
 def documented():
@@ -135,9 +132,9 @@ def documented():
     for place, name in sorted(listed()):
         value = getattr(importlib.import_module(place), name)
         called = isinstance(value, types.FunctionType) or (
-            isinstance(value, type) and not issubclass(value, Exception | enum.Enum | typing.Protocol)
+            isinstance(value, type) and not issubclass(value, Exception | enum.Enum) and not is_protocol(value)
         )
-        if called and not value.__module__.startswith(EDITED_ELSEWHERE):
+        if called:
             yield pytest.param(value, id=f"{place}.{name}")
 
 
@@ -149,8 +146,26 @@ def named_parameters(docstring):
     return {name.strip() for line in lines if line[:1].strip() for name in line.partition(" : ")[0].split(",")}
 
 
+def refuses(function):
+    """Whether its own code raises an error, or calls one of the checks that do."""
+    for node in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(inspect.unwrap(function))))):
+        if isinstance(node, ast.Raise) and node.exc is not None:
+            return True
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id.startswith("check_"):
+            return True
+    return False
+
+
+def built_by(value):
+    """The functions of its own that run when a class or a function is called."""
+    if isinstance(value, types.FunctionType):
+        return [value]
+    written = [] if dataclasses.is_dataclass(value) else ["__init__"]  # that of a data class has no source
+    return [vars(value)[name] for name in (*written, "__post_init__") if name in vars(value)]
+
+
 @pytest.mark.parametrize("value", list(documented()))
-def test_docstrings_have_parameters_returns_and_an_example(value):
+def test_docstrings_have_parameters_returns_errors_and_an_example(value):
     docstring = inspect.getdoc(value)
     signature = inspect.signature(value)
     missing = set(signature.parameters) - named_parameters(docstring)
@@ -158,3 +173,54 @@ def test_docstrings_have_parameters_returns_and_an_example(value):
     assert ">>>" in docstring, "the docstring has no example"
     if isinstance(value, types.FunctionType):
         assert "Returns\n-------" in docstring, "the docstring does not say what it returns"
+    if any(map(refuses, built_by(value))):
+        assert "Raises\n------" in docstring, "the docstring does not say what it raises"
+
+
+def methods():
+    """Public methods of public classes, each with the docstrings of those it takes the place of."""
+    found = {}
+    for value in {param.values[0] for param in documented() if isinstance(param.values[0], type)}:
+        for name in dir(value):
+            method = inspect.getattr_static(value, name)
+            method = method.__func__ if isinstance(method, classmethod | staticmethod) else method
+            if isinstance(method, types.FunctionType) and not name.startswith("_"):
+                bases = [getattr(base, name) for base in value.__mro__ if name in vars(base)]
+                found[method] = "\n".join(inspect.getdoc(base) or "" for base in bases)
+    for method, text in sorted(found.items(), key=lambda item: (item[0].__module__, item[0].__qualname__)):
+        if method.__module__.startswith("driftbandits"):
+            yield pytest.param(method, text, id=f"{method.__module__}.{method.__qualname__}")
+
+
+@pytest.mark.parametrize(("method", "docstring"), list(methods()))
+def test_docstrings_of_methods_have_parameters_returns_and_errors(method, docstring):
+    signature = inspect.signature(inspect.unwrap(method))
+    missing = set(signature.parameters) - {"self", "cls"} - named_parameters(docstring)
+    assert not missing, f"the docstring does not say what {', '.join(sorted(missing))} is"
+    if signature.return_annotation != "None":
+        assert re.search("^(Returns|Yields)\n--", docstring, flags=re.MULTILINE), "it does not say what it returns"
+    if refuses(method):
+        assert "Raises\n------" in docstring, "the docstring does not say what it raises"
+
+
+def test_a_check_in_the_code_is_noticed():
+    def checked(number):
+        check_count("number", number)
+
+    def raised(number):
+        raise ValueError(number)
+
+    def handed_on(number):
+        return number
+
+    assert refuses(checked)
+    assert refuses(raised)
+    assert not refuses(handed_on)
+
+
+def test_examples_of_docstrings_are_run():
+    """Those of methods too: pytest finds what doctest finds."""
+    finder = doctest.DocTestFinder(exclude_empty=True)
+    module = importlib.import_module("driftbandits.policies.core.base")
+    found = {test.name for test in finder.find(module) if test.examples}
+    assert {"driftbandits.policies.core.base.Policy", "driftbandits.policies.core.base.Policy.ask"} <= found

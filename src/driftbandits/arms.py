@@ -205,6 +205,15 @@ class ArmSet:
         kernel, names, tolerance : as for `ArmSet`
         like : arms made so before: theirs are the means, deviations and words, so that rows of both mean the same
 
+        Returns
+        -------
+        ArmSet
+
+        Raises
+        ------
+        InputError
+            For anything but a DataFrame, values that are missing, and words that `like` does not have.
+
         >>> import pandas as pd
         >>> frame = pd.DataFrame({"price": [5.0, 15.0], "colour": ["red", "blue"]}, index=["a", "b"])
         >>> arms = ArmSet.from_frame(frame)
@@ -301,6 +310,15 @@ class ArmSet:
 
         Arm s O + o is option o in segment s, with the coordinates of the option and then those of the segment (for
         names one per segment, 0 or 1).
+
+        Returns
+        -------
+        ArmSet
+
+        Raises
+        ------
+        InputError
+            For names that are taken twice, and a kernel that does not fit the segments.
 
         >>> arms = ArmSet.crossed(["red", "blue"], ["mobile", "desktop"], kernel=0.5)
         >>> arms.names
@@ -412,7 +430,16 @@ class ArmSet:
         return arms
 
     def options_gauged(self, gauge: Gauge) -> ArmSet:
-        """The same pairs, their options measured by the gauge of others, which came first."""
+        """The same pairs, their options measured by the gauge of others, which came first.
+
+        Parameters
+        ----------
+        gauge : of arms that came first
+
+        Returns
+        -------
+        ArmSet
+        """
         crossing = self._crossing()
         arms = copy.copy(self)
         arms.crossing = dataclasses.replace(crossing, options=crossing.options.gauged(gauge))
@@ -539,7 +566,18 @@ class ArmSet:
         return number
 
     def check_columns(self, dimension: int, columns: Sequence[str] | None) -> None:
-        """Refuse arms described by other numbers than these."""
+        """Refuse arms described by other numbers than these.
+
+        Parameters
+        ----------
+        dimension : how many numbers describe an arm
+        columns : their names, or None
+
+        Raises
+        ------
+        InputError
+            If these arms have others.
+        """
         if dimension != self.dimension:
             raise InputError(
                 f"the new arms have {counted(dimension, 'dimension')}, the arms so far {self.dimension}; describe all "
@@ -565,7 +603,21 @@ class ArmSet:
         return int(self.points.shape[1])
 
     def index(self, name: str) -> int:
-        """Position of the arm called `name`."""
+        """Position of an arm.
+
+        Parameters
+        ----------
+        name : of an arm
+
+        Returns
+        -------
+        int
+
+        Raises
+        ------
+        InputError
+            If no arm is called so, or arms have no names.
+        """
         if self.names is None:
             raise InputError(f"these arms have no names, so {shown(name)} cannot be found; pass names=... to ArmSet")
         try:
@@ -585,6 +637,11 @@ class ArmSet:
         by bit, the kernel through its scale and a weighted mean of its values, to nine digits (over all pairs of a
         matrix and of up to 1,024 arms; beyond, of all arms with 16). Rank and features do not enter, since rounding
         decides between equally good pivots.
+
+        Returns
+        -------
+        str
+            64 hexadecimal digits.
         """
         digest = hashlib.sha256()
         # the shift by 1/pi keeps the numbers that data are made of away from where rounding would flip a digit

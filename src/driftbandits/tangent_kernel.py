@@ -63,12 +63,33 @@ class NeuralTangentKernel(Kernel):  # type: ignore[misc]  # scikit-learn has no 
         return np.asarray(lengths * kernel)
 
     def diag(self, X: Any) -> Floats:
-        """k(x, x) = depth |x|^2."""
+        """k(x, x) = depth |x|^2.
+
+        Parameters
+        ----------
+        X : array, shape (N, d)
+            One point per row.
+
+        Returns
+        -------
+        array, shape (N,)
+
+        Raises
+        ------
+        InputError
+            For a depth that is no whole number from 1 to 10,000.
+        """
         points = np.atleast_2d(np.asarray(X, dtype=np.float64))
         return np.asarray(check_depth(self.depth) * np.einsum("ij,ij->i", points, points))
 
     def is_stationary(self) -> bool:
-        """It depends on angles, not on differences."""
+        """It depends on angles, not on differences.
+
+        Returns
+        -------
+        bool
+            Always False.
+        """
         return False
 
     def __repr__(self) -> str:

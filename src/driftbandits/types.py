@@ -81,7 +81,16 @@ class Decisions:
 
     @classmethod
     def joined(cls, parts: Sequence[Decisions]) -> Decisions:
-        """Decisions one part after the other."""
+        """Decisions one part after the other.
+
+        Parameters
+        ----------
+        parts : at least one
+
+        Returns
+        -------
+        Decisions
+        """
         if len(parts) == 1:
             return parts[0]
         ids, arms, probabilities, laws = (
@@ -90,7 +99,16 @@ class Decisions:
         return cls(ids, arms, probabilities, laws, parts[0].arm_names)
 
     def chosen(self, mask: Bools) -> Decisions:
-        """Those of the rows where the mask says so."""
+        """Those of the rows where the mask says so.
+
+        Parameters
+        ----------
+        mask : one flag per row
+
+        Returns
+        -------
+        Decisions
+        """
         return Decisions(self.ids[mask], self.arms[mask], self.probabilities[mask], self.laws[mask], self.arm_names)
 
     def __len__(self) -> int:
@@ -185,7 +203,16 @@ class Change:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Change:
-        """Inverse of dataclasses.asdict, also after a detour through JSON, which knows no tuples."""
+        """Inverse of dataclasses.asdict, also after a detour through JSON, which knows no tuples.
+
+        Parameters
+        ----------
+        values : the fields by name
+
+        Returns
+        -------
+        Change
+        """
         fields: dict[str, Any] = {k: tuple(value) if isinstance(value, list) else value for k, value in values.items()}
         return cls(**fields)
 

@@ -57,6 +57,15 @@ class Comparison:
         """Mean cumulative regret with bands of one standard error, one panel per world.
 
         Dotted lines are true jumps, shades true drift. Where policies reported changes, a panel more has their rounds.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+
+        Raises
+        ------
+        MissingExtraError
+            Without matplotlib.
         """
         return regret_figure(self._panels(), palette=self._palette())
 

@@ -43,6 +43,11 @@ class DriftDetector:
     false_alarm : probability that it ever alarms although nothing changes, from start or alarm on
     seed : of the uniforms that break ties and smooth ranks; None draws one, kept as `seed`
 
+    Raises
+    ------
+    InputError
+        For a probability outside (0, 1), and a seed that is none.
+
     >>> from random import Random
     >>> draw, detector = Random(0), DriftDetector(false_alarm=0.01)
     >>> for t in range(400):
@@ -143,7 +148,12 @@ class DriftDetector:
         return self._alarms
 
     def clone(self) -> DriftDetector:
-        """A new one with the same settings, as river's trees and forests ask for."""
+        """A new one with the same settings, as river's trees and forests ask for.
+
+        Returns
+        -------
+        DriftDetector
+        """
         return DriftDetector(self.false_alarm, seed=self.seed)
 
     def __repr__(self) -> str:
@@ -152,7 +162,13 @@ class DriftDetector:
         return f"DriftDetector(false_alarm={self.false_alarm:g}, seed={self.seed}; {self._updates} updates{found})"
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything, as JSON values and arrays: `restore` goes on bit for bit."""
+        """Everything that is needed to go on.
+
+        Returns
+        -------
+        dict
+            JSON values and arrays; `restore` goes on from it bit for bit.
+        """
         return {
             "format": FORMAT,
             "false_alarm": self.false_alarm,
@@ -172,6 +188,19 @@ class DriftDetector:
     @classmethod
     def restore(cls, state: dict[str, Any]) -> DriftDetector:
         """The detector that `state_dict` was taken of.
+
+        Parameters
+        ----------
+        state : what `state_dict` gave
+
+        Returns
+        -------
+        DriftDetector
+
+        Raises
+        ------
+        StateError
+            If anything in the state does not fit.
 
         >>> detector = DriftDetector()
         >>> _ = [detector.update(x) for x in (0.3, 0.1, 0.4)]

@@ -46,6 +46,11 @@ class CosineBandit(SphereWorld):
     offset : added to all means
     name : what tables and plots call this world
 
+    Raises
+    ------
+    InputError
+        For arms, knots or numbers that do not fit, each with its cure.
+
     Appendix "Additional experiments" of the paper: with `sample(seed=...)` the stationary bandit, there with
     d = 8 and 256 arms; with `sample(seed=..., size=100, dimension=10, phase=SLOW_DRIFT)` the slowly varying
     one.
@@ -84,6 +89,16 @@ class CosineBandit(SphereWorld):
 
         The kernel of the arms, which the means do not use, is RBF(0.2) unless given; `settings` are those of
         `SphereWorld.sample` and of the class.
+
+        Parameters
+        ----------
+        size : number of arms
+        dimension : of the sphere
+        settings : those of `SphereWorld.sample` and of the class
+
+        Returns
+        -------
+        CosineBandit
         """
         return super().sample(size=size, dimension=dimension, **settings)
 

@@ -49,6 +49,11 @@ class ForgettingDrift(SphereWorld):
     offset : added to all means
     name : what tables and plots call this world
 
+    Raises
+    ------
+    InputError
+        For arms or numbers that do not fit, and a rate outside (0, 1).
+
     The model of time-varying GP bandits (Bogunovic, Scarlett, Cevher 2016), squashed.
 
     >>> world = ForgettingDrift.sample(seed=0, size=20, dimension=2, horizon=500, rate=0.01)
@@ -105,7 +110,16 @@ class ForgettingDrift(SphereWorld):
         return result
 
     def coefficients(self, block: int) -> Floats:
-        """Process z_t, with f_t = Phi z_t, of all rounds of a block counted from 0, shape (BLOCK_ROUNDS, r)."""
+        """Process z_t, with f_t = Phi z_t, of all rounds of a block.
+
+        Parameters
+        ----------
+        block : its number, from 0
+
+        Returns
+        -------
+        array, shape (BLOCK_ROUNDS, r)
+        """
         last = self._last_block  # one read: another thread may replace it meanwhile
         if last is not None and last[0] == block:
             return last[1]

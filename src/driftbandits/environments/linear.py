@@ -53,6 +53,24 @@ class LinearWorld(SphereWorld):
         With `box_error`, the arms fill the largest cube in the unit ball, with sides 2 / sqrt(d), discretised with this
         error (see `ArmSet.box`): as many arms as that takes, and the same for every seed. `settings` are those of
         `SphereWorld.sample` and of the class.
+
+        Parameters
+        ----------
+        seed : of the arms and of all else that is drawn; None draws one
+        dimension : of the sphere
+        kernel : of the arms; <x, y> by default
+        horizon : number of rounds
+        box_error : fill a cube with arms instead, with this error
+        settings : those of `SphereWorld.sample` and of the class
+
+        Returns
+        -------
+        a world of this class
+
+        Raises
+        ------
+        InputError
+            For settings that do not exist or do not fit.
         """
         linear = {"name": "linear"} if kernel is None else kernel
         if box_error is None:
@@ -82,6 +100,11 @@ class SwitchingLinear(SeededSwitches, LinearWorld):
     norm : ||theta||, in (0, 1]
     noise : distribution of rewards around their means; by default the paper's
     name : what tables and plots call this world
+
+    Raises
+    ------
+    InputError
+        For switches that do not rise or lie outside the rounds, and a norm outside (0, 1].
 
     >>> world = SwitchingLinear.sample(seed=3, dimension=2, switches=(1500, 5000), kind="redraw")
     >>> world.change_rounds, world.segments, world.thetas.shape
@@ -151,8 +174,12 @@ class DriftingLinear(LinearWorld):
     noise : distribution of rewards around their means; by default the paper's
     name : what tables and plots call this world
 
-    A cosine and a sine per round are kept, O(T) numbers. Raises InputError for arms on a line: there is nothing to
-    turn in.
+    Raises
+    ------
+    InputError
+        For arms on a line, where there is nothing to turn in, and numbers out of their ranges.
+
+    A cosine and a sine per round are kept, O(T) numbers.
 
     >>> world = DriftingLinear.sample(seed=3, dimension=2, horizon=1000, speed=0.001)
     >>> bool(np.allclose(world.means(700)[0], world.arms.points @ world.thetas(700)[0]))
@@ -198,7 +225,17 @@ class DriftingLinear(LinearWorld):
         return (self._horizon - 1) * 2.0 * self._norm * abs(math.sin(self._speed / 2.0))
 
     def thetas(self, start: int, size: int = 1) -> Floats:
-        """Theta of rounds start, ..., start + size - 1, shape (size, d)."""
+        """Theta of rounds start, ..., start + size - 1, shape (size, d).
+
+        Parameters
+        ----------
+        start : the first round
+        size : how many rounds
+
+        Returns
+        -------
+        array, shape (size, d)
+        """
         self._check_rounds(start, size)
         return np.asarray(self._turn[start : start + size] @ self._plane)
 

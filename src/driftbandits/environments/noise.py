@@ -256,6 +256,11 @@ class StudentTNoise(Noise):
     scale : positive
     df : degrees of freedom, above 1 so that the mean exists
 
+    Raises
+    ------
+    InputError
+        For other numbers than these.
+
     >>> float(StudentTNoise(0.1, df=3).deviation(np.array([0.0]))[0].round(4))
     0.1732
     """

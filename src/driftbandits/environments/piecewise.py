@@ -35,6 +35,11 @@ class Piecewise(Environment):
     noise : distribution of rewards around their means; default `usual_noise` of them
     name : what tables and plots call this world
 
+    Raises
+    ------
+    InputError
+        For switches that do not rise or lie outside the rounds, and values of another shape.
+
     Memory is O(S N), and n rounds cost O(n), whatever N.
 
     >>> arms = ArmSet([[0.0], [1.0]])

@@ -61,9 +61,27 @@ class SphereWorld(Environment):
         horizon: int = 10_000,
         **settings: Any,
     ) -> Self:
-        """World on `size` arms drawn evenly from the unit sphere; the kernel is RBF(0.2) unless given.
+        """World on arms drawn evenly from the unit sphere.
 
         `settings` are those of the class.
+
+        Parameters
+        ----------
+        seed : of the arms and of all else that is drawn; None draws one
+        size : number of arms
+        dimension : of the sphere
+        kernel : of the arms; RBF(0.2) by default
+        horizon : number of rounds
+        settings : those of the class
+
+        Returns
+        -------
+        a world of this class
+
+        Raises
+        ------
+        InputError
+            For settings that do not exist or do not fit.
         """
         number = check_seed(seed)
         arms = sphere_arms(number, size=size, dimension=dimension, kernel=kernel)

@@ -41,6 +41,15 @@ class SeededSwitches(Piecewise, SphereWorld):
         """World on drawn arms, with one switch unless others are given; of `SwitchingKernel` the paper's environment 1.
 
         `settings` are those of the class, and of `SphereWorld.sample` or, for a linear world, `LinearWorld.sample`.
+
+        Parameters
+        ----------
+        switches : rounds in which it changes
+        settings : those of the class, and of `SphereWorld.sample` or, for a linear world, `LinearWorld.sample`
+
+        Returns
+        -------
+        a world of this class
         """
         return super().sample(switches=switches, **settings)
 

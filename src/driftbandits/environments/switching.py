@@ -53,6 +53,11 @@ class SwitchingKernel(SeededSwitches):
     offset : added to all means
     name : what tables and plots call this world
 
+    Raises
+    ------
+    InputError
+        For switches that do not rise or lie outside the rounds, and numbers out of their ranges.
+
     Equal to section 6 of the paper with the authors' settings for `sample(seed=...)`. With d = 10 and a
     length scale of 0.2 the kernel matrix is nearly the identity, so that setting hardly tests the kernel; d =
     2 and 3 do.

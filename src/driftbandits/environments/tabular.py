@@ -30,6 +30,11 @@ class Tabular(Environment):
         so that a value nobody could have played never becomes the benchmark.
     name : what tables and plots call this world
 
+    Raises
+    ------
+    InputError
+        For means or masks of another shape, means of allowed arms that are not finite, and rounds that allow no arm.
+
     >>> from driftbandits.environments import GaussianNoise
     >>> arms = ArmSet([[0.0], [1.0]])
     >>> world = Tabular(arms, [[0.0, 0.5], [0.0, 0.5], [0.75, 0.5]], noise=GaussianNoise(0.0))

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from driftbandits.live.docstrings import described_by
 from driftbandits.live.experiment import Asked, Experiment, Names, Rewards
 from driftbandits.live.looking import ExperimentSummary
 from driftbandits.live.looking_back import DecisionRecord
@@ -14,8 +15,23 @@ from driftbandits.live.requests import LiveDecision, RewardAnswer
 from driftbandits.types import Change
 
 
+@described_by(Experiment)
 class AsyncExperiment:
-    """An experiment for asyncio: the methods of `Experiment`, to be awaited."""
+    """An experiment for asyncio: the methods of `Experiment`, to be awaited.
+
+    Parameters
+    ----------
+    experiment : that it asks; `Experiment.asynchronous` gives this object for it
+
+    >>> import asyncio, tempfile
+    >>> import driftbandits as db
+    >>> async def play(shop):
+    ...     choice = await shop.decide()
+    ...     return await shop.reward(choice, 1.0)
+    >>> with tempfile.TemporaryDirectory() as folder, db.live.open(f"sqlite:///{folder}/shop.db") as database:
+    ...     asyncio.run(play(database.create("prices", arms=["9 EUR", "12 EUR"], seed=0).asynchronous)).accepted
+    1
+    """
 
     def __init__(self, experiment: Experiment) -> None:
         self.experiment = experiment

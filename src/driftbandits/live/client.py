@@ -20,6 +20,8 @@ from urllib.parse import quote
 from driftbandits.errors import AwayError, InputError, LiveError, MissingExtraError, NotStoredError
 from driftbandits.live import wire
 from driftbandits.live.definition import read_options
+from driftbandits.live.docstrings import described_by
+from driftbandits.live.experiment import Experiment
 from driftbandits.live.looking import ExperimentSummary
 from driftbandits.live.looking_back import DecisionRecord
 from driftbandits.live.requests import LiveDecision, RewardAnswer
@@ -45,6 +47,16 @@ class Client:
     url : where it is, such as http://127.0.0.1:8350
     key : as `driftbandits keys create` printed it; None where none is needed
     timeout : seconds that a call may take in all, with everything that is sent again
+
+    Raises
+    ------
+    MissingExtraError
+        Without httpx, which the extra `serve` brings.
+
+    >>> import driftbandits as db
+    >>> with db.live.Client("http://127.0.0.1:8350", timeout=2.0) as client:
+    ...     client.experiment("prices")
+    RemoteExperiment('prices' at http://127.0.0.1:8350)
     """
 
     def __init__(self, url: str, key: str | None = None, *, timeout: float = 5.0) -> None:
@@ -52,17 +64,56 @@ class Client:
         self._http = httpx.Client(base_url=self.url, headers=_authorisation(key), trust_env=False)
 
     def create(self, name: str, **fields: Any) -> RemoteExperiment:
-        """Make an experiment; fields as `Database.create` takes them."""
+        """Make an experiment.
+
+        Parameters
+        ----------
+        name : of the experiment, not taken yet
+        fields : as `Database.create` takes them, by name
+
+        Returns
+        -------
+        RemoteExperiment
+
+        Raises
+        ------
+        InputError
+            For whatever is wrong with the fields.
+        ExperimentExistsError
+            If the name is taken.
+        AwayError
+            If the service does not answer.
+        """
         self._send(wire.change("/v1/experiments", _creation(name, fields), lambda _: None))
         return self.experiment(name)
 
     def names(self) -> list[str]:
-        """Names of all experiments, oldest first."""
+        """Names of all experiments.
+
+        Returns
+        -------
+        list of str
+            The oldest first.
+
+        Raises
+        ------
+        AwayError
+            If the service does not answer.
+        """
         found: list[str] = self._send(wire.look("/v1/experiments", _names))
         return found
 
     def experiment(self, name: str) -> RemoteExperiment:
-        """An experiment of the service; whether it exists shows when it is first used."""
+        """An experiment of the service; whether it exists shows when it is first used.
+
+        Parameters
+        ----------
+        name : of the experiment
+
+        Returns
+        -------
+        RemoteExperiment
+        """
         return RemoteExperiment(self, name)
 
     def _send(self, sending: Sending) -> Any:
@@ -95,6 +146,7 @@ class Client:
         return f"Client({self.url!r})"
 
 
+@described_by(Experiment)
 class RemoteExperiment:
     """An experiment of a service: the methods of `Experiment`."""
 
@@ -112,7 +164,7 @@ class RemoteExperiment:
         segment: str | None = None,
         key: str | None = None,
     ) -> Any:
-        """Decide once, or `size` times; see `Experiment.decide`. While the service is away, the fallback decides."""
+        """See `Experiment.decide`. While the service is away, the fallback decides."""
         names = None if allowed is None else list(allowed)
         made = self._decide(1 if size is None else size, names, segment, key)
         return made[0] if size is None else made
@@ -137,63 +189,63 @@ class RemoteExperiment:
             self._stand_in.put_off()
 
     def reward(self, id: str | LiveDecision, reward: float, *, key: str | None = None) -> RewardAnswer:  # noqa: A002
-        """Tell the reward of a decision; see `Experiment.reward`. One of the client's own fallback is not sent."""
+        """See `Experiment.reward`. One of the client's own fallback is not sent."""
         if wire.is_own(_ident(id)):
             return RewardAnswer()
         body = {"id": _ident(id), "reward": reward}
         return self._client._send(wire.change(f"{self._path}/rewards", body, wire.read_rewards, key))  # type: ignore[no-any-return]
 
     def rewards(self, rewards: Rewards, *, key: str | None = None) -> RewardAnswer:
-        """Tell several rewards; see `Experiment.rewards`."""
+        """See `Experiment.rewards`."""
         body = _many(rewards)
         return self._client._send(wire.change(f"{self._path}/rewards", body, wire.read_rewards, key))  # type: ignore[no-any-return]
 
     def forget(self, ids: str | LiveDecision | Iterable[str | LiveDecision], *, key: str | None = None) -> int:
-        """Say that the rewards of these decisions will never come; how many these were."""
+        """See `Experiment.forget`."""
         return self._client._send(_forgetting(self._path, ids, key))  # type: ignore[no-any-return]
 
     def arms(
         self, *, add: Any = None, retire: Names = (), bring_back: Names = (), key: str | None = None
     ) -> dict[str, Any]:
-        """Add arms, retire some, bring retired ones back; the names that are active and retired then."""
+        """See `Experiment.arms`."""
         answer: dict[str, Any] = self._client._send(_arms_change(self._path, add, retire, bring_back, key))
         self._stand_in.see_arms(answer["active"])
         return answer
 
     def pause(self, *, key: str | None = None) -> None:
-        """Let the fallback answer; rewards are still learned."""
+        """See `Experiment.pause`."""
         self._client._send(_steering(self._path, "pause", key))
 
     def resume(self, *, key: str | None = None) -> None:
-        """Let the policy answer again."""
+        """See `Experiment.resume`."""
         self._client._send(_steering(self._path, "resume", key))
 
     def restart(self, *, key: str | None = None) -> None:
-        """Begin anew with the same settings and nothing learned."""
+        """See `Experiment.restart`."""
         self._client._send(_steering(self._path, "restart", key))
 
     def summary(self) -> ExperimentSummary:
-        """The experiment at a glance."""
+        """See `Experiment.summary`."""
         return self._client._send(wire.look(f"{self._path}/summary", wire.read_summary))  # type: ignore[no-any-return]
 
     def changes(self) -> tuple[Change, ...]:
-        """The changes that the policy has found since its last restart."""
+        """See `Experiment.changes`."""
         return self._client._send(wire.look(f"{self._path}/changes", wire.read_changes))  # type: ignore[no-any-return]
 
     def history(self) -> History | None:
-        """Estimates and probabilities over time; None while the fallback decides."""
+        """See `Experiment.history`."""
         return self._client._send(wire.look(f"{self._path}/history", wire.read_history))  # type: ignore[no-any-return]
 
     def events(self, after: int = 0, limit: int = 1000) -> list[dict[str, Any]]:
-        """Rows of the journal behind event `after`, as the service shows them."""
+        """See `Experiment.events`."""
         return self._client._send(wire.look(f"{self._path}/events", _events, after=after, limit=limit))  # type: ignore[no-any-return]
 
     def decision(self, id: str) -> DecisionRecord:  # noqa: A002
-        """Look back at a decision."""
+        """See `Experiment.decision`."""
         return self._client._send(_looking_back(self._path, id))  # type: ignore[no-any-return]
 
     def export(self, path: str | Path) -> int:
-        """Write the log of all decisions to a Parquet file, whole or not at all; how many bytes."""
+        """See `Experiment.export`. Over HTTP the number given back is that of bytes, not of rows."""
         with _whole_file(Path(path)) as file, self._client._http.stream(**_exporting(self._path)) as answer:
             if answer.status_code != 200:
                 answer.read()
@@ -212,8 +264,22 @@ class RemoteExperiment:
         return f"RemoteExperiment({self.name!r} at {self._client.url})"
 
 
+@described_by(Client)
 class AsyncClient:
-    """`Client` for asyncio: its methods are to be awaited, as are those of its experiments."""
+    """`Client` for asyncio: its methods are to be awaited, as are those of its experiments.
+
+    Parameters
+    ----------
+    url, key, timeout : as in `Client`
+
+    >>> import asyncio
+    >>> import driftbandits as db
+    >>> async def look():
+    ...     async with db.live.AsyncClient("http://127.0.0.1:8350", timeout=2.0) as client:
+    ...         return client.experiment("prices")
+    >>> asyncio.run(look())
+    AsyncRemoteExperiment('prices' at http://127.0.0.1:8350)
+    """
 
     def __init__(self, url: str, key: str | None = None, *, timeout: float = 5.0) -> None:
         self.url, self._key, self._timeout = _checked_url(url), key, timeout
@@ -262,6 +328,7 @@ class AsyncClient:
         return f"AsyncClient({self.url!r})"
 
 
+@described_by(RemoteExperiment)
 class AsyncRemoteExperiment:
     """`RemoteExperiment` for asyncio."""
 

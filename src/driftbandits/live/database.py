@@ -37,7 +37,23 @@ class Database:
     """Experiments in one database; a context manager that closes what it opened.
 
     Any number of them may look at the same database. One process at a time decides in a SQLite file; in Postgres one
-    per experiment.
+    per experiment. `driftbandits.live.open` makes one and its tables.
+
+    Parameters
+    ----------
+    url, pragmas, address, clock : as in `driftbandits.live.open`
+
+    Raises
+    ------
+    InputError
+        For a URL that is none of SQLite or Postgres.
+
+    >>> import tempfile
+    >>> import driftbandits as db
+    >>> with tempfile.TemporaryDirectory() as folder, db.live.open(f"sqlite:///{folder}/shop.db") as database:
+    ...     shop = database.create("prices", arms={"9 EUR": [9], "12 EUR": [12], "14 EUR": [14]}, seed=0)
+    ...     database.names(), shop.decide(allowed=["9 EUR"]).arm
+    (['prices'], '9 EUR')
     """
 
     def __init__(
@@ -68,7 +84,19 @@ class Database:
     # --- schema -------------------------------------------------------------------------------------------------
 
     def prepare(self, *, create: bool) -> None:
-        """Make the tables of an empty database, if that is wanted; refuse one of another schema."""
+        """Make the tables of an empty database, if that is wanted; refuse one of another schema.
+
+        Parameters
+        ----------
+        create : whether to make tables where there are none
+
+        Raises
+        ------
+        SchemaError
+            For a database of another version, or without tables.
+        LiveError
+            If there is no such file, and none is to be made.
+        """
         if self._is_sqlite and not create and not sqlite_file(self.url).exists():
             raise LiveError(f"there is no database {sqlite_file(self.url)}; experiments create makes one")
         with self._reading.connect() as connection:
@@ -79,7 +107,18 @@ class Database:
             schema.check(connection)
 
     def upgrade(self) -> list[str]:
-        """Bring the database to the schema of this version; the steps that were made."""
+        """Bring the database to the schema of this version.
+
+        Returns
+        -------
+        list of str
+            The steps that were made.
+
+        Raises
+        ------
+        SchemaError
+            For tables that are not driftbandits', or of a later version.
+        """
         with self._turn, self._writing.begin() as connection:
             return schema.upgrade(connection)
 
@@ -90,20 +129,56 @@ class Database:
 
         Parameters
         ----------
+        name : of the experiment, not taken yet
+        fields : by name, those that follow; all but `arms` may be left out
         arms : names; or mappings with "name" and "features"; or a mapping of names to features
-        policy : name of a policy, AutoBandit by default; settings : its own settings
-        segments : kinds of requests, as arms; kernel : what arms have in common, as {"name": "rbf", ...}
+        policy : name of a policy, AutoBandit by default
+        settings : of the policy, as a mapping
+        segments : kinds of requests, given as arms are
+        kernel : what arms have in common, as {"name": "rbf", ...}
         reward_range : (low, high), (0, 1) by default
         patience : seconds after which a decision without a reward counts as missing; None waits for ever
         missing : what that is worth: a number within the range, or "forget"
         fallback : the arm that is played when the policy cannot decide; None plays any active one
         seed : of all randomness; None draws one
+
+        Returns
+        -------
+        Experiment
+
+        Raises
+        ------
+        InputError
+            For fields that do not exist, or whatever is wrong with their values.
+        ExperimentExistsError
+            If the name is taken.
+        OtherDeciderError
+            If another process decides in this SQLite file.
+        LiveError
+            If the database cannot be written to.
         """
         self.make(name, define(**fields))
         return self.experiment(name)
 
     def make(self, name: str, definition: Definition, *, key: str | None = None, digest: str = "") -> None:
-        """Make an experiment and leave it closed. With a `key`, one that was made by the same request is fine."""
+        """Make an experiment and leave it closed.
+
+        Parameters
+        ----------
+        name : of the experiment
+        definition : what it is made with
+        key : an idempotency key; one that was made by the same request is fine then
+        digest : of the request, by which it is known again
+
+        Raises
+        ------
+        ExperimentExistsError
+            If the name is taken.
+        KeyReusedError
+            If the key came with another request before.
+        LiveError
+            If the database cannot be written to.
+        """
         check_name("the name of an experiment", name)
         table, now = tables.experiments, self._clock()
         text, token = definition.to_json(), secrets.token_hex(8)
@@ -137,14 +212,34 @@ class Database:
         return known is not None
 
     def names(self) -> list[str]:
-        """Names of all experiments, oldest first."""
+        """Names of all experiments.
+
+        Returns
+        -------
+        list of str
+            The oldest first.
+        """
         with self._reading.connect() as connection:
             return list(
                 connection.execute(sa.select(tables.experiments.c.name).order_by(tables.experiments.c.id)).scalars()
             )
 
     def view(self, name: str) -> View:
-        """An experiment to be looked at, beside whoever decides in it."""
+        """An experiment to be looked at, beside whoever decides in it.
+
+        Parameters
+        ----------
+        name : of the experiment
+
+        Returns
+        -------
+        View
+
+        Raises
+        ------
+        UnknownExperimentError
+            If there is none of that name.
+        """
         table = tables.experiments
         with self._reading.connect() as connection:
             row = connection.execute(sa.select(table).where(table.c.name == name)).one_or_none()
@@ -157,7 +252,25 @@ class Database:
         return View(self._reading, self._text, name, row.id, row.token, Definition.from_json(row.definition))
 
     def experiment(self, name: str) -> Experiment:
-        """Open an experiment for deciding; opened twice it is the same object."""
+        """Open an experiment for deciding; opened twice it is the same object.
+
+        Parameters
+        ----------
+        name : of the experiment
+
+        Returns
+        -------
+        Experiment
+
+        Raises
+        ------
+        UnknownExperimentError
+            If there is none of that name.
+        OtherDeciderError
+            If another process decides in it.
+        LiveError
+            If the database cannot be written to.
+        """
         with self._turn_of(name):
             found = self._opened.get(name)
             if found is None or found.closed:
@@ -169,7 +282,15 @@ class Database:
             return self._turns.setdefault(name, threading.Lock())
 
     def hold(self) -> None:
-        """Be the one who decides in a SQLite file, or say who is; `experiment` does it too. Nothing in Postgres."""
+        """Be the one who decides in a SQLite file; `experiment` does it too. In Postgres it does nothing.
+
+        Raises
+        ------
+        OtherDeciderError
+            If another process decides in this file; it says which.
+        LiveError
+            For a database that cannot be written to.
+        """
         if self._file_lock is None:
             return
         if is_read_only(self.url):
@@ -181,7 +302,12 @@ class Database:
             raise LiveError(f"{self._file_lock.path}: {error.strerror}; deciding needs a writable folder") from error
 
     def let_go(self, name: str) -> None:
-        """Close one experiment, so that another server may decide in it."""
+        """Close one experiment, so that another server may decide in it.
+
+        Parameters
+        ----------
+        name : of the experiment; one that is not open stays so
+        """
         with self._turn_of(name):
             experiment = self._opened.pop(name, None)
             if experiment is not None:
@@ -194,7 +320,12 @@ class Database:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[sa.Connection]:
-        """A transaction that writes, beside those who decide."""
+        """A transaction that writes, beside those who decide.
+
+        Yields
+        ------
+        sqlalchemy.Connection
+        """
         with self._turn, self._writing.begin() as connection:
             yield connection
 
@@ -232,8 +363,25 @@ class Database:
     def trim(self, name: str, *, days: float) -> int:
         """Delete events of an experiment that are older than so many days, as far as no kept snapshot needs them.
 
-        How many were deleted. What was decided then can no longer be looked back at, exported or rewarded, unless it is
-        open still; what was learned stays.
+        What was decided then can no longer be looked back at, exported or rewarded, unless it is open still; what was
+        learned stays.
+
+        Parameters
+        ----------
+        name : of the experiment
+        days : a positive number
+
+        Returns
+        -------
+        int
+            How many events were deleted.
+
+        Raises
+        ------
+        UnknownExperimentError
+            If there is none of that name.
+        InputError
+            If `days` is not a positive number.
         """
         view = self.view(name)
         before = self._clock() - round(check_positive("days", days) * 86_400e6)
@@ -283,12 +431,35 @@ def open_database(
     address: str | None = None,
     clock: Callable[[], int] = clock,
 ) -> Database:
-    """Open a database of experiments by its URL; the tables are made where there are none, unless `create` is False.
+    """Open a database of experiments by its URL.
 
-    `sqlite:///shop.db` is a file here, `sqlite:////var/lib/shop.db` one by its whole path, and
-    `postgresql://user:password@host/name` a Postgres database. `pragmas` are SQLite's; `address` says where this server
-    can be reached, for others that find an experiment leased by it; `clock` gives microseconds since 1970, for those
-    who play a day in a minute.
+    Parameters
+    ----------
+    url : `sqlite:///shop.db` is a file here, `sqlite:////var/lib/shop.db` one by its whole path, and
+        `postgresql://user:password@host/name` a Postgres database
+    create : whether the tables are made where there are none
+    pragmas : those of SQLite that differ from the usual ones
+    address : where this server can be reached, for others that find an experiment leased by it
+    clock : gives microseconds since 1970, for those who play a day in a minute
+
+    Returns
+    -------
+    Database
+
+    Raises
+    ------
+    InputError
+        For a URL that is none of SQLite or Postgres.
+    SchemaError
+        For a database of another version of the library, or without tables where `create` is False.
+    LiveError
+        If it cannot be opened.
+
+    >>> import tempfile
+    >>> import driftbandits as db
+    >>> with tempfile.TemporaryDirectory() as folder, db.live.open(f"sqlite:///{folder}/shop.db") as database:
+    ...     database.names()
+    []
     """
     database = Database(url, pragmas=pragmas, address=address, clock=clock)
     try:

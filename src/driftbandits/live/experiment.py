@@ -34,6 +34,25 @@ class Experiment:
     Every call returns when what it did is on disk: a crash, or kill -9, loses nothing that was answered. With a `key`
     a request can be sent again, after an error or a time-out, without being done twice: the same key and request get
     the answer that was stored.
+
+    Whatever changes something raises NotStoredError if the database did not store it, KeyReusedError for a key that
+    came with another request before, and LiveError where the experiment was closed or too many requests wait.
+
+    Parameters
+    ----------
+    name : of the experiment
+    writer : the thread that serves all requests
+    view : the same experiment to be looked at
+
+    >>> import tempfile
+    >>> import driftbandits as db
+    >>> with tempfile.TemporaryDirectory() as folder, db.live.open(f"sqlite:///{folder}/shop.db") as database:
+    ...     shop = database.create("prices", arms=["9 EUR", "12 EUR"], seed=0)
+    ...     choice = shop.decide()
+    ...     answer = shop.reward(choice, 1.0)
+    ...     summary = shop.summary()
+    >>> answer.accepted, summary.decisions, summary.policy
+    (1, 1, 'AutoBandit')
     """
 
     def __init__(self, name: str, writer: Writer, view: View) -> None:
@@ -64,13 +83,23 @@ class Experiment:
         segment: str | None = None,
         key: str | None = None,
     ) -> LiveDecision | list[LiveDecision]:
-        """Decide once, or `size` times (at most 1,000): which arm to play.
+        """Decide once, or several times: which arm to play.
 
         Parameters
         ----------
+        size : None for one decision, or how many, at most 1,000
         allowed : names of the arms that may be chosen this time; all that are not retired by default
         segment : the kind of request, where the experiment has segments
         key : an idempotency key, a text of yours
+
+        Returns
+        -------
+        LiveDecision, or a list of them where a size was given
+
+        Raises
+        ------
+        InputError
+            For arms or a segment that the experiment does not have, where none is allowed, and for another size.
         """
         return self._decide(size, allowed, segment, key).result()  # type: ignore[no-any-return]
 
@@ -81,10 +110,27 @@ class Experiment:
         return _then(answer, lambda made: _decision(made[0]) if size is None else [_decision(item) for item in made])
 
     def reward(self, id: Asked, reward: float, *, key: str | None = None) -> RewardAnswer:  # noqa: A002
-        """Tell the reward of a decision. Told again with the same value it is `repeated`; after its time, `late`.
+        """Tell the reward of a decision.
 
-        An unknown id is an UnknownDecisionError, another value for one that was told a ConflictError, a reward outside
-        the range a RewardError.
+        Parameters
+        ----------
+        id : the decision, or its id
+        reward : within the experiment's range
+        key : an idempotency key
+
+        Returns
+        -------
+        RewardAnswer
+            Told again with the same value it is `repeated`; after its time, `late`.
+
+        Raises
+        ------
+        UnknownDecisionError
+            For an id that no decision has.
+        ConflictError
+            For another value than the one that was told.
+        RewardError
+            For a reward that is no finite number, or outside the range.
         """
         return self._reward(id, reward, key).result()  # type: ignore[no-any-return]
 
@@ -92,7 +138,23 @@ class Experiment:
         return _then(self._submit("reward", {"id": _text(given), "reward": reward}, key), _reward_answer)
 
     def rewards(self, rewards: Rewards, *, key: str | None = None) -> RewardAnswer:
-        """Tell several rewards (at most 1,000): a mapping of ids to rewards, or pairs. Those in order are taken."""
+        """Tell several rewards. Those in order are taken, whatever is wrong with the others.
+
+        Parameters
+        ----------
+        rewards : a mapping of ids to rewards, or pairs of both, at most 1,000
+        key : an idempotency key
+
+        Returns
+        -------
+        RewardAnswer
+            Those that were not taken are among `rejected`, with the reason.
+
+        Raises
+        ------
+        InputError
+            For anything but pairs, and for too many.
+        """
         return self._rewards(rewards, key).result()  # type: ignore[no-any-return]
 
     def _rewards(self, rewards: Any, key: Any) -> Future[Any]:
@@ -105,7 +167,23 @@ class Experiment:
         return _then(self._submit("rewards", {"rewards": pairs}, key), _reward_answer)
 
     def forget(self, ids: Asked | Iterable[Asked], *, key: str | None = None) -> int:
-        """Say that the rewards of these decisions will never come; how many these were."""
+        """Say that the rewards of these decisions will never come.
+
+        Parameters
+        ----------
+        ids : a decision or its id, or several
+        key : an idempotency key
+
+        Returns
+        -------
+        int
+            How many were open, and are forgotten now.
+
+        Raises
+        ------
+        UnknownDecisionError
+            For an id that no decision has.
+        """
         return self._forget(ids, key).result()  # type: ignore[no-any-return]
 
     def _forget(self, ids: Any, key: Any) -> Future[Any]:
@@ -117,7 +195,25 @@ class Experiment:
     def arms(
         self, *, add: Any = None, retire: Names = (), bring_back: Names = (), key: str | None = None
     ) -> dict[str, Any]:
-        """Add arms, given as to `create`, retire some, bring retired ones back; which are active and retired then."""
+        """Add arms, retire some, bring retired ones back. What is known of the others stays.
+
+        Parameters
+        ----------
+        add : new arms, given as to `Database.create`
+        retire : names of arms that are not to be played any more
+        bring_back : names of retired arms that are to be played again
+        key : an idempotency key
+
+        Returns
+        -------
+        dict
+            Names of arms: those `active` and those `retired` now.
+
+        Raises
+        ------
+        InputError
+            For names that are unknown or taken, features of another kind, and where no arm would be left.
+        """
         return self._arms(add, retire, bring_back, key).result()  # type: ignore[no-any-return]
 
     def _arms(self, add: Any, retire: Any, bring_back: Any, key: Any) -> Future[Any]:
@@ -131,19 +227,50 @@ class Experiment:
         return self._submit("arms", values, key)
 
     def pause(self, *, key: str | None = None) -> None:
-        """Let the fallback answer; rewards are still learned."""
+        """Let the fallback answer; rewards are still learned.
+
+        Parameters
+        ----------
+        key : an idempotency key
+        """
         self._submit("pause", {}, key).result()
 
     def resume(self, *, key: str | None = None) -> None:
-        """Let the policy answer again."""
+        """Let the policy answer again.
+
+        Parameters
+        ----------
+        key : an idempotency key
+        """
         self._submit("resume", {}, key).result()
 
     def restart(self, *, key: str | None = None) -> None:
-        """Begin anew with the same settings and nothing learned; rewards of older decisions are kept, not learned."""
+        """Begin anew with the same settings and nothing learned; rewards of older decisions are kept, not learned.
+
+        Parameters
+        ----------
+        key : an idempotency key
+        """
         self._submit("restart", {}, key).result()
 
     def settings(self, *, key: str | None = None, **given: Any) -> dict[str, Any]:
-        """Change `patience` (seconds) or `fallback` (an arm's name, or None); the present values."""
+        """Change the patience or the fallback.
+
+        Parameters
+        ----------
+        key : an idempotency key
+        given : `patience` (seconds) or `fallback` (an arm's name, or None), by name
+
+        Returns
+        -------
+        dict
+            The values from now on.
+
+        Raises
+        ------
+        InputError
+            For other settings, which cannot be changed, and for values that are none.
+        """
         unknown = [name for name in given if name not in ("patience", "fallback")]
         if unknown:
             raise InputError(f"only patience and fallback can be changed, got {unknown[0]!r}; make another experiment")
@@ -152,7 +279,12 @@ class Experiment:
     # --- looking ------------------------------------------------------------------------------------------------
 
     def summary(self) -> ExperimentSummary:
-        """The experiment at a glance; print it, or read its fields."""
+        """The experiment at a glance; print it, or read its fields.
+
+        Returns
+        -------
+        ExperimentSummary
+        """
         return self._look(self._summarise).result()  # type: ignore[no-any-return]
 
     def _summarise(self, writer: Writer, player: Player) -> ExperimentSummary:
@@ -166,26 +298,80 @@ class Experiment:
         return summarise(self.name, player, brought_back=way, health=tuple(health))
 
     def changes(self) -> tuple[Change, ...]:
-        """The changes that the policy has found since its last restart."""
+        """The changes that the policy has found since its last restart.
+
+        Returns
+        -------
+        tuple of Change
+        """
         return self._look(lambda _, player: () if player.policy is None else player.policy.changes).result()  # type: ignore[no-any-return]
 
     def history(self) -> Any:
-        """Estimates and probabilities over time, as the policy keeps them; None while the fallback decides."""
+        """Estimates and probabilities over time, as the policy keeps them.
+
+        Returns
+        -------
+        History, or None while the fallback decides
+        """
         return self._look(lambda _, player: None if player.policy is None else player.policy.history).result()
 
     def events(self, after: int = 0, limit: int = 1000) -> list[dict[str, Any]]:
-        """Rows of the journal behind event `after`, as plain values."""
+        """Rows of the journal, as plain values.
+
+        Parameters
+        ----------
+        after : number of the event behind which they begin
+        limit : how many at most
+
+        Returns
+        -------
+        list of dict
+        """
         return self._view.events(after, limit)
 
     def decision(self, id: Asked) -> DecisionRecord:  # noqa: A002
         """Look back at a decision: law, estimates and beliefs as they stood then, found by a replay in a process aside.
 
-        One at a time: a LiveError says so while another is under way.
+        Parameters
+        ----------
+        id : the decision, or its id
+
+        Returns
+        -------
+        DecisionRecord
+
+        Raises
+        ------
+        UnknownDecisionError
+            For an id that no decision has.
+        GoneError
+            If retention has deleted it, or what the replay needs.
+        LiveError
+            While another look back is under way, and for one that takes too long.
         """
         return look_back_apart(self._view, _text(id))
 
     def export(self, path: str | Path) -> int:
-        """Write the log of all decisions to a Parquet file, whole or not at all; how many rows."""
+        """Write the log of all decisions to a Parquet file, whole or not at all.
+
+        Parameters
+        ----------
+        path : of the file; it ends in .parquet
+
+        Returns
+        -------
+        int
+            How many rows it has.
+
+        Raises
+        ------
+        InputError
+            For another ending.
+        LiveError
+            If the file cannot be written.
+        MissingExtraError
+            Without pyarrow.
+        """
         return export_log(self._view, path)
 
     def _look(self, look: Callable[[Writer, Player], Any]) -> Future[Any]:
@@ -194,11 +380,28 @@ class Experiment:
     # --- the rest -----------------------------------------------------------------------------------------------
 
     def submit(self, kind: str, values: dict[str, Any], key: str | None = None) -> Future[Any]:
-        """A request in plain values, as a service has it; its answer is of plain values too, once it is on disk."""
+        """Serve a request in plain values, as a service has it.
+
+        Parameters
+        ----------
+        kind : what is asked for, such as "decide"
+        values : the arguments of the method of that name
+        key : an idempotency key
+
+        Returns
+        -------
+        Future
+            Its result is of plain values too, once it is on disk.
+        """
         return self._submit(kind, values, key)
 
     def watch(self, on_batch: Callable[[Batch], None]) -> None:
-        """Be told of every transaction, in the writer's thread: be quick."""
+        """Be told of every transaction.
+
+        Parameters
+        ----------
+        on_batch : called in the writer's thread: be quick
+        """
         self._writer.on_batch = on_batch
 
     @property

@@ -18,8 +18,18 @@ SILENT_DECISIONS = 100  # without any reward: then it is said how to send one
 class ArmSummary:
     """One arm, in one segment where there are segments: with what probability it is played now, and what it brings.
 
-    `estimate` is the expected reward, `low` and `high` the ends of its 95 % interval; None where the policy has none,
-    or does not know the arm. `plays` counts decisions of the policy since its last restart.
+    Parameters
+    ----------
+    name : of the arm
+    segment : its segment, or None
+    retired : whether it is not played any more
+    probability : with which it is played now
+    estimate : the expected reward; None where the policy does not know the arm
+    low, high : the ends of its 95 % interval; None where the policy has none
+    plays : decisions of the policy for it since the last restart
+
+    >>> print(ArmSummary("9 EUR", None, False, 0.75, 0.25, 0.21, 0.3, 120))
+    9 EUR: 75.0%, played 120 times, expected 0.25, 95 % interval 0.21 to 0.3
     """
 
     name: str
@@ -42,10 +52,35 @@ class ArmSummary:
 
 @dataclass(frozen=True, slots=True)
 class ExperimentSummary:
-    """An experiment at a glance. `mode` is "running", "paused" or "fallback"; `health` has one sentence per trouble.
+    """An experiment at a glance; print it, or read its fields.
 
-    `open` are decisions without a reward, `held` rewards that wait until earlier decisions are closed, `untold` those
-    that were journaled and not learned from: of fallbacks, or of decisions before a restart.
+    Parameters
+    ----------
+    name : of the experiment
+    policy : name of its policy
+    mode : "running", "paused" or "fallback"
+    events : rows of the journal
+    decisions, rewards : how many were made and told
+    open : decisions without a reward
+    held : rewards that wait until earlier decisions are closed
+    late : rewards that came after their decision was closed
+    expired : decisions closed because their reward did not come
+    forgotten : decisions whose reward will never come, as was said
+    dropped : decisions dropped because too many were open
+    fallbacks : decisions of what stands in for the policy
+    untold : rewards that were journaled and not learned from: of fallbacks, or of decisions before a restart
+    restarts : how often it was begun anew
+    changes : changes found since the last restart
+    brought_back : how it was brought back when it was opened
+    health : one sentence per trouble, with its cure
+    arms : one `ArmSummary` per arm, and per segment where there are segments
+
+    >>> import tempfile
+    >>> import driftbandits as db
+    >>> with tempfile.TemporaryDirectory() as folder, db.live.open(f"sqlite:///{folder}/shop.db") as database:
+    ...     summary = database.create("prices", arms=["9 EUR", "12 EUR"], seed=0).summary()
+    >>> summary.mode, summary.open, [arm.name for arm in summary.arms]
+    ('running', 0, ['9 EUR', '12 EUR'])
     """
 
     name: str

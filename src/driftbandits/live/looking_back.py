@@ -29,8 +29,25 @@ LONGEST_SECONDS = 120
 class DecisionRecord:
     """A decision, its reward if it has one, and what stood in the policy just before it was made.
 
-    `law` and `estimates` map names of arms to the probabilities it was drawn with and to expected rewards (with
-    segments: those of the decision's segment); `beliefs` is what the policy said of itself, where it can.
+    Parameters
+    ----------
+    id : of the decision
+    seq : number of its event in the journal
+    time : when it was made, in seconds since 1970
+    arm : name of the arm
+    probability : with which it was drawn
+    fallback : whether not the policy decided but what stands in for it
+    segment : its segment, or None
+    reward : as it was told, or None
+    closed : "rewarded", "late", "forgotten" or "expired"; empty while it is open
+    law : probabilities it was drawn with, by names of arms; with segments, those of its segment
+    estimates : expected rewards, by names of arms
+    beliefs : what the policy said of itself, where it can
+
+    >>> law, estimates = {"9 EUR": 0.5, "12 EUR": 0.5}, {"9 EUR": 0.2, "12 EUR": 0.2}
+    >>> record = DecisionRecord("a1-7", 8, 1.8e9, "9 EUR", 0.5, False, None, 1.0, "rewarded", law, estimates, "")
+    >>> record.law[record.arm] == record.probability
+    True
     """
 
     id: str

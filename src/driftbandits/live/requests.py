@@ -16,9 +16,17 @@ LONGEST_KEY = 200  # characters
 
 @dataclass(frozen=True, slots=True)
 class LiveDecision:
-    """Play the arm called `arm`; it was drawn with `probability`. `reward` and `forget` want the `id` back.
+    """What an experiment decided: play the arm.
 
-    `fallback`: not the policy decided but what stands in for it; its reward is journaled and not learned from.
+    Parameters
+    ----------
+    id : what `reward` and `forget` want back
+    arm : name of the arm to play
+    probability : with which it was drawn
+    fallback : whether not the policy decided but what stands in for it; its reward is journaled and not learned from
+
+    >>> LiveDecision("a1-7", "9 EUR", 0.5).fallback
+    False
     """
 
     id: str
@@ -29,7 +37,16 @@ class LiveDecision:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """A reward that was not taken, and why."""
+    """A reward that was not taken.
+
+    Parameters
+    ----------
+    id : of the decision
+    reason : why it was not taken, in a sentence
+
+    >>> Rejected("a1-7", "no decision has that id").id
+    'a1-7'
+    """
 
     id: str
     reason: str
@@ -37,7 +54,18 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class RewardAnswer:
-    """What became of rewards: how many were accepted, known already, or too late; those that were rejected."""
+    """What became of rewards.
+
+    Parameters
+    ----------
+    accepted : how many were taken
+    repeated : how many had been told before with the same value
+    late : how many came after their decision was closed; they change nothing
+    rejected : those that were not taken
+
+    >>> RewardAnswer(accepted=2).rejected
+    ()
+    """
 
     accepted: int = 0
     repeated: int = 0

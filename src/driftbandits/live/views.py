@@ -21,7 +21,18 @@ from driftbandits.state import archive
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What a check of a journal found: whether it is whole, and whether snapshots are what a replay gives."""
+    """What a check of a journal found: whether it is whole, and whether snapshots are what a replay gives.
+
+    Parameters
+    ----------
+    events : how many were replayed
+    snapshots : how many there are
+    differing : rounds in which the policy would now draw something else than it did, as on another machine
+    problems : one sentence each
+
+    >>> Check(events=12, snapshots=1, differing=0, problems=()).fine
+    True
+    """
 
     events: int
     snapshots: int
@@ -35,7 +46,26 @@ class Check:
 
 
 class View:
-    """An experiment to be read."""
+    """An experiment to be read; `Database.view` gives it.
+
+    Parameters
+    ----------
+    engine : by which the database is read
+    url : of the database
+    name : of the experiment
+    experiment : its number
+    token : its first part of ids
+    definition : what it was made with
+
+    >>> import tempfile
+    >>> import driftbandits as db
+    >>> with tempfile.TemporaryDirectory() as folder, db.live.open(f"sqlite:///{folder}/shop.db") as database:
+    ...     shop = database.create("prices", arms=["9 EUR", "12 EUR"], seed=0)
+    ...     choices = shop.decide(3)
+    ...     view = database.view("prices")
+    ...     view.summary().decisions, view.check().fine
+    (3, True)
+    """
 
     def __init__(
         self, engine: sa.Engine, url: str, name: str, experiment: int, token: str, definition: Definition
@@ -45,7 +75,12 @@ class View:
 
     @contextmanager
     def journal(self) -> Iterator[Journal]:
-        """The journal, as it stands now and stays while it is read."""
+        """The journal, as it stands now and stays while it is read.
+
+        Yields
+        ------
+        Journal
+        """
         with self.engine.connect() as connection:
             if connection.dialect.name == "postgresql":  # SQLite reads so by itself
                 connection.execution_options(isolation_level="REPEATABLE READ")
@@ -53,23 +88,59 @@ class View:
                 yield Journal(connection, self.experiment, self.token)
 
     def events(self, after: int = 0, limit: int = 1000) -> list[dict[str, Any]]:
-        """Rows of the journal behind event `after`, as plain values."""
+        """Rows of the journal, as plain values.
+
+        Parameters
+        ----------
+        after : number of the event behind which they begin
+        limit : how many at most
+
+        Returns
+        -------
+        list of dict
+        """
         with self.journal() as journal:
             return [event._asdict() for event in journal.events(after, after + limit)]
 
     def summary(self) -> ExperimentSummary:
-        """The experiment at a glance."""
+        """The experiment at a glance.
+
+        Returns
+        -------
+        ExperimentSummary
+        """
         with self.journal() as journal:
             found = recover(journal, self.definition)
         return summarise(self.name, found.player, brought_back=found.way, health=found.problems)
 
     def player(self, upto: int | None = None) -> Player:
-        """What follows from the journal, by a replay of all of it."""
+        """What follows from the journal, by a replay of all of it.
+
+        Parameters
+        ----------
+        upto : number of the last event; None for all
+
+        Returns
+        -------
+        Player
+
+        Raises
+        ------
+        JournalError
+            If the journal is damaged.
+        GoneError
+            If retention has deleted its beginning.
+        """
         with self.journal() as journal:
             return replayed_from(journal, self.definition, 0, upto)[0]
 
     def check(self) -> Check:
-        """Replay the whole journal and compare every snapshot with what follows; nothing is changed."""
+        """Replay the whole journal and compare every snapshot with what follows; nothing is changed.
+
+        Returns
+        -------
+        Check
+        """
         problems: list[str] = []
         with self.journal() as journal:
             places = journal.snapshot_places()

@@ -74,8 +74,26 @@ class Beliefs:
 class Advice:
     """The answers, in this order: `verdict` and `changes`, how much, `regrets` in the twins, `recommendation`.
 
-    `moves` is None where this log cannot tell; then nothing is recommended. `least_changes` bounds the number of
-    changes from below (but for false alarms), `season` is approximate. `save` writes the page and the files.
+    `str(advice)` says them in a few sentences, `save` writes the page and the files.
+
+    Parameters
+    ----------
+    log : that was asked about
+    verdict : whether its world moves, in a sentence
+    moves : True or False; None where this log cannot tell, and then nothing is recommended
+    changes : the changes found
+    least_changes : bounds the number of changes from below, but for false alarms
+    variation : how much the world moves, or None
+    season : a rhythm of the world, approximately, or None
+    beliefs : what is believed of rewards over time, or None
+    regrets : what policies lose in the twins, or None
+    recommendation : the policy to use and why, or None
+    false_alarm : probability that a change is reported although nothing moves
+
+    >>> log = Log.read({"round": [0, 1], "arm": ["a", "b"], "reward": [1, 0], "probability": [0.5, 0.5]})
+    >>> advice = advise(log)
+    >>> advice.moves is None, advice.recommendation is None
+    (True, True)
     """
 
     log: Log
@@ -101,7 +119,12 @@ class Advice:
         return "\n".join(self.sentences())
 
     def sentences(self) -> list[str]:
-        """One per answer."""
+        """One sentence per answer.
+
+        Returns
+        -------
+        list of str
+        """
         said = [self.verdict, *(change.words for change in self.changes[:_MOST_CHANGES_NAMED])]
         if self.recommendation is not None:
             advice = self.recommendation
@@ -114,7 +137,22 @@ class Advice:
         return said
 
     def save(self, path: str | os.PathLike[str]) -> tuple[str, ...]:
-        """Write the page to `path`, and beside it what `run` and the service read; gives all paths."""
+        """Write the page, and beside it what `driftbandits run` and the service read.
+
+        Parameters
+        ----------
+        path : of the page
+
+        Returns
+        -------
+        tuple of str
+            The paths of all files.
+
+        Raises
+        ------
+        MissingExtraError
+            Without the extra `experiments`, which draws the page.
+        """
         from driftbandits.logs.page import save
 
         return save(self, path)
@@ -134,6 +172,15 @@ def advise(log: Log, *, false_alarm: float = 0.05, twins: int = TWINS, seed: int
     twins : worlds in which policies play; more make intervals shorter
     seed : of everything random
     show : whether to show progress on standard error
+
+    Returns
+    -------
+    Advice
+
+    Raises
+    ------
+    InputError
+        For anything but a log, and a probability outside (0, 1).
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)

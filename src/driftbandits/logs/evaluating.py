@@ -49,9 +49,24 @@ class Estimate:
 class Evaluation:
     """What a target would have earned per round, and the same for every part of the log.
 
-    `low` and `high` are the ends of the interval for a log of a length fixed beforehand, `anytime_low` and
-    `anytime_high` hold at every length at once (NaN without a declared range of rewards). `verdict` is empty, or says
-    why the log cannot tell; all numbers are NaN then. `notes` are what must be known to read the numbers.
+    Of every estimate `low` and `high` are the ends of the interval for a log of a length fixed beforehand,
+    `anytime_low` and `anytime_high` hold at every length at once (NaN without a declared range of rewards). `verdict`
+    is empty, or says why the log cannot tell; all numbers are NaN then.
+
+    Parameters
+    ----------
+    target : what was valued
+    estimator : by which
+    level : of the intervals
+    whole : the estimate on the whole log
+    parts : one estimate per part of the log, if parts were asked for
+    notes : what must be known to read the numbers
+
+    >>> from driftbandits.logs import Log
+    >>> rows = {"round": range(200), "arm": [0, 1] * 100, "reward": [1, 0] * 100, "probability": [0.5] * 200}
+    >>> found = evaluate(Log.read(rows), 0)
+    >>> round(found.value, 1), found.verdict
+    (1.0, '')
     """
 
     target: str
@@ -137,6 +152,15 @@ def evaluate(
     level : of the intervals
 
     Below an effective sample size of 50 there is no number: `verdict` says that this log cannot tell.
+
+    Returns
+    -------
+    Evaluation
+
+    Raises
+    ------
+    InputError
+        For anything but a log, one without rewards, a target that does not fit it, and settings that do not exist.
 
     >>> import driftbandits as db
     >>> world = db.environments.create("switching/1", seed=0, horizon=2_000, switches=(1_000,), size=10)

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 class Log:
     """Decisions with the probability of each, one entry per row; build it with `Log.read`.
 
+    Parameters
+    ----------
     round : (n,) whole numbers, rising
     time : (n,) seconds, not falling, if the log had a column of times instead; `round` then counts rows
     arm : (n,) positions in `names`
@@ -31,10 +33,15 @@ class Log:
     allowed : (n, N), or None if every arm was offered in every round
     law : (n, N) probabilities of all arms, or None
     segment : (n,) positions in `segment_names`, or None
+    segment_names : of all segments
     told : (n,) when the reward came, in the unit of `round` or `time`; NaN where it did not, or None
     seconds : (n,) times of the rows where the log has rounds and times both: rounds count then, or None
     reward_range : declared ends of the rewards, or None
     arms : the arms with their points and kernel, if they were given
+
+    >>> log = Log.read({"round": [0, 1], "arm": ["a", "b"], "reward": [1, 0], "probability": [0.5, 0.5]})
+    >>> len(log), log.names, log.reward.tolist()
+    (2, ('a', 'b'), [1.0, 0.0])
     """
 
     round: Ints
@@ -80,8 +87,17 @@ class Log:
             allowed. Say it where some never occur
         reward_range : ends that no reward may exceed; anytime intervals need it
 
-        Raises InputError that names row (counted from 0) and column of the first wrong value of a kind. Nothing is
-        guessed or repaired.
+        Returns
+        -------
+        Log
+
+        Raises
+        ------
+        InputError
+            For whatever is wrong, with row (counted from 0) and column of the first wrong value of a kind. Nothing is
+            guessed or repaired.
+        MissingExtraError
+            If reading such a file takes a package that is not there.
 
         >>> rows = {"round": [0, 1, 2], "arm": ["a", "b", "a"], "reward": [1, 0, None], "probability": [0.5, 0.5, 0.9]}
         >>> Log.read(rows)
@@ -113,7 +129,21 @@ class Log:
         return self.round.astype(np.float64) if self.time is None else self.time
 
     def index(self, arm: str | int | np.integer[Any]) -> int:
-        """Position of an arm, given by name or position."""
+        """Position of an arm.
+
+        Parameters
+        ----------
+        arm : its name or position
+
+        Returns
+        -------
+        int
+
+        Raises
+        ------
+        InputError
+            If the log has no such arm.
+        """
         if isinstance(arm, str):
             if arm in self.names:
                 return self.names.index(arm)
@@ -123,7 +153,16 @@ class Log:
         return int(arm)
 
     def take(self, rows: Ints | Bools | slice) -> Log:
-        """The log of these rows alone."""
+        """The log of these rows alone.
+
+        Parameters
+        ----------
+        rows : a slice, positions, or one flag per row
+
+        Returns
+        -------
+        Log
+        """
         columns = ("round", "arm", "reward", "probability", "time", "allowed", "law", "segment", "told", "seconds")
         own = {name: getattr(self, name) for name in columns}
         taken: dict[str, Any] = {name: None if column is None else column[rows] for name, column in own.items()}
@@ -133,6 +172,20 @@ class Log:
         """The log as `Policy.learn` takes it, for a policy with these arms; `policy.learn(log)` calls it.
 
         Where the log has segments and the arms are options in segments, the log's arms are the options.
+
+        Parameters
+        ----------
+        arms : those of the policy
+
+        Returns
+        -------
+        dict
+            Columns by name.
+
+        Raises
+        ------
+        InputError
+            If the log played an arm that is not among them.
         """
         crossing = None if self.segment is None else arms.crossing
         options = arms if crossing is None else crossing.options
@@ -157,7 +210,16 @@ class Log:
         return columns
 
     def row(self, place: int) -> Row:
-        """One row, as functions of a row are given it."""
+        """One row, as functions of a row are given it.
+
+        Parameters
+        ----------
+        place : its position
+
+        Returns
+        -------
+        Row
+        """
         from driftbandits.logs.row import row_of
 
         return row_of(self, place)

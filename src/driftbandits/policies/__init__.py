@@ -79,6 +79,21 @@ POLICIES: dict[str, type[Policy]] = {
 def create_policy(name: str, arms: ArmSet, **settings: Any) -> Policy:
     """Build a policy by name.
 
+    Parameters
+    ----------
+    name : of its class, one of `POLICIES`
+    arms : the options to choose from
+    settings : those of the class
+
+    Returns
+    -------
+    Policy
+
+    Raises
+    ------
+    InputError
+        If no policy has that name, with the nearest that exists; and for settings that the class refuses.
+
     >>> create_policy("OPKB", ArmSet([[0.0], [1.0]]), horizon=100).horizon
     100
     """

@@ -85,6 +85,15 @@ class Trace:
     def to_pandas(self) -> Any:
         """The columns as a DataFrame, one row per round.
 
+        Returns
+        -------
+        pandas.DataFrame
+
+        Raises
+        ------
+        MissingExtraError
+            Without pandas.
+
         >>> import driftbandits as db
         >>> world = db.environments.create("switching/1", seed=0, horizon=100, switches=(50,))
         >>> list(db.simulate(db.Uniform(world.arms), world).to_pandas().columns)

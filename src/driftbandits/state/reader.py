@@ -25,6 +25,11 @@ class Reader:
     values : the mapping
     place : what messages call it
 
+    Raises
+    ------
+    StateError
+        If the values are no mapping.
+
     >>> state = Reader({"count": 3, "sums": np.zeros(2)})
     >>> state.integer("count", high=10), state.array("sums", np.float64, (2,)).tolist()
     (3, [0.0, 0.0])
@@ -41,11 +46,34 @@ class Reader:
         self._place = place
 
     def has(self, name: str) -> bool:
-        """Whether there is a value called `name`."""
+        """Whether there is such a value.
+
+        Parameters
+        ----------
+        name : of the value
+
+        Returns
+        -------
+        bool
+        """
         return name in self._values
 
     def raw(self, name: str) -> Any:
-        """Value as it stands."""
+        """Value as it stands.
+
+        Parameters
+        ----------
+        name : of the value
+
+        Returns
+        -------
+        the value
+
+        Raises
+        ------
+        StateError
+            If it is missing.
+        """
         if name not in self._values:
             raise StateError(f"{self._place}.{name} is missing; the state is incomplete")
         return self._values[name]
@@ -54,7 +82,22 @@ class Reader:
         return StateError(f"{self._place}.{name} must be {wanted}, got {shown(self._values[name])}")
 
     def integer(self, name: str, *, low: int = 0, high: int | None = None) -> int:
-        """Whole number in [low, high], and of 64 bits at most."""
+        """Whole number, of 64 bits at most.
+
+        Parameters
+        ----------
+        name : of the value
+        low, high : the least and the largest it may be; None for no limit
+
+        Returns
+        -------
+        int
+
+        Raises
+        ------
+        StateError
+            If it is missing, of another kind, or out of its range.
+        """
         value = self.raw(name)
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not -_LARGEST <= value <= _LARGEST:
             raise self._wrong(name, "a whole number of 64 bits")
@@ -63,7 +106,21 @@ class Reader:
         return int(value)
 
     def number(self, name: str) -> float:
-        """Finite number."""
+        """Finite number.
+
+        Parameters
+        ----------
+        name : of the value
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        StateError
+            If it is missing, or of another kind.
+        """
         value = self.raw(name)
         if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
             raise self._wrong(name, "a finite number")
@@ -76,25 +133,81 @@ class Reader:
         return number
 
     def flag(self, name: str) -> bool:
-        """True or False."""
+        """True or False.
+
+        Parameters
+        ----------
+        name : of the value
+
+        Returns
+        -------
+        bool
+
+        Raises
+        ------
+        StateError
+            If it is missing, or of another kind.
+        """
         value = self.raw(name)
         if not isinstance(value, bool):
             raise self._wrong(name, "true or false")
         return value
 
     def text(self, name: str) -> str:
-        """A string."""
+        """A string.
+
+        Parameters
+        ----------
+        name : of the value
+
+        Returns
+        -------
+        str
+
+        Raises
+        ------
+        StateError
+            If it is missing, or of another kind.
+        """
         value = self.raw(name)
         if not isinstance(value, str):
             raise self._wrong(name, "a string")
         return value
 
     def reader(self, name: str) -> Reader:
-        """Mapping below `name`."""
+        """Mapping below a name.
+
+        Parameters
+        ----------
+        name : of the value
+
+        Returns
+        -------
+        Reader
+
+        Raises
+        ------
+        StateError
+            If it is missing, or of another kind.
+        """
         return Reader(self.raw(name), f"{self._place}.{name}")
 
     def readers(self, name: str) -> Iterator[Reader]:
-        """Mappings in the list below `name`."""
+        """Mappings in the list below a name.
+
+        Parameters
+        ----------
+        name : of the value
+
+        Yields
+        ------
+        Reader
+
+        Raises
+        ------
+        StateError
+            If it is missing, or no list of mappings.
+        """
         value = self.raw(name)
         if not isinstance(value, (list, tuple)):
             raise self._wrong(name, "a list")
@@ -102,7 +215,23 @@ class Reader:
             yield Reader(item, f"{self._place}.{name}[{position}]")
 
     def array(self, name: str, dtype: Any, shape: tuple[int | None, ...]) -> npt.NDArray[Any]:
-        """Array of this type and shape (None: any length), finite if of floats; a copy."""
+        """Array; a copy.
+
+        Parameters
+        ----------
+        name : of the value
+        dtype : of its numbers
+        shape : one length per dimension; None for any
+
+        Returns
+        -------
+        array
+
+        Raises
+        ------
+        StateError
+            If it is missing, of another type or shape, or has floats that are not finite.
+        """
         value = self.raw(name)
         if type(value) is not np.ndarray or value.dtype != np.dtype(dtype):  # nor a masked array, or a matrix
             raise self._wrong(name, f"an array of {np.dtype(dtype)}")
@@ -113,7 +242,22 @@ class Reader:
         return value.copy()
 
     def law(self, name: str, size: int) -> npt.NDArray[np.float64]:
-        """Probability vector."""
+        """Probability vector.
+
+        Parameters
+        ----------
+        name : of the value
+        size : number of arms
+
+        Returns
+        -------
+        array, shape (size,)
+
+        Raises
+        ------
+        StateError
+            If it is missing, of another length, negative somewhere, or does not sum to 1.
+        """
         value = self.array(name, np.float64, (size,))
         if (value < 0).any() or abs(value.sum() - 1.0) > 1e-9:
             raise StateError(f"{self._place}.{name} is not a probability vector (sum {value.sum():.6g})")

@@ -12,7 +12,16 @@ QUICK_SEEDS, QUICK_WIDTH = 2, 256
 
 
 def quick(experiment: Experiment) -> Experiment:
-    """A taste: two seeds, and trained networks 256 wide instead of 2,048, as the title says then."""
+    """A taste: two seeds, and trained networks 256 wide instead of 2,048, as the title says then.
+
+    Parameters
+    ----------
+    experiment : as it is defined
+
+    Returns
+    -------
+    Experiment
+    """
     return dataclasses.replace(with_networks_narrow(experiment), seeds=experiment.seeds[:QUICK_SEEDS])
 
 

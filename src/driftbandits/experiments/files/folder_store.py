@@ -63,15 +63,39 @@ class FolderStore:
         return self.folder / "cells"
 
     def path(self, key: str) -> Path:
-        """Where the part of the cell with this key is, or will be."""
+        """Where the part of the cell with this key is, or will be.
+
+        Parameters
+        ----------
+        key : of the cell
+
+        Returns
+        -------
+        pathlib.Path
+        """
         return self.parts / f"{key}{PART_SUFFIX}"
 
     def finished(self) -> set[str]:
-        """Keys of all finished cells; parts that are damaged or half written do not count."""
+        """Keys of all finished cells; parts that are damaged or half written do not count.
+
+        Returns
+        -------
+        set of str
+        """
         return {key for key in self._keys() if self._damage(key) is None}
 
     def load(self, cells: Mapping[str, Cell], *, on_damage: Callable[[str], None]) -> dict[str, CellResult]:
-        """Results of the finished ones among `cells`, by key; `on_damage` hears of every file that cannot be used."""
+        """Results of the finished ones among `cells`, by key; `on_damage` hears of every file that cannot be used.
+
+        Parameters
+        ----------
+        cells : by key
+        on_damage : called with words for every result that cannot be used
+
+        Returns
+        -------
+        dict of results by key
+        """
         there = self._keys()
         results = {}
         for key, cell in cells.items():
@@ -83,7 +107,18 @@ class FolderStore:
         return results
 
     def write(self, key: str, result: CellResult) -> None:
-        """Keep a result, whole or not at all."""
+        """Keep a result, whole or not at all.
+
+        Parameters
+        ----------
+        key : of the cell
+        result : of the cell
+
+        Raises
+        ------
+        StoreError
+            If it cannot be written.
+        """
         content = sealed(_to_parquet(result, key))
         try:
             self.parts.mkdir(parents=True, exist_ok=True)

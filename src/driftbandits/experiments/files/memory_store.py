@@ -28,11 +28,26 @@ class MemoryStore:
         self._results: dict[str, CellResult] = {}
 
     def finished(self) -> set[str]:
-        """Keys of all finished cells."""
+        """Keys of all finished cells.
+
+        Returns
+        -------
+        set of str
+        """
         return set(self._results)
 
     def load(self, cells: Mapping[str, Cell], *, on_damage: Callable[[str], None]) -> dict[str, CellResult]:
-        """Results of the finished ones among `cells`, by key; nothing here is ever damaged."""
+        """Results of the finished ones among `cells`, by key; nothing here is ever damaged.
+
+        Parameters
+        ----------
+        cells : by key
+        on_damage : never called
+
+        Returns
+        -------
+        dict of results by key
+        """
         del on_damage
         return {
             key: dataclasses.replace(self._results[key], cell=cell)
@@ -41,7 +56,13 @@ class MemoryStore:
         }
 
     def write(self, key: str, result: CellResult) -> None:
-        """Keep a copy that nobody can write to."""
+        """Keep a copy that nobody can write to.
+
+        Parameters
+        ----------
+        key : of the cell
+        result : of the cell
+        """
         rounds, regret = np.array(result.rounds), np.array(result.regret)
         rounds.flags.writeable = regret.flags.writeable = False
         self._results[key] = dataclasses.replace(result, rounds=rounds, regret=regret)

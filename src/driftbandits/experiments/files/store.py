@@ -43,7 +43,12 @@ class Store(Protocol):
     """
 
     def finished(self) -> set[str]:
-        """Keys of all cells with a whole result."""
+        """Keys of all cells with a whole result.
+
+        Returns
+        -------
+        set of str
+        """
         ...
 
     def load(self, cells: Mapping[str, Cell], *, on_damage: Callable[[str], None]) -> dict[str, CellResult]:

@@ -56,14 +56,41 @@ class Group:
             object.__setattr__(self, "anchor", self.name)
 
     def holds(self, name: str) -> bool:
-        """Whether an experiment called `name` is listed here."""
+        """Whether an experiment called `name` is listed here.
+
+        Parameters
+        ----------
+        name : of an experiment
+
+        Returns
+        -------
+        bool
+        """
         return any(experiment.id == name for experiment in self.experiments)
 
     def welcomes(self, name: str) -> bool:
-        """Whether an experiment that no group lists belongs here: it begins as all that are listed do."""
+        """Whether an experiment that no group lists belongs here: it begins as all that are listed do.
+
+        Parameters
+        ----------
+        name : of an experiment
+
+        Returns
+        -------
+        bool
+        """
         beginning = f"{self.name}/"
         return all(one.startswith(beginning) for one in (name, *(experiment.id for experiment in self.experiments)))
 
     def is_part_of(self, name: str) -> bool:
-        """Whether asking for `name` asks for this group."""
+        """Whether asking for `name` asks for this group.
+
+        Parameters
+        ----------
+        name : as somebody asks for it
+
+        Returns
+        -------
+        bool
+        """
         return self.name == name or self.name.startswith(f"{name}/")

@@ -58,7 +58,12 @@ class Judgements:
         return {name: text for judgement in self.each for name, text in judgement.files.items() if text}
 
     def markdown(self) -> str:
-        """All of it to read, one judgement after the other."""
+        """All of it to read, one judgement after the other.
+
+        Returns
+        -------
+        str
+        """
         return "\n".join(text for judgement in self.each if (text := judgement.markdown()))
 
 

@@ -32,7 +32,12 @@ class Judgement:
     claims: tuple[Claim, ...] = ()
 
     def markdown(self) -> str:
-        """What a reader is told, as Markdown; empty where there is nothing to tell."""
+        """What a reader is told, as Markdown; empty where there is nothing to tell.
+
+        Returns
+        -------
+        str
+        """
         return ""
 
     @property

@@ -99,6 +99,14 @@ class Engine:
 
         Whoever calls `run_cells` many times holds this open around all the calls: inside, they find the engine running,
         and a local Ray or Dask cluster, which takes seconds to start, is started once.
+
+        Parameters
+        ----------
+        cells : how many there are to play; no more workers than that
+
+        Yields
+        ------
+        None
         """
         if self in _RUNNING:
             yield

@@ -35,11 +35,15 @@ class ArmBelief:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Beliefs of an `AutoBandit`.
+    """Beliefs of an `AutoBandit`; `str(explanation)` has them in sentences.
 
+    Parameters
+    ----------
+    rounds : rounds asked so far
     memory : weight of every time scale, by the number of rounds remembered; infinity is a world that does not drift
     since : the round the present world began, as the record of the latest change says; 0 if none was found
-    suspected : probability that it has changed since then, in round `suspected_since` most likely: no record yet
+    suspected : probability that it has changed since then: no record yet
+    suspected_since : the round in which it has most likely changed, if it has
     noise : standard deviation of a reward about its mean, in the user's units; if rewards have two values, of the best
         arm's
     length_scales : weight of every length scale, in standard deviations of the points' columns; 0 is independent arms,
@@ -48,8 +52,18 @@ class Explanation:
     best : the arms with the highest expected rewards
     probing : probability that the next round is a look at an arm that seems worse
     look_every : rounds between two looks at such an arm, or at one like it; the median over them
+    changes : changes found so far
     hidden : changes found by looks: an arm that was not played had become better
     shown : changes that the best arm showed by itself; each makes looks rarer
+
+    >>> from driftbandits import ArmSet, AutoBandit
+    >>> policy = AutoBandit(ArmSet([[0.0], [1.0]], names=["left", "right"]), seed=0)
+    >>> for _ in range(50):
+    ...     choice = policy.ask()
+    ...     policy.tell(choice, [0.1, 0.4][choice.arm])
+    >>> belief = policy.explain()
+    >>> belief.best[0].name, belief.changes, belief.since
+    ('right', 0, 0)
     """
 
     rounds: int

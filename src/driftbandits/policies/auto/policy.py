@@ -71,6 +71,7 @@ class AutoBandit(Policy):
 
     Parameters
     ----------
+    horizon : not needed; with one, more rounds are refused
     kernel : "auto" tries length scales an octave apart on the arms' points, and independent arms, whatever kernel the
         arms came with; "given" believes that kernel. Arms made from a kernel matrix or from features have no points to
         try: "auto" then tries that kernel and independent arms. On arms crossed with segments it tries length scales
@@ -78,7 +79,7 @@ class AutoBandit(Policy):
     floor : share of probability spread evenly over the allowed arms, so that each has at least floor / N
     rank : beyond twice as many arms, the kernel is cut to this many features; what they leave out is not learned (half
         the variance at most, or InputError), and "auto" has no independent arms
-    others : see `Policy`; `horizon` is not needed
+    others : see `Policy`
 
     `with_arms` gives new arms what the hypotheses say of them, exactly where the kernel is given and not cut to `rank`
     features; beyond that approximately, and a prior of independent arms is given up where arms become too many for it.
@@ -369,7 +370,12 @@ class AutoBandit(Policy):
 
     @guarded
     def explain(self) -> Explanation:
-        """What it believes now, in a few lines: print it, or read its fields."""
+        """What it believes now, in a few lines: print it, or read its fields.
+
+        Returns
+        -------
+        Explanation
+        """
         self._begin_once()
         return explain(
             self._mixture,

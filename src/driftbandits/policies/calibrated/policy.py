@@ -57,13 +57,15 @@ class CalibratedOPKB(BlockPolicy):
 
     Parameters
     ----------
+    horizon : not needed; with one, more rounds are refused
     false_alarm : probability of ever restarting as long as nothing changes, in (0, 1)
     mode : "practical" or "theory", see above
     kernel : "auto" chooses among the kernel of the arms, length scales an octave apart and independent arms; "given"
         believes the arms' kernel. Arms made from a kernel matrix or from features have no points, hence no length
         scales
-    others : see `Policy`; `horizon` is not needed. Take order="asked" where how late rewards come depends on the arm or
-        on the reward
+    others : see `Policy`
+
+    Take order="asked" where how late rewards come depends on the arm or on the reward.
 
     Rounds with a mask that took mass away count neither for blocks nor for streams, as in the whole OPKB family: under
     a standing mask nothing is learned. Build the policy on the arms that can be played.
@@ -133,7 +135,22 @@ class CalibratedOPKB(BlockPolicy):
 
     @guarded
     def nats_to_fire(self, rounds: int) -> float:
-        """Evidence, in nats, that one bet on |e| begun after so many rounds of a law needs to fire."""
+        """Evidence that one bet on |e| needs to fire.
+
+        Parameters
+        ----------
+        rounds : of a law after which the bet was begun
+
+        Returns
+        -------
+        float
+            Nats.
+
+        Raises
+        ------
+        InputError
+            If `rounds` is not a positive whole number.
+        """
         self._begin_once()
         return self._nats_to_fire(check_count("rounds", rounds))
 
@@ -143,7 +160,16 @@ class CalibratedOPKB(BlockPolicy):
 
     @guarded
     def rounds_to_find(self, size: float | None = None) -> int:
-        """Least rounds in which a change of `size` can be found, see `first_detectable_horizon`."""
+        """Least rounds in which a change of a size can be found, see `first_detectable_horizon`.
+
+        Parameters
+        ----------
+        size : by which the reward of an arm moves, in the user's units; by default half the reward range
+
+        Returns
+        -------
+        int
+        """
         self._begin_once()
         internal = 1.0 if size is None else self._scale.inward_size(size)
         return rounds_by_ranks(internal / math.sqrt(self._surrogate.noise_variance), self._nats_to_fire)

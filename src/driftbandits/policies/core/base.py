@@ -68,6 +68,11 @@ class Policy(Closing, Looking):
     missing : what a decision closed without a reward is worth: a number within the range (0.0 for "no sale"), or
         "forget" where that says nothing about the reward. `expire` needs it too
 
+    Raises
+    ------
+    InputError
+        For a setting that does not exist, is of another kind than it should be, or is out of its range.
+
     Attributes
     ----------
     rounds : rounds asked so far; the next decision has this id
@@ -76,12 +81,20 @@ class Policy(Closing, Looking):
     clipped, dropped, forgotten, expired, late : counts of rewards moved into the range, decisions dropped by
         `pending_limit`, decisions forgotten, decisions closed as missing, and rewards that came after what they belong
         to was closed (they change nothing)
-    changes : the changes found, oldest first, the latest 10,000 of them; changes_found : the number of all
+    changes : the changes found, oldest first, the latest 10,000 of them
+    changes_found : the number of all of them
 
     One policy may be used from any number of threads: a call waits until the one under way is over. A call that an
     exception (Ctrl-C, a time-out, MemoryError) ends in the middle of a change leaves the policy refusing to go on and
     to be saved; load the last saved state then. Copies (`copy`, `pickle`) are made through the state and go on by
     themselves, bit for bit; so do forked processes, which therefore decide alike.
+
+    >>> from driftbandits import ArmSet, AutoBandit
+    >>> policy = AutoBandit(ArmSet([[9.0], [12.0]], names=["9 EUR", "12 EUR"]), reward_range=(0, 12), seed=0)
+    >>> choice = policy.ask()
+    >>> policy.tell(choice, 9.0)
+    >>> policy.rounds, policy.pending
+    (1, 0)
     """
 
     _imposition: Imposition | None = None  # what takes the place of draws, while `impose` runs
@@ -103,6 +116,25 @@ class Policy(Closing, Looking):
         size : None for one Decision, a positive number for that many as columns
         allowed : arms that may be chosen: a boolean mask, indices or names; the law is restricted to them and
             renormalised (uniform over them if it has no mass there), and `probability` is that of the restricted law
+
+        Returns
+        -------
+        Decision, or Decisions where a size was given
+            What to play: the arm, the probability it was drawn with, and the id that `tell` wants back.
+
+        Raises
+        ------
+        HorizonError
+            For more rounds than the horizon has left.
+        InputError
+            For a size below 1, and where `allowed` names no arm or one that does not exist.
+
+        >>> from driftbandits import ArmSet, Uniform
+        >>> policy = Uniform(ArmSet([[9.0], [12.0], [15.0]], names=["low", "mid", "high"]), seed=0)
+        >>> policy.ask(allowed=["low"]).probability
+        1.0
+        >>> policy.ask(size=4).ids.tolist()
+        [1, 2, 3, 4]
         """
         if size is None and allowed is None:
             return self._ask_one()
@@ -211,6 +243,18 @@ class Policy(Closing, Looking):
         probabilities : with which it was played, or one per round, in (0, 1]
         allowed : the arms that were allowed then, as in `ask`
 
+        Returns
+        -------
+        Imposed
+            The `decisions`, and in how many rounds the policy would have drawn or said something else, `differing`.
+
+        Raises
+        ------
+        InputError
+            For arms that do not exist or were not allowed, and probabilities outside (0, 1].
+        HorizonError
+            For more rounds than the horizon has left.
+
         >>> from driftbandits import ArmSet, Uniform
         >>> original, twin = (Uniform(ArmSet([[0.0], [1.0]]), seed=3) for _ in range(2))
         >>> choice = original.ask()
@@ -223,10 +267,18 @@ class Policy(Closing, Looking):
     def learn(self, log: Mapping[str, Any] | LogLike) -> None:
         """Take in a log, one's own or another's, as if this new policy had played it; then it goes on from there.
 
-        `log` is a `logs.Log`, a DataFrame, or a mapping of `arm`, `reward` and `probability` to columns of one length,
-        and optionally `round` or `time`, `told`, `segment` and `allowed`: see `log_columns`. Whatever is wrong with it,
-        the policy stays new. Policies that weigh rewards by the law that drew them take in their own log so; another's
-        is a first evaluation for the OPKB family, and refused by the Exp3 family.
+        Policies that weigh rewards by the law that drew them take in their own log so; another's is a first evaluation
+        for the OPKB family, and refused by the Exp3 family.
+
+        Parameters
+        ----------
+        log : a `logs.Log`, a DataFrame, or a mapping of `arm`, `reward` and `probability` to columns of one length, and
+            optionally of `round` or `time`, `told`, `segment` and `allowed`: see `log_columns`
+
+        Raises
+        ------
+        InputError
+            If the policy has played already, or for whatever is wrong with the log; the policy stays new.
 
         >>> from driftbandits import ArmSet, GPUCB
         >>> policy = GPUCB(ArmSet([[0.0], [1.0]], names=["low", "high"]), seed=0)
@@ -238,9 +290,20 @@ class Policy(Closing, Looking):
 
     @guarded
     def law(self, allowed: Any = None) -> Floats:
-        """Probabilities over all arms that the next `ask` will draw from, shape (N,). Asking for it changes nothing.
+        """Probabilities over all arms that the next `ask` will draw from. Asking for it changes nothing.
 
-        `allowed` are the arms that may be chosen then, as in `ask`.
+        Parameters
+        ----------
+        allowed : the arms that may be chosen then, as in `ask`
+
+        Returns
+        -------
+        array, shape (N,)
+            Read-only; it sums to 1.
+
+        >>> from driftbandits import ArmSet, Uniform
+        >>> Uniform(ArmSet([[0.0], [1.0], [2.0]])).law(allowed=[0, 2]).tolist()
+        [0.5, 0.0, 0.5]
         """
         ahead = self._ahead()
         if allowed is None:
@@ -249,7 +312,13 @@ class Policy(Closing, Looking):
 
     @guarded
     def steady_rounds(self) -> int:
-        """For how many rounds from now the law is certain to stay as it is, whatever rewards are told meanwhile."""
+        """For how many rounds from now the law is certain to stay as it is, whatever rewards are told meanwhile.
+
+        Returns
+        -------
+        int
+            At least 1.
+        """
         return self._steady_rounds()
 
     def _steady_rounds(self) -> int:
@@ -264,7 +333,13 @@ class Policy(Closing, Looking):
 
     @guarded
     def estimate(self) -> Floats:
-        """Estimated reward of every arm, shape (N,), in the user's units; mid-range where nothing is told."""
+        """Estimated reward of every arm.
+
+        Returns
+        -------
+        array, shape (N,)
+            In the user's units; mid-range where nothing is told.
+        """
         return self._scale.outward(self._ahead()._checked_estimate())
 
     @property
@@ -298,9 +373,8 @@ class Policy(Closing, Looking):
     def tell(self, ids: Asked, rewards: float | npt.ArrayLike) -> None:
         """Tell the rewards of decisions, late, in any order, never twice.
 
-        An unknown id, a reward that is not finite or one outside `reward_range` is an error that changes nothing,
-        for the whole call. Where `missing` is set, decisions may have been closed meanwhile: rewards of those are
-        counted in `late` and change nothing.
+        An error changes nothing, for the whole call. Where `missing` is set, decisions may have been closed meanwhile:
+        rewards of those are counted in `late` and change nothing.
 
         Parameters
         ----------
@@ -308,6 +382,23 @@ class Policy(Closing, Looking):
             make is refused. An id alone is trusted: after an older state was restored the same ids are given out
             anew, and a reward meant for a decision that is lost would be credited to another arm
         rewards : one reward, or one per decision, in the user's units
+
+        Raises
+        ------
+        UnknownDecisionError
+            For a decision that was never asked, was told already, or is another's.
+        RewardError
+            For a reward that is not a finite number, or outside `reward_range` with `out_of_range="error"`.
+        InputError
+            For another number of rewards than of decisions.
+
+        >>> from driftbandits import ArmSet, Uniform
+        >>> policy = Uniform(ArmSet([[0.0], [1.0]]), seed=0)
+        >>> first, later = policy.ask(), policy.ask(size=3)
+        >>> policy.tell(later, [0.1, 0.0, 0.4])
+        >>> policy.tell(first.id, 0.2)
+        >>> policy.pending
+        0
         """
         row = self._single(ids, rewards)
         if row is not None:
@@ -404,7 +495,17 @@ class Policy(Closing, Looking):
 
     @guarded
     def forget(self, ids: Asked) -> None:
-        """Say that the rewards of these decisions, given as in `tell`, will never come."""
+        """Say that the rewards of these decisions will never come.
+
+        Parameters
+        ----------
+        ids : decisions or their ids, as in `tell`
+
+        Raises
+        ------
+        UnknownDecisionError
+            For a decision that is not open; where `missing` is set, only for one that was never asked.
+        """
         where, _, good = self._locate(ids)
         if not good.any():
             return
@@ -416,10 +517,21 @@ class Policy(Closing, Looking):
 
     @guarded
     def expire(self, ids: Asked) -> None:
-        """Close decisions, given as in `tell`, as missing: by a clock of yours, where `patience` counts rounds.
+        """Close decisions as missing: by a clock of yours, where `patience` counts rounds.
 
         What that means is what the policy was built with: `missing`, a number or "forget". Decisions that are closed
         already are left as they are.
+
+        Parameters
+        ----------
+        ids : decisions or their ids, as in `tell`
+
+        Raises
+        ------
+        InputError
+            If the policy was built without `missing`.
+        UnknownDecisionError
+            For a decision that was never asked.
         """
         if self.missing is None:
             raise InputError(
@@ -505,8 +617,22 @@ class Policy(Closing, Looking):
         forgotten after; rewards of arms that are gone are counted in `late` and change nothing.
 
         The arms are measured as before: kernel, length scale and `scale` stay what the first set made them, whatever
-        distances the new arms have. Raises InputError, and nothing is changed, for arms of other dimensions or with
-        another kernel, for a name that stood for another point, and if none of the arms was there before.
+        distances the new arms have.
+
+        Parameters
+        ----------
+        arms : the arms from now on, usually made from the present ones by `extended`, `without` or `with_points`
+
+        Returns
+        -------
+        Policy
+            Of this class, with this one's settings.
+
+        Raises
+        ------
+        InputError
+            For arms of other dimensions or with another kernel, for a name that stood for another point, and if none of
+            the arms was there before.
 
         >>> from driftbandits import GPUCB
         >>> policy = GPUCB(ArmSet([[0.0], [1.0]], names=["low", "high"]))
@@ -521,7 +647,19 @@ class Policy(Closing, Looking):
 
     @guarded
     def state_dict(self) -> dict[str, Any]:
-        """Everything needed to go on bit for bit: JSON values and arrays, no pickle."""
+        """Everything needed to go on bit for bit.
+
+        Returns
+        -------
+        dict
+            JSON values and arrays, no pickle; `restore` takes it.
+
+        >>> from driftbandits import ArmSet, Uniform
+        >>> policy = Uniform(ArmSet([[0.0], [1.0]]), seed=0)
+        >>> twin = Uniform.restore(policy.arms, policy.state_dict())
+        >>> twin.ask() == policy.ask()
+        True
+        """
         return self._state()
 
     def _state(self) -> dict[str, Any]:
@@ -531,19 +669,70 @@ class Policy(Closing, Looking):
     def restore(cls, arms: ArmSet, state: Mapping[str, Any]) -> Self:
         """A policy that goes on from `state` as the one that gave it would have.
 
-        The state is checked whole first; StateError says what does not fit.
+        Parameters
+        ----------
+        arms : those that the policy was built with; the state holds their fingerprint, not the arms
+        state : what `state_dict` gave
+
+        Returns
+        -------
+        Policy
+            Of this class.
+
+        Raises
+        ------
+        StateError
+            If anything in the state does not fit; it is checked whole before anything is built.
         """
         return saving.restore(cls, arms, state)
 
     @guarded
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the state to one file: to the side, read back and restored from, and only then put in its place."""
+        """Write the state to one file: to the side, read back and restored from, and only then put in its place.
+
+        Parameters
+        ----------
+        path : of the file; one that is there is replaced
+
+        Raises
+        ------
+        OSError
+            If the file cannot be written, or does not read back as it was written; what was there before stays.
+
+        >>> import tempfile
+        >>> from driftbandits import ArmSet, Uniform
+        >>> policy = Uniform(ArmSet([[0.0], [1.0]]), seed=0)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     policy.save(f"{folder}/policy.state")
+        ...     twin = Uniform.load(policy.arms, f"{folder}/policy.state")
+        >>> twin.ask() == policy.ask()
+        True
+        """
         check_path("save wants a path", path)
         states.write(path, self._state(), check=partial(type(self).restore, self.arms))
 
     @classmethod
     def load(cls, arms: ArmSet, path: str | os.PathLike[str], *, limit: int | None = states.LIMIT) -> Self:
-        """Go on from a file written by `save`; one whose state would take more than `limit` bytes is refused."""
+        """Go on from a file written by `save`.
+
+        Parameters
+        ----------
+        arms : those that the policy was built with
+        path : of the file
+        limit : bytes that the state may take, for files of strangers; None for any
+
+        Returns
+        -------
+        Policy
+            Of this class, as `save` found it.
+
+        Raises
+        ------
+        StateError
+            If the file is no saved policy, is damaged or too large, or does not fit the class or the arms.
+        OSError
+            If it cannot be read.
+        """
         check_path("load wants the arms and then a path", path)
         if limit is not None:
             check_count("limit", limit, cure="None reads a file of any size")

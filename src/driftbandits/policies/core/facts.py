@@ -49,12 +49,32 @@ class PolicyFacts:
 
     @classmethod
     def trains(cls, settings: Mapping[str, Any]) -> bool:
-        """Whether a policy with these settings trains a network, and so takes long."""
+        """Whether a policy with these settings trains a network, and so takes long.
+
+        Parameters
+        ----------
+        settings : those of the class, by name
+
+        Returns
+        -------
+        bool
+        """
         del settings
         return False
 
     @classmethod
     def seconds(cls, rounds: float, settings: Mapping[str, Any]) -> float:
-        """Roughly what `rounds` rounds with 100 arms take on one core; a guess, which may be off by a factor of two."""
+        """Roughly what a run with 100 arms takes on one core; a guess, which may be off by a factor of two.
+
+        Parameters
+        ----------
+        rounds : of the run
+        settings : those of the class, by name
+
+        Returns
+        -------
+        float
+            Seconds.
+        """
         del settings
         return cls.seconds_per_run + 1e-6 * cls.microseconds_per_round * rounds

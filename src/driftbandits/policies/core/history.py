@@ -67,10 +67,20 @@ class Look:
 class History:
     """What a policy believed: one row per moment, one column per arm, in the user's units.
 
-    `rounds` (P,) : rounds asked at each moment, the last is now
-    `arms` (A,) : numbers of the arms, by how often they were played; `names` : theirs, or None
-    `estimate`, `law` (P, A) : estimated rewards and probabilities, NaN before an arm was followed
-    `low`, `high` (P, A) : ends of the 95 % intervals; None in policies that have none
+    Parameters
+    ----------
+    rounds : (P,) rounds asked at each moment, the last is now
+    arms : (A,) numbers of the arms, by how often they were played
+    names : theirs, or None
+    estimate, law : (P, A) estimated rewards and probabilities, NaN before an arm was followed
+    low, high : (P, A) ends of the 95 % intervals; None in policies that have none
+
+    >>> from driftbandits import ArmSet, Uniform
+    >>> policy = Uniform(ArmSet([[0.0], [1.0]]), seed=0)
+    >>> for _ in range(100):
+    ...     policy.tell(policy.ask(), 0.5)
+    >>> policy.history
+    History(5 moments, rounds 1 to 100, 2 arms)
     """
 
     rounds: Ints
@@ -89,7 +99,18 @@ class History:
         return f"History({counted(len(self), 'moment')}, {span}, {counted(len(self.arms), 'arm')})"
 
     def to_pandas(self) -> Any:
-        """One row per moment and arm: round, arm, name, estimate, low, high, probability."""
+        """All of it as a DataFrame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per moment and arm: round, arm, name, estimate, low, high, probability.
+
+        Raises
+        ------
+        MissingExtraError
+            Without pandas.
+        """
         known = ~np.isnan(self.estimate)
         moments, places = np.nonzero(known)
         columns: dict[str, Any] = {"round": self.rounds[moments], "arm": self.arms[places]}

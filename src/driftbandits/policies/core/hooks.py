@@ -22,6 +22,7 @@ from driftbandits.errors import InputError
 from driftbandits.policies.core.arms_change import ArmsChange
 from driftbandits.policies.core.changes import ChangeLog
 from driftbandits.policies.core.delays import DelaySample
+from driftbandits.policies.core.docstrings import whole_docstring
 from driftbandits.policies.core.facts import PolicyFacts
 from driftbandits.policies.core.guard import Guard
 from driftbandits.policies.core.history import HistoryLog
@@ -61,9 +62,11 @@ class PolicyHooks(PolicyFacts, ABC):
     _needs_own_law: bool = False  # whether rewards are weighed by the law that drew them, so that no other will do
 
     def __init_subclass__(cls, **keywords: Any) -> None:
-        """Show the whole constructor in help and editors."""
+        """Show the whole constructor in help and editors, and what each of its settings is."""
         super().__init_subclass__(**keywords)
-        cls.__signature__ = signature_of(cls)  # type: ignore[attr-defined]
+        signature = signature_of(cls)
+        cls.__signature__ = signature  # type: ignore[attr-defined]
+        cls.__doc__ = whole_docstring(cls, signature.parameters)
 
     def __new__(cls, *given: Any, **settings: Any) -> Self:
         """Refuse what no constructor of the class takes, before one of a base does so less clearly."""

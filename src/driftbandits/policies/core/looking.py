@@ -29,12 +29,20 @@ class Looking(PolicyHooks):
 
     @guarded
     def interval(self) -> tuple[Floats, Floats]:
-        """Lower and upper ends of 95 % intervals of every arm's mean reward, each (N,), in the user's units.
+        """Lower and upper ends of 95 % intervals of every arm's mean reward.
 
         What they rest on is what the policy believes: a Gaussian process, a declared noise, a number of rewards. Each
         holds for its arm at the present moment, not for all arms or for ever; ends beyond the reward range are cut.
 
-        A policy that does not know how far off it may be has none: InputError.
+        Returns
+        -------
+        two arrays, each of shape (N,)
+            In the user's units.
+
+        Raises
+        ------
+        InputError
+            If the policy does not know how far off it may be, and so has none.
 
         >>> from driftbandits import ArmSet, GPUCB
         >>> policy = GPUCB(ArmSet([[0.0], [1.0]]), reward_range=(0, 1), noise=0.05, seed=0)
@@ -56,6 +64,10 @@ class Looking(PolicyHooks):
     @guarded
     def summary(self) -> Summary:
         """All arms in a table, the best estimate first: print it, show it in a notebook, or take `.to_pandas()`.
+
+        Returns
+        -------
+        Summary
 
         >>> from driftbandits import ArmSet, GPUCB
         >>> policy = GPUCB(ArmSet([[0.0], [1.0]], names=["left", "right"]), noise=0.2, seed=0)

@@ -42,9 +42,19 @@ class Row(NamedTuple):
 class Feedback:
     """Rewards told together, in the order of their rounds, as columns of one length: what `_learn` is given.
 
-    `ids` are the decisions they belong to, `arms` what was played, with `probabilities`; `rewards` are on the internal
-    scale [-1, 1]. `laws` are the numbers of the laws the arms were drawn from, `tags` what the policy stamped on the
-    rounds, both by `_stamp`.
+    Parameters
+    ----------
+    ids : of the decisions they belong to
+    arms : what was played
+    laws : numbers of the laws that the arms were drawn from, as `_stamp` gave them
+    tags : what the policy stamped on the rounds, by `_stamp`
+    probabilities : with which the arms were drawn
+    rewards : on the internal scale [-1, 1]
+
+    >>> import numpy as np
+    >>> feedback = Feedback(*np.array([[4, 5], [0, 2], [1, 1], [0, 0]]), np.array([0.5, 0.2]), np.array([0.1, -0.3]))
+    >>> len(feedback), [(row.arm, reward) for row, reward in feedback.rows()]
+    (2, [(0, 0.1), (2, -0.3)])
     """
 
     ids: Ints
@@ -58,18 +68,43 @@ class Feedback:
         return len(self.ids)
 
     def rows(self) -> Iterator[tuple[Row, float]]:
-        """Every decision with its reward, in order."""
+        """Every decision with its reward, in order.
+
+        Yields
+        ------
+        Row and float
+            The decision (id, arm, law, tag, probability), and its reward.
+        """
         columns = (self.ids, self.arms, self.laws, self.tags, self.probabilities, self.rewards)
         for *row, reward in zip(*(column.tolist() for column in columns), strict=True):
             yield Row(*row), reward
 
     def chosen(self, mask: Bools) -> Feedback:
-        """Those of the rewards where the mask says so."""
+        """Those of the rewards where the mask says so.
+
+        Parameters
+        ----------
+        mask : one flag per reward
+
+        Returns
+        -------
+        Feedback
+        """
         return Feedback(*(getattr(self, column)[mask] for column in self.__slots__))
 
     @classmethod
     def of(cls, rows: npt.NDArray[np.void], rewards: Floats) -> Feedback:
-        """The rewards of these rows of the table of open decisions."""
+        """The rewards of these rows of the table of open decisions.
+
+        Parameters
+        ----------
+        rows : structured array with a field per column
+        rewards : one per row, on the internal scale
+
+        Returns
+        -------
+        Feedback
+        """
         return cls(
             ids=rows["id"],
             arms=rows["arm"],
@@ -81,7 +116,17 @@ class Feedback:
 
     @classmethod
     def single(cls, row: Row, reward: float) -> Feedback:
-        """The reward of one decision."""
+        """The reward of one decision.
+
+        Parameters
+        ----------
+        row : the decision
+        reward : on the internal scale
+
+        Returns
+        -------
+        Feedback
+        """
         return cls(
             ids=np.array([row.id]),
             arms=np.array([row.arm]),

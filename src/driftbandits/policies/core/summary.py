@@ -21,9 +21,20 @@ _LONGEST_NAME = 40
 class Summary:
     """One entry per arm, the best estimate first; rewards in the user's units.
 
-    `arms` are their numbers, `names` theirs or the numbers as text, `low` and `high` the ends of the 95 % intervals
-    (None in policies that have none), `probability` that of the next round (with segments, of the next round of its
-    segment), `plays` the rounds in which an arm was drawn and `last_played` the last of them, -1 for none.
+    Parameters
+    ----------
+    arms : their numbers
+    names : theirs, or the numbers as text
+    estimate : estimated rewards
+    low, high : the ends of the 95 % intervals; None in policies that have none
+    probability : in the next round; with segments, in the next round of its segment
+    plays : rounds in which an arm was drawn
+    last_played : the last of them, -1 for none
+
+    >>> from driftbandits import ArmSet, Uniform
+    >>> summary = Uniform(ArmSet([[0.0], [1.0]], names=["left", "right"])).summary()
+    >>> summary.names, summary.probability.tolist(), summary.last_played.tolist()
+    (('left', 'right'), [0.5, 0.5], [-1, -1])
     """
 
     arms: Ints
@@ -45,7 +56,21 @@ class Summary:
         plays: Ints,
         last: Ints,
     ) -> Summary:
-        """The table of columns given in the order of the arms."""
+        """The table of columns given in the order of the arms.
+
+        Parameters
+        ----------
+        names : of the arms, or None
+        estimate : (N,) estimated rewards
+        interval : both ends of the intervals, each (N,), or None
+        law : (N,) probabilities
+        plays : (N,) rounds in which an arm was drawn
+        last : (N,) the last of them, -1 for none
+
+        Returns
+        -------
+        Summary
+        """
         order = np.argsort(-estimate, kind="stable")
         return cls(
             arms=order,
@@ -105,7 +130,18 @@ class Summary:
         return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>{rest}"
 
     def to_pandas(self) -> Any:
-        """All arms as a DataFrame."""
+        """All arms as a DataFrame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per arm: arm, name, estimate, low, high, probability, plays, last_played.
+
+        Raises
+        ------
+        MissingExtraError
+            Without pandas.
+        """
         columns: dict[str, Any] = {"arm": self.arms, "name": list(self.names), "estimate": self.estimate}
         if self.low is not None and self.high is not None:
             columns["low"], columns["high"] = self.low, self.high

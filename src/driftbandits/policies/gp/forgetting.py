@@ -51,6 +51,12 @@ class RestartGPUCB(Forgetting):
     variation : V_T, the total drift of the reward function, for the theory's period; knowledge that the ADA family does
         without
     others : see `GPUCB`
+
+    Bad right after a restart, when it knows nothing, and right before one, when much of what it knows is old.
+
+    >>> from driftbandits.arms import ArmSet
+    >>> RestartGPUCB(ArmSet([[0.0], [0.5], [1.0]]), period=500, seed=0).period
+    500
     """
 
     label = "R-GPUCB"
@@ -108,10 +114,18 @@ class RestartGPUCB(Forgetting):
 class RestartLinUCB(RestartGPUCB):
     """RestartUCB (Zhao et al. 2020): LinUCB that forgets everything every `period` rounds.
 
-    `period` is 400, or where the `variation` is told, the drift of the parameter, `sizes.linear_period` of it. Other
-    settings as `RestartGPUCB`; `bound` is the norm of the parameter.
-
     Its defaults are not enough where rewards are not linear in the points: see `LinUCB`.
+
+    Parameters
+    ----------
+    period : rounds between restarts; default 400, or from `variation` and the horizon, `sizes.linear_period`
+    variation : the drift of the parameter, for the theory's period; knowledge that the ADA family does without
+    bound : norm of the parameter, in the user's units; default half the range
+    others : see `RestartGPUCB`
+
+    >>> from driftbandits.arms import ArmSet
+    >>> RestartLinUCB(ArmSet([[0.0], [0.5], [1.0]]), seed=0).period
+    400
     """
 
     label = "RestartUCB"
@@ -133,6 +147,10 @@ class SlidingWindowGPUCB(WindowedPolicy, Forgetting):
     variation : V_T, the total drift of the reward function, for the theory's window; knowledge that the ADA family does
         without
     others : see `GPUCB`
+
+    >>> from driftbandits.arms import ArmSet
+    >>> SlidingWindowGPUCB(ArmSet([[0.0], [0.5], [1.0]]), window=200, seed=0).window
+    200
     """
 
     label = "SW-GPUCB"
@@ -179,10 +197,18 @@ class SlidingWindowGPUCB(WindowedPolicy, Forgetting):
 class SlidingWindowLinUCB(SlidingWindowGPUCB):
     """SW-UCB (Cheung, Simchi-Levi and Zhu 2019): LinUCB on the rewards of the last `window` rounds.
 
-    `window` is 200, or where the `variation` is told, the drift of the parameter, `sizes.linear_window` of it. Other
-    settings as `SlidingWindowGPUCB`; `bound` is the norm of the parameter.
-
     Its defaults are not enough where rewards are not linear in the points: see `LinUCB`.
+
+    Parameters
+    ----------
+    window : rounds kept; default 200, or from `variation` and the horizon, `sizes.linear_window`
+    variation : the drift of the parameter, for the theory's window; knowledge that the ADA family does without
+    bound : norm of the parameter, in the user's units; default half the range
+    others : see `SlidingWindowGPUCB`
+
+    >>> from driftbandits.arms import ArmSet
+    >>> SlidingWindowLinUCB(ArmSet([[0.0], [0.5], [1.0]]), seed=0).window
+    200
     """
 
     label = "SW-LinUCB"

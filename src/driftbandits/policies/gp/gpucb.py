@@ -46,7 +46,7 @@ class GPUCB(OptimisticPolicy):
     scale : v, multiplies beta; with too little of both the optimism about unseen arms fails
     noise : R, scale of the sub-Gaussian noise, in the user's units; default a tenth of half the reward range
     bound : B, RKHS norm of the reward function (not its largest value), in the user's units; default half the range
-    failure_probability : delta
+    failure_probability : delta, with which the theory's widths may fail
     beta : a number, or the theory's "ridge", "igp" or "paper", see `confidence_factor`, which use noise, bound and
         delta. The default 0.75 promises of an arm not yet seen three quarters of half the range; an arm better than
         that ends the search for others
@@ -225,11 +225,19 @@ class GPUCB(OptimisticPolicy):
 class LinUCB(GPUCB):
     """LinUCB (OFUL, Abbasi-Yadkori, Pal and Szepesvari 2011) on the arms' points. It never forgets.
 
-    Index x'theta + scale beta ||x||_{V^-1} with beta = sqrt(lambda) S + R sqrt(2 log(1/delta) + log det(V / lambda)).
-    `bound` is the norm S of the parameter.
+    Index x'theta + scale beta sqrt(lambda) ||x||_{V^-1}. With beta="ridge" it is that of the theory, where
+    beta sqrt(lambda) = sqrt(lambda) S + R sqrt(2 log(1/delta) + log det(V / lambda)).
 
     Its defaults are not enough where rewards are not linear in the points, or change. Tell it features in which they
     are linear: for a fair comparison on a kernel, `ArmSet.from_features(arms.features)`.
+
+    Parameters
+    ----------
+    bound : S, the norm of the parameter, in the user's units; default half the range
+    others : see `GPUCB`
+
+    >>> policy = LinUCB(ArmSet([[0.0, 1.0], [1.0, 0.0]]), seed=0)
+    >>> policy.tell(policy.ask().id, 0.3)
     """
 
     family = Family.LINEAR

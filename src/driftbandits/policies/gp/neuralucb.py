@@ -106,13 +106,16 @@ class NeuralUCB(NetworkFacts, GPUCB):
 
     Parameters
     ----------
-    width, depth : of the network; 100 and 2 as in the authors' code
-    steps, learning_rate : of a training, as in `OPNN`; its weight decay is ridge * depth, the same ridge on the tangent
+    width, depth : units per layer and number of weight matrices of the network; 100 and 2 as in the authors' code
+    steps : full-batch gradient steps per training; its weight decay is ridge * depth, the same ridge on the tangent
         kernel before that is divided by its largest k(x, x)
+    learning_rate : of these steps; "auto" takes half of the largest stable step size at each training
     every : rewards between trainings
     symmetric : begin with a network whose output is 0 everywhere; needs an even width
     device : None for NumPy, or a torch device such as "cuda" or "cpu" (the `torch` extra)
-    others : see `GPUCB`; the default ridge is 30 noise^2, for the tangent kernel is smoother than rewards usually are
+    ridge : lambda, the variance of the surrogate's noise, on the internal scale where the reward range is [-1, 1];
+        default 30 noise^2, at least 1e-4, for the tangent kernel is smoother than rewards usually are
+    others : see `GPUCB`
 
     >>> policy = NeuralUCB(ArmSet([[0.0], [0.5], [1.0]]), seed=0)
     >>> policy.tell(policy.ask().id, 0.3)
@@ -196,7 +199,12 @@ class NeuralUCB(NetworkFacts, GPUCB):
 class SlidingWindowNeuralUCB(NeuralUCB, SlidingWindowGPUCB):
     """NeuralUCB on the rewards of the last `window` rounds, both in training and in its widths.
 
-    Settings as `NeuralUCB` and `SlidingWindowGPUCB`.
+    Parameters
+    ----------
+    others : see `NeuralUCB` and `SlidingWindowGPUCB`
+
+    >>> SlidingWindowNeuralUCB(ArmSet([[0.0], [0.5], [1.0]]), window=200, width=20, seed=0).window
+    200
     """
 
     label = "SW-NeuralUCB"

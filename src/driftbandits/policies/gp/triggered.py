@@ -37,7 +37,9 @@ class EventTriggeredGPUCB(GPUCB):
     ----------
     noise : R, of the index and of the trigger; too small a value means false alarms
     failure_probability : delta, of the index and of the trigger
-    others : see `GPUCB`; with a `ridge` above the noise's variance, as by default, the trigger is on the safe side
+    others : see `GPUCB`
+
+    With a `ridge` above the noise's variance, as by default, the trigger is on the safe side.
 
     The constants of the trigger follow Brunzema et al. as far as we could confirm them. Rewards of rounds before the
     one that fired, told after it, are counted in `late`. Cost per round: that of `GPUCB`.

@@ -156,12 +156,18 @@ class WeightedGPUCB(Forgetting):
     variation : V_T, the total drift of the reward function, for the theory's discount; knowledge that the ADA family
         does without
     width : "one_matrix" (sd from V) or "two_matrix" (sd from V^-1 V2 V^-1, tighter and dearer)
-    others : see `GPUCB`; beta uses the gain of the squared weights. beta="authors" is the width that the authors of
-        ADA-OPKB gave WGPUCB, B + R sqrt(2 (G + log(1 / delta))) with G the largest gain of all rounds and no division
-        by sqrt(lambda), for playing what they played
+    beta : a number (default 0.75, as in `GPUCB`), or the theory's "ridge", "igp" or "paper", see `confidence_factor`,
+        with the gain of the squared weights. "authors" is the width that the authors of ADA-OPKB gave WGPUCB,
+        B + R sqrt(2 (G + log(1 / delta))) with G the largest gain of all rounds and no division by sqrt(lambda), for
+        playing what they played
+    others : see `GPUCB`
 
     A late reward enters with the weight of its age since it was asked. Cost per round: O(N r m) with m <= r / 2 arms
     played lately, and O(N r^2 + r^3) whenever they become too many; O(N r^2) with "two_matrix".
+
+    >>> from driftbandits.arms import ArmSet
+    >>> WeightedGPUCB(ArmSet([[0.0], [0.5], [1.0]]), seed=0).discount
+    0.9975
     """
 
     label = "WGPUCB"
@@ -384,12 +390,22 @@ class WeightedGPUCB(Forgetting):
 class DiscountedLinUCB(WeightedGPUCB):
     """D-LinUCB (Russac, Vernade and Cappe 2019): LinUCB on discounted rewards, with both its matrices.
 
-    `discount` is 0.99, or where the `variation` is told, the drift of the parameter, `sizes.linear_discount` of it.
-    Other settings as `WeightedGPUCB`; `bound` is the norm of the parameter.
-
     The newest reward has weight 1, the one before it eta, as in its paper; in WGPUCB the newest has faded once already.
 
     Its defaults are not enough where rewards are not linear in the points: see `LinUCB`.
+
+    Parameters
+    ----------
+    discount : eta in (0, 1]; default 0.99, or from `variation` and the horizon, `sizes.linear_discount`
+    variation : the drift of the parameter, for the theory's discount; knowledge that the ADA family does without
+    bound : norm of the parameter, in the user's units; default half the range
+    beta : a number (default 0.75, as in `GPUCB`), or the theory's "ridge", "igp" or "paper", see `confidence_factor`,
+        with the gain of the squared weights
+    others : see `WeightedGPUCB`
+
+    >>> from driftbandits.arms import ArmSet
+    >>> DiscountedLinUCB(ArmSet([[0.0], [0.5], [1.0]]), seed=0).discount
+    0.99
     """
 
     label = "D-LinUCB"

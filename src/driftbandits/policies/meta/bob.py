@@ -106,7 +106,9 @@ class BanditOverBandit(Policy):
         max(1, round(2 gain(T) / log(1 + T / lambda))) (our choice: no source gives one)
     base_settings : further settings of the base, in the user's units
     failure_probability : delta of exp3p
-    others : see `Policy`. With horizon=None it starts anew at doubling horizons.
+    others : see `Policy`
+
+    With horizon=None it starts anew at doubling horizons.
 
     A block's reward is the sum of what has been told when the next block begins, as if the missing were mid-range;
     what comes later is counted in `late`, and so is what comes too late for the base. With order="asked" a block is

@@ -94,8 +94,10 @@ class Master(Policy):
     c_rho : multiplies rho in the theory's tests
     c1, c2 : strength of the tests, see above; larger is more patient
     noise : R, in the user's units, default a tenth of half the reward range
-    failure_probability : delta
-    others : see `Policy`. With horizon=None it starts anew at doubling horizons, since the tests need T.
+    failure_probability : delta, with which the tests may fire falsely
+    others : see `Policy`
+
+    With horizon=None it starts anew at doubling horizons, since the tests need T.
 
     A restart is a record in `changes` that names no arms: `block` and `compared_with` are the order n of the block,
     `interval` the rounds tested. Tests use the rewards told when the next round is asked, and a reward whose instance

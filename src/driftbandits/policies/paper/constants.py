@@ -24,11 +24,22 @@ from driftbandits.checks import check_count, check_flag, check_positive, check_p
 class Constants:
     """sigma, failure_probability and c0 to c4 together: how much OPKB explores, and how readily ADA-OPKB restarts.
 
-    `c0` scales the threshold of the change test, `c1` the share of the optimal design in every law, `c2` how fast
-    exploitation grows, `c3` the length of the first block, `c4` the size of the set of good arms. `c0=None` and
-    `c2=None` mean the paper's formulas 40 + 16 sqrt(alpha) and 1 / (10 + 4 sqrt(alpha)). `scale` is what rewards, less
-    the middle of the declared range, are divided by, in the user's units; None: half the range. Only the theory needs
-    another.
+    Parameters
+    ----------
+    sigma : regularisation of designs and estimates; over T rounds it is sigma / T
+    failure_probability : delta, with which the theory's bounds may fail
+    c0 : scales the threshold of the change test; None for the paper's 40 + 16 sqrt(alpha)
+    c1 : the share of the optimal design in every law
+    c2 : how fast exploitation grows; None for the paper's 1 / (10 + 4 sqrt(alpha))
+    c3 : the length of the first block
+    c4 : the size of the set of good arms
+    scale : what rewards, less the middle of the declared range, are divided by, in the user's units; None: half the
+        range. Only the theory needs another
+
+    Raises
+    ------
+    InputError
+        For numbers that are not positive, and a probability outside (0, 1).
 
     >>> Constants.published().c0
     1.38
@@ -57,8 +68,22 @@ class Constants:
     ) -> Constants:
         """The constants of the proofs, for checking them: the first block is longer than most horizons.
 
-        `bound` is the RKHS norm B of the reward function (less the middle of the declared range), `noise` the bound S
-        of the noise, both in the user's units; the theory divides all rewards by S + B.
+        The theory divides all rewards by S + B.
+
+        Parameters
+        ----------
+        bound : B, the RKHS norm of the reward function (less the middle of the declared range), in the user's units
+        noise : S, the bound of the noise, in the user's units
+        sigma, failure_probability : as in the class
+
+        Returns
+        -------
+        Constants
+
+        Raises
+        ------
+        InputError
+            For negative numbers, and a probability outside (0, 1).
         """
         bound, noise = check_positive("bound", bound, zero=True), check_positive("noise", noise, zero=True)
         return cls(
@@ -77,6 +102,10 @@ class Constants:
         """The settings of the authors' experiments, found by them on environment 1, in the paper's letters.
 
         They belong with `Variant.published()`: under the paper's own test they restart every hundred rounds.
+
+        Returns
+        -------
+        Constants
         """
         return cls(sigma=100.0, failure_probability=1e-4, c0=1.38, c1=0.1, c2=1.81, c3=0.02, c4=0.3125)
 
@@ -85,26 +114,56 @@ class Constants:
         """The settings of the authors' experiments with ADA-OPNN, in the paper's letters.
 
         They belong with `Variant.published()` and with features that are not scaled to k(x, x) <= 1.
+
+        Returns
+        -------
+        Constants
         """
         return cls(sigma=100.0, failure_probability=1e-4, c0=4 * 1.38, c1=0.1, c2=1.81, c3=0.01, c4=0.625)
 
     @classmethod
     def published_stationary(cls) -> Constants:
-        """The settings of the authors' experiments with OPNN and OPNN0; they belong where `published_neural` does."""
+        """The settings of the authors' experiments with OPNN and OPNN0; they belong where `published_neural` does.
+
+        Returns
+        -------
+        Constants
+        """
         return dataclasses.replace(cls.published_neural(), c1=0.15, c4=0.3125)
 
     @classmethod
     def neural(cls) -> Constants:
-        """The default of OPNN and ADA-OPNN: found by `make tune` on tuning seeds, at infinite width."""
+        """The default of OPNN and ADA-OPNN: found by `make tune` on tuning seeds, at infinite width.
+
+        Returns
+        -------
+        Constants
+        """
         return cls(sigma=740.0, c0=1.63, c1=0.156, c2=7.16, c3=0.0507, c4=0.0113)
 
     @classmethod
     def tuned(cls) -> Constants:
-        """The default of every field: found by `make tune` on tuning seeds, see `driftbandits.tuning.constants`."""
+        """The default of every field: found by `make tune` on tuning seeds, see `driftbandits.tuning.constants`.
+
+        Returns
+        -------
+        Constants
+        """
         return cls()
 
     def levels(self, *, gamma: float, horizon: int, arms: int) -> Levels:
-        """Everything the block engine needs, for `arms` arms, `horizon` rounds and information gain `gamma`."""
+        """Everything the block engine needs.
+
+        Parameters
+        ----------
+        gamma : information gain
+        horizon : number of rounds
+        arms : number of arms
+
+        Returns
+        -------
+        Levels
+        """
         log_term = math.log(8.0 * horizon * max(math.log2(horizon), 1.0) * arms / self.failure_probability)
         alpha = self.c4 * self.sigma / log_term
         return Levels(
@@ -151,10 +210,19 @@ class Levels:
 class Variant:
     """Where the authors' published code departs from the paper.
 
-    `share` of the optimal design over the good arms in OP's answer; `lowest_index` that is replayed and compared;
-    `threshold` 4 c0 mu_{min(m, k)} ("smaller_index") or 4 c0 (mu_m + mu_k) / 2 ("mean_level"); `test_block`: whether a
-    whole block is tested when it ends; `good_arms_by`: whether an arm is good by the information gain of the network
-    as trained for the block ("present_gain") or as it was drawn ("initial_gain"), the same without a network.
+    Parameters
+    ----------
+    share : of the optimal design over the good arms in OP's answer
+    lowest_index : that is replayed and compared
+    threshold : 4 c0 mu_{min(m, k)} ("smaller_index") or 4 c0 (mu_m + mu_k) / 2 ("mean_level")
+    test_block : whether a whole block is tested when it ends
+    good_arms_by : whether an arm is good by the information gain of the network as trained for the block
+        ("present_gain") or as it was drawn ("initial_gain"), the same without a network
+
+    Raises
+    ------
+    InputError
+        For a share outside (0, 1), a negative index, and other words than these.
 
     >>> Variant.paper()
     Variant(share=0.5, lowest_index=0, threshold='smaller_index', test_block=True, good_arms_by='present_gain')
@@ -175,27 +243,64 @@ class Variant:
 
     @classmethod
     def paper(cls) -> Variant:
-        """As the paper writes it."""
+        """As the paper writes it.
+
+        Returns
+        -------
+        Variant
+        """
         return cls()
 
     @classmethod
     def published(cls) -> Variant:
-        """As the authors' code runs it."""
+        """As the authors' code runs it.
+
+        Returns
+        -------
+        Variant
+        """
         return cls(share=0.2, lowest_index=4, threshold="mean_level", test_block=False, good_arms_by="initial_gain")
 
     def test_threshold(self, levels: Levels, index: int, compared_with: int) -> float:
-        """Threshold for a replay of index `index` against the blocks up to `compared_with`."""
+        """Threshold for a replay against the blocks before it.
+
+        Parameters
+        ----------
+        levels : what `Constants.levels` gave
+        index : of the replay
+        compared_with : index of the last block it is compared with
+
+        Returns
+        -------
+        float
+        """
         if self.threshold == "mean_level":
             return 4.0 * levels.c0 * (levels.level(index) + levels.level(compared_with)) / 2.0
         return 4.0 * levels.c0 * levels.level(min(index, compared_with))
 
 
 def subgaussian_range(*, bound: float, noise: float, horizon: int, failure_probability: float) -> tuple[float, float]:
-    """Reward range that holds all `horizon` rewards with probability 1 - 2 delta, under `noise`-sub-Gaussian noise.
+    """Reward range that holds the rewards of all rounds with probability 1 - 2 delta, under sub-Gaussian noise.
 
-    The paper's truncation (appendix D): |r| <= `bound` plus sqrt(2 R^2 log(T / delta)) of noise, delta the
-    `failure_probability`. Each of the two ends is passed with probability delta at most, so give half of what may fail
-    in all. Pass the range as `reward_range` together with `out_of_range="clip"`.
+    The paper's truncation (appendix D): |r| <= B + sqrt(2 R^2 log(T / delta)). Pass the range as `reward_range`
+    together with `out_of_range="clip"`.
+
+    Parameters
+    ----------
+    bound : B, the largest mean reward
+    noise : R, scale of the sub-Gaussian noise
+    horizon : T, number of rounds
+    failure_probability : delta; each of the two ends is passed with this probability at most, so give half of what may
+        fail in all
+
+    Returns
+    -------
+    (low, high)
+
+    Raises
+    ------
+    InputError
+        For negative numbers, a horizon below 1, and a probability outside (0, 1).
 
     >>> low, high = subgaussian_range(bound=0.8, noise=0.1, horizon=10_000, failure_probability=0.01)
     >>> round(high, 3)

@@ -102,9 +102,33 @@ class AdaOPKB(KernelBlockPolicy):
 
     @classmethod
     def published(cls, arms: ArmSet, **settings: Any) -> Self:
-        """ADA-OPKB as in the authors' code: their constants and variant, restarts not capped."""
+        """ADA-OPKB as in the authors' code: their constants and variant, restarts not capped.
+
+        Parameters
+        ----------
+        arms : the options to choose from
+        settings : those of the class; they come before the authors'
+
+        Returns
+        -------
+        AdaOPKB
+
+        Raises
+        ------
+        InputError
+            For settings that the class refuses.
+        """
         return cls(arms, **{"constants": Constants.published(), "variant": Variant.published(), **settings})
 
     def rounds_to_find(self, size: float | None = None) -> int:
-        """Least horizon at which a change of `size` can be found, see `first_detectable_horizon`."""
+        """Least horizon at which a change of a size can be found, see `first_detectable_horizon`.
+
+        Parameters
+        ----------
+        size : by which the reward of an arm moves, in the user's units; by default half the reward range
+
+        Returns
+        -------
+        int
+        """
         return self._rounds_by_gaps(size)

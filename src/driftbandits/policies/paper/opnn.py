@@ -23,7 +23,24 @@ _AUTHORS = {"variant": Variant.published(), "learning_rate": 1e-8, "normalise": 
 
 
 class NeuralBlockPolicy(NetworkFacts, PaperBlockPolicy):
-    """What OPNN and ADA-OPNN share: the settings of the network, and features that come from it."""
+    """What OPNN and ADA-OPNN share: the settings of the network, and features that come from it.
+
+    Parameters
+    ----------
+    width : m; "infinite" is the limit of all widths: `OPKB` with the `NeuralTangentKernel`, which training cannot move
+    depth : L, the number of weight matrices
+    steps : J, full-batch gradient steps per training, each on all arms seen whatever the number of rounds
+    learning_rate : eta; "auto" takes half of the largest stable step size at each training. A fixed one that could
+        diverge within the horizon is refused at once
+    weight_decay : lambda, pulls the weights to where they began
+    train : whether to train at all
+    symmetric : begin with a network whose output is 0 everywhere (two halves that cancel); needs an even width
+    normalise : divide the tangent kernel by its largest k(x, x), which is about `depth`
+    device : None for NumPy, or a torch device such as "cuda" or "cpu" (the `torch` extra)
+    constants : Constants, default Constants.neural()
+    variant : Variant, default Variant.paper()
+    others : see `Policy`
+    """
 
     family = Family.NEURAL
     _seconds_of_trainings: ClassVar[float]  # in a run of 10,000 rounds at the paper's width and depth, on one core
@@ -118,19 +135,8 @@ class OPNN(NeuralBlockPolicy):
 
     Parameters
     ----------
-    width : m; "infinite" is the limit of all widths: `OPKB` with the `NeuralTangentKernel`, which training cannot move
-    depth : L, the number of weight matrices
-    steps : J, full-batch gradient steps per training, each on all arms seen whatever the number of rounds
-    learning_rate : eta; "auto" takes half of the largest stable step size at each training. A fixed one that could
-        diverge within the horizon is refused at once
-    weight_decay : lambda, pulls the weights to where they began
-    train : whether to train at all
-    symmetric : begin with a network whose output is 0 everywhere (two halves that cancel); needs an even width
-    normalise : divide the tangent kernel by its largest k(x, x), which is about `depth`
-    device : None for NumPy, or a torch device such as "cuda" or "cpu" (the `torch` extra)
-    constants : Constants, default Constants.neural()
     variant : Variant, default Variant.paper(); OPNN uses its `share` and `good_arms_by` only
-    others : see `Policy`
+    others : those of the network and of every policy, see `NeuralBlockPolicy`
 
     Cost: a training takes `steps` times three products of m x m and m x N matrices (2.4 s on one core at the default
     width and N = 100), and a run has as many trainings as blocks, about log2(T / E).
@@ -152,7 +158,22 @@ class OPNN(NeuralBlockPolicy):
 
     @classmethod
     def published(cls, arms: ArmSet, **settings: Any) -> Self:
-        """OPNN with the constants and step size of the authors' files, on unscaled features; OPNN0: `train=False`."""
+        """OPNN with the constants and step size of the authors' files, on unscaled features; OPNN0: `train=False`.
+
+        Parameters
+        ----------
+        arms : the options to choose from
+        settings : those of the class; they come before the authors'
+
+        Returns
+        -------
+        OPNN
+
+        Raises
+        ------
+        InputError
+            For settings that the class refuses.
+        """
         return cls(arms, **{"constants": Constants.published_stationary(), **_AUTHORS, **settings})
 
 
@@ -160,7 +181,7 @@ class AdaOPNN(NeuralBlockPolicy):
     """OPNN that replays its earlier laws to notice a change, and then starts anew from the initial weights.
 
     What `AdaOPKB` is to `OPKB`. While block j lasts, everything of the epoch, earlier blocks included, is judged with
-    the features trained when it began. Settings as `OPNN`; every restart adds a few trainings.
+    the features trained when it began. Every restart adds a few trainings.
 
     Its defaults are not enough for 10,000 rounds with a hundred arms: it must be told constants found for such a world;
     a horizon ten times as long helps where rewards change, and not always where they stay.
@@ -184,9 +205,33 @@ class AdaOPNN(NeuralBlockPolicy):
 
     @classmethod
     def published(cls, arms: ArmSet, **settings: Any) -> Self:
-        """ADA-OPNN with the constants and step size of the authors' files, unscaled features, restarts not capped."""
+        """ADA-OPNN with the constants and step size of the authors' files, unscaled features, restarts not capped.
+
+        Parameters
+        ----------
+        arms : the options to choose from
+        settings : those of the class; they come before the authors'
+
+        Returns
+        -------
+        AdaOPNN
+
+        Raises
+        ------
+        InputError
+            For settings that the class refuses.
+        """
         return cls(arms, **{"constants": Constants.published_neural(), **_AUTHORS, **settings})
 
     def rounds_to_find(self, size: float | None = None) -> int:
-        """Least horizon at which a change of `size` can be found, see `first_detectable_horizon`."""
+        """Least horizon at which a change of a size can be found, see `first_detectable_horizon`.
+
+        Parameters
+        ----------
+        size : by which the reward of an arm moves, in the user's units; by default half the reward range
+
+        Returns
+        -------
+        int
+        """
         return self._rounds_by_gaps(size)

@@ -21,7 +21,8 @@ from driftbandits.types import Floats, Ints
 class Uniform(Policy):
     """Plays every arm with the same probability, always: the control that learns nothing.
 
-    `estimate` is the mean of all rewards of each arm. Cost per round: that of a draw.
+    `estimate` is the mean of all rewards of each arm. Cost per round: that of a draw. Its settings are those that every
+    policy has.
 
     >>> from driftbandits.arms import ArmSet
     >>> Uniform(ArmSet([[0.0], [1.0]]), seed=0).law().tolist()

@@ -1,0 +1,1 @@
+"""What is checked before a release is made: `make release`, or `python -m release`."""

@@ -1,0 +1,61 @@
+"""What a release saved loads in every version after it, and goes on as it did then."""
+
+import numpy as np
+import pytest
+
+import driftbandits as db
+from driftbandits import state as states
+from tests.state.released import CASES, FOLDER, NEXT, PLAYED, read_decisions
+
+RELEASES = sorted(FOLDER.iterdir())
+SAVED = [
+    pytest.param(folder, name, id=f"{folder.name}-{name}") for folder in RELEASES for name in read_decisions(folder)
+]
+
+
+def require_same(found, kept, place):
+    """Two values of a state, the same to the bit."""
+    if isinstance(kept, dict):
+        assert found.keys() == kept.keys(), place
+        for name in kept:
+            require_same(found[name], kept[name], f"{place}.{name}")
+    elif isinstance(kept, list | tuple):
+        assert len(found) == len(kept), place
+        for number, (one, other) in enumerate(zip(found, kept, strict=True)):
+            require_same(one, other, f"{place}[{number}]")
+    elif isinstance(kept, np.ndarray):
+        assert found.dtype == kept.dtype, place
+        np.testing.assert_array_equal(found, kept, err_msg=place)
+    else:
+        assert found == kept, place
+
+
+@pytest.mark.parametrize(("folder", "name"), SAVED)
+def test_a_saved_state_loads_whole_and_goes_on_as_it_did(folder, name):
+    case, path, recorded = CASES[name], folder / f"{name}.state", read_decisions(folder)[name]
+    policy = case.load(path)
+    assert policy.rounds == PLAYED
+    if folder.name == db.__version__:  # a later version may keep more; this one gives back what it read
+        require_same(policy.state_dict(), states.read(path), "state")
+    made = case.play(policy, NEXT, list(recorded["waiting"]))
+    assert [choice.arm for choice in made] == [choice.arm for choice in recorded["next"]]
+    # Processors differ in the last digits.
+    assert [choice.probability for choice in made] == pytest.approx([row.probability for row in recorded["next"]], 1e-9)
+
+
+def test_this_version_has_saved_every_policy():
+    """Where it fails: `python -m tests.state.record_release`, and commit what it writes."""
+    folder = FOLDER / db.__version__
+    assert set(read_decisions(folder)) == set(CASES) >= set(db.POLICIES)
+    assert {path.stem for path in folder.glob("*.state")} == set(CASES)
+
+
+def test_states_stay_small():
+    assert sum(path.stat().st_size for path in FOLDER.rglob("*.*") if path.is_file()) < len(RELEASES) * 2**20
+
+
+def test_the_states_have_seen_something():
+    """Decisions are open in all, and the change was found by some."""
+    policies = {name: CASES[name].load(FOLDER / db.__version__ / f"{name}.state") for name in CASES}
+    assert all(policy.pending for policy in policies.values())
+    assert sum(policy.changes_found > 0 for policy in policies.values()) >= 5
