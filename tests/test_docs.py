@@ -85,6 +85,14 @@ def test_examples_run(example):
     assert len(done.stdout.splitlines()) >= 2
 
 
+@pytest.mark.parametrize("page", [page for page in PAGES if page.parent.name == "evidence"], ids=name_of)
+def test_every_page_of_evidence_is_in_the_index_with_a_date_and_a_command(page):
+    text, index = page.read_text(), (page.parent / "index.md").read_text()
+    assert f"]({page.name})" in index or page.stem == "index"
+    line = re.search(r"^\*Measured .*?\*$", text, flags=re.DOTALL | re.MULTILINE)
+    assert page.stem == "index" or re.search(r"\d November 2026 by `(make|driftbandits|python -m) ", line[0])
+
+
 def rooms_below(folder):
     files = [path.stem for path in folder.glob("*.py") if not path.stem.startswith("__")]
     return {*files, *(path.name for path in folder.iterdir() if (path / "__init__.py").exists())}
