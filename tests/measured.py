@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tests.pages import Block, blocks_of, write_files
 
-WIDTH = 120
+WIDTH = 100
 
 
 def refreshed(page):

@@ -1,21 +1,27 @@
-"""The two screenshots of the README, drawn again: `python -m docs.figures.screens`, about a minute; needs Chromium.
+"""Pictures of the documentation, drawn again: `python -m docs.figures`, two minutes; the screenshots need Chromium.
 
-The page of the service is what `examples/day_in_the_life.py` leaves, that of the advice what `examples/log_advice.py`
-writes. Both are cut where the next section begins, and saved with few colours, so that they stay small.
+The front page's picture comes from `examples/the_point.py`, that of beliefs from the guide that shows it. The page of
+the service is what `examples/day_in_the_life.py` leaves, that of the advice what `examples/log_advice.py` writes; both
+are cut where the next section begins, and saved with few colours, so that they stay small. Figures of comparisons come
+from the experiments on whose pages they stand.
 """
 
 import importlib.util
 import io
 import json
+import os
+import runpy
+import sys
 import tempfile
 from pathlib import Path
 
 from PIL import Image
 
 from driftbandits.service.background import serving
+from tests.pages import blocks_of
 from tests.service.browser import browser
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).resolve().parent
 EXAMPLES = HERE.parent.parent / "examples"
 READERS = 20_000  # enough for the change at noon to be recorded
 COLOURS = 256
@@ -29,7 +35,21 @@ def example(name):
     return module
 
 
-def save(shot, path, height):
+def the_point():
+    """What the front page shows."""
+    sys.argv = ["the_point.py", str(HERE / "the-point.png")]
+    runpy.run_path(str(EXAMPLES / "the_point.py"), run_name="__main__")
+
+
+def beliefs(folder):
+    """The figure that the guide's own code saves."""
+    code = [block.text for block in blocks_of(HERE.parent / "guides" / "looking.md") if block.label == "python"]
+    os.chdir(folder)
+    exec("\n".join(code), {})
+    save((folder / "beliefs.png").read_bytes(), HERE / "beliefs.png")
+
+
+def save(shot, path, height=10_000):
     """Cut a picture off below, and keep few colours."""
     whole = Image.open(io.BytesIO(shot)).convert("RGB")
     cut = whole.crop((0, 0, whole.width, min(height, whole.height)))
@@ -70,6 +90,8 @@ def advice(page, folder):
 
 
 if __name__ == "__main__":
+    the_point()
     with tempfile.TemporaryDirectory() as place, browser() as tab:
+        beliefs(Path(place))
         service(tab, Path(place))
         advice(tab, Path(place))
