@@ -78,7 +78,7 @@ def test_examples_run(example):
         [sys.executable, str(example)],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,  # seconds each, but on machines that do much else besides
         env={**os.environ, "PYTHONWARNINGS": "error"},
     )
     assert done.returncode == 0, done.stderr
