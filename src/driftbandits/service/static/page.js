@@ -52,7 +52,8 @@ function table(title, columns) {
 }
 
 function named(name, cls) {
-  const node = make("th", name, cls);
+  const node = make("th", shortened(name, 120), cls);
+  node.title = name;
   node.scope = "row";
   return node;
 }
@@ -116,10 +117,10 @@ async function showList() {
 
 function listRow(row) {
   const line = make("tr");
-  const link = make("a", row.name);
+  const link = make("a", shortened(row.name, 120));
   link.href = "/experiments/" + encodeURIComponent(row.name);
   const mode = row.here || row.trouble ? row.mode : "on another server";
-  line.append(fill(named("", "name"), link), fill(make("td"), make("span", mode, "badge " + (row.mode || ""))));
+  line.append(fill(named(row.name, "name"), link), fill(make("td"), make("span", mode, "badge " + (row.mode || ""))));
   line.append(make("td", row.arms === undefined ? "–" : count(row.arms), "number wide"));
   for (const key of ["decisions", "rewards", "changes"]) line.append(make("td", row[key] === undefined ? "–" : count(row[key]), key === "rewards" ? "number wide" : "number"));
   line.append(make("td", row.time ? when(row.time) : "–", "number wide"));
