@@ -23,7 +23,6 @@ from tests.service.browser import browser
 
 HERE = Path(__file__).resolve().parent
 EXAMPLES = HERE.parent.parent / "examples"
-READERS = 20_000  # enough for the change at noon to be recorded
 COLOURS = 256
 
 
@@ -74,7 +73,7 @@ def service(page, folder):
     """The page of an experiment at the end of its day."""
     day = example("day_in_the_life")
     url = f"sqlite:///{folder}/day.db"
-    day.live_a_day(url, READERS)
+    day.live_a_day(url, day.READERS)
     with serving(database=url, clock=lambda: round(1e6 * (day.MIDNIGHT + 24 * day.HOUR))) as where:
         page.open(f"{where}/experiments/headlines", width=1000)
         save(shot_of(page, folder), HERE / "service-page.png", top_of(page, "section:has(#played)"))
