@@ -1,8 +1,9 @@
-"""A day in the life of a service: twenty headlines, of which three in a hundred readers click one.
+"""A day in the life of a service: twenty headlines that three in a hundred readers click, and one of them twenty.
 
 Readers come all day, more by daylight. Who has not clicked after half an hour will not: patience makes that a reward of
-0. At ten o'clock a headline is added, at eleven one is retired, at noon the news change, and twice the server is
-stopped and started again. A day passes in a minute or less: the server's clock is this program's.
+0. At ten o'clock a headline is added, at eleven one is retired, at noon another headline becomes the one
+to read, and twice the server is stopped and started again. A day passes in seconds: the server's clock is this
+program's. At its end the service has found noon by itself.
 
     python examples/day_in_the_life.py [--readers N] [--keep shop.db]
 
@@ -22,6 +23,7 @@ from driftbandits.service.background import serving
 
 MIDNIGHT = 1_794_268_800  # 2026-11-10, UTC
 HOUR, PATIENCE = 3600.0, 1800.0
+READERS = 4_000
 GROUP = 20  # readers who are asked for at a time
 ADDED, RETIRED = "A dog that can count", "Weather: as expected"
 HEADLINES = [
@@ -51,12 +53,12 @@ HEADLINES = [
 
 
 def clicks(headline: str, hour: float) -> float:
-    """Chance of a click: three in a hundred on average; at noon another headline becomes the one to read."""
+    """Chance of a click: two to four in a hundred, but of the one to read; that is another one from noon on."""
     if headline == ADDED:
         return 0.045
     place = HEADLINES.index(headline)
     best = 2 if hour < 12 else 12  # "Local team wins again", then "Storm warning lifted"
-    return 0.11 if place == best else 0.02 + 0.02 * (place * 7 % 20) / 19
+    return 0.2 if place == best else 0.02 + 0.02 * (place * 7 % 20) / 19
 
 
 class Day:
@@ -126,7 +128,7 @@ def live_a_day(url: str, readers: int) -> tuple[db.live.ExperimentSummary, tuple
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="A day in the life of a service.")
-    parser.add_argument("--readers", type=int, default=1_500)
+    parser.add_argument("--readers", type=int, default=READERS)
     parser.add_argument("--keep", type=Path, help="a database to keep; it must not exist")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

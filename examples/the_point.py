@@ -48,7 +48,7 @@ def draw(world: db.environments.Piecewise, auto: db.Trace, never: db.Trace) -> F
     axes.text(90, 0.89, "the best there is", color="#666b73", fontsize=9.5)
     axes.text(90, 0.58, "AutoBandit", color=BLUE, fontsize=11.5, weight="bold")
     axes.text(90, 0.49, "▲ where it found a change", color=BLUE, fontsize=9.5)
-    axes.text(90, 0.24, "GP-UCB,\nwhich never forgets", color=ORANGE, fontsize=11.5, weight="bold")
+    axes.text(90, 0.24, "GP-UCB,\nnever forgets", color=ORANGE, fontsize=11.5, weight="bold")
     axes.spines[["top", "right"]].set_visible(False)
     return figure
 

@@ -78,11 +78,19 @@ def test_examples_run(example):
         [sys.executable, str(example)],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,  # seconds each, but on machines that do much else besides
         env={**os.environ, "PYTHONWARNINGS": "error"},
     )
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.splitlines()) >= 2
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.parent.name == "evidence"], ids=name_of)
+def test_every_page_of_evidence_is_in_the_index_with_a_date_and_a_command(page):
+    text, index = page.read_text(), (page.parent / "index.md").read_text()
+    assert f"]({page.name})" in index or page.stem == "index"
+    line = re.search(r"^\*Measured .*?\*$", text, flags=re.DOTALL | re.MULTILINE)
+    assert page.stem == "index" or re.search(r"\d November 2026 by `(make|driftbandits|python -m) ", line[0])
 
 
 def rooms_below(folder):

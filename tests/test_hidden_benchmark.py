@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks import hidden
-from benchmarks.hidden import AUTO, GPUCB, WINDOW, Run, adopted, allowed, show
+from benchmarks.hidden import AUTO, GPUCB, WINDOW, Run, adopted, allowed, draw, rows_of, show
 from driftbandits import environments
 
 
@@ -29,24 +29,29 @@ def test_what_is_allowed_is_half_more_or_the_slack(world, rival, most):
     assert allowed(world, rival) == most
 
 
-def test_losses_come_first_and_a_stationary_world_is_judged_by_gpucb(capsys):
+def test_losses_come_first_and_a_stationary_world_is_judged_by_gpucb(capsys, tmp_path):
     def runs(world, policy, regret, adopted=0, hidden=0):
         return [Run(world, policy, seed, regret, adopted, hidden, 0) for seed in range(2)]
 
-    show(
+    rows = rows_of(
         [
             *runs("stationary/d2", AUTO, 100.0),
             *runs("stationary/d2", GPUCB, 50.0),
             *runs("stationary/d2", WINDOW, 25.0),
             *runs("hidden-3/d2", AUTO, 600.0, adopted=2, hidden=3),
             *runs("hidden-3/d2", WINDOW, 300.0),
+            Run("hidden-3/d2", AUTO, 2, 999.0, 0, 3, 0),  # the window has not played this seed
+            *runs("level-3/d2", WINDOW, 70.0),
         ]
     )
+    show(rows)
     lines = capsys.readouterr().out.splitlines()
     assert lines[2].startswith("| hidden-3/d2 | 2 | 600 ± 0 | 300 | 450 | 2.00 | 4 of 6 |")
     assert lines[2].endswith("| no |")
     assert lines[3].startswith("| stationary/d2 | 2 | 100 ± 0 | 50 | 150 | 4.00 |  |")
     assert lines[-1] == "geometric mean over the window, 2 worlds: 2.83"
+    draw(rows, tmp_path / "figure.png")
+    assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_runs_that_are_kept_are_not_played_again(tmp_path, monkeypatch):

@@ -12,6 +12,7 @@ world = ("switching", {"dimension": 2, "kind": "flip", "switches": [500], "horiz
 found = db.compare(
     {
         "AutoBandit": db.AutoBandit,
+        "CalibratedOPKB": db.CalibratedOPKB,
         "window of 300": (db.SlidingWindowGPUCB, {"window": 300}),
         "never forgets": db.GPUCB,
     },

@@ -14,32 +14,26 @@ import difflib
 import hashlib
 import math
 import numbers
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 
 from driftbandits import kernels
+from driftbandits.boxes import cell_centres, unit_points
 from driftbandits.checks import check_count, check_flag, check_positive, check_word
 from driftbandits.crossing import USUAL_CORRELATION, Crossing, correlation_matrix, pair_features, pair_points
 from driftbandits.encoding import Encoding, read_encoding
 from driftbandits.errors import InputError, KernelError
+from driftbandits.factoring import factored, from_function, from_matrix, mixed_weights, scale_of
 from driftbandits.gauge import Gauge
 from driftbandits.kernels import KernelFunction, KernelLike
-from driftbandits.linalg import NOT_VALID_CURE, LowRank, pivoted_cholesky
-from driftbandits.memory import FLOAT_BYTES, check_memory
-from driftbandits.numeric import as_floats
 from driftbandits.showing import breaking, counted, shown
 from driftbandits.tables import Table, read_bounds, read_names, read_table
 from driftbandits.types import Bools, Floats, Ints, read_only
 
 _FINEST_TOLERANCE = 1e-14  # below this the rest of a factorisation in double precision is rounding, not kernel
-_ARMS_COMPARED_WHOLE = 1024  # beyond, a kernel function is compared with its features on 16 columns
-_BLOCK_ENTRIES = 1 << 20  # compared at a time
-_MOST_AXES = 64  # of a NumPy array
-_CELL_BITS = 62  # beyond, the number of cubes is not worth writing down
-_SOBOL_BITS = 30  # of a coordinate of SciPy's Sobol points
 _NAME_CHARACTERS_COMPARED = 100  # the time grows with their square
 
 
@@ -119,12 +113,12 @@ class ArmSet:
             kernel = kernels.usual_kernel(self.points)
         if callable(kernel) or isinstance(kernel, (Mapping, str)):
             self.kernel = kernels.as_function(kernel)
-            own, entries, whole = _from_function(self.points, self.kernel)
+            own, entries, whole = from_function(self.points, self.kernel)
         else:
             self.kernel = None
-            own, entries, whole = _from_matrix(kernel, len(self.points), self.names)
+            own, entries, whole = from_matrix(kernel, len(self.points), self.names)
         try:
-            factor, self.scale, self._signature = _factor(own, entries, self.tolerance, whole=whole)
+            factor, self.scale, self._signature = factored(own, entries, self.tolerance, whole=whole)
         except KernelError as error:
             name = shown(self.kernel)
             if self.kernel is None or name in str(error):  # a kernel that fails is named already
@@ -180,9 +174,9 @@ class ArmSet:
         arms.tolerance = arms.residual = 0.0
         arms.pivots = read_only(np.empty(0, dtype=np.int64))
         own = np.einsum("ij,ij->i", given.values, given.values)
-        arms.scale = arms._own_scale = _scale(own)
+        arms.scale = arms._own_scale = scale_of(own)
         arms.features = read_only(given.values / math.sqrt(arms.scale))
-        weights = _weights(size)
+        weights = mixed_weights(size)
         projected = weights @ arms.features
         arms._signature = float(projected @ projected) / float(np.square(np.abs(weights) @ np.sqrt(own / arms.scale)))
         return arms
@@ -289,9 +283,9 @@ class ArmSet:
             given = "neither" if points is None else "both"
             raise InputError(f"give either points or error, got {given}; for example points=100")
         if error is None:
-            unit = _unit_points(len(limits), check_count("points", points), known)
+            unit = unit_points(len(limits), check_count("points", points), known)
         elif known == "grid":
-            unit = _cell_centres(limits[:, 1] - limits[:, 0], check_positive("error", error))
+            unit = cell_centres(limits[:, 1] - limits[:, 0], check_positive("error", error))
         else:
             raise InputError("an error is promised for a grid only; use method='grid', or points=... instead of error")
         return cls(limits[:, 0] * (1.0 - unit) + limits[:, 1] * unit, kernel, tolerance=tolerance)
@@ -668,9 +662,6 @@ class ArmSet:
         return f"ArmSet({size}, kernel={kernel}, rank={self.rank})"
 
 
-Entries = Callable[[Ints | slice, Ints], Floats]
-
-
 def _read_options(options: Any, tolerance: float) -> ArmSet:
     """Options as arms: points, or names of things that have nothing in common."""
     arms = options if isinstance(options, ArmSet) else _from_names(options, None, tolerance)
@@ -723,154 +714,3 @@ def _check_labels(names: Sequence[str]) -> None:
                 f"the name of arm {arm}, {shown(name)}, has {wrong!r} in it, which would garble texts that show it; "
                 f"take it out, here with .{cure}"
             )
-
-
-def _from_function(points: Floats, function: KernelFunction) -> tuple[Floats, Entries, bool]:
-    """Diagonal and entries of a kernel function on the points, and whether to check all columns."""
-    evaluate = kernels.checked(function)
-
-    def entries(rows: Ints | slice, columns: Ints) -> Floats:
-        return evaluate(points[rows], points[columns])
-
-    return kernels.diagonal(function, points), entries, len(points) <= _ARMS_COMPARED_WHOLE
-
-
-def _from_matrix(kernel: Any, size: int, names: tuple[str, ...] | None) -> tuple[Floats, Entries, bool]:
-    """Diagonal and entries of a given matrix, after refusing one that is not finite and symmetric."""
-    wanted = "a scikit-learn kernel, a function k(X, Y), a mapping with a 'name', or a matrix"
-    try:
-        matrix = as_floats(kernel)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"kernel must be {wanted} of numbers, got {shown(kernel)}: {error}") from None
-    if matrix.ndim != 2:
-        raise InputError(f"kernel must be {wanted}, got {shown(kernel)}")
-    if matrix.shape != (size, size):
-        raise InputError(
-            f"a kernel matrix for {counted(size, 'arm')} must be square of that size, got the shape {matrix.shape}"
-        )
-    for labels in (kernel.index, kernel.columns) if hasattr(kernel, "columns") and hasattr(kernel, "index") else ():
-        given = [str(label) for label in labels]
-        if names is not None and given not in (list(names), [str(i) for i in range(size)]):
-            raise InputError(
-                "the kernel matrix has other labels than the arms, or another order; use .loc[names, names]"
-            )
-    slack = 1e-8 * float(np.abs(matrix.diagonal()).max())
-    for rows in _blocks(size, size):
-        block = matrix[rows]
-        if not np.isfinite(block).all():
-            row, column = np.argwhere(~np.isfinite(block))[0]
-            raise KernelError(
-                f"the kernel matrix is {block[row, column]} at arms {rows.start + row} and {column}; fill missing "
-                f"entries first"
-            )
-        skew = np.abs(block - matrix[:, rows].T)
-        if skew.max() > slack:
-            row, column = np.unravel_index(int(skew.argmax()), skew.shape)
-            raise KernelError(
-                f"the kernel matrix is not symmetric at arms {rows.start + row} and {column}, by {skew.max():.3g}; use "
-                f"(K + K.T) / 2 if the difference is rounding"
-            )
-    return matrix.diagonal(), lambda rows, columns: matrix[rows][:, columns], True
-
-
-def _factor(own: Floats, entries: Entries, tolerance: float, *, whole: bool) -> tuple[LowRank, float, float]:
-    """Features of the kernel divided by `scale`, the scale, and a number by which to know the kernel again."""
-    size = len(own)
-    scale = _scale(own)
-    largest = float(own.max()) / scale
-
-    def scaled(rows: Ints | slice, columns: Ints) -> Floats:
-        values = entries(rows, columns)
-        return values if scale == 1.0 else values / scale
-
-    factor = pivoted_cholesky(np.maximum(own, 0.0) / scale, scaled, tolerance=tolerance * largest)
-    columns = np.arange(size) if whole else np.unique(np.linspace(0, size - 1, 16).astype(np.int64))
-    weights = _weights(size)
-    unexplained = np.flatnonzero(~np.isin(columns, factor.pivots))  # the features give the pivots' columns exactly
-    right = factor.features[columns[unexplained]].T
-    total = mass = worst = 0.0
-    for rows in _blocks(size, len(columns)):
-        values = scaled(rows, columns)
-        total += float(weights[rows] @ values @ weights[columns])
-        mass += float(np.abs(weights[rows]) @ np.abs(values) @ np.abs(weights[columns]))
-        rest = np.abs(values[:, unexplained] - factor.features[rows] @ right)
-        worst = max(worst, float(rest.max(initial=0.0)))
-        # a positive semi-definite rest is bounded by its diagonal
-        if not worst <= factor.residual + max(10 * tolerance, 1e-7) * largest:
-            row, column = np.unravel_index(int(rest.argmax()), rest.shape)
-            raise KernelError(
-                f"the kernel is not positive semi-definite: k(x, y) of arms {rows.start + row} and "
-                f"{int(columns[unexplained[column]])} is {rest[row, column]:.3g} away from what their variances allow; "
-                f"{NOT_VALID_CURE}"
-            )
-    return LowRank(factor.features, factor.pivots, max(factor.residual, worst)), scale, total / mass
-
-
-def _scale(own: Floats) -> float:
-    if not np.isfinite(own).all():
-        arm = int(np.argmin(np.isfinite(own)))
-        raise KernelError(f"k(x, x) is {own[arm]} at arm {arm}; check the points and the kernel's parameters")
-    largest = float(own.max())
-    if own.min() < -1e-8 * max(largest, 0.0):
-        raise KernelError(f"the kernel is not positive semi-definite: k(x, x) = {own.min():.3g} at arm {own.argmin()}")
-    if largest <= 0.0:
-        raise KernelError("the kernel is zero on every arm, so nothing can be learned; use another kernel")
-    return max(1.0, largest)
-
-
-def _weights(size: int) -> Floats:
-    """Fixed weights of both signs without a pattern, for the mean by which a kernel is known again."""
-    return np.asarray(np.cos(np.arange(size, dtype=np.float64)))
-
-
-def _blocks(size: int, width: int) -> list[slice]:
-    """Rows 0 to size - 1 in blocks of about a million entries."""
-    step = max(64, _BLOCK_ENTRIES // width)
-    return [slice(start, min(start + step, size)) for start in range(0, size, step)]
-
-
-def _check_points(count: int, dimension: int, *, copies: int, cure: str = "take fewer points") -> None:
-    needed = copies * FLOAT_BYTES * count * dimension
-    check_memory(needed, f"a box of {count:,} points in {dimension:,} dimensions", cure=cure)
-
-
-def _cell_centres(sides: Floats, error: float) -> Floats:
-    """Centres, on the unit cube, of cubes with sides of at most error / d in a box with these sides."""
-    dimension = len(sides)
-    _check_axes(dimension, cure="discretise fewer")
-    # a division that should be whole may come out a last digit above; error / 2 has room for that
-    wanted = np.maximum(dimension * sides / error * (1.0 - 1e-12), 1.0)
-    if np.log2(wanted).sum() > _CELL_BITS:
-        raise InputError(f"error={error:g} cuts the box into more than 2^{_CELL_BITS} cubes; take a larger error")
-    steps = [math.ceil(number) for number in wanted.tolist()]
-    _check_points(math.prod(steps), dimension, copies=2, cure="take a larger error")
-    return _product([(np.arange(count) + 0.5) / count for count in steps])
-
-
-def _product(axes: list[Floats]) -> Floats:
-    """All points with these coordinates, the last axis fastest."""
-    return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
-
-
-def _check_axes(dimension: int, *, cure: str) -> None:
-    if dimension > _MOST_AXES:
-        raise InputError(f"a grid has at most {_MOST_AXES} dimensions, got {dimension}; {cure}")
-
-
-def _unit_points(dimension: int, count: int, method: str) -> Floats:
-    if method == "grid":
-        _check_axes(dimension, cure="use method='sobol'")
-        steps = round(count ** (1.0 / dimension))
-        steps -= steps**dimension > count
-        _check_points(steps**dimension, dimension, copies=2)  # the axes' coordinates, and the points they make
-        axis = np.linspace(0.0, 1.0, steps) if steps > 1 else np.array([0.5])
-        return _product([axis] * dimension)
-    from scipy.stats import qmc  # half a second to import, and only boxes need it
-
-    if dimension > qmc.Sobol.MAXDIM:
-        raise InputError(f"Sobol points have at most {qmc.Sobol.MAXDIM:,} dimensions, got {dimension:,}")
-    power = math.ceil(math.log2(count))
-    if power > _SOBOL_BITS:
-        raise InputError(f"Sobol points number at most 2^{_SOBOL_BITS}, got {count:,}; take fewer points")
-    _check_points(2**power, dimension, copies=1)
-    return np.asarray(qmc.Sobol(dimension, scramble=False).random_base2(power)[:count])

@@ -63,7 +63,7 @@ class Page:
         self.send("Page.navigate", url=url)
         self.wait("document.body && document.body.dataset.ready === 'yes'")
 
-    def wait(self, condition, seconds=20):
+    def wait(self, condition, seconds=60):
         end = time.monotonic() + seconds
         while not self.evaluate(f"Boolean({condition})"):
             assert time.monotonic() < end, f"not within {seconds} s: {condition}; {self.troubles}"

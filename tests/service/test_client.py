@@ -199,3 +199,8 @@ def test_many_threads_share_a_client(shop):
 def test_the_answer_has_all_that_a_summary_needs(send, shop):
     answer = send.get("/v1/experiments/shop/summary")[1]
     assert {field.name for field in dataclasses.fields(ExperimentSummary)} <= set(answer)
+
+
+def test_a_url_without_its_scheme_is_named():
+    with pytest.raises(errors.InputError, match=r"http://.*got '127\.0\.0\.1:8350'"):
+        live.Client("127.0.0.1:8350")

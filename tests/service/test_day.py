@@ -15,6 +15,23 @@ _spec.loader.exec_module(example)
 READERS = 1_000
 
 
+def test_noon_is_found(tmp_path):
+    """The day as long as it is by itself, but without HTTP: one change, begun about noon."""
+    day = example.Day(example.READERS)
+    noon, six = (sum(time < example.MIDNIGHT + hour * example.HOUR for time in day.times) for hour in (12, 18))
+    with live.open(f"sqlite:///{tmp_path}/day.db", clock=day.clock) as database:
+        shop = database.create("headlines", arms=example.HEADLINES, patience=example.PATIENCE, missing=0.0, seed=1)
+        day.play(shop, 10.0)
+        shop.arms(add=[example.ADDED])
+        day.play(shop, 11.0)
+        shop.arms(retire=[example.RETIRED])
+        day.play(shop, 18.0)
+        [change] = shop.changes()
+        assert abs(change.interval[0] - noon) < 0.2 * (six - noon)
+        assert noon < change.round < six
+        assert len(shop.history().rounds) > 20
+
+
 def test_a_day_in_the_life(tmp_path):
     url = f"sqlite:///{tmp_path}/day.db"
     summary, _ = example.live_a_day(url, READERS)

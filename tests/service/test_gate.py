@@ -200,3 +200,9 @@ def test_the_commands_make_list_and_revoke(tmp_path):
     assert run("revoke", ident).exit_code == 0
     assert run("revoke", ident).exit_code == 1
     assert key.split("_", 2)[2] not in run("list", "--json").stdout
+
+
+def test_listing_keys_makes_no_database(tmp_path):
+    found = CliRunner().invoke(app, ["keys", "list", "--database", f"sqlite:///{tmp_path}/none.db"])
+    assert found.exit_code != 0
+    assert list(tmp_path.iterdir()) == []

@@ -5,6 +5,9 @@ from urllib.parse import quote
 
 import pytest
 
+from driftbandits import live
+from driftbandits.service import keys
+from driftbandits.service.background import serving
 from tests.service.browser import CHROMIUM, browser
 from tests.service.test_hostile import HOSTILE
 
@@ -59,9 +62,12 @@ def test_what_is_played_what_pays_and_what_changed(page, send, shop, width):
     summary = send.get(f"{shop}/summary")[1]
     assert page.text("#answer").startswith(summary["leaders"][0]["arm"])
     assert "is the best with a probability of" in page.text("#answer")
-    assert "No change was found" in text
+    assert "No change was found so far" in text
+    assert "Times are of" in page.text("footer")
+    titles = page.evaluate("[...document.querySelectorAll('#arms tbody th')].map((one) => one.title)")
+    assert set(HOSTILE) < set(titles)
     for name in HOSTILE:
-        assert name in text
+        assert name[:100] in text  # a longer one would fill a phone
     for chart in ("rewards", "played"):
         size = page.evaluate(f"document.querySelector('#{chart} .main-svg').getBoundingClientRect().width")
         assert 0.5 * width < size <= width
@@ -99,6 +105,73 @@ def test_it_refreshes_by_itself_and_its_buttons_work(page, send, shop):
     page.wait("document.querySelector('#counts').innerText.includes('125')")
 
 
+def test_the_focus_stays_through_a_refresh(page, send):
+    path = send.make("focus", arms=["first", "second"])
+    look(page, f"{send.url}/experiments/focus", 1400)
+    focused = "document.activeElement.ariaLabel"
+    page.evaluate("document.querySelector('td button').focus()")
+    assert page.evaluate(focused) == "retire first"
+    send.post(f"{path}/arms", {"retire": ["first"]})
+    page.evaluate("refresh()")
+    page.wait(f"{focused} === 'bring back first'")  # the same button in another place: what is retired stands last
+    assert page.evaluate("document.activeElement.closest('tr').rowIndex") == 2
+    page.evaluate("document.activeElement.click()")
+    page.wait(f"{focused} === 'retire first'")
+    page.evaluate("document.querySelector('#steering button').focus()")
+    for word in ("Resume", "Pause"):
+        page.evaluate("document.activeElement.click()")
+        page.wait(f"document.activeElement.innerText === '{word}'")
+
+
+def test_everything_has_a_name(page, send, shop):
+    look(page, f"{send.url}/experiments/hostile", 1400)
+    names = page.evaluate("[...document.querySelectorAll('#arms td button')].map((one) => one.ariaLabel)")
+    assert len(set(names)) == len(names) >= len(HOSTILE)
+    assert page.evaluate("[...document.querySelectorAll('th')].every((one) => one.scope)")
+    assert page.evaluate("[...document.querySelectorAll('table')].every((one) => one.caption.innerText)")
+    for chart in ("rewards", "played"):
+        assert page.evaluate(f"document.getElementById('{chart}').ariaLabel")
+    assert page.evaluate("[...document.querySelectorAll('section[aria-labelledby]')].length") == 4
+
+
+def said(page, function, *values):
+    return page.evaluate(f"{function}({', '.join(json.dumps(value) for value in values)})")
+
+
+def test_sentences(page, send, shop):
+    look(page, f"{send.url}/experiments/hostile", 1400)
+    only = {
+        "name": "only",
+        "segment": None,
+        "retired": False,
+        "probability": 1,
+        "estimate": 0.5,
+        "low": 0.25,
+        "high": 0.75,
+    }
+    leader = {"arm": "only", "segment": None, "probability": 1.0, "since": 3.0}
+    summary = {"leaders": [leader], "arms": [only], "rewards": 800, "expired": 0, "segments": None, "decisions": 900}
+    assert said(page, "answer", summary) == "only is the only arm: it is expected to give 0.5 (0.25 to 0.75)."
+    leaders = [leader | {"segment": where, "probability": 0.9} for where in "abcd"]
+    by_segment = said(page, "answer", summary | {"leaders": leaders, "segments": list("abcd")})
+    assert by_segment.startswith("Best: only in a (90 % sure), only in b (90 % sure)")
+    assert by_segment.endswith("and so on in 1 more segments.")
+    assert said(page, "noRewards", summary | {"patience": 1800}).startswith("800 rewards have come.")
+    assert said(page, "noRewards", summary | {"rewards": 0}) == "No rewards yet."
+    assert said(page, "aged", {"age": 40.2}) == " Counted 40 s ago."
+    assert said(page, "aged", {"age": 3.0}) == ""
+    moved = {"names": [], "arms": [], "before": [], "after": [], "odds": 0, "time": 7200, "began": 3600, "stream": ""}
+    moved["seen"] = [{"name": "red", "before": 0.79, "after": 0.33}, {"name": "blue", "before": 0.42, "after": 0.88}]
+    assert ": red fell from 0.79 to 0.33, blue rose from 0.42 to 0.88, by what was" in said(page, "sentence", moved)
+
+    pace = {"memory": [{"rounds": None, "weight": 1}], "since": 0, "since_round": 0, "suspected": 0.43}
+    pace["suspected_since"] = 3600
+    page.evaluate(f"showPace({{pace: {json.dumps(pace)}}}) && 0")
+    assert "It may have changed around" in page.text("#pace")
+    page.evaluate(f"showPace({{pace: {json.dumps(pace | {'since_round': 9})}}}) && 0")
+    assert "It may have changed again around" in page.text("#pace")
+
+
 def test_without_the_server_it_says_so_and_goes_on(page, send, shop):
     look(page, f"{send.url}/experiments/hostile", 1400)
     page.send("Network.emulateNetworkConditions", offline=True, latency=0, downloadThroughput=-1, uploadThroughput=-1)
@@ -107,3 +180,17 @@ def test_without_the_server_it_says_so_and_goes_on(page, send, shop):
     page.send("Network.emulateNetworkConditions", offline=False, latency=0, downloadThroughput=-1, uploadThroughput=-1)
     page.evaluate("refresh()")
     page.wait("document.querySelector('#fresh').innerText === 'up to date'")
+
+
+def test_a_person_logs_in_with_a_key_and_out_again(page, tmp_path):
+    database = f"sqlite:///{tmp_path}/shop.db"
+    with live.open(database) as opened:
+        key = keys.create_key(opened, "person", "admin")
+    with serving(database=database) as where:
+        page.send("Page.navigate", url=f"{where}/")
+        page.wait("location.pathname === '/login' && document.querySelector('#key')")
+        page.evaluate(f"document.querySelector('#key').value = {json.dumps(key)}; document.forms[0].submit()")
+        page.wait("location.pathname === '/' && document.body && document.body.dataset.ready === 'yes'")
+        assert "No experiments yet" in page.text()
+        page.evaluate("document.querySelector('form[action=\"/logout\"]').submit()")
+        page.wait("location.pathname === '/login'")

@@ -108,6 +108,16 @@ def test_events_are_read_in_pieces(send, shop):
     assert send.get(f"{shop}/events?after=x")[0] == 422
 
 
+def test_a_query_parameter_that_is_not_there_is_refused(send, shop):
+    status, answer = send.get(f"{shop}/events?limt=3")
+    assert (status, answer["type"]) == (422, "urn:driftbandits:input")
+    assert "'limt'; it takes after and limit" in answer["detail"]
+    assert "it takes none" in send.get(f"{shop}/summary?points=3")[1]["detail"]
+    before = len(send.get(f"{shop}/events")[1]["events"])
+    assert send.post(f"{shop}/decisions?size=3", {})[0] == 422
+    assert len(send.get(f"{shop}/events")[1]["events"]) == before
+
+
 def test_looking_back_at_a_decision(send, shop):
     made = send.decide(shop)[0]
     status, answer = send.get(f"{shop}/decisions/{made['id']}")
@@ -158,6 +168,9 @@ def test_an_experiment_is_made_once_by_one_key(send):
     assert send.post("/v1/experiments", body, idempotency_key="make")[0] == 201
     assert send.post("/v1/experiments", {**body, "seed": 1}, idempotency_key="make")[0] == 422
     assert send.post("/v1/experiments", body, idempotency_key="other")[0] == 409
+    status, answer = send.post("/v1/experiments", {**body, "name": "twice"}, idempotency_key="make")
+    assert (status, answer["type"]) == (422, "urn:driftbandits:key-reused")
+    assert send.get("/v1/experiments/twice/summary")[0] == 404
 
 
 def test_metrics_count_what_the_journal_has(send, shop):
@@ -170,3 +183,24 @@ def test_metrics_count_what_the_journal_has(send, shop):
     for name in ("batch_requests", "decide_seconds", "reward_seconds", "commit_seconds", "step_seconds"):
         assert f'driftbandits_{name}_count{{experiment="prices"}}' in text
     assert 'driftbandits_replayed_events{experiment="prices"} 1.0' in text
+
+
+def test_many_arms_with_nothing_in_common_are_played(send):
+    path = send.make("many", arms=[f"arm {number}" for number in range(300)], policy="AutoBandit")
+    made = send.decide(path, 2)
+    assert not any(one["fallback"] for one in made)
+    assert send.post(f"{path}/rewards", {"id": made[0]["id"], "reward": 1.0})[0] == 200
+    assert send.get(f"{path}/summary")[1]["mode"] == "running"
+
+
+def test_what_no_policy_can_play_is_refused_when_it_is_made(send):
+    points = [{"name": f"arm {number}", "features": [13.0 * number % 7, 5.0 * number % 11]} for number in range(300)]
+    body = {"name": "rough", "arms": points, "kernel": {"name": "rbf", "length_scale": 1e-3}}
+    status, answer = send.post("/v1/experiments", {**body, "settings": {"rank": 10, "kernel": "given"}})
+    assert status == 422, answer
+    assert send.get("/v1/experiments/rough/summary")[0] == 404
+
+
+def test_a_body_where_none_is_wanted_says_so(send, shop):
+    assert "takes an empty body" in send.post(f"{shop}/pause", {"why": 1})[1]["detail"]
+    assert "no field 'x'" in send.post(f"{shop}/rewards", {"id": "rewards", "reward": 1.0, "x": 1})[1]["detail"]

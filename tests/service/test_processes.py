@@ -2,6 +2,8 @@
 
 import json
 import signal
+import subprocess
+import sys
 import time
 
 import httpx
@@ -44,6 +46,24 @@ def test_a_second_server_on_a_sqlite_file_is_refused(database):
     with serving(database=database), pytest.raises(OtherDeciderError) as refused, serving(database=database):
         pass
     assert "use Postgres for several" in str(refused.value)
+
+
+def test_a_port_that_is_taken_is_named_with_the_cure(database, tmp_path):
+    with serving(database=database) as where:
+        port = where.rstrip("/").rpartition(":")[2]
+        command = [
+            sys.executable,
+            "-m",
+            "driftbandits",
+            "serve",
+            "--port",
+            port,
+            "-d",
+            f"sqlite:///{tmp_path}/other.db",
+        ]
+        found = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert found.returncode == 1
+    assert f"could not listen at 127.0.0.1:{port}; is another server there? Take --port" in found.stderr
 
 
 def test_a_full_disk_is_a_503_and_nothing_is_lost(tmp_path):

@@ -2,6 +2,7 @@
 
 import random
 
+import numpy as np
 import pytest
 
 from driftbandits import live
@@ -74,12 +75,14 @@ def test_counts_are_those_of_a_walk(played, points):
         assert point.total == pytest.approx(sum(rewards))
         assert point.squares == pytest.approx(sum(reward * reward for reward in rewards))
         values = rewards + [0.25] * kinds.count("expired")
-        found = series.mean(point)
+        found = series.sums(point)
         if "open" in kinds or not values:
             assert found is None
         else:
-            assert found[0] == pytest.approx(sum(values) / len(values))
-            assert found[2] == len(values)
+            assert (found.count, found.least, found.most) == (len(values), min(values), max(values))
+            assert found.mean == pytest.approx(sum(values) / len(values))
+            if len(values) > 1:
+                assert found.error == pytest.approx(np.std(values, ddof=1) / len(values) ** 0.5)
 
 
 def test_times_of_the_policys_decisions(played):
@@ -88,6 +91,15 @@ def test_times_of_the_policys_decisions(played):
         own = [e.time / 1e6 for e in journal.events(kinds=("decided",)) if not e.details.get("fallback")]
     assert series.own_decisions == len(own)
     numbers = [float(number) for number in range(0, len(own), 17)]
-    times = series.times_of(__import__("numpy").array(numbers))
+    times = series.times_of(np.array(numbers), made=len(own), now=round(1e6 * own[-1]))
     for number, time in zip(numbers, times, strict=True):
         assert own[max(int(number) - 1, 0)] - 1e-3 <= time <= own[min(int(number) + 1, len(own) - 1)] + 1e-3
+
+
+def test_decisions_made_since_the_count_lie_between_it_and_now(played):
+    with played.journal() as journal:
+        series = count(played, journal, 50)
+    made, end = series.own_decisions, series.points[-1].end / 1e6
+    numbers = np.array([made, made + 50, made + 100], dtype=float)
+    now = round(1e6 * (end + 10))
+    assert series.times_of(numbers, made=made + 100, now=now) == pytest.approx([end, end + 5, end + 10])

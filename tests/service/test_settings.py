@@ -62,3 +62,17 @@ def test_every_setting_is_a_flag_and_stands_in_the_table():
         assert usual == (
             "none" if Settings.model_fields[name].default is None else str(Settings.model_fields[name].default)
         )
+
+
+def test_a_misspelt_variable_is_refused(monkeypatch):
+    monkeypatch.setenv("DRIFTBANDITS_PROT", "1")
+    monkeypatch.setenv("DRIFTBANDITS_FRIENDS", "of another program")
+    with pytest.raises(InputError, match=r"DRIFTBANDITS_PROT.*did you mean 'DRIFTBANDITS_PORT'"):
+        read_settings({})
+
+
+def test_a_file_that_is_no_text_is_named(tmp_path):
+    file = tmp_path / "service.toml"
+    file.write_bytes(b"port = \xff")
+    with pytest.raises(InputError, match=r"service\.toml is not TOML"):
+        read_settings({}, file)

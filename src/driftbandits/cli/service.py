@@ -49,7 +49,7 @@ def create(
 
     with live.open(database) as opened:
         typer.echo(create_key(opened, name, scope))
-    say("keep it: the database has its hash alone. From now on every request needs a key")
+    say("keep it: the database has its hash alone. Within two seconds every request needs a key")
 
 
 @keys.command("list")
@@ -58,7 +58,7 @@ def list_all(database: Where = USUAL, json: Json = False) -> None:
     from driftbandits import live
     from driftbandits.service.keys import list_keys
 
-    with live.open(database) as opened:
+    with live.open(database, create=False) as opened:
         found = list_keys(opened)
     rows = [
         {"id": row.id, "name": row.name, "scope": row.scope, "created": _day(row.created), "revoked": _day(row.revoked)}
@@ -81,7 +81,7 @@ def revoke(
     from driftbandits import live
     from driftbandits.service.keys import revoke_key
 
-    with live.open(database) as opened:
+    with live.open(database, create=False) as opened:
         revoke_key(opened, ident)
     say(f"key {ident} is revoked")
 

@@ -23,7 +23,7 @@ from driftbandits.design.result import Design, Status
 from driftbandits.design.starting_point import separable_law
 from driftbandits.types import Bools, Floats, Ints
 
-_FIRST_POOL_SIZES = (4096, 65536)  # drawn at random: a stride would meet the rows of a grid
+_FIRST_POOL_SIZES = (4096, 16384, 65536)  # drawn at random: a stride would meet the rows of a grid
 _POOL_SIZE = 4096  # promising arms kept from a full pass; they are priced many times for the price of one pass
 _FEW_ARMS = 1_000  # of which a working set may be large
 _SLACK_KEPT, _SLACK_KEPT_OF_MANY = 10.0, 1.0  # working arms with a slack up to this many times the gap stay
@@ -50,7 +50,7 @@ def solve_active_set(problem: DesignProblem, *, tolerance: float, warm_start: Fl
     search.begin(_first_working_set(problem, samples[0], warm_start), warm_start)
     target = 1e-2 * problem.rank
     for sample in samples[:-1]:
-        target *= 0.1
+        target = max(0.1 * target, 0.5 * tolerance)  # of a sample no more is wanted than of all arms
         pool = problem.restrict(sample)
         search.settle(pool, sample, search.price(pool), target=target)
     best, failures = np.inf, 0

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import quote
 
-from driftbandits.errors import AwayError, LiveError, MissingExtraError, NotStoredError
+from driftbandits.errors import AwayError, InputError, LiveError, MissingExtraError, NotStoredError
 from driftbandits.live import wire
 from driftbandits.live.definition import read_options
 from driftbandits.live.docstrings import described_by
@@ -27,6 +27,7 @@ from driftbandits.live.looking_back import DecisionRecord
 from driftbandits.live.requests import LiveDecision, RewardAnswer
 from driftbandits.live.wire import Attempts, Sending, StandIn
 from driftbandits.policies.core.history import History
+from driftbandits.showing import shown
 from driftbandits.types import Change
 
 try:
@@ -59,7 +60,7 @@ class Client:
     """
 
     def __init__(self, url: str, key: str | None = None, *, timeout: float = 5.0) -> None:
-        self.url, self._key, self._timeout = url.rstrip("/"), key, timeout
+        self.url, self._key, self._timeout = _checked_url(url), key, timeout
         self._http = httpx.Client(base_url=self.url, headers=_authorisation(key), trust_env=False)
 
     def create(self, name: str, **fields: Any) -> RemoteExperiment:
@@ -281,7 +282,7 @@ class AsyncClient:
     """
 
     def __init__(self, url: str, key: str | None = None, *, timeout: float = 5.0) -> None:
-        self.url, self._key, self._timeout = url.rstrip("/"), key, timeout
+        self.url, self._key, self._timeout = _checked_url(url), key, timeout
         self._http = httpx.AsyncClient(base_url=self.url, headers=_authorisation(key), trust_env=False)
 
     async def create(self, name: str, **fields: Any) -> AsyncRemoteExperiment:
@@ -441,6 +442,12 @@ class AsyncRemoteExperiment:
 
 
 # --- what both send ---------------------------------------------------------------------------------------------------
+
+
+def _checked_url(url: str) -> str:
+    if not url.startswith(("http://", "https://")):
+        raise InputError(f"url must begin with http:// or https://, such as http://127.0.0.1:8350, got {shown(url)}")
+    return url.rstrip("/")
 
 
 def _authorisation(key: str | None) -> dict[str, str]:

@@ -78,6 +78,7 @@ class Database:
         )
         self._holder = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
         self._opened: dict[str, Experiment] = {}
+        self._turns: dict[str, threading.Lock] = {}  # one opening of an experiment at a time, and none waits for others
         self._guard = threading.Lock()
 
     # --- schema -------------------------------------------------------------------------------------------------
@@ -185,6 +186,8 @@ class Database:
             with self._turn, self._writing.begin() as connection:
                 made = connection.execute(sa.insert(table).values(name=name, created=now, token=token, definition=text))
                 number = int(made.inserted_primary_key[0])  # type: ignore[index]
+                if key is not None:
+                    _check_unused(connection, key, name)
                 journal = Journal(connection, number, token)
                 journal.add(Event(1, now, "created", payload=text).sealed(0))
                 journal.flush()
@@ -268,10 +271,15 @@ class Database:
         LiveError
             If the database cannot be written to.
         """
+        with self._turn_of(name):
+            found = self._opened.get(name)
+            if found is None or found.closed:
+                found = self._opened[name] = self._open(self.view(name))
+            return found
+
+    def _turn_of(self, name: str) -> threading.Lock:
         with self._guard:
-            if name not in self._opened or self._opened[name].closed:
-                self._opened[name] = self._open(self.view(name))
-            return self._opened[name]
+            return self._turns.setdefault(name, threading.Lock())
 
     def hold(self) -> None:
         """Be the one who decides in a SQLite file; `experiment` does it too. In Postgres it does nothing.
@@ -288,7 +296,8 @@ class Database:
         if is_read_only(self.url):
             raise LiveError("the database was opened with mode=ro, so nothing can be decided; view() can look")
         try:
-            self._file_lock.acquire()
+            with self._guard:
+                self._file_lock.acquire()
         except OSError as error:
             raise LiveError(f"{self._file_lock.path}: {error.strerror}; deciding needs a writable folder") from error
 
@@ -299,10 +308,10 @@ class Database:
         ----------
         name : of the experiment; one that is not open stays so
         """
-        with self._guard:
+        with self._turn_of(name):
             experiment = self._opened.pop(name, None)
-        if experiment is not None:
-            experiment.close()
+            if experiment is not None:
+                experiment.close()
 
     @property
     def engine(self) -> sa.Engine:
@@ -383,10 +392,8 @@ class Database:
 
     def close(self) -> None:
         """Close all experiments: what waits is served, and others may decide."""
-        with self._guard:
-            opened, self._opened = self._opened, {}
-        for experiment in opened.values():
-            experiment.close()
+        for name in list(self._turns):
+            self.let_go(name)
         if self._file_lock is not None:
             self._file_lock.release()
         self._reading.dispose()
@@ -399,6 +406,17 @@ class Database:
 
     def __repr__(self) -> str:
         return f"Database({self.url.render_as_string()!r})"
+
+
+def _check_unused(connection: sa.Connection, key: str, name: str) -> None:
+    """Refuse a key that made another experiment: requests to make one share their keys."""
+    answers, made = tables.answers, tables.experiments
+    created = sa.select(made.c.name).join(
+        answers, sa.and_(answers.c.experiment == made.c.id, answers.c.time == made.c.created)
+    )
+    other = connection.execute(created.where(answers.c.key == key, made.c.name != name).limit(1)).scalar()
+    if other is not None:
+        raise KeyReusedError(f"the key {shown(key)} was used to make {shown(other)}; take a new key")
 
 
 def _unwritable(error: sa.exc.DBAPIError) -> LiveError:

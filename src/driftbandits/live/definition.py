@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -25,6 +26,7 @@ from driftbandits.showing import breaking, shown
 FORMAT = 1
 LONGEST_NAME = 200  # characters
 MOST_ARMS = 10_000
+RANK_OF_STRANGERS = 1_000  # arms with nothing in common have no fewer features than there are arms
 FIELDS = (
     "arms",
     "policy",
@@ -119,7 +121,10 @@ class Definition:
         if self.missing is not None:
             waiting["missing"] = self.missing
         kind = find_policy(self.policy)
-        return kind(arms, seed=self.seed, reward_range=self.reward_range, **waiting, **self.settings)
+        settings = dict(self.settings)
+        if not self.arms[0].features and "rank" in inspect.signature(kind).parameters:
+            settings.setdefault("rank", RANK_OF_STRANGERS)
+        return kind(arms, seed=self.seed, reward_range=self.reward_range, **waiting, **settings)
 
 
 def define(**given: Any) -> Definition:
@@ -173,7 +178,7 @@ def define(**given: Any) -> Definition:
         json.dumps(definition.settings, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise InputError(f"settings must be plain values, as JSON has them: {error}") from None
-    definition.build_policy(definition.build_arms(arms))  # refuses what does not fit
+    definition.build_policy(definition.build_arms(arms)).law()  # refuses what does not fit
     return definition
 
 
@@ -228,10 +233,10 @@ def _read_option(what: str, item: Any) -> Option:
 
 def check_name(what: str, name: Any) -> str:
     """A name that can be shown in a line of text."""
-    if not isinstance(name, str) or not name or len(name) > LONGEST_NAME or breaking(name) is not None:
+    if not isinstance(name, str) or not name.strip() or len(name) > LONGEST_NAME or breaking(name) is not None:
         raise InputError(
-            f"{what} must be a text of 1 to {LONGEST_NAME} characters without line breaks or control codes, got "
-            f"{shown(name)}"
+            f"{what} must be a text of 1 to {LONGEST_NAME} characters, not spaces alone, without line breaks or "
+            f"control codes, got {shown(name)}"
         )
     return name
 

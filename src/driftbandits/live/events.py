@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import math
 import re
 import zlib
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from driftbandits.errors import JournalError, UnknownDecisionError
@@ -28,6 +30,7 @@ KINDS = (
     "restarted",
     "settings",
 )
+log = logging.getLogger("driftbandits.live")
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _ID = re.compile(r"([0-9a-z]{1,13})-([0-9a-f]{8})")
 
@@ -50,6 +53,17 @@ class Event(NamedTuple):
     def details(self) -> dict[str, Any]:
         """The payload, read."""
         return json.loads(self.payload) if self.payload else {}
+
+    @property
+    def damage(self) -> str:
+        """Why its values cannot be used, if they cannot. That they are those that were written, the seal says."""
+        if not isinstance(self.time, int):
+            return f"its time is {shown(self.time)}"
+        try:
+            readable = isinstance(self.details, dict)
+        except ValueError:
+            readable = False
+        return "" if readable else "its payload is not JSON"
 
     def sealed(self, before: int) -> Event:
         """This event with the seal that it has behind one sealed `before`."""
@@ -74,6 +88,15 @@ def check_event(event: Event, after: Event | None, seal: int) -> None:
         raise JournalError(f"event {event.seq} ({shown(event.kind)}) is not what was written: its seal does not hold")
     if event.kind not in KINDS:
         raise JournalError(f"event {event.seq} is of kind {shown(event.kind)}, which this version does not know")
+
+
+def undamaged(events: Iterable[Event]) -> Iterator[Event]:
+    """Events whose values can be used; of the others a line is logged."""
+    for event in events:
+        if event.damage:
+            log.error("event %s is left out: %s", event.seq, event.damage)
+        else:
+            yield event
 
 
 def dump(details: dict[str, Any]) -> str | None:

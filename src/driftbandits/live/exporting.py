@@ -15,6 +15,7 @@ id             the public id
 
 from __future__ import annotations
 
+import logging
 import math
 import os
 import tempfile
@@ -27,12 +28,13 @@ from typing import Any
 import numpy as np
 
 from driftbandits.errors import InputError, LiveError, MissingExtraError
-from driftbandits.live.events import Event, decision_id
+from driftbandits.live.events import Event, decision_id, undamaged
 from driftbandits.live.journal import Journal
 from driftbandits.live.recovery import books_before
 from driftbandits.live.views import View
 from driftbandits.showing import shown
 
+log = logging.getLogger("driftbandits.live")
 ROWS = 50_000  # at a time
 Columns = dict[str, list[Any]]
 
@@ -92,7 +94,7 @@ class JournalLog:
         self._journal, self._missing = journal, view.definition.missing
         first = books_before(journal, view.definition)
         self._start = first.counts.decisions
-        changes = list(journal.events(kinds=("arms",)))
+        changes = list(undamaged(journal.events(kinds=("arms",))))
         self._arms_since = [0, *(event.seq for event in changes)]
         self._masks = [first.active()]
         for event in changes:
@@ -100,7 +102,7 @@ class JournalLog:
             self._masks.append(first.active())
         self._arms = [entry.option.name for entry in first.entries]
         self._decided = np.array(journal.decided(), dtype=np.int64)
-        self._marks = list(journal.events(kinds=("expired",)))
+        self._marks = list(undamaged(journal.events(kinds=("expired",))))
         masked = len(changes) > 0 or not self._masks[0].all() or journal.has_masks()
         left_out = {"segment": view.definition.segments is None, "allowed": not masked}
         every = ("round", "time", "arm", "probability", "reward", "told", "segment", "allowed", "fallback", "id")
@@ -119,7 +121,11 @@ class JournalLog:
         first, last = int(decided[0]), int(decided[-1])
         closed = _closings(self._journal, first, last)
         upto = np.array([mark.decision for mark in self._marks], dtype=np.int64)
-        for number, event in enumerate(self._journal.events(first - 1, last, kinds=("decided",)), start=place):
+        events = self._journal.events(first - 1, last, kinds=("decided",))
+        for number, event in enumerate(events, start=place):
+            if event.damage:
+                log.error("decision %s is not in the log: %s", event.seq, event.damage)
+                continue
             mark = int(np.searchsorted(upto, event.seq))  # the first sweep that reached it; marks grow
             reward, told = self._reward(closed.get(event.seq), mark)
             row = self._row(event, self._start + number, reward, told)
@@ -166,7 +172,7 @@ class JournalLog:
 def arm_names(journal: Journal, view: View) -> list[str]:
     """Names of all arms there ever were, by number."""
     player = books_before(journal, view.definition)
-    for event in journal.events(kinds=("arms",)):
+    for event in undamaged(journal.events(kinds=("arms",))):
         player.apply(event)
     return [entry.option.name for entry in player.entries]
 
@@ -174,6 +180,6 @@ def arm_names(journal: Journal, view: View) -> list[str]:
 def _closings(journal: Journal, first: int, last: int) -> dict[int, Event]:
     """How the decisions between two events were closed, by decision: the first reward, or else being forgotten."""
     found: dict[int, Event] = {}
-    for event in journal.closings(first, last):
+    for event in undamaged(journal.closings(first, last)):
         found.setdefault(event.decision or 0, event)
     return found

@@ -106,6 +106,11 @@ class Player(Roster):
         self.seq, self.time, self.seal = event.seq, event.time, event.seal
         self.cost += EVENT_SECONDS
 
+    def pass_over(self, event: Event) -> None:
+        """This event is damaged: the next one comes behind it, and of its values none is believed."""
+        time = event.time if isinstance(event.time, int) else self.time
+        self.take(event._replace(time=max(self.time, time), seal=event.seal if isinstance(event.seal, int) else 0))
+
     # --- deciding -----------------------------------------------------------------------------------------------
 
     def decide(self, size: int, allowed: Any, segment: Any, clock: int, key: str | None) -> list[Event]:

@@ -124,7 +124,7 @@ def _books(journal: Journal, definition: Definition, problems: list[str]) -> tup
         except (DriftbanditsError, ValueError, TypeError, KeyError, IndexError) as error:
             problems.append(f"event {event.seq} is left out: {first_line(error)}")
             log.error("event %d is left out: %s", event.seq, error)
-            player.take(event)
+            player.pass_over(event)
         before = event
     player.disown()
     return player, list(rows.values())

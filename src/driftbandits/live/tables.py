@@ -43,6 +43,13 @@ events = sa.Table(
     sa.Column("seal", sa.BigInteger, nullable=False),  # CRC-32 of the row and of the seal before it
     sqlite_with_rowid=False,
 )
+
+
+def has_time(table: sa.FromClause) -> sa.ColumnElement[bool]:
+    """Whether the time of an event is one: SQLite holds any value in any column, and counts a text as 0."""
+    return sa.cast(table.c.time, sa.BigInteger) > 0
+
+
 closes = events.c.kind.in_(("rewarded", "forgotten"))
 closings = sa.Index(
     "events_by_decision",

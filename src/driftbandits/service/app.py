@@ -123,9 +123,9 @@ def _add_changes(app: FastAPI) -> None:
 def _add_looks(app: FastAPI) -> None:
     def get(path: str, action: str, handler: Handler, **text: Any) -> None:
         name = f"get_{handler.__name__}"
-        app.add_api_route(
-            path, endpoint(action, handler, changes=False), methods=["GET"], name=name, **described(**text)
-        )
+        query = [one["name"] for one in text.get("parameters", ()) if one["in"] == "query"]
+        served = endpoint(action, handler, changes=False, query=query)
+        app.add_api_route(path, served, methods=["GET"], name=name, **described(**text))
 
     after = parameter("after", least=0, most=2**62)
     limit = parameter("limit", least=1, most=looking.MOST_EVENTS)
@@ -139,14 +139,13 @@ def _add_looks(app: FastAPI) -> None:
     get("/v1/experiments", "read", looking.experiments, text="All experiments", named=False)
     get(f"{ONE}/summary", "summary", looking.summary, text="The experiment at a glance")
     get(f"{ONE}/changes", "read", looking.changes, text="Changes found")
-    get(f"{ONE}/history", "read", looking.history, text="Beliefs over time", errors=(422,), parameters=(points,))
+    get(f"{ONE}/history", "read", looking.history, text="Beliefs over time", parameters=(points,))
     get(
         f"{ONE}/events",
         "read",
         looking.events,
         text="The journal",
         answer=bodies.Events,
-        errors=(422,),
         parameters=(after, limit),
     )
     get(
@@ -174,7 +173,7 @@ async def _metrics(call: Call) -> Response:
 
 def _add_plain(app: FastAPI) -> None:
     """What needs no key."""
-    quiet: dict[str, Any] = {"methods": ["GET"], "include_in_schema": False}
+    quiet: dict[str, Any] = {"methods": ["GET", "HEAD"], "include_in_schema": False}
     app.add_api_route("/healthz", _alive, **quiet)
     app.add_api_route("/readyz", _ready, **quiet)
     app.add_api_route("/openapi.json", _describe, **quiet)

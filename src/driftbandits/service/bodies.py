@@ -62,7 +62,11 @@ class OneReward(Body):
 
 
 class ManyRewards(Body):
-    """Rewards of several decisions. Each is judged for itself, so that what is wrong with one does not stop others."""
+    """Rewards of several decisions.
+
+    Each is judged for itself: one out of range, or of a decision that is not there, does not stop the others. A body
+    that has another form is refused whole.
+    """
 
     rewards: Annotated[list[OneReward], Field(max_length=MOST_PER_CALL)]
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,8 +46,11 @@ Handler = Callable[[Call], Awaitable[Response]]
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def endpoint(action: str, handler: Handler, *, changes: bool) -> Endpoint:
-    """An endpoint that needs a key with the right to `action`; `changes`: it takes JSON and changes something."""
+def endpoint(action: str, handler: Handler, *, changes: bool, query: Collection[str] = ()) -> Endpoint:
+    """An endpoint that needs a key with the right to `action`.
+
+    `changes`: it takes JSON and changes something; `query`: names that may stand after the question mark.
+    """
 
     async def serve(request: Request) -> Response:
         service: Service = request.app.state.service
@@ -55,6 +59,7 @@ def endpoint(action: str, handler: Handler, *, changes: bool) -> Endpoint:
             caller = service.gate.admit(headers, request.client.host if request.client else None)
             if not caller.may(action):
                 raise Problem(403, "scope", f"a key of scope {caller.scope} may not do this; it takes another key")
+            _check_query(request, query)
             if not changes:
                 return await _handle(handler, Call(service, request, caller))
             service.gate.check_change(headers, caller)
@@ -62,8 +67,18 @@ def endpoint(action: str, handler: Handler, *, changes: bool) -> Endpoint:
             return await _handle(handler, Call(service, request, caller, body))
         except Exception as error:  # noqa: BLE001  # everything ends in an answer
             return answer_error(error, request)
+        except asyncio.CancelledError:  # the server stops, and has waited for this request
+            return response_of(Problem(503, "stopping", "this server stops; send it again", retry_after="1"))
 
     return serve
+
+
+def _check_query(request: Request, known: Collection[str]) -> None:
+    """A misspelt name is refused: ignored, it would answer another question than was asked."""
+    for name in request.query_params:
+        if name not in known:
+            takes = f"it takes {' and '.join(sorted(known))}" if known else "it takes none"
+            raise Problem(422, "input", f"this path has no query parameter {shown(name)}; {takes}")
 
 
 async def _handle(handler: Handler, call: Call) -> Response:

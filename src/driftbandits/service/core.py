@@ -57,13 +57,16 @@ class Service:
 
     async def begin(self) -> None:
         """Open the experiments, beside serving."""
-        self.host = Host(self.database, opened=self._opened)
+        self.host = Host(self.database, opened=self._opened, lost=self._lost)
         self.forwarding = Forwarding(self.host)
         self._tasks = [asyncio.ensure_future(self.host.adopt()), asyncio.ensure_future(self._keep_keys())]
         self.is_ready = True
 
     def _opened(self, experiment: Experiment) -> None:
         self.watches[experiment.name] = Watch(experiment, self.metrics.note, self.clock)
+
+    def _lost(self, name: str) -> None:
+        self.watches.pop(name, None)  # the server that decides now counts it
 
     async def _keep_keys(self) -> None:
         """Read the keys again and again; while the database is away, those that are known count on."""

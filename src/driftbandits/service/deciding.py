@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import re
 import time
 from typing import Any
 
@@ -12,8 +14,11 @@ from driftbandits.errors import InputError
 from driftbandits.live.definition import MOST_ARMS, define
 from driftbandits.service import bodies
 from driftbandits.service.calls import Call, json_response
+from driftbandits.service.hosting import Elsewhere
 from driftbandits.service.problems import Problem
 from driftbandits.service.reading import check_depth, idempotency_key, parse
+
+_SEVERAL = re.compile(rb'\s*\{\s*"rewards"')  # else it is one reward
 
 
 async def create(call: Call) -> Response:
@@ -28,7 +33,8 @@ async def create(call: Call) -> Response:
         raise InputError(f"the name of an experiment stands in paths, so it may have no slash, got {wanted.name!r}")
     check_depth([wanted.settings, wanted.kernel])
     await service.in_thread(_make, call, wanted, key)
-    await service.host.open(wanted.name)
+    with contextlib.suppress(Elsewhere):  # another server was quicker to adopt it
+        await service.host.open(wanted.name)
     return json_response({"name": wanted.name}, 201)
 
 
@@ -70,7 +76,7 @@ async def reward(call: Call) -> Response:
 
 
 def _rewards(body: bytes) -> tuple[str, dict[str, Any]]:
-    if b'"rewards"' in body:
+    if _SEVERAL.match(body):
         many = parse(bodies.ManyRewards, body)
         return "rewards", {"rewards": [[one.id, one.reward] for one in many.rewards]}
     one = parse(bodies.OneReward, body)

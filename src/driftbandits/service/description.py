@@ -11,8 +11,8 @@ from driftbandits.service import bodies
 from driftbandits.version import __version__
 
 _REF = "#/components/schemas/{model}"
-_ALWAYS = (401, 403)
-_CHANGES = (400, 408, 413, 415, 422)
+_ALWAYS = (401, 403, 422)
+_CHANGES = (400, 408, 413, 415)
 _NAME = {"name": "name", "in": "path", "required": True, "schema": {"type": "string", "minLength": 1, "maxLength": 200}}
 _KEY = {
     "name": "Idempotency-Key",

@@ -35,6 +35,25 @@ class Leader:
 
 
 @dataclass(frozen=True, slots=True)
+class Reached:
+    """Where an experiment stands: rounds of the policy since its last restart, decisions of all policies there were,
+    decisions with those of the fallback, and when the last event was (microseconds since 1970).
+    """
+
+    rounds: int
+    own: int
+    decisions: int
+    time: int
+
+    @classmethod
+    def by(cls, player: Player) -> Reached:
+        """By this player, in its thread."""
+        counts = player.counts
+        rounds = 0 if player.policy is None else player.policy.rounds
+        return cls(rounds, counts.decisions - counts.fallbacks, counts.decisions, player.time)
+
+
+@dataclass(frozen=True, slots=True)
 class Gathered:
     """Everything that a summary needs of a player and its policy."""
 
@@ -47,7 +66,7 @@ class Gathered:
     leaders: tuple[Leader, ...]
     beliefs: tuple[str, ...]
     pace: dict[str, Any] | None
-    rounds: int
+    reached: Reached
     oldest_open: int | None
     problems: tuple[str, ...]
     clock_behind: float
@@ -55,7 +74,7 @@ class Gathered:
 
 def gather(writer: Writer, player: Player) -> Gathered:
     """Take it all."""
-    policy, recovery = player.policy, writer.recovery
+    recovery = writer.recovery
     first = next(iter(player.open.values()), None)
     found = summarise(writer.name, player, brought_back="" if recovery is None else _way(recovery))
     explanation = _explanation(player)
@@ -69,7 +88,7 @@ def gather(writer: Writer, player: Player) -> Gathered:
         leaders=tuple(_leaders(player, found.arms)),
         beliefs=() if explanation is None else tuple(str(explanation).splitlines()),
         pace=_pace(explanation),
-        rounds=0 if policy is None else policy.rounds,
+        reached=Reached.by(player),
         oldest_open=None if first is None else first.time,
         problems=() if recovery is None else recovery.problems,
         clock_behind=writer.clock_behind,
@@ -164,14 +183,19 @@ def _pace(found: Any) -> dict[str, Any] | None:
     }
 
 
-def gather_changes(_: Writer, player: Player) -> tuple[list[Change], int]:
-    """Changes found since the last restart, and how many rounds the policy was asked."""
-    policy = player.policy
-    return ([], 0) if policy is None else (list(policy.changes), policy.rounds)
+def gather_changes(_: Writer, player: Player) -> tuple[list[Change], dict[str, Any] | None, Reached]:
+    """Changes found since the last restart, and beliefs over time if some change does not name its arms."""
+    found = [] if player.policy is None else list(player.policy.changes)
+    beliefs = None if all(change.arms for change in found) else _history(player)
+    return found, beliefs, Reached.by(player)
 
 
-def gather_history(_: Writer, player: Player) -> dict[str, Any] | None:
+def gather_history(_: Writer, player: Player) -> tuple[dict[str, Any] | None, Reached]:
     """Estimates, intervals and probabilities over time, as the policy keeps them."""
+    return _history(player), Reached.by(player)
+
+
+def _history(player: Player) -> dict[str, Any] | None:
     policy = player.policy
     if policy is None:
         return None
@@ -183,7 +207,6 @@ def gather_history(_: Writer, player: Player) -> dict[str, Any] | None:
         "law": history.law,
         "low": history.low,
         "high": history.high,
-        "now": policy.rounds,
     }
 
 

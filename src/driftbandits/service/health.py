@@ -49,7 +49,7 @@ def recent(view: View, journal: Journal, now: int) -> Recent:
     wanted = (
         sa.select(events.c.seq, events.c.time, events.c.reward, made.c.time)
         .join(made, sa.and_(made.c.experiment == events.c.experiment, made.c.seq == events.c.decision))
-        .where(mine, events.c.kind == "rewarded", in_time)
+        .where(mine, events.c.kind == "rewarded", in_time, tables.has_time(events), tables.has_time(made))
         .order_by(events.c.seq.desc())
         .limit(RECENT)
     )

@@ -32,9 +32,12 @@ class Elsewhere(Exception):  # noqa: N818  # no error: the way to go
 class Host:
     """Experiments of one database, for one event loop."""
 
-    def __init__(self, database: Database, *, opened: Callable[[Experiment], None]) -> None:
+    def __init__(
+        self, database: Database, *, opened: Callable[[Experiment], None], lost: Callable[[str], None]
+    ) -> None:
         self.database = database
         self._opened = opened  # called in a thread, once per experiment that was opened
+        self._lost = lost  # called with the name of one that another server decides in now
         self._here: dict[str, Experiment] = {}
         self._there: dict[str, str | None] = {}  # addresses of those who hold the others
         self._opening: dict[str, asyncio.Task[Experiment]] = {}
@@ -64,8 +67,13 @@ class Host:
         if task is None:
             task = asyncio.ensure_future(self._open(name))
             self._opening[name] = task
-            task.add_done_callback(lambda _: self._opening.pop(name, None))
+            task.add_done_callback(lambda done: self._note_opening(name, done))
         return await asyncio.shield(task)
+
+    def _note_opening(self, name: str, done: asyncio.Task[Experiment]) -> None:
+        self._opening.pop(name, None)
+        if not done.cancelled():
+            done.exception()  # seen, also where whoever waited for it is gone
 
     async def _open(self, name: str) -> Experiment:
         if self._closing:
@@ -105,6 +113,7 @@ class Host:
         log.warning("experiment %s was taken over by another server", name, extra={"address": error.address})
         self._here.pop(name, None)
         self._there[name] = error.address
+        self._lost(name)
         await self.in_thread(self.database.let_go, name)
         raise Elsewhere(name, error.address) from error
 
@@ -116,9 +125,9 @@ class Host:
         """Open every experiment that nobody decides in, now and whenever one is free: open decisions must expire."""
         while not self._closing:
             try:
-                for name in await self.in_thread(self.database.names):
-                    if name not in self._here and not self._closing:
-                        await self._adopt_one(name)
+                names = await self.in_thread(self.database.names)
+                free = [name for name in names if name not in self._here]
+                await asyncio.gather(*map(self._adopt_one, free))  # a long replay of one holds up no other
             except Exception as error:  # noqa: BLE001  # the database is away: tried again
                 log.warning("experiments could not be listed: %s", first_line(error))
             await asyncio.sleep(ADOPT_SECONDS)

@@ -14,7 +14,7 @@ log = logging.getLogger("driftbandits.service.requests")
 _USUAL = frozenset(vars(logging.makeLogRecord({}))) | {"message", "taskName", "color_message"}
 SECURE = [
     (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
+    (b"referrer-policy", b"same-origin"),  # with no-referrer, browsers send the login form with Origin: null
     (b"cache-control", b"no-store"),
 ]
 

@@ -12,7 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 from starlette.responses import Response
 
-from driftbandits.errors import DriftbanditsError, LiveError
+from driftbandits.errors import DriftbanditsError, JournalError, LiveError
 from driftbandits.live.exporting import arm_names
 from driftbandits.live.looking_back import look_back_apart
 from driftbandits.service import gathering, health, telling
@@ -66,17 +66,17 @@ async def keep_health(service: Service) -> None:
 
 async def changes(call: Call) -> Response:
     """GET .../changes."""
-    found, rounds = await call.service.host.look(call.name, gathering.gather_changes)
+    found, beliefs, reached = await call.service.host.look(call.name, gathering.gather_changes)
     seen = await call.service.in_thread(call.service.watches[call.name].observer.get)
-    return json_response(telling.changes(found, rounds, seen.series))
+    return json_response(telling.changes(found, beliefs, reached, seen))
 
 
 async def history(call: Call) -> Response:
     """GET .../history?points=N."""
     points = _number(call, "points", usual=MOST_POINTS, least=2, most=MOST_POINTS)
-    found = await call.service.host.look(call.name, gathering.gather_history)
+    found, reached = await call.service.host.look(call.name, gathering.gather_history)
     seen = await call.service.in_thread(call.service.watches[call.name].observer.get)
-    return json_response(telling.history(found, seen.series, points=points))
+    return json_response(telling.history(found, reached, seen, points=points))
 
 
 async def events(call: Call) -> Response:
@@ -135,7 +135,11 @@ def _listed(service: Service) -> list[dict[str, Any]]:
     rows = []
     for name in service.database.names():
         watch = service.watches.get(name)
-        view = service.database.view(name) if watch is None else watch.observer.view
+        try:
+            view = service.database.view(name) if watch is None else watch.observer.view
+        except JournalError as error:  # the others can be listed all the same
+            rows.append({"name": name, "here": False, "mode": "damaged", "trouble": first_line(error)})
+            continue
         with view.journal() as journal:
             newest = journal.newest()
         row: dict[str, Any] = {
@@ -143,7 +147,7 @@ def _listed(service: Service) -> list[dict[str, Any]]:
             "policy": view.definition.policy,
             "arms": len(view.definition.arms),
             "events": 0 if newest is None else newest.seq,
-            "time": None if newest is None else newest.time / 1e6,
+            "time": None if newest is None or newest.damage else newest.time / 1e6,
             "here": name in service.host.here,
         }
         if watch is not None and row["here"]:

@@ -82,6 +82,8 @@ def _explained(kind: type[BaseModel], error: ValidationError) -> Problem:
         name = first["loc"][-1]
         fields = list(kind.model_fields) if len(first["loc"]) == 1 else ["name", "features"]
         fields = ["id", "reward"] if first["loc"][0] == "rewards" else fields
+        if not fields:
+            return Problem(422, "input", f"this path takes an empty body, or {{}}, got the field {place!r}")
         return Problem(422, "input", f"there is no field {place!r}; {near_and_valid(name, fields)}")
     given = "" if first["type"] == "missing" else f", got {shown(first['input'])}"
     return Problem(422, "input", f"{place or 'the body'}: {first['msg']}{given}")

@@ -7,6 +7,7 @@ the last watermark has expired. The database counts; no row comes here.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,6 +43,52 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
+class Sums:
+    """Rewards added up: how many, they, their squares, the least and the most of them."""
+
+    count: int
+    total: float
+    squares: float
+    least: float
+    most: float
+
+    @classmethod
+    def of(cls, rewards: Sequence[float]) -> Sums:
+        """Of rewards, at least one."""
+        return cls(len(rewards), sum(rewards), sum(one * one for one in rewards), min(rewards), max(rewards))
+
+    def __add__(self, other: Sums) -> Sums:
+        return Sums(
+            self.count + other.count,
+            self.total + other.total,
+            self.squares + other.squares,
+            min(self.least, other.least),
+            max(self.most, other.most),
+        )
+
+    @property
+    def mean(self) -> float:
+        """Of the rewards."""
+        return self.total / self.count
+
+    @property
+    def error(self) -> float:
+        """Standard error of the mean; 0 of one reward."""
+        variance = max(self.squares / self.count - self.mean * self.mean, 0.0)
+        return float((variance / max(self.count - 1, 1)) ** 0.5)
+
+    @property
+    def is_two_valued(self) -> bool:
+        """Whether every reward is the least or the most: `(reward - least) (most - reward)`, added up, is 0 then.
+
+        >>> Sums.of([0.0, 1.0, 1.0]).is_two_valued, Sums.of([0.0, 0.5, 1.0]).is_two_valued
+        (True, False)
+        """
+        between = (self.least + self.most) * self.total - self.squares - self.count * self.least * self.most
+        return between <= 1e-9 * self.count * max(self.least * self.least, self.most * self.most)
+
+
+@dataclass(frozen=True, slots=True)
 class Series:
     """Points in order, what counts for a missing reward (None: nothing), and the last event that was counted."""
 
@@ -49,32 +96,33 @@ class Series:
     missing: float | None
     newest: int
 
-    def mean(self, point: Point) -> tuple[float, float, int] | None:
-        """Mean reward of a point, its standard error, and how many that rests on; None where that is not known yet.
+    def sums(self, point: Point) -> Sums | None:
+        """Rewards of a point, missing ones with what they count; None where that is not known yet.
 
         Where silence counts, rewards come before it does: a point with open decisions would show too much.
         """
         closed = point.rewards + point.forgotten + point.expired
         if self.missing is not None and closed < point.decisions:
             return None
-        expired = point.expired if self.missing is not None else 0
-        count = point.rewards + expired
-        if count == 0:
-            return None
-        worth = self.missing or 0.0
-        mean = (point.total + expired * worth) / count
-        variance = max((point.squares + expired * worth * worth) / count - mean * mean, 0.0)
-        return mean, (variance / max(count - 1, 1)) ** 0.5, count
+        told = Sums(point.rewards, point.total, point.squares, point.least, point.most) if point.rewards else None
+        if self.missing is None or not point.expired:
+            return told
+        worth, expired = self.missing, point.expired
+        silent = Sums(expired, expired * worth, expired * worth * worth, worth, worth)
+        return silent if told is None else told + silent
 
-    def times_of(self, numbers: Floats) -> Floats:
-        """When the policy's decisions of these numbers were made, about; seconds since 1970, shape as given."""
-        if not self.points:
-            return np.zeros_like(numbers)
+    def times_of(self, numbers: Floats, *, made: int, now: int) -> Floats:
+        """When the policy's decisions of these numbers were made, about; seconds since 1970, shape as given.
+
+        `made` decisions there are by now (`now`: microseconds since 1970), perhaps more than were counted.
+        """
         own = np.array([point.decisions - point.fallbacks for point in self.points], dtype=np.float64)
         ends = np.cumsum(own)
         places = np.stack([ends - own, ends], axis=1).ravel()
-        times = np.array([(point.begin, point.end) for point in self.points]).ravel() / 1e6
-        return np.interp(numbers, places, times)
+        times = np.array([(point.begin, point.end) for point in self.points], dtype=np.float64).ravel()
+        if not len(ends) or made > ends[-1]:
+            places, times = np.append(places, made), np.append(times, now)
+        return np.interp(numbers, places, times) / 1e6
 
     @property
     def own_decisions(self) -> int:
@@ -133,7 +181,7 @@ class _Run:
         fallback = sa.func.sum(sa.case((events.c.payload.contains('"fallback":true'), 1), else_=0))
         wanted = (
             sa.select(place, sa.func.count(), sa.func.min(events.c.time), sa.func.max(events.c.time), fallback)
-            .where(self._mine, events.c.kind == "decided")
+            .where(self._mine, events.c.kind == "decided", tables.has_time(events))
             .group_by(place)
         )
         rows = self._journal.connection.execute(wanted).all()

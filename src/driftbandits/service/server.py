@@ -66,7 +66,7 @@ def serve(settings: Settings, say: Callable[[str], None]) -> None:
     sys.setswitchinterval(SWITCH_SECONDS)
     service = Service(settings)
     server = Server(configure(service), say)
-    with contextlib.suppress(KeyboardInterrupt):
+    with contextlib.suppress(KeyboardInterrupt, SystemExit):  # uvicorn exits where it cannot listen
         server.run()
     if not server.started:
         service.database.close()

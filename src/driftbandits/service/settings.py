@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ipaddress
+import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any
 from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from driftbandits.errors import InputError, near_and_valid
+from driftbandits.errors import InputError, did_you_mean, near_and_valid
 
 PREFIX = "DRIFTBANDITS_"
 LEVELS = ("debug", "info", "warning", "error")
@@ -83,6 +84,7 @@ def read_settings(flags: Mapping[str, Any], file: Path | None = None) -> Setting
     >>> read_settings({"port": 9000, "host": None}).port
     9000
     """
+    _check_environment()
     given = {name: value for name, value in flags.items() if value is not None}
     from_file = {} if file is None else _read_file(file)
     try:
@@ -97,15 +99,24 @@ def read_settings(flags: Mapping[str, Any], file: Path | None = None) -> Setting
 
 
 def _in_environment(name: str) -> bool:
-    import os
-
     return any(key.upper() == f"{PREFIX}{name}".upper() for key in os.environ)
+
+
+def _check_environment() -> None:
+    """A misspelt variable is refused; one that is like none of ours may be another program's."""
+    known = [f"{PREFIX}{name.upper()}" for name in Settings.model_fields]
+    for name in os.environ:
+        near = did_you_mean(name.upper(), known, cutoff=0.9) if name.upper().startswith(PREFIX) else ""
+        if near and name.upper() not in known:
+            raise InputError(f"the environment has {name}, which sets nothing; {near.strip()}")
 
 
 def _read_file(file: Path) -> dict[str, Any]:
     try:
         found = tomllib.loads(file.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
+    except OSError as error:
+        raise InputError(f"{file} cannot be read: {error.strerror}") from error
+    except ValueError as error:  # not TOML, or not UTF-8
         raise InputError(f"{file} is not TOML: {error}") from error
     for name in found:
         if name not in Settings.model_fields:

@@ -12,9 +12,9 @@ import numpy as np
 from driftbandits.live import View
 from driftbandits.live.events import Event, decision_id
 from driftbandits.service import health
-from driftbandits.service.gathering import Gathered, Leader, change_values
+from driftbandits.service.gathering import Gathered, Leader, Reached, change_values
+from driftbandits.service.moves import moves
 from driftbandits.service.observing import Observed
-from driftbandits.service.series import Series
 from driftbandits.types import Change, Floats
 
 
@@ -24,12 +24,12 @@ def summary(view: View, found: Gathered, seen: Observed, *, of_keys: Sequence[st
     return {
         **asdict(found.summary),
         "time": found.time / 1e6,
-        "last_decision": seen.series.points[-1].end / 1e6 if seen.series.points else None,
+        "last_decision": _last_decision(found.reached, seen),
         "oldest_open": None if found.oldest_open is None else found.oldest_open / 1e6,
         "health": [*_health(view, found, seen), *of_keys],
-        "leaders": [_leader(leader, found, seen.series) for leader in found.leaders],
+        "leaders": [_leader(leader, found.reached, seen) for leader in found.leaders],
         "beliefs": list(found.beliefs),
-        "pace": _pace(found, seen.series),
+        "pace": _pace(found, seen),
         "reward_range": list(definition.reward_range),
         "patience": found.patience,
         "missing": definition.missing,
@@ -53,39 +53,50 @@ def _health(view: View, found: Gathered, seen: Observed) -> list[str]:
     return sentences + health.sentences(view.definition, seen.series, seen.recent, patience=found.patience)
 
 
-def times(series: Series, rounds: Sequence[float] | Floats, now: int) -> list[float]:
-    """When these rounds of the policy were; it was asked `now` rounds, the last of them just now."""
-    first = series.own_decisions - now  # decisions of policies before the last restart
-    return [round(value, 3) for value in series.times_of(np.asarray(rounds, dtype=np.float64) + first).tolist()]
+def _last_decision(reached: Reached, seen: Observed) -> float | None:
+    """When the last decision was made, at the latest."""
+    if reached.decisions > seen.progress.decisions or not seen.series.points:
+        return reached.time / 1e6 if reached.decisions else None
+    return seen.series.points[-1].end / 1e6
 
 
-def _leader(leader: Leader, found: Gathered, series: Series) -> dict[str, Any]:
-    since = None if leader.since_round is None else times(series, [leader.since_round], found.rounds)[0]
+def times(seen: Observed, rounds: Sequence[float] | Floats, reached: Reached) -> list[float]:
+    """When these rounds of the policy were, also of those asked since the journal was counted."""
+    trimmed = seen.progress.own - seen.series.own_decisions  # decisions that are no longer in the journal
+    made = reached.own - trimmed
+    first = made - reached.rounds  # decisions of policies before the last restart
+    numbers = np.asarray(rounds, dtype=np.float64) + first
+    return [round(value, 3) for value in seen.series.times_of(numbers, made=made, now=reached.time).tolist()]
+
+
+def _leader(leader: Leader, reached: Reached, seen: Observed) -> dict[str, Any]:
+    since = None if leader.since_round is None else times(seen, [leader.since_round], reached)[0]
     return {**asdict(leader), "since": since}
 
 
-def _pace(found: Gathered, series: Series) -> dict[str, Any] | None:
+def _pace(found: Gathered, seen: Observed) -> dict[str, Any] | None:
     if found.pace is None:
         return None
-    since, suspected = times(series, [found.pace["since_round"], found.pace["suspected_since_round"]], found.rounds)
+    since, suspected = times(seen, [found.pace["since_round"], found.pace["suspected_since_round"]], found.reached)
     return {**found.pace, "since": since, "suspected_since": suspected}
 
 
-def changes(found: Sequence[Change], rounds: int, series: Series) -> dict[str, Any]:
-    """Changes with the time at which each was found, oldest first."""
-    at = times(series, [change.round for change in found], rounds)
-    begun = times(series, [change.interval[0] for change in found], rounds)
+def changes(
+    found: Sequence[Change], history: dict[str, Any] | None, reached: Reached, seen: Observed
+) -> dict[str, Any]:
+    """Changes with the time at which each was found, oldest first, and what was expected before and after."""
+    at = times(seen, [change.round for change in found], reached)
+    begun = times(seen, [change.interval[0] for change in found], reached)
     rows = [
-        {**change_values(change), "time": when, "began": start}
-        for change, when, start in zip(found, at, begun, strict=True)
+        {**change_values(change), "time": when, "began": start, "seen": moved}
+        for change, when, start, moved in zip(found, at, begun, moves(found, history), strict=True)
     ]
     return {"changes": rows}
 
 
-def history(found: dict[str, Any] | None, series: Series, *, points: int) -> dict[str, Any]:
-    """Estimates and probabilities over time, thinned to so many moments; and rewards as they came."""
-    rewards = [_reward_point(series, k) for k in range(len(series.points))]
-    answer: dict[str, Any] = {"rewards": [point for point in rewards if point is not None]}
+def history(found: dict[str, Any] | None, reached: Reached, seen: Observed, *, points: int) -> dict[str, Any]:
+    """Estimates and probabilities over time, thinned to so many moments; rewards as they came, counted `age` s ago."""
+    answer: dict[str, Any] = {"rewards": [asdict(point) for point in seen.curve], "age": round(seen.age, 1)}
     if found is None:
         return {
             "rounds": [],
@@ -101,7 +112,7 @@ def history(found: dict[str, Any] | None, series: Series, *, points: int) -> dic
     columns = {name: _nested(found[name], kept) for name in ("estimate", "low", "high")}
     return {
         "rounds": rounds.tolist(),
-        "times": times(series, rounds, found["now"]),
+        "times": times(seen, rounds, reached),
         "arms": found["names"],
         **columns,
         "probability": _nested(found["law"], kept),
@@ -115,32 +126,17 @@ def _nested(values: Floats | None, kept: Any) -> list[list[float | None]] | None
     return [[None if math.isnan(value) else round(value, 6) for value in row] for row in values[kept].tolist()]
 
 
-def _reward_point(series: Series, place: int) -> dict[str, Any] | None:
-    point = series.points[place]
-    found = series.mean(point)
-    if found is None:
-        return None
-    mean, error, count = found
-    return {
-        "begin": point.begin / 1e6,
-        "end": point.end / 1e6,
-        "mean": mean,
-        "error": error,
-        "count": count,
-        "decisions": point.decisions,
-        "fallbacks": point.fallbacks,
-    }
-
-
 def event_values(event: Event, token: str, names: Sequence[str]) -> dict[str, Any]:
     """A row of the journal: arms by name, a decision with its id; `decision` is the row of the decision it is about."""
+    if event.damage:
+        return {"seq": event.seq, "kind": str(event.kind), "damaged": event.damage}
     values: dict[str, Any] = {"seq": event.seq, "time": event.time / 1e6, "kind": event.kind}
     if event.kind == "decided":
         values["id"] = decision_id(token, event.seq, event.time)
     if event.decision is not None:
         values["decision"] = event.decision
     if event.arm is not None:
-        values["arm"] = names[event.arm]
+        values["arm"] = names[event.arm] if 0 <= event.arm < len(names) else None
     for name in ("probability", "reward", "key"):
         if getattr(event, name) is not None:
             values[name] = getattr(event, name)

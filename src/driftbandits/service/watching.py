@@ -8,7 +8,7 @@ from collections.abc import Callable
 from driftbandits.live import Experiment
 from driftbandits.live.player import Player
 from driftbandits.live.writer import Batch
-from driftbandits.service.observing import Observer
+from driftbandits.service.observing import Observer, Progress
 
 log = logging.getLogger("driftbandits.service")
 
@@ -18,7 +18,7 @@ class Watch:
 
     def __init__(self, experiment: Experiment, note: Callable[[str, Batch], None], clock: Callable[[], int]) -> None:
         self.name, self.number = experiment.name, experiment.view.experiment
-        self.observer = Observer(experiment.view, clock)
+        self.observer = Observer(experiment.view, clock, lambda: Progress.of(self.player.counts))
         self.decisions_by_key: dict[str, int] = {}
         self._note = note
         self.player, recovery = experiment.submit(
@@ -29,9 +29,11 @@ class Watch:
         self.changes_found = _changes(self.player)
         self._restarts = self.player.counts.restarts
         self._fell_back = self.player.policy is None
+        self._paused, self._arms = self.player.paused, _active(self.player)
         if recovery is not None:
             values = {"events": self.replayed, "seconds": round(self.replay_seconds, 3)}
-            log.info("experiment %s is open: %s", self.name, recovery.way, extra=values)
+            level = logging.INFO if self.player.policy is not None else logging.ERROR
+            log.log(level, "experiment %s is open: %s", self.name, recovery.way, extra=values)
         experiment.watch(self._look)
 
     def _look(self, batch: Batch) -> None:
@@ -49,10 +51,26 @@ class Watch:
         if (player.policy is None) != self._fell_back:
             self._fell_back = player.policy is None
             log.warning("experiment %s: %s", self.name, player.trouble or "its policy decides again")
+        self._tell_steering(player)
+
+    def _tell_steering(self, player: Player) -> None:
+        """What a person has done to it."""
+        if player.paused != self._paused:
+            self._paused = player.paused
+            log.info("experiment %s was %s", self.name, "paused" if self._paused else "resumed")
+        active = _active(player)
+        if active != self._arms:
+            come, gone = sorted(active - self._arms), sorted(self._arms - active)
+            self._arms = active
+            log.info("experiment %s has other arms", self.name, extra={"come": come, "gone": gone})
 
     def count_decisions(self, key_id: str, size: int) -> None:
         """A key asked for so many decisions."""
         self.decisions_by_key[key_id] = self.decisions_by_key.get(key_id, 0) + size
+
+
+def _active(player: Player) -> frozenset[str]:
+    return frozenset(entry.option.name for entry in player.entries if not entry.retired)
 
 
 def _changes(player: Player) -> int:

@@ -23,6 +23,16 @@ def test_a_key_names_what_is_played():
         _ = dataclasses.replace(cell, settings={"noise": object()}).key
 
 
+def test_a_policy_that_plays_differently_has_other_keys(monkeypatch):
+    """So that runs kept from before are never mixed with those of now; all others keep theirs."""
+    cells = [
+        Cell("switching/1", {"horizon": 500}, PolicySpec("A", name), 0) for name in ("Uniform", "OPKB", "mine.py:A")
+    ]
+    before = [cell.key for cell in cells]
+    monkeypatch.setattr(Uniform, "behaviour", 2)
+    assert [cell.key == key for cell, key in zip(cells, before, strict=True)] == [False, True, True]
+
+
 def test_common_settings_reach_every_policy_and_its_own_win():
     experiment = SUITE["suite/heavy-tails/d2"]
     assert {cell.policy.settings["out_of_range"] for cell in cells_of(experiment)} == {"clip"}

@@ -43,8 +43,10 @@ def test_sentences_come_before_the_numbers():
 def test_drift_and_suspicion_are_said():
     drifting = str(dataclasses.replace(PLAIN, memory={math.inf: 0.2, 2_000.0: 0.8}))
     assert "the world is drifting: what is older than 2,000 rounds counts little." in drifting
-    doubtful = str(dataclasses.replace(PLAIN, suspected=0.31, suspected_since=1_234)).split("\n")
-    assert doubtful[1] == "It may have changed again around round 1,234: 31 % likely, not enough for a record."
+    doubtful = dataclasses.replace(PLAIN, suspected=0.31, suspected_since=1_234)
+    rest = "around round 1,234: 31 % likely, not enough for a record."
+    assert str(doubtful).split("\n")[1] == f"It may have changed {rest}"
+    assert str(dataclasses.replace(doubtful, changes=1)).split("\n")[1] == f"It may have changed again {rest}"
 
 
 def test_looks_are_said_with_their_reason():
@@ -54,6 +56,8 @@ def test_looks_are_said_with_their_reason():
         "was found yet."
     )
     assert "better unseen; 2 such changes found so far." in str(dataclasses.replace(PLAIN, look_every=80.0, hidden=2))
+    twice = dataclasses.replace(PLAIN, look_every=80.0, shown=2)
+    assert "none was found yet, and 2 changes showed without a look." in " ".join(str(twice).split())
     assert "looked at" not in str(PLAIN)
 
 

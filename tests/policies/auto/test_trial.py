@@ -70,3 +70,12 @@ def test_trials_go_on_after_arms_change_again_and_after_a_restart():
 def test_what_is_known_of_kept_arms_stays_to_the_last_digits():
     policy = played()
     np.testing.assert_allclose(policy.with_arms(MORE).estimate()[:4], policy.estimate(), atol=1e-14, rtol=0.0)
+
+
+def test_an_arm_that_surprised_is_followed_through_a_change_of_arms():
+    """Or forgotten with its arm: its old number is another arm's, or none."""
+    policy = played()
+    policy._vigilance._stale, policy._vigilance._rival = 3, 0
+    fewer = policy.with_arms(policy.arms.without(["a"]))
+    assert (fewer._vigilance._stale, fewer._vigilance._rival) == (2, -1)
+    assert policy.with_arms(policy.arms.without(["d"]))._vigilance._stale == -1

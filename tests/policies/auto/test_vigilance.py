@@ -119,11 +119,11 @@ def test_hidden_changes_found_make_looks_more_frequent():
 
 def test_the_summary_says_how_often_and_why():
     vigilance = watching()
-    vigilance.hidden = 2
+    vigilance.hidden, vigilance.shown = 2, 3
     looks = vigilance.summary(MEAN, 100)
     assert looks.share == vigilance.law(MEAN, 100).sum()
     assert looks.every == np.median(vigilance.intervals(MEAN, 100)[1:])
-    assert looks.found == 2
+    assert (looks.found, looks.shown) == (2, 3)
     assert Vigilance(given(line(1)), 1).summary(np.zeros(1), 5).every == math.inf
 
 
@@ -175,7 +175,7 @@ def test_a_disappointing_second_look_ends_it():
 
 def found(vigilance, *, moved=(3, 4), birth=99):
     look(vigilance, 0.9)
-    vigilance.record(np.array(moved), birth)
+    vigilance.record(np.array(moved), birth, 0)
 
 
 @pytest.mark.parametrize(("reward", "hidden"), [(0.6, 1), (0.9, 0), (0.1, 0)], ids=["as ever", "risen too", "fallen"])
@@ -201,6 +201,48 @@ def test_a_change_of_an_arm_just_seen_was_not_hidden():
     vigilance = watching()
     vigilance.seen[4] = 95.0
     found(vigilance)
+    vigilance.confirm(0, 0.5, 0.1)
+    assert vigilance.hidden == 0
+
+
+def shown_by_the_best(vigilance, *, reward=0.1, moved=(0, 3), birth=99):
+    """The best arm, of which 0.5 was expected, is played in round 99; then a change is recorded."""
+    vigilance.compare(reward, 0.5, 0.1, 100)
+    vigilance.record(np.array(moved), birth, 0)
+    return vigilance.shown
+
+
+def test_a_change_that_the_best_arm_shows_makes_looks_rarer():
+    vigilance = watching()
+    before = vigilance.intervals(MEAN, 100)
+    assert shown_by_the_best(vigilance) == 1
+    assert vigilance.intervals(MEAN, 100) == pytest.approx(2.0 * before)
+    assert shown_by_the_best(vigilance) == 2
+    assert vigilance.intervals(MEAN, 100) == pytest.approx(3.0 * before)
+
+
+@pytest.mark.parametrize(
+    "otherwise",
+    [{"reward": 0.6}, {"moved": (3,)}, {"birth": 100}],
+    ids=["it did not surprise", "it has not moved", "it surprised before"],
+)
+def test_a_change_that_the_best_arm_does_not_show_leaves_looks_as_they_are(otherwise):
+    assert shown_by_the_best(watching(), **otherwise) == 0
+
+
+def test_arms_unseen_since_a_shift_of_the_level_are_looked_at_as_often_as_ever():
+    """A redraw that is taken for a shift would else stay unnoticed, for the best arm shows nothing of it."""
+    vigilance = watching()
+    before = vigilance.intervals(MEAN, 100)
+    vigilance.compare(0.1, 0.5, 0.1, 100)
+    vigilance.record(np.array([0, 3]), 75, 0, shift=True)
+    np.testing.assert_allclose(vigilance.intervals(MEAN, 100) / before, [2, 2, 2, 1, 1, 1])
+
+
+def test_a_change_that_shows_by_itself_was_not_hidden():
+    vigilance = watching()
+    look(vigilance, 0.9)
+    assert shown_by_the_best(vigilance, moved=(0, 4)) == 1
     vigilance.confirm(0, 0.5, 0.1)
     assert vigilance.hidden == 0
 

@@ -163,3 +163,12 @@ def test_an_interval_found_when_somebody_looks_is_that_of_the_moment():
     for row, (low, high) in enumerate(seen.values()):
         assert history.low[row][known[row]] == pytest.approx(low[history.arms][known[row]], abs=1e-6)
         assert history.high[row][known[row]] == pytest.approx(high[history.arms][known[row]], abs=1e-6)
+
+
+def test_missing_rewards_count_for_looks():
+    """One reward in twenty comes, the others are closed by patience: a look at every second one that comes."""
+    policy = db.AutoBandit(db.ArmSet([[0.0], [1.0], [2.0]]), reward_range=(0, 1), patience=40, missing=0.0, seed=0)
+    for _ in range(20):
+        decisions = policy.ask(size=20)
+        policy.tell(decisions.ids[0], 1.0)
+    assert len(policy.history) >= 9

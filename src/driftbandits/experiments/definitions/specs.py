@@ -12,8 +12,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from driftbandits.configuration.references import source_of
+from driftbandits.configuration.references import is_reference, source_of
 from driftbandits.errors import InputError
+from driftbandits.experiments.definitions.policy_classes import policy_class
 from driftbandits.experiments.definitions.seeds import EVALUATION_SEEDS
 from driftbandits.showing import shown
 from driftbandits.version import __version__
@@ -116,12 +117,18 @@ class Cell:
             "environment": [self.environment, source_of(self.environment), self.settings],
             "policy": [self.policy.name, source_of(self.policy.name), self.policy.settings, self.policy.kernel],
             "seed": self.seed,
+            **self._behaviour(),
         }
         try:
             text = json.dumps(what, sort_keys=True, separators=(",", ":"))
         except TypeError as error:
             raise InputError(f"settings of an experiment must be plain values, as in JSON: {error}") from None
         return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+    def _behaviour(self) -> dict[str, int]:
+        """What tells runs kept of a registered policy from those it played before it was changed; at first nothing."""
+        number = 1 if is_reference(self.policy.name) else policy_class(self.policy.name).behaviour
+        return {} if number == 1 else {"behaviour": number}
 
 
 def by_id(experiments: Iterable[Experiment]) -> dict[str, Experiment]:

@@ -57,12 +57,13 @@ class Forecast(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What a reward did to every hypothesis: log likelihood, gain, residual after shrinking, all one row each."""
+    """What a reward did to every hypothesis, one row each: its mean moved by column residual / total."""
 
-    likelihood: Floats  # (n,)
-    gain: Floats  # (n, R)
-    residual: Floats  # (n,)
-    noise: Floats  # (n,), variance used
+    likelihood: Floats  # (n,), log
+    column: Floats  # (n, R)
+    residual: Floats  # (n,), after shrinking
+    total: Floats  # (n,), variance of the reward
+    noise: Floats  # (n,), the part of it that is noise
 
 
 class Beliefs:
@@ -87,7 +88,7 @@ class Beliefs:
         self.recent = np.zeros((capacity, TERMS_GATHERED, width))
         self._scales = np.array([np.ones(capacity), np.zeros(capacity), np.ones(capacity)])  # breadth, level, fade
         self.rate = np.zeros(capacity)
-        self._keep = np.ones(capacity)  # 1 - rate
+        self._keep = np.ones((2, capacity))  # 1 - rate and its root
         self.first_noise = FIRST_NOISE_VARIANCE if known_noise is None else known_noise
         self.noise = np.full(capacity, self.first_noise)
         self.birth = np.zeros(capacity, dtype=np.int64)
@@ -129,7 +130,8 @@ class Beliefs:
         self.count = max(self.count, row + 1)
         self.mean[row] = self.learned[row] = self.recent[row] = self.level[row] = 0.0
         self.breadth[row] = self.fade[row] = 1.0
-        self.rate[row], self._keep[row], self.noise[row] = rate, 1.0 - rate, noise
+        self.rate[row], self.noise[row] = rate, noise
+        self._keep[:, row] = 1.0 - rate, math.sqrt(1.0 - rate)
         self.birth[row], self.kind[row], self.origin[row] = birth, kind, origin
 
     def copy(self, source: int, row: int, *, birth: int, breadth: float, level: float, origin: int) -> None:
@@ -139,7 +141,7 @@ class Beliefs:
             values = getattr(self, name)
             values[row] = values[source]
         self.count = max(self.count, row + 1)
-        self.rate[row], self._keep[row] = 0.0, 1.0
+        self.rate[row], self._keep[:, row] = 0.0, 1.0
         self.breadth[row] += breadth
         self.level[row] += level
         self.birth[row], self.origin[row] = birth, origin
@@ -156,7 +158,7 @@ class Beliefs:
         for name in _ROWS:
             values = getattr(self, name)
             values[: len(rows)] = values[rows]
-        self._keep[: len(rows)] = self._keep[rows]
+        self._keep[:, : len(rows)] = self._keep[:, rows]
         self.count = len(rows)
 
     # --- reading ------------------------------------------------------------------------------------------------
@@ -222,10 +224,11 @@ class Beliefs:
     def pass_time(self, rounds: int) -> None:
         """Let `rounds` rounds pass: the drifting hypotheses forget a little."""
         n = self.count
-        keep = self._keep[:n] if rounds == 1 else self._keep[:n] ** rounds
-        self.mean[:n] *= np.sqrt(keep)[:, None]
-        self._scales[:, :n] *= keep
-        self.breadth[:n] += 1.0 - keep
+        keep, root = self._keep[:, :n] if rounds == 1 else self._keep[:, :n] ** rounds
+        self.mean[:n] *= root[:, None]
+        scales = self._scales[:, :n]
+        scales *= keep
+        scales[0] += 1.0 - keep
         if rounds > 1:
             self._multiply_out_fade()
 
@@ -250,7 +253,7 @@ class Beliefs:
         if self.gathered == TERMS_GATHERED:  # an interruption came before the last flush
             self.flush()
         n = self.count
-        column, variance = forecast.column, forecast.variance
+        _, column, _, variance = forecast
         noise = self.noise[:n].copy()
         total = variance + noise
         residual = reward - forecast.mean
@@ -263,19 +266,17 @@ class Beliefs:
                 residual *= np.minimum(1.0, self.shrunk_beyond / np.sqrt(np.maximum(square, _LEAST_VARIANCE)))
         if able is not None:
             column *= able[:, None]
-        gain = self._move(column, total, residual)
+        self._move(column, total, residual)
         if self.units is None and self.known_noise is None:
-            self._learn_noise(variance, total, residual, able)
-        return Step(likelihood, gain, residual, noise)
+            self._learn_noise(total, residual, able)
+        return Step(likelihood, column, residual, total, noise)
 
-    def _move(self, column: Floats, total: Floats, residual: Floats) -> Floats:
-        """The step of a Kalman filter, in all rows; gives the gain, shape (n, R)."""
+    def _move(self, column: Floats, total: Floats, residual: Floats) -> None:
+        """The step of a Kalman filter, in all rows."""
         n = self.count
-        gain = column / total[:, None]
-        self.mean[:n] += gain * residual[:, None]
-        np.multiply(gain, np.sqrt(total / self.fade[:n])[:, None], out=self.recent[:n, self.gathered])
+        self.mean[:n] += column * (residual / total)[:, None]
+        np.divide(column, np.sqrt(total * self._scales[2, :n])[:, None], out=self.recent[:n, self.gathered])
         self.gathered += 1
-        return gain
 
     def absorb(self, arm: int, mean: float, noise: float) -> Floats:
         """Take in the mean of many rewards of an arm, whose noise has this variance; gives its log density, (n,)."""
@@ -325,13 +326,16 @@ class Beliefs:
         freedom = self.told
         return -0.5 * (np.log(total) + (freedom + 1.0) * np.log1p(square / freedom))
 
-    def _learn_noise(self, variance: Floats, total: Floats, residual: Floats, able: Bools | None) -> None:
-        """Expected square of the noise given the residual, averaged over about the last `NOISE_MEMORY` rewards."""
-        n = self.count
-        noise = self.noise[:n]
+    def _learn_noise(self, total: Floats, residual: Floats, able: Bools | None) -> None:
+        """Expected square of the noise given the residual, averaged over about the last `NOISE_MEMORY` rewards.
+
+        With variance v of the arm, b of the noise and s = b / (v + b), it is s v + s^2 residual^2: what it exceeds b by
+        is s^2 (residual^2 - (v + b)).
+        """
+        noise = self.noise[: self.count]
         share = noise / total
-        expected = share * (variance + share * residual * residual)
-        change = (expected - noise) / (self.told + 1.0)
+        change = share * share * (residual * residual - total)
+        change /= self.told + 1.0
         noise += change if able is None else change * able
         np.maximum(noise, LEAST_NOISE_VARIANCE, out=noise)
         self.told = min(self.told + 1.0, NOISE_MEMORY)
@@ -385,7 +389,7 @@ class Beliefs:
         }
         for name, fine in checks.items():
             states.check(bool(fine), name)
-        self._keep[:n] = 1.0 - self.rate[:n]
+        self._keep[:, :n] = 1.0 - self.rate[:n], np.sqrt(1.0 - self.rate[:n])
         self._check_sizes(rounds)
 
     @np.errstate(all="ignore")

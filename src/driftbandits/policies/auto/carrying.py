@@ -114,7 +114,7 @@ def _told(old: AutoBandit, new: AutoBandit, change: ArmsChange, told: Ints) -> I
 def _vigilance(old: AutoBandit, new: AutoBandit, change: ArmsChange, kinds: Ints, sources: Ints) -> dict[str, Any]:
     """Nothing has gone unseen of an arm that was not there."""
     state = old._vigilance.export()
-    arms = {name: _place(old, new, change, state[name]) for name in ("doubted", "rival", "claimed")}
+    arms = {name: _place(old, new, change, state[name]) for name in ("doubted", "stale", "rival", "claimed")}
     return {
         **state,
         "seen": np.where(sources >= 0, state["seen"][sources], float(old._clock)),

@@ -54,6 +54,7 @@ class Explanation:
     look_every : rounds between two looks at such an arm, or at one like it; the median over them
     changes : changes found so far
     hidden : changes found by looks: an arm that was not played had become better
+    shown : changes that the best arm showed by itself; each makes looks rarer
 
     >>> from driftbandits import ArmSet, AutoBandit
     >>> policy = AutoBandit(ArmSet([[0.0], [1.0]], names=["left", "right"]), seed=0)
@@ -75,6 +76,7 @@ class Explanation:
     changes: int
     look_every: float = math.inf
     hidden: int = 0
+    shown: int = 0
     suspected: float = 0.0
     suspected_since: int = 0
     correlations: dict[float | None, float] = field(default_factory=dict)
@@ -97,17 +99,19 @@ class Explanation:
         ]
         if self.suspected >= _LEAST_SUSPICION:
             likely = f"{100 * self.suspected:.0f} % likely, not enough for a record"
-            sentences.insert(1, f"It may have changed again around round {self.suspected_since:,}: {likely}.")
+            again = " again" if self.changes else ""
+            sentences.insert(1, f"It may have changed{again} around round {self.suspected_since:,}: {likely}.")
         return [*sentences, *self._looks()]
 
     def _looks(self) -> list[str]:
         if self.look_every > _LONGEST_INTERVAL_SHOWN:
             return []
         found = "none was found yet" if self.hidden == 0 else f"{counted(self.hidden, 'such change')} found so far"
+        shown = f", and {counted(self.shown, 'change')} showed without a look" if self.shown else ""
         every = float(f"{self.look_every:.2g}")
         return [
             f"Each arm that looks worse is looked at about every {every:,.0f} rounds, in case it has become better "
-            f"unseen; {found}."
+            f"unseen; {found}{shown}."
         ]
 
     def _numbers(self) -> list[str]:
@@ -177,6 +181,7 @@ def explain(
         probing=looks.share,
         look_every=looks.every,
         hidden=looks.found,
+        shown=looks.shown,
         changes=changes,
     )
 

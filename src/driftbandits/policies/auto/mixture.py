@@ -218,17 +218,18 @@ class Mixture:
         Missed least is what has little weight and near neighbours, near for its age. Never freed: the leader, and the
         oldest and the youngest of a prior, unless there is nothing else.
         """
-        beliefs, weights = self.beliefs, self.weights()
-        order = steady[np.lexsort((beliefs.birth[steady], beliefs.kind[steady]))]
-        births, kinds = beliefs.birth[order].astype(np.float64), beliefs.kind[order]
-        width = births[2:] - births[:-2] + 1.0
-        missed = width / (births.max() - births[1:-1] + 1.0) * (1e-4 + weights[order[1:-1]])
-        missed[(kinds[2:] != kinds[:-2]) | (order[1:-1] == self.leader())] = np.inf
-        if len(missed) and np.isfinite(missed).any():
-            place = int(missed.argmin()) + 1
-            older, row, younger = (int(r) for r in order[place - 1 : place + 2])
-            heir = older if weights[older] >= weights[younger] else younger
-        else:
+        beliefs, leader, weights = self.beliefs, self.leader(), self.weights().tolist()
+        kinds, births = beliefs.kind[steady].tolist(), beliefs.birth[steady].tolist()
+        aged = sorted(zip(kinds, births, steady.tolist(), strict=True))  # plain numbers: so few are quicker so
+        last = max(births) + 1.0
+        least, row, heir = math.inf, -1, -1
+        for (kind, before, older), (_, born, middle), (same, after, younger) in zip(
+            aged, aged[1:], aged[2:], strict=False
+        ):
+            missed = (after - before + 1.0) / (last - born) * (1e-4 + weights[middle])
+            if kind == same and middle != leader and missed < least:
+                least, row, heir = missed, middle, older if weights[older] >= weights[younger] else younger
+        if row < 0:
             row, heir = self._lightest(steady)
         self.log_weight[heir] = np.logaddexp(self.log_weight[heir], self.log_weight[row])
         return row

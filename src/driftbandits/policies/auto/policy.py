@@ -103,6 +103,7 @@ class AutoBandit(Policy):
     colour = "#EE3377"
     family = Family.NOTHING_TO_SET
     reports_changes = True
+    behaviour = 3  # 2: looks by what can be won; 3: rarer where changes show by themselves
     microseconds_per_round = 260.0
 
     def __init__(
@@ -304,15 +305,19 @@ class AutoBandit(Policy):
         """Was that a change, was the arm surprisingly good, and which arms count as seen by it?"""
         beliefs, weights = self._beliefs, self._mixture.weights()
         leader, place = self._mixture.leader(), outlook.place
+        deviation = math.sqrt(float(beliefs.noise[leader]))
+        telling = on_time and beliefs.units is None  # of two values none is surprising
+        if telling and place == outlook.best:
+            self._vigilance.compare(reward, float(outlook.expected[place]), deviation, self._clock)
         found = self._watch.find_change(weights, self._clock)
         if found is not None:
-            self._vigilance.record(found.moved, found.birth)
+            best = int(self._watch.before.argmax())
+            self._vigilance.record(found.moved, found.birth, best, shift=found.shift)
             self._two_valued.forget(slice(None) if found.whole else self._moved_arms(found))
             self._report(found)
-        deviation = math.sqrt(float(beliefs.noise[leader]))
         if place == outlook.best:
             self._vigilance.trust(place)
-        elif on_time and beliefs.units is None:  # of two values none is surprisingly good
+        elif telling:
             self._vigilance.verify(place, outlook.best, reward, outlook.expected, deviation, self._clock)
         self._vigilance.confirm(place, reward, deviation)
         self._vigilance.see(place, int(beliefs.kind[leader]), row.id + 1)

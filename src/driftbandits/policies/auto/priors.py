@@ -103,7 +103,7 @@ class Priors:
     def alike(self, kind: int, arm: int) -> Bools:
         """Arms of which a reward of `arm` says much, itself among them; of representatives, as all below."""
         unit = self._units(kind)
-        if not self.direct:
+        if not self.direct and len(unit) > MOST_REPRESENTATIVES:  # one option of very many segments: too many pairs
             return _near(unit, unit[arm : arm + 1], arm)[:, 0]
         if kind not in self._alike:
             self._alike[kind] = _near(unit, unit, np.arange(len(unit)))

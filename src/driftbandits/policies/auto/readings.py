@@ -71,16 +71,22 @@ class Readings:
         Those of one kernel are read together, in one product.
         """
         kernels = kinds % len(self._features)
-        parts = []
-        for kernel in np.unique(kernels).tolist():
-            mine = np.flatnonzero(kernels == kernel)
-            phi = self._features[kernel][arms]
-            signal = self._signals[kinds[mine], None, None] * coordinates[mine, :, : phi.shape[1]]
-            read = signal.reshape(-1, phi.shape[1]).astype(phi.dtype, copy=False) @ phi.T
-            parts.append((mine, read.reshape(len(mine), -1, len(phi))))
-        rewards = np.empty((len(kinds), *parts[0][1].shape[1:]))
-        for mine, read in parts:
-            rewards[mine] = read
+        distinct = sorted(set(kernels.tolist()))
+        if len(distinct) == 1:  # as nearly always: nothing to put together
+            return self._rewards_of_kernel(distinct[0], kinds, coordinates, arms)
+        places = [np.flatnonzero(kernels == kernel) for kernel in distinct]
+        parts = [
+            self._rewards_of_kernel(kernel, kinds[mine], coordinates[mine], arms)
+            for kernel, mine in zip(distinct, places, strict=True)
+        ]
+        return np.asarray(np.concatenate(parts)[np.argsort(np.concatenate(places))])
+
+    def _rewards_of_kernel(self, kernel: int, kinds: Ints, coordinates: Floats, arms: Ints | slice) -> Floats:
+        """`rewards_of_each` where all priors have this kernel."""
+        phi = self._features[kernel][arms]
+        signal = self._signals[kinds, None, None] * coordinates[:, :, : phi.shape[1]]
+        read = signal.reshape(-1, phi.shape[1]).astype(phi.dtype, copy=False) @ phi.T
+        rewards = read.reshape(len(kinds), -1, len(phi)).astype(np.float64, copy=False)
         rewards += self._level * coordinates[:, :, -1:]
         return rewards
 

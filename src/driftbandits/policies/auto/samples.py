@@ -39,6 +39,7 @@ class Samples:
         self._best: Ints = np.zeros((MOST_SAMPLED, number), dtype=np.int64)  # best arm of every sample but the mean
         self._beliefs = beliefs
         self._writes = beliefs.writes  # when the serial numbers were last compared
+        self._shared: tuple[Floats | None, Ints, Floats] = (None, self._rows, np.zeros(0))  # see `_shares`
         self._number = number
         self._generator = generator
         self._pools: dict[int, Floats] = {}  # made when first needed, from the prior alone
@@ -95,9 +96,12 @@ class Samples:
 
     def _shares(self, weights: Floats) -> Floats:
         """Weights of the hypotheses sampled, adding up to 1."""
-        share = weights[self.rows]
-        share /= np.add.reduce(share)
-        return share
+        rows = self.rows
+        if self._shared[0] is not weights or self._shared[1] is not rows:  # asked for several times in a round
+            share = weights[rows]
+            share /= np.add.reduce(share)
+            self._shared = (weights, rows, share)
+        return self._shared[2]
 
     # --- following the beliefs ----------------------------------------------------------------------------------
 
@@ -125,14 +129,15 @@ class Samples:
 
     def follow(self, arm: int, step: Step) -> None:
         """Move the samples by a reward of `arm`."""
-        rows, values = self.rows, self.values
+        rows = self.rows
         said = self._said_of(arm)
         shifts = (said[:, 0] + step.residual[rows])[:, None] - said
         noise = self._generator.standard_normal((len(rows), self._number))
-        shifts[:, 1:] += np.sqrt(step.noise[rows])[:, None] * noise
+        noise *= np.sqrt(step.noise[rows])[:, None]
+        shifts[:, 1:] += noise
         for slot, row in enumerate(rows.tolist()):
-            gain = self._in_values(row, step.gain[row])
-            scipy.linalg.blas.dger(1.0, gain, shifts[slot], a=values[slot].T, overwrite_a=1)
+            column, values = self._in_values(row, step.column[row]), self._values[slot]
+            scipy.linalg.blas.dger(1.0 / step.total.item(row), column, shifts[slot], a=values.T, overwrite_a=1)
             self._find_best(slot)
 
     def _find_best(self, slot: int) -> None:
@@ -156,7 +161,7 @@ class Samples:
 
     def lacking(self, weights: Floats) -> bool:
         """Whether too much weight is without samples, and others would have more."""
-        sampled = float(weights[self.rows].sum())
+        sampled = float(np.add.reduce(weights[self.rows]))
         if sampled >= 1.0 - LARGEST_UNSAMPLED_WEIGHT:
             return False
         return sampled < (1.0 - LARGEST_UNSAMPLED_WEIGHT) * float(np.sort(weights)[-MOST_SAMPLED:].sum())

@@ -8,6 +8,8 @@ look at one arm is a look at its like.
 
 A look that surprises is repeated at once. Where a change is then recorded, the arm had long been unseen, and the one
 that was best before is as good as ever when it is played next, the change was hidden: no other would have shown it.
+Where the best arm itself surprised and has moved, the change showed by itself, and so may the next: looks become rarer,
+but not at arms unseen since a shift of the level was recorded: what is thought of them rests on that one reading.
 
 Arms that come later (`with_arms`) are tried first, see `trial`.
 
@@ -20,7 +22,8 @@ G       hope      what an arm drawn anew from the prior is expected to win, E (f
 L       stakes    what hidden changes are expected to win more in every round: as the hazard, but each of those expected
                   at first wins G, and one like each of those found `WORTH_OF_FOUND`
 g_a     gap       by how much arm a is thought worse than the best
-D_a     interval  sqrt(2 n g_a / L), the mean time between two looks at arm a or its like
+v       shown     changes that showed by themselves; 0 for arms unseen since the last shift of the level
+D_a     interval  (1 + v) sqrt(2 n g_a / L), the mean time between two looks at arm a or its like
 """
 
 from __future__ import annotations
@@ -55,6 +58,7 @@ class Looks(NamedTuple):
     share: float  # probability that the next round is a look
     every: float  # rounds between two looks at such an arm or its like, in the median over them
     found: int  # hidden changes
+    shown: int  # changes that showed by themselves
 
 
 class Vigilance:
@@ -66,6 +70,8 @@ class Vigilance:
     def __init__(self, priors: Priors, arms: int, *, together: int | None = None) -> None:
         self._together = arms if together is None else together  # arms of a segment, one after the other
         self.hidden = 0  # hidden changes found
+        self.shown = 0  # changes that showed by themselves
+        self._shifted = 0  # the round of the last shift of the level
         self.seen: Floats = np.zeros(arms)  # rounds at which the arms, or arms like them, were last told of
         self.told: Ints = np.zeros(arms, dtype=np.int64)  # rewards of every arm itself
         self._priors = priors
@@ -76,6 +82,7 @@ class Vigilance:
         self._stale, self._stale_since = -1, 0  # the last arm that surprised when it had long been unseen, and when
         self._rival, self._rival_worth = -1, 0.0  # the best arm then, and what was expected of it
         self._claimed = -1  # the same arm once a change is recorded, until it is played again
+        self._startled = 0  # rounds until the best arm last surprised, that round among them
 
     def see(self, arm: int, kind: int, now: int) -> None:
         """A reward of round `now` - 1 of `arm` was told; arms alike under the likeliest prior count as seen then."""
@@ -103,7 +110,10 @@ class Vigilance:
         best = mean.item(mean.argmax()) if mask is None else float(mean[mask].max())
         won = HIDDEN_AT_FIRST * math.sqrt(regions) * _expected_gain(best) + WORTH_OF_FOUND * self.hidden
         stakes = max(won / (now + ROUNDS_BEFORE_LOOKS), _LEAST_STAKES)
-        return np.maximum(best - mean, 0.1 * _PRIOR_DEVIATION), 2.0 * regions / stakes
+        gaps = np.maximum(best - mean, 0.1 * _PRIOR_DEVIATION)
+        if self.shown:
+            gaps[self.seen > self._shifted] *= (1 + self.shown) ** 2
+        return gaps, 2.0 * regions / stakes
 
     def trust(self, best: int | None = None) -> None:
         """No arm needs a second look: none at all, or none beside the best arm, which was played."""
@@ -131,9 +141,22 @@ class Vigilance:
         self._again += 1
         self.doubted = arm if surprising and self._again < MOST_LOOKS_IN_A_ROW else -1
 
-    def record(self, moved: Ints, birth: int) -> None:
-        """A change of the arms `moved` since round `birth` is recorded: was it a look at a stale one that showed it?"""
-        if self._stale in moved and birth >= self._stale_since - 1:
+    def compare(self, reward: float, expected: float, deviation: float, now: int) -> None:
+        """A reward of the arm that was thought best: does a change show by itself?"""
+        if abs(reward - expected) > SECOND_LOOK_DEVIATIONS * deviation:
+            self._startled = now
+
+    def record(self, moved: Ints, birth: int, best: int, *, shift: bool = False) -> None:
+        """A change of the arms `moved` since round `birth` is recorded: did the arm that was `best` show it, or a look?
+
+        Neither sign alone is enough for the first: one reward in eighty surprises, and where all is thought new, arms
+        that were not played count as moved. `shift`: it is taken for a shift of the level of all arms.
+        """
+        if shift:
+            self._shifted = birth
+        if best in moved and self._startled > birth:
+            self.shown += 1
+        elif self._stale in moved and birth >= self._stale_since - 1:
             self._claimed = self._rival
 
     def confirm(self, arm: int, reward: float, deviation: float) -> None:
@@ -166,12 +189,15 @@ class Vigilance:
         """What `law` does, for people."""
         worse = np.delete(self.intervals(mean, now), int(mean.argmax()))
         every = float(np.median(worse)) if len(worse) else math.inf
-        return Looks(float(self.law(mean, now).sum()), every, self.hidden)
+        return Looks(float(self.law(mean, now).sum()), every, self.hidden, self.shown)
 
     def export(self) -> dict[str, Any]:
-        """Rounds and count."""
+        """Rounds and counts."""
         return {
             "hidden": self.hidden,
+            "shown": self.shown,
+            "shifted": self._shifted,
+            "startled": self._startled,
             "seen": self.seen.copy(),
             "told": self.told.copy(),
             "kind": self._kind,
@@ -187,7 +213,8 @@ class Vigilance:
 
     def load(self, state: states.Reader, *, rounds: int) -> None:
         """Inverse of `export`."""
-        self.hidden = state.integer("hidden", high=FARTHEST)
+        self.hidden, self.shown = (state.integer(name, high=FARTHEST) for name in ("hidden", "shown"))
+        self._shifted, self._startled = (state.integer(name, high=rounds) for name in ("shifted", "startled"))
         self.seen = state.array("seen", np.float64, self.seen.shape)
         states.check(bool(((self.seen >= 0) & (self.seen <= rounds)).all()), "seen")
         self.told = state.array("told", np.int64, self.told.shape)

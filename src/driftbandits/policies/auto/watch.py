@@ -35,6 +35,7 @@ class RegimeChange:
     after: Floats
     forgot: str
     whole: bool  # nothing of what was known stays
+    shift: bool  # all that was known stays but the level
 
 
 class Watch:
@@ -106,6 +107,7 @@ class Watch:
             after=mean[arms],
             forgot=forgot,
             whole=origin == RESET,
+            shift=origin == LEVEL_SHIFT,
         )
 
     def export(self) -> dict[str, Any]:

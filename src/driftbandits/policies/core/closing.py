@@ -87,6 +87,7 @@ class Closing(PolicyHooks):
             return
         rows = rows[rows["arm"] != GONE]
         if len(rows):
+            self._history.left -= len(rows)  # they are learned as rewards are, and where most are missing so is history
             self._take_rewards(rows, np.full(len(rows), self._missing_value))
         else:
             self._release_held()

@@ -33,6 +33,7 @@ class PolicyFacts:
     of_the_paper: ClassVar[bool] = False  # whether it is one of the paper's own algorithms
     family: ClassVar[str] = Family.OTHER
     reports_changes: ClassVar[bool] = False
+    behaviour: ClassVar[int] = 1  # one more where it plays differently than before with the same settings
     # What a run takes on one core, measured with 100 arms while other processes were busy: once, and per round. With
     # more arms it grows like this power of their number.
     seconds_per_run: ClassVar[float] = 0.0

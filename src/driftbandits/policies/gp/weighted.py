@@ -21,8 +21,7 @@ Weights are kept relative to the present round (never eta^-t), so no horizon ove
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 import scipy.linalg.blas
@@ -51,8 +50,7 @@ _ROUNDS_AHEAD = 32  # the anchor alone then costs no calls in most of them
 _FEW_DIMENSIONS = 32  # factoring V takes less time than the calls it saves
 
 
-@dataclass(frozen=True)
-class _Beliefs:
+class _Beliefs(NamedTuple):
     mean: Floats
     sd: Floats
     gain: float  # 0 where nobody needs it
@@ -213,10 +211,8 @@ class WeightedGPUCB(Forgetting):
         rank = features.shape[1]
         self._features = features
         self._anchored = self.width == "one_matrix" and rank > _FEW_DIMENSIONS
-        # in few dimensions both weighted Gram matrices are one small product with all f f', flattened
-        self._outers: Floats | None = (
-            np.einsum("ij,ik->ijk", features, features).reshape(-1, rank**2) if rank <= _FEW_DIMENSIONS else None
-        )
+        # in few dimensions both weighted Gram matrices are one small product with all f f', flattened; f is behind it
+        self._moments: Floats | None = _moments(features) if rank <= _FEW_DIMENSIONS else None
         self._gains = isinstance(self.beta, str) and self.beta != "authors"  # whether beta is made of them
         self._log_ridge = math.log(self.ridge)
         if horizon is not None and self.beta == "authors":
@@ -246,7 +242,8 @@ class WeightedGPUCB(Forgetting):
 
     def _fade_until(self, clock: int) -> None:
         passed = clock - self._clock
-        self._all *= self._fades if passed == 1 else self._fades**passed
+        kept = self._all if self._anchored else self._weights
+        kept *= self._fades if passed == 1 else self._fades**passed
         self._clock = clock
         self._beliefs = None
 
@@ -258,9 +255,12 @@ class WeightedGPUCB(Forgetting):
         # ahead of the clock is weighted from where the clock stands
         weight = self._eta ** (self._clock - ident)
         news = (weight, weight * weight, weight * reward)
-        self._all[:, :, arm] += news
-        if self._anchor is not None and not self._anchor.holds(arm):
-            self._anchor = None
+        if self._anchored:
+            self._all[:, :, arm] += news
+            if self._anchor is not None and not self._anchor.holds(arm):
+                self._anchor = None
+        else:
+            self._weights[:, arm] += news
         self._beliefs = None
 
     # --- beliefs ------------------------------------------------------------------------------------------------
@@ -281,9 +281,9 @@ class WeightedGPUCB(Forgetting):
     def _factored(self) -> _Beliefs:
         """With V = L L' and V2 = L2 L2': F V^-1 F' is the square of F L^-T, F V^-1 V2 V^-1 F' that of F V^-1 L2."""
         features = self._features
+        if not self._gains and self._moments is not None and self.width == "two_matrix":
+            return self._solved(self._moments)
         first, second = self._grams(features)
-        if not self._gains and self._outers is not None and self.width == "two_matrix":
-            return self._solved(first, second, self._outers)
         factor, doubled = _cholesky(first), _cholesky(second)
         right = features.T @ self._weights[2]
         if self.width == "two_matrix":
@@ -295,16 +295,21 @@ class WeightedGPUCB(Forgetting):
         sd = _root(self.ridge * np.einsum("ij,ij->i", spread, spread))
         return _Beliefs(mean=mean, sd=sd, gain=self._gain_of(doubled))
 
-    def _solved(self, first: Floats, second: Floats, outers: Floats) -> _Beliefs:
-        """The same in few dimensions, without a factor of V2: f' V^-1 V2 V^-1 f is a product with f f', flattened."""
-        features, factor, rank = self._features, _cholesky(first), len(first)
-        both = np.empty((rank, rank + 1), order="F")
-        both[:, :rank], both[:, rank] = second, self._weights[2] @ features
-        solved = _solve(factor, both)
+    def _solved(self, moments: Floats) -> _Beliefs:
+        """The same in few dimensions, without a factor of V2: f' V^-1 V2 V^-1 f is a product with f f', flattened.
+
+        The sums s f stand behind V2 in memory, as the right side (V2, s f) of one solution wants them.
+        """
+        features, rank = self._features, self._features.shape[1]
+        square = rank * rank
+        flat = self._weights @ moments
+        flat[:2, : square : rank + 1] += self.ridge
+        flat[1, square:] = flat[2, square:]
+        factor, solved = _factor_and_solve(flat[0, :square].reshape(rank, rank).T, flat[1].reshape(rank + 1, rank).T)
         middle = _solve(factor, solved[:, :rank].T)
-        return _Beliefs(
-            mean=features @ solved[:, rank], sd=_root(self.ridge * (outers @ middle.ravel(order="K"))), gain=0.0
-        )
+        variance = moments[:, :square] @ middle.ravel(order="K")
+        variance *= self.ridge
+        return _Beliefs(mean=features @ solved[:, rank], sd=_root(variance), gain=0.0)
 
     def _gain_of(self, factor: Floats) -> float:
         """1/2 log det(V2 / lambda), of the factor of V2."""
@@ -313,8 +318,8 @@ class WeightedGPUCB(Forgetting):
     def _grams(self, features: Floats) -> tuple[Floats, Floats]:
         """V and V2; symmetric, so their transposes are they too, in the order LAPACK wants."""
         rank = features.shape[1]
-        if self._outers is not None:
-            flat = self._weights[:2] @ self._outers
+        if self._moments is not None:
+            flat = self._weights[:2] @ self._moments[:, : rank * rank]
         else:
             flat = np.stack([((features.T * weights) @ features).ravel() for weights in self._weights[:2]])
         flat[:, :: rank + 1] += self.ridge
@@ -435,6 +440,12 @@ def _eigenvectors(features: Floats, weights: Floats) -> tuple[Floats, Floats]:
     return np.maximum(values, 0.0), np.asarray(vectors)
 
 
+def _moments(features: Floats) -> Floats:
+    """f f', flattened, and f behind it: shape (N, r^2 + r)."""
+    outers = np.einsum("ij,ik->ijk", features, features).reshape(len(features), -1)
+    return np.hstack([outers, features])
+
+
 def _root(variance: Floats) -> Floats:
     return np.sqrt(np.maximum(variance, 0.0))
 
@@ -457,8 +468,19 @@ def _solve(factor: Floats, right: Floats) -> Floats:
     return np.asarray(solution)
 
 
+def _factor_and_solve(matrix: Floats, right: Floats) -> tuple[Floats, Floats]:
+    """The Cholesky factor and what it solves, in the place of both, which are in Fortran order."""
+    factor, solution, info = scipy.linalg.lapack.dposv(matrix, right, lower=1, overwrite_a=1, overwrite_b=1)
+    _check_factored(info)
+    return np.asarray(factor), np.asarray(solution)
+
+
 def _cholesky(matrix: Floats) -> Floats:
     factor, info = scipy.linalg.lapack.dpotrf(matrix, lower=1, overwrite_a=1)
+    _check_factored(info)
+    return np.asarray(factor)
+
+
+def _check_factored(info: int) -> None:
     if info != 0:
         raise KernelError(f"the weighted regression could not be factored (LAPACK info {info}); raise the ridge")
-    return np.asarray(factor)

@@ -3,9 +3,9 @@
 
 const EVERY = 5000; // milliseconds
 const SHOWN = 12; // arms before "show all"
+const OLD = 10; // seconds: a count of the journal that is older says so
 const COLOURS = ["#2f6fae", "#d9822b", "#3d9970", "#b23b2e", "#7d5ba6", "#8c6d46", "#d06a9f", "#7f8c8d"];
 const root = document.querySelector("[data-page]");
-let updated = 0;
 let all = false;
 
 const by = (id) => document.getElementById(id);
@@ -18,8 +18,43 @@ function make(kind, text, cls) {
   return node;
 }
 
+// Whoever has the focus keeps it: what is refreshed is the same node, or has the focus again once it is back.
 function fill(node, ...children) {
+  const same = children.length === node.children.length && children.every((child, k) => child === node.children[k]);
+  if (same) return node;
+  const focused = document.activeElement;
   node.replaceChildren(...children);
+  if (focused !== document.activeElement && node.contains(focused)) focused.focus({ preventScroll: true });
+  return node;
+}
+
+// Only what differs is set: what is read aloud is read once.
+function renew(node, ...children) {
+  const next = fill(node.cloneNode(false), ...children);
+  if (next.innerHTML !== node.innerHTML) node.replaceChildren(...next.childNodes);
+  return node;
+}
+
+function say(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+  return node;
+}
+
+function table(title, columns) {
+  const node = make("table");
+  const head = make("tr", null, "head");
+  for (const [text, cls] of columns) {
+    head.append(make(text ? "th" : "td", text, cls));
+    if (text) head.lastChild.scope = "col";
+  }
+  node.append(make("caption", title, "unseen"), fill(make("thead"), head), make("tbody"));
+  return node;
+}
+
+function named(name, cls) {
+  const node = make("th", shortened(name, 120), cls);
+  node.title = name;
+  node.scope = "row";
   return node;
 }
 
@@ -51,6 +86,8 @@ function number(value) {
   return String(Number(value.toPrecision(3)));
 }
 
+const shortened = (name, most = 60) => (name.length > most ? name.slice(0, most - 1) + "…" : name);
+
 function duration(seconds) {
   for (const [size, one, many] of [[86400, "day", "days"], [3600, "hour", "hours"], [60, "minute", "minutes"]]) {
     const whole = Math.round(seconds / size);
@@ -66,24 +103,28 @@ async function showList() {
   if (!rows.length) {
     const pre = make("pre", `curl ${location.origin}/v1/experiments -H 'Content-Type: application/json' \\\n  -d '{"name": "prices", "arms": ["9 EUR", "12 EUR", "14 EUR"]}'`);
     const section = fill(make("section"), make("h2", "No experiments yet: here is how to make one"), pre);
-    return fill(root, section);
+    fill(root, section);
+    return "up to date";
   }
-  const table = make("table");
-  const head = make("tr");
-  for (const [text, cls] of [["experiment", ""], ["state", ""], ["arms", "number wide"], ["decisions", "number"], ["rewards", "number wide"], ["changes", "number"], ["last event", "number wide"]]) head.append(make("th", text, cls));
-  table.append(head);
-  for (const row of rows) {
-    const line = make("tr");
-    const link = make("a", row.name);
-    link.href = "/experiments/" + encodeURIComponent(row.name);
-    const mode = row.here ? row.mode : "on another server";
-    line.append(fill(make("td", "", "name"), link), fill(make("td"), make("span", mode, "badge " + (row.mode || ""))));
-    line.append(make("td", count(row.arms), "number wide"));
-    for (const key of ["decisions", "rewards", "changes"]) line.append(make("td", row[key] === undefined ? "–" : count(row[key]), key === "rewards" ? "number wide" : "number"));
-    line.append(make("td", row.time ? when(row.time) : "–", "number wide"));
-    table.append(line);
-  }
-  return fill(root, fill(make("section"), table));
+  const columns = [["experiment", ""], ["state", ""], ["arms", "number wide"], ["decisions", "number"], ["rewards", "number wide"], ["changes", "number"], ["last event", "number wide"]];
+  const list = document.querySelector("#list table") || table("Experiments", columns);
+  const focused = document.activeElement.href;
+  fill(list.tBodies[0], ...rows.map(listRow));
+  if (focused) [...list.querySelectorAll("a")].find((link) => link.href === focused)?.focus({ preventScroll: true });
+  if (!list.isConnected) fill(root, fill(make("section"), list));
+  return "up to date";
+}
+
+function listRow(row) {
+  const line = make("tr");
+  const link = make("a", shortened(row.name, 120));
+  link.href = "/experiments/" + encodeURIComponent(row.name);
+  const mode = row.here || row.trouble ? row.mode : "on another server";
+  line.append(fill(named(row.name, "name"), link), fill(make("td"), make("span", mode, "badge " + (row.mode || ""))));
+  line.append(make("td", row.arms === undefined ? "–" : count(row.arms), "number wide"));
+  for (const key of ["decisions", "rewards", "changes"]) line.append(make("td", row[key] === undefined ? "–" : count(row[key]), key === "rewards" ? "number wide" : "number"));
+  line.append(make("td", row.time ? when(row.time) : "–", "number wide"));
+  return line;
 }
 
 // --- one experiment ------------------------------------------------------------------------------------------------
@@ -99,61 +140,75 @@ async function showOne() {
   showChanges(changes.changes, summary);
   showCounts(summary);
   showPace(summary);
+  return history.age < OLD ? "up to date" : "up to date but for the charts";
 }
 
 function showHeading(summary, path, changes) {
   const words = { running: "the policy decides", paused: "paused: the fallback decides", fallback: "the fallback decides" };
-  const mode = by("mode");
-  mode.textContent = words[summary.mode];
-  mode.className = "badge " + summary.mode;
-  by("answer").textContent = answer(summary) + (summary.leaders.length && summary.rewards + summary.expired ? lastChange(changes) : "");
-  fill(by("health"), ...summary.health.map((sentence) => make("li", sentence)));
-  const steering = by("steering");
-  if (root.dataset.admin !== "yes" || steering.dataset.mode === summary.mode) return;
-  steering.dataset.mode = summary.mode;
-  const buttons = [];
-  if (summary.mode === "paused") buttons.push(button("Resume", () => post(path + "/resume", {})));
-  else buttons.push(button("Pause", () => post(path + "/pause", {})));
-  if (summary.mode === "fallback") buttons.push(button("Restart", () => window.confirm("Begin anew, with nothing learned?") && post(path + "/restart", {})));
-  fill(steering, ...buttons);
+  by("mode").className = "badge " + summary.mode;
+  say(by("mode"), words[summary.mode]);
+  say(by("answer"), answer(summary) + (summary.leaders.length && closed(summary) ? lastChange(changes) : ""));
+  renew(by("health"), ...summary.health.map((sentence) => make("li", sentence)));
+  if (root.dataset.admin === "yes") showSteering(summary, path);
 }
 
+function showSteering(summary, path) {
+  const steering = by("steering");
+  if (!steering.childElementCount) {
+    const pause = button("Pause", () => post(path + (steering.dataset.mode === "paused" ? "/resume" : "/pause"), {}));
+    const restart = button("Restart", () => window.confirm("Begin anew, with nothing learned?") && post(path + "/restart", {}));
+    fill(steering, pause, restart);
+  }
+  steering.dataset.mode = summary.mode;
+  say(steering.children[0], summary.mode === "paused" ? "Resume" : "Pause");
+  steering.children[1].hidden = summary.mode !== "fallback";
+}
+
+const closed = (summary) => summary.rewards + summary.expired;
+
 function answer(summary) {
-  const learned = summary.rewards + summary.expired;
-  if (!summary.leaders.length || !learned) return summary.decisions ? "Nothing is known yet: no reward has come." : "Nothing was decided yet.";
-  return summary.leaders.slice(0, 3).map((leader) => led(leader, summary)).join(" ");
+  if (!summary.leaders.length || !closed(summary)) return summary.decisions ? "Nothing is known yet: no reward has come." : "Nothing was decided yet.";
+  return summary.segments === null ? led(summary.leaders[0], summary) : ledBySegment(summary);
 }
 
 function lastChange(changes) {
-  if (!changes.length) return " No change was found.";
+  if (!changes.length) return " No change was found so far.";
   const times = changes.length === 1 ? "One change was found" : `${count(changes.length)} changes were found, the last`;
   return ` ${times} on ${when(changes[changes.length - 1].time)}.`;
 }
 
 function led(leader, summary) {
-  const rows = summary.arms.filter((one) => one.segment === leader.segment && !one.retired);
+  const rows = summary.arms.filter((one) => !one.retired);
   const arm = rows.find((one) => one.name === leader.arm);
-  const where = leader.segment === null ? "" : ` in ${leader.segment}`;
-  const lasts = leader.since === null ? "leads" : `has led for ${duration(summary.last_decision - leader.since)}`;
   const interval = arm.low === null ? "" : ` (${number(arm.low)} to ${number(arm.high)})`;
+  const gives = `expected to give ${number(arm.estimate)}${interval}`;
+  if (rows.length === 1) return `${shortened(arm.name)} is the only arm: it is ${gives}.`;
+  const lasts = leader.since === null ? "leads" : `has led for ${duration(summary.last_decision - leader.since)}`;
   const sure = leader.probability === null ? "" : `, and is the best with a probability of ${percent(leader.probability)}`;
   const most = rows.reduce((a, b) => (b.probability > a.probability ? b : a));
-  const played = summary.mode !== "running" ? "" : ` ${most.name === leader.arm ? "It" : most.name} is played most, in ${percent(most.probability)} of decisions.`;
-  return `${leader.arm} ${lasts}${where}: it is expected to give ${number(arm.estimate)}${interval}${sure}.${played}`;
+  const played = summary.mode !== "running" ? "" : ` ${most.name === leader.arm ? "It" : shortened(most.name)} is played most, in ${percent(most.probability)} of decisions.`;
+  return `${shortened(leader.arm)} ${lasts}: it is ${gives}${sure}.${played}`;
+}
+
+function ledBySegment(summary) {
+  const leaders = summary.leaders.slice(0, 3).map((leader) => `${shortened(leader.arm, 30)} in ${shortened(leader.segment, 30)}` + (leader.probability === null ? "" : ` (${percent(leader.probability)} sure)`));
+  const more = summary.leaders.length > 3 ? `, and so on in ${summary.leaders.length - 3} more segments` : "";
+  return `Best: ${leaders.join(", ")}${more}.`;
 }
 
 function button(text, act) {
   const node = make("button", text);
   node.addEventListener("click", async () => {
-    node.disabled = true;
-    try { await act(); } finally { node.disabled = false; }
+    if (node.dataset.busy) return; // not disabled: that would take the focus away
+    node.dataset.busy = "yes";
+    try { await act(); } finally { delete node.dataset.busy; }
   });
   return node;
 }
 
 function showFirst(summary, path) {
   const box = by("first");
-  box.hidden = summary.rewards + summary.expired > 0;
+  box.hidden = closed(summary) > 0;
   if (box.hidden || box.childElementCount) return;
   const json = "-H 'Content-Type: application/json'";
   const lines = [`curl ${location.origin}${path}/decisions ${json} -d '{}'`, `curl ${location.origin}${path}/rewards ${json} -d '{"id": "the id that came back", "reward": ${summary.reward_range[1]}}'`];
@@ -169,45 +224,66 @@ function showArms(summary, path) {
   let high = Math.max(...known.map((arm) => (arm.high === null ? arm.estimate : arm.high)));
   if (!(high > low)) [low, high] = summary.reward_range;
   const most = Math.max(...arms.map((arm) => arm.probability), 1e-9);
-  const table = make("table");
-  const head = make("tr", null, "head");
-  const expected = `expected reward, ${number(low)} to ${number(high)}`;
-  for (const [text, cls] of [["arm", "first"], ["probability", "middle"], ["", "blank"], [expected, "last"], ["", "blank"], ["played", "number wide"], ["", "blank"]]) head.append(make("th", text, cls));
-  table.append(head);
-  for (const arm of shown) table.append(armRow(arm, summary, path, low, high, most));
-  const parts = [table];
-  if (arms.length > SHOWN) parts.push(button(all ? `Show the first ${SHOWN}` : `Show all ${arms.length} arms`, async () => { all = !all; showArms(summary, path); }));
-  fill(by("arms"), ...parts);
+  const columns = [["arm", "first"], ["probability", "middle"], ["", "blank"], ["expected reward", "last"], ["", "blank"], ["played", "number wide"], ["", "blank"]];
+  const box = by("arms");
+  if (!box.childElementCount) box.append(table("Arms, as they are played now", columns), button("", async () => { all = !all; await refresh(); }));
+  const [list, more] = box.children;
+  say(list.querySelector("th.last"), `expected reward, ${number(low)} to ${number(high)}`);
+  fill(list.tBodies[0], ...shown.map((arm) => armRow(arm, summary, path, { low, high, most })));
+  more.hidden = arms.length <= SHOWN;
+  say(more, all ? `Show the first ${SHOWN}` : `Show all ${arms.length} arms`);
 }
 
-function armRow(arm, summary, path, low, high, most) {
-  const line = make("tr", null, arm.retired ? "retired" : summary.leaders.some((one) => one.arm === arm.name && one.segment === arm.segment) ? "leads" : "");
-  const bar = make("div", null, "bar");
-  const inner = make("span");
-  inner.style.width = (100 * arm.probability) / most + "%";
-  bar.append(inner);
-  const range = make("div", null, "range");
-  const place = (value) => Math.min(Math.max((100 * (value - low)) / (high - low), 0), 100);
-  if (arm.estimate !== null && !arm.retired) {
-    if (arm.low !== null) {
-      const span = make("i");
-      span.style.left = place(arm.low) + "%";
-      span.style.width = Math.max(place(arm.high) - place(arm.low), 0.5) + "%";
-      range.append(span);
-    }
-    const middle = make("b");
-    middle.style.left = `calc(${place(arm.estimate)}% - 1px)`;
-    range.append(middle);
-  }
-  const steer = make("td", null, "number steer");
-  if (root.dataset.admin === "yes") {
-    const change = arm.retired ? { bring_back: [arm.name] } : { retire: [arm.name] };
-    const sure = () => arm.retired || window.confirm(`Retire ${arm.name}? It is not played any more until it is brought back.`);
-    steer.append(button(arm.retired ? "bring back" : "retire", async () => { if (sure()) await post(path + "/arms", change); }));
-  }
-  line.append(make("td", arm.segment === null ? arm.name : `${arm.name} in ${arm.segment}`, "name"), fill(make("td"), bar), make("td", arm.retired ? "retired" : percent(arm.probability), "number"));
-  line.append(fill(make("td"), range), make("td", number(arm.estimate), "number"), make("td", count(arm.plays), "number wide"), steer);
+const rows = new Map(); // lines of the table, by arm: they stay, so that a refresh takes neither a click nor the focus
+
+function armRow(arm, summary, path, scale) {
+  const name = arm.segment === null ? arm.name : `${arm.name} in ${arm.segment}`;
+  const key = JSON.stringify([arm.name, arm.segment]);
+  if (!rows.has(key)) rows.set(key, emptyRow(name, arm, path));
+  const line = rows.get(key);
+  const [, bar, share, range, estimate, plays, steer] = line.children;
+  const leads = summary.leaders.some((one) => one.arm === arm.name && one.segment === arm.segment);
+  line.className = arm.retired ? "retired" : leads ? "leads" : "";
+  bar.querySelector("span").style.width = (100 * arm.probability) / scale.most + "%";
+  say(share, arm.retired ? "retired" : percent(arm.probability));
+  showRange(range.firstChild, arm, scale);
+  say(estimate, number(arm.estimate));
+  say(plays, count(arm.plays));
+  const act = steer.firstChild;
+  if (!act) return line;
+  act.dataset.retired = arm.retired ? "yes" : "no";
+  say(act, arm.retired ? "bring back" : "retire");
+  act.setAttribute("aria-label", `${act.textContent} ${arm.name}`);
   return line;
+}
+
+function emptyRow(name, arm, path) {
+  const line = make("tr");
+  const bar = fill(make("div", null, "bar"), make("span"));
+  const range = fill(make("div", null, "range"), make("i"), make("b"));
+  for (const drawn of [bar, range]) drawn.setAttribute("aria-hidden", "true"); // the numbers stand beside them
+  const steer = make("td", null, "number steer");
+  line.append(named(name, "name"), fill(make("td"), bar), make("td", "", "number"), fill(make("td"), range), make("td", "", "number"), make("td", "", "number wide"), steer);
+  if (root.dataset.admin === "yes") steer.append(button("retire", () => steerArm(steer.firstChild, arm.name, path)));
+  return line;
+}
+
+async function steerArm(act, name, path) {
+  if (act.dataset.retired === "yes") return post(path + "/arms", { bring_back: [name] });
+  const sure = window.confirm(`Retire ${shortened(name)}? It is not played any more until it is brought back.`);
+  return sure ? post(path + "/arms", { retire: [name] }) : undefined;
+}
+
+function showRange(range, arm, { low, high }) {
+  const [span, middle] = range.children;
+  const place = (value) => Math.min(Math.max((100 * (value - low)) / (high - low), 0), 100);
+  middle.hidden = arm.estimate === null || arm.retired;
+  span.hidden = middle.hidden || arm.low === null;
+  if (!span.hidden) {
+    span.style.left = place(arm.low) + "%";
+    span.style.width = Math.max(place(arm.high) - place(arm.low), 0.5) + "%";
+  }
+  if (!middle.hidden) middle.style.left = `calc(${place(arm.estimate)}% - 1px)`;
 }
 
 // --- charts --------------------------------------------------------------------------------------------------------
@@ -243,9 +319,12 @@ function span(summary, history) {
   return dates([first, Math.max(summary.last_decision, first + 1)]);
 }
 
-function draw(id, traces, shape) {
+function draw(id, words, traces, shape) {
   const node = by(id);
+  if (node.classList.contains("empty")) node.textContent = "";
   node.classList.remove("empty");
+  node.setAttribute("role", "img");
+  node.setAttribute("aria-label", words);
   Plotly.react(node, traces, shape, { displayModeBar: false, responsive: true });
 }
 
@@ -253,41 +332,37 @@ function empty(id, text) {
   const node = by(id);
   if (window.Plotly) Plotly.purge(node);
   node.classList.add("empty");
-  node.textContent = text;
+  node.removeAttribute("role");
+  node.removeAttribute("aria-label");
+  say(node, text);
 }
 
-// Neighbouring points are joined until each rests on enough decisions to be read: 20, and a fiftieth of all.
-function joined(points) {
-  const wanted = Math.max(points.reduce((sum, point) => sum + point.count, 0) / 50, 20);
-  const parts = [[]];
-  for (const point of points) {
-    const last = parts[parts.length - 1];
-    if (last.reduce((sum, one) => sum + one.count, 0) >= wanted) parts.push([point]);
-    else last.push(point);
-  }
-  return parts.map((part) => {
-    const total = part.reduce((sum, point) => sum + point.count, 0);
-    const mean = part.reduce((sum, point) => sum + point.count * point.mean, 0) / total;
-    const variance = part.reduce((sum, point) => sum + point.count * (point.error ** 2 * Math.max(point.count - 1, 1) + (point.mean - mean) ** 2), 0) / total;
-    return { time: (part[0].begin + part[part.length - 1].end) / 2, mean, error: Math.sqrt(variance / Math.max(total - 1, 1)), count: total };
-  });
+// Counting takes long under load or of a long journal; then it is done less often.
+const aged = (history) => (history.age < OLD ? "" : ` Counted ${history.age < 60 ? Math.round(history.age) + " s" : duration(history.age)} ago.`);
+
+function noRewards(summary) {
+  if (!closed(summary)) return "No rewards yet.";
+  return `${count(summary.rewards)} rewards have come. What decisions brought is shown once each has its reward or has waited for it` + (summary.patience === null ? "." : ` (${duration(summary.patience)}).`);
 }
 
 function showRewards(summary, history, changes) {
-  if (!history.rewards.length) return empty("rewards", "No rewards yet.");
-  const points = joined(history.rewards);
-  const x = dates(points.map((point) => point.time));
-  const [low, high] = summary.reward_range;
-  const ends = (sign) => points.map((point) => Math.min(Math.max(point.mean + sign * 1.96 * point.error, low), high));
+  const note = by("reward-note");
+  if (!history.rewards.length) {
+    say(note, aged(history).trim());
+    return empty("rewards", noRewards(summary));
+  }
+  const points = history.rewards;
+  const x = dates(points.map((point) => (point.begin + point.end) / 2));
   const per = count(points.reduce((sum, point) => sum + point.count, 0) / points.length);
-  by("reward-note").textContent = `Mean of about ${per} decisions per point, by when they were made, with its 95 % band` + (changes.length ? "; dotted: changes found, shaded from where they began." : ".");
+  say(note, `Mean of about ${per} decisions per point, by when they were made, with its 95 % band` + (changes.length ? "; dotted: changes found, shaded from where they began." : ".") + aged(history));
   const hidden = { mode: "lines", line: { width: 0 }, showlegend: false, hoverinfo: "skip" };
   const traces = [
-    { x, y: ends(-1), ...hidden },
-    { x, y: ends(1), ...hidden, fill: "tonexty", fillcolor: "rgba(47,111,174,.18)" },
+    { x, y: points.map((point) => point.low), ...hidden },
+    { x, y: points.map((point) => point.high), ...hidden, fill: "tonexty", fillcolor: "rgba(47,111,174,.18)" },
     { x, y: points.map((point) => point.mean), mode: "lines+markers", marker: { size: 4 }, line: { color: COLOURS[0], width: 2 }, name: "mean reward", hovertemplate: "%{y:.4g}<extra></extra>" },
   ];
-  return draw("rewards", traces, layout(span(summary, history), changes, { showlegend: false, yaxis: { gridcolor: "#eef1f4", tickformat: "~g", automargin: true } }));
+  const words = `Mean reward over time: first ${number(points[0].mean)}, last ${number(points[points.length - 1].mean)}`;
+  return draw("rewards", words, traces, layout(span(summary, history), changes, { showlegend: false, yaxis: { gridcolor: "#eef1f4", tickformat: "~g", automargin: true } }));
 }
 
 function showPlayed(summary, history, changes) {
@@ -299,15 +374,15 @@ function showPlayed(summary, history, changes) {
   const order = history.arms.map((_, arm) => arm).sort((a, b) => share[b] - share[a]);
   const narrow = window.innerWidth < 700;
   const top = order.slice(0, narrow ? 4 : COLOURS.length - 1);
-  const most = narrow ? 20 : 28;
-  const short = (name) => (name.length > most ? name.slice(0, most - 1) + "…" : name).replace(/</g, "‹").replace(/>/g, "›");
+  const short = (name) => shortened(name, narrow ? 20 : 28).replace(/</g, "‹").replace(/>/g, "›");
   const style = { mode: "lines", stackgroup: "one", line: { width: 0.5 } };
   const traces = top.map((arm, k) => ({ x, y: laws.map((row) => row[arm]), name: short(history.arms[arm]), fillcolor: COLOURS[k], ...style, line: { width: 0.5, color: COLOURS[k] }, hovertemplate: "%{y:.0%}" }));
   if (order.length > top.length) {
     const rest = laws.map((row) => Math.max(1 - top.reduce((sum, arm) => sum + row[arm], 0), 0));
     traces.push({ x, y: rest, name: `${order.length - top.length} others`, fillcolor: "#c9d1d9", ...style, line: { width: 0.5, color: "#c9d1d9" }, hovertemplate: "%{y:.0%}" });
   }
-  return draw("played", traces, layout(span(summary, history), changes, { yaxis: { range: [0, 1], tickformat: ".0%", gridcolor: "#eef1f4" } }));
+  const words = `Probabilities over time; played most: ${top.slice(0, 3).map((arm) => shortened(history.arms[arm])).join(", ")}`;
+  return draw("played", words, traces, layout(span(summary, history), changes, { yaxis: { range: [0, 1], tickformat: ".0%", gridcolor: "#eef1f4" } }));
 }
 
 // --- the rest ------------------------------------------------------------------------------------------------------
@@ -317,17 +392,19 @@ const wordy = (value) => (value >= 1e6 ? "more than a million" : count(Number(va
 function sentence(change) {
   if (change.stream === "arms changed") return `Arms were changed, and the policy began anew: it forgot ${change.forgot}.`;
   const names = change.names.length ? change.names : change.arms.map((arm) => `arm ${arm}`);
-  const rows = names.map((name, k) => [name, change.before[k], change.after[k]]).sort((a, b) => Math.abs(b[2] - b[1]) - Math.abs(a[2] - a[1]));
-  const moves = rows.slice(0, 3).map(([name, before, after]) => `${name} ${after > before ? "rose" : "fell"} from ${number(before)} to ${number(after)}`);
+  const given = names.map((name, k) => [name, change.before[k], change.after[k]]);
+  const rows = given.length ? given : change.seen.map((arm) => [arm.name, arm.before, arm.after]);
+  rows.sort((a, b) => Math.abs(b[2] - b[1]) - Math.abs(a[2] - a[1]));
+  const moves = rows.slice(0, 3).map(([name, before, after]) => `${shortened(name)} ${after > before ? "rose" : "fell"} from ${number(before)} to ${number(after)}`);
   const more = rows.length > 3 ? ` and ${rows.length - 3} more` : "";
-  const what = moves.length ? `: ${moves.join(", ")}${more}` : "";
+  const what = moves.length ? `: ${moves.join(", ")}${more}` + (given.length ? "" : ", by what was expected before and after") : "";
   const odds = change.odds > 0 ? `, at odds of ${wordy(change.odds)} to one` : "";
   return `What pays has changed since about ${when(change.began)}${what}. It was found ${duration(change.time - change.began)} later${odds}.`;
 }
 
 function showChanges(changes, summary) {
-  const none = summary.rewards + summary.expired ? "No change was found: what pays is what has paid since the beginning." : "None: no reward has come yet.";
-  if (!changes.length) return fill(by("changes"), make("li", none));
+  const none = closed(summary) ? "No change was found so far. One that is small or recent may still be." : "None: no reward has come yet.";
+  if (!changes.length) return renew(by("changes"), make("li", none));
   const newest = [...changes].reverse().slice(0, 20);
   const lines = newest.map((change) => {
     const line = fill(make("li"), make("time", when(change.time)), document.createTextNode(" " + sentence(change)));
@@ -335,7 +412,7 @@ function showChanges(changes, summary) {
     return line;
   });
   if (changes.length > 20) lines.push(make("li", `and ${changes.length - 20} before`));
-  return fill(by("changes"), ...lines);
+  return renew(by("changes"), ...lines);
 }
 
 function showCounts(summary) {
@@ -357,21 +434,21 @@ function showPace(summary) {
   if (!summary.pace) return fill(by("pace"), make("p", `${summary.policy} does not say.`));
   const { memory, since, since_round: begun, suspected, suspected_since: doubt } = summary.pace;
   const likeliest = memory.reduce((a, b) => (b.weight > a.weight ? b : a));
-  const still = begun ? `It has been as it is since about ${when(since)}.` : "It is as it was when it began.";
+  const still = begun ? `It has been as it is since about ${when(since)}.` : "No change was found since it began.";
   const lines = [likeliest.rounds === null ? still : `It drifts: what is older than about ${count(likeliest.rounds)} decisions counts little.`];
-  if (suspected >= 0.05) lines.push(`It may have changed again around ${when(doubt)}: ${percent(suspected)} likely, not enough to be called a change.`);
-  const table = make("table", null, "memory");
+  if (suspected >= 0.05) lines.push(`It may have changed${begun ? " again" : ""} around ${when(doubt)}: ${percent(suspected)} likely, not enough to be called a change.`);
+  const scales = table("Time scales, and how likely each is", []);
+  scales.className = "memory";
   for (const row of memory.slice().reverse()) {
-    const bar = make("div", null, "bar");
-    const inner = make("span");
-    inner.style.width = 100 * row.weight + "%";
-    bar.append(inner);
+    const bar = fill(make("div", null, "bar"), make("span"));
+    bar.firstChild.style.width = 100 * row.weight + "%";
+    bar.setAttribute("aria-hidden", "true");
     const label = row.rounds === null ? "it stands still between changes" : `it drifts, over ${count(row.rounds)} decisions`;
     const line = make("tr");
-    line.append(make("td", label), fill(make("td"), bar), make("td", percent(row.weight), "number"));
-    table.append(line);
+    line.append(named(label), fill(make("td"), bar), make("td", percent(row.weight), "number"));
+    scales.tBodies[0].append(line);
   }
-  return fill(by("pace"), ...lines.map((line) => make("p", line)), table);
+  return fill(by("pace"), ...lines.map((line) => make("p", line)), scales);
 }
 
 // --- again and again -----------------------------------------------------------------------------------------------
@@ -382,25 +459,23 @@ async function refresh() {
   if (running) return;
   running = true;
   try {
-    await (root.dataset.page === "one" ? showOne() : showList());
-    updated = Date.now();
+    const state = await (root.dataset.page === "one" ? showOne() : showList());
     document.body.dataset.ready = "yes";
-    fresh("");
+    fresh(state, "fresh");
   } catch (error) {
-    fresh(error instanceof TypeError ? "the server is away; trying again" : error.message);
+    fresh(error instanceof TypeError ? "the server is away; trying again" : error.message, "fresh away");
   } finally {
     running = false;
   }
 }
 
-function fresh(trouble) {
-  const node = by("fresh");
-  node.className = trouble ? "fresh away" : "fresh";
-  const seconds = Math.round((Date.now() - updated) / 1000);
-  node.textContent = trouble || (updated ? (seconds < 2 ? "up to date" : `updated ${seconds} s ago`) : "");
+function fresh(words, cls) {
+  by("fresh").className = cls;
+  say(by("fresh"), words);
 }
 
 if (root) {
+  say(by("zone"), `Times are of ${Intl.DateTimeFormat().resolvedOptions().timeZone}.`);
   refresh();
   setInterval(() => { if (!document.hidden) refresh(); }, EVERY);
   document.addEventListener("visibilitychange", () => { if (!document.hidden) refresh(); });
