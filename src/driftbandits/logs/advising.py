@@ -36,6 +36,7 @@ _BAND_SAMPLES = 60
 _SECONDS_PER_DAY = 86_400.0
 _LEAST_PLAYS = 3  # of an arm on either side of a change, to be named
 _CLEAR_DEVIATIONS = 4.0
+_DOUBTFUL = 0.95  # weight of worlds that move, from which on "nothing moves" would be said too lightly
 
 
 @dataclass(frozen=True)
@@ -314,7 +315,7 @@ def _verdict(
         return f"The world moves with a rhythm: a period of about {_period(log, season.period)} (approximate)."
     size = f"{counted(len(log.names), 'arm')} over {counted(len(log), 'row')}"
     if not changes:
-        return f"Nothing moves as far as this log can tell: no change in {size} (false alarm {100 * false_alarm:g} %)."
+        return _unmoved(size, 1.0 - beliefs.weight_of("still"), false_alarm)
     if beliefs.weight_of("drifts") > beliefs.weight_of("switches"):
         rate = max(zip(beliefs.weights, beliefs.fitted, strict=True), key=lambda pair: pair[0])[1]
         step = np.sqrt(rate.noise * rate.hypothesis.rate * len(log))
@@ -326,6 +327,17 @@ def _verdict(
     unit = "rounds " if log.time is None else ""
     more = f" and {len(changes) - _MOST_CHANGES_NAMED} more" if len(changes) > _MOST_CHANGES_NAMED else ""
     return f"The world changed {len(changes)} times (at least {least}), around {unit}{when}{more}."
+
+
+def _unmoved(size: str, doubt: float, false_alarm: float) -> str:
+    """No change was found; where the model has it that something moves, the log has too little to be sure of it."""
+    promise = f"(false alarm {100 * false_alarm:g} %)"
+    if doubt < _DOUBTFUL:
+        return f"Nothing moves as far as this log can tell: no change in {size} {promise}."
+    return (
+        f"Something may move: no change in {size} is beyond doubt {promise}, but a model of the rewards has it with "
+        f"{100 * min(doubt, 0.99):.0f} % that they drift."
+    )
 
 
 def _period(log: Log, period: float) -> str:
