@@ -24,7 +24,11 @@ OWN = "DriftDetector"
 MATCHED = ", 1 %"  # behind the name of a detector with such a setting
 SETTINGS = {"ADWIN": "delta", "Page-Hinkley": "threshold", "KSWIN": "alpha"}
 # What main prints: by detector and noise.
-FOUND: dict[str, dict[str, float]] = {}
+FOUND: dict[str, dict[str, float]] = {
+    "ADWIN": {"normal": 0.0158, "0/1": 0.0631, "t": 0.000316},
+    "Page-Hinkley": {"normal": 119.0, "0/1": 31.5, "t": 133.0},
+    "KSWIN": {"normal": 1e-05, "0/1": 0.0316, "t": 3.16e-06},
+}
 
 Make = Callable[[int], Any]
 
@@ -83,7 +87,7 @@ def ladder(name: str) -> list[float]:
         return np.geomspace(1e-4, 1.0, 41).tolist()  # type: ignore[no-any-return]
     if name == "Page-Hinkley":
         return np.geomspace(500.0, 5.0, 81).tolist()  # type: ignore[no-any-return]
-    return np.geomspace(1e-9, 1e-2, 15).tolist()  # type: ignore[no-any-return]
+    return np.geomspace(1e-9, 1.0, 19).tolist()  # type: ignore[no-any-return]
 
 
 def keeps_promise(name: str, value: float, kind: Kind) -> bool:

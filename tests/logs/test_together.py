@@ -39,6 +39,14 @@ def test_bets_are_fair_and_those_of_single_streams():
     assert raised_ranks(middles).shape == (200_000, len(POWERS))
 
 
+@pytest.mark.parametrize("rank", [0.01, 1 / 16, 0.3, 1 / 2, 0.51, 0.99])
+def test_bets_on_odds_are_those_of_their_formula(rank):
+    cut, odds = 1 / 2, 5 / 2  # of the last odds, the fifth cut
+    share = odds * cut / (1 - cut + odds * cut)
+    expected = share / cut if rank <= cut else (1 - share) / (1 - cut)
+    assert np.exp(log_factors(np.array([rank]))[0, 3 * 9 + 4]) == pytest.approx(expected)
+
+
 def test_a_log_of_very_many_cells_has_fewer_starts():
     assert len(Together(10_000, 5_000).starts) < together.STARTS == len(Together(10_000, 100).starts)
     assert len(Together(3, 2).starts) == 3

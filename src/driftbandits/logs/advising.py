@@ -34,6 +34,7 @@ _MOST_ARMS_NAMED = 3
 _KEPT_WEIGHT = 1e-3  # of a hypothesis, below which it is not sampled
 _BAND_SAMPLES = 60
 _SECONDS_PER_DAY = 86_400.0
+CALENDAR = "A rhythm of the calendar is best told to a policy: log the weekday or the hour as segment, and decide by it."
 _LEAST_PLAYS = 3  # of an arm on either side of a change, to be named
 _CLEAR_DEVIATIONS = 4.0
 _DOUBTFUL = 0.95  # weight of worlds that move, from which on "nothing moves" would be said too lightly
@@ -107,9 +108,16 @@ class Advice:
         if self.recommendation is not None:
             advice = self.recommendation
             settings = ", ".join(f"{name}={value}" for name, value in advice.settings.items())
-            said += [advice.why, f"Recommended: {advice.policy}({settings})."]
-            if advice.fixed_arm is not None:
-                said.append(f"Or simply always {label(advice.fixed_arm)}, and look again when the log is longer.")
+            said.append(advice.why)
+            if advice.fixed_arm is None:
+                said.append(f"Recommended: {advice.policy}({settings}).")
+            else:
+                said.append(
+                    f"Recommended: always {label(advice.fixed_arm)}, and look again when the log is longer; or "
+                    f"{advice.policy}({settings}), which costs a little more and would notice a change."
+                )
+            if self.season is not None:
+                said.append(CALENDAR)
             if advice.waiting is not None:
                 said.append(advice.waiting.words)
         return said
@@ -312,7 +320,7 @@ def _verdict(
 ) -> str:
     """The first sentence."""
     if season is not None:
-        return f"The world moves with a rhythm: a period of about {_period(log, season.period)} (approximate)."
+        return f"The world moves with a rhythm: a period of about {_period(log, season)} (approximate)."
     size = f"{counted(len(log.names), 'arm')} over {counted(len(log), 'row')}"
     if not changes:
         return _unmoved(size, 1.0 - beliefs.weight_of("still"), false_alarm)
@@ -340,7 +348,11 @@ def _unmoved(size: str, doubt: float, false_alarm: float) -> str:
     )
 
 
-def _period(log: Log, period: float) -> str:
-    if log.time is None:
-        return f"{period:,.0f} rounds"
-    return f"{period / _SECONDS_PER_DAY:.2g} days" if log.time[0] > 1e8 else f"{period:,.4g}"
+def _period(log: Log, season: Season) -> str:
+    """The period, and how far the log can tell it from others."""
+    dates = log.time is not None and log.time[0] > 1e8
+    size = _SECONDS_PER_DAY if dates and season.period > _SECONDS_PER_DAY else 3_600.0 if dates else 1.0
+    parts = (part / size for part in (season.period, season.low, season.high))
+    period, low, high = (f"{part:,.0f}" if part >= 100 else f"{part:.3g}" for part in parts)
+    unit = " rounds" if log.time is None else "" if not dates else " hours" if size == 3_600.0 else " days"
+    return f"{period}{unit}, between {low} and {high}"

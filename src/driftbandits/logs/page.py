@@ -167,7 +167,7 @@ def _doing(advice: Advice, page: Path) -> Section:
     ]
     if chosen.fixed_arm is not None:
         lines.insert(
-            0, f"Playing {chosen.fixed_arm} always would do; a policy costs little more and would notice a change."
+            0, f"Playing {chosen.fixed_arm} always would do; a policy costs a little more and would notice a change."
         )
     if chosen.waiting is not None:
         lines.append(chosen.waiting.words)

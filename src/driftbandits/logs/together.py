@@ -32,13 +32,20 @@ _LOOKS = 2_000  # at the evidence, about
 _MOST_ENTRIES = 4_000_000  # of the table of sums: 32 MB
 
 
-def log_factors(ranks: Floats) -> Floats:
-    """Logarithms of b_j of every rank, shape (ranks, BETS)."""
+def _share_logs() -> Floats:
+    """Logarithms of the bets on odds, for a rank below the first cut, between the first and the second, ..."""
     cut, odds = (grid.ravel() for grid in np.meshgrid(_CUTS, _ODDS))
     share = odds * cut / (1.0 - cut + odds * cut)
-    below = ranks[:, None] <= cut
-    shares = np.where(below, share / cut, (1.0 - share) / (1.0 - cut))
-    return np.log(np.hstack([shares, raised_ranks(ranks)]))
+    middle = 0.5 * (np.array([0.0, *_CUTS]) + np.array([*_CUTS, 1.0]))
+    return np.log(np.where(middle[:, None] <= cut, share / cut, (1.0 - share) / (1.0 - cut)))
+
+
+_SHARE_LOGS = _share_logs()
+
+
+def log_factors(ranks: Floats) -> Floats:
+    """Logarithms of b_j of every rank, shape (ranks, BETS)."""
+    return np.hstack([_SHARE_LOGS[np.searchsorted(_CUTS, ranks)], np.log(raised_ranks(ranks))])
 
 
 class Together:
