@@ -34,7 +34,7 @@ _MOST_ARMS_NAMED = 3
 _KEPT_WEIGHT = 1e-3  # of a hypothesis, below which it is not sampled
 _BAND_SAMPLES = 60
 _SECONDS_PER_DAY = 86_400.0
-CALENDAR = "A rhythm of the calendar is best told to a policy: log the weekday or the hour as segment, and decide by it."
+CALENDAR = "A rhythm of the calendar is best told to a policy: log the weekday or the hour as segment."
 _LEAST_PLAYS = 3  # of an arm on either side of a change, to be named
 _CLEAR_DEVIATIONS = 4.0
 _DOUBTFUL = 0.95  # weight of worlds that move, from which on "nothing moves" would be said too lightly
@@ -260,7 +260,7 @@ def _change(log: Log, episode: Episode, until: int) -> AdvisedChange:
         f"{label(m.name)} {m.word} from {m.before:.3g} to {m.after:.3g}" for m in moved[:_MOST_ARMS_NAMED]
     )
     more = f", and {len(moved) - _MOST_ARMS_NAMED} more" if len(moved) > _MOST_ARMS_NAMED else ""
-    what = f"{named}{more}" if moved else "no single arm clearly"
+    what = f"{named}{more}" if moved else "several arms, none clearly by itself"
     words = (
         f"Around {clock_words(log, when)} (95 %: {_plain(log, low)} to {_plain(log, high)}) rewards changed: {what}. "
         f"Found at {clock_words(log, found)}."
