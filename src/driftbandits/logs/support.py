@@ -51,7 +51,9 @@ def refusal(missing: Floats) -> str:
 
 def doubt(weights: Floats) -> str:
     """What to say where weights are not 1 on average; empty where they are, up to chance."""
-    away = abs(float(weights.mean()) - 1.0) if len(weights) else 0.0
+    if not len(weights):
+        return ""
+    away = abs(float(weights.mean()) - 1.0)
     if away <= max(_CLEAR_SHARE, _CLEAR_DEVIATIONS * math.sqrt(local_variance(weights)) / len(weights)):
         return ""
     return (
