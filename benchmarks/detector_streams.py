@@ -32,11 +32,11 @@ class Kind:
 
     def first(self, seed: int) -> list[float]:
         """Numbers before the change; those of one seed begin alike whatever comes after."""
-        return self.draw(np.random.default_rng([seed, 0]), self.before, 0.0).tolist()
+        return list(map(float, self.draw(np.random.default_rng([seed, 0]), self.before, 0.0)))
 
     def then(self, seed: int, jump: float) -> list[float]:
         """Numbers after it."""
-        return self.draw(np.random.default_rng([seed, 1]), AFTER, jump).tolist()
+        return list(map(float, self.draw(np.random.default_rng([seed, 1]), AFTER, jump)))
 
 
 def _normal(rng: np.random.Generator, size: int, jump: float) -> Floats:

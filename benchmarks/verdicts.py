@@ -1,7 +1,7 @@
 """The first sentence of the advice: how often it is right, for worlds that stand still, switch, drift or have a rhythm.
 
 Five arms and 2,000 rounds, logged by Exp3S; every log has a world of its own. Rewards with normal noise of 0.15, and
-rewards of 0 and 1 with the same means, of which a log says much less. `--quick`: 5 logs of each kind instead of 100.
+rewards of 0 and 1 with the same means, of which a log says much less. `--quick`: 5 logs of each kind instead of 50.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from driftbandits.logs.advising import Advice, diagnose, too_short
 from driftbandits.types import Floats
 
 FIRST_SEED = 330_000  # nothing was looked at before on these
-LOGS, ROUNDS, ARMS, NOISE = 100, 2_000, 5, 0.15
+LOGS, ROUNDS, ARMS, NOISE = 50, 2_000, 5, 0.15
 KINDS = ("still", "switch", "drift", "rhythm", "too short")
 REWARDS = ("normal noise", "0 and 1")
 WORDS = ("cannot tell", "nothing moves", "may move", "changed once", "changed more often", "drifts", "rhythm")
@@ -69,7 +69,7 @@ def _kind(found: Advice) -> str:
 
 
 def run(*, quick: bool = False) -> None:
-    logs = LOGS // 20 if quick else LOGS
+    logs = LOGS // 10 if quick else LOGS
     print(f"\n## What the advice says first, {logs} logs of each kind\n")
     print(f"| rewards | world | right, 95 % | {' | '.join(WORDS)} |\n|---|---|---:|{'---:|' * len(WORDS)}")
     for rewards in REWARDS:

@@ -112,7 +112,12 @@ def _from_csv(path: Path) -> Any:
     except pa.ArrowInvalid:
         odd: list[Any] = []
         one = csv.ReadOptions(use_threads=False)  # only then rows have numbers
-        csv.read_csv(path, one, csv.ParseOptions(invalid_row_handler=lambda row: odd.append(row) or "skip"))
+
+        def note(row: Any) -> str:
+            odd.append(row)
+            return "skip"
+
+        csv.read_csv(path, one, csv.ParseOptions(invalid_row_handler=note))
         if not odd:
             raise
     first = odd[0]

@@ -37,7 +37,7 @@ def _share_logs() -> Floats:
     cut, odds = (grid.ravel() for grid in np.meshgrid(_CUTS, _ODDS))
     share = odds * cut / (1.0 - cut + odds * cut)
     middle = 0.5 * (np.array([0.0, *_CUTS]) + np.array([*_CUTS, 1.0]))
-    return np.log(np.where(middle[:, None] <= cut, share / cut, (1.0 - share) / (1.0 - cut)))
+    return np.asarray(np.log(np.where(middle[:, None] <= cut, share / cut, (1.0 - share) / (1.0 - cut))))
 
 
 _SHARE_LOGS = _share_logs()
