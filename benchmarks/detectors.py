@@ -122,22 +122,25 @@ def _delay(row: Row, jump: float) -> str:
 
 
 def draw(rows: Sequence[Row]) -> None:
-    """Median delay with quartiles by size of jump, one panel per kind of stream; dashed: river's with that setting."""
+    """Median delay by size of jump, one panel per kind of stream; dotted: who alarms in too many still streams."""
     from matplotlib.lines import Line2D
 
     from driftbandits.plots.frame import WITH_COMMAS, Frame, png, tidy
 
-    key = {name: Line2D([], [], color=colour, marker="o", markersize=4) for name, colour in COLOURS.items()}
+    key = {name: Line2D([], [], color=colour, marker="o", markersize=3.5) for name, colour in COLOURS.items()}
     for name in SETTINGS:
-        key[name + MATCHED] = Line2D([], [], color=COLOURS[name], marker="o", markersize=4, linestyle="--")
+        key[name + MATCHED] = Line2D([], [], color=COLOURS[name], marker="o", markersize=3.5, linestyle="--")
+    key[f"false alarms in more than {100 * TELLING:g} % of the streams"] = Line2D(
+        [], [], color="#777777", linestyle=":"
+    )
     kinds = [kind for kind in KINDS if kind.before == KINDS[0].before]
-    frame = Frame(width=3.9)
+    frame = Frame(width=3.2, height=2.2)
     figure = frame.figure(len(kinds), key)
     for number, kind in enumerate(kinds):
         axes = frame.axes(figure, number)
         for row in (row for row in rows if row.kind is kind):
-            _line(axes, row, key[row.detector], shift=list(key).index(row.detector))
-        axes.set(xscale="log", yscale="log", ylim=(2, 1_000))
+            _line(axes, row, key[row.detector])
+        axes.set(xscale="log", yscale="log", ylim=(3, 1_000), xlim=(0.85 * kind.jumps[0], 1.18 * kind.jumps[-1]))
         axes.set_xticks(kind.jumps, [f"{jump:g}" for jump in kind.jumps], minor=False)
         axes.set_xticks([], minor=True)
         axes.yaxis.set_major_formatter(WITH_COMMAS)
@@ -147,15 +150,15 @@ def draw(rows: Sequence[Row]) -> None:
     print(f"\nFigure: {FIGURE}")
 
 
-def _line(axes: Any, row: Row, sample: Any, *, shift: int) -> None:
-    """Detectors stand beside each other, so that quartiles can be told apart."""
-    for jump in row.kind.jumps:
-        ends = [min(row.quantile(jump, share), 2 * AFTER) for share in (0.25, 0.75)]
-        axes.plot([jump * 1.03 ** (shift - 3)] * 2, ends, color=sample.get_color(), linewidth=0.7, alpha=0.6)
-    found = [(jump, row.quantile(jump, 0.5)) for jump in row.kind.jumps]
-    there = [(jump * 1.03 ** (shift - 3), delay) for jump, delay in found if math.isfinite(delay)]
-    style = {"color": sample.get_color(), "linestyle": sample.get_linestyle()}
-    axes.plot(*zip(*there, strict=True), marker="o", markersize=3.5, linewidth=1.3, **style)
+def _line(axes: Any, row: Row, sample: Any) -> None:
+    medians = ((jump, row.quantile(jump, 0.5)) for jump in row.kind.jumps)
+    there = [(jump, delay) for jump, delay in medians if math.isfinite(delay)]
+    telling = row.false_alarms.estimate <= TELLING
+    style = {"linestyle": sample.get_linestyle(), "linewidth": 1.4} if telling else {"linestyle": ":", "linewidth": 0.9}
+    if there:
+        axes.plot(
+            *zip(*there, strict=True), marker="o", markersize=3.5 if telling else 2, color=sample.get_color(), **style
+        )
 
 
 # --- cost -----------------------------------------------------------------------------------------------------------
