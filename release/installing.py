@@ -27,7 +27,7 @@ assert policy.trainings > 0
 import subprocess, sys
 import driftbandits as db
 world = db.environments.create("switching/1", seed=0, horizon=200, switches=(100,))
-assert db.compare([db.Uniform], [world], seeds=2).table.shape[0] == 1
+assert len(db.compare([db.Uniform], [world], seeds=2).summary) == 1
 subprocess.run([sys.executable, "-m", "driftbandits", "list", "policies"], check=True, stdout=subprocess.DEVNULL)
 """,
     "tuning": """
@@ -68,7 +68,7 @@ finally:
 """,
     "ray": "import ray",
     "dask": "import distributed",
-    "data": "import driftbandits as db; assert len(db.datasets.create('flights/origins', seed=0).arms) > 1",
+    "data": "from driftbandits import datasets; assert len(datasets.create('flights', seed=0).arms) > 1",
     "docs": "import myst_parser, numpydoc, pydata_sphinx_theme, sphinx_copybutton, sphinx_design, sphinx_gallery",
 }
 

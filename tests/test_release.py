@@ -61,6 +61,13 @@ def test_every_extra_of_users_is_tried():
     assert set(TRIALS) == {CORE, *PROJECT["optional-dependencies"]} - {"dev"}
 
 
+@pytest.mark.parametrize("extra", [CORE, "live", "data"])
+def test_trials_try_what_there_is(extra, tmp_path, monkeypatch):
+    """The quick ones, here where everything is installed; `make release` runs all where only their extra is."""
+    monkeypatch.chdir(tmp_path)
+    exec(TRIALS[extra], {})
+
+
 def test_the_readme_has_lines_to_try():
     lines, _ = readme_lines((ROOT / "README.md").read_text())
     assert "import driftbandits as db" in lines

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from driftbandits.logs import Log
+from driftbandits.logs import Log, movement
+from driftbandits.logs.advising import diagnose
 from driftbandits.logs.movement import LogChange, episodes, find_changes, least_changes, locate
 from tests.logs.making import logged, moving_means
 
@@ -34,9 +35,24 @@ def test_a_changed_mix_of_requests_is_no_change():
 
 def test_one_arm_that_changes_is_named():
     means = np.repeat([[0.3, 0.6, 0.5], [0.3, 0.9, 0.5]], 1_000, axis=0)
-    changes = find_changes(logged(means, 1, learning=False))
-    assert any(change.cell == 1 and change.kind == "rose" for change in changes)
-    assert not any(change.cell in (0, 2) for change in changes)
+    log = logged(means, 1, learning=False)
+    (change,) = diagnose(log).changes
+    assert change.arms == (log.names[1],)
+    assert "b rose from 0.597 to 0.898" in change.words
+
+
+def test_arms_that_go_different_ways_at_one_time_are_found_where_none_alone_is(monkeypatch):
+    """Rewards of 0 and 1, as clicks are."""
+    rng = np.random.default_rng(0)
+    rates = np.repeat([[0.5, 0.3, 0.6, 0.4], [0.33, 0.47, 0.43, 0.57]], [1_400, 1_000], axis=0)
+    arm = rng.integers(0, 4, 2_400)
+    reward = (rng.random(2_400) < rates[np.arange(2_400), arm]).astype(float)
+    log = Log(np.arange(2_400), arm, reward, np.full(2_400, 0.25), tuple("abcd"))
+    (change,) = find_changes(log)
+    assert (change.cell, change.kind) == (-1, "moved")
+    assert change.interval[0] <= 1_400 <= change.interval[1] < change.interval[0] + 600
+    monkeypatch.setattr(movement.Together, "_settle", lambda self: None)
+    assert not find_changes(log)
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -37,6 +37,21 @@ def test_files_give_the_same_log(kind, tmp_path):
     same(Log.read(str(path)), Log.read(frame()))
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("round,arm,reward,probability\n0,a,1,0.5\n1,,0,0.5\n", r"row 1, column 'arm': must be there, got nothing"),
+        ("round,arm,reward,probability\n0,a,1,0.5\n1,b,0\n", r"log.csv: row 1: must have 4 fields .* got 3: '1,b,0'"),
+        ("round;arm;reward;probability\n0;a;1;0.5\n", r"one column, .* must be separated by commas"),
+        ("round,arm,reward,prob\n0,a,1,0.5\n", r"no column 'probability'; it has round, arm, reward, prob"),
+    ],
+)
+def test_what_is_wrong_with_a_csv_is_named(text, message, tmp_path):
+    (tmp_path / "log.csv").write_text(text)
+    with pytest.raises(InputError, match=message):
+        Log.read(tmp_path / "log.csv")
+
+
 def test_polars_frames_give_the_same_log():
     polars = pytest.importorskip("polars", reason="polars is not installed: pip install polars==2.1.0")
     same(Log.read(polars.DataFrame(GOOD)), Log.read(GOOD))

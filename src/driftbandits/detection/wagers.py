@@ -23,6 +23,7 @@ import numpy as np
 from driftbandits import state as states
 from driftbandits.detection.cash import cash_after
 from driftbandits.detection.share_wagers import ShareWagers
+from driftbandits.types import Floats
 
 _RISE, _FALL, _SPREAD, _GATHER = range(4)
 WORDS = ("rose", "fell", "spread", "gathered")
@@ -38,6 +39,14 @@ POWERS = (
 )
 _COUNT = len(POWERS)
 _PLACED_POWERS = tuple((place, power, weight) for place, (_, power, weight) in enumerate(POWERS))
+
+
+def raised_ranks(ranks: Floats) -> Floats:
+    """b_k of every rank, shape (ranks, bets): what `Wagers` bets, for many ranks at once."""
+    other = 1.0 - ranks
+    near = 2.0 * np.minimum(ranks, other)
+    bases = {_RISE: ranks, _FALL: other, _SPREAD: near, _GATHER: np.maximum(1.0 - near, _LEAST)}
+    return np.stack([power * bases[kind] ** (power - 1.0) for kind, power, _ in POWERS], axis=1)
 
 
 class Wagers:

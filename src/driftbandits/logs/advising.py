@@ -34,8 +34,10 @@ _MOST_ARMS_NAMED = 3
 _KEPT_WEIGHT = 1e-3  # of a hypothesis, below which it is not sampled
 _BAND_SAMPLES = 60
 _SECONDS_PER_DAY = 86_400.0
+CALENDAR = "A rhythm of the calendar is best told to a policy: log the weekday or the hour as segment."
 _LEAST_PLAYS = 3  # of an arm on either side of a change, to be named
 _CLEAR_DEVIATIONS = 4.0
+_DOUBTFUL = 0.95  # weight of worlds that move, from which on "nothing moves" would be said too lightly
 
 
 @dataclass(frozen=True)
@@ -129,9 +131,16 @@ class Advice:
         if self.recommendation is not None:
             advice = self.recommendation
             settings = ", ".join(f"{name}={value}" for name, value in advice.settings.items())
-            said += [advice.why, f"Recommended: {advice.policy}({settings})."]
-            if advice.fixed_arm is not None:
-                said.append(f"Or simply always {label(advice.fixed_arm)}, and look again when the log is longer.")
+            said.append(advice.why)
+            if advice.fixed_arm is None:
+                said.append(f"Recommended: {advice.policy}({settings}).")
+            else:
+                said.append(
+                    f"Recommended: always {label(advice.fixed_arm)}, and look again when the log is longer; or "
+                    f"{advice.policy}({settings}), which costs a little more and would notice a change."
+                )
+            if self.season is not None:
+                said.append(CALENDAR)
             if advice.waiting is not None:
                 said.append(advice.waiting.words)
         return said
@@ -298,7 +307,7 @@ def _change(log: Log, episode: Episode, until: int) -> AdvisedChange:
         f"{label(m.name)} {m.word} from {m.before:.3g} to {m.after:.3g}" for m in moved[:_MOST_ARMS_NAMED]
     )
     more = f", and {len(moved) - _MOST_ARMS_NAMED} more" if len(moved) > _MOST_ARMS_NAMED else ""
-    what = f"{named}{more}" if moved else "no single arm clearly"
+    what = f"{named}{more}" if moved else "several arms, none clearly by itself"
     words = (
         f"Around {clock_words(log, when)} (95 %: {_plain(log, low)} to {_plain(log, high)}) rewards changed: {what}. "
         f"Found at {clock_words(log, found)}."
@@ -358,10 +367,10 @@ def _verdict(
 ) -> str:
     """The first sentence."""
     if season is not None:
-        return f"The world moves with a rhythm: a period of about {_period(log, season.period)} (approximate)."
+        return f"The world moves with a rhythm: a period of about {_period(log, season)} (approximate)."
     size = f"{counted(len(log.names), 'arm')} over {counted(len(log), 'row')}"
     if not changes:
-        return f"Nothing moves as far as this log can tell: no change in {size} (false alarm {100 * false_alarm:g} %)."
+        return _unmoved(size, 1.0 - beliefs.weight_of("still"), false_alarm)
     if beliefs.weight_of("drifts") > beliefs.weight_of("switches"):
         rate = max(zip(beliefs.weights, beliefs.fitted, strict=True), key=lambda pair: pair[0])[1]
         step = np.sqrt(rate.noise * rate.hypothesis.rate * len(log))
@@ -375,7 +384,22 @@ def _verdict(
     return f"The world changed {len(changes)} times (at least {least}), around {unit}{when}{more}."
 
 
-def _period(log: Log, period: float) -> str:
-    if log.time is None:
-        return f"{period:,.0f} rounds"
-    return f"{period / _SECONDS_PER_DAY:.2g} days" if log.time[0] > 1e8 else f"{period:,.4g}"
+def _unmoved(size: str, doubt: float, false_alarm: float) -> str:
+    """No change was found; where the model has it that something moves, the log has too little to be sure of it."""
+    promise = f"(false alarm {100 * false_alarm:g} %)"
+    if doubt < _DOUBTFUL:
+        return f"Nothing moves as far as this log can tell: no change in {size} {promise}."
+    return (
+        f"Something may move: no change in {size} is beyond doubt {promise}, but a model of the rewards has it with "
+        f"{100 * min(doubt, 0.99):.0f} % that they drift."
+    )
+
+
+def _period(log: Log, season: Season) -> str:
+    """The period, and how far the log can tell it from others."""
+    dates = log.time is not None and log.time[0] > 1e8
+    size = _SECONDS_PER_DAY if dates and season.period > _SECONDS_PER_DAY else 3_600.0 if dates else 1.0
+    parts = (part / size for part in (season.period, season.low, season.high))
+    period, low, high = (f"{part:,.0f}" if part >= 100 else f"{part:.3g}" for part in parts)
+    unit = " rounds" if log.time is None else "" if not dates else " hours" if size == 3_600.0 else " days"
+    return f"{period}{unit}, between {low} and {high}"

@@ -11,7 +11,7 @@ import numpy as np
 
 from driftbandits.checks import check_probability, check_word
 from driftbandits.errors import InputError, MissingExtraError
-from driftbandits.logs import estimators
+from driftbandits.logs import estimators, support
 from driftbandits.logs.estimators import ESTIMATORS, Estimator, Fit, Terms
 from driftbandits.logs.log import Log
 from driftbandits.logs.pieces import pieces_of
@@ -151,7 +151,8 @@ def evaluate(
     against : a second target; the value is the difference, paired on the same rows
     level : of the intervals
 
-    Below an effective sample size of 50 there is no number: `verdict` says that this log cannot tell.
+    Below an effective sample size of 50 there is no number: `verdict` says that this log cannot tell. Neither is there
+    one (but by "direct") for what the policy that logged could not have done: see `logs.support`.
 
     Returns
     -------
@@ -202,6 +203,22 @@ class _Valuing:
         self.against = None if against is None else self._shares(against)
         self.fit = estimators.fit(self.log) if estimator in ("dr", "direct") else None
         self.terms = self._terms()
+        self.missing = np.max([support.unsupported(self.log, own) for own in self._targets()], axis=0)
+        self._doubt()
+
+    def _targets(self) -> list[Shares]:
+        return [shares for shares in (self.shares, self.against) if shares is not None]
+
+    def _doubt(self) -> None:
+        """Note what speaks against the weights; where the log is refused for it there is no need to."""
+        if self.estimator == "direct":
+            if support.refusal(self.missing[self.counted]):
+                self.notes.append("nothing but the model speaks for arms that could not be played")
+            return
+        if not support.refusal(self.missing[self.counted]):
+            log = self.log.take(self.counted)
+            said = (support.doubt(estimators.weights_of(log, own.take(self.counted))) for own in self._targets())
+            self.notes += [words for words in dict.fromkeys(said) if words]
 
     def _shares(self, target: Target) -> Shares:
         if isinstance(target, str) and target == "best" and target not in self.log.names:
@@ -255,6 +272,9 @@ class _Valuing:
         size = self._effective_size(rows)
         largest = float(terms.weights.max(initial=0.0))
         number = int(np.count_nonzero(rows))
+        refused = "" if self.estimator == "direct" else support.refusal(self.missing[rows])
+        if refused:
+            return Estimate(label, number, *NO_NUMBERS, size, largest, refused)
         if size < LEAST_EFFECTIVE_SIZE:
             verdict = (
                 f"this log cannot tell: effective sample size {size:.0f} of {counted(number, 'row')}, below "
@@ -270,8 +290,7 @@ class _Valuing:
     def _effective_size(self, rows: Bools) -> float:
         """Of the target, or of the worse covered of two."""
         log = self.log.take(rows)
-        both = [shares for shares in (self.shares, self.against) if shares is not None]
-        return min(estimators.effective_size(estimators.weights_of(log, shares.take(rows))) for shares in both)
+        return min(estimators.effective_size(estimators.weights_of(log, own.take(rows))) for own in self._targets())
 
     def _ends(self, terms: Terms, rows: Bools) -> tuple[float, float, float]:
         known_laws = not self.shares.own and (self.against is None or not self.against.own)

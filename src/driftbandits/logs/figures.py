@@ -24,6 +24,7 @@ MOST_ARMS = 8
 _COLOURS = ("#EE3377", "#0077BB", "#009988", "#EE7733", "#33BBEE", "#CC3311", "#332288", "#999933")
 WIDE, NARROW = 9.4, 4.0  # inches: of a page, and of a telephone
 _HIGH = 2.9
+_MARGIN = 0.05  # of the range of rewards, which bands of the model may leave
 _NAME_LETTERS = 16  # of a line of a player's name, on narrow screens
 
 
@@ -77,6 +78,9 @@ def draw_arms(advice: Advice, width: float = WIDE) -> Figure:
     figure, axes = _empty(advice, "estimated reward", width)
     for (name, course), colour in zip(arm_courses(advice).items(), _COLOURS, strict=False):
         _band(axes, course, colour, plain(name[:30]))
+    low, high = float(advice.log.reward.min()), float(advice.log.reward.max())
+    bottom, top = axes.get_ylim()
+    axes.set_ylim(max(bottom, low - _MARGIN * (high - low)), min(top, high + _MARGIN * (high - low)))
     if width < WIDE:
         axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncol=2, frameon=False, fontsize=8)
     else:

@@ -147,7 +147,8 @@ class Log:
         if isinstance(arm, str):
             if arm in self.names:
                 return self.names.index(arm)
-            raise InputError(f"no arm of the log is called {shown(arm)}; {did_you_mean(arm, self.names)}".rstrip("; "))
+            near = did_you_mean(arm, self.names)
+            raise InputError(f"no arm of the log is called {shown(arm)}; {near or f'its arms: {shown(self.names)}'}")
         if isinstance(arm, bool) or not isinstance(arm, (int, np.integer)) or not 0 <= arm < len(self.names):
             raise InputError(f"an arm is a name or a position from 0 to {len(self.names) - 1}, got {shown(arm)}")
         return int(arm)

@@ -1,20 +1,21 @@
-"""Changes in a log: one conformal martingale per arm, one for all arms together.
+"""Changes in a log: one conformal martingale per arm, one for what all arms share, one for all arms at one time.
 
 Rewards of an arm in the order of its plays are independent draws from one distribution as long as nothing moves,
 whatever policy chose when to play it. So the ranks of an arm's rewards among its own earlier ones are uniform, and so
 are the ranks of all arms in the order of the rounds: the first find a change of one arm, the second one that all arms
-share. Weights are not used: they change with the law of the policy that logged, although nothing moves. Where requests
-come in segments, an arm in a segment counts as an arm, so that a changed mix of requests is no change.
+share, and `logs.together` one in which arms go different ways at the same time. Weights are not used: they change with
+the law of the policy that logged, although nothing moves. Where requests come in segments, an arm in a segment counts
+as an arm, so that a changed mix of requests is no change.
 
-Half of `false_alarm` goes to the common martingale, half is shared by the arms. After an alarm what alarmed starts
-anew, with the same promise.
+A third of `false_alarm` goes to each of the last two, a third is shared by the arms. After an alarm what alarmed
+starts anew, with the same promise.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import ndtri
@@ -23,6 +24,7 @@ from driftbandits.detection.urn import UrnRanks
 from driftbandits.detection.wagers import Wagers
 from driftbandits.logs.cells import cells_of
 from driftbandits.logs.log import Log
+from driftbandits.logs.together import Together, locate_together
 from driftbandits.seeding import stream
 from driftbandits.types import Floats, Ints
 
@@ -39,7 +41,8 @@ class LogChange:
     row : the first of the new world, as it seems; `interval`: rows between which it lies with about 95 % (approximate)
     since : where the stretch began in which it lies for certain, but for the false alarm; `found`: row of the alarm
     cell : arm (and segment) that changed, by its number; -1: all arms together
-    kind : "rose", "fell", "spread" or "gathered"; for all arms together it speaks of their ranks
+    kind : "rose", "fell", "spread" or "gathered"; for all arms together it speaks of their ranks, or is "moved" where
+        arms went different ways
     """
 
     row: int
@@ -53,21 +56,23 @@ class LogChange:
 def find_changes(log: Log, *, false_alarm: float = FALSE_ALARM, seed: int = 0) -> tuple[LogChange, ...]:
     """Changes in the order of their alarms; rows without a reward are left out and not counted."""
     known = log.known
-    rewards, cells = log.reward[known], cells_of(log)[known]
-    played = np.unique(cells)
+    rewards = log.reward[known]
+    played, cells = np.unique(cells_of(log)[known], return_inverse=True)
     watch = _Watch(rewards, cells, false_alarm, max(len(played), 1))
     draws = stream(seed, "changes of a log").random((len(rewards), 2))
     for row, (reward, cell, (tie, u)) in enumerate(zip(rewards.tolist(), cells.tolist(), draws.tolist(), strict=True)):
         watch.see(row, reward, cell, tie, u)
-    return tuple(watch.found)
+    return tuple(
+        change if change.cell < 0 else replace(change, cell=int(played[change.cell])) for change in watch.found
+    )
 
 
 class _Watch:
-    """All martingales of a log."""
+    """All martingales of a log, whose `number` cells have numbers from 0 on."""
 
     def __init__(self, rewards: Floats, cells: Ints, false_alarm: float, number: int) -> None:
-        self._rewards, self._cells = rewards, cells
-        self._common_threshold, self._own_threshold = 2.0 / false_alarm, 2.0 * number / false_alarm
+        self._rewards, self._cells, self._number = rewards, cells, number
+        self._threshold, self._own_threshold = 3.0 / false_alarm, 3.0 * number / false_alarm
         self.found: list[LogChange] = []
         self._start_all(0)
 
@@ -75,6 +80,7 @@ class _Watch:
         self._begun, self._begun_of = row, dict[int, int]()
         self._ranks, self._wagers = dict[int, UrnRanks](), dict[int, Wagers]()
         self._common, self._common_ranks = Wagers(), list[float]()
+        self._together = Together(len(self._rewards) - row, self._number)
 
     def see(self, row: int, reward: float, cell: int, tie: float, u: float) -> None:
         """Take in the reward of a row."""
@@ -87,10 +93,14 @@ class _Watch:
         rank = ranks.see(reward, tie, u)
         self._common_ranks.append(rank)
         common = self._common.see(rank)
+        self._together.see(rank, cell)
         if own.see(rank) >= self._own_threshold:
             self._alarm_of(cell, own, row)
-        elif common >= self._common_threshold:
-            self._common_alarm(row)
+        elif common >= self._threshold:
+            self._alarm_of_all(row, self._common.kind, locate(-ndtri(np.array(self._common_ranks))))
+        elif self._together.evidence >= self._threshold:
+            part = slice(self._begun, row + 1)
+            self._alarm_of_all(row, "moved", locate_together(self._rewards[part], self._cells[part], _LEAST_AROUND))
 
     def _alarm_of(self, cell: int, wagers: Wagers, row: int) -> None:
         since = self._begun_of[cell]
@@ -101,11 +111,9 @@ class _Watch:
         del self._ranks[cell], self._wagers[cell]
         self._begun_of[cell] = row + 1
 
-    def _common_alarm(self, row: int) -> None:
-        place, low, high = locate(-ndtri(np.array(self._common_ranks)))
-        begun = self._begun
-        interval = (begun + low, begun + high)
-        self.found.append(LogChange(begun + place, interval, begun, row, -1, self._common.kind))
+    def _alarm_of_all(self, row: int, kind: str, where: tuple[int, int, int]) -> None:
+        place, low, high = (self._begun + one for one in where)
+        self.found.append(LogChange(place, (low, high), self._begun, row, -1, kind))
         self._start_all(row + 1)
 
 

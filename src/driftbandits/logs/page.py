@@ -130,7 +130,8 @@ def _amount(advice: Advice) -> Section:
         lines.append(
             f"V_T between windows of {counted(moved.window, 'row')}: {moved.total:.3g}, corrected for noise "
             f"({counted(moved.seen, 'pair')} of windows compared). Without any movement it would be up to "
-            f"{moved.by_chance:.3g} (the largest of {CHANCES} permutations)."
+            f"{moved.by_chance:.3g} (the largest of {CHANCES} permutations)"
+            f"{'.' if moved.total > moved.by_chance else ', so this log is too noisy to say how much moves.'}"
         )
     return Section("2. How much?", tuple(lines))
 
@@ -167,7 +168,7 @@ def _doing(advice: Advice, page: Path) -> Section:
     ]
     if chosen.fixed_arm is not None:
         lines.insert(
-            0, f"Playing {chosen.fixed_arm} always would do; a policy costs little more and would notice a change."
+            0, f"Playing {chosen.fixed_arm} always would do; a policy costs a little more and would notice a change."
         )
     if chosen.waiting is not None:
         lines.append(chosen.waiting.words)

@@ -205,8 +205,10 @@ def _whole_rounds(column: Column) -> Ints:
     same = np.concatenate([[False], rounds[1:] == rounds[:-1]])
     _wrong(same, name, "is the round of the row above it", rounds, "one row per decision; take duplicates out")
     falls = np.concatenate([[False], rounds[1:] < rounds[:-1]])
-    twice = "it stands twice in the log; " if len(np.unique(rounds)) < len(rounds) else ""
-    _wrong(falls, name, "is before the row above it", rounds, f"{twice}sort the rows by round")
+    ordered = np.sort(rounds)
+    again = ordered[1:][ordered[1:] == ordered[:-1]]
+    twice = f"; round {again[0]} stands twice in the log" if len(again) else ""
+    _wrong(falls, name, "is before the row above it", rounds, f"sort the rows by round{twice}")
     return rounds
 
 

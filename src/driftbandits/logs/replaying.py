@@ -21,6 +21,7 @@ from driftbandits.logs.evaluating import NO_NUMBERS, Estimate, Evaluation
 from driftbandits.logs.log import Log
 from driftbandits.logs.movement import find_changes
 from driftbandits.logs.pieces import Piece, pieces_of
+from driftbandits.logs.support import MOST_UNSUPPORTED, certain
 from driftbandits.policies import Policy
 from driftbandits.seeding import stream
 from driftbandits.showing import counted
@@ -55,7 +56,7 @@ def _estimate(log: Log, policy: Policy, piece: Piece, level: float, *, check: bo
     from scipy.special import ndtri
 
     rows = log.take(piece.rows)
-    refused = _refusal(rows) if check else ""
+    refused = _no_choice(rows) or (_refusal(rows) if check else "")
     rewards = np.empty(0) if refused else _accepted(rows, policy)
     if not refused and len(rewards) < LEAST_ACCEPTED:
         least = float(rows.probability.min())
@@ -70,6 +71,14 @@ def _estimate(log: Log, policy: Policy, piece: Piece, level: float, *, check: bo
     largest = float(1.0 / rows.probability.min())
     ends = (value, value - half, value + half, math.nan, math.nan)
     return Estimate(piece.label, len(rows), *ends, float(len(rewards)), largest)
+
+
+def _no_choice(log: Log) -> str:
+    """A row whose arm was certain is never there for a learner that waits for another."""
+    rows = int(np.count_nonzero(certain(log)))
+    if rows <= MOST_UNSUPPORTED * len(log):
+        return ""
+    return f"this log cannot tell: in {rows:,} of {counted(len(log), 'row')} the policy that logged had no choice"
 
 
 def _refusal(log: Log) -> str:

@@ -34,9 +34,14 @@ _MOST_CELLS = 50  # the most played
 
 @dataclass(frozen=True)
 class Season:
-    """A period in the unit of the log's clock, its p value by permutations, and R there."""
+    """A period in the unit of the log's clock, between which ends it lies, its p value by permutations, and R there.
+
+    The ends are those of whole numbers of cycles: a log of nine and a half weeks does not tell 6.6 days from 7.4.
+    """
 
     period: float
+    low: float
+    high: float
     p_value: float
     peak: float
 
@@ -58,7 +63,9 @@ def find_season(log: Log, *, seed: int = 0) -> Season | None:
     chance = max(_ratios(place, group, permuted(residual, group, rng), bins).max() for _ in range(times))
     if real[best] < _BEYOND * chance:
         return None
-    return Season(length / (best + LEAST_CYCLES), 1.0 / (1 + times), float(real[best]))
+    cycles = best + LEAST_CYCLES
+    ends = (length / (cycles + 0.5), length / (cycles - 0.5))
+    return Season(length / cycles, *ends, 1.0 / (1 + times), float(real[best]))
 
 
 def _residuals(log: Log) -> tuple[Floats, Ints]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from driftbandits.errors import InputError, MissingExtraError, near_and_valid
+from driftbandits.errors import InputError, MissingExtraError, did_you_mean
 from driftbandits.showing import first_line, shown
 from driftbandits.types import Bools, Floats, Ints
 
@@ -93,14 +93,36 @@ def _from_file(path: Path) -> Any:
 
             return pyarrow.parquet.read_table(path)
         if kind == "csv":
-            import pyarrow.csv
-
-            return pyarrow.csv.read_csv(path)
+            return _from_csv(path)
         import pyarrow.json
 
         return pyarrow.json.read_json(path)
+    except InputError:
+        raise
     except (pa.ArrowException, ValueError, OSError) as error:
         raise InputError(f"{path} is no log in {kind}: {first_line(error)}") from None
+
+
+def _from_csv(path: Path) -> Any:
+    import pyarrow as pa
+    from pyarrow import csv
+
+    try:
+        return csv.read_csv(path)
+    except pa.ArrowInvalid:
+        odd: list[Any] = []
+        one = csv.ReadOptions(use_threads=False)  # only then rows have numbers
+
+        def note(row: Any) -> str:
+            odd.append(row)
+            return "skip"
+
+        csv.read_csv(path, one, csv.ParseOptions(invalid_row_handler=note))
+        if not odd:
+            raise
+    first = odd[0]
+    wrong = f"must have {first.expected_columns} fields as the first line has, got {first.actual_columns}"
+    raise InputError(f"{path}: row {first.number - 2}: {wrong}: {shown(first.text)}")
 
 
 def column(table: Any, name: str) -> Column:
@@ -114,7 +136,11 @@ def column(table: Any, name: str) -> Column:
 
 def missing_column(table: Any, wanted: str) -> InputError:
     """What to say where there is none of that name."""
-    return InputError(f"the log has no column {wanted!r}; {near_and_valid(wanted, table.column_names)}")
+    names = list(table.column_names)
+    if len(names) == 1 and (";" in names[0] or "\t" in names[0]):
+        return InputError(f"the log has one column, {shown(names[0])}: fields of a CSV must be separated by commas")
+    near = did_you_mean(wanted, names)
+    return InputError(f"the log has no column {wanted!r}; {f'{near} ' if near else ''}it has {', '.join(names)}")
 
 
 def _read(array: Any, name: str) -> Column:
@@ -179,7 +205,10 @@ def _texts(array: Any) -> Texts:
 
     coded = array.cast(pa.string()).dictionary_encode()
     codes: npt.NDArray[Any] = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    return Texts(codes.astype(np.int64), tuple(coded.dictionary.to_pylist()))
+    found: list[str] = coded.dictionary.to_pylist()
+    there = np.array([*map(bool, found), False])  # an empty field of a CSV is no text; -1, none at all, is the last
+    place = np.where(there, np.cumsum(there) - 1, -1)
+    return Texts(place[codes], tuple(text for text in found if text))
 
 
 def split(texts: Texts) -> Lists:

@@ -1,0 +1,66 @@
+import re
+
+import numpy as np
+import pytest
+
+import driftbandits as db
+from driftbandits.logs import Log, evaluate
+from driftbandits.logs.support import certain, doubt, unsupported
+from driftbandits.logs.targets import shares_of
+
+
+@pytest.fixture(scope="module")
+def greedy():
+    """The log of a policy that never draws lots."""
+    world = db.environments.create("switching/1", seed=5, horizon=900, switches=(400,), size=6, dimension=2)
+    return Log.read(db.simulate(db.GPUCB(world.arms, seed=0), world, seed=0), arms=world.arms)
+
+
+@pytest.mark.parametrize("estimator", ["ips", "snips", "clipped", "dr"])
+def test_the_log_of_a_policy_without_choice_cannot_tell(greedy, estimator):
+    arm = int(np.bincount(greedy.arm).argmax())
+    found = evaluate(greedy, arm, estimator=estimator, by=2)
+    assert "could not have done what the target does" in found.verdict
+    assert np.isnan(found.value)
+    assert all(part.verdict for part in found.parts)
+
+
+def test_what_it_did_itself_and_what_a_model_says_are_told(greedy):
+    assert evaluate(greedy, "log").value == pytest.approx(greedy.reward.mean())
+    found = evaluate(greedy, 0, estimator="direct")
+    assert not found.verdict
+    assert any("nothing but the model" in note for note in found.notes)
+
+
+def test_a_learner_is_not_replayed_where_there_was_no_choice(greedy):
+    still = greedy.take(slice(0, 400))
+    assert "had no choice" in evaluate(still, db.Uniform(greedy.arms)).verdict
+
+
+def test_with_laws_every_zero_counts():
+    law = np.array([[0.5, 0.5, 0.0], [1.0, 0.0, 0.0], [0.25, 0.25, 0.5]])
+    log = Log.read(
+        {"round": [0, 1, 2], "arm": [0, 0, 2], "reward": [1, 1, 1], "probability": [0.5, 1, 0.5], "law": law.tolist()}
+    )
+    shares = shares_of(log, [0.2, 0.3, 0.5])[0]
+    np.testing.assert_allclose(unsupported(log, shares), [0.5, 0.8, 0.0])
+    np.testing.assert_allclose(unsupported(log, shares_of(log, "log")[0]), 0.0)
+
+
+def test_a_single_arm_on_offer_is_no_lack_of_choice():
+    allowed = ["a|b", "b", "a"]
+    log = Log.read(
+        {"round": [0, 1, 2], "arm": ["a", "b", "a"], "reward": [1, 1, 1], "probability": [1, 1, 1], "allowed": allowed}
+    )
+    np.testing.assert_array_equal(certain(log), [True, False, False])
+    np.testing.assert_allclose(unsupported(log, shares_of(log, "uniform")[0]), [0.5, 0.0, 0.0])
+
+
+def test_weights_that_are_not_1_on_average_are_noted():
+    rng = np.random.default_rng(0)
+    arm = rng.integers(0, 2, 600)
+    rows = {"round": range(600), "arm": arm, "reward": rng.random(600)}
+    wrong = evaluate(Log.read({**rows, "probability": np.full(600, 0.8)}), 0, estimator="ips")
+    assert any(re.search(r"weights are 0\.(5|6).* should be 1", note) for note in wrong.notes)
+    assert not evaluate(Log.read({**rows, "probability": np.full(600, 0.5)}), 0, estimator="ips").notes
+    assert doubt(np.ones(0)) == ""
