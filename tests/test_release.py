@@ -1,5 +1,6 @@
 """What is released: built here as `make release` does, which also installs it; that takes minutes."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import driftbandits as db
 from release import contents
 from release.installing import CORE, TRIALS, ReadmeError, readme_lines
 from release.pythons import candidates
@@ -55,6 +57,13 @@ def test_what_does_not_belong_there_is_named():
     assert contents.problems_of_sources(sources, package) == [
         "results/runs.csv is in the source distribution and does not belong there"
     ]
+
+
+def test_one_version_and_one_date_everywhere():
+    citation = (ROOT / "CITATION.cff").read_text()
+    version, date = re.findall(r"^(?:version|date-released): (.*)$", citation, flags=re.MULTILINE)
+    assert version == PROJECT["version"] == db.__version__
+    assert re.search(r"^## .*$", (ROOT / "CHANGELOG.md").read_text(), flags=re.MULTILINE)[0] == f"## {version} ({date})"
 
 
 def test_every_extra_of_users_is_tried():

@@ -27,6 +27,7 @@ _FIRST_POOL_SIZES = (4096, 16384, 65536)  # drawn at random: a stride would meet
 _POOL_SIZE = 4096  # promising arms kept from a full pass; they are priced many times for the price of one pass
 _FEW_ARMS = 1_000  # of which a working set may be large
 _SLACK_KEPT, _SLACK_KEPT_OF_MANY = 10.0, 1.0  # working arms with a slack up to this many times the gap stay
+_GAPS_LOST = 10.0  # by which dropping arms of many may raise the gap
 _VIOLATORS_PER_ARM, _VIOLATORS_PER_ARM_OF_MANY = 3, 1  # taken per round from among those nearest to one working arm
 _LEAST_WEIGHT = 0.01  # of an arm of a warm start that is worth beginning with: p times leverage, in directions
 _NEAR_CORRELATION = 0.5  # from which an arm counts as near another
@@ -75,7 +76,7 @@ class _Search:
         self.problem = problem
         self.tolerance = tolerance
         self.iterations = 0
-        few = problem.size <= _FEW_ARMS
+        self.few = few = problem.size <= _FEW_ARMS
         self.slack_kept = _SLACK_KEPT if few else _SLACK_KEPT_OF_MANY
         self.per_arm = _VIOLATORS_PER_ARM if few else _VIOLATORS_PER_ARM_OF_MANY
 
@@ -130,9 +131,19 @@ class _Search:
             gradient = self.price(pool)
 
     def _worth_keeping(self, gap: float) -> Bools:
-        """Working arms that carry weight, or whose slack the present gap could still overturn."""
+        """Working arms that carry weight, or whose slack the present gap could still overturn.
+
+        Of many arms, a hundred without weight may carry a few directions together. Where those dropped have the share s
+        of all p times leverage, S loses no more than s of itself, and leverages rise by s / (1 - s) of themselves.
+        """
         slack = self.inner.costs - self.leverage - self.level
-        kept: Bools = (slack <= self.slack_kept * gap) | (self.law * self.leverage > 0.05)
+        share = self.law * self.leverage
+        kept: Bools = (slack <= self.slack_kept * gap) | (share > 0.05)
+        if not self.few:
+            idle = np.flatnonzero(~kept)
+            idle = idle[np.argsort(share[idle], kind="stable")]
+            most = min(_GAPS_LOST * gap / float(self.leverage.max()), 0.5)
+            kept[idle[np.cumsum(share[idle]) > most]] = True
         return kept
 
     def _violators(self, pool: DesignProblem, gradient: Floats) -> Ints:

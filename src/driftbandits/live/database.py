@@ -80,6 +80,7 @@ class Database:
         self._opened: dict[str, Experiment] = {}
         self._turns: dict[str, threading.Lock] = {}  # one opening of an experiment at a time, and none waits for others
         self._guard = threading.Lock()
+        self._closed = False
 
     # --- schema -------------------------------------------------------------------------------------------------
 
@@ -272,6 +273,8 @@ class Database:
             If the database cannot be written to.
         """
         with self._turn_of(name):
+            if self._closed:  # by another thread, while this one waited
+                raise LiveError("the database was closed; open it again")
             found = self._opened.get(name)
             if found is None or found.closed:
                 found = self._opened[name] = self._open(self.view(name))
@@ -392,7 +395,10 @@ class Database:
 
     def close(self) -> None:
         """Close all experiments: what waits is served, and others may decide."""
-        for name in list(self._turns):
+        with self._guard:
+            self._closed = True  # who comes later opens nothing; who opens now is waited for
+            names = list(self._turns)
+        for name in names:
             self.let_go(name)
         if self._file_lock is not None:
             self._file_lock.release()

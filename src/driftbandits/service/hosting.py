@@ -138,7 +138,7 @@ class Host:
         except Elsewhere:
             pass
         except DriftbanditsError as error:
-            if self._failed.get(name) != str(error):  # said once, not every three seconds
+            if self._failed.get(name) != str(error) and not self._closing:  # said once, not every three seconds
                 log.error("experiment %s could not be opened: %s", name, first_line(error))
             self._failed[name] = str(error)
 

@@ -211,8 +211,10 @@ class WeightedGPUCB(Forgetting):
         rank = features.shape[1]
         self._features = features
         self._anchored = self.width == "one_matrix" and rank > _FEW_DIMENSIONS
-        # in few dimensions both weighted Gram matrices are one small product with all f f', flattened; f is behind it
-        self._moments: Floats | None = _moments(features) if rank <= _FEW_DIMENSIONS else None
+        # in few dimensions both weighted Gram matrices are one small product with all f f', flattened
+        self._outers: Floats | None = (
+            np.einsum("ij,ik->ijk", features, features).reshape(-1, rank**2) if rank <= _FEW_DIMENSIONS else None
+        )
         self._gains = isinstance(self.beta, str) and self.beta != "authors"  # whether beta is made of them
         self._log_ridge = math.log(self.ridge)
         if horizon is not None and self.beta == "authors":
@@ -281,8 +283,8 @@ class WeightedGPUCB(Forgetting):
     def _factored(self) -> _Beliefs:
         """With V = L L' and V2 = L2 L2': F V^-1 F' is the square of F L^-T, F V^-1 V2 V^-1 F' that of F V^-1 L2."""
         features = self._features
-        if not self._gains and self._moments is not None and self.width == "two_matrix":
-            return self._solved(self._moments)
+        if not self._gains and self._outers is not None and self.width == "two_matrix":
+            return self._solved(self._outers)
         first, second = self._grams(features)
         factor, doubled = _cholesky(first), _cholesky(second)
         right = features.T @ self._weights[2]
@@ -295,19 +297,20 @@ class WeightedGPUCB(Forgetting):
         sd = _root(self.ridge * np.einsum("ij,ij->i", spread, spread))
         return _Beliefs(mean=mean, sd=sd, gain=self._gain_of(doubled))
 
-    def _solved(self, moments: Floats) -> _Beliefs:
+    def _solved(self, outers: Floats) -> _Beliefs:
         """The same in few dimensions, without a factor of V2: f' V^-1 V2 V^-1 f is a product with f f', flattened.
 
         The sums s f stand behind V2 in memory, as the right side (V2, s f) of one solution wants them.
         """
         features, rank = self._features, self._features.shape[1]
         square = rank * rank
-        flat = self._weights @ moments
-        flat[:2, : square : rank + 1] += self.ridge
-        flat[1, square:] = flat[2, square:]
+        flat = np.empty((2, square + rank))
+        flat[:, :square] = self._weights[:2] @ outers
+        flat[:, : square : rank + 1] += self.ridge
+        flat[1, square:] = self._weights[2] @ features
         factor, solved = _factor_and_solve(flat[0, :square].reshape(rank, rank).T, flat[1].reshape(rank + 1, rank).T)
         middle = _solve(factor, solved[:, :rank].T)
-        variance = moments[:, :square] @ middle.ravel(order="K")
+        variance = outers @ middle.ravel(order="K")
         variance *= self.ridge
         return _Beliefs(mean=features @ solved[:, rank], sd=_root(variance), gain=0.0)
 
@@ -318,8 +321,8 @@ class WeightedGPUCB(Forgetting):
     def _grams(self, features: Floats) -> tuple[Floats, Floats]:
         """V and V2; symmetric, so their transposes are they too, in the order LAPACK wants."""
         rank = features.shape[1]
-        if self._moments is not None:
-            flat = self._weights[:2] @ self._moments[:, : rank * rank]
+        if self._outers is not None:
+            flat = self._weights[:2] @ self._outers
         else:
             flat = np.stack([((features.T * weights) @ features).ravel() for weights in self._weights[:2]])
         flat[:, :: rank + 1] += self.ridge
@@ -438,12 +441,6 @@ def _eigenvectors(features: Floats, weights: Floats) -> tuple[Floats, Floats]:
     if info != 0:
         raise KernelError(f"the weighted regression has no eigenvectors (LAPACK info {info}); raise the ridge")
     return np.maximum(values, 0.0), np.asarray(vectors)
-
-
-def _moments(features: Floats) -> Floats:
-    """f f', flattened, and f behind it: shape (N, r^2 + r)."""
-    outers = np.einsum("ij,ik->ijk", features, features).reshape(len(features), -1)
-    return np.hstack([outers, features])
 
 
 def _root(variance: Floats) -> Floats:
