@@ -64,3 +64,18 @@ def test_weights_that_are_not_1_on_average_are_noted():
     assert any(re.search(r"weights are 0\.(5|6).* should be 1", note) for note in wrong.notes)
     assert not evaluate(Log.read({**rows, "probability": np.full(600, 0.5)}), 0, estimator="ips").notes
     assert doubt(np.ones(0)) == ""
+
+
+def test_what_is_too_rare_to_be_in_the_log_is_not_guessed_from_the_rest():
+    """Arm 0 is drawn once in 20,000 rounds and has a third of the target: what is left looks even, and says nothing."""
+    rng, share = np.random.default_rng(3), 1 / 20_000
+    law = np.array([share, *np.full(5, (1.0 - share) / 5)])
+    arm = rng.choice(6, size=1_000, p=law)
+    assert not (arm == 0).any()
+    columns = {"round": np.arange(1_000), "arm": arm, "probability": law[arm], "reward": rng.random(1_000)}
+    log = Log.read(columns, arms=db.ArmSet(np.arange(6.0)[:, None]))
+    target = [1 / 3, *np.full(5, 2 / 15)]
+    found = evaluate(log, target, estimator="ips")
+    assert found.effective_sample_size > 500
+    assert "its rows stand for 67 % of what the target does" in found.verdict
+    assert not evaluate(log, target, estimator="direct").verdict

@@ -152,7 +152,8 @@ def evaluate(
     level : of the intervals
 
     Below an effective sample size of 50 there is no number: `verdict` says that this log cannot tell. Neither is there
-    one (but by "direct") for what the policy that logged could not have done: see `logs.support`.
+    one (but by "direct") for what the policy that logged could not have done, or did so seldom that the log has too
+    little of it: see `logs.support`.
 
     Returns
     -------
@@ -281,6 +282,9 @@ class _Valuing:
                 f"{LEAST_EFFECTIVE_SIZE:.0f}"
             )
             return Estimate(label, number, *NO_NUMBERS, size, largest, verdict)
+        rare = "" if self.estimator == "direct" else self._rarity(rows)
+        if rare:
+            return Estimate(label, number, *NO_NUMBERS, size, largest, rare)
         ends = self._ends(terms, rows)
         anytime = (math.nan, math.nan)
         if self.against is None:
@@ -291,6 +295,12 @@ class _Valuing:
         """Of the target, or of the worse covered of two."""
         log = self.log.take(rows)
         return min(estimators.effective_size(estimators.weights_of(log, own.take(rows))) for own in self._targets())
+
+    def _rarity(self, rows: Bools) -> str:
+        """Why choices that are too rare to be in the log keep it from telling; of the first target that has such."""
+        log = self.log.take(rows)
+        every = [estimators.weights_of(log, own.take(rows)) for own in self._targets()]
+        return next(filter(None, (support.rarity(own, estimators.effective_size(own)) for own in every)), "")
 
     def _ends(self, terms: Terms, rows: Bools) -> tuple[float, float, float]:
         known_laws = not self.shares.own and (self.against is None or not self.against.own)

@@ -2,8 +2,9 @@
 
 A weight corrects for how seldom something was tried, and nothing corrects for what could not be: with the log of a
 policy that never draws lots (an upper confidence bound, an A/B test after its end), weighted means are confidently
-wrong. Two checks: rows whose probability is 1, or whose law has zeros where the target has none, and weights, which are
-1 on average if the probabilities are those that were drawn from.
+wrong. Three checks: rows whose probability is 1, or whose law has zeros where the target has none; weights, which are 1
+on average if the probabilities are those that were drawn from; and whether choices so rare that the log has none of
+them are much of what the target does: the weights that are there then sum to less, and look more even than they are.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from driftbandits.showing import counted
 from driftbandits.types import Bools, Floats
 
 MOST_UNSUPPORTED = 0.01  # share of the target's choices, which biases its value by as much of the rewards' range
+LEAST_FOUND = 0.9  # of the target's choices; one standard deviation of the mean weight is allowed for
 _CERTAIN = 1.0 - 1e-9
 _CLEAR_DEVIATIONS, _CLEAR_SHARE = 5.0, 0.05  # of the mean weight from 1
 
@@ -46,6 +48,23 @@ def refusal(missing: Floats) -> str:
     return (
         f"this log cannot tell: in {rows} the policy that logged could not have done what the target does, and only a "
         f"model ('direct') would say anything of these"
+    )
+
+
+def rarity(weights: Floats, effective_size: float) -> str:
+    """Why rows with these weights cannot tell: they stand for too little of what the target does; empty where not.
+
+    >>> rarity(np.full(1_000, 0.7), 100.0)
+    'this log cannot tell: its rows stand for 70 % of what the target does, and the rest is too rare to be in it'
+    >>> rarity(np.full(1_000, 0.85), 100.0)
+    ''
+    """
+    found = float(weights.mean())
+    if found + 1.0 / math.sqrt(effective_size) >= LEAST_FOUND:
+        return ""
+    return (
+        f"this log cannot tell: its rows stand for {100 * found:.0f} % of what the target does, and the rest is too "
+        f"rare to be in it"
     )
 
 
