@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from driftbandits import ArmSet
-from driftbandits.policies.auto.beliefs import Beliefs
+from driftbandits.policies.auto.beliefs import TERMS_GATHERED, Beliefs
 from driftbandits.policies.auto.mixture import Mixture
 from driftbandits.policies.auto.rate_units import LOW, RateUnits
 from driftbandits.policies.auto.two_valued import Tally
@@ -26,7 +26,7 @@ def believing(arms, units, rows=2):
 
 def see(beliefs, arm, *, success):
     step = beliefs.observe(beliefs.forecast(arm), beliefs.units.coordinate(float(success)))
-    if beliefs.gathered == 32:
+    if beliefs.gathered == TERMS_GATHERED:
         beliefs.flush()
     return step
 

@@ -30,17 +30,18 @@ from driftbandits.policies.auto.two_valued import Tally
 from driftbandits.state.plausible import ROUNDING, check_covariance
 from driftbandits.types import Bools, Floats, Ints
 
-TERMS_GATHERED = 32  # before they are multiplied out
+TERMS_GATHERED = 48  # at most, before they are multiplied out
 FIRST_NOISE_VARIANCE = 0.01  # a guess worth two rewards
 NOISE_MEMORY = 400.0  # rewards, about
 SHRUNK_BEYOND = 3.0  # standard deviations of a residual: one wild reward is not a new world
 _FAINTEST_FADE = 1e-6  # below, it is multiplied out
 LEAST_NOISE_VARIANCE = 1e-6  # a quiet spell must not make the next reward a wonder
-_LEAST_VARIANCE = 1e-12
+LEAST_VARIANCE = 1e-12
 LAST_ORIGIN = 4  # where a hypothesis comes from, see `mixture`
 LARGEST_BELIEF = 1e8  # of what is known of rewards of at most 1; in features too
 
-_ROWS = ("mean", "learned", "recent", "breadth", "level", "fade", "rate", "noise", "birth", "kind", "origin")
+_NUMBERS = ("breadth", "level", "fade", "rate", "noise", "birth", "kind", "origin")
+_ROWS = ("mean", "learned", "recent", *_NUMBERS)
 
 
 class Forecast(NamedTuple):
@@ -81,7 +82,7 @@ class Beliefs:
         self.shrunk_beyond = shrunk_beyond
         self.count = 0
         self.told = 2.0  # rewards behind the estimate of the noise, the guess among them
-        self.gathered = 0
+        self.gathered = 0  # terms in `recent`
         self.units: RateUnits | None = None  # the coordinates are rewards, unless these say what they are
         self.mean = np.zeros((capacity, width))
         self.learned = np.zeros((capacity, width, width))
@@ -137,9 +138,11 @@ class Beliefs:
     def copy(self, source: int, row: int, *, birth: int, breadth: float, level: float, origin: int) -> None:
         """Make `row` what `source` believes, less surely: by `breadth` of its prior and by `level` of the level's."""
         self._renew(row)
-        for name in _ROWS:
+        for name in _NUMBERS:
             values = getattr(self, name)
             values[row] = values[source]
+        self.mean[row], self.learned[row] = self.mean[source], self.learned[source]
+        self.recent[row, : self.gathered] = self.recent[source, : self.gathered]
         self.count = max(self.count, row + 1)
         self.rate[row], self._keep[:, row] = 0.0, 1.0
         self.breadth[row] += breadth
@@ -206,6 +209,17 @@ class Beliefs:
             covariance[-1, -1] += self.level[row]
         return np.asarray(covariance)
 
+    def expects(self, row: int, arm: int) -> tuple[float, float]:
+        """Mean and variance, without the noise, of an arm's next reward under one hypothesis."""
+        if self.priors.rows is None:
+            seen = self.recent[row, : self.gathered, arm]
+            explained = self.learned[row, arm, arm] + seen @ seen
+            prior = self.breadth[row] * self.priors.prior[self.kind[row], arm, arm]
+            variance = prior + LEVEL_VARIANCE * self.level[row] - self.fade[row] * explained
+            return float(self.mean[row, arm]), max(float(variance), LEAST_VARIANCE)
+        read = self.priors.rows.one(self.kind[row : row + 1], arm)[0]
+        return float(read @ self.mean[row]), max(float(read @ self.covariance(row) @ read), LEAST_VARIANCE)
+
     def reading(self, row: int, arms: Ints | slice = slice(None)) -> tuple[Floats, Floats]:
         """Mean and variance of the rewards of these arms under one hypothesis, each (M,); by default of all."""
         covariance, rows = self.covariance(row), self.priors.rows
@@ -242,7 +256,7 @@ class Beliefs:
     def forecast(self, arm: int) -> Forecast:
         """What is expected of `arm`."""
         column = self.column(arm)
-        variance = np.maximum(self.at(column, arm), _LEAST_VARIANCE)
+        variance = np.maximum(self.at(column, arm), LEAST_VARIANCE)
         return Forecast(arm, column, self.at(self.mean[: self.count], arm).copy(), variance)
 
     def observe(self, forecast: Forecast, reward: float, able: Bools | None = None) -> Step:
@@ -250,8 +264,7 @@ class Beliefs:
 
         Where `units` say so, it is the coordinate of a success or a failure; neither is wild, and the noise is known.
         """
-        if self.gathered == TERMS_GATHERED:  # an interruption came before the last flush
-            self.flush()
+        self._make_room(1)
         n = self.count
         _, column, _, variance = forecast
         noise = self.noise[:n].copy()
@@ -261,9 +274,9 @@ class Beliefs:
         if self.units is not None:
             likelihood = self.units.likelihood(forecast.mean, success=reward > 0.0)
         else:
-            likelihood = self._likelihood(square, total)
+            likelihood = self.likelihood(square, total, self.told)
             if square.item(square.argmax()) > self.shrunk_beyond**2:
-                residual *= np.minimum(1.0, self.shrunk_beyond / np.sqrt(np.maximum(square, _LEAST_VARIANCE)))
+                residual *= np.minimum(1.0, self.shrunk_beyond / np.sqrt(np.maximum(square, LEAST_VARIANCE)))
         if able is not None:
             column *= able[:, None]
         self._move(column, total, residual)
@@ -278,13 +291,22 @@ class Beliefs:
         np.divide(column, np.sqrt(total * self._scales[2, :n])[:, None], out=self.recent[:n, self.gathered])
         self.gathered += 1
 
+    def move_all(self, rounds: int, shift: Floats, terms: Floats) -> None:
+        """Let rounds pass, then take the steps of several rewards at once, in as many terms or fewer: see `joint`."""
+        self._make_room(terms.shape[1])
+        n, last = self.count, self.gathered + terms.shape[1]
+        self.pass_time(rounds)
+        self.mean[:n] += shift
+        scale = 1.0 / np.sqrt(self._scales[2, :n])
+        np.multiply(terms, scale[:, None, None], out=self.recent[:n, self.gathered : last])
+        self.gathered = last
+
     def absorb(self, arm: int, mean: float, noise: float) -> Floats:
         """Take in the mean of many rewards of an arm, whose noise has this variance; gives its log density, (n,)."""
         forecast = self.forecast(arm)
         total, residual = forecast.variance + noise, mean - forecast.mean
+        self._make_room(1)
         self._move(forecast.column, total, residual)
-        if self.gathered == TERMS_GATHERED:
-            self.flush()
         return np.asarray(-0.5 * (np.log(total) + residual * residual / total))
 
     def absorb_all(self, tallies: Iterable[Tally]) -> Floats:
@@ -319,12 +341,15 @@ class Beliefs:
         self.units = units
         self._renew(slice(None))
 
-    def _likelihood(self, square: Floats, total: Floats) -> Floats:
-        """Log density of the reward, up to what is common to all: normal, or Student's t while the noise is unsure."""
+    def likelihood(self, square: Floats, total: Floats, freedom: float | Floats) -> Floats:
+        """Log density of rewards, up to what is common to all: normal, or Student's t while the noise is unsure."""
         if self.known_noise is not None:
-            return -0.5 * (np.log(total) + square)
-        freedom = self.told
-        return -0.5 * (np.log(total) + (freedom + 1.0) * np.log1p(square / freedom))
+            return np.asarray(-0.5 * (np.log(total) + square))
+        return np.asarray(-0.5 * (np.log(total) + (freedom + 1.0) * np.log1p(square / freedom)))
+
+    def freedom(self, rewards: int) -> Floats:
+        """`told` at each of the next so many rewards."""
+        return np.asarray(np.minimum(self.told + np.arange(rewards), NOISE_MEMORY))
 
     def _learn_noise(self, total: Floats, residual: Floats, able: Bools | None) -> None:
         """Expected square of the noise given the residual, averaged over about the last `NOISE_MEMORY` rewards.
@@ -340,6 +365,15 @@ class Beliefs:
         np.maximum(noise, LEAST_NOISE_VARIANCE, out=noise)
         self.told = min(self.told + 1.0, NOISE_MEMORY)
 
+    def learn_noise_of_all(self, totals: Floats, residuals: Floats) -> None:
+        """The same for several rewards, (n, k), each foreseen with the noise as it is estimated now."""
+        noise = self.noise[: self.count]
+        share = noise[:, None] / totals
+        changes = share * share * (residuals * residuals - totals)
+        noise += changes @ (1.0 / (self.freedom(totals.shape[1]) + 1.0))
+        np.maximum(noise, LEAST_NOISE_VARIANCE, out=noise)
+        self.told = min(self.told + totals.shape[1], NOISE_MEMORY)
+
     def expect_noise(self, variance: float, rewards: int) -> None:
         """Let new hypotheses begin with noise of this variance, as that many rewards have shown it."""
         self.first_noise = max(variance, LEAST_NOISE_VARIANCE)
@@ -354,11 +388,16 @@ class Beliefs:
         self.gathered = 0
         self._multiply_out_fade()
 
+    def _make_room(self, terms: int) -> None:
+        if self.gathered + terms > TERMS_GATHERED:
+            self.flush()
+
     # --- state --------------------------------------------------------------------------------------------------
 
     def export(self) -> dict[str, Any]:
         """Everything but the priors."""
         rows = {name: getattr(self, name)[: self.count].copy() for name in _ROWS}
+        rows["recent"] = self.recent[: self.count, : self.gathered].copy()
         return {
             **rows,
             "count": self.count,
@@ -370,12 +409,14 @@ class Beliefs:
         """Inverse of `export`."""
         self._renew(slice(None))
         self.count = state.integer("count", low=1, high=len(self.mean))
-        self.gathered = state.integer("gathered", high=TERMS_GATHERED - 1)
+        self.gathered = state.integer("gathered", high=TERMS_GATHERED)
         self.told = state.number("told")
-        for name in _ROWS:
-            values = getattr(self, name)
-            values[: self.count] = state.array(name, values.dtype, (self.count, *values.shape[1:]))
         n = self.count
+        for name in _ROWS:
+            values = getattr(self, name)[:n]
+            if name == "recent":
+                values = values[:, : self.gathered]
+            values[:] = state.array(name, values.dtype, values.shape)
         checks = {
             "told": 2.0 <= self.told <= NOISE_MEMORY,
             "kind": ((self.kind[:n] >= 0) & (self.kind[:n] < self.priors.count)).all(),

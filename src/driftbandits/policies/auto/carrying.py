@@ -64,12 +64,13 @@ def carry(old: AutoBandit, new: AutoBandit, change: ArmsChange) -> None:
     new._samples.draw_as(old._samples, places)
     if len(rows) < len(places):  # those that were sampled may have gone
         new._samples.choose(new._mixture.weights(), anew=False)
-    new._samples.seek(new._mixture.weights())
     sources = _sources(old, new, change)
     new._vigilance.load(states.Reader(_vigilance(old, new, change, kinds, sources)), rounds=new._clock)
     new._trial.load(states.Reader({"left": change.carry(old._trial.left, 0)}))
     new._trial.begin(change.added, plays_of_a_trial(float(new._beliefs.noise[new._mixture.leader()])))
     watch = old._watch.export()
+    new._together, new._since_tidy = old._together.renumbered(change.target), old._since_tidy
+    new._think_over()
     before = np.where(sources >= 0, watch["before"][sources], new._expected())
     new._watch.load(states.Reader({**watch, "before": before}), rounds=new.rounds)
 
@@ -190,9 +191,8 @@ class _Turn:
             prior = prior + LEVEL_VARIANCE * level
         else:
             prior[-1, -1] += level
-        recent = beliefs.recent[row] @ turn.T
-        terms = recent[: beliefs.gathered]
-        learned = (prior - 0.5 * (covariance + covariance.T)) / fade - terms.T @ terms
+        recent = beliefs.recent[row, : beliefs.gathered] @ turn.T
+        learned = (prior - 0.5 * (covariance + covariance.T)) / fade - recent.T @ recent
         return {"mean": turn @ beliefs.mean[row], "learned": learned, "recent": recent}
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from driftbandits import state as states
 from driftbandits.policies.auto.beliefs import Beliefs
 from driftbandits.policies.auto.two_valued import Tally
-from driftbandits.types import Bools, Floats, Ints
+from driftbandits.types import Bools, Floats
 
 DRIFT_RATES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
 STEADY_SLOTS = 12  # for hypotheses that do not drift
@@ -124,6 +124,14 @@ class Mixture:
         log_weight -= log_weight.item(log_weight.argmax())
         self._weights = None
 
+    def update_all(self, likelihoods: Floats) -> None:
+        """Weigh by the log likelihoods of several rewards, (n, k), each given those before."""
+        counted = np.maximum(likelihoods, likelihoods.max(axis=0) - MOST_NATS_PER_REWARD)
+        log_weight = self.log_weight[: self.beliefs.count]
+        log_weight += np.add.reduce(counted, axis=1)
+        log_weight -= log_weight.item(log_weight.argmax())
+        self._weights = None
+
     def kinds(self) -> Floats:
         """Weight of every prior, shape (kinds,)."""
         beliefs = self.beliefs
@@ -201,7 +209,7 @@ class Mixture:
         """A row to write, freed by merging if need be; it has no weight."""
         beliefs = self.beliefs
         n = beliefs.count
-        steady = np.flatnonzero(beliefs.rate[:n] == 0)
+        steady = [row for row, rate in enumerate(beliefs.rate[:n].tolist()) if rate == 0.0]
         free = len(steady) < self._steady_slots() and n < len(beliefs.mean)
         row = n if free else self._merge(steady)
         self.log_weight[row] = -np.inf
@@ -212,33 +220,34 @@ class Mixture:
         more = 0 if self.beliefs.units is None else MORE_SLOTS
         return max(self.slots, self.beliefs.priors.count) + more
 
-    def _merge(self, steady: Ints) -> int:
+    def _merge(self, steady: list[int]) -> int:
         """Free the row that is missed least; its weight goes to the heavier neighbour in age, of the same prior.
 
         Missed least is what has little weight and near neighbours, near for its age. Never freed: the leader, and the
-        oldest and the youngest of a prior, unless there is nothing else.
+        oldest and the youngest of a prior, unless there is nothing else. Plain numbers: so few are quicker so.
         """
-        beliefs, leader, weights = self.beliefs, self.leader(), self.weights().tolist()
-        kinds, births = beliefs.kind[steady].tolist(), beliefs.birth[steady].tolist()
-        aged = sorted(zip(kinds, births, steady.tolist(), strict=True))  # plain numbers: so few are quicker so
-        last = max(births) + 1.0
+        n = self.beliefs.count
+        logs, kinds, births = (part[:n].tolist() for part in (self.log_weight, self.beliefs.kind, self.beliefs.birth))
+        bare = [math.exp(log) for log in logs]
+        total, leader = sum(bare), bare.index(max(bare))
+        aged = sorted((kinds[row], births[row], row) for row in steady)
+        last = max(births[row] for row in steady) + 1.0
         least, row, heir = math.inf, -1, -1
         for (kind, before, older), (_, born, middle), (same, after, younger) in zip(
             aged, aged[1:], aged[2:], strict=False
         ):
-            missed = (after - before + 1.0) / (last - born) * (1e-4 + weights[middle])
+            missed = (after - before + 1.0) / (last - born) * (1e-4 + bare[middle] / total)
             if kind == same and middle != leader and missed < least:
-                least, row, heir = missed, middle, older if weights[older] >= weights[younger] else younger
+                least, row, heir = missed, middle, older if bare[older] >= bare[younger] else younger
         if row < 0:
             row, heir = self._lightest(steady)
-        self.log_weight[heir] = np.logaddexp(self.log_weight[heir], self.log_weight[row])
+        self.log_weight[heir] = np.logaddexp(logs[heir], logs[row])
         return row
 
-    def _lightest(self, steady: Ints) -> tuple[int, int]:
+    def _lightest(self, steady: list[int]) -> tuple[int, int]:
         """The lightest steady row but the leader, and its heir: the heaviest other row of its prior, or the leader."""
         n, leader = self.beliefs.count, self.leader()
-        others = steady[steady != leader]
-        row = int(others[self.log_weight[others].argmin()])
+        row = min((row for row in steady if row != leader), key=self.log_weight.item)
         same = np.flatnonzero((self.beliefs.kind[:n] == self.beliefs.kind[row]) & (np.arange(n) != row))
         return row, int(same[self.log_weight[same].argmax()]) if len(same) else leader
 

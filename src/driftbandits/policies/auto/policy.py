@@ -15,11 +15,13 @@ from driftbandits.memory import FLOAT_BYTES, check_memory
 from driftbandits.policies.auto.beliefs import TERMS_GATHERED, Beliefs, Forecast
 from driftbandits.policies.auto.carrying import carry
 from driftbandits.policies.auto.explanation import Explanation, explain
+from driftbandits.policies.auto.joint import observe_all
 from driftbandits.policies.auto.many_samples import ManySamples
 from driftbandits.policies.auto.mixture import MORE_SLOTS, Mixture
 from driftbandits.policies.auto.moments import moments
 from driftbandits.policies.auto.priors import SIGNAL_VARIANCES, Priors
 from driftbandits.policies.auto.samples import Samples
+from driftbandits.policies.auto.together import MOST_SAID, NOISE_SAID, Together
 from driftbandits.policies.auto.trial import Trial
 from driftbandits.policies.auto.two_valued import News, TwoValued
 from driftbandits.policies.auto.vigilance import Vigilance
@@ -39,6 +41,7 @@ from driftbandits.types import Bools, Floats, Ints
 
 SAMPLES_PER_HYPOTHESIS = 32
 DEFAULT_RANK = 100
+REWARDS_BETWEEN_TIDYING = 32
 BIRTH_DEVIATIONS = 2.0  # off what the leader expects, for hypotheses of a change to be born
 LOCAL_BIRTH_DEVIATIONS = 2.5  # for the hypothesis that only this arm has changed
 BIRTH_NATS = 1.5  # for both, by which one who knows nothing of the arm expected a success or a failure more
@@ -103,7 +106,8 @@ class AutoBandit(Policy):
     colour = "#EE3377"
     family = Family.NOTHING_TO_SET
     reports_changes = True
-    behaviour = 3  # 2: looks by what can be won; 3: rarer where changes show by themselves
+    # 2: looks by what can be won; 3: rarer where changes show by themselves; 4: rewards that say little wait for others
+    behaviour = 4
     microseconds_per_round = 260.0
 
     def __init__(
@@ -139,7 +143,7 @@ class AutoBandit(Policy):
         self._clock = self.rounds  # the next round of which nothing is told
         self._mixture.start(self.rounds)
         self._samples.choose(self._mixture.weights(), anew=True)
-        self._samples.seek(self._mixture.weights())
+        self._think_over()
 
     def _build(self) -> None:
         priors = Priors(self.arms, auto=self.kernel == "auto", rank=self.rank)
@@ -152,6 +156,10 @@ class AutoBandit(Policy):
         self._watch = Watch(self._beliefs, len(standing.numbers))
         self._trial = Trial(len(self.arms))
         self._two_valued = TwoValued(len(self.arms))
+        self._together = Together()
+        self._since_tidy = 0  # rewards learned
+        self._glances: Floats = np.zeros(len(standing.numbers))  # probabilities of looks where all arms are allowed
+        self._known_arms: dict[int, tuple[float, float]] = {}  # what the leader expects of arms whose rewards came
         self._known_law: Floats | None = None
         self._known_mean: Floats | None = None
 
@@ -187,8 +195,10 @@ class AutoBandit(Policy):
 
     def _looks(self, mask: Bools | None) -> Floats | None:
         """Probabilities of a look at every representative; None if none of them is allowed."""
-        offered = None if mask is None else mask[self._standing.places]
-        if offered is not None and not offered.any():
+        if mask is None:
+            return self._glances
+        offered = mask[self._standing.places]
+        if not offered.any():
             return None
         return self._vigilance.law(self._standardised(), self._clock, offered)
 
@@ -202,21 +212,83 @@ class AutoBandit(Policy):
             self._learn_one(row, reward)
 
     def _learn_one(self, row: Row, reward: float) -> None:
+        """Let a reward that says little wait, see `together`; learn any other at once, and those waiting before it."""
+        news = self._two_valued.take(row.arm, reward)
+        if news is not News.NONE or not self._lets_wait(row, reward):
+            self._catch_up()
+            self._learn_now(row, reward, news)
+
+    def _lets_wait(self, row: Row, reward: float) -> bool:
+        """Whether a reward waits; those waiting are learned with it if they are enough by now."""
+        passed = row.id + 1 - self._clock
+        waiting = self._waiting(row.arm, reward) if passed > 0 and self._standing.everyone else None
+        if waiting is None:
+            return False
+        outlook, doubted, trying = self._outlook(row), self._vigilance.doubted, not self._trial.over
+        self._beliefs.units = self._two_valued.units
+        self._mixture.pass_time(passed, row.id)
+        self._clock = row.id + 1
+        self._together.add(row.arm, passed, *waiting)
+        self._look_back(row, reward, outlook, on_time=True)
+        if self._together.enough or self._since_tidy + len(self._together) == REWARDS_BETWEEN_TIDYING:
+            self._catch_up()
+        elif trying or outlook.place != outlook.best or self._vigilance.doubted != doubted:
+            self._think_over()
+        return True
+
+    def _waiting(self, arm: int, reward: float) -> tuple[float, float] | None:
+        """A reward in the coordinates learned in, and how much it says; None if that is too much for it to wait."""
+        leader, units = self._mixture.leader(), self._two_valued.units
+        if arm not in self._known_arms:
+            self._known_arms[arm] = self._beliefs.expects(leader, arm)
+        mean, variance = self._known_arms[arm]
+        noise = self._beliefs.noise.item(leader)
+        said = max(variance / noise, NOISE_SAID / self._beliefs.told)
+        if said > MOST_SAID:
+            return None
+        if units is None:
+            surprising = (reward - mean) ** 2 > BIRTH_DEVIATIONS**2 * (variance + noise)
+            return None if surprising else (reward, said)
+        success = self._two_valued.is_success(reward)
+        surprising = units.surprise(mean, success=success) > BIRTH_NATS
+        return None if surprising else (units.coordinate(float(success)), said)
+
+    def _catch_up(self) -> None:
+        """Learn the rewards that wait."""
+        if not len(self._together):
+            return
+        arms, passed, rewards = self._together.take()
+        joint = observe_all(self._beliefs, arms, passed, rewards)
+        self._samples.pass_time(int(passed.sum()))
+        self._samples.follow_all(arms, joint)
+        self._mixture.update_all(joint.likelihood)
+        self._tidy(len(arms))
+        self._find_change()
+        self._think_over()
+
+    def _think_over(self) -> None:
+        """What is expected, and what is looked at, from now on; it stays until something more is learned."""
+        weights = self._mixture.weights()
+        self._samples.seek(weights)
+        self._known_arms.clear()
+        self._known_law, self._known_mean = None, self._samples.expected(weights)  # the next reward needs it
+        self._glances = self._vigilance.law(self._standardised(), self._clock)
+
+    def _learn_now(self, row: Row, reward: float, news: News) -> None:
         """What was expected is read before time passes, and hypotheses are born before the reward is weighed."""
         beliefs, mixture, samples = self._beliefs, self._mixture, self._samples
         outlook = self._outlook(row)
         on_time = self._pass_time(row.id)
-        told = self._in_coordinates(row.arm, reward)
+        told = self._in_coordinates(reward, news)
         if told is not None:
             forecast = self._forecast(row, told) if on_time else beliefs.forecast(row.arm)
             able = None if on_time else beliefs.birth[: beliefs.count] <= row.id
             step = beliefs.observe(forecast, told, able)
             samples.follow(row.arm, step)
             mixture.update(step.likelihood, able)
-            self._tidy()
-        self._look_back(row, reward, outlook, on_time=on_time)
-        samples.seek(mixture.weights())
-        self._known_law, self._known_mean = None, samples.expected(mixture.weights())  # the next reward needs it
+            self._tidy(1)
+        self._look_back(row, reward, outlook, on_time=on_time, learned=True)
+        self._think_over()
 
     def _outlook(self, row: Row) -> Outlook:
         """What was expected before a reward."""
@@ -229,9 +301,8 @@ class AutoBandit(Policy):
         outlook.expected[[outlook.place, outlook.best]] = self._samples.mean(weights, np.array([row.arm, best]))
         return outlook
 
-    def _in_coordinates(self, arm: int, reward: float) -> float | None:
+    def _in_coordinates(self, reward: float, news: News) -> float | None:
         """The reward as the beliefs want it, None if they have it already: see `two_valued`."""
-        news = self._two_valued.take(arm, reward)
         before, units = self._beliefs.units, self._two_valued.units
         self._beliefs.units = units
         if news is News.NEW_UNITS and before is not None and units is not None:
@@ -287,12 +358,15 @@ class AutoBandit(Policy):
         surprise = abs(forecast.surprise(leader, reward, float(self._beliefs.noise[leader])))
         return surprise > BIRTH_DEVIATIONS, surprise > LOCAL_BIRTH_DEVIATIONS
 
-    def _tidy(self) -> None:
-        """Every few rewards multiply out, let hypotheses be born and draw new samples; sooner if the weight moves."""
+    def _tidy(self, rewards: int) -> None:
+        """Every few rewards let hypotheses be born and draw new samples; sooner if the weight moves."""
         mixture, samples = self._mixture, self._samples
-        full = self._beliefs.gathered == TERMS_GATHERED
+        self._since_tidy += rewards
+        full = self._since_tidy >= REWARDS_BETWEEN_TIDYING
         if full:
-            self._beliefs.flush()
+            self._since_tidy = 0
+            if self._beliefs.gathered > TERMS_GATHERED - REWARDS_BETWEEN_TIDYING:  # at a quiet time, if it is soon due
+                self._beliefs.flush()
             mixture.prune()
             mixture.renew_in_time(self._clock)
         weights = mixture.weights()
@@ -301,20 +375,16 @@ class AutoBandit(Policy):
         if full:
             self._watch.settle(weights, samples.mean(weights, self._standing.places))
 
-    def _look_back(self, row: Row, reward: float, outlook: Outlook, *, on_time: bool) -> None:
+    def _look_back(self, row: Row, reward: float, outlook: Outlook, *, on_time: bool, learned: bool = False) -> None:
         """Was that a change, was the arm surprisingly good, and which arms count as seen by it?"""
-        beliefs, weights = self._beliefs, self._mixture.weights()
+        beliefs = self._beliefs
         leader, place = self._mixture.leader(), outlook.place
         deviation = math.sqrt(float(beliefs.noise[leader]))
         telling = on_time and beliefs.units is None  # of two values none is surprising
         if telling and place == outlook.best:
             self._vigilance.compare(reward, float(outlook.expected[place]), deviation, self._clock)
-        found = self._watch.find_change(weights, self._clock)
-        if found is not None:
-            best = int(self._watch.before.argmax())
-            self._vigilance.record(found.moved, found.birth, best, shift=found.shift)
-            self._two_valued.forget(slice(None) if found.whole else self._moved_arms(found))
-            self._report(found)
+        if learned:
+            self._find_change()
         if place == outlook.best:
             self._vigilance.trust(place)
         elif telling:
@@ -322,6 +392,14 @@ class AutoBandit(Policy):
         self._vigilance.confirm(place, reward, deviation)
         self._vigilance.see(place, int(beliefs.kind[leader]), row.id + 1)
         self._trial.count(row.arm)
+
+    def _find_change(self) -> None:
+        found = self._watch.find_change(self._mixture.weights(), self._clock)
+        if found is not None:
+            best = int(self._watch.before.argmax())
+            self._vigilance.record(found.moved, found.birth, best, shift=found.shift)
+            self._two_valued.forget(slice(None) if found.whole else self._moved_arms(found))
+            self._report(found)
 
     def _moved_arms(self, found: RegimeChange) -> Ints:
         """All arms of which something was counted and whose representatives have moved."""
@@ -404,8 +482,12 @@ class AutoBandit(Policy):
         return {"kernel": self.kernel, "floor": self.floor, "rank": self.rank}
 
     def _export(self) -> dict[str, Any]:
-        parts = ("beliefs", "mixture", "samples", "vigilance", "watch", "two_valued", "trial")
-        return {"clock": self._clock, **{name: getattr(self, f"_{name}").export() for name in parts}}
+        parts = ("beliefs", "mixture", "samples", "vigilance", "watch", "two_valued", "trial", "together")
+        return {
+            "clock": self._clock,
+            "glances": self._glances.copy(),
+            **{name: getattr(self, f"_{name}").export() for name in parts},
+        }
 
     def _import(self, state: states.Reader) -> None:
         self._build()
@@ -420,5 +502,10 @@ class AutoBandit(Policy):
         self._vigilance.load(state.reader("vigilance"), rounds=self._clock)
         self._watch.load(state.reader("watch"), rounds=self.rounds)
         self._trial.load(state.reader("trial"))
+        self._together.load(state.reader("together"), arms=len(self.arms))
+        self._since_tidy = state.integer("since_tidy", high=REWARDS_BETWEEN_TIDYING - 1)
+        states.check(self._since_tidy + len(self._together) < REWARDS_BETWEEN_TIDYING, "rewards that wait")
+        self._glances = state.array("glances", np.float64, self._glances.shape)
+        states.check(bool((self._glances >= 0.0).all() and self._glances.sum() <= 1.0), "glances")
         tags = self._pending.rows()["tag"]
         states.check(bool(((tags >= 0) & (tags <= len(self.arms))).all()), "best allowed arms of open decisions")

@@ -19,6 +19,7 @@ import scipy.linalg.lapack
 
 from driftbandits import state as states
 from driftbandits.policies.auto.beliefs import LARGEST_BELIEF, Beliefs, Step
+from driftbandits.policies.auto.joint import Joint
 from driftbandits.seeding import generator_from_state, generator_state, same_stream, stream
 from driftbandits.types import Bools, Floats, Ints
 
@@ -140,6 +141,24 @@ class Samples:
             scipy.linalg.blas.dger(1.0 / step.total.item(row), column, shifts[slot], a=values.T, overwrite_a=1)
             self._find_best(slot)
 
+    def follow_all(self, arms: Ints, joint: Joint) -> None:
+        """Move the samples by rewards of these arms, taken in at once; see `joint` for the symbols.
+
+        One after the other they would move a sample f by B' M' z, where z = e + L^-1 (noise + the mean's f - f at the
+        arms); the mean itself by B' M' e.
+        """
+        rows = self.rows
+        said = self._values[: len(rows)][:, :, arms]
+        noise = self._generator.standard_normal((len(rows), self._number, len(arms)))
+        noise *= np.sqrt(joint.noise[rows])[:, None, None]
+        noise += said[:, :1] - said[:, 1:]
+        steps = np.zeros((self._number + 1, len(arms)))
+        for slot, row in enumerate(rows.tolist()):
+            steps[1:] = scipy.linalg.lapack.dtrtrs(joint.factor[row], noise[slot].T, lower=1)[0].T
+            directions = self._in_values(row, joint.basis[row])
+            self._values[slot] += (steps + joint.scores[row]) @ joint.steps[row] @ directions
+            self._find_best(slot)
+
     def _find_best(self, slot: int) -> None:
         """Note the best arms, as soon as samples have moved: they are at hand then."""
         self._values[slot, 1:].argmax(axis=1, out=self._best[slot])
@@ -152,9 +171,10 @@ class Samples:
         """Sample the weightiest hypotheses, those that have samples already only if `anew`."""
         order = np.argsort(-weights)[:MOST_SAMPLED]
         enough = int(np.searchsorted(np.cumsum(weights[order]), 1.0 - LARGEST_UNSAMPLED_WEIGHT / 4.0)) + 1
-        chosen = order[:enough]
-        self._keep(np.isin(self.rows, chosen) & (not anew))
-        for row in chosen[~np.isin(chosen, self.rows)].tolist():
+        chosen = order[:enough].tolist()
+        self._keep(np.array([row in chosen and not anew for row in self.rows.tolist()], dtype=np.bool_))
+        sampled = self._rows.tolist()
+        for row in [row for row in chosen if row not in sampled]:
             self._put(len(self._rows), self._drawn(row))
             self._rows = np.append(self._rows, row)
             self._serials = np.append(self._serials, self._beliefs.serial[row])

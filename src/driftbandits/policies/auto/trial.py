@@ -47,22 +47,22 @@ class Trial:
 
     def __init__(self, arms: int) -> None:
         self.left: Ints = np.zeros(arms, dtype=np.int64)
-        self._over = True
+        self.over = True
 
     def begin(self, arms: Ints, plays: int) -> None:
         """Let these arms be tried."""
         self.left[arms] = plays
-        self._over = not self.left.any()
+        self.over = not self.left.any()
 
     def count(self, arm: int) -> None:
         """A reward of `arm` was told."""
-        if not self._over and self.left[arm]:
+        if not self.over and self.left[arm]:
             self.left[arm] -= 1
-            self._over = not self.left.any()
+            self.over = not self.left.any()
 
     def law(self, mask: Bools | None = None) -> Floats | None:
         """Probability of a play for its trial, of every arm, or None if there is none to try."""
-        if self._over:
+        if self.over:
             return None
         tried: Bools = self.left > 0
         if mask is not None:
@@ -77,4 +77,4 @@ class Trial:
         """Inverse of `export`."""
         self.left = state.array("left", np.int64, self.left.shape)
         check_whole(self.left, MOST_PLAYS, "left")
-        self._over = not self.left.any()
+        self.over = not self.left.any()

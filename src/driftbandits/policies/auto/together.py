@@ -1,0 +1,89 @@
+"""Rewards that say little wait for others, and are learned together: see `joint`.
+
+Most rewards are of an arm that is well known, and about what was expected of it. One such reward moves nothing that
+a decision would show, and taking in several at once costs hardly more than one. So a reward waits where the leading
+hypothesis knows its arm and is not surprised, until those waiting together say a quarter of what one reward of an
+unknown arm does. As an arm becomes known, more of its rewards may wait. Whatever is to be learned at once (a surprise,
+an arm not known well, a reward out of turn) ends the waiting of the others first.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from driftbandits import state as states
+from driftbandits.state.plausible import FARTHEST
+from driftbandits.types import Floats, Ints
+
+MOST_WAITING = 16  # rewards
+MOST_SAID = 0.25  # by all that wait: variances of what is expected of their arms, over that of the noise
+NOISE_SAID = 4.0  # over the rewards behind the estimate of the noise, at least, by each: that stands still meanwhile
+LARGEST_COORDINATE = 1e6  # of a reward, in whatever units are learned in
+
+
+class Together:
+    """Rewards that wait, in the order in which they will be learned."""
+
+    def __init__(self) -> None:
+        self._arms: list[int] = []
+        self._passed: list[int] = []
+        self._rewards: list[float] = []
+        self._said = 0.0
+
+    def __len__(self) -> int:
+        return len(self._arms)
+
+    def add(self, arm: int, passed: int, reward: float, said: float) -> None:
+        """Let a reward wait, before which `passed` rounds pass."""
+        self._arms.append(arm)
+        self._passed.append(passed)
+        self._rewards.append(reward)
+        self._said += said
+
+    @property
+    def enough(self) -> bool:
+        """Whether those waiting are to be learned now."""
+        return self._said > MOST_SAID or len(self._arms) >= MOST_WAITING
+
+    def take(self) -> tuple[Ints, Ints, Floats]:
+        """Arms, rounds passed before each, and rewards; none waits any more."""
+        taken = np.array(self._arms), np.array(self._passed), np.array(self._rewards)
+        self._arms, self._passed, self._rewards, self._said = [], [], [], 0.0
+        return taken
+
+    def renumbered(self, target: Ints) -> Together:
+        """The same where arm a has the number target[a] now; rewards of arms that are gone, -1, are left out."""
+        kept = Together()
+        kept._said = self._said
+        between = 0
+        for arm, passed, reward in zip(target[self._arms].tolist(), self._passed, self._rewards, strict=True):
+            between += passed
+            if arm >= 0:
+                kept.add(arm, between, reward, 0.0)
+                between = 0
+        return kept
+
+    # --- state --------------------------------------------------------------------------------------------------
+
+    def export(self) -> dict[str, Any]:
+        """Everything."""
+        return {
+            "arms": np.array(self._arms, dtype=np.int64),
+            "passed": np.array(self._passed, dtype=np.int64),
+            "rewards": np.array(self._rewards, dtype=np.float64),
+            "said": self._said,
+        }
+
+    def load(self, state: states.Reader, *, arms: int) -> None:
+        """Inverse of `export`."""
+        numbers = state.array("arms", np.int64, (None,))
+        passed = state.array("passed", np.int64, numbers.shape)
+        rewards = state.array("rewards", np.float64, numbers.shape)
+        states.check(len(numbers) < MOST_WAITING and bool(((numbers >= 0) & (numbers < arms)).all()), "arms")
+        states.check(bool(((passed > 0) & (passed <= FARTHEST)).all()), "passed")
+        states.check(bool((np.abs(rewards) <= LARGEST_COORDINATE).all()), "rewards")
+        self._said = state.number("said")
+        states.check(0.0 <= self._said <= MOST_SAID, "said")
+        self._arms, self._passed, self._rewards = numbers.tolist(), passed.tolist(), rewards.tolist()
