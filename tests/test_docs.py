@@ -95,33 +95,33 @@ def test_every_page_of_evidence_is_in_the_index_with_a_date_and_a_command(page):
     assert found or page.stem == "index", f"{page.name} needs a line such as {wanted}"
 
 
-def rooms_below(folder):
+def packages_below(folder):
     files = [path.stem for path in folder.glob("*.py") if not path.stem.startswith("__")]
     return {*files, *(path.name for path in folder.iterdir() if (path / "__init__.py").exists())}
 
 
 @pytest.mark.parametrize("folder", ["", "policies", "experiments"])
-def test_the_page_on_the_house_names_every_room_and_no_other(folder):
+def test_the_page_on_the_architecture_names_every_package_and_no_other(folder):
     page = (ROOT / "docs" / "architecture.md").read_text()
     section = page.split(f"### `{folder}`:")[1] if folder else page
-    table = re.search(r"^\| room .*?(?=^[^|])", section, flags=re.DOTALL | re.MULTILINE)[0]
+    table = re.search(r"^\| package .*?(?=^[^|])", section, flags=re.DOTALL | re.MULTILINE)[0]
     named = {name for row in table.splitlines()[2:] for name in re.findall(r"`(\w+)`", row.split("|")[1])}
-    there = rooms_below(ROOT / "src" / "driftbandits" / folder)
+    there = packages_below(ROOT / "src" / "driftbandits" / folder)
     assert named == there
 
 
 @pytest.mark.parametrize("figure", ["ask-tell.svg", "reproduce.svg"])
-def test_pictures_of_the_house_name_files_that_exist(figure):
+def test_pictures_of_the_architecture_name_files_that_exist(figure):
     picture = (ROOT / "docs" / "figures" / figure).read_text()
-    rooms = ("", "policies", "policies/core", "policies/blocks", "experiments", "experiments/running", "cli")
-    rooms = (*rooms, "experiments/judging", "experiments/definitions")
+    packages = ("", "policies", "policies/core", "policies/blocks", "experiments", "experiments/running", "cli")
+    packages = (*packages, "experiments/judging", "experiments/definitions")
     places = re.findall(r"Consolas, monospace\">([^<]*)<", picture)
     names = [name.strip() for place in places for name in place.split(",") if name.strip() not in ("", "…")]
     assert len(names) > 10
     for name in names:
         if name == "the family":
             continue
-        tree = [ROOT / "src" / "driftbandits" / room / name for room in rooms]
+        tree = [ROOT / "src" / "driftbandits" / package / name for package in packages]
         assert any(path.is_dir() or path.with_suffix(".py").exists() for path in tree), name
 
 
