@@ -51,6 +51,21 @@ def test_a_good_warm_start_saves_work():
     assert again.iterations <= cold.iterations
 
 
+@pytest.mark.parametrize("near", [0.002, 0.1])
+def test_a_loose_design_of_many_arms_is_certified_from_wherever_it_begins(near):
+    """From the law of another regulariser, or from none: the gap over all arms, computed anew."""
+    points = np.random.default_rng(1).random((10_000, 2))
+    features = ArmSet(points, RBF(0.2)).features
+    begin = solve_design(features, regulariser=near, tolerance=0.05).probabilities
+    for warm_start in (None, begin):
+        law = solve_design(features, regulariser=0.01, tolerance=0.05, warm_start=warm_start).probabilities
+        matrix = features.T @ (law[:, None] * features) + 0.01 * np.eye(features.shape[1])
+        leverage = np.einsum("ij,ji->i", features, np.linalg.solve(matrix, features.T))
+        assert law.min() >= 0.0
+        assert law.sum() == pytest.approx(1.0)
+        assert leverage.max() - law @ leverage <= 0.05 + 1e-9
+
+
 def test_arms_that_carry_directions_together_are_not_dropped_together():
     """Many arms of little weight each: without them the next law would have to find these directions anew."""
     points = np.random.default_rng(0).random((10_000, 2))

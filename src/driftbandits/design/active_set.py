@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import lapack
 
-from driftbandits.design.interior_point import solve_interior_point
+from driftbandits.design.interior_point import solve_and_certify
 from driftbandits.design.problem import DesignProblem, gap_of
 from driftbandits.design.result import Design, Status
 from driftbandits.design.starting_point import separable_law
@@ -29,7 +29,9 @@ _FEW_ARMS = 1_000  # of which a working set may be large
 _SLACK_KEPT, _SLACK_KEPT_OF_MANY = 10.0, 1.0  # working arms with a slack up to this many times the gap stay
 _GAPS_LOST = 10.0  # by which dropping arms of many may raise the gap
 _VIOLATORS_PER_ARM, _VIOLATORS_PER_ARM_OF_MANY = 3, 1  # taken per round from among those nearest to one working arm
-_LEAST_WEIGHT = 0.01  # of an arm of a warm start that is worth beginning with: p times leverage, in directions
+_SHARE_OF_GAP, _SHARE_OF_GAP_OF_MANY = 0.5, 0.9  # of the gap asked for, to which the pool of all arms is settled
+_VERY_MANY_ARMS = 32_768  # of which the pool is too small a part for the larger share: more passes would follow
+_LEAST_WEIGHT, _LEAST_WEIGHT_OF_MANY = 0.01, 0.1  # p times leverage, of an arm of a warm start worth beginning with
 _NEAR_CORRELATION = 0.5  # from which an arm counts as near another
 _VIOLATORS_PER_ROUND = 8192  # looked at
 _MOST_ROUNDS = 60
@@ -66,7 +68,7 @@ def solve_active_set(problem: DesignProblem, *, tolerance: float, warm_start: Fl
                 return design
         rows = _promising(gradient)
         pool = problem if rows.size == problem.size else problem.restrict(rows)
-        search.settle(pool, rows, gradient[rows], target=max(0.5 * tolerance, 0.005 * gap))
+        search.settle(pool, rows, gradient[rows], target=max(search.share * tolerance, 0.005 * gap))
 
 
 class _Search:
@@ -78,6 +80,7 @@ class _Search:
         self.iterations = 0
         self.few = few = problem.size <= _FEW_ARMS
         self.slack_kept = _SLACK_KEPT if few else _SLACK_KEPT_OF_MANY
+        self.share = _SHARE_OF_GAP if few or problem.size > _VERY_MANY_ARMS else _SHARE_OF_GAP_OF_MANY
         self.per_arm = _VIOLATORS_PER_ARM if few else _VIOLATORS_PER_ARM_OF_MANY
 
     def begin(self, working: Ints, warm_start: Floats | None) -> None:
@@ -90,14 +93,17 @@ class _Search:
 
     def _solve(self, working: Ints, law: Floats | None, *, tolerance: float) -> None:
         inner = self.problem.restrict(working)
-        design = solve_interior_point(inner, tolerance=max(tolerance, 0.02 * self.tolerance), warm_start=law)
+        design, found = solve_and_certify(inner, tolerance=max(tolerance, 0.02 * self.tolerance), warm_start=law)
         self.iterations += design.iterations
         self.inner_gap = design.gap
         kept = design.support
         self.working, self.law = working[kept], design.probabilities[kept]
-        self.inner = inner.restrict(kept)
-        self.information = self.inner.measure(self.law)
-        self.leverage = self.information.leverage(self.inner.features, self.inner.squares)
+        self.information = found.information  # of the arms with mass alone
+        if kept.size == inner.size:
+            self.inner, self.leverage = inner, found.leverage
+        else:
+            self.inner = inner.restrict(kept)
+            self.leverage = self.information.leverage(self.inner.features, self.inner.squares)
         self.level = float(self.law @ (self.inner.costs - self.leverage))
 
     def price(self, pool: DesignProblem) -> Floats:
@@ -220,4 +226,5 @@ def _carrying(problem: DesignProblem, law: Floats) -> Ints:
     """The arms that a law, which may have been solved loosely, truly rests on."""
     support = np.flatnonzero(law)
     leverage = problem.measure(law).leverage(problem.features[support], problem.squares[support])
-    return support[law[support] * leverage > _LEAST_WEIGHT]
+    least = _LEAST_WEIGHT if problem.size <= _FEW_ARMS else _LEAST_WEIGHT_OF_MANY
+    return support[law[support] * leverage > least]

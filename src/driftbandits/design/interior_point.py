@@ -30,7 +30,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from driftbandits.design.newton import newton_system
-from driftbandits.design.problem import DesignProblem, gap_of
+from driftbandits.design.problem import Certificate, DesignProblem, gap_of
 from driftbandits.design.result import Design, Status
 from driftbandits.design.starting_point import interior_start
 from driftbandits.types import Bools, Floats, Ints
@@ -54,14 +54,21 @@ def solve_interior_point(
     >>> solve_interior_point(DesignProblem(np.eye(3), np.zeros(3), 0.1), tolerance=1e-9).probabilities
     array([0.333..., 0.333..., 0.333...])
     """
-    attempts: list[Design] = []
+    return solve_and_certify(problem, tolerance=tolerance, warm_start=warm_start, limit=limit)[0]
+
+
+def solve_and_certify(
+    problem: DesignProblem, *, tolerance: float, warm_start: Floats | None = None, limit: int = ITERATION_LIMIT
+) -> tuple[Design, Certificate]:
+    """As `solve_interior_point`, with the certificate of the design: who goes on from it need not compute it again."""
+    attempts: list[tuple[Design, Certificate]] = []
     # One start is enough but for extreme problems; the later ones are slower and share none of the first one's bets.
     for start, may_drop in _starts(problem, warm_start):
         attempts.append(_follow(_Path(problem, start, may_drop=may_drop), tolerance, limit))
-        if attempts[-1].status is Status.OPTIMAL:
+        if attempts[-1][0].status is Status.OPTIMAL:
             break
-    best = min(attempts, key=lambda design: design.gap)
-    return replace(best, iterations=sum(design.iterations for design in attempts))
+    best, certificate = min(attempts, key=lambda attempt: attempt[0].gap)
+    return replace(best, iterations=sum(design.iterations for design, _ in attempts)), certificate
 
 
 def _starts(problem: DesignProblem, warm_start: Floats | None) -> Iterator[tuple[Floats, bool]]:
@@ -71,7 +78,7 @@ def _starts(problem: DesignProblem, warm_start: Floats | None) -> Iterator[tuple
     yield np.full(problem.size, 1.0 / problem.size), False
 
 
-def _follow(path: _Path, tolerance: float, limit: int) -> Design:
+def _follow(path: _Path, tolerance: float, limit: int) -> tuple[Design, Certificate]:
     """Take steps until the gap is certified, or neither it nor the limit leave hope."""
     problem = path.whole
     best_law, best_gap, waited = path.law, np.inf, 0
@@ -82,9 +89,9 @@ def _follow(path: _Path, tolerance: float, limit: int) -> Design:
             law = path.whole_law()
             certificate = problem.certify(law)
             if certificate.gap <= tolerance:
-                return Design(law, certificate.gap, Status.OPTIMAL, iteration, certificate.log_det)
+                return Design(law, certificate.gap, Status.OPTIMAL, iteration, certificate.log_det), certificate
             if path.rows is not None:  # an arm was dropped that is needed
-                return Design(law, certificate.gap, Status.STALLED, iteration, certificate.log_det)
+                return Design(law, certificate.gap, Status.STALLED, iteration, certificate.log_det), certificate
             target = 0.1 * gap
         if gap < best_gap:
             best_law, best_gap, waited = path.whole_law(), gap, 0
@@ -96,7 +103,7 @@ def _follow(path: _Path, tolerance: float, limit: int) -> Design:
         path.drop_fading()
     certificate = problem.certify(best_law)
     status = Status.OPTIMAL if certificate.gap <= tolerance else status
-    return Design(best_law, certificate.gap, status, iteration + 1, certificate.log_det)
+    return Design(best_law, certificate.gap, status, iteration + 1, certificate.log_det), certificate
 
 
 @dataclass(frozen=True)

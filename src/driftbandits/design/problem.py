@@ -25,11 +25,13 @@ from driftbandits.types import Floats, Ints
 
 @dataclass(frozen=True)
 class Certificate:
-    """What one exact evaluation at a law says: gap, log det and the gradient it came from."""
+    """What one exact evaluation at a law says: gap, log det, and the information and the leverage they came from."""
 
     gap: float
     log_det: float
     gradient: Floats
+    leverage: Floats
+    information: Information
 
 
 @dataclass(frozen=True)
@@ -76,8 +78,9 @@ class DesignProblem:
         0.0
         """
         information = self.measure(probabilities)
-        gradient = self.costs - information.leverage(self.features, self.squares)
-        return Certificate(gap=gap_of(probabilities, gradient), log_det=information.log_det, gradient=gradient)
+        leverage = information.leverage(self.features, self.squares)
+        gradient = self.costs - leverage
+        return Certificate(gap_of(probabilities, gradient), information.log_det, gradient, leverage, information)
 
 
 def gap_of(probabilities: Floats, gradient: Floats) -> float:

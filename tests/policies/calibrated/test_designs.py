@@ -50,6 +50,20 @@ def test_designs_of_few_arms_do_not_depend_on_what_was_found_before():
     assert once.export() == []
 
 
+def test_a_dimension_of_many_arms_is_that_of_a_design_nearby(many):
+    """Within a factor of 2, to 1 % of the exact one; where none is near, and of few arms, a design is solved."""
+    designs = Designs(len(many))
+    designs.at(0, many.features, 0.01)
+    for regulariser in (0.005, 0.01 / np.sqrt(2.0), 0.01, 0.02):
+        exact = solve_design(many.features, regulariser=regulariser).probabilities
+        dimension = effective_dimension(many.features, regulariser=regulariser, probabilities=exact)
+        assert designs.dimension(0, many.features, regulariser) == pytest.approx(dimension, rel=0.01)
+    assert len(designs.export()) == 1
+    designs.dimension(0, many.features, 0.05)
+    designs.dimension(1, many.features, 0.01)
+    assert [(item["kernel"], item["regulariser"]) for item in designs.export()] == [(0, 0.01), (0, 0.05), (1, 0.01)]
+
+
 def test_designs_of_many_arms_are_saved(many):
     designs, again = Designs(len(many)), Designs(len(many))
     designs.at(0, many.features, 0.1)

@@ -59,7 +59,7 @@ class CalibratedConstants(ABC):
         regulariser = ridge(noise, signal, size * 2.0**block)
         dimension = self._design_at(regulariser)[1]
         behind = max(self._surrogate.told, size)  # rounds behind the gaps
-        width = math.sqrt(noise * self._design_at(ridge(noise, signal, behind))[1] / behind)
+        width = math.sqrt(noise * self._dimension_at(ridge(noise, signal, behind)) / behind)
         width, good_gap = self._widths(block, width)
         self._levels = Calibration(size, regulariser, dimension, width, good_gap)
         return self._levels
@@ -77,6 +77,17 @@ class CalibratedConstants(ABC):
     def _design_at(self, regulariser: float) -> tuple[Floats, float]:
         """Optimal design of the kernel believed, and its effective dimension."""
         return self._designs.at(self._surrogate.kernel, self._surrogate.present, regulariser)
+
+    def _dimension_at(self, regulariser: float) -> float:
+        """Effective dimension of that design, where the design itself is not needed."""
+        return self._designs.dimension(self._surrogate.kernel, self._surrogate.present, regulariser)
+
+    def _near(self, epoch: Epoch) -> Floats | None:
+        """A law from which the next is soon found: the last one, or the optimal design where that was all there was.
+
+        What was played then is the design of another kernel, as if arms were hardly alike.
+        """
+        return self._design_at(self._levels.regulariser)[0] if len(epoch.laws) == 1 else latest_law(epoch)
 
     @abstractmethod
     def knows_enough(self) -> bool:
@@ -163,7 +174,7 @@ class PracticalConstants(CalibratedConstants):
         features = self._surrogate.present
         known = self._surrogate.since(0).counts / (self._levels.block_size * 2.0 ** len(epoch.laws))
         whitened = law_factor(features, known, self._levels.regulariser).half_solve(features.T).T
-        near = latest_law(epoch)
+        near = self._near(epoch)
         return best_design(np.ascontiguousarray(whitened), 1.0, costs=costs, candidates=candidates, near=near)
 
     def mixing(self, block: int, law: Floats, design: Floats, estimated: Floats) -> float:
@@ -187,7 +198,7 @@ class TheoryConstants(CalibratedConstants):
 
     def solve(self, epoch: Epoch, *, costs: Floats | None = None, candidates: Ints | None = None) -> Design:
         """A law is chosen for what it teaches by itself."""
-        features, near = self._surrogate.present, latest_law(epoch)
+        features, near = self._surrogate.present, self._near(epoch)
         return best_design(features, self._levels.regulariser, costs=costs, candidates=candidates, near=near)
 
     def mixing(self, block: int, law: Floats, design: Floats, estimated: Floats) -> float:

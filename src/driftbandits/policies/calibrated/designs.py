@@ -20,6 +20,7 @@ from driftbandits.state.plausible import ROUNDING
 from driftbandits.types import Floats, Ints
 
 MOST_DESIGNS = 48
+_NEAR = math.log(2.0) + 1e-9  # regularisers are powers of sqrt(2): two steps
 
 
 @dataclass(frozen=True)
@@ -38,9 +39,9 @@ class Known:
         law[self.support] = self.masses
         return law
 
-    def distance(self, kernel: int, regulariser: float) -> tuple[bool, float]:
-        """How far the design of another kernel or regulariser may be: the kernel matters first."""
-        return self.kernel != kernel, abs(math.log(self.regulariser / regulariser))
+    def distance(self, regulariser: float) -> float:
+        """How far the design of another regulariser may be."""
+        return abs(math.log(self.regulariser / regulariser))
 
 
 class Designs:
@@ -59,17 +60,28 @@ class Designs:
         """The design of these features, which are those of the kernel, and its effective dimension."""
         known = self._known.get((kernel, regulariser))
         if known is None:
-            law = best_design(features, regulariser, near=self._nearest(kernel, regulariser)).probabilities
+            near = self._nearest(kernel, regulariser)
+            found = best_design(features, regulariser, near=None if near is None else near.law(self._arms))
+            law = found.probabilities
             dimension = effective_dimension(features, regulariser=regulariser, probabilities=law)
             support = np.flatnonzero(law)
             known = Known(kernel, regulariser, support, law[support], dimension)
             self._keep(known)
         return known.law(self._arms), known.dimension
 
-    def _nearest(self, kernel: int, regulariser: float) -> Floats | None:
-        if not self._known:
-            return None
-        return min(self._known.values(), key=lambda known: known.distance(kernel, regulariser)).law(self._arms)
+    def dimension(self, kernel: int, features: Floats, regulariser: float) -> float:
+        """Effective dimension of the design, to within 1 % or so of many arms: a law nearby is then good enough."""
+        near = self._nearest(kernel, regulariser)
+        if self._arms <= MANY_ARMS or near is None or near.distance(regulariser) > _NEAR:
+            return self.at(kernel, features, regulariser)[1]
+        if near.regulariser == regulariser:
+            return near.dimension
+        return effective_dimension(features, regulariser=regulariser, probabilities=near.law(self._arms))
+
+    def _nearest(self, kernel: int, regulariser: float) -> Known | None:
+        """Of the same kernel: from the design of another one it takes longer than from none."""
+        same = [known for known in self._known.values() if known.kernel == kernel]
+        return min(same, key=lambda known: known.distance(regulariser), default=None)
 
     def _keep(self, known: Known) -> None:
         self._known[known.kernel, known.regulariser] = known

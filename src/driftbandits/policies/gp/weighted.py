@@ -14,7 +14,8 @@ All weights fade every round and lambda does not, so no update of rank one leads
 known at the anchor only fades: in its own eigenvectors it is diag(c H + lambda), and each arm rewarded since adds one
 term of rank one. Those m arms are a regression on top with the faded past as its prior, O(N r m) instead of O(N r^2);
 when they are many, the anchor moves to the present. Nothing but the weights is carried from round to round, so rounding
-does not grow. In few dimensions, and where the width takes both matrices, V and V2 are factored every round instead.
+does not grow. In few dimensions, and where the width takes both matrices, V and V2 are factored every round instead;
+where it takes both in few dimensions and beta is a number, they are carried from round to round (`few_dimensions`).
 Weights are kept relative to the present round (never eta^-t), so no horizon overflows.
 """
 
@@ -38,6 +39,7 @@ from driftbandits.policies.core.looking import around
 from driftbandits.policies.core.optimistic import Optimism
 from driftbandits.policies.gp import sizes
 from driftbandits.policies.gp.beta import CONFIDENCE_RULES, WEIGHTED_RULES
+from driftbandits.policies.gp.few_dimensions import FewDimensions
 from driftbandits.policies.gp.forgetting import Forgetting
 from driftbandits.state.plausible import ROUNDING, check_sums, told_at_most
 from driftbandits.types import Floats, Ints
@@ -225,6 +227,11 @@ class WeightedGPUCB(Forgetting):
         self._all = np.stack([weights, np.zeros_like(weights)])
         self._weights, self._added = self._all  # all there is, and what came since the anchor
         self._fades = np.array([[self._eta], [self._eta**2], [self._eta]])  # of one round
+        self._few: FewDimensions | None = None
+        if self._outers is not None and self.width == "two_matrix" and not self._gains:
+            self._few = FewDimensions(self._features, self._outers, eta=self._eta, ridge=self.ridge)
+            # as large as the weights: NumPy takes three times as long where it must stretch a factor
+            self._fades = np.repeat(self._fades, weights.shape[1], axis=1)
         self._drop_anchor()
 
     def _drop_anchor(self) -> None:
@@ -246,6 +253,8 @@ class WeightedGPUCB(Forgetting):
         passed = clock - self._clock
         kept = self._all if self._anchored else self._weights
         kept *= self._fades if passed == 1 else self._fades**passed
+        if self._few is not None:
+            self._few.fade(passed)
         self._clock = clock
         self._beliefs = None
 
@@ -263,13 +272,18 @@ class WeightedGPUCB(Forgetting):
                 self._anchor = None
         else:
             self._weights[:, arm] += news
+            if self._few is not None:
+                self._few.add(arm, weight, reward)
         self._beliefs = None
 
     # --- beliefs ------------------------------------------------------------------------------------------------
 
     def _believe(self) -> _Beliefs:
         if self._beliefs is None:
-            self._beliefs = self._from_anchor() if self._anchored else self._factored()
+            if self._few is not None:
+                self._beliefs = _Beliefs(*self._few.beliefs(self._weights), gain=0.0)
+            else:
+                self._beliefs = self._from_anchor() if self._anchored else self._factored()
         return self._beliefs
 
     def _from_anchor(self) -> _Beliefs:
@@ -283,8 +297,6 @@ class WeightedGPUCB(Forgetting):
     def _factored(self) -> _Beliefs:
         """With V = L L' and V2 = L2 L2': F V^-1 F' is the square of F L^-T, F V^-1 V2 V^-1 F' that of F V^-1 L2."""
         features = self._features
-        if not self._gains and self._outers is not None and self.width == "two_matrix":
-            return self._solved(self._outers)
         first, second = self._grams(features)
         factor, doubled = _cholesky(first), _cholesky(second)
         right = features.T @ self._weights[2]
@@ -296,23 +308,6 @@ class WeightedGPUCB(Forgetting):
             mean = spread @ _solve_lower(1.0, factor, right[:, None], lower=1)[:, 0]
         sd = _root(self.ridge * np.einsum("ij,ij->i", spread, spread))
         return _Beliefs(mean=mean, sd=sd, gain=self._gain_of(doubled))
-
-    def _solved(self, outers: Floats) -> _Beliefs:
-        """The same in few dimensions, without a factor of V2: f' V^-1 V2 V^-1 f is a product with f f', flattened.
-
-        The sums s f stand behind V2 in memory, as the right side (V2, s f) of one solution wants them.
-        """
-        features, rank = self._features, self._features.shape[1]
-        square = rank * rank
-        flat = np.empty((2, square + rank))
-        flat[:, :square] = self._weights[:2] @ outers
-        flat[:, : square : rank + 1] += self.ridge
-        flat[1, square:] = self._weights[2] @ features
-        factor, solved = _factor_and_solve(flat[0, :square].reshape(rank, rank).T, flat[1].reshape(rank + 1, rank).T)
-        middle = _solve(factor, solved[:, :rank].T)
-        variance = outers @ middle.ravel(order="K")
-        variance *= self.ridge
-        return _Beliefs(mean=features @ solved[:, rank], sd=_root(variance), gain=0.0)
 
     def _gain_of(self, factor: Floats) -> float:
         """1/2 log det(V2 / lambda), of the factor of V2."""
@@ -369,7 +364,9 @@ class WeightedGPUCB(Forgetting):
         self._set_weights(weights)
 
     def _export(self) -> dict[str, Any]:
-        # the anchor is no part of the state: dropped here, so that who goes on and who is restored do the same sums
+        # anchor and sums are no part of the state: dropped here, so that who goes on and who is restored do the same
+        if self._few is not None:
+            self._few.forget_sums()
         self._drop_anchor()
         numbers = {"eta": self._eta, "first": self._first, "clock": self._clock}
         return {"weights": self._weights.copy(), **numbers, **self._export_roster()}
@@ -463,13 +460,6 @@ def _solve(factor: Floats, right: Floats) -> Floats:
     if info != 0:
         raise KernelError(f"LAPACK potrs refused its argument {-info}")
     return np.asarray(solution)
-
-
-def _factor_and_solve(matrix: Floats, right: Floats) -> tuple[Floats, Floats]:
-    """The Cholesky factor and what it solves, in the place of both, which are in Fortran order."""
-    factor, solution, info = scipy.linalg.lapack.dposv(matrix, right, lower=1, overwrite_a=1, overwrite_b=1)
-    _check_factored(info)
-    return np.asarray(factor), np.asarray(solution)
 
 
 def _cholesky(matrix: Floats) -> Floats:
