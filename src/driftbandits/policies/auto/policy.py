@@ -485,6 +485,7 @@ class AutoBandit(Policy):
         parts = ("beliefs", "mixture", "samples", "vigilance", "watch", "two_valued", "trial", "together")
         return {
             "clock": self._clock,
+            "since_tidy": self._since_tidy,
             "glances": self._glances.copy(),
             **{name: getattr(self, f"_{name}").export() for name in parts},
         }
