@@ -8,8 +8,7 @@ import pytest
 
 from driftbandits import ArmSet
 from driftbandits.policies.auto import samples as module
-from driftbandits.policies.auto.policy import REWARDS_BETWEEN_TIDYING
-from driftbandits.policies.auto.samples import Samples
+from driftbandits.policies.auto.samples import REWARDS_TO_LAST, Samples
 from driftbandits.seeding import stream
 from tests.policies.auto.reference import exact, given, in_arm_coordinates, line, plane, some_rewards, take_in
 
@@ -207,4 +206,4 @@ def drift_bias(kind, rate, rounds):
 
 def test_drift_has_no_direction():
     """Over half the rounds until samples are drawn anew, to a tenth of a deviation; the pool's own mean made it 0.3."""
-    assert np.abs(drift_bias(0, 0.1, REWARDS_BETWEEN_TIDYING // 2)).max() < 0.1
+    assert np.abs(drift_bias(0, 0.1, REWARDS_TO_LAST // 4)).max() < 0.1

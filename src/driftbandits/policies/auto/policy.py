@@ -20,7 +20,7 @@ from driftbandits.policies.auto.many_samples import ManySamples
 from driftbandits.policies.auto.mixture import MORE_SLOTS, Mixture
 from driftbandits.policies.auto.moments import moments
 from driftbandits.policies.auto.priors import SIGNAL_VARIANCES, Priors
-from driftbandits.policies.auto.samples import Samples
+from driftbandits.policies.auto.samples import REWARDS_TO_LAST, Samples
 from driftbandits.policies.auto.together import MOST_SAID, NOISE_SAID, Together
 from driftbandits.policies.auto.trial import Trial
 from driftbandits.policies.auto.two_valued import News, TwoValued
@@ -41,7 +41,6 @@ from driftbandits.types import Bools, Floats, Ints
 
 SAMPLES_PER_HYPOTHESIS = 32
 DEFAULT_RANK = 100
-REWARDS_BETWEEN_TIDYING = 32
 BIRTH_DEVIATIONS = 2.0  # off what the leader expects, for hypotheses of a change to be born
 LOCAL_BIRTH_DEVIATIONS = 2.5  # for the hypothesis that only this arm has changed
 BIRTH_NATS = 1.5  # for both, by which one who knows nothing of the arm expected a success or a failure more
@@ -230,21 +229,24 @@ class AutoBandit(Policy):
         self._clock = row.id + 1
         self._together.add(row.arm, passed, *waiting)
         self._look_back(row, reward, outlook, on_time=True)
-        if self._together.enough or self._since_tidy + len(self._together) == REWARDS_BETWEEN_TIDYING:
+        if self._together.enough or self._since_tidy + len(self._together) >= self._samples.rewards_to_last:
             self._catch_up()
         elif trying or outlook.place != outlook.best or self._vigilance.doubted != doubted:
             self._think_over()
         return True
 
     def _waiting(self, arm: int, reward: float) -> tuple[float, float] | None:
-        """A reward in the coordinates learned in, and how much it says; None if that is too much for it to wait."""
+        """A reward in the coordinates learned in, and how much it says; None if it is to be learned by itself.
+
+        One that says too much to wait is learned at once with those that wait, if there are any.
+        """
         leader, units = self._mixture.leader(), self._two_valued.units
         if arm not in self._known_arms:
             self._known_arms[arm] = self._beliefs.expects(leader, arm)
         mean, variance = self._known_arms[arm]
         noise = self._beliefs.noise.item(leader)
         said = max(variance / noise, NOISE_SAID / self._beliefs.told)
-        if said > MOST_SAID:
+        if said > MOST_SAID and not len(self._together):
             return None
         if units is None:
             surprising = (reward - mean) ** 2 > BIRTH_DEVIATIONS**2 * (variance + noise)
@@ -362,10 +364,10 @@ class AutoBandit(Policy):
         """Every few rewards let hypotheses be born and draw new samples; sooner if the weight moves."""
         mixture, samples = self._mixture, self._samples
         self._since_tidy += rewards
-        full = self._since_tidy >= REWARDS_BETWEEN_TIDYING
+        full = self._since_tidy >= samples.rewards_to_last
         if full:
             self._since_tidy = 0
-            if self._beliefs.gathered > TERMS_GATHERED - REWARDS_BETWEEN_TIDYING:  # at a quiet time, if it is soon due
+            if self._beliefs.gathered > TERMS_GATHERED // 3:  # samples are drawn from what is multiplied out
                 self._beliefs.flush()
             mixture.prune()
             mixture.renew_in_time(self._clock)
@@ -504,8 +506,8 @@ class AutoBandit(Policy):
         self._watch.load(state.reader("watch"), rounds=self.rounds)
         self._trial.load(state.reader("trial"))
         self._together.load(state.reader("together"), arms=len(self.arms))
-        self._since_tidy = state.integer("since_tidy", high=REWARDS_BETWEEN_TIDYING - 1)
-        states.check(self._since_tidy + len(self._together) < REWARDS_BETWEEN_TIDYING, "rewards that wait")
+        self._since_tidy = state.integer("since_tidy", high=REWARDS_TO_LAST - 1)
+        states.check(self._since_tidy + len(self._together) < REWARDS_TO_LAST, "rewards that wait")
         self._glances = state.array("glances", np.float64, self._glances.shape)
         states.check(bool((self._glances >= 0.0).all() and self._glances.sum() <= 1.0), "glances")
         tags = self._pending.rows()["tag"]

@@ -2,9 +2,9 @@
 
 Most rewards are of an arm that is well known, and about what was expected of it. One such reward moves nothing that
 a decision would show, and taking in several at once costs hardly more than one. So a reward waits where the leading
-hypothesis knows its arm and is not surprised, until those waiting together say a quarter of what one reward of an
-unknown arm does. As an arm becomes known, more of its rewards may wait. Whatever is to be learned at once (a surprise,
-an arm not known well, a reward out of turn) ends the waiting of the others first.
+hypothesis knows its arm and is not surprised, until those waiting would narrow what is known by a twelfth. The better
+an arm is known, the more of its rewards may wait. A reward of an arm not known well is learned at once, together with
+those that wait. A surprise or a reward out of turn is learned by itself, after them.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from driftbandits import state as states
 from driftbandits.state.plausible import FARTHEST
 from driftbandits.types import Floats, Ints
 
-MOST_WAITING = 16  # rewards
-MOST_SAID = 0.25  # by all that wait: variances of what is expected of their arms, over that of the noise
-NOISE_SAID = 4.0  # over the rewards behind the estimate of the noise, at least, by each: that stands still meanwhile
+MOST_WAITING = 32  # rewards
+MOST_SAID = 0.08  # by all that wait: variances of what is expected of their arms, over that of the noise
+NOISE_SAID = 1.0  # over the rewards behind the estimate of the noise, at least, by each: that stands still meanwhile
 LARGEST_COORDINATE = 1e6  # of a reward, in whatever units are learned in
 
 
