@@ -57,7 +57,8 @@ class Policy(Closing, Looking):
     horizon : number of rounds; None if unknown (a policy that needs it then starts anew at 1,024, 3,072, 7,168, ...
         rounds with twice the length each time; ids, rounds and change records go on)
     seed : of all the policy's randomness; None draws one, kept as `seed`
-    reward_range : (low, high), in the user's units; mapped to [-1, 1] inside
+    reward_range : (low, high), in the user's units; mapped to [-1, 1] inside. By default (-1, 1); experiments in a
+        database and over HTTP (`db.live`) have (0, 1) by default
     out_of_range : "error" refuses a reward outside the range, "clip" moves it to the nearest end and counts it
     pending_limit : how many decisions without a reward are remembered, and how many rewards may wait for one; beyond it
         the oldest is dropped and counted
