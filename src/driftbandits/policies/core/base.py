@@ -420,11 +420,12 @@ class Policy(Closing, Looking):
             if not len(numbers):
                 return
             inward, clipped = self._inward(values, good)
-            numbers, where = numbers[good], where[good]
+            closed, numbers, where = numbers[~good], numbers[good], where[good]
             order = np.argsort(numbers, kind="stable")
             look = self._take_look() if self._history.left <= 0 else None
             self._guard.changing = True
-            self.late += len(good) - len(numbers)
+            if len(closed):
+                self._count_late(closed)
             narrow = zero_one = False
             if len(numbers):
                 rows = self._pending.take(where[order])
