@@ -641,3 +641,57 @@ def test_the_order_of_the_arms_does_not_matter(problem, random):
     first = (arms.features @ arms.features.T)[np.ix_(order, order)]
     assert shuffled.scale == pytest.approx(arms.scale)
     assert np.abs(first - shuffled.features @ shuffled.features.T).max() <= 2 * tolerance + 1e-12
+
+
+# --- arms that have nothing in common ---------------------------------------------------------------------------
+
+
+def test_separate_arms_have_nothing_in_common_and_grow_by_names():
+    arms = ArmSet.separate(["storm", "derby", "recipe"])
+    assert arms.independent
+    np.testing.assert_array_equal(arms.features @ arms.features.T, np.eye(3))
+    more = arms.without(["derby"]).extended(names=["strike", "match"])
+    assert more.names == ("storm", "recipe", "strike", "match")
+    assert more.points.ravel().tolist() == [0.0, 2.0, 3.0, 4.0]  # kept arms have their point, new ones one of their own
+    assert more.rank == 4
+    assert arms.extended(names=["strike"]).fingerprint() == ArmSet.separate([*arms.names, "strike"]).fingerprint()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: ArmSet.from_features(np.eye(3), names=["a", "b", "c"]),
+        lambda: ArmSet.from_features(3.0 * np.eye(3), names=["a", "b", "c"]),
+        lambda: ArmSet(np.arange(3)[:, None], 4.0 * np.eye(3), ["a", "b", "c"]),
+    ],
+    ids=["features", "large features", "matrix"],
+)
+def test_every_kind_of_independent_arms_grows_by_names(make):
+    arms = make()
+    more = arms.extended(names=["d"])
+    assert (more.names, more.dimension, more.scale) == (("a", "b", "c", "d"), arms.dimension, arms.scale)
+    np.testing.assert_allclose(more.features @ more.features.T, np.eye(4), atol=1e-12)
+    np.testing.assert_array_equal(more.points[:3], arms.points)
+    assert more.independent
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda arms: arms.extended([[3.0]], names=["d"]),
+            r"add others with extended\(names=\[...\]\), without points",
+        ),
+        (lambda arms: arms.extended(names="d"), r"got 'd'; use \['d'\]"),
+        (lambda arms: arms.extended(), "give names to the new arms"),
+        (lambda arms: arms.extended(names=["a"]), "two arms are called 'a'"),
+        (lambda arms: ArmSet.from_features(np.eye(2)).extended(names=["c"]), "give names to these arms too"),
+        (lambda arms: ArmSet([[0.0], [1.0]]).extended(names=["c"]), "wants the points of the new arms"),
+        (lambda arms: ArmSet.separate("abc"), "got 'abc'"),
+        (lambda arms: ArmSet.separate([]), "wants the names"),
+        (lambda arms: arms.check_columns(2, None), r"to the old arms with extended\(names=\[...\]\)"),
+    ],
+)
+def test_what_cannot_be_added_to_separate_arms_is_refused_with_the_cure(call, message):
+    with pytest.raises(InputError, match=message):
+        call(ArmSet.separate(["a", "b", "c"]))

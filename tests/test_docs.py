@@ -10,6 +10,9 @@ from itertools import pairwise
 
 import pytest
 
+import driftbandits as db
+from driftbandits.live.definition import Definition
+from driftbandits.policies import Policy
 from tests.pages import KINDS, PAGES, ROOT, Block, blocks_of, name_of, write_files
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
@@ -140,3 +143,14 @@ def test_the_migration_table_leads_to_modules_that_exist():
         inside = path.parent / "__init__.py"
         there = path.is_dir() or path.with_suffix(".py").exists()
         assert there or (inside.exists() and parts[-1] in inside.read_text()) or path.parent.with_suffix(".py").exists()
+
+
+def test_both_default_ranges_of_rewards_are_said_where_users_look():
+    """They differ, and stay so: a policy by itself has (-1, 1), an experiment (0, 1)."""
+    assert db.Uniform(db.ArmSet([[0.0]])).reward_range == (-1.0, 1.0)
+    assert Definition(arms=()).reward_range == (0.0, 1.0)
+    assert "By default (-1, 1)" in (Policy.__doc__ or "")
+    assert "(0, 1) by default; that of a policy" in (db.live.Database.create.__doc__ or "")
+    pages = {page.name: page.read_text() for page in PAGES}
+    assert "`reward_range` is (0, 1) if you do not say it" in pages["live-experiments.md"]
+    assert "`reward_range` (by default `[0, 1]`" in pages["service.md"]

@@ -86,7 +86,9 @@ def test_a_change_reads_well():
 
 def test_a_change_with_odds_says_them_in_two_digits():
     text = str(change(round=11_950, interval=(10_120, 11_950), odds=41_000.0, arms=(), before=(), after=()))
-    assert text.startswith("Around round 10,120 rewards changed. Found at round 11,950; odds 41,000 to 1. (")
+    assert text.startswith(
+        "Around round 10,120 rewards changed, of which arms cannot be said. Found at round 11,950; odds 41,000 to 1. ("
+    )
 
 
 def test_a_change_names_its_arms_largest_move_first():

@@ -34,6 +34,7 @@ from driftbandits.tables import Table, read_bounds, read_names, read_table
 from driftbandits.types import Bools, Floats, Ints, read_only
 
 _FINEST_TOLERANCE = 1e-14  # below this the rest of a factorisation in double precision is rounding, not kernel
+_NOTHING_IN_COMMON = 1e-9  # largest correlation of arms that are said to have none
 _NAME_CHARACTERS_COMPARED = 100  # the time grows with their square
 
 
@@ -144,7 +145,7 @@ class ArmSet:
         Parameters
         ----------
         features : array or DataFrame, shape (N, r)
-            One row per arm. `numpy.eye(N)` says that arms have nothing in common.
+            One row per arm. For arms that have nothing in common there is `separate`.
         names : N distinct strings, optional
         points : array or DataFrame, shape (N, d), optional
             What policies use that are linear in the points; without them, these are the features themselves.
@@ -180,6 +181,34 @@ class ArmSet:
         projected = weights @ arms.features
         arms._signature = float(projected @ projected) / float(np.square(np.abs(weights) @ np.sqrt(own / arms.scale)))
         return arms
+
+    @classmethod
+    def separate(cls, names: Sequence[str]) -> ArmSet:
+        """Arms of which nothing is known but their names: each is learned on its own.
+
+        Their points are 0, 1, 2, ..., which say nothing: policies that learn from points (the linear and the neural
+        ones) have nothing to go by here. More arms come with `extended(names=...)`, some go with `without(...)`.
+
+        Parameters
+        ----------
+        names : distinct strings, one per arm
+
+        Returns
+        -------
+        ArmSet
+
+        Raises
+        ------
+        InputError
+            For anything but a list of distinct strings.
+
+        >>> arms = ArmSet.separate(["storm", "derby", "recipe"])
+        >>> arms.without(["derby"]).extended(names=["strike"]).names
+        ('storm', 'recipe', 'strike')
+        """
+        if isinstance(names, str) or not hasattr(names, "__len__") or not len(names):
+            raise InputError(f"separate wants the names of the arms, as in ['left', 'right'], got {shown(names)}")
+        return cls.from_features(np.eye(len(names)), names=names, points=np.arange(len(names))[:, None])
 
     @classmethod
     def from_frame(
@@ -487,23 +516,30 @@ class ArmSet:
         >>> arms.with_points([[0.0], [0.5], [4.0]], names=["low", "mid", "top"]).kernel == arms.kernel
         True
         """
-        if self.kernel is None:
-            raise InputError(
-                "these arms were made from a kernel matrix or from features, which say nothing of other points; build "
-                "ArmSet(points, kernel=<the larger matrix>) or ArmSet.from_features(<all features>) instead"
-            )
+        kernel = self._known_kernel()
         table = read_table(points, "points")
         self.check_columns(table.values.shape[1], table.columns)
-        arms = self._made(points, self.kernel, names, tolerance)
+        arms = self._made(points, kernel, names, tolerance)
         arms._guessed = self._guessed
         return arms.gauged(self.gauge.extended(np.vstack([arms.points, self.points])))
 
-    def extended(self, points: Any, names: Sequence[str] | None = None) -> ArmSet:
+    def _known_kernel(self) -> KernelFunction:
+        """The kernel, which says what other points have in common with these; InputError where there is none."""
+        if self.kernel is not None:
+            return self.kernel
+        cure = "build ArmSet(points, kernel=<the larger matrix>) or ArmSet.from_features(<all features>) instead"
+        if self.independent:
+            cure = "these have nothing in common, so add others with extended(names=[...]), without points"
+        raise InputError(
+            f"these arms were made from a kernel matrix or from features, which say nothing of other points; {cure}"
+        )
+
+    def extended(self, points: Any | None = None, names: Sequence[str] | None = None) -> ArmSet:
         """These arms and more of them, at the end, measured alike.
 
         Parameters
         ----------
-        points : of the new arms
+        points : of the new arms; None for arms that have nothing in common (`separate`), where names are enough
         names : of the new arms, where the old ones have names
 
         Returns
@@ -517,7 +553,12 @@ class ArmSet:
 
         >>> ArmSet([[0.0], [0.5]], names=["low", "mid"]).extended([[1.0]], names=["high"]).names
         ('low', 'mid', 'high')
+        >>> ArmSet.separate(["storm", "derby"]).extended(names=["strike"]).names
+        ('storm', 'derby', 'strike')
         """
+        if points is None:
+            return self._with_names(names)
+        self._known_kernel()
         table = read_table(points, "points")
         self.check_columns(table.values.shape[1], table.columns)
         added = read_names(table.rows if names is None else names, len(table.values))
@@ -526,6 +567,37 @@ class ArmSet:
             raise InputError(f"the arms so far {wanted}")
         together = np.vstack([self.points, table.values])
         return self.with_points(together, None if added is None else [*(self.names or ()), *added])
+
+    def _with_names(self, names: Sequence[str] | None) -> ArmSet:
+        """These arms, which have nothing in common, and more that have nothing in common with any."""
+        if not self.independent:
+            raise InputError(
+                "extended wants the points of the new arms; names alone are enough only for arms that have nothing in "
+                "common, made by ArmSet.separate(names)"
+            )
+        if self.names is None or names is None:
+            which = "the new arms" if self.names is not None else "these arms too, with ArmSet.separate(names)"
+            raise InputError(f"arms without points are told apart by their names: give names to {which}")
+        if isinstance(names, str) or not hasattr(names, "__len__"):
+            raise InputError(f"names must be a list of strings, got {shown(names)}; use [{shown(names)}]")
+        first = math.floor(self.points.max()) + 1  # the point says nothing, but two arms have two
+        places = np.tile(np.arange(first, first + len(names), dtype=np.float64)[:, None], (1, self.dimension))
+        own = math.sqrt(self.scale * float(self.features[0] @ self.features[0]))
+        arms = ArmSet.from_features(
+            own * np.eye(len(self) + len(names)),
+            names=[*self.names, *names],
+            points=np.vstack([self.points, places]),
+        )
+        arms.feature_names = self.feature_names
+        return arms.gauged(self.gauge.extended(arms.points))
+
+    @cached_property
+    def independent(self) -> bool:
+        """Whether arms are known to have nothing in common, as those made by `separate`."""
+        if self.kernel is not None or self.crossing is not None or self.rank < len(self):
+            return False
+        gram = self.features @ self.features.T
+        return bool(np.abs(gram - gram[0, 0] * np.eye(len(gram))).max() <= _NOTHING_IN_COMMON * gram[0, 0])
 
     def without(self, arms: Sequence[str] | Sequence[int]) -> ArmSet:
         """These arms but for some of them, measured alike.
@@ -579,9 +651,11 @@ class ArmSet:
             If these arms have others.
         """
         if dimension != self.dimension:
+            cure = "describe all by the same numbers"
+            if self.independent:
+                cure = "these have nothing in common, so add others to the old arms with extended(names=[...])"
             raise InputError(
-                f"the new arms have {counted(dimension, 'dimension')}, the arms so far {self.dimension}; describe all "
-                f"by the same numbers"
+                f"the new arms have {counted(dimension, 'dimension')}, the arms so far {self.dimension}; {cure}"
             )
         if columns is not None and self.feature_names is not None and tuple(columns) != self.feature_names:
             raise InputError(

@@ -28,7 +28,7 @@ DriftbanditsError
 ConvergenceWarning (a UserWarning) says that a policy went on with a law short of its tolerance, RewardRangeWarning that
 the rewards told fill next to nothing of the declared range, ZeroOneRewardsWarning that they are 0 or 1 in the range
 (-1, 1), DelayWarning that how late rewards come depends on what they are, HeldRewardsWarning that many rewards wait for
-one decision that is open.
+one decision that is open, LateRewardsWarning that many come after their decision was closed as missing.
 """
 
 from __future__ import annotations
@@ -173,6 +173,10 @@ class DelayWarning(UserWarning):
 
 class HeldRewardsWarning(UserWarning):
     """Many rewards wait for an earlier decision whose reward has not come, and are not learned."""
+
+
+class LateRewardsWarning(UserWarning):
+    """Many rewards come after their decision was closed as missing, and are not learned: patience is too short."""
 
 
 class LiveError(DriftbanditsError):

@@ -192,7 +192,7 @@ class Change:
         labels = tuple(label(name) for name in self.names) or tuple(f"arm {arm}" for arm in self.arms)
         rows = sorted(zip(labels, self.before, self.after, strict=True), key=lambda row: -abs(row[2] - row[1]))
         if not rows:
-            return "rewards changed"
+            return "rewards changed, of which arms cannot be said"
         rest = len(rows) - 1
         others = f" and {rest:,} other{'s' if rest > 1 else ''}" if rest else ""
         moves = [

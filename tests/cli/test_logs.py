@@ -1,4 +1,5 @@
 import json
+import sys
 
 import numpy as np
 import pandas as pd
@@ -47,6 +48,16 @@ def test_what_is_wrong_is_one_line(cli, path, options, message):
     result = cli("evaluate", path, *options)
     assert result.exit_code == 1
     assert message in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_advise_says_what_it_lacks_before_it_begins(cli, path, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setattr("driftbandits.logs.advise", lambda *_, **__: pytest.fail("the work was begun"))
+    result = cli("advise", path, "--out", tmp_path / "advice.html")
+    assert result.exit_code == 1
+    assert "the page needs matplotlib" in result.stderr
+    assert "'.[experiments]'" in result.stderr
     assert "Traceback" not in result.stderr
 
 

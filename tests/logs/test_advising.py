@@ -1,3 +1,4 @@
+import dataclasses
 import json
 
 import numpy as np
@@ -6,8 +7,11 @@ import yaml
 
 import driftbandits as db
 from driftbandits.errors import InputError
-from driftbandits.logs import Log, advise
-from driftbandits.logs.twins import FIXED
+from driftbandits.logs import Log, advise, evaluate
+from driftbandits.logs.doubtful import doubtful_arms
+from driftbandits.logs.figures import reward_course
+from driftbandits.logs.recommending import recommend
+from driftbandits.logs.twins import FIXED, Player, Regrets, Twin
 from tests.logs.making import logged, moving_means
 
 
@@ -74,7 +78,7 @@ def test_arms_hardly_played_are_too_little():
     more = Log(log.round, log.arm, log.reward, log.probability, tuple("abcdefghij"))
     assert "7 of 10 arms were never played" in advise(more).verdict
     many = Log(log.round, log.arm, log.reward, log.probability, tuple(f"arm {k}" for k in range(60)))
-    assert "at least 10 per arm" in advise(many).verdict
+    assert "at least 10 times as many rows as arms" in advise(many).verdict
 
 
 def test_where_nothing_moves_it_says_so_and_how_long_to_wait():
@@ -105,3 +109,123 @@ def test_bad_input_is_named(settings, message):
     log = logged(moving_means("still", 50, 2), 0)
     with pytest.raises(InputError, match=message):
         advise(**{"log": log, **settings})
+
+
+# --- what is recommended follows from what was lost -------------------------------------------------------------
+
+
+def recommended(**losses):
+    """The recommendation after these losses in twins, `fixed` those of arm b played always."""
+    names = {"auto": "AutoBandit", "never": "GP-UCB that never forgets", "fixed": FIXED}
+    players = {"AutoBandit": Player("AutoBandit", {}), "GP-UCB that never forgets": Player("GPUCB", {})}
+    regrets = Regrets({names[key]: values for key, values in losses.items()}, players, 500, (1, 0, 2))
+    log = logged(moving_means("still", 50, 3), 0)
+    return recommend(log, regrets, Twin(0.0, 1.0, False, 0.1))
+
+
+def test_where_it_is_open_the_one_that_lost_the_least_is_recommended_and_it_is_said_to_be_open():
+    found = recommended(auto=(0.04, 0.05, 0.03), never=(0.02, 0.001, 0.03), fixed=(0.001, 0.003, 0.001))
+    assert found.open
+    assert found.fixed_arm == "b"
+    assert found.policy == "AutoBandit"  # what stands beside it would notice a change
+    assert found.why.startswith(
+        "Whether learning pays is open: always b loses 0.00167 per round in the twins, GP-UCB that"
+    )
+    assert found.words().startswith("Recommended until a longer log tells more: always b, which lost the least")
+    assert "or AutoBandit(), which lost more and would notice a change" in found.words()
+
+
+def test_where_it_is_open_a_learner_that_lost_the_least_is_recommended():
+    found = recommended(auto=(0.01, 0.05, 0.001), never=(0.06, 0.05, 0.07), fixed=(0.03, 0.01, 0.04))
+    assert found.open
+    assert found.fixed_arm is None
+    assert found.words() == "Recommended until a longer log tells more: AutoBandit(), which lost the least."
+
+
+def test_where_it_is_clear_it_is_said_plainly():
+    pays = recommended(auto=(0.01, 0.011, 0.012), never=(0.06, 0.05, 0.07), fixed=(0.05, 0.052, 0.051))
+    assert pays.words() == "Recommended: AutoBandit()."
+    assert not pays.open
+    does_not = recommended(auto=(0.05, 0.051, 0.052), never=(0.06, 0.05, 0.07), fixed=(0.01, 0.011, 0.012))
+    assert does_not.fixed_arm == "b"
+    assert not does_not.open
+    assert "does not pay" in does_not.why
+
+
+# --- slips, and what is left out --------------------------------------------------------------------------------
+
+
+def named(rows, arms=None):
+    count = len(rows)
+    columns = {"round": range(count), "arm": rows, "reward": np.arange(count) % 2, "probability": [0.5] * count}
+    return Log.read(columns, arms=arms)
+
+
+def test_a_misspelt_arm_is_noted_by_evaluate_and_advise(tmp_path):
+    log = named(["storm", "derby"] * 50 + ["strom"])
+    note = "arm 'strom' occurs in 1 row; did you mean 'storm' (50 rows)?"
+    assert note in evaluate(log, "derby", estimator="ips").notes
+    advice = advise(log)
+    assert advice.notes == (note,)
+    assert f"Note: {note}" in repr(advice)
+    advice.save(tmp_path / "page.html")
+    assert "did you mean" in (tmp_path / "page.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (["storm", "derby"] * 50 + ["Storm "], "did you mean 'storm'"),
+        (["storm", "derby"] * 99 + ["weather"] * 3, "arm 'weather' occurs in 3 rows only"),
+        (["12 EUR", "13 EUR"] * 200 + ["14 EUR"] * 5, ""),  # numbers are no slips
+        (["storm", "derby"] * 50 + ["strom"] * 40, ""),  # nobody misspells so often
+        (["0", "1"] * 50, ""),
+    ],
+)
+def test_which_arms_are_doubted(rows, said):
+    notes = doubtful_arms(named(rows))
+    assert len(notes) == (1 if said else 0)
+    assert all(said in note for note in notes)
+
+
+def test_arms_that_were_given_are_meant():
+    assert (
+        doubtful_arms(named(["storm", "derby"] * 50 + ["strom"], db.ArmSet.separate(["storm", "derby", "strom"]))) == ()
+    )
+
+
+def test_many_slips_are_few_sentences():
+    notes = doubtful_arms(named(["storm"] * 200 + [f"storm{letter}" for letter in "abcdefghi"]))
+    assert len(notes) == 6
+    assert notes[-1] == "4 more arms like that"
+
+
+def test_rows_without_a_reward_are_said_to_be_left_out():
+    log = logged(moving_means("still", 100, 2), 0)
+    reward = log.reward.copy()
+    reward[:2] = np.nan
+    advice = advise(dataclasses.replace(log, reward=reward))
+    assert "Note: 2 rows without a reward left out; honest only if they are missing at random" in advice.sentences()
+
+
+# --- what the page shows ----------------------------------------------------------------------------------------
+
+
+def test_the_band_of_successes_is_never_empty_nor_beyond_what_rewards_can_be():
+    log = logged(moving_means("still", 400, 2), 0)
+    reward = np.zeros(400)
+    reward[200:] = np.arange(200) % 2
+    course = reward_course(dataclasses.replace(log, reward=reward))
+    assert (course.low >= 0.0).all()
+    assert (course.high <= 1.0).all()
+    assert (course.high - course.low > 0.01).all()
+    assert ((course.low <= course.value) & (course.value <= course.high)).all()
+
+
+def test_the_page_says_which_arms_it_shows_and_does_not_deny_a_change_it_found(switched, tmp_path):
+    noisy = dataclasses.replace(switched, variation=dataclasses.replace(switched.variation, by_chance=9.0))
+    noisy.save(tmp_path / "advice.html")
+    page = (tmp_path / "advice.html").read_text()
+    assert "Estimated rewards of all arms" in page
+    assert "this log is too noisy" not in page
+    assert "this measure, which compares single arms" in page

@@ -167,6 +167,44 @@ def test_others_keep_means_or_say_that_they_begin_anew(name):
     assert other.law().shape == (3,)
 
 
+@pytest.mark.parametrize(
+    "name", ["AutoBandit", "GPUCB", "TimeVaryingGPUCB", "CalibratedOPKB", "SlidingWindowUCB", "Exp3S"]
+)
+@pytest.mark.parametrize("form", ["separate", "features"])
+def test_independent_options_one_added_later(name, form):
+    """The documented way, arms.md: of names alone, and of `from_features(numpy.eye(5))`, which earlier pages showed."""
+    names = ["storm", "derby", "recipe", "horoscope", "traffic"]
+    arms = db.ArmSet.separate(names) if form == "separate" else db.ArmSet.from_features(np.eye(5), names=names)
+    worth = {"storm": 0.3, "derby": -0.2, "recipe": 0.1, "horoscope": -0.5, "traffic": 0.0, "strike": 0.9}
+    policy = db.policies.POLICIES[name](arms, horizon=1_000, seed=0)
+
+    def play_on(policy, rounds):
+        for _ in range(rounds):
+            choice = policy.ask()
+            policy.tell(choice, worth[choice.name])
+        return policy
+
+    play_on(policy, 100)
+    wider = policy.with_arms(policy.arms.without(["horoscope"]).extended(names=["strike"]))
+    if name in ("AutoBandit", "GPUCB", "TimeVaryingGPUCB", "SlidingWindowUCB"):  # others begin anew
+        np.testing.assert_allclose(wider.estimate()[:4], policy.estimate()[[0, 1, 2, 4]], atol=1e-6)
+        play_on(wider, 300)
+        assert wider.arms.names[int(wider.estimate().argmax())] == "strike"
+    back = wider.with_arms(wider.arms.extended(names=["horoscope"]))
+    again = type(back).restore(back.arms, back.state_dict())
+    assert again.ask() == play_on(back, 0).ask()
+
+
+def test_separate_arms_in_another_order_are_refused_with_the_cure():
+    policy = db.Uniform(db.ArmSet.separate(["a", "b", "c"]))
+    with pytest.raises(db.errors.InputError, match=r"from the old ones, with extended\(names=\[...\]\) and without"):
+        policy.with_arms(db.ArmSet.separate(["a", "c"]))
+    with pytest.raises(db.errors.InputError, match=r"extended\(names=\[...\]\)"):
+        db.Uniform(db.ArmSet.from_features(np.eye(3), names=list("abc"))).with_arms(
+            db.ArmSet.from_features(np.eye(4), names=list("abcd"))
+        )
+
+
 def test_a_guessed_kernel_and_its_scale_stay_as_they_were():
     first = db.ArmSet([[0.0], [1.0], [2.0]], names=["a", "b", "c"])
     far = db.ArmSet([[0.0], [1.0], [80.0]], names=["a", "b", "d"])

@@ -9,7 +9,7 @@ import httpx
 import pyarrow.parquet as pq
 import pytest
 
-from driftbandits import errors, live
+from driftbandits import ArmSet, errors, live
 from driftbandits.live import wire
 from driftbandits.live.client import AsyncRemoteExperiment, RemoteExperiment
 from driftbandits.live.looking import ExperimentSummary
@@ -204,3 +204,32 @@ def test_the_answer_has_all_that_a_summary_needs(send, shop):
 def test_a_url_without_its_scheme_is_named():
     with pytest.raises(errors.InputError, match=r"http://.*got '127\.0\.0\.1:8350'"):
         live.Client("127.0.0.1:8350")
+
+
+@pytest.mark.parametrize(
+    "fields", [{"arms": "abc"}, {"arms": ["a", "b"], "segments": "mobile"}], ids=["arms", "segments"]
+)
+def test_a_text_is_no_list_of_arms(client, fields):
+    text = "abc" if fields["arms"] == "abc" else "mobile"
+    with pytest.raises(
+        errors.InputError, match=rf"must be a list of names.*got '{text}'; for a single one use \['{text}'\]"
+    ):
+        client.create("strings", **fields)
+    assert "strings" not in client.names()
+
+    async def create():
+        async with live.AsyncClient(client.url, timeout=30.0) as other:
+            await other.create("strings", **fields)
+
+    with pytest.raises(errors.InputError, match="must be a list of names"):
+        asyncio.run(create())
+
+
+def test_a_text_is_no_list_of_allowed_arms(shop):
+    with pytest.raises(errors.InputError, match=r"allowed must be a list of names, got 'low'; use \['low'\]"):
+        shop.decide(allowed="low")
+
+
+def test_separate_arms_are_their_names(client):
+    made = client.create("headlines", arms=ArmSet.separate(["storm", "derby"]))
+    assert made.arms(add=["strike"])["active"] == ["storm", "derby", "strike"]

@@ -170,6 +170,9 @@ def test_sentences(page, send, shop):
     assert "It may have changed around" in page.text("#pace")
     page.evaluate(f"showPace({{pace: {json.dumps(pace | {'since_round': 9})}}}) && 0")
     assert "It may have changed again around" in page.text("#pace")
+    page.evaluate(f"showPace({{pace: {json.dumps(pace | {'since_round': 9, 'suspected': 0.99})}}}) && 0")
+    assert "It has probably changed again around" in page.text("#pace")
+    assert "as it is since" not in page.text("#pace")
 
 
 def test_without_the_server_it_says_so_and_goes_on(page, send, shop):

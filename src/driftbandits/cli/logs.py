@@ -13,6 +13,7 @@ from driftbandits.cli.show import print_json, say
 
 if TYPE_CHECKING:
     from driftbandits.logs import Log
+    from driftbandits.logs.recommending import Recommendation
 
 LogFile = Annotated[Path, typer.Argument(metavar="LOG", help="The log: Parquet, CSV or NDJSON; see docs/logs.md.")]
 Ends = Annotated[
@@ -83,7 +84,9 @@ def advise(
     driftbandits advise log.parquet --out advice.html
     """
     from driftbandits.logs import advise as ask
+    from driftbandits.logs.page import check_page
 
+    check_page(out)
     advice = ask(_read(log, arm, range_), false_alarm=false_alarm, twins=twins, seed=seed, show=True)
     files = advice.save(out)
     if json:
@@ -93,13 +96,19 @@ def advise(
                 "moves": advice.moves,
                 "verdict": advice.verdict,
                 "changes": [vars(change) for change in advice.changes],
-                "recommendation": None if chosen is None else {"policy": chosen.policy, "settings": chosen.settings},
+                "recommendation": None if chosen is None else _recommended(chosen),
+                "notes": list(advice.notes),
                 "files": list(files),
             }
         )
         return
     typer.echo(repr(advice))
     say(f"Written: {', '.join(files)}")
+
+
+def _recommended(chosen: Recommendation) -> dict[str, Any]:
+    names = ("policy", "settings", "fixed_arm", "open")
+    return {name: getattr(chosen, name) for name in names}
 
 
 def _read(path: Path, arms: list[str], limits: tuple[float, float] | None) -> Log:

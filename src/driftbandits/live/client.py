@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import quote
 
+from driftbandits.arms import ArmSet
 from driftbandits.errors import AwayError, InputError, LiveError, MissingExtraError, NotStoredError
 from driftbandits.live import wire
 from driftbandits.live.definition import read_options
@@ -165,7 +166,7 @@ class RemoteExperiment:
         key: str | None = None,
     ) -> Any:
         """See `Experiment.decide`. While the service is away, the fallback decides."""
-        names = None if allowed is None else list(allowed)
+        names = _allowed(allowed)
         made = self._decide(1 if size is None else size, names, segment, key)
         return made[0] if size is None else made
 
@@ -347,7 +348,7 @@ class AsyncRemoteExperiment:
         key: str | None = None,
     ) -> Any:
         """See `RemoteExperiment.decide`."""
-        names = None if allowed is None else list(allowed)
+        names = _allowed(allowed)
         made = await self._decide(1 if size is None else size, names, segment, key)
         return made[0] if size is None else made
 
@@ -494,7 +495,7 @@ def _content(answer: httpx.Response) -> Any:
 
 def _creation(name: str, fields: dict[str, Any]) -> dict[str, Any]:
     segments = fields.get("segments")
-    listed = {"segments": _options(segments)} if segments else {}
+    listed = {"segments": _options(segments, "segments")} if segments else {}
     return {**fields, **listed, "name": name, "arms": _options(fields.get("arms"))}
 
 
@@ -504,6 +505,13 @@ def _names(answer: Any) -> list[str]:
 
 def _events(answer: Any) -> Any:
     return answer["events"]
+
+
+def _allowed(given: Iterable[str] | None) -> list[str] | None:
+    """Names of arms as a list; a single text would be taken apart into letters."""
+    if isinstance(given, str):
+        raise InputError(f"allowed must be a list of names, got {shown(given)}; use [{shown(given)}]")
+    return None if given is None else list(given)
 
 
 def _deciding(path: str, size: int, allowed: list[str] | None, segment: Any, key: Any) -> Sending:
@@ -530,16 +538,16 @@ def _forgetting(path: str, ids: Any, key: str | None) -> Sending:
 
 
 def _arms_change(path: str, add: Any, retire: Names, bring_back: Names, key: str | None) -> Sending:
-    body = {"add": _options(add), "retire": _texts(retire), "bring_back": _texts(bring_back)}
+    one = isinstance(add, str) or (isinstance(add, Mapping) and "name" in add)
+    body = {"add": _options([add] if one else add), "retire": _texts(retire), "bring_back": _texts(bring_back)}
     return wire.change(f"{path}/arms", body, lambda answer: answer, key)
 
 
-def _options(given: Any) -> list[dict[str, Any]]:
+def _options(given: Any, what: str = "arms") -> list[dict[str, Any]]:
     """Arms as a body has them: given as names, mappings with names and features, or names mapped to features."""
-    if not given:
+    if given is None or (not isinstance(given, ArmSet) and not given):
         return []
-    one = isinstance(given, str) or (isinstance(given, Mapping) and "name" in given)
-    found = read_options("arms", [given] if one else given)
+    found = read_options(what, given)
     return [{"name": option.name, "features": list(option.features)} for option in found]
 
 

@@ -137,7 +137,7 @@ class Database:
         settings : of the policy, as a mapping
         segments : kinds of requests, given as arms are
         kernel : what arms have in common, as {"name": "rbf", ...}
-        reward_range : (low, high), (0, 1) by default
+        reward_range : (low, high), (0, 1) by default; that of a policy by itself is (-1, 1)
         patience : seconds after which a decision without a reward counts as missing; None waits for ever
         missing : what that is worth: a number within the range, or "forget"
         fallback : the arm that is played when the policy cannot decide; None plays any active one

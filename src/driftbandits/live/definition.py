@@ -185,24 +185,29 @@ def define(**given: Any) -> Definition:
 def read_options(what: str, given: Any) -> tuple[Option, ...]:
     """Names, or mappings with a name and features: one or more, distinct, all with the same number of features."""
     if isinstance(given, ArmSet):
-        if given.names is None:
+        names, points = given.names, given.points.tolist()
+        if names is None:
             raise InputError(f"{what} need names: pass names=... to ArmSet")
-        if not given.guessed:
+        if given.independent:
+            given = list(names)
+        elif not given.guessed:
             raise InputError(
                 f"give {what} as names and features, and their kernel as a mapping: kernel={{'name': ...}}"
             )
-        given = [{"name": n, "features": p} for n, p in zip(given.names, given.points.tolist(), strict=True)]
+        else:
+            given = [{"name": n, "features": p} for n, p in zip(names, points, strict=True)]
     if isinstance(given, Mapping):
         given = [{"name": name, "features": features} for name, features in given.items()]
     if isinstance(given, (str, bytes)) or not isinstance(given, Sequence) or not given:
+        cure = f"; for a single one use [{shown(given)}]" if given and isinstance(given, str) else ""
         raise InputError(
-            f"{what} must be a list of names, or of mappings with 'name' and 'features', got {shown(given)}"
+            f"{what} must be a list of names, or of mappings with 'name' and 'features', got {shown(given)}{cure}"
         )
     if len(given) > MOST_ARMS:
         raise InputError(f"an experiment has at most {MOST_ARMS:,} {what}, got {len(given):,}")
     options = tuple(_read_option(what, item) for item in given)
-    names = [option.name for option in options]
-    twice = [name for name in set(names) if names.count(name) > 1] if len(set(names)) < len(names) else []
+    own = [option.name for option in options]
+    twice = [name for name in set(own) if own.count(name) > 1] if len(set(own)) < len(own) else []
     if twice:
         raise InputError(f"two {what} are called {twice[0]!r}; names must be distinct")
     lengths = {len(option.features) for option in options}

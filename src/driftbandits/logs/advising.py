@@ -14,6 +14,7 @@ from driftbandits.errors import InputError
 from driftbandits.logs import movement, posterior
 from driftbandits.logs.amount import Variation, variation
 from driftbandits.logs.cells import cell_count, cell_name, cells_of, merged
+from driftbandits.logs.doubtful import doubtful_arms
 from driftbandits.logs.log import Log
 from driftbandits.logs.movement import Episode
 from driftbandits.logs.posterior import Fitted
@@ -91,6 +92,7 @@ class Advice:
     regrets : what policies lose in the twins, or None
     recommendation : the policy to use and why, or None
     false_alarm : probability that a change is reported although nothing moves
+    notes : what of the log was left out, and which arms may be slips
 
     >>> log = Log.read({"round": [0, 1], "arm": ["a", "b"], "reward": [1, 0], "probability": [0.5, 0.5]})
     >>> advice = advise(log)
@@ -109,6 +111,7 @@ class Advice:
     regrets: Regrets | None
     recommendation: Recommendation | None
     false_alarm: float
+    notes: tuple[str, ...] = ()
 
     @property
     def gradual(self) -> bool:
@@ -130,20 +133,12 @@ class Advice:
         said = [self.verdict, *(change.words for change in self.changes[:_MOST_CHANGES_NAMED])]
         if self.recommendation is not None:
             advice = self.recommendation
-            settings = ", ".join(f"{name}={value}" for name, value in advice.settings.items())
-            said.append(advice.why)
-            if advice.fixed_arm is None:
-                said.append(f"Recommended: {advice.policy}({settings}).")
-            else:
-                said.append(
-                    f"Recommended: always {label(advice.fixed_arm)}, and look again when the log is longer; or "
-                    f"{advice.policy}({settings}), which costs a little more and would notice a change."
-                )
+            said += [advice.why, advice.words()]
             if self.season is not None:
                 said.append(CALENDAR)
             if advice.waiting is not None:
                 said.append(advice.waiting.words)
-        return said
+        return [*said, *(f"Note: {note}" for note in self.notes)]
 
     def save(self, path: str | os.PathLike[str]) -> tuple[str, ...]:
         """Write the page, and beside it what `driftbandits run` and the service read.
@@ -206,10 +201,17 @@ def advise(log: Log, *, false_alarm: float = 0.05, twins: int = TWINS, seed: int
     short = too_short(known)
     if short:
         verdict = f"This log cannot tell whether its world moves: {short}."
-        return Advice(log, verdict, None, (), 0, None, None, None, None, None, false_alarm)
+        return Advice(log, verdict, None, (), 0, None, None, None, None, None, false_alarm, _notes(log))
     steps = 3 + steps_of(merged(known), twins)
     with progress_bar(steps, "advise", show=show) as advance:
-        return _advise(known, waiting_of(log), false_alarm, twins, seed, advance)
+        found = _advise(known, waiting_of(log), false_alarm, twins, seed, advance)
+    return dataclasses.replace(found, notes=_notes(log))
+
+
+def _notes(log: Log) -> tuple[str, ...]:
+    missing = len(log) - int(np.count_nonzero(log.known))
+    left = f"{counted(missing, 'row')} without a reward left out; honest only if they are missing at random"
+    return (*([left] if missing else []), *doubtful_arms(log))
 
 
 def too_short(log: Log) -> str:
@@ -221,7 +223,7 @@ def too_short(log: Log) -> str:
         return ""
     if len(log) < LEAST_ROWS_PER_ARM * size:
         rows = f"{counted(len(log), 'row')} for {counted(size, 'arm')}"
-        return f"{rows}, and at least {LEAST_ROWS_PER_ARM} per arm are needed"
+        return f"{rows}, and at least {LEAST_ROWS_PER_ARM} times as many rows as arms are needed"
     plays = np.bincount(log.arm, minlength=size)
     if np.count_nonzero(plays) < 2:
         return "only one arm was ever played"

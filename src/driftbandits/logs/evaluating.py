@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ import numpy as np
 from driftbandits.checks import check_probability, check_word
 from driftbandits.errors import InputError, MissingExtraError
 from driftbandits.logs import estimators, support
+from driftbandits.logs.doubtful import doubtful_arms
 from driftbandits.logs.estimators import ESTIMATORS, Estimator, Fit, Terms
 from driftbandits.logs.log import Log
 from driftbandits.logs.pieces import pieces_of
@@ -182,8 +184,10 @@ def evaluate(
 
         if against is not None:
             raise InputError("a learning policy is not compared with another target on the same rows; value each alone")
-        return replay(log, target, by=by, level=level)
-    return _Valuing(log, target, estimator, against, level).evaluation(by)
+        found = replay(log, target, by=by, level=level)
+    else:
+        found = _Valuing(log, target, estimator, against, level).evaluation(by)
+    return dataclasses.replace(found, notes=(*found.notes, *doubtful_arms(log)))
 
 
 class _Valuing:

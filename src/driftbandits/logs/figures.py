@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from driftbandits.intervals import share_interval
 from driftbandits.logs.estimators import local_variance
 from driftbandits.logs.log import Log
 from driftbandits.types import Floats
@@ -44,8 +45,16 @@ def reward_course(log: Log) -> Course:
     ends = np.linspace(0, len(log), number + 1).astype(int)
     parts = [slice(ends[k], ends[k + 1]) for k in range(number)]
     value = np.array([log.reward[part].mean() for part in parts])
+    clock = np.array([log.clock[part].mean() for part in parts])
+    low, high = float(log.reward.min()), float(log.reward.max())
+    if (
+        low < high and np.isin(log.reward, (low, high)).all()
+    ):  # shares of successes: no band beyond them, none of width 0
+        shares = [share_interval(int((log.reward[p] == high).sum()), p.stop - p.start) for p in parts]
+        below, above = (np.array([getattr(share, end) for share in shares]) for end in ("low", "high"))
+        return Course(clock, value, low + (high - low) * below, low + (high - low) * above)
     half = np.array([1.96 * math.sqrt(local_variance(log.reward[p])) / (p.stop - p.start) for p in parts])
-    return Course(np.array([log.clock[part].mean() for part in parts]), value, value - half, value + half)
+    return Course(clock, value, value - half, value + half)
 
 
 def arm_courses(advice: Advice) -> dict[str, Course]:

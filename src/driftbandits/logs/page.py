@@ -56,15 +56,22 @@ class Section:
     code: str = ""
 
 
-def save(advice: Advice, path: str | os.PathLike[str]) -> tuple[str, ...]:
-    """Write the page and the files; gives their paths."""
+def check_page(path: str | os.PathLike[str]) -> None:
+    """Refuse what would keep the page from being written, before the work that it shows is done."""
     check_path("the page's path must be a name such as 'advice.html'", path)
     try:
-        import jinja2
+        import jinja2  # noqa: F401
         import matplotlib  # noqa: F401
         import yaml  # noqa: F401
     except ModuleNotFoundError as error:
         raise MissingExtraError(str(error.name), extra="experiments", purpose="the page") from None
+
+
+def save(advice: Advice, path: str | os.PathLike[str]) -> tuple[str, ...]:
+    """Write the page and the files; gives their paths."""
+    check_page(path)
+    import jinja2
+
     page = Path(path)
     written = [] if advice.recommendation is None else _write_files(advice, page)
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
@@ -112,7 +119,9 @@ def _moving(advice: Advice) -> Section:
     if len(advice.changes) > _CHANGES_SHOWN:
         lines.append(f"And {counted(len(advice.changes) - _CHANGES_SHOWN, 'more change')}, marked in the figure.")
     caption = "Mean reward of the policy that logged, with 95 % bands. Marks: changes found, with their intervals."
-    arms = "Estimated rewards of the arms that were best at some time, with 95 % bands."
+    shown = figures.arm_courses(advice)
+    which = "all arms" if beliefs is not None and len(shown) == len(beliefs.names) else f"the {len(shown)} best arms"
+    arms = f"Estimated rewards of {which}, those first that were best most often, with 95 % bands."
     images = (
         _image(advice, figures.draw_rewards, caption),
         _image(advice, figures.draw_arms, arms),
@@ -131,9 +140,18 @@ def _amount(advice: Advice) -> Section:
             f"V_T between windows of {counted(moved.window, 'row')}: {moved.total:.3g}, corrected for noise "
             f"({counted(moved.seen, 'pair')} of windows compared). Without any movement it would be up to "
             f"{moved.by_chance:.3g} (the largest of {CHANCES} permutations)"
-            f"{'.' if moved.total > moved.by_chance else ', so this log is too noisy to say how much moves.'}"
+            f"{'.' if moved.total > moved.by_chance else _too_noisy(advice)}"
         )
     return Section("2. How much?", tuple(lines))
+
+
+def _too_noisy(advice: Advice) -> str:
+    if not advice.changes:
+        return ", so this log is too noisy to say how much moves."
+    return (
+        ", so this measure, which compares single arms in short windows, is too noisy here to say how much moves. The "
+        "changes in section 1 are found by adding up evidence over many rows; their sizes stand there."
+    )
 
 
 def _paying(advice: Advice) -> Section:
@@ -167,9 +185,7 @@ def _doing(advice: Advice, page: Path) -> Section:
         f"{names['service']} is the body with which the service makes this experiment.",
     ]
     if chosen.fixed_arm is not None:
-        lines.insert(
-            0, f"Playing {chosen.fixed_arm} always would do; a policy costs a little more and would notice a change."
-        )
+        lines.insert(0, f"{chosen.words()} The files are for this policy.")
     if chosen.waiting is not None:
         lines.append(chosen.waiting.words)
     return Section("4. What to do", tuple(lines), code=chosen.run_file(f"{names['world']}:twin"))

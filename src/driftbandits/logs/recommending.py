@@ -14,11 +14,16 @@ from driftbandits.logs.cells import cell_name
 from driftbandits.logs.log import Log
 from driftbandits.logs.twins import FIXED, Regrets, Twin
 from driftbandits.logs.waiting import Waiting
+from driftbandits.showing import label
 
 
 @dataclass(frozen=True)
 class Recommendation:
-    """A policy with its settings and range of rewards, why, and the arm to play where adapting does not pay."""
+    """A policy with its settings and range of rewards, why, and the arm to play always where that lost the least.
+
+    Where it did, the policy is the best of those that would notice a change. `open` says that the twins differ too much
+    to tell whether learning pays.
+    """
 
     policy: str
     settings: Mapping[str, Any]
@@ -26,6 +31,19 @@ class Recommendation:
     why: str
     fixed_arm: str | None
     waiting: Waiting | None
+    open: bool = False
+
+    def words(self) -> str:
+        """What is recommended, in a sentence."""
+        settings = ", ".join(f"{name}={value}" for name, value in self.settings.items())
+        policy = f"{self.policy}({settings})"
+        until = " until a longer log tells more" if self.open else ""
+        if self.fixed_arm is None:
+            return f"Recommended{until}: {policy}{', which lost the least' if self.open else ''}."
+        return (
+            f"Recommended{until}: always {label(self.fixed_arm)}, which lost the least, and look again when the log is "
+            f"longer; or {policy}, which lost more and would notice a change."
+        )
 
     @property
     def patience(self) -> float | None:
@@ -64,8 +82,12 @@ class Recommendation:
 
 
 def recommend(log: Log, regrets: Regrets, twin: Twin, waiting: Waiting | None = None) -> Recommendation:
-    """The learner with the least regret in the twins, and whether learning pays at all."""
-    learners = [name for name in regrets.ranked() if name != FIXED]
+    """Who has the least regret in the twins, a learner or the best fixed arm, and whether learning pays at all.
+
+    Beside the fixed arm stands the best learner that would notice a change.
+    """
+    ranked = regrets.ranked()
+    learners = [name for name in ranked if name != FIXED]
     best, fixed = learners[0], fixed_words(log, regrets)
     player = regrets.players[best]
     gain = t_interval(np.subtract(regrets.by_twin[FIXED], regrets.by_twin[best]))
@@ -76,15 +98,22 @@ def recommend(log: Log, regrets: Regrets, twin: Twin, waiting: Waiting | None = 
     elif gain.high < 0:
         why = f"{what} does not pay: always {fixed} loses {always:.3g} per round in the twins, {best} {lost:.3g}."
     else:
-        doubt = f"Whether {what.lower()} pays is open"
-        why = f"{doubt}: {best} loses {lost:.3g} per round in the twins, always {fixed} {always:.3g}."
+        (less, first), (more, second) = sorted([(lost, best), (always, f"always {fixed}")])
+        why = (
+            f"Whether {what.lower()} pays is open: {first} loses {less:.3g} per round in the twins, {second} "
+            f"{more:.3g}, but not in all of them alike."
+        )
+    still = ranked[0] == FIXED
+    if still:
+        player = next(regrets.players[name] for name in learners if regrets.players[name].policy != "GPUCB")
     return Recommendation(
         policy=player.policy,
         settings=player.settings,
         reward_range=log.reward_range or (twin.low, twin.high),
         why=why,
-        fixed_arm=fixed if gain.high < 0 else None,
+        fixed_arm=fixed if still else None,
         waiting=waiting,
+        open=not (gain.low > 0 or gain.high < 0),
     )
 
 

@@ -49,6 +49,21 @@ def test_drift_and_suspicion_are_said():
     assert str(dataclasses.replace(doubtful, changes=1)).split("\n")[1] == f"It may have changed again {rest}"
 
 
+@pytest.mark.parametrize(("changes", "since"), [(0, 0), (2, 1_000)])
+def test_a_world_that_has_probably_changed_is_not_said_to_be_as_it_was(changes, since):
+    sure = dataclasses.replace(PLAIN, suspected=0.99, suspected_since=4_020, changes=changes, since=since)
+    lines = str(sure).split("\n")
+    again = " again" if changes else ""
+    assert lines[0].endswith(
+        f"on record, the world has probably changed{again} around round 4,020: 99 % likely, not enough for a record."
+    )
+    assert "as it was" not in str(sure)
+    assert "as it has been" not in str(sure)
+    assert "may have" not in str(sure)
+    numbers = next(line for line in lines if line.startswith("world"))
+    assert "as it is since round 4020 (0.99)" in numbers
+
+
 def test_looks_are_said_with_their_reason():
     none = str(dataclasses.replace(PLAIN, look_every=1_432.0)).split("\n")[2]
     assert none == (

@@ -6,6 +6,7 @@ import pytest
 from driftbandits import ArmSet, AutoBandit
 from driftbandits.policies.auto.beliefs import Beliefs
 from driftbandits.policies.auto.mixture import LEVEL_SHIFT, LOCAL, PARTIAL, RESET, START
+from driftbandits.policies.auto.rate_units import RateUnits
 from driftbandits.policies.auto.watch import Watch
 from tests.policies.auto.reference import given, line, take_in
 
@@ -157,3 +158,66 @@ def test_a_shift_of_all_rewards_is_recorded_as_one_of_the_level():
 @pytest.mark.parametrize("seed", range(3))
 def test_nothing_is_found_where_nothing_changes(seed):
     assert changes_found(BASE, seed) == ()
+
+
+# --- arms that have nothing in common, and rewards of two values: a change shows slowly -------------------------
+
+RATES = np.array([0.12, 0.04, 0.06, 0.02, 0.05])
+LATER = np.array([0.03, 0.15, 0.06, 0.02, 0.05])
+
+
+def slow_change():
+    """Five rates learned by one hypothesis of all rewards and one of those since round 4,000; 1,200 came since.
+
+    What was settled on last is what those who drift believe by then: the new world.
+    """
+    arms = ArmSet.separate(["storm", "derby", "recipe", "horoscope", "traffic"])
+    beliefs = Beliefs(given(arms), 2)
+    beliefs.units = RateUnits(0.06, np.full(5, 2.0))
+    noise = beliefs.units.noise
+    beliefs.write(0, kind=0, birth=0, noise=noise, origin=START)
+    for arm, plays in enumerate([3_200, 200, 200, 200, 200]):
+        beliefs.absorb(arm, beliefs.units.coordinate(RATES[arm]), noise / plays)
+    beliefs.write(1, kind=0, birth=4_000, noise=noise, origin=RESET)
+    for arm, plays in enumerate([500, 500, 60, 60, 60]):
+        beliefs.absorb(arm, beliefs.units.coordinate(LATER[arm]), noise / plays)
+    watch = Watch(beliefs, 5)
+    watch.settle(np.array([1.0, 0.0]), beliefs.units.rewards(beliefs.mean[1, :-1]))
+    return watch
+
+
+def test_arms_are_named_by_what_was_forgotten_of_them_though_those_who_drift_followed_the_change():
+    found = slow_change().find_change(np.array([1e-5, 1.0]), 5_200)
+    assert found.moved.tolist() == []  # what decisions rest on
+    assert found.named.tolist() == [0, 1]
+    np.testing.assert_allclose((found.named_before + 1.0) / 2.0, RATES[:2], atol=0.015)
+    np.testing.assert_allclose((found.named_after + 1.0) / 2.0, LATER[:2], atol=0.015)
+
+
+def test_arms_that_moved_are_named_whoever_was_forgotten():
+    means = np.where(np.arange(SIZE) < 3, -BASE, BASE)
+    found = after_a_change(means).find_change(np.array([1e-9, 1.0]), 130)
+    assert found.named.tolist() == found.moved.tolist()
+    np.testing.assert_array_equal(found.named_before, found.before)
+    np.testing.assert_array_equal(found.named_after, found.after)
+
+
+def test_where_the_old_hypothesis_is_gone_those_that_moved_are_named():
+    found = after_a_change(-BASE).find_change(np.array([0.0, 1.0]), 130)
+    assert found.named.tolist() == found.moved.tolist() != []
+
+
+@pytest.mark.parametrize("seed", [6, 9])
+def test_a_change_of_rates_is_recorded_with_the_arms_it_came_from(seed):
+    names = ["storm", "derby", "recipe", "horoscope", "traffic"]
+    policy = AutoBandit(ArmSet.separate(names), reward_range=(0, 1), seed=seed)
+    rng = np.random.default_rng(seed)
+    policy.ask()
+    while not policy.changes and policy.rounds < 5_500:
+        choice = policy.ask()
+        policy.tell(choice, float(rng.random() < (RATES if policy.rounds <= 4_001 else LATER)[choice.arm]))
+    (change,) = policy.changes
+    assert set(change.names) == {"storm", "derby"}
+    arms = list(change.arms)
+    np.testing.assert_allclose(change.before, RATES[arms], atol=0.03)
+    np.testing.assert_allclose(change.after, LATER[arms], atol=0.04)

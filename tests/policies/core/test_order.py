@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import driftbandits as db
-from driftbandits.errors import HeldRewardsWarning, UnknownDecisionError
+from driftbandits.errors import HeldRewardsWarning, LateRewardsWarning, UnknownDecisionError
 from driftbandits.policies.core.order import HELD_BEFORE_WARNING, Line
 from driftbandits.policies.core.pending import Row
 
@@ -87,6 +87,7 @@ WAYS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore::driftbandits.errors.LateRewardsWarning")  # many are, on purpose
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("seed", range(3))
 def test_what_is_learned_is_what_the_slow_books_say(way, seed):
@@ -210,3 +211,65 @@ def test_the_line_gives_back_what_it_holds_in_order():
             model = {i: r for i, r in model.items() if i >= number}
         assert len(line) == len(model)
         assert line.first == min(model, default=np.inf)
+
+
+# --- patience that is too short ---------------------------------------------------------------------------------
+
+
+def told_after(policy, delay, rounds):
+    """Play rounds whose rewards come `delay` rounds later, every tenth at once."""
+    asked = []
+    for now in range(rounds):
+        choice = policy.ask()
+        if now % 10:
+            asked.append(choice)
+        else:
+            policy.tell(choice, 0.5)
+        if len(asked) > delay:
+            policy.tell(asked.pop(0), 0.5)
+
+
+@pytest.mark.parametrize("missing", [0.0, "forget"])
+def test_patience_shorter_than_the_delays_is_said_once(missing):
+    policy = db.Uniform(ARMS, patience=5, missing=missing, seed=0)
+    words = r"3[0-9] rewards came after .* patience above 5"
+    with pytest.warns(LateRewardsWarning, match=words) as caught:
+        told_after(policy, 20, 1_000)
+    assert len(caught) == 1
+    assert "The last came 2" in str(caught[0].message)
+    assert policy.late > 800
+
+
+def test_an_expiry_that_is_too_early_names_expire():
+    policy = db.Uniform(ARMS, order="asked", missing=0.0, seed=0)
+    batch = policy.ask(size=100)
+    policy.expire(batch)
+    with pytest.warns(LateRewardsWarning, match=r"100 rewards came after .*, 0 in time: .* call expire\(\) later"):
+        policy.tell(batch, np.full(100, 0.5))
+
+
+def test_a_few_late_rewards_among_many_are_not_complained_of():
+    policy = db.Uniform(ARMS, patience=5, missing=0.0, seed=0)
+    waiting = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for now in range(4_000):
+            choice = policy.ask()
+            if now % 50:
+                policy.tell(choice, 0.5)
+                continue
+            waiting.append(choice)
+            if len(waiting) > 1:
+                policy.tell(waiting.pop(0), 0.5)
+    assert policy.late > 70
+
+
+def test_rewards_told_twice_are_not_taken_for_late_ones():
+    policy = db.Uniform(ARMS, patience=5, missing=0.0, seed=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(200):
+            choice = policy.ask()
+            policy.tell(choice, 0.5)
+            policy.tell(choice, 0.5)
+    assert policy.late == 200

@@ -18,6 +18,7 @@ from driftbandits.types import Floats
 
 _ARMS_SHOWN = 3
 _LEAST_SUSPICION = 0.05  # that is spoken of
+_STRONG_SUSPICION = 0.5  # from which on the world is not said to be as it was
 _LONGEST_INTERVAL_SHOWN = 1e6  # rounds between looks
 _LEAST_WEIGHT_SHOWN = 0.005  # of a time scale or a length scale
 
@@ -87,20 +88,23 @@ class Explanation:
 
     def _sentences(self) -> list[str]:
         changes = "no change" if self.changes == 0 else counted(self.changes, "change")
-        since = f"as it has been since round {self.since:,}" if self.since else "as it was when it began"
+        since = f"is as it has been since round {self.since:,}" if self.since else "is as it was when it began"
         memory, weight = max(self.memory.items(), key=lambda item: item[1])
         if math.isfinite(memory) and weight > self.memory.get(math.inf, 0.0):
-            since = f"drifting: what is older than {memory:,.0f} rounds counts little"
+            since = f"is drifting: what is older than {memory:,.0f} rounds counts little"
+        likely = f"{100 * self.suspected:.0f} % likely, not enough for a record"
+        doubt = f"{'again ' if self.changes else ''}around round {self.suspected_since:,}: {likely}"
+        found = "found"
+        if self.suspected >= _STRONG_SUSPICION:
+            found, since = "on record", f"has probably changed {doubt}"
         first, others = self.best[0], " and ".join(label(arm.name) for arm in self.best[1:])
         sentences = [
-            f"After {counted(self.rounds, 'round')} and {changes} found, the world is {since}.",
+            f"After {counted(self.rounds, 'round')} and {changes} {found}, the world {since}.",
             f"The best arm is {label(first.name)}, expected to give {first.mean:.3g}"
             + (f"; next come {others}." if others else "."),
         ]
-        if self.suspected >= _LEAST_SUSPICION:
-            likely = f"{100 * self.suspected:.0f} % likely, not enough for a record"
-            again = " again" if self.changes else ""
-            sentences.insert(1, f"It may have changed{again} around round {self.suspected_since:,}: {likely}.")
+        if _LEAST_SUSPICION <= self.suspected < _STRONG_SUSPICION:
+            sentences.insert(1, f"It may have changed {doubt}.")
         return [*sentences, *self._looks()]
 
     def _looks(self) -> list[str]:
@@ -121,7 +125,11 @@ class Explanation:
             for memory, weight in sorted(self.memory.items())
             if math.isfinite(memory) and weight >= _LEAST_WEIGHT_SHOWN
         ]
-        moves = [f"as it is since round {self.since} ({steady:.2f})"] if steady >= _LEAST_WEIGHT_SHOWN else []
+        fresh = self.suspected if self.suspected >= _LEAST_SUSPICION else 0.0
+        parts = ((self.since, steady - fresh), (self.suspected_since, fresh))
+        moves = [
+            f"as it is since round {when} ({weight:.2f})" for when, weight in parts if weight >= _LEAST_WEIGHT_SHOWN
+        ]
         arms = ", ".join(f"{label(b.name)} {b.mean:.3g} [{b.low:.3g}, {b.high:.3g}]" for b in self.best)
         scales = ", ".join(f"{_scale(s)} ({w:.2f})" for s, w in self.length_scales.items() if w >= _LEAST_WEIGHT_SHOWN)
         related = [f"{_scale(r, 'unlike')} ({w:.2f})" for r, w in self.correlations.items() if w >= _LEAST_WEIGHT_SHOWN]

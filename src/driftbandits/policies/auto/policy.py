@@ -416,9 +416,9 @@ class AutoBandit(Policy):
             interval=(found.birth, self._clock),
             statistic=math.log(found.odds),
             threshold=math.log(CHANGE_ODDS),
-            arms=self._standing.numbers[found.moved].tolist(),
-            before=found.before,
-            after=found.after,
+            arms=self._standing.numbers[found.named].tolist(),
+            before=found.named_before,
+            after=found.named_after,
             forgot=found.forgot,
             odds=found.odds,
         )

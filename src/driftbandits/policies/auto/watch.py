@@ -22,17 +22,27 @@ CHANGE_ODDS = 1e4  # of a change, against none since the last one
 SETTLED_WEIGHT = 0.5  # of all but the fresh hypotheses, for what is believed to be kept for comparison
 _KNOWN_ARM_VARIANCE = 0.25 * TYPICAL_SIGNAL_VARIANCE  # below, a hypothesis knows the arm
 _MOVED_DEVIATIONS = 2.0  # by which an arm must differ to have moved
+_NAMED_DEVIATIONS = 3.0  # by which it must differ from what was forgotten of it, to be named: of many arms some do by 2
+_LEAST_VARIANCE = 1e-12
+_LEAST_FORGOTTEN = 1e-6  # share of what is known of an arm, below which nothing of it was forgotten
 
 
 @dataclass(frozen=True, slots=True)
 class RegimeChange:
-    """A change: the hypothesis that explains it, and what it says. Rewards are on the internal scale."""
+    """A change: the hypothesis that explains it, and what it says. Rewards are on the internal scale.
+
+    `moved` is what decisions rest on: arms that are known well, and unlike what was believed when all was settled.
+    `named` is what people are told: those, and arms that are clearly unlike what was forgotten of them.
+    """
 
     birth: int
     odds: float
     moved: Ints
-    before: Floats
+    before: Floats  # of the arms that moved
     after: Floats
+    named: Ints
+    named_before: Floats
+    named_after: Floats
     forgot: str
     whole: bool  # nothing of what was known stays
     shift: bool  # all that was known stays but the level
@@ -80,12 +90,12 @@ class Watch:
             return None
         if not self._settled and old > 0:
             self.before, self._settled = beliefs.reading(int(before.argmax()), self._arms)[0], True
-        found = self._describe(leader, new / max(old, 1e-300))
+        found = self._describe(leader, new / max(old, 1e-300), int(before.argmax()) if old > 0 else None)
         self.regime, self.began = now, found.birth
         self.epoch += 1
         return found
 
-    def _describe(self, row: int, odds: float) -> RegimeChange:
+    def _describe(self, row: int, odds: float, steady: int | None) -> RegimeChange:
         beliefs = self._beliefs
         mean, variance = beliefs.reading(row, self._arms)
         difference, size = np.abs(mean - self.before), beliefs.sizes
@@ -93,6 +103,12 @@ class Watch:
         least = 0.1 * math.sqrt(TYPICAL_SIGNAL_VARIANCE) * size
         moved = known & (difference > _MOVED_DEVIATIONS * np.sqrt(variance) + least)
         arms = np.flatnonzero(moved)
+        told = self.before
+        if steady is not None:
+            forgotten, clear = self._forgotten(row, steady, mean, variance, least)
+            better = clear if beliefs.units is not None else clear & ~moved  # a change of rates shows slowly
+            told, moved = np.where(better, forgotten, self.before), moved | clear
+        named = np.flatnonzero(moved)
         origin, birth = int(beliefs.origin[row]), int(beliefs.birth[row])
         forgot = {
             RESET: f"all rewards before round {birth}",
@@ -105,10 +121,42 @@ class Watch:
             moved=arms,
             before=self.before[arms],
             after=mean[arms],
+            named=named,
+            named_before=told[named],
+            named_after=mean[named],
             forgot=forgot,
             whole=origin == RESET,
             shift=origin == LEVEL_SHIFT,
         )
+
+    def _forgotten(self, row: int, steady: int, mean: Floats, variance: Floats, least: Any) -> tuple[Floats, Bools]:
+        """What `steady` knew of every arm and `row` no longer believes, and of whom `row` clearly says something else.
+
+        Both were told the same since `row` was born. A change that shows slowly is followed by drifting hypotheses, so
+        that what was believed last is no longer what was before it. But of an arm with mean m and variance v under
+        each, 1 / v is what is known and m / v adds up over rewards: the difference is what came before, without it.
+        """
+        (m, v), (m_old, v_old) = self._coordinates(row), self._coordinates(steady)
+        forgotten = 1.0 / v_old - 1.0 / v
+        told = forgotten > _LEAST_FORGOTTEN / v_old
+        forgotten = np.where(told, forgotten, 1.0)
+        before, spread = (m_old / v_old - m / v) / forgotten, 1.0 / forgotten
+        if self._beliefs.units is not None:
+            units = self._beliefs.units.of(self._arms)
+            before, spread = units.rewards(before), units.variances(before, spread)
+        clear = np.abs(mean - before) > _NAMED_DEVIATIONS * np.sqrt(variance + spread) + least
+        return before, told & clear
+
+    def _coordinates(self, row: int) -> tuple[Floats, Floats]:
+        """Mean and variance of what a hypothesis learns of every arm: `Beliefs.reading` before it becomes rewards."""
+        beliefs, rows = self._beliefs, self._beliefs.priors.rows
+        covariance, kind = beliefs.covariance(row), int(beliefs.kind[row])
+        if rows is None:
+            mean, variance = beliefs.mean[row, :-1][self._arms], np.diagonal(covariance)[:-1][self._arms]
+        else:
+            mean = rows.rewards(kind, beliefs.mean[row], self._arms)
+            variance = rows.variances(kind, covariance, self._arms)
+        return mean, np.maximum(variance, _LEAST_VARIANCE)
 
     def export(self) -> dict[str, Any]:
         """Rounds and beliefs compared with."""

@@ -139,10 +139,12 @@ def _check_points(old: ArmSet, new: ArmSet, source: Ints) -> None:
     if moved.any():
         arm = int(kept[moved.argmax()])
         name = (new.names or ())[arm]
+        cure = "give it another name, or its old point"
+        if old.independent:
+            cure = "make the arms from the old ones, with extended(names=[...]) and without([...])"
         raise InputError(
             f"arm {shown(name)} has the point {_shown(new.points[arm])} now and had "
-            f"{_shown(old.points[source[arm]])}: what is known of it would not hold; give it another name, or its old "
-            f"point"
+            f"{_shown(old.points[source[arm]])}: what is known of it would not hold; {cure}"
         )
 
 

@@ -57,7 +57,8 @@ class Policy(Closing, Looking):
     horizon : number of rounds; None if unknown (a policy that needs it then starts anew at 1,024, 3,072, 7,168, ...
         rounds with twice the length each time; ids, rounds and change records go on)
     seed : of all the policy's randomness; None draws one, kept as `seed`
-    reward_range : (low, high), in the user's units; mapped to [-1, 1] inside
+    reward_range : (low, high), in the user's units; mapped to [-1, 1] inside. By default (-1, 1); experiments in a
+        database and over HTTP (`db.live`) have (0, 1) by default
     out_of_range : "error" refuses a reward outside the range, "clip" moves it to the nearest end and counts it
     pending_limit : how many decisions without a reward are remembered, and how many rewards may wait for one; beyond it
         the oldest is dropped and counted
@@ -419,11 +420,12 @@ class Policy(Closing, Looking):
             if not len(numbers):
                 return
             inward, clipped = self._inward(values, good)
-            numbers, where = numbers[good], where[good]
+            closed, numbers, where = numbers[~good], numbers[good], where[good]
             order = np.argsort(numbers, kind="stable")
             look = self._take_look() if self._history.left <= 0 else None
             self._guard.changing = True
-            self.late += len(good) - len(numbers)
+            if len(closed):
+                self._count_late(closed)
             narrow = zero_one = False
             if len(numbers):
                 rows = self._pending.take(where[order])

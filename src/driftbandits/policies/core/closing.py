@@ -10,11 +10,14 @@ import warnings
 import numpy as np
 import numpy.typing as npt
 
-from driftbandits.errors import DelayWarning, HeldRewardsWarning
+from driftbandits.errors import DelayWarning, HeldRewardsWarning, LateRewardsWarning
 from driftbandits.policies.core.hooks import UNTIL_TOLD, PolicyHooks
 from driftbandits.policies.core.pending import Feedback, Row
 from driftbandits.policies.core.renumbered import GONE
-from driftbandits.types import Floats
+from driftbandits.types import Floats, Ints
+
+LATE_BEFORE_WARNING = 32  # rewards that came too late
+LATE_SHARE = 0.05  # of all rewards that came
 
 
 class Closing(PolicyHooks):
@@ -143,6 +146,27 @@ class Closing(PolicyHooks):
             if found is not None:
                 self._delays.stop()
                 self._notice = DelayWarning(found.advice(self._scale))
+
+    def _count_late(self, ids: Ints) -> None:
+        """Count rewards of decisions that are closed; looked at each time they have doubled."""
+        before = self.late
+        self.late += len(ids)
+        if self._said_late or self.late.bit_length() == before.bit_length():
+            return
+        missed = min(self.late, self.expired)  # others are told twice, or of arms that are gone
+        forgotten = self.forgotten - (self.expired if self._missing_value is None else 0)
+        told = self.rounds - len(self._pending) - self.expired - forgotten - self._pending.dropped
+        if missed < LATE_BEFORE_WARNING or missed < LATE_SHARE * (missed + told):
+            return
+        self._said_late = True
+        after = self.rounds - 1 - int(ids[-1])
+        longer = f"build the policy with a patience above {self.patience}"
+        cure = "call expire() later" if self.patience is None else longer
+        self._notice = LateRewardsWarning(
+            f"{missed:,} rewards came after their decision was closed as missing, {told:,} in time: those are not "
+            f"learned, and their arms look worse or better than they are. The last came {after:,} rounds after its "
+            f"decision; {cure}, so that nearly all rewards come before"
+        )
 
     def _watch_line(self) -> None:
         """What waits has a limit too: beyond it, the decision that it waits for is dropped."""

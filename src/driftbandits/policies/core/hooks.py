@@ -119,6 +119,7 @@ class PolicyHooks(PolicyFacts, ABC):
         self._line = Line()
         self._delays = DelaySample(watching=self.order == "told")
         self._notice: UserWarning | None = None  # to be given at the end of the call
+        self._said_late = False  # whether late rewards were complained of; not saved: who goes on may hear it once more
         self._listener: Callable[[UserWarning], None] | None = None  # gets warnings where nobody would see them
         self._plays = Plays(len(arms))
         self._history = HistoryLog(len(arms), kept=self._interval_kept)

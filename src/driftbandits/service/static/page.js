@@ -436,7 +436,9 @@ function showPace(summary) {
   const likeliest = memory.reduce((a, b) => (b.weight > a.weight ? b : a));
   const still = begun ? `It has been as it is since about ${when(since)}.` : "No change was found since it began.";
   const lines = [likeliest.rounds === null ? still : `It drifts: what is older than about ${count(likeliest.rounds)} decisions counts little.`];
-  if (suspected >= 0.05) lines.push(`It may have changed${begun ? " again" : ""} around ${when(doubt)}: ${percent(suspected)} likely, not enough to be called a change.`);
+  const changed = `changed${begun ? " again" : ""} around ${when(doubt)}: ${percent(suspected)} likely, not enough to be called a change.`;
+  if (suspected >= 0.5) lines[0] = `It has probably ${changed}`;
+  else if (suspected >= 0.05) lines.push(`It may have ${changed}`);
   const scales = table("Time scales, and how likely each is", []);
   scales.className = "memory";
   for (const row of memory.slice().reverse()) {
