@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from driftbandits import state as states
-from driftbandits.state.plausible import FARTHEST
 from driftbandits.types import Floats, Ints
 
 MOST_WAITING = 32  # rewards
+LONGEST_GAP = 64  # rounds before a reward of which nothing was told, for it to wait
 MOST_SAID = 0.08  # by all that wait: variances of what is expected of their arms, over that of the noise
 NOISE_SAID = 1.0  # over the rewards behind the estimate of the noise, at least, by each: that stands still meanwhile
 LARGEST_COORDINATE = 1e6  # of a reward, in whatever units are learned in
@@ -54,7 +54,10 @@ class Together:
         return taken
 
     def renumbered(self, target: Ints) -> Together:
-        """The same where arm a has the number target[a] now; rewards of arms that are gone, -1, are left out."""
+        """The same where arm a has the number target[a] now; rewards of arms that are gone, -1, are left out.
+
+        Their rounds pass before the next; those after the last are few, and lost.
+        """
         kept = Together()
         kept._said = self._said
         between = 0
@@ -82,7 +85,7 @@ class Together:
         passed = state.array("passed", np.int64, numbers.shape)
         rewards = state.array("rewards", np.float64, numbers.shape)
         states.check(len(numbers) < MOST_WAITING and bool(((numbers >= 0) & (numbers < arms)).all()), "arms")
-        states.check(bool(((passed > 0) & (passed <= FARTHEST)).all()), "passed")
+        states.check(bool(((passed > 0) & (passed <= MOST_WAITING * LONGEST_GAP)).all()), "passed")
         states.check(bool((np.abs(rewards) <= LARGEST_COORDINATE).all()), "rewards")
         self._said = state.number("said")
         states.check(0.0 <= self._said <= MOST_SAID, "said")

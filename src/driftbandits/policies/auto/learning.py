@@ -1,0 +1,288 @@
+"""How AutoBandit learns: rewards that say little together, any other by itself, and what they mean for what is next.
+
+Part of `AutoBandit`, which builds the parts that are put to use here.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from driftbandits.policies.auto.beliefs import TERMS_GATHERED, Beliefs, Forecast
+from driftbandits.policies.auto.joint import observe_all
+from driftbandits.policies.auto.mixture import Mixture
+from driftbandits.policies.auto.representatives import Representatives
+from driftbandits.policies.auto.samples import Samples
+from driftbandits.policies.auto.together import LONGEST_GAP, MOST_SAID, NOISE_SAID, Together
+from driftbandits.policies.auto.trial import Trial
+from driftbandits.policies.auto.two_valued import News, TwoValued
+from driftbandits.policies.auto.vigilance import Vigilance
+from driftbandits.policies.auto.watch import CHANGE_ODDS, RegimeChange, Watch
+from driftbandits.policies.core.base import Policy
+from driftbandits.policies.core.pending import Feedback, Row
+from driftbandits.types import Floats, Ints
+
+BIRTH_DEVIATIONS = 2.0  # off what the leader expects, for hypotheses of a change to be born
+LOCAL_BIRTH_DEVIATIONS = 2.5  # for the hypothesis that only this arm has changed
+BIRTH_NATS = 1.5  # for both, by which one who knows nothing of the arm expected a success or a failure more
+
+
+class Outlook(NamedTuple):
+    """What was expected, by representatives: which stand for the arm played and the best, and rewards.
+
+    Those of these two are those of the arms themselves.
+    """
+
+    place: int
+    best: int
+    expected: Floats  # (M,)
+
+
+class Learning(Policy):
+    """The half of AutoBandit that takes in rewards."""
+
+    _clock: int  # the next round of which nothing is told
+    _standing: Representatives
+    _beliefs: Beliefs
+    _mixture: Mixture
+    _samples: Samples
+    _vigilance: Vigilance
+    _watch: Watch
+    _trial: Trial
+    _two_valued: TwoValued
+    _together: Together
+    _since_tidy: int  # rewards learned
+    _glances: Floats  # probabilities of looks where all arms are allowed
+    _known_arms: dict[int, tuple[float, float]]  # what the leader expects of arms whose rewards came
+    _known_law: Floats | None
+    _known_mean: Floats | None
+
+    def _learn(self, feedback: Feedback) -> None:
+        for row, reward in feedback.rows():
+            self._learn_one(row, reward)
+
+    def _learn_one(self, row: Row, reward: float) -> None:
+        """Let a reward that says little wait, see `together`; learn any other at once, and those waiting before it."""
+        news = self._two_valued.take(row.arm, reward)
+        if news is not News.NONE or not self._lets_wait(row, reward):
+            self._catch_up()
+            self._learn_now(row, reward, news)
+
+    def _lets_wait(self, row: Row, reward: float) -> bool:
+        """Whether a reward waits; those waiting are learned with it if they are enough by now."""
+        passed = row.id + 1 - self._clock
+        waiting = self._waiting(row.arm, reward) if 0 < passed <= LONGEST_GAP and self._standing.everyone else None
+        if waiting is None:
+            return False
+        outlook, doubted, trying = self._outlook(row), self._vigilance.doubted, not self._trial.over
+        self._beliefs.units = self._two_valued.units
+        self._mixture.pass_time(passed, row.id)
+        self._clock = row.id + 1
+        self._together.add(row.arm, passed, *waiting)
+        self._look_back(row, reward, outlook, on_time=True)
+        if self._together.enough or self._since_tidy + len(self._together) >= self._samples.rewards_to_last:
+            self._catch_up()
+        elif trying or outlook.place != outlook.best or self._vigilance.doubted != doubted:
+            self._think_over()
+        return True
+
+    def _waiting(self, arm: int, reward: float) -> tuple[float, float] | None:
+        """A reward in the coordinates learned in, and how much it says; None if it is to be learned by itself.
+
+        One that says too much to wait is learned at once with those that wait, if there are any.
+        """
+        leader, units = self._mixture.leader(), self._two_valued.units
+        if arm not in self._known_arms:
+            self._known_arms[arm] = self._beliefs.expects(leader, arm)
+        mean, variance = self._known_arms[arm]
+        noise = self._beliefs.noise.item(leader)
+        said = max(variance / noise, NOISE_SAID / self._beliefs.told)
+        if said > MOST_SAID and not len(self._together):
+            return None
+        if units is None:
+            surprising = (reward - mean) ** 2 > BIRTH_DEVIATIONS**2 * (variance + noise)
+            return None if surprising else (reward, said)
+        success = self._two_valued.is_success(reward)
+        surprising = units.surprise(mean, success=success) > BIRTH_NATS
+        return None if surprising else (units.coordinate(float(success)), said)
+
+    def _catch_up(self) -> None:
+        """Learn the rewards that wait."""
+        if not len(self._together):
+            return
+        arms, passed, rewards = self._together.take()
+        joint = observe_all(self._beliefs, arms, passed, rewards)
+        self._samples.pass_time(int(passed.sum()))
+        self._samples.follow_all(arms, joint)
+        self._mixture.update_all(joint.likelihood)
+        self._tidy(len(arms))
+        self._find_change()
+        self._think_over()
+
+    def _think_over(self) -> None:
+        """What is expected, and what is looked at, from now on; it stays until something more is learned."""
+        weights = self._mixture.weights()
+        self._samples.seek(weights)
+        self._known_arms.clear()
+        self._known_law, self._known_mean = None, self._samples.expected(weights)  # the next reward needs it
+        self._glances = self._vigilance.law(self._standardised(), self._clock)
+
+    def _learn_now(self, row: Row, reward: float, news: News) -> None:
+        """What was expected is read before time passes, and hypotheses are born before the reward is weighed."""
+        beliefs, mixture, samples = self._beliefs, self._mixture, self._samples
+        outlook = self._outlook(row)
+        on_time = self._pass_time(row.id)
+        told = self._in_coordinates(reward, news)
+        if told is not None:
+            forecast = self._forecast(row, told) if on_time else beliefs.forecast(row.arm)
+            able = None if on_time else beliefs.birth[: beliefs.count] <= row.id
+            step = beliefs.observe(forecast, told, able)
+            samples.follow(row.arm, step)
+            mixture.update(step.likelihood, able)
+            self._tidy(1)
+        self._look_back(row, reward, outlook, on_time=on_time, learned=True)
+        self._think_over()
+
+    def _outlook(self, row: Row) -> Outlook:
+        """What was expected before a reward."""
+        standing, expected = self._standing, self._expected()
+        if standing.everyone:
+            return Outlook(row.arm, row.tag - 1 if row.tag else int(expected.argmax()), expected)
+        weights = self._mixture.weights()
+        best = row.tag - 1 if row.tag else self._samples.best(weights)
+        outlook = Outlook(standing.of(row.arm), standing.of(best), expected.copy())
+        outlook.expected[[outlook.place, outlook.best]] = self._samples.mean(weights, np.array([row.arm, best]))
+        return outlook
+
+    def _in_coordinates(self, reward: float, news: News) -> float | None:
+        """The reward as the beliefs want it, None if they have it already: see `two_valued`."""
+        before, units = self._beliefs.units, self._two_valued.units
+        self._beliefs.units = units
+        if news is News.NEW_UNITS and before is not None and units is not None:
+            self._beliefs.change_units(before, units)
+            self._samples.choose(self._mixture.weights(), anew=True)
+        elif news in (News.LEARN_ANEW, News.END):
+            self._learn_anew()
+        if news is News.LEARN_ANEW:
+            return None
+        return reward if units is None else units.coordinate(float(self._two_valued.is_success(reward)))
+
+    def _learn_anew(self) -> None:
+        """Start from what was counted of every arm."""
+        self._beliefs.expect_noise(self._two_valued.noise(), self._two_valued.told)
+        self._mixture.learn_anew(self._watch.regime, self._two_valued.tallies())
+        self._samples.choose(self._mixture.weights(), anew=True)
+        self._watch.restart()
+        self._vigilance.trust()
+
+    def _pass_time(self, ident: int) -> bool:
+        """Move the clock behind round `ident`; False if it is there already, the reward late."""
+        passed = ident + 1 - self._clock
+        if passed <= 0:
+            return False
+        self._beliefs.pass_time(passed)
+        self._samples.pass_time(passed)
+        self._mixture.pass_time(passed, ident)
+        self._clock = ident + 1
+        return True
+
+    def _forecast(self, row: Row, reward: float) -> Forecast:
+        """What the hypotheses expect of the arm; a reward the leader did not expect gives birth to others first."""
+        beliefs, mixture = self._beliefs, self._mixture
+        forecast = beliefs.forecast(row.arm)
+        births, local = self._surprises(forecast, reward)
+        if not births:
+            return forecast
+        mixture.renew(row.id)
+        if local and self._told_before(row.arm):  # else the arm is unlike its neighbours, not unlike itself
+            mixture.suspect(row.arm, self._vigilance.chance(self._standing.of(row.arm), self._clock), row.id)
+        return beliefs.forecast(row.arm)
+
+    def _told_before(self, arm: int) -> bool:
+        """Whether this is not the first reward of an arm; of one among very many, not its first play."""
+        return bool(self._vigilance.told[arm] if self._standing.everyone else self._plays.counts[arm] > 1)
+
+    def _surprises(self, forecast: Forecast, reward: float) -> tuple[bool, bool]:
+        """Whether a reward is far enough off what the leader expects for births, and for that of a local change."""
+        leader, units = self._mixture.leader(), self._beliefs.units
+        if units is not None:
+            enough = units.surprise(float(forecast.mean[leader]), success=reward > 0.0) > BIRTH_NATS
+            return enough, enough
+        surprise = abs(forecast.surprise(leader, reward, float(self._beliefs.noise[leader])))
+        return surprise > BIRTH_DEVIATIONS, surprise > LOCAL_BIRTH_DEVIATIONS
+
+    def _tidy(self, rewards: int) -> None:
+        """Every few rewards let hypotheses be born and draw new samples; sooner if the weight moves."""
+        mixture, samples = self._mixture, self._samples
+        self._since_tidy += rewards
+        full = self._since_tidy >= samples.rewards_to_last
+        if full:
+            self._since_tidy = 0
+            if self._beliefs.gathered > TERMS_GATHERED // 3:  # samples are drawn from what is multiplied out
+                self._beliefs.flush()
+            mixture.prune()
+            mixture.renew_in_time(self._clock)
+        weights = mixture.weights()
+        if full or samples.lacking(weights):
+            samples.choose(weights, anew=full)
+        if full:
+            self._watch.settle(weights, samples.mean(weights, self._standing.places))
+
+    def _look_back(self, row: Row, reward: float, outlook: Outlook, *, on_time: bool, learned: bool = False) -> None:
+        """Was that a change, was the arm surprisingly good, and which arms count as seen by it?"""
+        beliefs = self._beliefs
+        leader, place = self._mixture.leader(), outlook.place
+        deviation = math.sqrt(float(beliefs.noise[leader]))
+        telling = on_time and beliefs.units is None  # of two values none is surprising
+        if telling and place == outlook.best:
+            self._vigilance.compare(reward, float(outlook.expected[place]), deviation, self._clock)
+        if learned:
+            self._find_change()
+        if place == outlook.best:
+            self._vigilance.trust(place)
+        elif telling:
+            self._vigilance.verify(place, outlook.best, reward, outlook.expected, deviation, self._clock)
+        self._vigilance.confirm(place, reward, deviation)
+        self._vigilance.see(place, int(beliefs.kind[leader]), row.id + 1)
+        self._trial.count(row.arm)
+
+    def _find_change(self) -> None:
+        found = self._watch.find_change(self._mixture.weights(), self._clock)
+        if found is not None:
+            best = int(self._watch.before.argmax())
+            self._vigilance.record(found.moved, found.birth, best, shift=found.shift)
+            self._two_valued.forget(slice(None) if found.whole else self._moved_arms(found))
+            self._report(found)
+
+    def _moved_arms(self, found: RegimeChange) -> Ints:
+        """All arms of which something was counted and whose representatives have moved."""
+        if self._standing.everyone:
+            return found.moved
+        counted, moved = np.flatnonzero(self._two_valued.plays), set(found.moved.tolist())
+        return np.array([arm for arm in counted.tolist() if self._standing.of(arm) in moved], dtype=np.int64)
+
+    def _report(self, found: RegimeChange) -> None:
+        self._report_change(
+            epoch=self._watch.epoch - 1,
+            interval=(found.birth, self._clock),
+            statistic=math.log(found.odds),
+            threshold=math.log(CHANGE_ODDS),
+            arms=self._standing.numbers[found.named].tolist(),
+            before=found.named_before,
+            after=found.named_after,
+            forgot=found.forgot,
+            odds=found.odds,
+        )
+
+    def _expected(self) -> Floats:
+        """Expected rewards of the representatives, shape (M,)."""
+        if self._known_mean is None:
+            self._known_mean = self._samples.expected(self._mixture.weights())
+        return self._known_mean
+
+    def _standardised(self) -> Floats:
+        """The expected rewards on the scale of the priors."""
+        units = self._beliefs.units
+        return self._expected() if units is None else units.standardised(self._expected())
