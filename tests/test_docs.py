@@ -152,5 +152,5 @@ def test_both_default_ranges_of_rewards_are_said_where_users_look():
     assert "By default (-1, 1)" in (Policy.__doc__ or "")
     assert "(0, 1) by default; that of a policy" in (db.live.Database.create.__doc__ or "")
     pages = {page.name: page.read_text() for page in PAGES}
-    assert "`reward_range` is (0, 1) if you do not say it" in pages["live-experiments.md"]
+    assert "`reward_range` is (0, 1) if you do not pass it" in pages["live-experiments.md"]
     assert "`reward_range` (by default `[0, 1]`" in pages["service.md"]

@@ -44,10 +44,10 @@ def unkept(self, arms, *, rate=0.1, **common):
 
 MISTAKES = {
     "a hook is not written": lambda _: mine(db.Policy)(ARMS),
-    "`_law` gives a list, integers, or what does not add up to 1": lambda _: sums_to_four(),
+    "`_law` returns a list, integers, or numbers that do not add up to 1": lambda _: sums_to_four(),
     "a hook calls `self.ask()` or `self.law()`": lambda _: mine(_law=lambda self: self.ask())(ARMS).ask(),
     "a setting is not kept as an attribute": lambda _: mine(__init__=unkept)(ARMS).state_dict(),
-    "`_export` gives an object": lambda folder: saves_an_object(folder),
+    "`_export` returns an object": lambda folder: saves_an_object(folder),
 }
 
 

@@ -69,7 +69,8 @@ def carry(old: AutoBandit, new: AutoBandit, change: ArmsChange) -> None:
     new._trial.load(states.Reader({"left": change.carry(old._trial.left, 0)}))
     new._trial.begin(change.added, plays_of_a_trial(float(new._beliefs.noise[new._mixture.leader()])))
     watch = old._watch.export()
-    new._together, new._since_tidy = old._together.renumbered(change.target), old._since_tidy
+    new._together = old._together.renumbered(change.target)
+    new._since_tidy, new._renewal_due = old._since_tidy, old._renewal_due
     new._think_over()
     before = np.where(sources >= 0, watch["before"][sources], new._expected())
     new._watch.load(states.Reader({**watch, "before": before}), rounds=new.rounds)

@@ -30,6 +30,8 @@ from driftbandits.policies.auto.beliefs import LEAST_VARIANCE, Beliefs
 from driftbandits.policies.auto.priors import LEVEL_VARIANCE
 from driftbandits.types import Floats, Ints
 
+_LARGE = 1e16  # beyond the squares of all scores: rewards of at most 1e6 over noise of at least 1e-3
+
 
 class Joint(NamedTuple):
     """What rewards did to every hypothesis; see above."""
@@ -53,10 +55,9 @@ def observe_all(beliefs: Beliefs, arms: Ints, passed: Ints, rewards: Floats) -> 
     covariance *= left[:, np.abs(elapsed[:, None] - elapsed)]
     diagonal = np.einsum("nii->ni", covariance)
     diagonal[:] = np.maximum(diagonal, LEAST_VARIANCE) + noise[:, None]
-    factor = np.linalg.cholesky(covariance)
     residuals = rewards - directions.expected * left[:, elapsed]
     mixing *= left[:, elapsed[-1] - elapsed][:, :, None]
-    solved = np.linalg.solve(factor, np.concatenate([residuals[:, :, None], mixing], axis=2))
+    factor, solved = _factored(covariance, np.concatenate([residuals[:, :, None], mixing], axis=2))
     raw = scores = solved[:, :, 0].copy()
     steps, basis = solved[:, :, 1:], directions.basis
     if beliefs.units is None and np.abs(scores).max() > beliefs.shrunk_beyond:
@@ -69,6 +70,20 @@ def observe_all(beliefs: Beliefs, arms: Ints, passed: Ints, rewards: Floats) -> 
     if beliefs.units is None and beliefs.known_noise is None:
         beliefs.learn_noise_of_all(np.square(deviations), deviations * scores)
     return Joint(likelihood, factor, scores, steps, basis, noise)
+
+
+def _factored(matrix: Floats, right: Floats) -> tuple[Floats, Floats]:
+    """L with L L' = matrix, and L^-1 right, in one go: below L, the factor of the larger matrix has (L^-1 right)'.
+
+    What stands in the larger one's last corner does not touch them; it only has to be large enough for a factor.
+    """
+    n, k, columns = right.shape
+    larger = np.zeros((n, k + columns, k + columns))
+    larger[:, :k, :k] = matrix
+    larger[:, k:, :k] = right.swapaxes(1, 2)  # the upper half is not read
+    np.einsum("nii->ni", larger)[:, k:] = _LARGE
+    whole = np.linalg.cholesky(larger)
+    return whole[:, :k, :k], whole[:, k:, :k].swapaxes(1, 2)
 
 
 def _left(rate: Floats, rounds: int) -> Floats:

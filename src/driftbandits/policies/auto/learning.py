@@ -54,6 +54,7 @@ class Learning(Policy):
     _two_valued: TwoValued
     _together: Together
     _since_tidy: int  # rewards learned
+    _renewal_due: bool  # whether hypotheses are to be born before the next reward is weighed
     _glances: Floats  # probabilities of looks where all arms are allowed
     _known_arms: dict[int, tuple[float, float]]  # what the leader expects of arms whose rewards came
     _known_law: Floats | None
@@ -113,6 +114,7 @@ class Learning(Policy):
         if not len(self._together):
             return
         arms, passed, rewards = self._together.take()
+        self._renew(self._clock - int(passed.sum()))
         joint = observe_all(self._beliefs, arms, passed, rewards)
         self._samples.pass_time(int(passed.sum()))
         self._samples.follow_all(arms, joint)
@@ -194,11 +196,20 @@ class Learning(Policy):
         forecast = beliefs.forecast(row.arm)
         births, local = self._surprises(forecast, reward)
         if not births:
-            return forecast
+            return beliefs.forecast(row.arm) if self._renew(row.id) else forecast
+        self._renewal_due = False
         mixture.renew(row.id)
+        self._together.hurry()
         if local and self._told_before(row.arm):  # else the arm is unlike its neighbours, not unlike itself
             mixture.suspect(row.arm, self._vigilance.chance(self._standing.of(row.arm), self._clock), row.id)
         return beliefs.forecast(row.arm)
+
+    def _renew(self, now: int) -> bool:
+        """Let hypotheses be born that are due, just before rewards that can weigh them; whether any may have been."""
+        due, self._renewal_due = self._renewal_due, False
+        if due:
+            self._mixture.renew_in_time(now)
+        return due
 
     def _told_before(self, arm: int) -> bool:
         """Whether this is not the first reward of an arm; of one among very many, not its first play."""
@@ -214,16 +225,16 @@ class Learning(Policy):
         return surprise > BIRTH_DEVIATIONS, surprise > LOCAL_BIRTH_DEVIATIONS
 
     def _tidy(self, rewards: int) -> None:
-        """Every few rewards let hypotheses be born and draw new samples; sooner if the weight moves."""
+        """Every few rewards draw new samples and see that hypotheses are born; sooner if the weight moves."""
         mixture, samples = self._mixture, self._samples
         self._since_tidy += rewards
         full = self._since_tidy >= samples.rewards_to_last
         if full:
             self._since_tidy = 0
-            if self._beliefs.gathered > TERMS_GATHERED // 3:  # samples are drawn from what is multiplied out
+            if self._beliefs.gathered > TERMS_GATHERED // 2:  # samples are drawn from what is multiplied out
                 self._beliefs.flush()
             mixture.prune()
-            mixture.renew_in_time(self._clock)
+            self._renewal_due = True
         weights = mixture.weights()
         if full or samples.lacking(weights):
             samples.choose(weights, anew=full)

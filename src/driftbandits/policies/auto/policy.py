@@ -139,7 +139,7 @@ class AutoBandit(Learning):
         self._trial = Trial(len(self.arms))
         self._two_valued = TwoValued(len(self.arms))
         self._together = Together()
-        self._since_tidy = 0
+        self._since_tidy, self._renewal_due = 0, False
         self._glances = np.zeros(len(standing.numbers))
         self._known_arms = {}
         self._known_law = self._known_mean = None
@@ -240,6 +240,7 @@ class AutoBandit(Learning):
         return {
             "clock": self._clock,
             "since_tidy": self._since_tidy,
+            "renewal_due": self._renewal_due,
             "glances": self._glances.copy(),
             **{name: getattr(self, f"_{name}").export() for name in parts},
         }
@@ -259,6 +260,7 @@ class AutoBandit(Learning):
         self._trial.load(state.reader("trial"))
         self._together.load(state.reader("together"), arms=len(self.arms))
         self._since_tidy = state.integer("since_tidy", high=REWARDS_TO_LAST - 1)
+        self._renewal_due = state.flag("renewal_due")
         states.check(self._since_tidy + len(self._together) < REWARDS_TO_LAST, "rewards that wait")
         self._glances = state.array("glances", np.float64, self._glances.shape)
         states.check(bool((self._glances >= 0.0).all() and self._glances.sum() <= 1.0), "glances")

@@ -4,7 +4,8 @@ Most rewards are of an arm that is well known, and about what was expected of it
 a decision would show, and taking in several at once costs hardly more than one. So a reward waits where the leading
 hypothesis knows its arm and is not surprised, until those waiting would narrow what is known by a twelfth. The better
 an arm is known, the more of its rewards may wait. A reward of an arm not known well is learned at once, together with
-those that wait. A surprise or a reward out of turn is learned by itself, after them.
+those that wait. A surprise or a reward out of turn is learned by itself, after them. Hypotheses born of a surprise are
+soon to be believed or not: after it only few rewards wait, once.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from driftbandits import state as states
 from driftbandits.types import Floats, Ints
 
 MOST_WAITING = 32  # rewards
+FEW_WAITING = 3  # after a surprise
 LONGEST_GAP = 64  # rounds before a reward of which nothing was told, for it to wait
 MOST_SAID = 0.08  # by all that wait: variances of what is expected of their arms, over that of the noise
 NOISE_SAID = 1.0  # over the rewards behind the estimate of the noise, at least, by each: that stands still meanwhile
@@ -31,6 +33,11 @@ class Together:
         self._passed: list[int] = []
         self._rewards: list[float] = []
         self._said = 0.0
+        self._most = MOST_WAITING
+
+    def hurry(self) -> None:
+        """Let only few wait, until they are learned."""
+        self._most = FEW_WAITING
 
     def __len__(self) -> int:
         return len(self._arms)
@@ -45,12 +52,12 @@ class Together:
     @property
     def enough(self) -> bool:
         """Whether those waiting are to be learned now."""
-        return self._said > MOST_SAID or len(self._arms) >= MOST_WAITING
+        return self._said > MOST_SAID or len(self._arms) >= self._most
 
     def take(self) -> tuple[Ints, Ints, Floats]:
         """Arms, rounds passed before each, and rewards; none waits any more."""
         taken = np.array(self._arms), np.array(self._passed), np.array(self._rewards)
-        self._arms, self._passed, self._rewards, self._said = [], [], [], 0.0
+        self._arms, self._passed, self._rewards, self._said, self._most = [], [], [], 0.0, MOST_WAITING
         return taken
 
     def renumbered(self, target: Ints) -> Together:
@@ -59,7 +66,7 @@ class Together:
         Their rounds pass before the next; those after the last are few, and lost.
         """
         kept = Together()
-        kept._said = self._said
+        kept._said, kept._most = self._said, self._most
         between = 0
         for arm, passed, reward in zip(target[self._arms].tolist(), self._passed, self._rewards, strict=True):
             between += passed
@@ -77,6 +84,7 @@ class Together:
             "passed": np.array(self._passed, dtype=np.int64),
             "rewards": np.array(self._rewards, dtype=np.float64),
             "said": self._said,
+            "most": self._most,
         }
 
     def load(self, state: states.Reader, *, arms: int) -> None:
@@ -84,7 +92,8 @@ class Together:
         numbers = state.array("arms", np.int64, (None,))
         passed = state.array("passed", np.int64, numbers.shape)
         rewards = state.array("rewards", np.float64, numbers.shape)
-        states.check(len(numbers) < MOST_WAITING and bool(((numbers >= 0) & (numbers < arms)).all()), "arms")
+        self._most = state.integer("most", low=FEW_WAITING, high=MOST_WAITING)
+        states.check(len(numbers) < self._most and bool(((numbers >= 0) & (numbers < arms)).all()), "arms")
         states.check(bool(((passed > 0) & (passed <= MOST_WAITING * LONGEST_GAP)).all()), "passed")
         states.check(bool((np.abs(rewards) <= LARGEST_COORDINATE).all()), "rewards")
         self._said = state.number("said")
