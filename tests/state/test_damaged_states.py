@@ -17,6 +17,9 @@ from driftbandits.policies import POLICIES
 from tests.policies.paper.small_networks import assert_same
 from tests.state.mutations import ALL, FINE, SUBJECTS, changed_at, moments, outcome, sample
 
+# rewards are told late on purpose, to policies with a patience of few rounds
+pytestmark = pytest.mark.filterwarnings("ignore::driftbandits.errors.LateRewardsWarning")
+
 DAMAGES, ROUNDS = 60, 24  # a policy
 FEW = 12  # of a policy with other settings
 
