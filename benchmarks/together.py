@@ -25,9 +25,6 @@ from driftbandits.configuration.presets import read_settings
 from driftbandits.experiments.definitions.specs import cells_of
 from driftbandits.experiments.definitions.yardstick import YARDSTICK
 from driftbandits.experiments.running.build import build_world
-from driftbandits.policies.auto.policy import SAMPLES_PER_HYPOTHESIS
-from driftbandits.policies.auto.samples import REWARDS_TO_LAST, Samples
-from driftbandits.seeding import stream
 from driftbandits.simulation import simulate
 
 FIRST_SEED = 1_000_000
@@ -36,18 +33,10 @@ LIMIT = 0.03
 
 
 class AtOnce(db.AutoBandit):
-    """The slow twin: no reward waits, and samples are drawn anew twice as often."""
-
-    def _build(self) -> None:
-        super()._build()
-        self._samples = _Shorter(self._beliefs, SAMPLES_PER_HYPOTHESIS, stream(self.seed, "samples"))
+    """The slow twin: no reward waits."""
 
     def _waiting(self, *_: object) -> None:
         return None
-
-
-class _Shorter(Samples):
-    rewards_to_last = REWARDS_TO_LAST // 2
 
 
 def play(name: str, seed: int) -> dict[str, Any]:

@@ -206,4 +206,4 @@ def drift_bias(kind, rate, rounds):
 
 def test_drift_has_no_direction():
     """Over half the rounds until samples are drawn anew, to a tenth of a deviation; the pool's own mean made it 0.3."""
-    assert np.abs(drift_bias(0, 0.1, REWARDS_TO_LAST // 4)).max() < 0.1
+    assert np.abs(drift_bias(0, 0.1, REWARDS_TO_LAST // 2)).max() < 0.1

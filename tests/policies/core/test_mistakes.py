@@ -48,7 +48,27 @@ MISTAKES = {
     "a hook calls `self.ask()` or `self.law()`": lambda _: mine(_law=lambda self: self.ask())(ARMS).ask(),
     "a setting is not kept as an attribute": lambda _: mine(__init__=unkept)(ARMS).state_dict(),
     "`_export` returns an object": lambda folder: saves_an_object(folder),
+    "`_export` gives a list where `_import` reads an array": lambda _: restored(
+        _export=lambda self: {"latest": [0.1]},
+        _import=lambda self, state: state.array("latest", np.float64, (None,)),
+    ),
+    "`state.array` without its type or shape": lambda _: restored(
+        _import=lambda self, state: state.array("told", np.float64)
+    ),
+    "an array is read as another type than it was exported with": lambda _: restored(
+        _export=lambda self: {"arms": np.array([0, 1])},
+        _import=lambda self, state: state.array("arms", np.float64, (None,)),
+    ),
+    "the constructor does not call `super().__init__(arms, **common)`": lambda _: mine(
+        __init__=lambda self, arms: None
+    )(ARMS).ask(),
 }
+
+
+def restored(**hooks):
+    policy = mine(**hooks)(ARMS)
+    policy.ask()
+    return type(policy).restore(ARMS, policy.state_dict())
 
 
 def sums_to_four():
@@ -66,7 +86,7 @@ def saves_an_object(folder):
 def rows_of_the_page():
     """The mistakes of the table and the errors that answer them, without those that a check answers."""
     page = (ROOT / "docs" / "extending.md").read_text()
-    table = page.split("| mistake | answer |")[1].split("\n\n")[0]
+    table = page.split("| mistake | message |")[1].split("\n\n")[0]
     rows = [row.split(" | ") for row in table.splitlines()[2:]]
     return {mistake.removeprefix("| "): answer for mistake, answer in rows if "fails" not in answer}
 

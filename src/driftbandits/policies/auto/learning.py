@@ -14,7 +14,7 @@ from driftbandits.policies.auto.beliefs import TERMS_GATHERED, Beliefs, Forecast
 from driftbandits.policies.auto.joint import observe_all
 from driftbandits.policies.auto.mixture import Mixture
 from driftbandits.policies.auto.representatives import Representatives
-from driftbandits.policies.auto.samples import Samples
+from driftbandits.policies.auto.samples import REWARDS_TO_LAST, Samples
 from driftbandits.policies.auto.together import LONGEST_GAP, MOST_SAID, NOISE_SAID, Together
 from driftbandits.policies.auto.trial import Trial
 from driftbandits.policies.auto.two_valued import News, TwoValued
@@ -83,7 +83,7 @@ class Learning(Policy):
         self._clock = row.id + 1
         self._together.add(row.arm, passed, *waiting)
         self._look_back(row, reward, outlook, on_time=True)
-        if self._together.enough or self._since_tidy + len(self._together) >= self._samples.rewards_to_last:
+        if self._together.enough or self._since_tidy + len(self._together) >= REWARDS_TO_LAST:
             self._catch_up()
         elif trying or outlook.place != outlook.best or self._vigilance.doubted != doubted:
             self._think_over()
@@ -228,7 +228,7 @@ class Learning(Policy):
         """Every few rewards draw new samples and see that hypotheses are born; sooner if the weight moves."""
         mixture, samples = self._mixture, self._samples
         self._since_tidy += rewards
-        full = self._since_tidy >= samples.rewards_to_last
+        full = self._since_tidy >= REWARDS_TO_LAST
         if full:
             self._since_tidy = 0
             if self._beliefs.gathered > TERMS_GATHERED // 2:  # samples are drawn from what is multiplied out

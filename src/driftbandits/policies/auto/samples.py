@@ -26,7 +26,7 @@ from driftbandits.types import Bools, Floats, Ints
 MOST_SAMPLED = 4  # hypotheses
 LARGEST_UNSAMPLED_WEIGHT = 0.1  # beyond, the hypotheses to sample are chosen anew
 _DRIFTS_PER_SAMPLE = 8  # drawn once from each prior, the same for all seeds; each drift is taken from them
-REWARDS_TO_LAST = 64  # for which samples are good, and half as many where they drift fast: drifts repeat themselves
+REWARDS_TO_LAST = 32  # then samples are drawn anew: new ones try other arms, and drifts repeat themselves
 _FAST_DRIFT = 3e-3  # beyond, drift moves the samples at once; below, only when they are drawn anew
 _JITTER = 1e-8
 
@@ -104,12 +104,6 @@ class Samples:
             share /= np.add.reduce(share)
             self._shared = (weights, rows, share)
         return self._shared[2]
-
-    @property
-    def rewards_to_last(self) -> int:
-        """After how many rewards samples are to be drawn anew."""
-        fast = self._beliefs.rate[self.rows].max(initial=0.0) > _FAST_DRIFT
-        return REWARDS_TO_LAST // 2 if fast else REWARDS_TO_LAST
 
     # --- following the beliefs ----------------------------------------------------------------------------------
 
