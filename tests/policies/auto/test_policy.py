@@ -11,6 +11,7 @@ from sklearn.gaussian_process.kernels import RBF
 
 from driftbandits import ArmSet, AutoBandit
 from driftbandits.errors import InputError, RewardError
+from driftbandits.policies.auto import learning
 from driftbandits.policies.auto import policy as module
 from driftbandits.policies.auto.beliefs import Beliefs
 from driftbandits.policies.auto.mixture import Mixture
@@ -132,7 +133,7 @@ def test_with_one_rate_alone_it_believes_what_time_varying_gpucb_does(monkeypatc
     """Known noise, one prior, no births: the means after every reward, over rounds without one."""
     ridge = 0.02
     monkeypatch.setattr(reference.priors_module, "SIGNAL_VARIANCES", (0.1,))
-    monkeypatch.setattr(module, "BIRTH_DEVIATIONS", math.inf)
+    monkeypatch.setattr(learning, "BIRTH_DEVIATIONS", math.inf)
     monkeypatch.setattr(module, "Beliefs", partial(Beliefs, known_noise=ridge, shrunk_beyond=math.inf))
     monkeypatch.setattr(module, "Mixture", OneRate)
     policy = AutoBandit(line(), kernel="given")
