@@ -15,7 +15,7 @@ from driftbandits.policies.auto.mixture import Mixture
 from driftbandits.policies.auto.priors import Priors
 from driftbandits.policies.auto.rate_units import RateUnits
 from driftbandits.policies.auto.samples import Samples
-from driftbandits.policies.auto.together import MOST_SAID, MOST_WAITING, NOISE_SAID
+from driftbandits.policies.auto.together import LONGEST_GAP, MOST_SAID, MOST_WAITING, NOISE_SAID
 from tests.policies.auto.reference import line, plane
 
 ARMS = {"arms": line(), "features": plane()}
@@ -120,7 +120,7 @@ def test_many_rewards_of_one_arm_are_few_terms():
     beliefs = some_beliefs(ARMS["arms"])
     before = beliefs.gathered
     observe_all(beliefs, np.full(16, 4), np.ones(16, dtype=np.int64), np.zeros(16))
-    assert beliefs.gathered == before + 3
+    assert beliefs.gathered == before + 2
 
 
 def test_terms_for_which_there_is_no_room_multiply_out_the_others():
@@ -186,3 +186,16 @@ def test_two_copies_of_an_arm_are_taken_in_like_one():
     one_by_one(twin, *told)
     observe_all(beliefs, *told)
     agree(beliefs, twin, atol=1e-9)
+
+
+@pytest.mark.parametrize("arms", ARMS.values(), ids=ARMS)
+@pytest.mark.parametrize("distinct", [1, 3])
+def test_rewards_so_far_apart_that_all_is_forgotten_between_them(arms, distinct):
+    """A hypothesis that forgets a tenth per round has 1e-94 of its covariance left then."""
+    beliefs = some_beliefs(arms, known_noise=0.02)
+    twin = copy.deepcopy(beliefs)
+    numbers, _, rewards = rewards_of(2, arms, MOST_WAITING, distinct)
+    told = numbers, np.full(MOST_WAITING, LONGEST_GAP), rewards
+    expected = one_by_one(twin, *told)
+    np.testing.assert_allclose(observe_all(beliefs, *told).likelihood, expected, atol=1e-7)
+    agree(beliefs, twin, atol=1e-8)

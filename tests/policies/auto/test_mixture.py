@@ -289,3 +289,26 @@ def test_a_suspect_knows_arms_far_away_as_well_as_before():
     after = beliefs.reading(suspected(mixture))[1]
     np.testing.assert_allclose(after[3:], before[3:], atol=1e-12)
     assert (after[:3] > 2 * before[:3]).all()
+
+
+def some_mixture(births, weights, *, now):
+    """Weights of hypotheses born in these rounds, and what is in doubt at round `now`."""
+    beliefs = Beliefs(given(line()), len(births))
+    mixture = Mixture(beliefs)
+    for row, birth in enumerate(births):
+        beliefs.write(row, kind=0, birth=birth, noise=NOISE)
+    mixture.log_weight[: len(births)] = np.log(weights)
+    return mixture.in_doubt(now)
+
+
+def test_what_was_born_lately_is_in_doubt():
+    assert some_mixture([0, 400, 480, 490], [0.9, 0.05, 0.03, 0.02], now=500) == pytest.approx(0.05)
+
+
+def test_where_the_young_leads_all_else_is_in_doubt():
+    assert some_mixture([0, 400, 480, 490], [0.1, 0.05, 0.65, 0.2], now=500) == pytest.approx(0.35)
+
+
+def test_nothing_is_in_doubt_in_the_beginning_or_long_after():
+    assert some_mixture([0, 0], [0.5, 0.5], now=10) == 0.0
+    assert some_mixture([0, 100], [0.5, 0.5], now=500) == 0.0

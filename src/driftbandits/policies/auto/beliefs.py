@@ -52,10 +52,6 @@ class Forecast(NamedTuple):
     mean: Floats  # (n,)
     variance: Floats  # (n,), without the noise
 
-    def surprise(self, row: int, reward: float, noise: float) -> float:
-        """Standard deviations by which `reward` exceeds what hypothesis `row` expects."""
-        return (reward - float(self.mean[row])) / math.sqrt(float(self.variance[row]) + noise)
-
 
 class Step(NamedTuple):
     """What a reward did to every hypothesis, one row each: its mean moved by column residual / total."""
@@ -235,6 +231,10 @@ class Beliefs:
 
     # --- learning -----------------------------------------------------------------------------------------------
 
+    def kept(self, rounds: Ints) -> Floats:
+        """What is left after so many rounds of what is known now, (n, k) for (k,) numbers of rounds."""
+        return np.asarray(np.power(self._keep[0, : self.count, None], rounds))
+
     def pass_time(self, rounds: int) -> None:
         """Let `rounds` rounds pass: the drifting hypotheses forget a little."""
         n = self.count
@@ -248,7 +248,10 @@ class Beliefs:
 
     def _multiply_out_fade(self) -> None:
         """Before `fade` becomes so small that what comes after it is lost in rounding."""
-        for row in np.flatnonzero(self.fade[: self.count] < _FAINTEST_FADE):
+        fade = self.fade[: self.count]
+        if fade.item(fade.argmin()) >= _FAINTEST_FADE:
+            return
+        for row in np.flatnonzero(fade < _FAINTEST_FADE):
             self.learned[row] *= self.fade[row]
             self.recent[row] *= math.sqrt(self.fade[row])
             self.fade[row] = 1.0

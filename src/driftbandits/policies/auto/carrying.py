@@ -71,6 +71,8 @@ def carry(old: AutoBandit, new: AutoBandit, change: ArmsChange) -> None:
     watch = old._watch.export()
     new._together = old._together.renumbered(change.target)
     new._since_tidy, new._renewal_due = old._since_tidy, old._renewal_due
+    if not new._standing.everyone:  # rewards wait only where all arms are read
+        new._catch_up()
     new._think_over()
     before = np.where(sources >= 0, watch["before"][sources], new._expected())
     new._watch.load(states.Reader({**watch, "before": before}), rounds=new.rounds)

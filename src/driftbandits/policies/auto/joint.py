@@ -3,21 +3,22 @@
 Drifting hypotheses forget between the rewards, and a residual beyond `shrunk_beyond` deviations is shrunk before the
 next is looked at, as in `Beliefs.observe`. Only the estimate of the noise stands still until all are in.
 
-The rewards are of few arms, often of one, so that all that happens is in few directions: what the prior, and what was
-learned, say of these arms, and the level. Everything is computed in these, and read in the coordinates at the end.
+The rewards are of few arms, often of one, so that all that happens is in two directions per arm: what was known of it
+when the first came, and its prior, to which a drifting hypothesis goes back. Everything is computed in these, and read
+in the coordinates at the end. And it is computed as if means did not fade: where a hypothesis has kept a share of its
+mean, rewards count as larger by that share, and so does their noise, and its world as wider by what it has forgotten.
 
 symbol  name      shape        meaning
 n, k, u                        hypotheses, rewards, different arms among them
-p_i     elapsed   (k,)         rounds until reward i; all have passed at the end
-g       root      (n,)         sqrt(1 - rate), what a round leaves of a mean
-B       basis     (n, b, R)    prior and learned columns of the u arms, and that of the level: b = 2 u + 1
-S_i                            covariance of the coordinates at reward i, had none of these rewards come
-c_i     mixing    (n, k, b)    S_i h_i = B' c_i, covariance of the coordinates then with reward i; h_i reads its arm
-K                 (n, k, k)    covariance of the rewards: g^(p_i - p_j) h_i' B' c_j for j <= i, the noise where i = j
+q_i     kept      (n, k)       what is left at reward i of the covariance, of the mean its root
+w_i     grown     (n, k)       (1 - q_i) / q_i, the multiple of the prior by which the world has grown until then
+B       basis     (n, 2u, R)   covariances of the coordinates with each arm's reward: S before all this, then the prior
+Z                 (n, k, 2u)   1 at the arm of reward i, and w_i at its prior: Z B is how the rewards covary with all
+K                 (n, k, k)    covariance of the rewards: (Z B)_i at the arm of reward j, i <= j; and noise / q_i
 L       factor    (n, k, k)    K = L L'
-e       scores    (n, k)       L^-1 (y - expected): each residual given the rewards before, in its own deviations
-M       steps     (n, k, b)    L^-1 g^(p_k - p_i) c_i
-W                 (n, k, R)    M B: the mean moves by W' e, the covariance by -W' W = -(R B)' (R B) where M = Q R
+e       scores    (n, k)       L^-1 (y / root - expected): residuals given the rewards before, in their own deviations
+M       steps     (n, k, 2u)   L^-1 Z, times the root of what is left at the end
+W                 (n, k, R)    M B: the mean moves by W' e, the covariance by -W' W = -(T B)' (T B) where M' M = T' T
 """
 
 from __future__ import annotations
@@ -27,16 +28,17 @@ from typing import NamedTuple
 import numpy as np
 
 from driftbandits.policies.auto.beliefs import LEAST_VARIANCE, Beliefs
-from driftbandits.policies.auto.priors import LEVEL_VARIANCE
 from driftbandits.types import Floats, Ints
 
-_LARGE = 1e16  # beyond the squares of all scores: rewards of at most 1e6 over noise of at least 1e-3
+_LARGE = 1e30  # beyond the squares of all scores: rewards of at most 1e6 over deviations of at least 1e-3
+_LEAST_PIVOT = 1e-13  # of a direction's square, below which others say the same
 
 
 class Joint(NamedTuple):
     """What rewards did to every hypothesis; see above."""
 
     likelihood: Floats  # (n, k), log, of each reward given those before
+    root: Floats  # (n, k), of what was left of the mean at each reward
     factor: Floats
     scores: Floats
     steps: Floats
@@ -47,48 +49,24 @@ class Joint(NamedTuple):
 def observe_all(beliefs: Beliefs, arms: Ints, passed: Ints, rewards: Floats) -> Joint:
     """Take in the rewards of these arms; before each of them so many rounds pass. Shapes (k,)."""
     elapsed = passed.cumsum()
-    left = _left(beliefs.rate[: beliefs.count], int(elapsed[-1]))
-    directions = _directions(beliefs, arms)
-    mixing = _mixing(beliefs, directions.places, np.square(left[:, elapsed]))
+    kept = beliefs.kept(elapsed)
+    root = np.sqrt(kept)
     noise = beliefs.noise[: beliefs.count].copy()
-    covariance = np.matmul(directions.at_arms, mixing.swapaxes(1, 2))
-    covariance *= left[:, np.abs(elapsed[:, None] - elapsed)]
-    diagonal = np.einsum("nii->ni", covariance)
-    diagonal[:] = np.maximum(diagonal, LEAST_VARIANCE) + noise[:, None]
-    residuals = rewards - directions.expected * left[:, elapsed]
-    mixing *= left[:, elapsed[-1] - elapsed][:, :, None]
-    factor, solved = _factored(covariance, np.concatenate([residuals[:, :, None], mixing], axis=2))
-    raw = scores = solved[:, :, 0].copy()
-    steps, basis = solved[:, :, 1:], directions.basis
+    directions = _directions(beliefs, arms)
+    residuals = rewards / root - directions.expected
+    factor, scores, steps = _factored(directions, kept, noise, residuals)
+    raw = scores
     if beliefs.units is None and np.abs(scores).max() > beliefs.shrunk_beyond:
         raw, scores = _shrunk(factor, residuals, beliefs.shrunk_beyond)
-    deviations = np.einsum("nii->ni", factor)
+    deviations = np.diagonal(factor, axis1=1, axis2=2) * root
     likelihood = _likelihood(beliefs, rewards, deviations, raw)
+    basis = directions.basis
     shift = np.matmul(np.matmul(scores[:, None], steps), basis)[:, 0]
-    fewest = np.linalg.qr(steps, mode="r") if len(arms) > basis.shape[1] else steps  # as many terms say the same
+    fewest = _fewest(steps) if len(arms) > basis.shape[1] else steps  # as many terms say the same
     beliefs.move_all(int(elapsed[-1]), shift, np.matmul(fewest, basis))
     if beliefs.units is None and beliefs.known_noise is None:
         beliefs.learn_noise_of_all(np.square(deviations), deviations * scores)
-    return Joint(likelihood, factor, scores, steps, basis, noise)
-
-
-def _factored(matrix: Floats, right: Floats) -> tuple[Floats, Floats]:
-    """L with L L' = matrix, and L^-1 right, in one go: below L, the factor of the larger matrix has (L^-1 right)'.
-
-    What stands in the larger one's last corner does not touch them; it only has to be large enough for a factor.
-    """
-    n, k, columns = right.shape
-    larger = np.zeros((n, k + columns, k + columns))
-    larger[:, :k, :k] = matrix
-    larger[:, k:, :k] = right.swapaxes(1, 2)  # the upper half is not read
-    np.einsum("nii->ni", larger)[:, k:] = _LARGE
-    whole = np.linalg.cholesky(larger)
-    return whole[:, :k, :k], whole[:, k:, :k].swapaxes(1, 2)
-
-
-def _left(rate: Floats, rounds: int) -> Floats:
-    """g^p for p = 0 to `rounds`, shape (n, rounds + 1)."""
-    return np.exp(0.5 * np.log1p(-rate)[:, None] * np.arange(rounds + 1))
+    return Joint(likelihood, root, factor, scores, steps, basis, noise)
 
 
 class _Directions(NamedTuple):
@@ -96,39 +74,65 @@ class _Directions(NamedTuple):
 
     places: Ints  # (k,), of each reward's arm among the different ones
     basis: Floats  # B
-    at_arms: Floats  # (n, k, b), h_i' B'
-    expected: Floats  # (n, k), of the arms when the beliefs were last moved
+    at_arms: Floats  # (n, 2u, u), what they say of the arms
+    expected: Floats  # (n, k), of each reward's arm when the beliefs were last moved
 
 
 def _directions(beliefs: Beliefs, arms: Ints) -> _Directions:
-    n, mean, rows = beliefs.count, beliefs.mean[: beliefs.count], beliefs.priors.rows
-    kind, learned = beliefs.kind[:n], beliefs.learned[:n]
-    recent = beliefs.recent[:n, : beliefs.gathered]
-    distinct = list(dict.fromkeys(arms.tolist()))
+    numbers = arms.tolist()
+    distinct = list(dict.fromkeys(numbers))
+    places = np.array([distinct.index(arm) for arm in numbers])
+    kind, mean, rows = beliefs.kind[: beliefs.count], beliefs.mean[: beliefs.count], beliefs.priors.rows
     u = len(distinct)
-    places = np.array([distinct.index(arm) for arm in arms.tolist()])
-    basis = np.zeros((n, 2 * u + 1, beliefs.priors.width))
+    basis = np.empty((len(kind), 2 * u, mean.shape[1]))
+    for place, arm in enumerate(distinct):
+        basis[:, place] = beliefs.column(arm)
+        basis[:, u + place] = beliefs.priors.prior[kind, arm] if rows is None else rows.one(kind, arm)
     if rows is None:
-        basis[:, :u] = beliefs.priors.prior[kind[:, None], distinct]
-        basis[:, u:-1] = learned[:, distinct] + np.matmul(recent[:, :, distinct].swapaxes(1, 2), recent)
-        basis[:, -1] = LEVEL_VARIANCE
-        return _Directions(places, basis, basis[:, :, arms].swapaxes(1, 2), mean[:, arms])
-    read = np.stack([rows.one(kind, arm) for arm in distinct], axis=1)
-    basis[:, :u] = read  # their prior is the identity
-    basis[:, u:-1] = np.matmul(read, learned) + np.matmul(np.matmul(read, recent.swapaxes(1, 2)), recent)
-    basis[:, -1, -1] = read[:, 0, -1]  # the same for all arms
-    at_arms, expected = np.matmul(read, basis.swapaxes(1, 2)), np.matmul(read, mean[:, :, None])[:, :, 0]
-    return _Directions(places, basis, at_arms[:, places], expected[:, places])
+        return _Directions(places, basis, basis[:, :, distinct], mean[:, arms])
+    reading = basis[:, u:].swapaxes(1, 2)  # their prior is the identity
+    return _Directions(places, basis, np.matmul(basis, reading), np.matmul(mean[:, None], reading)[:, 0, places])
 
 
-def _mixing(beliefs: Beliefs, places: Ints, kept: Floats) -> Floats:
-    """c, where `kept`, shape (n, k), is left at each reward of what was known."""
-    n, k, u = beliefs.count, len(places), int(places.max()) + 1
-    mixing, rewards = np.zeros((n, k, 2 * u + 1)), np.arange(k)
-    mixing[:, rewards, places] = beliefs.breadth[:n, None] * kept + (1.0 - kept)
-    mixing[:, rewards, u + places] = -beliefs.fade[:n, None] * kept
-    mixing[:, :, -1] = beliefs.level[:n, None] * kept
-    return mixing
+def _factored(directions: _Directions, kept: Floats, noise: Floats, residuals: Floats) -> tuple[Floats, Floats, Floats]:
+    """L, e and M in one go: where K is bordered by r' and Z', the factor has (L^-1 r)' and (L^-1 Z)' below L.
+
+    What stands in the last corner does not touch them; it only has to be large enough for a factor. The upper half is
+    not read.
+    """
+    places, at_arms = directions.places, directions.at_arms
+    n, k = kept.shape
+    u = at_arms.shape[2]
+    grown = (1.0 - kept) / kept
+    size = k + 1 + 2 * u
+    matrix = np.zeros((n, size, size))
+    if u == 1:
+        matrix[:, :k, :k] = at_arms[:, :1] + at_arms[:, 1:] * grown[:, None]
+    else:
+        pairs = at_arms[:, :, places]  # (n, 2u, k)
+        matrix[:, :k, :k] = (pairs[:, places] + pairs[:, u + places] * grown[:, :, None]).swapaxes(1, 2)
+    matrix[:, k, :k] = residuals
+    steps = (places == np.arange(u)[:, None]) * np.sqrt(kept[:, -1])[:, None, None]
+    matrix[:, k + 1 : k + 1 + u, :k] = steps
+    matrix[:, k + 1 + u :, :k] = steps * grown[:, None]
+    diagonal = matrix.reshape(n, -1)[:, :: size + 1]
+    diagonal[:, :k] = np.maximum(diagonal[:, :k], LEAST_VARIANCE) + noise[:, None] / kept
+    diagonal[:, k:] = _LARGE
+    whole = np.linalg.cholesky(matrix)
+    return whole[:, :k, :k], whole[:, k, :k], whole[:, k + 1 :, :k].swapaxes(1, 2)
+
+
+def _fewest(steps: Floats) -> Floats:
+    """T, (n, 2u, 2u), upper triangular, with T' T = M' M: a Cholesky factor, where directions may say the same."""
+    left: Floats = np.matmul(steps.swapaxes(1, 2), steps)
+    factor: Floats = np.zeros_like(left)
+    least = _LEAST_PIVOT * np.diagonal(left, axis1=1, axis2=2)
+    for j in range(left.shape[1]):
+        pivot = left[:, j, j]
+        row = left[:, j, j:] * (1.0 / np.sqrt(np.where(pivot > least[:, j], pivot, np.inf)))[:, None]
+        factor[:, j, j:] = row
+        left[:, j + 1 :, j + 1 :] -= row[:, 1:, None] * row[:, None, 1:]
+    return factor
 
 
 def _shrunk(factor: Floats, residuals: Floats, beyond: float) -> tuple[Floats, Floats]:

@@ -22,7 +22,7 @@ from driftbandits.policies.auto.vigilance import Vigilance
 from driftbandits.policies.auto.watch import CHANGE_ODDS, RegimeChange, Watch
 from driftbandits.policies.core.base import Policy
 from driftbandits.policies.core.pending import Feedback, Row
-from driftbandits.types import Floats, Ints
+from driftbandits.types import Bools, Floats, Ints
 
 BIRTH_DEVIATIONS = 2.0  # off what the leader expects, for hypotheses of a change to be born
 LOCAL_BIRTH_DEVIATIONS = 2.5  # for the hypothesis that only this arm has changed
@@ -59,6 +59,7 @@ class Learning(Policy):
     _known_arms: dict[int, tuple[float, float]]  # what the leader expects of arms whose rewards came
     _known_law: Floats | None
     _known_mean: Floats | None
+    _known_best: int  # where it is highest, if it is known
 
     def _learn(self, feedback: Feedback) -> None:
         for row, reward in feedback.rows():
@@ -70,6 +71,7 @@ class Learning(Policy):
         if news is not News.NONE or not self._lets_wait(row, reward):
             self._catch_up()
             self._learn_now(row, reward, news)
+            self._think_over()
 
     def _lets_wait(self, row: Row, reward: float) -> bool:
         """Whether a reward waits; those waiting are learned with it if they are enough by now."""
@@ -79,14 +81,14 @@ class Learning(Policy):
             return False
         outlook, doubted, trying = self._outlook(row), self._vigilance.doubted, not self._trial.over
         self._beliefs.units = self._two_valued.units
-        self._mixture.pass_time(passed, row.id)
         self._clock = row.id + 1
         self._together.add(row.arm, passed, *waiting)
         self._look_back(row, reward, outlook, on_time=True)
-        if self._together.enough or self._since_tidy + len(self._together) >= REWARDS_TO_LAST:
+        if self._together.enough or self._draws_anew(len(self._together)):
             self._catch_up()
-        elif trying or outlook.place != outlook.best or self._vigilance.doubted != doubted:
             self._think_over()
+        elif trying or outlook.place != outlook.best or self._vigilance.doubted != doubted:
+            self._look_ahead()
         return True
 
     def _waiting(self, arm: int, reward: float) -> tuple[float, float] | None:
@@ -114,44 +116,64 @@ class Learning(Policy):
         if not len(self._together):
             return
         arms, passed, rewards = self._together.take()
-        self._renew(self._clock - int(passed.sum()))
-        joint = observe_all(self._beliefs, arms, passed, rewards)
-        self._samples.pass_time(int(passed.sum()))
-        self._samples.follow_all(arms, joint)
-        self._mixture.update_all(joint.likelihood)
-        self._tidy(len(arms))
+        before, after = int(passed[0]), int(passed[1:].sum())
+        self._mixture.pass_time(before, self._clock - 1 - after)
+        self._renew(self._clock - 1 - after)  # before the first of them, as if it had not waited
+        self._mixture.pass_time(after, self._clock - 1)
+        if not self._draws_anew(len(arms)):
+            self._samples.pass_time(before + after)
+        if len(arms) == 1:  # which is quicker by itself
+            self._beliefs.pass_time(before)
+            self._take_in(self._beliefs.forecast(int(arms[0])), float(rewards[0]))
+        else:
+            joint = observe_all(self._beliefs, arms, passed, rewards)
+            if not self._draws_anew(len(arms)):
+                self._samples.follow_all(arms, joint)
+            self._mixture.update_all(joint.likelihood)
+            self._tidy(len(arms))
         self._find_change()
-        self._think_over()
+        self._know_nothing()
 
     def _think_over(self) -> None:
         """What is expected, and what is looked at, from now on; it stays until something more is learned."""
-        weights = self._mixture.weights()
-        self._samples.seek(weights)
-        self._known_arms.clear()
-        self._known_law, self._known_mean = None, self._samples.expected(weights)  # the next reward needs it
+        self._samples.seek(self._mixture.weights())
+        self._know_nothing()
+        self._look_ahead()
+
+    def _look_ahead(self) -> None:
+        """What is looked at from now on."""
         self._glances = self._vigilance.law(self._standardised(), self._clock)
+        self._known_law = None
+
+    def _know_nothing(self) -> None:
+        """Read off what is believed anew when it is wanted next."""
+        self._known_arms.clear()
+        self._known_law = self._known_mean = None
 
     def _learn_now(self, row: Row, reward: float, news: News) -> None:
         """What was expected is read before time passes, and hypotheses are born before the reward is weighed."""
-        beliefs, mixture, samples = self._beliefs, self._mixture, self._samples
-        outlook = self._outlook(row)
+        beliefs, outlook = self._beliefs, self._outlook(row)
         on_time = self._pass_time(row.id)
         told = self._in_coordinates(reward, news)
         if told is not None:
             forecast = self._forecast(row, told) if on_time else beliefs.forecast(row.arm)
             able = None if on_time else beliefs.birth[: beliefs.count] <= row.id
-            step = beliefs.observe(forecast, told, able)
-            samples.follow(row.arm, step)
-            mixture.update(step.likelihood, able)
-            self._tidy(1)
+            self._take_in(forecast, told, able)
         self._look_back(row, reward, outlook, on_time=on_time, learned=True)
-        self._think_over()
+
+    def _take_in(self, forecast: Forecast, told: float, able: Bools | None = None) -> None:
+        """Learn one reward; hypotheses not `able` do not."""
+        step = self._beliefs.observe(forecast, told, able)
+        if not self._draws_anew(1):
+            self._samples.follow(forecast.arm, step)
+        self._mixture.update(step.likelihood, able)
+        self._tidy(1)
 
     def _outlook(self, row: Row) -> Outlook:
         """What was expected before a reward."""
         standing, expected = self._standing, self._expected()
         if standing.everyone:
-            return Outlook(row.arm, row.tag - 1 if row.tag else int(expected.argmax()), expected)
+            return Outlook(row.arm, row.tag - 1 if row.tag else self._known_best, expected)
         weights = self._mixture.weights()
         best = row.tag - 1 if row.tag else self._samples.best(weights)
         outlook = Outlook(standing.of(row.arm), standing.of(best), expected.copy())
@@ -192,45 +214,47 @@ class Learning(Policy):
 
     def _forecast(self, row: Row, reward: float) -> Forecast:
         """What the hypotheses expect of the arm; a reward the leader did not expect gives birth to others first."""
-        beliefs, mixture = self._beliefs, self._mixture
-        forecast = beliefs.forecast(row.arm)
-        births, local = self._surprises(forecast, reward)
-        if not births:
-            return beliefs.forecast(row.arm) if self._renew(row.id) else forecast
-        self._renewal_due = False
-        mixture.renew(row.id)
-        self._together.hurry()
-        if local and self._told_before(row.arm):  # else the arm is unlike its neighbours, not unlike itself
-            mixture.suspect(row.arm, self._vigilance.chance(self._standing.of(row.arm), self._clock), row.id)
-        return beliefs.forecast(row.arm)
+        births, local = self._surprises(row.arm, reward)
+        if births:
+            self._renewal_due = False
+            self._mixture.renew(row.id)
+            if local and self._told_before(row.arm):  # else the arm is unlike its neighbours, not unlike itself
+                chance = self._vigilance.chance(self._standing.of(row.arm), self._clock)
+                self._mixture.suspect(row.arm, chance, row.id)
+        else:
+            self._renew(row.id)
+        return self._beliefs.forecast(row.arm)
 
-    def _renew(self, now: int) -> bool:
-        """Let hypotheses be born that are due, just before rewards that can weigh them; whether any may have been."""
-        due, self._renewal_due = self._renewal_due, False
-        if due:
+    def _renew(self, now: int) -> None:
+        """Let hypotheses be born that are due, just before rewards that can weigh them."""
+        if self._renewal_due:
+            self._renewal_due = False
             self._mixture.renew_in_time(now)
-        return due
 
     def _told_before(self, arm: int) -> bool:
         """Whether this is not the first reward of an arm; of one among very many, not its first play."""
         return bool(self._vigilance.told[arm] if self._standing.everyone else self._plays.counts[arm] > 1)
 
-    def _surprises(self, forecast: Forecast, reward: float) -> tuple[bool, bool]:
+    def _surprises(self, arm: int, reward: float) -> tuple[bool, bool]:
         """Whether a reward is far enough off what the leader expects for births, and for that of a local change."""
         leader, units = self._mixture.leader(), self._beliefs.units
+        mean, variance = self._beliefs.expects(leader, arm)
         if units is not None:
-            enough = units.surprise(float(forecast.mean[leader]), success=reward > 0.0) > BIRTH_NATS
+            enough = units.surprise(mean, success=reward > 0.0) > BIRTH_NATS
             return enough, enough
-        surprise = abs(forecast.surprise(leader, reward, float(self._beliefs.noise[leader])))
-        return surprise > BIRTH_DEVIATIONS, surprise > LOCAL_BIRTH_DEVIATIONS
+        deviations = abs(reward - mean) / math.sqrt(variance + self._beliefs.noise.item(leader))
+        return deviations > BIRTH_DEVIATIONS, deviations > LOCAL_BIRTH_DEVIATIONS
+
+    def _draws_anew(self, rewards: int) -> bool:
+        """Whether samples are drawn anew after so many more rewards: those there are need not follow these."""
+        return self._since_tidy + rewards >= REWARDS_TO_LAST
 
     def _tidy(self, rewards: int) -> None:
         """Every few rewards draw new samples and see that hypotheses are born; sooner if the weight moves."""
         mixture, samples = self._mixture, self._samples
-        self._since_tidy += rewards
-        full = self._since_tidy >= REWARDS_TO_LAST
+        full = self._draws_anew(rewards)
+        self._since_tidy = 0 if full else self._since_tidy + rewards
         if full:
-            self._since_tidy = 0
             if self._beliefs.gathered > TERMS_GATHERED // 2:  # samples are drawn from what is multiplied out
                 self._beliefs.flush()
             mixture.prune()
@@ -240,6 +264,7 @@ class Learning(Policy):
             samples.choose(weights, anew=full)
         if full:
             self._watch.settle(weights, samples.mean(weights, self._standing.places))
+        self._together.allow(mixture.in_doubt(self._clock))
 
     def _look_back(self, row: Row, reward: float, outlook: Outlook, *, on_time: bool, learned: bool = False) -> None:
         """Was that a change, was the arm surprisingly good, and which arms count as seen by it?"""
@@ -291,6 +316,7 @@ class Learning(Policy):
         """Expected rewards of the representatives, shape (M,)."""
         if self._known_mean is None:
             self._known_mean = self._samples.expected(self._mixture.weights())
+            self._known_best = int(self._known_mean.argmax())
         return self._known_mean
 
     def _standardised(self) -> Floats:

@@ -124,8 +124,10 @@ class ManySamples(Samples):
     def _width(self, beliefs: Beliefs) -> int:
         return beliefs.priors.width
 
-    def _said_of(self, arm: int) -> Floats:
-        rows = self._readings.one(self._beliefs.kind[self.rows], arm)
+    def _said_of(self, arms: int | Ints) -> Floats:
+        if isinstance(arms, np.ndarray):
+            return np.stack([self._said_of(arm) for arm in arms.tolist()], axis=2)
+        rows = self._readings.one(self._beliefs.kind[self.rows], arms)
         return np.asarray(np.einsum("kmr,kr->km", self.values, rows))
 
     def _in_values(self, row: int, coordinates: Floats) -> Floats:

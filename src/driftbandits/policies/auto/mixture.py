@@ -26,6 +26,7 @@ MORE_SLOTS = (
     12  # where rewards have two values: rare successes tell hypotheses apart so slowly that they must live long
 )
 _REWARDS_BETWEEN_BIRTHS = 32  # and births must be rare, times `RateUnits.slowness`
+_YOUNG_ROUNDS = 64  # after its birth, times `RateUnits.slowness`
 ROUNDS_BEFORE_THE_FIRST = 30.0  # for which the world is taken to have stood
 MOST_NATS_PER_REWARD = 4.0  # counts against a hypothesis, more than against the best
 START, RESET, PARTIAL, LEVEL_SHIFT, LOCAL = range(5)  # where a hypothesis comes from
@@ -47,7 +48,8 @@ class Mixture:
         self.log_weight: Floats = np.full(len(beliefs.mean), -np.inf)
         self._due = 0.0  # hazard of the rounds since the last births
         self._born = 0  # the round of the last births
-        self._weights: Floats | None = None  # of `log_weight`
+        self._weights: Floats | None = None  # of `log_weight`, until they move
+        self._leader: int | None = None
 
     @staticmethod
     def capacity(kinds: int, *, rates: tuple[float, ...] = DRIFT_RATES, slots: int = STEADY_SLOTS) -> int:
@@ -71,7 +73,7 @@ class Mixture:
         row = beliefs.count
         beliefs.write(row, kind=kind, birth=birth, rate=rate, noise=beliefs.first_noise)
         self.log_weight[row] = math.log(weight / beliefs.priors.count)
-        self._weights = None
+        self._forget_weights()
 
     def learn_anew(self, birth: int, tallies: Iterable[Tally]) -> None:
         """Start, and learn what is known of the arms as if it had been told at once."""
@@ -91,7 +93,23 @@ class Mixture:
 
     def leader(self) -> int:
         """The weightiest row."""
-        return int(self.log_weight[: self.beliefs.count].argmax())
+        if self._leader is None:
+            self._leader = int(self.log_weight[: self.beliefs.count].argmax())
+        return self._leader
+
+    def in_doubt(self, now: int) -> float:
+        """Weight of the young hypotheses, or of all others where a young one leads: the next rewards tell them apart.
+
+        Where they do so slowly it counts less, see `slowness`.
+        """
+        weights, leader = self.weights(), self.leader()
+        young = self.beliefs.birth[: self.beliefs.count] > max(now - _YOUNG_ROUNDS * self.slowness, 0)
+        doubted = 1.0 - weights.item(leader) if young[leader] else float(np.add.reduce(weights[young]))
+        return doubted / self.slowness
+
+    def _forget_weights(self) -> None:
+        """They have moved."""
+        self._weights = self._leader = None
 
     def pass_time(self, rounds: int, now: int) -> None:
         """Let `rounds` rounds pass, up to round `now`: the world may have changed in each.
@@ -122,7 +140,7 @@ class Mixture:
             return
         log_weight += likelihood
         log_weight -= log_weight.item(log_weight.argmax())
-        self._weights = None
+        self._forget_weights()
 
     def update_all(self, likelihoods: Floats) -> None:
         """Weigh by the log likelihoods of several rewards, (n, k), each given those before."""
@@ -130,7 +148,7 @@ class Mixture:
         log_weight = self.log_weight[: self.beliefs.count]
         log_weight += np.add.reduce(counted, axis=1)
         log_weight -= log_weight.item(log_weight.argmax())
-        self._weights = None
+        self._forget_weights()
 
     def kinds(self) -> Floats:
         """Weight of every prior, shape (kinds,)."""
@@ -170,7 +188,7 @@ class Mixture:
         beliefs.keep(rows)
         self.log_weight[: len(rows)] = self.log_weight[rows]
         self.log_weight[len(rows) :] = -np.inf
-        self._weights = None
+        self._forget_weights()
 
     def _move(self, hazard: float, by_kind: Floats) -> None:
         """Take the share `hazard` from all, and give the drifting hypotheses what is theirs of it."""
@@ -180,7 +198,7 @@ class Mixture:
         back = hazard * (1.0 - sum(BIRTH_SHARES.values())) / max(len(self.rates), 1)
         weights[drifting] += back * by_kind[self.beliefs.kind[:n][drifting]]
         self.log_weight[:n] = np.log(np.maximum(weights, _SMALLEST_WEIGHT))
-        self._weights = None
+        self._forget_weights()
 
     def _births(self, kind: int, weight: float, now: int) -> None:
         beliefs = self.beliefs
@@ -194,7 +212,7 @@ class Mixture:
                 wider, shift = (PARTIAL_WIDENING, 0.0) if origin == PARTIAL else (0.0, 1.0)
                 beliefs.copy(leader, row, birth=now, breadth=wider, level=shift, origin=origin)
             self.log_weight[row] = math.log(share * weight)
-            self._weights = None
+            self._forget_weights()
 
     def suspect(self, arm: int, chance: float, now: int) -> None:
         """Let a hypothesis be born of a surprise: all is as the leader thinks but `arm` and its like."""
@@ -203,7 +221,7 @@ class Mixture:
         beliefs.copy(leader, row, birth=now, breadth=0.0, level=0.0, origin=LOCAL)
         beliefs.doubt(row, arm)
         self.log_weight[row] = self.log_weight[leader] + math.log(chance)
-        self._weights = None
+        self._forget_weights()
 
     def _room(self) -> int:
         """A row to write, freed by merging if need be; it has no weight."""
@@ -213,7 +231,7 @@ class Mixture:
         free = len(steady) < self._steady_slots() and n < len(beliefs.mean)
         row = n if free else self._merge(steady)
         self.log_weight[row] = -np.inf
-        self._weights = None
+        self._forget_weights()
         return row
 
     def _steady_slots(self) -> int:

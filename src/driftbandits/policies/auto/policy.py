@@ -88,8 +88,9 @@ class AutoBandit(Learning):
     colour = "#EE3377"
     family = Family.NOTHING_TO_SET
     reports_changes = True
-    # 2: looks by what can be won; 3: rarer where changes show by themselves; 4: rewards that say little wait for others
-    behaviour = 4
+    # 2: looks by what can be won; 3: rarer where changes show by themselves; 4: rewards that say little wait for
+    # others; 5: and waiting leaves the chances of a change as they are
+    behaviour = 5
     microseconds_per_round = 260.0
 
     def __init__(

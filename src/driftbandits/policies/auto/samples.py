@@ -145,19 +145,21 @@ class Samples:
     def follow_all(self, arms: Ints, joint: Joint) -> None:
         """Move the samples by rewards of these arms, taken in at once; see `joint` for the symbols.
 
-        One after the other they would move a sample f by B' M' z, where z = e + L^-1 (noise + the mean's f - f at the
-        arms); the mean itself by B' M' e.
+        One after the other they would move a sample f by B' M' (e + L^-1 d / root), where d is noise, and the mean's f
+        less f at the arms; the mean itself by B' M' e.
         """
-        rows = self.rows
-        said = self._values[: len(rows)][:, :, arms]
+        rows, values = self.rows, self.values
+        said = self._said_of(arms)
+        differences = said[:, :1] - said
         noise = self._generator.standard_normal((len(rows), self._number, len(arms)))
         noise *= np.sqrt(joint.noise[rows])[:, None, None]
-        noise += said[:, :1] - said[:, 1:]
-        steps = np.zeros((self._number + 1, len(arms)))
-        for slot, row in enumerate(rows.tolist()):
-            steps[1:] = scipy.linalg.lapack.dtrtrs(joint.factor[row], noise[slot].T, lower=1)[0].T
-            directions = self._in_values(row, joint.basis[row])
-            self._values[slot] += (steps + joint.scores[row]) @ joint.steps[row] @ directions
+        differences[:, 1:] += noise
+        steps = joint.steps[rows]
+        weights = np.linalg.solve(joint.factor[rows].swapaxes(1, 2), steps)
+        moves = np.matmul(differences, weights / joint.root[rows, :, None])
+        moves += np.matmul(joint.scores[rows][:, None], steps)
+        values += np.matmul(moves, self._directions(rows, joint.basis))
+        for slot in range(len(rows)):
             self._find_best(slot)
 
     def _find_best(self, slot: int) -> None:
@@ -198,9 +200,10 @@ class Samples:
         mean, covariance = beliefs.mean[row], beliefs.covariance(row)
         if rows is None:  # arms are read off; the level behind them is not wanted
             mean, covariance = mean[:-1], covariance[:-1, :-1]
+        coordinates = np.empty((self._number + 1, len(mean)))
+        coordinates[0] = mean
         normal = self._generator.standard_normal((self._number, len(mean)))
-        coordinates = np.vstack([np.zeros(len(mean)), normal @ _root(covariance).T])
-        coordinates += mean
+        np.add(_with_covariance(covariance, normal), mean, out=coordinates[1:])
         return coordinates if rows is None else self._in_values(row, coordinates)
 
     # --- what is kept of a sample ------------------------------------------------------------------------------
@@ -208,9 +211,9 @@ class Samples:
     def _width(self, beliefs: Beliefs) -> int:
         return beliefs.priors.size
 
-    def _said_of(self, arm: int) -> Floats:
-        """What the samples say of an arm, shape (k, m + 1)."""
-        return self.values[:, :, arm]
+    def _said_of(self, arms: int | Ints) -> Floats:
+        """What the samples say of an arm, shape (k, m + 1), or of several, (k, m + 1, M)."""
+        return self.values[:, :, arms]
 
     def _in_values(self, row: int, coordinates: Floats) -> Floats:
         """Coordinates under hypothesis `row`, the level among them, as samples are kept: as rewards of all arms."""
@@ -219,11 +222,17 @@ class Samples:
             return coordinates[..., :-1]
         return priors.rows.rewards(int(self._beliefs.kind[row]), coordinates)
 
+    def _directions(self, rows: Ints, basis: Floats) -> Floats:
+        """Directions (n, b, R) of all hypotheses, of these as samples are kept."""
+        if self._beliefs.priors.rows is None:
+            return basis[rows, :, :-1]
+        return np.stack([self._in_values(row, basis[row]) for row in rows.tolist()])
+
     def _drifts(self, kind: int, normal: Floats) -> Floats:
         """Draws from a prior, made of standard normal numbers."""
         priors = self._beliefs.priors
         if priors.rows is None:
-            return np.asarray(normal @ _root(priors.prior[kind, :-1, :-1]).T)
+            return _with_covariance(priors.prior[kind, :-1, :-1], normal)
         return priors.rows.rewards(kind, normal)
 
     # --- state --------------------------------------------------------------------------------------------------
@@ -251,13 +260,14 @@ class Samples:
         self._generator = generator_from_state(state.raw("generator"))
 
 
-def _root(covariance: Floats) -> Floats:
-    """L with L L' = S, up to rounding."""
+def _with_covariance(covariance: Floats, normal: Floats) -> Floats:
+    """Rows with covariance S, up to rounding, made of rows of standard normal numbers, which are written over."""
     size = len(covariance)
     raised = covariance.copy()
     raised.flat[:: size + 1] += _JITTER
-    root, failed = scipy.linalg.lapack.dpotrf(raised, lower=1, clean=1)
+    # transposed, so that BLAS takes both as they are
+    root, failed = scipy.linalg.lapack.dpotrf(raised.T, lower=1, clean=0, overwrite_a=1)
     if failed:  # rounding has left it slightly indefinite
         values, vectors = np.linalg.eigh(covariance)
-        root = vectors * np.sqrt(np.maximum(values, 0.0))
-    return np.asarray(root)
+        return np.asarray(normal @ (vectors * np.sqrt(np.maximum(values, 0.0))).T)
+    return np.asarray(scipy.linalg.blas.dtrmm(1.0, root, normal.T, lower=1, overwrite_b=1).T)

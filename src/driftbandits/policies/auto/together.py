@@ -4,8 +4,8 @@ Most rewards are of an arm that is well known, and about what was expected of it
 a decision would show, and taking in several at once costs hardly more than one. So a reward waits where the leading
 hypothesis knows its arm and is not surprised, until those waiting would narrow what is known by a twelfth. The better
 an arm is known, the more of its rewards may wait. A reward of an arm not known well is learned at once, together with
-those that wait. A surprise or a reward out of turn is learned by itself, after them. Hypotheses born of a surprise are
-soon to be believed or not: after it only few rewards wait, once.
+those that wait. A surprise or a reward out of turn is learned by itself, after them. And hypotheses just born are soon
+to be believed or not: the more weight they have, the fewer rewards wait.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from driftbandits import state as states
 from driftbandits.types import Floats, Ints
 
 MOST_WAITING = 32  # rewards
-FEW_WAITING = 3  # after a surprise
+MOST_DOUBTED = 0.15  # weight of hypotheses that are to be believed or not, times the rewards that wait meanwhile
 LONGEST_GAP = 64  # rounds before a reward of which nothing was told, for it to wait
 MOST_SAID = 0.08  # by all that wait: variances of what is expected of their arms, over that of the noise
 NOISE_SAID = 1.0  # over the rewards behind the estimate of the noise, at least, by each: that stands still meanwhile
@@ -35,9 +35,9 @@ class Together:
         self._said = 0.0
         self._most = MOST_WAITING
 
-    def hurry(self) -> None:
-        """Let only few wait, until they are learned."""
-        self._most = FEW_WAITING
+    def allow(self, doubt: float) -> None:
+        """Let at most so many wait from now on that hypotheses of weight `doubt` are weighed soon."""
+        self._most = max(min(int(MOST_DOUBTED / max(doubt, 1e-9)), MOST_WAITING), 1)
 
     def __len__(self) -> int:
         return len(self._arms)
@@ -57,7 +57,7 @@ class Together:
     def take(self) -> tuple[Ints, Ints, Floats]:
         """Arms, rounds passed before each, and rewards; none waits any more."""
         taken = np.array(self._arms), np.array(self._passed), np.array(self._rewards)
-        self._arms, self._passed, self._rewards, self._said, self._most = [], [], [], 0.0, MOST_WAITING
+        self._arms, self._passed, self._rewards, self._said = [], [], [], 0.0
         return taken
 
     def renumbered(self, target: Ints) -> Together:
@@ -92,7 +92,7 @@ class Together:
         numbers = state.array("arms", np.int64, (None,))
         passed = state.array("passed", np.int64, numbers.shape)
         rewards = state.array("rewards", np.float64, numbers.shape)
-        self._most = state.integer("most", low=FEW_WAITING, high=MOST_WAITING)
+        self._most = state.integer("most", low=1, high=MOST_WAITING)
         states.check(len(numbers) < self._most and bool(((numbers >= 0) & (numbers < arms)).all()), "arms")
         states.check(bool(((passed > 0) & (passed <= MOST_WAITING * LONGEST_GAP)).all()), "passed")
         states.check(bool((np.abs(rewards) <= LARGEST_COORDINATE).all()), "rewards")

@@ -72,7 +72,8 @@ class Vigilance:
         self.hidden = 0  # hidden changes found
         self.shown = 0  # changes that showed by themselves
         self._shifted = 0  # the round of the last shift of the level
-        self.seen: Floats = np.zeros(arms)  # rounds at which the arms, or arms like them, were last told of
+        self._seen: Floats = np.zeros(arms)
+        self._latest: tuple[int, int, int] | None = None  # arm, prior and round of the last `see`, not yet in `_seen`
         self.told: Ints = np.zeros(arms, dtype=np.int64)  # rewards of every arm itself
         self._priors = priors
         self._kind = -1
@@ -86,12 +87,29 @@ class Vigilance:
 
     def see(self, arm: int, kind: int, now: int) -> None:
         """A reward of round `now` - 1 of `arm` was told; arms alike under the likeliest prior count as seen then."""
-        self._kind = kind
-        np.maximum(self.seen, now, out=self.seen, where=self._priors.alike(kind, arm))
+        latest = self._latest
+        if latest is not None and latest[0] == arm and latest[1] == kind:
+            now = max(now, latest[2])
+        else:
+            self._note_seen()
+        self._kind, self._latest = kind, (arm, kind, now)
         self.told[arm] += 1
 
+    @property
+    def seen(self) -> Floats:
+        """Rounds at which the arms, or arms like them, were last told of, (N,)."""
+        self._note_seen()
+        return self._seen
+
+    def _note_seen(self) -> None:
+        """Rewards mostly come of one arm many times in a row: of these, the last is noted for its like."""
+        if self._latest is not None:
+            arm, kind, now = self._latest
+            np.maximum(self._seen, now, out=self._seen, where=self._priors.alike(kind, arm))
+            self._latest = None
+
     def _regions(self) -> float:
-        return self._priors.regions(self._kind) if self._kind >= 0 else float(len(self.seen))
+        return self._priors.regions(self._kind) if self._kind >= 0 else float(len(self._seen))
 
     def chance(self, arm: int, now: int) -> float:
         """Probability that `arm` has changed unseen since it was last looked at."""
@@ -215,14 +233,14 @@ class Vigilance:
         """Inverse of `export`."""
         self.hidden, self.shown = (state.integer(name, high=FARTHEST) for name in ("hidden", "shown"))
         self._shifted, self._startled = (state.integer(name, high=rounds) for name in ("shifted", "startled"))
-        self.seen = state.array("seen", np.float64, self.seen.shape)
-        states.check(bool(((self.seen >= 0) & (self.seen <= rounds)).all()), "seen")
+        self._seen, self._latest = state.array("seen", np.float64, self._seen.shape), None
+        states.check(bool(((self._seen >= 0) & (self._seen <= rounds)).all()), "seen")
         self.told = state.array("told", np.int64, self.told.shape)
         self._kind = state.integer("kind", low=-1, high=self._priors.count - 1)
-        self.doubted = state.integer("doubted", low=-1, high=len(self.seen) - 1)
+        self.doubted = state.integer("doubted", low=-1, high=len(self._seen) - 1)
         check_whole(self.told, rounds, "told")
         self._again = state.integer("again", high=MOST_LOOKS_IN_A_ROW)
-        highest = len(self.seen) - 1
+        highest = len(self._seen) - 1
         self._stale, self._rival, self._claimed = (
             state.integer(name, low=-1, high=highest) for name in ("stale", "rival", "claimed")
         )
