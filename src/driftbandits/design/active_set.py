@@ -18,24 +18,28 @@ import numpy as np
 from scipy.linalg import lapack
 
 from driftbandits.design.interior_point import solve_and_certify
+from driftbandits.design.measure import Information
 from driftbandits.design.problem import DesignProblem, gap_of
 from driftbandits.design.result import Design, Status
 from driftbandits.design.starting_point import separable_law
 from driftbandits.types import Bools, Floats, Ints
 
+_PIVOTED_ARMS = 1024  # among which the first working set is sought: among more it is no better
 _FIRST_POOL_SIZES = (4096, 16384, 65536)  # drawn at random: a stride would meet the rows of a grid
 _POOL_SIZE = 4096  # promising arms kept from a full pass; they are priced many times for the price of one pass
 _FEW_ARMS = 1_000  # of which a working set may be large
-_SLACK_KEPT, _SLACK_KEPT_OF_MANY = 10.0, 1.0  # working arms with a slack up to this many times the gap stay
-_GAPS_LOST = 10.0  # by which dropping arms of many may raise the gap
+_SLACK_KEPT = 10.0  # working arms with a slack up to this many times the gap stay, of few arms
+_SHARE_KEPT = 0.05  # p times leverage, of a working arm that stays
+_GAPS_LOST = 40.0  # by which dropping arms of many may raise the gap
 _VIOLATORS_PER_ARM, _VIOLATORS_PER_ARM_OF_MANY = 3, 1  # taken per round from among those nearest to one working arm
 _SHARE_OF_GAP, _SHARE_OF_GAP_OF_MANY = 0.5, 0.9  # of the gap asked for, to which the pool of all arms is settled
+_LEAST_SHARE_OF_TARGET = 0.3  # to which a working set of many is solved: what is missing then are arms
 _VERY_MANY_ARMS = 32_768  # of which the pool is too small a part for the larger share: more passes would follow
 _LEAST_WEIGHT, _LEAST_WEIGHT_OF_MANY = 0.01, 0.1  # p times leverage, of an arm of a warm start worth beginning with
 _NEAR_CORRELATION = 0.5  # from which an arm counts as near another
 _VIOLATORS_PER_ROUND = 8192  # looked at
 _MOST_ROUNDS = 60
-_EXACT_POOL_SIZE = 4096  # up to here pools are priced exactly: it costs nothing and matters where costs are huge
+_EPS = float(np.finfo(np.float64).eps)
 
 
 def solve_active_set(problem: DesignProblem, *, tolerance: float, warm_start: Floats | None = None) -> Design:
@@ -51,14 +55,14 @@ def solve_active_set(problem: DesignProblem, *, tolerance: float, warm_start: Fl
     search = _Search(problem, tolerance)
     samples = _coarse_samples(problem.size)
     search.begin(_first_working_set(problem, samples[0], warm_start), warm_start)
-    target = 1e-2 * problem.rank
+    target = 0.1 * problem.rank  # loosely: after a sample the gap over all arms is a few, however well it is settled
     for sample in samples[:-1]:
         target = max(0.1 * target, 0.5 * tolerance)  # of a sample no more is wanted than of all arms
         pool = problem.restrict(sample)
         search.settle(pool, sample, search.price(pool), target=target)
+    gradient = search.price(problem)
     best, failures = np.inf, 0
     while True:
-        gradient = search.price(problem)
         gap = search.gap_over(gradient)
         failures = 0 if gap < 0.9 * best else failures + 1
         best = min(gap, best)
@@ -66,9 +70,12 @@ def solve_active_set(problem: DesignProblem, *, tolerance: float, warm_start: Fl
             design = search.design(gradient)
             if design.status is Status.OPTIMAL or failures > 4:
                 return design
-        rows = _promising(gradient)
-        pool = problem if rows.size == problem.size else problem.restrict(rows)
-        search.settle(pool, rows, gradient[rows], target=max(search.share * tolerance, 0.005 * gap))
+        rows, target = _promising(gradient), max(search.share * tolerance, 0.005 * gap)
+        if rows.size == problem.size:
+            gradient = search.settle(problem, rows, gradient, target=target)
+        else:
+            search.settle(problem.restrict(rows), rows, gradient[rows], target=target)
+            gradient = search.price(problem)
 
 
 class _Search:
@@ -79,9 +86,11 @@ class _Search:
         self.tolerance = tolerance
         self.iterations = 0
         self.few = few = problem.size <= _FEW_ARMS
-        self.slack_kept = _SLACK_KEPT if few else _SLACK_KEPT_OF_MANY
         self.share = _SHARE_OF_GAP if few or problem.size > _VERY_MANY_ARMS else _SHARE_OF_GAP_OF_MANY
+        self.least_share = 0.0 if few else _LEAST_SHARE_OF_TARGET
         self.per_arm = _VIOLATORS_PER_ARM if few else _VIOLATORS_PER_ARM_OF_MANY
+        rounding = _EPS * (float(problem.squares.max()) / problem.regulariser) ** 2  # of leverages through features
+        self.loose = not few and rounding < 1e-3 * tolerance
 
     def begin(self, working: Ints, warm_start: Floats | None) -> None:
         """Solve on the first working set, loosely."""
@@ -105,20 +114,26 @@ class _Search:
             self.inner = inner.restrict(kept)
             self.leverage = self.information.leverage(self.inner.features, self.inner.squares)
         self.level = float(self.law @ (self.inner.costs - self.leverage))
+        self.pricing = self._cheapest_to_price_with()
+
+    def _cheapest_to_price_with(self) -> Information:
+        """S of the law; through features where this is exact enough, and half the work for a pass over many arms."""
+        if not (self.loose and self.information.through_arms and 2 * self.law.size > self.problem.rank):
+            return self.information
+        return Information(self.inner.features, self.law, self.problem.regulariser, through_arms=False)
 
     def price(self, pool: DesignProblem) -> Floats:
         """Gradient of every arm of `pool`, with one pass over its features."""
-        fast = pool.size > _EXACT_POOL_SIZE
-        return pool.costs - self.information.leverage(pool.features, pool.squares, fast=fast)
+        return pool.costs - self.pricing.leverage(pool.features, pool.squares)
 
     def gap_over(self, gradient: Floats) -> float:
         """The Frank-Wolfe bound if the smallest gradient of all arms is that of `gradient`."""
         return self.level - float(gradient.min())
 
-    def settle(self, pool: DesignProblem, rows: Ints, gradient: Floats, *, target: float) -> None:
+    def settle(self, pool: DesignProblem, rows: Ints, gradient: Floats, *, target: float) -> Floats:
         """Solve, price and add until the gap over `pool`, the arms `rows`, is at most `target`, or stays as it is.
 
-        `gradient` is what the pool is priced at now.
+        `gradient` is what the pool is priced at now; gives what it is priced at then.
         """
         best, failures = np.inf, 0
         for _ in range(_MOST_ROUNDS):
@@ -126,30 +141,34 @@ class _Search:
             failures = 0 if gap < best else failures + 1
             best = min(gap, best)
             if gap <= target or failures > 4:
-                return
+                break
             fresh = np.setdiff1d(rows[self._violators(pool, gradient)], self.working)
-            kept = self._worth_keeping(gap if failures == 0 else np.inf)  # never run in circles
+            everyone = np.ones(self.working.size, dtype=np.bool_)
+            kept = self._worth_keeping(gap) if failures == 0 else everyone  # never run in circles
             law = np.concatenate([self.law[kept] / self.law[kept].sum(), np.zeros(fresh.size)])
-            wanted = min(0.1 * gap, target)
+            wanted = min(max(0.1 * gap, self.least_share * target), target)
             if fresh.size == 0:  # all that is wrong is the inner law itself
                 wanted = 0.1 * min(wanted, self.inner_gap)
             self._solve(np.concatenate([self.working[kept], fresh]), law, tolerance=wanted)
             gradient = self.price(pool)
+        return gradient
 
     def _worth_keeping(self, gap: float) -> Bools:
-        """Working arms that carry weight, or whose slack the present gap could still overturn.
+        """Working arms that carry weight; of few arms, also those whose slack the present gap could still overturn.
 
-        Of many arms, a hundred without weight may carry a few directions together. Where those dropped have the share s
-        of all p times leverage, S loses no more than s of itself, and leverages rise by s / (1 - s) of themselves.
+        Of many arms, neighbours share weight that one could carry, and steps cost the cube of their number: slack or
+        not, those of least weight go. But a hundred of them may carry a few directions together: where those dropped
+        have the share s of all p times leverage, S loses no more than s of itself, and leverages rise by s / (1 - s) of
+        themselves.
         """
-        slack = self.inner.costs - self.leverage - self.level
         share = self.law * self.leverage
-        kept: Bools = (slack <= self.slack_kept * gap) | (share > 0.05)
-        if not self.few:
-            idle = np.flatnonzero(~kept)
-            idle = idle[np.argsort(share[idle], kind="stable")]
-            most = min(_GAPS_LOST * gap / float(self.leverage.max()), 0.5)
-            kept[idle[np.cumsum(share[idle]) > most]] = True
+        kept: Bools = share > _SHARE_KEPT
+        if self.few:
+            slack = self.inner.costs - self.leverage - self.level
+            return kept | (slack <= _SLACK_KEPT * gap)
+        order = np.argsort(share, kind="stable")
+        most = min(_GAPS_LOST * gap / float(self.leverage.max()), 0.5)
+        kept[order[np.cumsum(share[order]) > most]] = True
         return kept
 
     def _violators(self, pool: DesignProblem, gradient: Floats) -> Ints:
@@ -170,11 +189,9 @@ class _Search:
         return chosen
 
     def design(self, gradient: Floats) -> Design:
-        """Certify the law over all arms; `gradient` is what they were last priced at."""
+        """Certify the law over all arms; `gradient` is what they are priced at."""
         law = np.zeros(self.problem.size)
         law[self.working] = self.law
-        if not self.information.through_arms:  # else the last pass was exact already
-            gradient = self.problem.certify(law).gradient
         gap = gap_of(law, gradient)
         status = Status.OPTIMAL if gap <= self.tolerance else Status.STALLED
         return Design(law, gap, status, self.iterations, self.information.log_det)
@@ -211,6 +228,9 @@ def _first_working_set(problem: DesignProblem, sample: Ints, warm_start: Floats 
     """Support of the warm start, or pivots: the arms a greedy volume maximiser takes first, where mass is cheap."""
     if warm_start is not None:
         return np.union1d(_carrying(problem, warm_start), np.argsort(problem.costs, kind="stable")[:16])
+    cheapest = sample[np.argsort(problem.costs[sample], kind="stable")[:16]]
+    if problem.size > _PIVOTED_ARMS:
+        sample = np.random.default_rng(0).choice(sample, _PIVOTED_ARMS, replace=False)
     part = problem.restrict(sample)
     weights = np.sqrt(separable_law(part))
     triangle, pivots, _, _, _ = lapack.dgeqp3((weights[:, None] * part.features).T)
@@ -218,8 +238,7 @@ def _first_working_set(problem: DesignProblem, sample: Ints, warm_start: Floats 
     left = np.abs(triangle.diagonal()[: pivots.size]) / np.maximum(weights[pivots], 1e-150)
     # The j-th arm, with mass 1 / j, adds about log(1 + left^2 / (j lambda)): stop where that is little.
     telling = left**2 > 0.1 * problem.regulariser * np.arange(1, pivots.size + 1)
-    cheapest = np.argsort(part.costs, kind="stable")[:16]
-    return np.union1d(sample[pivots[telling]], sample[cheapest])
+    return np.union1d(sample[pivots[telling]], cheapest)
 
 
 def _carrying(problem: DesignProblem, law: Floats) -> Ints:

@@ -9,6 +9,7 @@ from sklearn.gaussian_process.kernels import RBF
 
 from driftbandits import ArmSet, CalibratedOPKB, solve_design
 from driftbandits.errors import InputError
+from driftbandits.policies.calibrated.constants import PracticalConstants
 from driftbandits.testing import POLICY_CHECKS
 from tests.policies.calibrated.worlds import MEANS, MODES, SIZE, belief_of, epoch_of, levels_of, line, play, reward_of
 
@@ -278,3 +279,27 @@ def test_theory_mode_survives_a_first_block_told_late():
     play(policy, 100)
     assert policy.law().sum() == pytest.approx(1.0)
     assert epoch_of(policy).blocks[0].told == 16
+
+
+def test_features_are_whitened_once_per_block(monkeypatch):
+    """Both laws of a block are sought by the same features, which are then given up: they may be very large."""
+    blocks, solved = [], []
+    whiten, solve = PracticalConstants._whiten, PracticalConstants.solve
+
+    def counted(self, epoch):
+        blocks.append((epoch.number, len(epoch.laws)))
+        return whiten(self, epoch)
+
+    def followed(self, epoch, **given):
+        solved.append((epoch.number, len(epoch.laws)))
+        return solve(self, epoch, **given)
+
+    monkeypatch.setattr(PracticalConstants, "_whiten", counted)
+    monkeypatch.setattr(PracticalConstants, "solve", followed)
+    policy, rng = CalibratedOPKB(line(), seed=2), np.random.default_rng(0)
+    for _ in range(300):
+        choice = policy.ask()
+        policy.tell(choice, 0.5 - 0.02 * abs(choice.arm - 7) + 0.1 * rng.standard_normal())
+    assert len(blocks) == len(set(blocks)) > 1
+    assert len(solved) > len(blocks)
+    assert policy._constants._whitened is None

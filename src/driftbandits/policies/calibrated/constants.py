@@ -157,6 +157,13 @@ class CalibratedConstants(ABC):
 class PracticalConstants(CalibratedConstants):
     """Widths of one standard error; a law is chosen for what it adds to what the epoch knows. No bound is proved."""
 
+    _whitened: Floats | None = None  # while the laws of a block are sought: of many arms it is as large as the features
+
+    def open(self, epoch: Epoch) -> Calibration:
+        """The constants that noise, signal and kernel lead to."""
+        self._whitened = None
+        return super().open(epoch)
+
     def _widths(self, block: int, width: float) -> tuple[float, float]:
         if block == 0:
             width = math.hypot(width, math.sqrt(self._surrogate.shift))
@@ -171,14 +178,19 @@ class PracticalConstants(CalibratedConstants):
 
     def solve(self, epoch: Epoch, *, costs: Floats | None = None, candidates: Ints | None = None) -> Design:
         """By features whitened by what the epoch knows of each direction."""
+        if self._whitened is None:
+            self._whitened = self._whiten(epoch)
+        return best_design(self._whitened, 1.0, costs=costs, candidates=candidates, near=self._near(epoch))
+
+    def _whiten(self, epoch: Epoch) -> Floats:
         features = self._surrogate.present
         known = self._surrogate.since(0).counts / (self._levels.block_size * 2.0 ** len(epoch.laws))
         whitened = law_factor(features, known, self._levels.regulariser).half_solve(features.T).T
-        near = self._near(epoch)
-        return best_design(np.ascontiguousarray(whitened), 1.0, costs=costs, candidates=candidates, near=near)
+        return np.ascontiguousarray(whitened)
 
     def mixing(self, block: int, law: Floats, design: Floats, estimated: Floats) -> float:
         """As much as costs a share of the block's planned regret."""
+        self._whitened = None  # all laws are found
         return REGRET_SHARE * min(1.0, self._levels.width / max(float(design @ estimated), 1e-12))
 
 
