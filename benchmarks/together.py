@@ -96,11 +96,11 @@ def report(pairs: list[dict[str, Any]]) -> None:
         f"\nAll {len(pairs)} pairs, allowed {LIMIT:.0%}; "
         f"processor time {seconds[0] / seconds[1]:.2f} of the slow twin's."
     )
-    print(f"Difference, of the mean regret in the world: {_with_limit(np.array(relative))}")
-    print(f"Logarithm of the ratio, as in a geometric mean: {_with_limit(ratios)}")
+    print(f"Difference, of the mean regret in the world: {with_limit(np.array(relative))}")
+    print(f"Logarithm of the ratio, as in a geometric mean: {with_limit(ratios)}")
 
 
-def _with_limit(values: Floats) -> str:
+def with_limit(values: Floats) -> str:
     """Mean, its standard error, and what it is below with 95 % confidence."""
     error = values.std(ddof=1) / np.sqrt(len(values))
     return f"{values.mean():+.2%} ± {error:.2%}, below {values.mean() + ONE_SIDED * error:+.2%} with 95 % confidence"
