@@ -213,8 +213,11 @@ class Beliefs:
             prior = self.breadth[row] * self.priors.prior[self.kind[row], arm, arm]
             variance = prior + LEVEL_VARIANCE * self.level[row] - self.fade[row] * explained
             return float(self.mean[row, arm]), max(float(variance), LEAST_VARIANCE)
-        read = self.priors.rows.one(self.kind[row : row + 1], arm)[0]
-        return float(read @ self.mean[row]), max(float(read @ self.covariance(row) @ read), LEAST_VARIANCE)
+        read = self.priors.rows.one(self.kind[row : row + 1], arm)[0]  # their prior is the identity
+        seen = self.recent[row, : self.gathered] @ read
+        explained = read @ self.learned[row] @ read + seen @ seen
+        variance = self.breadth[row] * (read @ read) + self.level[row] * read[-1] ** 2 - self.fade[row] * explained
+        return float(read @ self.mean[row]), max(float(variance), LEAST_VARIANCE)
 
     def reading(self, row: int, arms: Ints | slice = slice(None)) -> tuple[Floats, Floats]:
         """Mean and variance of the rewards of these arms under one hypothesis, each (M,); by default of all."""
