@@ -9,9 +9,9 @@ export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: test lint types contracts pytest test-core coverage reproduce compare suite autobandit calibrated bench attack soak tune docs release clean
+.PHONY: test test-machines test-two-machines lint types contracts pytest test-core coverage reproduce compare suite autobandit calibrated bench attack soak tune docs release clean
 
-test: lint types contracts pytest test-core
+test: lint types contracts pytest test-two-machines test-core
 
 .venv/ready: requirements/dev.txt requirements/data.txt pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -32,6 +32,16 @@ contracts: .venv/ready
 
 pytest: .venv/ready
 	$(BIN)/pytest -n auto
+
+# What depends on arithmetic, on every kind of machine that this processor can emulate; `make test` takes two of them.
+ARITHMETIC := tests/golden tests/state/test_released_states.py tests/live/test_released_journals.py tests/design \
+	tests/lemmas tests/policies/core/test_laws.py tests/policies/auto/test_mixture.py
+
+test-machines: .venv/ready
+	$(BIN)/python -m tests.machines each -m pytest -q $(ARITHMETIC)
+
+test-two-machines: .venv/ready
+	$(BIN)/python -m tests.machines two -m pytest -q $(ARITHMETIC)
 
 # The core alone, in a virtual environment that has no extra installed.
 .venv-core/ready: requirements/core.txt pyproject.toml

@@ -31,6 +31,7 @@ NAMES = (
     "live_journal",
     "lives",
     "sizes",
+    "blas_threads",
     "service",
     "segments",
     "wrong_sign",

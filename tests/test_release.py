@@ -63,7 +63,8 @@ def test_one_version_and_one_date_everywhere():
     citation = (ROOT / "CITATION.cff").read_text()
     version, date = re.findall(r"^(?:version|date-released): (.*)$", citation, flags=re.MULTILINE)
     assert version == PROJECT["version"] == db.__version__
-    assert re.search(r"^## .*$", (ROOT / "CHANGELOG.md").read_text(), flags=re.MULTILINE)[0] == f"## {version} ({date})"
+    released = re.findall(r"^## (?!Unreleased$)(.*)$", (ROOT / "CHANGELOG.md").read_text(), flags=re.MULTILINE)
+    assert released[0] == f"{version} ({date})"
 
 
 def test_every_extra_of_users_is_tried():

@@ -21,6 +21,7 @@ from typing import Any, Literal
 import numpy as np
 
 from driftbandits import kernels
+from driftbandits.blas_threads import one_blas_thread
 from driftbandits.boxes import cell_centres, unit_points
 from driftbandits.checks import check_count, check_flag, check_positive, check_word
 from driftbandits.crossing import USUAL_CORRELATION, Crossing, correlation_matrix, pair_features, pair_points
@@ -96,6 +97,7 @@ class ArmSet:
     _guessed: bool  # whether nobody gave the kernel
     _given_gauge: Gauge | None  # that of other arms, which came first
 
+    @one_blas_thread
     def __init__(
         self,
         points: Any,
@@ -137,6 +139,7 @@ class ArmSet:
         _check_labels(self.names or ())
 
     @classmethod
+    @one_blas_thread
     def from_features(cls, features: Any, *, names: Sequence[str] | None = None, points: Any | None = None) -> ArmSet:
         """Arms given by explicit feature vectors phi(x), with the kernel <phi(x), phi(y)>.
 
@@ -592,6 +595,7 @@ class ArmSet:
         return arms.gauged(self.gauge.extended(arms.points))
 
     @cached_property
+    @one_blas_thread
     def independent(self) -> bool:
         """Whether arms are known to have nothing in common, as those made by `separate`."""
         if self.kernel is not None or self.crossing is not None or self.rank < len(self):

@@ -27,6 +27,8 @@ NOT_VALID_CURE = (
 _GOLDEN_RATIO = 0.6180339887498949  # multiples of it, modulo 1, are evenly spread without repeating any grid
 _ARMS_SAMPLED = 256  # by which the number of features is foretold, where there are very many arms
 _TOO_MANY_CURE = "take fewer arms, a larger tolerance or a kernel with a longer length scale"
+_TILT = 1e-6  # far more than rounding, too little to matter
+_LEAST_TILTED = 1e-6  # a smaller tolerance leaves nothing out that would show, whatever the order
 _ROUNDING_SHARE = 1e-8  # of the largest k(x, x): what kernels computed in double precision may be off by
 
 
@@ -190,12 +192,35 @@ def _check_entries(small: Floats, candidates: Ints, rest: Floats, slack: float) 
         )
 
 
-def small_pivoted(gram: Floats, tolerance: float) -> tuple[Ints, Floats]:
-    """LAPACK's pivoted Cholesky: the pivots above `tolerance`, and the factor of the kept ones in that order."""
-    factor, pivots, rank, _ = scipy.linalg.lapack.dpstrf(gram, lower=1, tol=tolerance)
+def small_pivoted(gram: Floats, tolerance: float, *, tilted: bool = False) -> tuple[Ints, Floats]:
+    """LAPACK's pivoted Cholesky: the pivots above `tolerance`, and the factor of the kept ones in that order.
+
+    Arms on a grid have mirror images that are as good as they are. Rounding would choose between them, differently on
+    every machine, so if `tilted`, where the kept ones leave something out, earlier arms count as having a little more
+    variance.
+    """
     if gram.diagonal().max() <= tolerance:  # LAPACK takes the first pivot whatever its size
-        rank = 0
+        return np.empty(0, dtype=np.int64), np.empty((0, 0))
+    factor, pivots, rank, _ = scipy.linalg.lapack.dpstrf(gram, lower=1, tol=tolerance)
+    if tilted and tolerance >= _LEAST_TILTED * gram.diagonal().max():
+        tilt = np.linspace(1.0 + _TILT, 1.0, len(gram))
+        uneven, order, count, _ = scipy.linalg.lapack.dpstrf(gram * tilt[:, None] * tilt, lower=1, tol=tolerance)
+        if count != rank or (order[:rank] != pivots[:rank]).any():
+            factor, pivots, rank = uneven / tilt[order - 1][:, None], order, count
     return (pivots[:rank] - 1).astype(np.int64), np.tril(factor[:rank, :rank])
+
+
+def upright(rows: Floats) -> Floats:
+    """Rows with the same products, (m, r), however they came turned: zero beyond the diagonal, which is positive.
+
+    Eigenvectors come with either sign, and those of equal eigenvalues in any basis of their space: what is drawn in
+    such coordinates would be another draw on another machine.
+
+    >>> upright(np.array([[0.0, -2.0], [3.0, 0.0]])).tolist()
+    [[2.0, 0.0], [0.0, 3.0]]
+    """
+    triangle: Floats = np.linalg.qr(rows.T).R.T
+    return np.where(triangle.diagonal() < 0.0, -triangle, triangle) + 0.0
 
 
 @dataclass(frozen=True)

@@ -121,7 +121,12 @@ def test_interrupted_by_the_user_it_goes_on_later(tmp_path):
         *("-m", "driftbandits", "run", "--environment", "switching/1", "--set", "horizon=20", "--set", "switches=[10]"),
         *("--policy", f"{tmp_path / 'own.py'}:Slow", "--out", str(out), "--jobs", "1", "--seeds", "5", "--json"),
     ]
-    process = subprocess.Popen([sys.executable, *arguments], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a test in the background ignores it, and so
+    try:  # would what it starts
+        command = [sys.executable, *arguments]
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    finally:
+        signal.signal(signal.SIGINT, before)
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and not list(out.glob("cells/*.parquet")):
         time.sleep(0.05)

@@ -33,8 +33,9 @@ def test_polynomial_design_on_an_interval():
     points = np.linspace(-1, 1, 20_001)
     features = np.polynomial.legendre.legvander(points, 3)
     design = solve_design(features, regulariser=1e-7, tolerance=1e-7)
-    for node in (-1.0, -np.sqrt(0.2), np.sqrt(0.2), 1.0):
-        assert design.probabilities[np.abs(points - node) < 1e-3].sum() == pytest.approx(0.25, abs=1e-4)
+    assert design.gap <= 1e-7
+    for node in (-1.0, -np.sqrt(0.2), np.sqrt(0.2), 1.0):  # weights as exact as the root of the gap: the top is flat
+        assert design.probabilities[np.abs(points - node) < 1e-2].sum() == pytest.approx(0.25, abs=6e-4)
 
 
 def test_far_apart_arms_come_in_quickly():

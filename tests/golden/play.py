@@ -8,6 +8,8 @@ come up to 30 rounds late and out of order, a few are forgotten, and some rounds
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from sklearn.gaussian_process.kernels import RBF
@@ -17,6 +19,7 @@ from driftbandits.policies import Policy
 
 ROUNDS = 2_000
 ARMS = 20
+EVERY = 25  # rounds from one law that is recorded to the next
 
 
 def arm_set() -> ArmSet:
@@ -47,34 +50,70 @@ def _noise():
     return np.random.default_rng(2).uniform(-0.1, 0.1, ROUNDS)
 
 
-def play_plain(policy: Policy):
-    """Arms and regrets, one entry per round."""
-    means, noise = _plain_means(), _noise()
-    arms = np.empty(ROUNDS, dtype=np.int64)
+@dataclass
+class Run:
+    """What a policy decided in a world, and what it believed on the way.
+
+    `arms`, `probabilities`: one per round. `laws`, `estimates`: every `EVERY` rounds, before the decision. `regret`: in
+    all. Along given decisions, `differing` rounds would have been drawn otherwise, and `largest` is the largest
+    difference between a probability and the given one.
+    """
+
+    arms: Any
+    probabilities: Any
+    laws: list[Any] = field(default_factory=list)
+    estimates: list[Any] = field(default_factory=list)
+    regret: float = 0.0
+    differing: int = 0
+    largest: float = 0.0
+
+    def decide(self, policy: Policy, size: int, allowed: Any, given: Run | None) -> Any:
+        """The next decisions: the policy's own, or those of `given`."""
+        now = policy.rounds
+        if now // EVERY >= len(self.laws):
+            self.laws.append(np.array(policy.law(allowed)))
+            self.estimates.append(np.array(policy.estimate()))
+        if given is None:
+            made = policy.ask(size=size, allowed=allowed)
+        else:
+            here = slice(now, now + size)
+            found = policy.impose(given.arms[here].astype(np.int64), given.probabilities[here], allowed)
+            self.differing += found.differing
+            self.largest = max(self.largest, found.largest)
+            made = found.decisions
+        self.arms[made.ids], self.probabilities[made.ids] = made.arms, made.probabilities
+        return made
+
+
+def _new_run() -> Run:
+    return Run(np.empty(ROUNDS, dtype=np.int64), np.empty(ROUNDS))
+
+
+def play_plain(policy: Policy, given: Run | None = None) -> Run:
+    """One decision after the other, each with its reward."""
+    means, noise, run = _plain_means(), _noise(), _new_run()
     for now in range(ROUNDS):
-        choice = policy.ask()
-        arms[now] = choice.arm
-        policy.tell(choice.id, float(means[now, choice.arm] + noise[now]))
-    return arms, means.max(axis=1) - means[np.arange(ROUNDS), arms]
+        arm = run.decide(policy, 1, None, given).arms[0]
+        policy.tell(now, float(means[now, arm] + noise[now]))
+    run.regret = float((means.max(axis=1) - means[np.arange(ROUNDS), run.arms]).sum())
+    return run
 
 
-def play_rough(policy: Policy):
-    """Arms and regrets, one entry per round; the best arm is the best of those on offer."""
-    means, noise = _rough_means(), _noise()
+def play_rough(policy: Policy, given: Run | None = None) -> Run:
+    """Batches, masks, delays; the best arm is the best of those on offer."""
+    means, noise, run = _rough_means(), _noise(), _new_run()
     rng = np.random.default_rng(3)
     offered = rng.random((ROUNDS, ARMS)) < 0.6
     offered[np.arange(ROUNDS), rng.integers(ARMS, size=ROUNDS)] = True
     offered[: ROUNDS // 4] = True  # and everything at first, so that blocks of whole laws are seen too
     delays = rng.integers(0, 30, ROUNDS)
     lost = rng.random(ROUNDS) < 0.03
-    arms = np.empty(ROUNDS, dtype=np.int64)
     due: dict[int, list[int]] = {}
     now = 0
     while now < ROUNDS:
         size = min(1 if rng.random() < 0.9 else 7, ROUNDS - now)
         offered[now : now + size] = offered[now]
-        batch = policy.ask(size=size, allowed=None if offered[now].all() else offered[now])
-        arms[batch.ids] = batch.arms
+        batch = run.decide(policy, size, None if offered[now].all() else offered[now], given)
         for ident in batch.ids.tolist():
             due.setdefault(ident + int(delays[ident]), []).append(ident)
         now += size
@@ -82,9 +121,10 @@ def play_rough(policy: Policy):
         gone = [ident for ident in ready if lost[ident]]
         told = np.array([ident for ident in ready if not lost[ident]], dtype=np.int64)
         policy.forget(gone)
-        policy.tell(told, means[told, arms[told]] + noise[told])
+        policy.tell(told, means[told, run.arms[told]] + noise[told])
     best = np.where(offered, means, -np.inf).max(axis=1)
-    return arms, best - means[np.arange(ROUNDS), arms]
+    run.regret = float((best - means[np.arange(ROUNDS), run.arms]).sum())
+    return run
 
 
-PLAY: dict[str, Callable[[Policy], tuple]] = {"plain": play_plain, "rough": play_rough}
+PLAY: dict[str, Callable[..., Run]] = {"plain": play_plain, "rough": play_rough}

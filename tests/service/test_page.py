@@ -8,10 +8,10 @@ import pytest
 from driftbandits import live
 from driftbandits.service import keys
 from driftbandits.service.background import serving
-from tests.service.browser import CHROMIUM, browser
+from tests.service.browser import CHROMIUM, HOW_TO_GET_IT, browser
 from tests.service.test_hostile import HOSTILE
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=HOW_TO_GET_IT)
 WIDTHS = (1400, 390)
 
 

@@ -134,6 +134,8 @@ def test_the_export_is_the_log(send, shop):
 
 
 def test_summary_changes_and_history(send, shop):
+    (made,) = send.decide(shop, 1)
+    assert send.post(f"{shop}/rewards", {"id": made["id"], "reward": 1})[1]["accepted"] == 1
     summary = send.get(f"{shop}/summary")[1]
     assert summary["leaders"][0]["arm"] in ("low", "mid", "high")
     assert sum(arm["probability"] for arm in summary["arms"]) == pytest.approx(1.0)

@@ -37,6 +37,11 @@ def few_arms() -> ArmSet:
     return ArmSet(np.random.default_rng(1).random((8, 2)), kernel=RBF(0.3))
 
 
+def _mirrored() -> ArmSet:
+    """Arms on a line: each has a mirror image, and which of the two carries a feature is a choice."""
+    return ArmSet(np.linspace(0.0, 1.0, 20)[:, None])
+
+
 def _segments() -> ArmSet:
     return ArmSet.crossed(few_arms(), ["morning", "evening"])
 
@@ -71,6 +76,18 @@ class Case:
                 policy.tell(first.id, self._reward(policy.arms.points[first.arm], first.id))
         return made
 
+    def follow(self, policy: Policy, given: list[Choice], waiting: list[Choice]) -> list[float]:
+        """With what probability the policy would have made each of the decisions given, along them."""
+        found = []
+        for choice in given:
+            found.append(float(policy.law()[choice.arm]))
+            made = next(iter(policy.impose(choice.arm, choice.probability).decisions))
+            waiting.append(Choice(made.id, made.arm, made.probability))
+            if len(waiting) > LATE:
+                first = waiting.pop(0)
+                policy.tell(first.id, self._reward(policy.arms.points[first.arm], first.id))
+        return found
+
     def _reward(self, point: Any, now: int) -> float:
         """A function of the arm and the round."""
         mean = 0.6 * np.cos(4.0 * point).mean() * (1.0 if now < CHANGE else -1.0)
@@ -83,6 +100,8 @@ CASES = {
     "AutoBandit-two-values": Case("AutoBandit", {"reward_range": (0.0, 1.0)}, two_valued=True),
     "AutoBandit-segments": Case("AutoBandit", arms=_segments),
     "AutoBandit-patient": Case("AutoBandit", {"order": "asked", "patience": 50, "missing": 0.0}),
+    "AutoBandit-mirrored": Case("AutoBandit", arms=_mirrored),
+    "CalibratedOPKB-mirrored": Case("CalibratedOPKB", arms=_mirrored),
     "CalibratedOPKB-theory": Case("CalibratedOPKB", {"mode": "theory"}),
 }
 

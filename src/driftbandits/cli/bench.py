@@ -31,13 +31,10 @@ def bench(
 
     Times depend on the machine and on what else it does; the ratio compares with Uniform measured in the same run.
     """
-    from threadpoolctl import threadpool_limits
-
     from driftbandits.cli.settings import read_policy
 
     specs = [read_policy(text) for text in policy] or _all_policies()
-    with threadpool_limits(limits=1):
-        rows = measure(specs, rounds)
+    rows = measure(specs, rounds)
     if json:
         print_json(rows)
         return

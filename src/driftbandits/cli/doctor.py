@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from driftbandits import machine
 from driftbandits.cli.live import USUAL
 from driftbandits.cli.options import Json
 from driftbandits.cli.show import print_json, print_table
@@ -29,6 +30,7 @@ def doctor(
 ) -> None:
     """Say what is installed, whether the database can be reached and written to, and how long a commit takes."""
     rows = [_row("driftbandits", __version__), _row("python", f"{platform.python_version()} ({sys.platform})")]
+    rows.append(_row("arithmetic", machine.fingerprint()))
     versions = installed_versions(PACKAGES)
     rows += [_row(package, versions.get(package, "not installed")) for package in PACKAGES]
     found = _database(database) if "sqlalchemy" in versions else [_row("database", "needs the extra live", fine=False)]

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from driftbandits import __version__
+from driftbandits import __version__, machine
 from driftbandits.errors import InputError
 from driftbandits.experiments.definitions.specs import Experiment
 from driftbandits.experiments.files.config import plain_experiment, plain_to_experiment
@@ -54,6 +54,7 @@ def new_record(
         "python": platform.python_version(),
         "platform": platform.platform(),
         "packages": installed_versions(PACKAGES),
+        "arithmetic": machine.fingerprint(),
     }
     return Record(title, tuple(experiments), about, tuple(files))
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
+from driftbandits.blas_threads import one_blas_thread
 from driftbandits.environments import Environment
 from driftbandits.errors import InputError
 from driftbandits.experiments.definitions.specs import Cell, PolicySpec
@@ -92,9 +93,10 @@ class LiveCell(Cell):
         """Names the run among those of one comparison; quoted, for a label may hold any separator."""
         return repr((self.environment, self.policy.label, self.seed))
 
+    @one_blas_thread
     def play(self) -> CellResult:
         """Play it. The result does not carry the objects: it may come from another process."""
         plain = Cell(self.environment, self.settings, self.policy, self.seed)
-        with threadpool_limits(limits=1):
+        with threadpool_limits(limits=1, user_api="openmp"):  # that is torch
             world = self.world.build(self.seed)
             return play_in(world, self.contestant.build(world, self.seed, self.world.common), plain)

@@ -22,6 +22,7 @@ from driftbandits.design.measure import Information
 from driftbandits.design.problem import DesignProblem, gap_of
 from driftbandits.design.result import Design, Status
 from driftbandits.design.starting_point import separable_law
+from driftbandits.ties import some_largest
 from driftbandits.types import Bools, Floats, Ints
 
 _PIVOTED_ARMS = 1024  # among which the first working set is sought: among more it is no better
@@ -175,7 +176,7 @@ class _Search:
         """Positions in the pool of the arms to add: the worst few near each working arm, and the worst far from all."""
         below = np.flatnonzero(gradient < self.level - self.inner_gap)
         if below.size > _VIOLATORS_PER_ROUND:
-            below = below[np.argpartition(gradient[below], _VIOLATORS_PER_ROUND)[:_VIOLATORS_PER_ROUND]]
+            below = below[some_largest(-gradient[below], _VIOLATORS_PER_ROUND)]
         if below.size <= 64:
             return below
         below = below[np.argsort(gradient[below], kind="stable")]
@@ -214,7 +215,7 @@ def _promising(gradient: Floats) -> Ints:
     """The arms with the smallest gradient, those next to the support and every strong violator; all of a small set."""
     if gradient.size <= 2 * _POOL_SIZE:
         return np.arange(gradient.size)
-    return np.sort(np.argpartition(gradient, _POOL_SIZE)[:_POOL_SIZE])
+    return some_largest(-gradient, _POOL_SIZE)
 
 
 def _coarse_samples(size: int) -> list[Ints]:

@@ -15,12 +15,14 @@ from typing import Any
 import numpy as np
 
 from driftbandits.arms import ArmSet
+from driftbandits.blas_threads import one_blas_thread
 from driftbandits.checks import check_positive
 from driftbandits.design.measure import Information
 from driftbandits.design.solve import read_features, read_law, solve_design
 from driftbandits.types import Floats
 
 
+@one_blas_thread
 def information_gain(arms: ArmSet | Floats, *, horizon: float, sigma: float, tolerance: float = 1e-6) -> float:
     """Largest information that `horizon` rounds can bring, in the paper's convention, without the factor 1/2.
 
@@ -62,6 +64,7 @@ def information_gain(arms: ArmSet | Floats, *, horizon: float, sigma: float, tol
     return max(0.0, design.log_det - int(features.shape[1]) * math.log(regulariser))
 
 
+@one_blas_thread
 def effective_dimension(
     arms: ArmSet | Floats, *, regulariser: float, probabilities: Any = None, tolerance: float = 1e-6
 ) -> float:

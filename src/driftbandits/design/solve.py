@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from driftbandits.arms import ArmSet
+from driftbandits.blas_threads import one_blas_thread
 from driftbandits.checks import check_positive
 from driftbandits.design.active_set import solve_active_set
 from driftbandits.design.interior_point import solve_interior_point
@@ -29,6 +30,7 @@ class _Method(Protocol):
 _METHODS: dict[str, _Method] = {"interior_point": solve_interior_point, "active_set": solve_active_set}
 
 
+@one_blas_thread
 def solve_design(
     arms: ArmSet | Floats,
     costs: Any = None,

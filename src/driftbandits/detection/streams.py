@@ -37,6 +37,7 @@ from driftbandits.detection.finding import Finding, Verdict
 from driftbandits.detection.ranks import Uniforms
 from driftbandits.seeding import generator_from_state, generator_state, same_stream
 from driftbandits.state.plausible import ROUNDING
+from driftbandits.ties import SLACK, first_largest, is_canonical
 from driftbandits.types import Floats, Ints
 
 _DIRECTIONS_PER_CELL = 4.0  # of the kernel
@@ -306,12 +307,13 @@ def part_arms(features: Floats, dimension: float) -> Ints:
     number = min(max(1, math.ceil(dimension / _DIRECTIONS_PER_CELL)), len(features))
     cells: Ints = np.zeros(len(features), dtype=np.int64)
     nearest = _distances(features, 0)
+    slack = SLACK * float(nearest.max()) if is_canonical() else 0.0
     for cell in range(1, number):
-        centre = int(nearest.argmax())
-        if nearest[centre] <= 0.0:  # all arms are copies of centres
+        centre = first_largest(nearest, slack=slack)
+        if nearest[centre] <= slack:  # all arms are copies of centres
             break
         distance = _distances(features, centre)
-        closer = distance < nearest
+        closer = distance < nearest - slack
         cells[closer] = cell
         nearest[closer] = distance[closer]
     return cells

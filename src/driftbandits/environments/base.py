@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from driftbandits.arms import ArmSet
+from driftbandits.blas_threads import one_blas_thread
 from driftbandits.checks import check_count
 from driftbandits.environments.checks import check_arm_set
 from driftbandits.environments.noise import Noise
@@ -64,6 +65,13 @@ class Environment(ABC):
     >>> world.best(1, 2).round(2).tolist(), world.segments
     ([0.05, 0.1], 100)
     """
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        """Means are the same however many threads BLAS has."""
+        super().__init_subclass__(**keywords)
+        for name in ("__init__", "means"):
+            if name in vars(cls):
+                setattr(cls, name, one_blas_thread(vars(cls)[name]))
 
     def __init__(self, arms: ArmSet, *, horizon: int, noise: Noise, mean_range: tuple[float, float], name: str) -> None:
         if not isinstance(noise, Noise):

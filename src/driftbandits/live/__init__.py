@@ -13,6 +13,7 @@ from driftbandits.errors import MissingExtraError
 
 if typing.TYPE_CHECKING:
     from driftbandits.live.asynchronous import AsyncExperiment as AsyncExperiment
+    from driftbandits.live.checking import Check as Check
     from driftbandits.live.client import AsyncClient as AsyncClient
     from driftbandits.live.client import Client as Client
     from driftbandits.live.database import Database as Database
@@ -24,14 +25,13 @@ if typing.TYPE_CHECKING:
     from driftbandits.live.requests import LiveDecision as LiveDecision
     from driftbandits.live.requests import Rejected as Rejected
     from driftbandits.live.requests import RewardAnswer as RewardAnswer
-    from driftbandits.live.views import Check as Check
     from driftbandits.live.views import View as View
 
 _HOMES = {
     "ArmSummary": "looking",
     "AsyncClient": "client",
     "AsyncExperiment": "asynchronous",
-    "Check": "views",
+    "Check": "checking",
     "Client": "client",
     "Database": "database",
     "DecisionRecord": "looking_back",

@@ -20,6 +20,7 @@ from driftbandits.live.looking import beliefs
 from driftbandits.live.recovery import replayed_from
 from driftbandits.live.views import View
 from driftbandits.showing import shown
+from driftbandits.types import Floats
 
 _ONE_AT_A_TIME = threading.Lock()
 LONGEST_SECONDS = 120
@@ -87,10 +88,22 @@ def look_back(view: View, given: str) -> DecisionRecord:
         segment=segment,
         reward=None if closing is None else closing.reward,
         closed=_closed(closing, expired=expired),
-        law={player.name_of(number): float(value) for number, value in enumerate(law)},
+        law={player.name_of(number): value for number, value in enumerate(_with_recorded(law, event))},
         estimates={player.name_of(number): float(value) for number, value in enumerate(estimates) if value == value},
         beliefs="" if explain is None else str(explain()),
     )
+
+
+def _with_recorded(law: Floats, event: Event) -> list[float]:
+    """The law with the recorded probability in it; on another kind of machine the replay's differs in its last digits.
+
+    The others are scaled so that all sum to 1 as before.
+    """
+    arm, probability = int(event.arm or 0), float(event.probability or 0.0)
+    rest = float(law.sum() - law[arm])
+    scaled = law * (max(0.0, 1.0 - probability) / rest) if rest > 0.0 else law.copy()
+    scaled[arm] = probability
+    return [float(value) for value in scaled]
 
 
 def _find(journal: Journal, given: str) -> tuple[Event, int]:

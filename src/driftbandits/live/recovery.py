@@ -71,9 +71,7 @@ def _report(player: Player) -> None:
 def replayed_from(journal: Journal, definition: Definition, seq: int, upto: int | None = None) -> tuple[Player, int]:
     """A player brought from a snapshot (0: from nothing) through the events since, and how many those were."""
     if seq:
-        player = snapshots.unpack(journal.snapshot(seq), definition)
-        if player.seq != seq:
-            raise StateError(f"the snapshot after event {seq} says that it is one after event {player.seq}")
+        player = player_from(journal, definition, seq)
     else:
         oldest = journal.oldest()
         if oldest is not None and oldest.seq != 1:
@@ -81,6 +79,19 @@ def replayed_from(journal: Journal, definition: Definition, seq: int, upto: int 
         player = Player(definition)
     count = player.replay(journal.events(seq, upto))
     return player, count
+
+
+def player_from(journal: Journal, definition: Definition, seq: int) -> Player:
+    """A player from the snapshot after event `seq`, if that belongs to this journal."""
+    player = snapshots.unpack(journal.snapshot(seq), definition)
+    if player.seq != seq:
+        raise StateError(f"the snapshot after event {seq} says that it is one after event {player.seq}")
+    event, newest = journal.event(seq), journal.newest()
+    if newest is None or newest.seq < seq:
+        raise StateError(f"it is ahead of the journal, whose newest event is {0 if newest is None else newest.seq}")
+    if event is not None and event.seal != player.seal:  # where retention has deleted it, the next event's seal tells
+        raise StateError(f"it belongs to another journal: its seal is not that of event {seq}")
+    return player
 
 
 def _learned(journal: Journal, definition: Definition, problems: list[str]) -> tuple[Player, int, str]:

@@ -4,45 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
 
-from driftbandits.live import snapshots
+from driftbandits.live.checking import Check, replay_and_compare
 from driftbandits.live.definition import Definition
 from driftbandits.live.journal import Journal
 from driftbandits.live.looking import ExperimentSummary, summarise
 from driftbandits.live.player import Player
 from driftbandits.live.recovery import recover, replayed_from
-from driftbandits.showing import first_line
-from driftbandits.state import archive
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """What a check of a journal found: whether it is whole, and whether snapshots are what a replay gives.
-
-    Parameters
-    ----------
-    events : how many were replayed
-    snapshots : how many there are
-    differing : rounds in which the policy would now draw something else than it did, as on another machine
-    problems : one sentence each
-
-    >>> Check(events=12, snapshots=1, differing=0, problems=()).fine
-    True
-    """
-
-    events: int
-    snapshots: int
-    differing: int
-    problems: tuple[str, ...]
-
-    @property
-    def fine(self) -> bool:
-        """Whether nothing is wrong."""
-        return not self.problems
 
 
 class View:
@@ -141,34 +112,5 @@ class View:
         -------
         Check
         """
-        problems: list[str] = []
         with self.journal() as journal:
-            places = journal.snapshot_places()
-            oldest, newest = journal.oldest(), journal.newest()
-            player = Player(self.definition)
-            count, at = 0, 0
-            last = 0 if newest is None else newest.seq
-            try:
-                if oldest is not None and oldest.seq > 1:
-                    at = min(place for place in places if place >= oldest.seq - 1)
-                    player = snapshots.unpack(journal.snapshot(at), self.definition)
-                for place in sorted({place for place in places if place > at} | {last}):
-                    count += player.replay(journal.events(player.seq, place))
-                    if place in places:
-                        problems += _compare(journal, player, place)
-            except Exception as error:  # noqa: BLE001  # what is wrong is the answer
-                problems.append(f"after event {player.seq}: {type(error).__name__}: {first_line(error)}")
-        return Check(count, len(places), player.differing, tuple(problems))
-
-
-def _compare(journal: Journal, player: Player, place: int) -> list[str]:
-    """Whether the snapshot after event `place` is what the replay gives, byte for byte."""
-    expected = snapshots.export(player)
-    try:
-        stored = archive.unpack(journal.snapshot(place), limit=float("inf"), look=lambda _: None)
-    except Exception as error:  # noqa: BLE001  # what is wrong is the answer
-        return [f"the snapshot after event {place} does not load: {first_line(error)}"]
-    expected["library"] = stored.get("library") if isinstance(stored, dict) else None
-    if snapshots.pack(expected) != snapshots.pack(stored):
-        return [f"the snapshot after event {place} is not what a replay gives"]
-    return []
+            return replay_and_compare(journal, self.definition)

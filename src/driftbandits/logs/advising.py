@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from driftbandits.blas_threads import one_blas_thread
 from driftbandits.checks import check_probability
 from driftbandits.errors import InputError
 from driftbandits.logs import movement, posterior
@@ -162,6 +163,7 @@ class Advice:
         return save(self, path)
 
 
+@one_blas_thread
 def advise(log: Log, *, false_alarm: float = 0.05, twins: int = TWINS, seed: int = 0, show: bool = False) -> Advice:
     """Whether the world of a log moves, how much, whether adapting pays, and what to do.
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from driftbandits.blas_threads import one_blas_thread
 from driftbandits.checks import check_probability, check_word
 from driftbandits.errors import InputError, MissingExtraError
 from driftbandits.logs import estimators, support
@@ -126,6 +127,7 @@ def _words(part: Estimate, level: float) -> str:
     return f"{part.value:.4g} per round, {100 * level:g} % [{part.low:.4g}, {part.high:.4g}] ({size})"
 
 
+@one_blas_thread
 def evaluate(
     log: Log,
     target: Target,

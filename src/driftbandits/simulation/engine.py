@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from driftbandits.blas_threads import one_blas_thread
 from driftbandits.checks import check_count
 from driftbandits.environments import Environment, uniforms
 from driftbandits.environments.base import LARGEST_TABLE
@@ -21,6 +22,7 @@ _LONGEST_STRETCH = 65_536  # rounds asked at once, so that memory stays bounded 
 _SINGLE_ROUNDS = 64  # before looking again whether the policy is sure of more
 
 
+@one_blas_thread
 def simulate(
     policy: Policy,
     world: Environment,

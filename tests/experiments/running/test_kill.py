@@ -19,7 +19,8 @@ from tests.experiments.running.odd_policy import odd_cells, plays, same, tell
 PATIENCE = 200.0  # seconds; workers take a few to start, and many on a busy machine; idle ones of loky wait for 300
 ONE = Engine(jobs=1)
 SCRIPT = f"""
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the tests themselves run in the background
 sys.path.insert(0, {str(Path(__file__).parents[3])!r})
 from tests.experiments.running.odd_policy import odd_cells
 from driftbandits.errors import DriftbanditsError

@@ -207,7 +207,7 @@ def test_where_the_old_hypothesis_is_gone_those_that_moved_are_named():
     assert found.named.tolist() == found.moved.tolist() != []
 
 
-@pytest.mark.parametrize("seed", [11, 15])
+@pytest.mark.parametrize("seed", [15, 19])
 def test_a_change_of_rates_is_recorded_with_the_arms_it_came_from(seed):
     names = ["storm", "derby", "recipe", "horoscope", "traffic"]
     policy = AutoBandit(ArmSet.separate(names), reward_range=(0, 1), seed=seed)

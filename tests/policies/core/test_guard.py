@@ -94,37 +94,41 @@ def test_wrong_input_is_no_interruption():
     play(policy, 5)
 
 
-def test_a_handler_that_saves_is_refused_inside_a_call_and_the_file_stays_good(tmp_path):
-    """A real timer, every half millisecond: refused inside, saved in between, and no decision is another for it."""
+def test_a_handler_that_saves_is_refused_inside_a_call_and_the_file_stays_good(tmp_path, monkeypatch):
+    """A real signal, inside every call and after it: refused inside, saved after, and no decision is another for it."""
     disturbed, left_alone = (db.AutoBandit(ARMS, seed=3) for _ in range(2))
     path = tmp_path / "policy.state"
     disturbed.save(path)
-    outcomes, messages = {"saved": 0, "refused": 0}, set()
+    saved, refused = [], []
 
     def handler(*_):
         try:
             disturbed.save(path)
-            outcomes["saved"] += 1
+            saved.append(disturbed.rounds)
         except ReentryError as error:
-            messages.add(str(error).partition(":")[0])
-            outcomes["refused"] += 1
+            refused.append(str(error).partition(":")[0])
+
+    def rung(hook):
+        def ringing(*arguments):
+            signal.raise_signal(signal.SIGALRM)
+            return hook(*arguments)
+
+        return ringing
 
     before = signal.signal(signal.SIGALRM, handler)
     decisions = []
     try:
-        while min(outcomes.values()) < 5 and len(decisions) < 5_000:
-            signal.setitimer(signal.ITIMER_REAL, 2e-4)
+        for hook in ("_law", "_learn"):
+            monkeypatch.setattr(disturbed, hook, rung(getattr(disturbed, hook)))
+        for _ in range(20):
             decisions.extend(play(disturbed, 1)[0])
-            decisions.extend(play(disturbed, 1)[0])
-            time.sleep(2e-4)
+            signal.raise_signal(signal.SIGALRM)
+            assert db.AutoBandit.load(ARMS, path).rounds == disturbed.rounds
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-    assert outcomes["refused"] >= 5
-    assert messages <= {f"inside {call}; save after it returns" for call in ("ask", "tell")}
-    assert outcomes["saved"] >= 5
+    assert set(refused) == {f"inside {call}; save after it returns" for call in ("ask", "tell")}
+    assert saved == list(range(1, 21))
     assert decisions == play(left_alone, len(decisions))[0]
-    assert db.AutoBandit.load(ARMS, path).rounds <= disturbed.rounds
 
 
 # A signal that comes while Python itself frees an object can only be reported, by whatever was freed.
@@ -140,7 +144,9 @@ def test_time_outs_by_a_real_signal_never_leave_a_lock_or_a_silent_wreck(kind, t
     policy = kind(ARMS, horizon=100_000, seed=0)
     good = policy.state_dict()
     try:
-        for _ in range(60):
+        for number in range(5_000):  # a busy machine may need many until a signal comes where it matters
+            if number >= 60 and marked:
+                break
             try:
                 signal.setitimer(signal.ITIMER_REAL, float(rng.uniform(1e-5, 3e-3)))
                 play(policy, 400)
@@ -168,7 +174,7 @@ def test_a_forked_child_goes_on_where_another_thread_held_the_lock():
     def hold():
         with policy._guard.lock:
             held.set()
-            done.wait(10.0)
+            done.wait(60.0)
 
     thread = threading.Thread(target=hold)
     thread.start()
@@ -176,7 +182,7 @@ def test_a_forked_child_goes_on_where_another_thread_held_the_lock():
     child = os.fork()
     if child == 0:
         os._exit(0 if policy.ask().id == 5 else 1)
-    deadline = time.monotonic() + 10.0
+    deadline = time.monotonic() + 50.0
     status = None
     while status is None and time.monotonic() < deadline:
         pid, code = os.waitpid(child, os.WNOHANG)
@@ -213,21 +219,21 @@ def test_a_waiting_thread_gets_its_turn():
 
     def slow():
         inside.set()
-        go_on.wait(10.0)
+        go_on.wait(60.0)
         return hook()
 
     policy._law = slow
     answers = []
     first = threading.Thread(target=lambda: answers.append(policy.ask(size=1).ids[0]))
     first.start()
-    inside.wait(10.0)
+    inside.wait(60.0)
     second = threading.Thread(target=lambda: answers.append(policy.ask().id))
     second.start()
     time.sleep(0.05)
     assert answers == []
     go_on.set()
-    first.join(10.0)
-    second.join(10.0)
+    first.join(60.0)
+    second.join(60.0)
     assert answers == [0, 1]
 
 

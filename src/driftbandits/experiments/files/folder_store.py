@@ -21,6 +21,7 @@ from driftbandits.experiments.definitions.specs import Cell
 from driftbandits.experiments.files.cell_result import CellResult, plain_result, result_of
 from driftbandits.experiments.files.store import StoreError
 from driftbandits.files import BLANK_SEAL, clean, has_seal, seal_holds, sealed, write_whole
+from driftbandits.machine import fingerprint
 from driftbandits.version import __version__
 
 SCHEMA_VERSION = "2"  # 1 had no seal
@@ -202,6 +203,7 @@ def _to_parquet(result: CellResult, key: str) -> bytes:
     metadata = {
         "driftbandits.schema": SCHEMA_VERSION,
         "driftbandits.version": __version__,
+        "driftbandits.machine": fingerprint(),
         "driftbandits.key": key,
         "driftbandits.cell": json.dumps(dataclasses.asdict(result.cell), sort_keys=True),
         "driftbandits.seal": BLANK_SEAL,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from driftbandits.blas_threads import one_blas_thread
 from driftbandits.datasets import turnover
 from driftbandits.environments import Environment
 from driftbandits.experiments.definitions.specs import Cell
@@ -22,9 +23,10 @@ def _note_changes(policy: Policy, alarms: list[int]) -> None:
         alarms.extend(change.round for change in policy.changes[-new:])
 
 
+@one_blas_thread
 def run_cell(cell: Cell) -> CellResult:
-    """Play one cell. BLAS is held at one thread: the parallelism is over cells."""
-    with threadpool_limits(limits=1):
+    """Play one cell in one thread: the parallelism is over cells."""
+    with threadpool_limits(limits=1, user_api="openmp"):  # that is torch
         world = build_world(cell.environment, cell.settings, cell.seed)
         return play_in(world, build_policy(cell.policy, world, cell.seed), cell)
 

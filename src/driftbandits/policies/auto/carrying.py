@@ -29,6 +29,7 @@ from driftbandits.policies.auto.trial import plays_of_a_trial
 from driftbandits.policies.core.arms_change import ArmsChange, match_arms, old_features, unexplained
 from driftbandits.policies.core.crossings import PairKernel
 from driftbandits.policies.core.lengthscales import feature_map, unit_kernel
+from driftbandits.ties import first_largest
 from driftbandits.types import Floats, Ints
 
 if TYPE_CHECKING:
@@ -158,11 +159,11 @@ def _rows(kind: Ints, kinds: Ints, log_weight: Floats) -> tuple[Ints, Floats]:
     for target in np.unique(kinds[kind]):
         rows = np.flatnonzero(kinds[kind] == target)
         first = rows[kind[rows] == own[kind[rows]]]
-        staying = first if len(first) else rows[kind[rows] == kind[rows[weights[rows].argmax()]]]
+        staying = first if len(first) else rows[kind[rows] == kind[rows[first_largest(weights[rows])]]]
         goes_on[staying] = True
         lost = np.setdiff1d(rows, staying)
         if len(lost):
-            heir = staying[weights[staying].argmax()]
+            heir = staying[first_largest(weights[staying])]
             weights[heir] = np.logaddexp.reduce(weights[[heir, *lost.tolist()]])
     rows = np.flatnonzero(goes_on)
     return rows, weights[rows] - weights[rows].max()
@@ -211,8 +212,7 @@ def _rows_of(features: Floats, scale: float | None, change: ArmsChange, rank: in
     """G under the kernel with this length scale, in whose features the old arms are `features`."""
     if scale is None:
         whole = old_features(change)
-        cut = features.shape[1] < whole.shape[1]
-        return whole @ np.linalg.lstsq(change.old.features, features, rcond=None)[0] if cut else whole
+        return whole @ _turn(change.old.features, features)
     rows = np.zeros((len(change.new), features.shape[1]))
     rows[change.kept] = features[change.source[change.kept]]
     if scale and len(change.added):
@@ -226,9 +226,14 @@ def _rows_of_pairs(pair: PairKernel, change: ArmsChange, rank: int) -> Floats:
     """G of options in segments, where only options come or go: those of the options times those of the segments."""
     options = _options(change)
     rows = pair_features(_rows_of(pair.options, pair.length_scale, options, rank), pair.segments)
-    if pair.features.shape[1] < rows.shape[1]:
-        rows = rows @ np.linalg.lstsq(pair_features(pair.options, pair.segments), pair.features, rcond=None)[0]
-    return rows
+    return rows @ _turn(pair_features(pair.options, pair.segments), pair.features)
+
+
+def _turn(features: Floats, turned: Floats) -> Floats:
+    """What makes all features into those that are used, which may be turned, and cut to fewer."""
+    if np.array_equal(features, turned):
+        return np.eye(features.shape[1])
+    return np.asarray(np.linalg.lstsq(features, turned, rcond=None)[0])
 
 
 def _options(change: ArmsChange) -> ArmsChange:

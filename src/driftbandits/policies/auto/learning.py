@@ -22,6 +22,7 @@ from driftbandits.policies.auto.vigilance import Vigilance
 from driftbandits.policies.auto.watch import CHANGE_ODDS, RegimeChange, Watch
 from driftbandits.policies.core.base import Policy
 from driftbandits.policies.core.pending import Feedback, Row
+from driftbandits.ties import first_largest
 from driftbandits.types import Bools, Floats, Ints
 
 BIRTH_DEVIATIONS = 2.0  # off what the leader expects, for hypotheses of a change to be born
@@ -287,7 +288,7 @@ class Learning(Policy):
     def _find_change(self) -> None:
         found = self._watch.find_change(self._mixture.weights(), self._clock)
         if found is not None:
-            best = int(self._watch.before.argmax())
+            best = first_largest(self._watch.before)
             self._vigilance.record(found.moved, found.birth, best, shift=found.shift)
             self._two_valued.forget(slice(None) if found.whole else self._moved_arms(found))
             self._report(found)
@@ -316,7 +317,7 @@ class Learning(Policy):
         """Expected rewards of the representatives, shape (M,)."""
         if self._known_mean is None:
             self._known_mean = self._samples.expected(self._mixture.weights())
-            self._known_best = int(self._known_mean.argmax())
+            self._known_best = first_largest(self._known_mean)
         return self._known_mean
 
     def _standardised(self) -> Floats:

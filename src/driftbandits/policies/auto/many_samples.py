@@ -20,6 +20,7 @@ import numpy as np
 from driftbandits import state as states
 from driftbandits.policies.auto.beliefs import LARGEST_BELIEF, Beliefs
 from driftbandits.policies.auto.samples import Samples
+from driftbandits.ties import SLACK, first_largest
 from driftbandits.types import Bools, Floats, Ints
 
 LEAST_SLICE = 512  # arms read at every reward
@@ -71,7 +72,7 @@ class ManySamples(Samples):
         if mask is None:
             return self._top
         arms = self._allowed(mask)
-        return int(arms[self.mean(weights, arms).argmax()])
+        return int(arms[first_largest(self.mean(weights, arms))])
 
     def expected(self, weights: Floats) -> Floats:
         """Expected rewards of the representatives when `seek` was called last, shape (M,)."""
@@ -92,7 +93,8 @@ class ManySamples(Samples):
         self._best[: len(kinds)] = _best_of_blocks([self._best_in(*block) for block in blocks])
         self._expected = self._mixed(weights, read[:, 0], standing)
         means = [(self._expected, standing), *((self._mixed(weights, r[:, 0], arms), arms) for r, arms in blocks[:2])]
-        self._top = max((float(mean.max()), int(arms[mean.argmax()])) for mean, arms in means)[1]
+        worth, arms = (np.concatenate(part) for part in zip(*means, strict=True))
+        self._top = int(arms[worth >= worth.max() - SLACK].min())
         self._next, self._drawn_anew = (self._next + 1) % self._step, False
 
     def _best_in(self, read: Floats, arms: Ints) -> tuple[Ints, Floats]:

@@ -18,6 +18,7 @@ import numpy as np
 from driftbandits import state as states
 from driftbandits.policies.auto.beliefs import Beliefs
 from driftbandits.policies.auto.two_valued import Tally
+from driftbandits.ties import SLACK, first_largest, largest_first
 from driftbandits.types import Bools, Floats
 
 DRIFT_RATES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
@@ -94,7 +95,7 @@ class Mixture:
     def leader(self) -> int:
         """The weightiest row."""
         if self._leader is None:
-            self._leader = int(self.log_weight[: self.beliefs.count].argmax())
+            self._leader = first_largest(self.log_weight[: self.beliefs.count])
         return self._leader
 
     def in_doubt(self, now: int) -> float:
@@ -178,7 +179,7 @@ class Mixture:
             return
         by_kind = self.kinds()
         self._move(hazard, by_kind)
-        for kind in np.argsort(-by_kind)[:2]:
+        for kind in largest_first(by_kind)[:2]:
             if by_kind[kind] >= _LEAST_BREEDING_WEIGHT:
                 self._births(int(kind), hazard * float(by_kind[kind]), now)
 
@@ -205,7 +206,7 @@ class Mixture:
         for origin, share in BIRTH_SHARES.items():
             row = self._room()
             mine = np.where(beliefs.kind[: beliefs.count] == kind, self.log_weight[: beliefs.count], -np.inf)
-            leader = int(mine.argmax())
+            leader = first_largest(mine)
             if origin == RESET:
                 beliefs.write(row, kind=kind, birth=now, noise=float(beliefs.noise[leader]), origin=origin)
             else:
@@ -247,7 +248,7 @@ class Mixture:
         n = self.beliefs.count
         logs, kinds, births = (part[:n].tolist() for part in (self.log_weight, self.beliefs.kind, self.beliefs.birth))
         bare = [math.exp(log) for log in logs]
-        total, leader = sum(bare), bare.index(max(bare))
+        total, leader = sum(bare), self.leader()
         aged = sorted((kinds[row], births[row], row) for row in steady)
         last = max(births[row] for row in steady) + 1.0
         least, row, heir = math.inf, -1, -1
@@ -255,8 +256,9 @@ class Mixture:
             aged, aged[1:], aged[2:], strict=False
         ):
             missed = (after - before + 1.0) / (last - born) * (1e-4 + bare[middle] / total)
-            if kind == same and middle != leader and missed < least:
-                least, row, heir = missed, middle, older if bare[older] >= bare[younger] else younger
+            if kind == same and middle != leader and missed < (1.0 - SLACK) * least:
+                heavier = older if bare[older] >= (1.0 - SLACK) * bare[younger] else younger
+                least, row, heir = missed, middle, heavier
         if row < 0:
             row, heir = self._lightest(steady)
         self.log_weight[heir] = np.logaddexp(logs[heir], logs[row])
@@ -265,9 +267,10 @@ class Mixture:
     def _lightest(self, steady: list[int]) -> tuple[int, int]:
         """The lightest steady row but the leader, and its heir: the heaviest other row of its prior, or the leader."""
         n, leader = self.beliefs.count, self.leader()
-        row = min((row for row in steady if row != leader), key=self.log_weight.item)
+        others = [row for row in steady if row != leader]
+        row = others[first_largest(-self.log_weight[others])]
         same = np.flatnonzero((self.beliefs.kind[:n] == self.beliefs.kind[row]) & (np.arange(n) != row))
-        return row, int(same[self.log_weight[same].argmax()]) if len(same) else leader
+        return row, int(same[first_largest(self.log_weight[same])]) if len(same) else leader
 
     # --- state --------------------------------------------------------------------------------------------------
 

@@ -89,8 +89,8 @@ class AutoBandit(Learning):
     family = Family.NOTHING_TO_SET
     reports_changes = True
     # 2: looks by what can be won; 3: rarer where changes show by themselves; 4: rewards that say little wait for
-    # others; 5: and waiting leaves the chances of a change as they are
-    behaviour = 5
+    # others; 5: and waiting leaves the chances of a change as they are; 6: hypotheses of equal weight in turn
+    behaviour = 6
     microseconds_per_round = 260.0
 
     def __init__(
@@ -171,6 +171,7 @@ class AutoBandit(Learning):
         if trial is not None:
             law *= 1.0 - float(trial.sum())
             law += trial
+        law /= np.add.reduce(law)  # votes are many small numbers: a single allowed arm has exactly 1
         law *= 1.0 - self.floor
         law += self.floor / len(law) if mask is None else mask * (self.floor / np.count_nonzero(mask))
         return law

@@ -21,6 +21,7 @@ from driftbandits import state as states
 from driftbandits.policies.auto.beliefs import LARGEST_BELIEF, Beliefs, Step
 from driftbandits.policies.auto.joint import Joint
 from driftbandits.seeding import generator_from_state, generator_state, same_stream, stream
+from driftbandits.ties import first_largest, largest_first
 from driftbandits.types import Bools, Floats, Ints
 
 MOST_SAMPLED = 4  # hypotheses
@@ -87,7 +88,7 @@ class Samples:
     def best(self, weights: Floats, mask: Bools | None = None) -> int:
         """The (allowed) arm of the highest expected reward."""
         mean = self.mean(weights)
-        return int((mean if mask is None else np.where(mask, mean, -np.inf)).argmax())
+        return first_largest(mean if mask is None else np.where(mask, mean, -np.inf))
 
     def expected(self, weights: Floats) -> Floats:
         """Expected rewards of the representatives, shape (M,)."""
@@ -172,7 +173,7 @@ class Samples:
 
     def choose(self, weights: Floats, *, anew: bool) -> None:
         """Sample the weightiest hypotheses, those that have samples already only if `anew`."""
-        order = np.argsort(-weights)[:MOST_SAMPLED]
+        order = largest_first(weights)[:MOST_SAMPLED]  # at first many are equal
         enough = int(np.searchsorted(np.cumsum(weights[order]), 1.0 - LARGEST_UNSAMPLED_WEIGHT / 4.0)) + 1
         chosen = order[:enough].tolist()
         self._keep(np.array([row in chosen and not anew for row in self.rows.tolist()], dtype=np.bool_))

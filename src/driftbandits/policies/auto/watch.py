@@ -16,6 +16,7 @@ from driftbandits.policies.auto.beliefs import LARGEST_BELIEF, Beliefs
 from driftbandits.policies.auto.mixture import LEVEL_SHIFT, LOCAL, RESET
 from driftbandits.policies.auto.priors import TYPICAL_SIGNAL_VARIANCE
 from driftbandits.state.plausible import FARTHEST
+from driftbandits.ties import SLACK, first_largest
 from driftbandits.types import Bools, Floats, Ints
 
 CHANGE_ODDS = 1e4  # of a change, against none since the last one
@@ -79,7 +80,7 @@ class Watch:
         Drifting hypotheses say nothing about it: they are neither before a change nor after. But they must not lead.
         """
         beliefs = self._beliefs
-        leader = int(weights.argmax())
+        leader = first_largest(weights)
         if not self.regime < beliefs.birth[leader] < now:  # born just now, it has not explained a reward yet
             return None
         fresh = self.fresh(len(weights))
@@ -88,9 +89,10 @@ class Watch:
         old = float(before.sum())
         if new < 0.5 or new < CHANGE_ODDS * old:
             return None
-        if not self._settled and old > 0:
-            self.before, self._settled = beliefs.reading(int(before.argmax()), self._arms)[0], True
-        found = self._describe(leader, new / max(old, 1e-300), int(before.argmax()) if old > 0 else None)
+        steady = first_largest(before, slack=SLACK * old) if old > 0 else None
+        if not self._settled and steady is not None:
+            self.before, self._settled = beliefs.reading(steady, self._arms)[0], True
+        found = self._describe(leader, new / max(old, 1e-300), steady)
         self.regime, self.began = now, found.birth
         self.epoch += 1
         return found

@@ -95,6 +95,7 @@ class CalibratedOPKB(BlockPolicy):
 
     colour = "#117733"
     family = Family.NOTHING_TO_SET
+    behaviour = 2  # 2: features and cells of mirrored arms chosen alike on every machine
     reports_changes = True
     microseconds_per_round = 60.0
 

@@ -32,6 +32,7 @@ from driftbandits.policies.calibrated.posterior import Posterior, Prior
 from driftbandits.policies.calibrated.two_values import Values
 from driftbandits.policies.core.lengthscales import leading_features, other_kernels
 from driftbandits.state.plausible import ROUNDING
+from driftbandits.ties import first_largest
 from driftbandits.types import Floats, Ints
 
 _ENORMOUS = 1e15  # evidence in nats: a reward brings 1e5 at most
@@ -129,7 +130,7 @@ class Surrogate:
         first = nearest_signal(self._values.deviation**2) if self.two_valued else 0
         tried = slice(first, first + SIGNALS_TRIED)
         weights = np.exp(evidence[:, tried] - evidence[:, tried].max())
-        self.kernel = int(weights.sum(axis=(1, 2)).argmax())
+        self.kernel = first_largest(weights.sum(axis=(1, 2)))  # rewards of a single arm tell none from another
         here = weights[self.kernel] / weights[self.kernel].sum()
         self.signal = math.exp(float(here.sum(axis=1) @ np.log(SIGNAL_VARIANCES[tried])))
         self.noise_variance = math.exp(float(here.sum(axis=0) @ np.log(NOISE_VARIANCES)))

@@ -247,7 +247,8 @@ class Policy(Closing, Looking):
         Returns
         -------
         Imposed
-            The `decisions`, and in how many rounds the policy would have drawn or said something else, `differing`.
+            The `decisions`; in how many rounds the policy would have drawn another arm, or with a probability that
+            differs by more than kinds of machines do, `differing`; and the largest difference of a probability.
 
         Raises
         ------

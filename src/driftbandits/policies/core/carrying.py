@@ -11,6 +11,7 @@ from driftbandits import state as states
 from driftbandits.policies.core import saving
 from driftbandits.policies.core.arms_change import ArmsChange, match_arms
 from driftbandits.policies.core.renumbered import GONE
+from driftbandits.ties import as_first_released
 
 if TYPE_CHECKING:
     from driftbandits.policies.core.base import Policy
@@ -25,13 +26,14 @@ def with_arms(policy: Kind, arms: Any) -> Kind:
     if change.same:
         return saving.restore(type(policy), change.new, state)
     reader = states.Reader({**state, **_books(policy, state, change)})
-    carried = saving.build(type(policy), change.new, reader)
-    saving.load_books(carried, reader)
-    carried._renumbered.add(policy.rounds, change.target)
-    carried._renumbered.forget(carried._pending.oldest())
-    carried._version += 1  # another law, and so another number
-    if carried._phase_length:
-        carried._carry(policy, change)
+    with as_first_released(saving.is_of_first_release(policy._provenance)):
+        carried = saving.build(type(policy), change.new, reader)
+        saving.load_books(carried, reader)
+        carried._renumbered.add(policy.rounds, change.target)
+        carried._renumbered.forget(carried._pending.oldest())
+        carried._version += 1  # another law, and so another number
+        if carried._phase_length:
+            carried._carry(policy, change)
     return carried
 
 

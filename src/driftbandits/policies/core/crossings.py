@@ -9,7 +9,9 @@ import numpy as np
 
 from driftbandits.arms import ArmSet
 from driftbandits.crossing import Crossing, correlation_matrix, pair_features
+from driftbandits.linalg import upright
 from driftbandits.policies.core.lengthscales import candidates, cut_features, leading_features
+from driftbandits.ties import is_canonical
 from driftbandits.types import Floats
 
 CORRELATIONS = (0.0, 0.5, 1.0)  # tried beside the one given
@@ -71,4 +73,5 @@ def _root(matrix: Floats) -> Floats:
     """Features of a small positive semi-definite matrix."""
     values, vectors = np.linalg.eigh(matrix)
     kept = values > _NEGLIGIBLE
-    return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))
+    rows = np.asarray(vectors[:, kept] * np.sqrt(values[kept]))
+    return upright(rows) if is_canonical() else rows

@@ -1,13 +1,15 @@
 """One call of a policy at a time, and a change of its state that was begun and not finished is known.
 
 A policy has one `Guard`. Every public method that reads or changes its state is `guarded`: other threads wait until the
-call is over. A signal handler runs inside whatever call its thread is in; a call of the same policy from there would
-see half a change, or change what is being read, and is refused. Where a method changes the state it sets `changing`
-before and clears it after; an exception in between leaves the mark, and every later call refuses.
+call is over, and BLAS computes in one thread (`blas_threads`). A signal handler runs inside whatever call its thread is
+in; a call of the same policy from there would see half a change, or change what is being read, and is refused. Where a
+method changes the state it sets `changing` before and clears it after; an exception in between leaves the mark, and
+every later call refuses.
 
 The lock is given back by `with` on a lock of the interpreter itself, in one line with the call: no line of Python
 stands between an exception and its release, not even for a tracer. What messages say is found out when there is one
-to give, so that a call that goes well pays for the lock alone.
+to give, so that a call that goes well pays for the lock and for BLAS alone. BLAS is held outside the lock: nobody waits
+for it who keeps others waiting.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any, NoReturn, Protocol, TypeVar
 
+from driftbandits.blas_threads import hold, release
 from driftbandits.errors import InterruptedPolicyError, ReentryError
 
 
@@ -86,10 +89,15 @@ def guarded(method: Method) -> Method:
         guard = self._guard
         if guard.entered():
             raise ReentryError(_reentry(self, name))
+        holder = object()
         try:
-            with guard.lock: return guard.refuse(self) if guard.changing else method(self, *args, **settings)  # noqa: E701  # fmt: skip
+            hold(holder)
+            with guard.lock: result = guard.refuse(self) if guard.changing else method(self, *args, **settings)  # noqa: E701  # fmt: skip
+            release(holder)
+            return result
         except BaseException as error:
             guard.note(name, error)
+            release(holder)
             raise
 
     return guarded_call  # type: ignore[return-value]  # of the same signature

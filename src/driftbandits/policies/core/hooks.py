@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from driftbandits import state as states
 from driftbandits.arms import ArmSet
+from driftbandits.blas_threads import one_blas_thread
 from driftbandits.checks import check_count, check_word
 from driftbandits.errors import InputError
 from driftbandits.policies.core.arms_change import ArmsChange
@@ -62,8 +63,10 @@ class PolicyHooks(PolicyFacts, ABC):
     _needs_own_law: bool = False  # whether rewards are weighed by the law that drew them, so that no other will do
 
     def __init_subclass__(cls, **keywords: Any) -> None:
-        """Show the whole constructor in help and editors, and what each of its settings is."""
+        """Show the whole constructor in help and editors, and what each of its settings is; it computes as calls do."""
         super().__init_subclass__(**keywords)
+        if "__init__" in vars(cls):
+            cls.__init__ = one_blas_thread(vars(cls)["__init__"])  # type: ignore[method-assign]
         signature = signature_of(cls)
         cls.__signature__ = signature  # type: ignore[attr-defined]
         cls.__doc__ = whole_docstring(cls, signature.parameters)
@@ -102,6 +105,7 @@ class PolicyHooks(PolicyFacts, ABC):
         self.order, self.patience, self.missing = waiting.order, waiting.patience, waiting.missing
         self._missing_value = waiting.value
         self.rounds = 0
+        self._provenance: list[list[Any]] = []  # machines and behaviours before this one, where a state was read
         self.clipped = 0
         self.forgotten = 0
         self.late = 0

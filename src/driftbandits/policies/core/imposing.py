@@ -2,8 +2,8 @@
 
 A journal, or the log of another policy, says which arm was played and with what probability. `Policy.impose` takes
 that in: everything happens as in `ask`, the draw is consumed, and then the arm and the probability given take the
-place of those drawn. So a policy that replays its own journal stands where the writer of it stood, bit for bit, and on
-another machine, whose last digits may differ, the decisions stay those that were really made.
+place of those drawn. So a policy that replays its own journal stands where the writer of it stood, bit for bit on the
+same kind of machine; on another kind, whose last digits differ, the decisions stay those that were really made.
 """
 
 from __future__ import annotations
@@ -23,14 +23,20 @@ if TYPE_CHECKING:
     from driftbandits.policies.core.base import Policy
 
 _ROUNDING = 1e-9  # by which a probability of one may be above it
+_MACHINES = 1e-6  # by which a probability may differ where another kind of machine computed it; see docs/machines.md
 
 
 @dataclass(frozen=True, slots=True)
 class Imposed:
-    """Decisions taken over by a policy; in `differing` of these rounds it would have drawn or said something else."""
+    """Decisions taken over by a policy.
+
+    In `differing` of these rounds it would have drawn another arm, or with a probability that differs by more than
+    machines do. `largest` is the largest difference of a probability.
+    """
 
     decisions: Decisions
     differing: int
+    largest: float = 0.0
 
 
 class Imposition:
@@ -41,20 +47,25 @@ class Imposition:
         self._probabilities = probabilities
         self._given = 0
         self.differing = 0
+        self.largest = 0.0
 
     def take(self, drawn: Ints, law: Floats) -> tuple[Ints, Floats]:
         """The next arms and probabilities, as many as were drawn from `law`."""
         here = slice(self._given, self._given + len(drawn))
         arms, probabilities = self._arms[here], self._probabilities[here]
         self._given += len(drawn)
-        self.differing += int(np.count_nonzero((arms != drawn) | (probabilities != law[drawn])))
+        apart = np.where(arms == drawn, np.abs(probabilities - law[drawn]), 0.0)
+        self.differing += int(np.count_nonzero((arms != drawn) | (apart > _MACHINES)))
+        self.largest = max(self.largest, float(apart.max()))
         return arms, probabilities
 
     def take_one(self, drawn: int, probability: float) -> tuple[int, float]:
         """`take` for a single round."""
         arm, share = int(self._arms[self._given]), float(self._probabilities[self._given])
         self._given += 1
-        self.differing += arm != drawn or share != probability
+        apart = abs(share - probability) if arm == drawn else 0.0
+        self.differing += arm != drawn or apart > _MACHINES
+        self.largest = max(self.largest, apart)
         return arm, share
 
 
@@ -76,7 +87,7 @@ def impose(policy: Policy, arms: Any, probabilities: Any, allowed: Any) -> Impos
             left -= len(parts[-1])
     finally:
         policy._imposition = None
-    return Imposed(Decisions.joined(parts), imposition.differing)
+    return Imposed(Decisions.joined(parts), imposition.differing, imposition.largest)
 
 
 def _is_one(policy: Policy, arm: Any, probability: Any) -> bool:
@@ -96,7 +107,7 @@ def _impose_one(policy: Policy, arm: int, probability: float) -> Imposed:
         policy._imposition = None
     ids, laws = np.array([decision.id]), np.array([decision.law])
     decisions = Decisions(ids, np.array([arm]), np.array([probability]), laws, policy.arms.names)
-    return Imposed(decisions, imposition.differing)
+    return Imposed(decisions, imposition.differing, imposition.largest)
 
 
 def _read_arms(arms: Any, size: int, mask: Bools | None) -> Ints:

@@ -13,6 +13,7 @@ from driftbandits.errors import InputError
 from driftbandits.gauge import Gauge
 from driftbandits.kernels import some_rows
 from driftbandits.linalg import small_pivoted
+from driftbandits.ties import is_canonical
 from driftbandits.types import Floats
 
 OCTAVES = (0.5, 0.25, 0.125, 0.0625)  # of the median distance between arms
@@ -20,6 +21,8 @@ ARMS_TRIED_PER_FEATURE = 10  # among which the features of a kernel are sought
 _LEAST_NEIGHBOUR_CORRELATION = 0.1  # with less, a length scale says that arms are independent
 _LEAST_VARIANCE_HELD = 0.5  # share that features must hold
 _VARIANCE_LEFT_OUT = 1e-4  # share, by the features of a kernel
+_LEAST_SHARE = 1e-7  # of the variance of the first of such features: what has less is turned by rounding
+_TILT = 1e-2  # by which arms count differently: features of a grid, say, would come in equal pairs, turned anyhow
 _POINTS_AT_A_TIME = 4096
 _MOST_NUMBERS_IN_DOUBLE = 2**25  # of features; beyond, single precision is enough and takes half the room
 
@@ -74,13 +77,14 @@ def _in_blocks(features: Callable[[Floats], Floats], points: Floats) -> Floats:
 def feature_map(points: Floats, scale: float, rank: int) -> Callable[[Floats], Floats]:
     """What gives any points in the features that `points` have under the kernel with this length scale."""
     kernel = unit_kernel(scale)
-    if len(points) <= 2 * rank:
+    few = len(points) <= 2 * rank
+    if few and not is_canonical():
         arms = ArmSet(points, kernel, tolerance=_VARIANCE_LEFT_OUT)
         anchors, factor = points[arms.pivots], arms.features[arms.pivots]
     else:
-        some = some_rows(points, ARMS_TRIED_PER_FEATURE * rank)
-        order, whole = small_pivoted(kernel(some), _VARIANCE_LEFT_OUT)
-        kept = min(rank, len(order))
+        some = points if few else some_rows(points, ARMS_TRIED_PER_FEATURE * rank)
+        order, whole = small_pivoted(kernel(some), _VARIANCE_LEFT_OUT, tilted=is_canonical())
+        kept = len(order) if few else min(rank, len(order))
         anchors, factor = some[order[:kept]], whole[:kept, :kept]
 
     def features(others: Floats) -> Floats:
@@ -114,8 +118,16 @@ def leading_features(features: Floats, rank: int) -> Floats | None:
 
 
 def _leading(features: Floats, rank: int) -> tuple[Floats, float]:
-    """Features cut to at most `rank` where there are many arms, and the share of the variance they hold."""
-    if len(features) <= 2 * rank or features.shape[1] <= rank:
+    """Features cut to at most `rank` where there are many arms, and the share of the variance they hold.
+
+    They come in an order and with signs that are the same on every machine, for samples are drawn in them.
+    """
+    if len(features) <= 2 * rank or not (is_canonical() or features.shape[1] > rank):
         return features, 1.0
-    values, vectors = np.linalg.eigh(features.T @ features)
-    return np.asarray(features @ vectors[:, -rank:]), float(values[-rank:].sum() / values.sum())
+    if not is_canonical():
+        values, vectors = np.linalg.eigh(features.T @ features)
+        return np.asarray(features @ vectors[:, -rank:]), float(values[-rank:].sum() / values.sum())
+    uneven = np.random.default_rng(0).random(len(features))
+    values, vectors = np.linalg.eigh((features.T * (1.0 + _TILT * uneven)) @ features)
+    cut = features @ vectors[:, -rank:][:, values[-rank:] > _LEAST_SHARE * values[-1]]
+    return np.where(uneven @ cut < 0.0, -cut, cut), float(values[-rank:].sum() / values.sum())

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from driftbandits import machine
 from driftbandits import state as states
 from driftbandits.arms import ArmSet
+from driftbandits.blas_threads import one_blas_thread
 from driftbandits.errors import InputError, StateError
 from driftbandits.gauge import Gauge
 from driftbandits.policies.core.hooks import FIRST_HORIZON
@@ -23,12 +25,14 @@ from driftbandits.policies.core.spread import Spread
 from driftbandits.seeding import generator_from_state, generator_state
 from driftbandits.showing import label, shown
 from driftbandits.state.plausible import FARTHEST, check_phase
+from driftbandits.ties import as_first_released
 from driftbandits.version import __version__
 
 if TYPE_CHECKING:
     from driftbandits.policies.core.base import Policy
 
 Kind = TypeVar("Kind", bound="Policy")
+MOST_MACHINES = 20  # named in a state, the latest
 
 
 def export(policy: Policy) -> dict[str, Any]:
@@ -36,6 +40,7 @@ def export(policy: Policy) -> dict[str, Any]:
     return {
         "format": states.FORMAT,
         "library": __version__,
+        "provenance": provenance(policy),
         "policy": type(policy).__name__,
         "arms": policy.arms.fingerprint(),
         "gauge": policy.arms.gauge.export() if policy.arms.follows else None,
@@ -72,6 +77,30 @@ def export(policy: Policy) -> dict[str, Any]:
     }
 
 
+def provenance(policy: Policy) -> list[list[Any]]:
+    """On which machines, and by which `behaviour`, what is in the policy was computed; the present ones come last."""
+    now = [policy.behaviour, machine.fingerprint()]
+    return [*(one for one in policy._provenance if one != now), now][-MOST_MACHINES:]
+
+
+def _read_provenance(reader: states.Reader) -> list[list[Any]]:
+    """As it was written; a state is never refused because of what is said of the machine."""
+    if not reader.has("provenance"):
+        return [[0, f"a machine that driftbandits {label(reader.text('library'))} did not note"]]
+    written = reader.raw("provenance")
+    listed = written if isinstance(written, (list, tuple)) else [written]
+    return [list(one) if _is_note(one) else [None, f"an unknown machine: {shown(one)}"] for one in listed]
+
+
+def is_of_first_release(provenance: list[list[Any]]) -> bool:
+    """Whether a state began in 0.3.0, which did not say what wrote it."""
+    return any(one[0] == 0 for one in provenance)
+
+
+def _is_note(one: Any) -> bool:
+    return isinstance(one, (list, tuple)) and len(one) == 2 and isinstance(one[0], int) and isinstance(one[1], str)
+
+
 def _engine(policy: Policy) -> dict[str, Any]:
     engine = policy._export()
     if not isinstance(engine, dict):
@@ -81,6 +110,7 @@ def _engine(policy: Policy) -> dict[str, Any]:
     return engine
 
 
+@one_blas_thread
 def restore(kind: type[Kind], arms: ArmSet, state: Mapping[str, Any]) -> Kind:
     """A policy of this kind that goes on from `state`; StateError says what does not fit."""
     reader = states.Reader(state)
@@ -92,10 +122,11 @@ def restore(kind: type[Kind], arms: ArmSet, state: Mapping[str, Any]) -> Kind:
     measured = _measured(arms, reader)
     if reader.text("arms") != measured.fingerprint():
         raise StateError("state belongs to other arms; restore it with the points, kernel and names it was made with")
-    policy = _build(kind, measured, reader)
-    load_books(policy, reader)
-    if policy._phase_length:
-        policy._import(reader.reader("engine"))
+    with as_first_released(is_of_first_release(_read_provenance(reader))):
+        policy = _build(kind, measured, reader)
+        load_books(policy, reader)
+        if policy._phase_length:
+            policy._import(reader.reader("engine"))
     return policy
 
 
@@ -144,6 +175,7 @@ def _build(kind: type[Kind], arms: ArmSet, reader: states.Reader) -> Kind:
 
 def load_books(policy: Policy, reader: states.Reader) -> None:
     """Take from the state what every policy keeps; what its hooks have exported is left."""
+    policy._provenance = _read_provenance(reader)
     policy.rounds = reader.integer("rounds", high=FARTHEST if policy.horizon is None else policy.horizon)
     for name in ("clipped", "forgotten", "late", "expired"):
         setattr(policy, name, reader.integer(name, high=FARTHEST))

@@ -1,0 +1,153 @@
+"""One thread of BLAS while the library computes, and the user's own setting before and after.
+
+Matrices of a bandit are small: a second thread gains nothing, costs many times the processor time where cores are busy,
+and changes the last digits. The number of threads belongs to the whole process, so those who compute are kept in one
+set: the first to come in puts the setting down to one, the last to leave puts back what was there, unless somebody else
+has changed it meanwhile. Other threads of the process find one thread of BLAS as long as anybody computes.
+
+A round asks and tells, and may pay a microsecond for both, so there is no lock. Holders come in before they lower, and
+whoever gives a library back looks for holders in the same statement or two in which it writes. An OpenBLAS is read and
+written as its variable `blas_cpu_number`: no function is called there, and only where one is called, or a loop goes
+round, does the interpreter let other threads or signal handlers in. Whatever comes in between then finds a whole step
+done, and every step may be done twice. Libraries without the variable (MKL, BLIS) are set by functions, through
+threadpoolctl: two threads that come and go in the same microsecond may compute with the user's setting there. An
+OpenBLAS on OpenMP has one setting per thread, and is left alone.
+
+A Ctrl-C may come before the first line of any Python function, `__exit__` too. So there is no context manager here:
+whoever holds releases once more where an exception is caught.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class _Variable(ctypes.c_int):
+    """The number of threads of a library as it keeps it, and what it was before, 0 while it is the user's."""
+
+    __slots__ = ("before",)
+    before: int
+
+
+class _Controlled:
+    """The number of threads of a library that threadpoolctl knows how to set."""
+
+    __slots__ = ("_controller", "before")
+
+    def __init__(self, controller: Any) -> None:
+        self._controller = controller
+        self.before = 0
+
+    @property
+    def value(self) -> int:
+        return int(self._controller.get_num_threads())
+
+    @value.setter
+    def value(self, threads: int) -> None:
+        self._controller.set_num_threads(threads)
+
+
+class _Setting:
+    """The number of threads of every BLAS of this process, and who computes with one."""
+
+    __slots__ = ("holders", "libraries", "lock")
+
+    def __init__(self) -> None:
+        self.holders: set[object] = set()
+        self.libraries: tuple[_Variable | _Controlled, ...] | None = None  # not looked for yet
+        self.lock = threading.RLock()
+
+    def hold(self, holder: object) -> None:
+        """Compute with one thread from here on, until this holder is released."""
+        self.holders.add(holder)
+        if self.libraries is None:
+            with self.lock: self._find()  # noqa: E701  # fmt: skip
+        for library in self.libraries:  # type: ignore[union-attr]
+            threads = library.value
+            if threads != 1:
+                library.before = threads
+                library.value = 1
+
+    def release(self, holder: object) -> None:
+        """This holder has computed, or never began; the last one gives back what the user had set."""
+        self.holders.discard(holder)
+        if self.holders:
+            return
+        for library in self.libraries or ():
+            before = library.before
+            if before and not self.holders:
+                if library.value == 1:
+                    library.value = before
+                library.before = 0
+
+    def _find(self) -> None:
+        if self.libraries is None:
+            self.libraries = _found()
+
+    def renew(self) -> None:
+        """In a forked child the threads that computed are gone, and with them what they held."""
+        self.lock = threading.RLock()
+        self.holders.clear()
+        self.release(None)
+
+
+def _found() -> tuple[_Variable | _Controlled, ...]:
+    """Every BLAS that the library computes with: NumPy's, and SciPy's own."""
+    import scipy.linalg.blas  # noqa: F401  # so that its library is loaded
+    from threadpoolctl import ThreadpoolController
+
+    controllers = ThreadpoolController().select(user_api="blas").lib_controllers
+    return tuple(_number(one) for one in controllers if getattr(one, "threading_layer", "") != "openmp")
+
+
+def _number(controller: Any) -> _Variable | _Controlled:
+    """The number of threads of one library: its own variable, where it has one that its function tells as well."""
+    if controller.internal_api == "openblas":
+        try:
+            variable = _Variable.in_dll(ctypes.PyDLL(controller.filepath), "blas_cpu_number")
+        except ValueError:  # not exported
+            return _Controlled(controller)
+        if variable.value == controller.get_num_threads():
+            variable.before = 0
+            return variable
+    return _Controlled(controller)
+
+
+_SETTING = _Setting()
+hold, release = _SETTING.hold, _SETTING.release
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which cannot fork either
+    os.register_at_fork(after_in_child=_SETTING.renew)
+
+
+def one_blas_thread(function: Function) -> Function:
+    """A function that computes with one thread of BLAS, whatever the user's setting.
+
+    >>> from threadpoolctl import threadpool_info
+    >>> @one_blas_thread
+    ... def threads():
+    ...     return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+    >>> threads()
+    {1}
+    """
+
+    @functools.wraps(function)
+    def alone(*args: Any, **settings: Any) -> Any:
+        holder = object()
+        try:
+            hold(holder)
+            result = function(*args, **settings)
+            release(holder)
+            return result
+        except BaseException:
+            release(holder)
+            raise
+
+    return alone  # type: ignore[return-value]  # of the same signature
