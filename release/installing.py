@@ -69,7 +69,6 @@ finally:
     "ray": "import ray",
     "dask": "import distributed",
     "data": "from driftbandits import datasets; assert len(datasets.create('flights', seed=0).arms) > 1",
-    "docs": "import myst_parser, numpydoc, pydata_sphinx_theme, sphinx_copybutton, sphinx_design, sphinx_gallery",
 }
 
 

@@ -9,7 +9,8 @@ import pytest
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[1]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+CONFIGURATION = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT, GROUPS = CONFIGURATION["project"], CONFIGURATION["dependency-groups"]
 BUILD = ["setuptools"]  # the library itself is installed without the help of an index
 LINUX = {"extra": "", "sys_platform": "linux", "platform_system": "Linux"}
 EXTRAS_OF = {"core": [], "reproduce": ["experiments"]}
@@ -51,21 +52,20 @@ def test_an_environment_has_what_it_needs_and_no_more(file, extras):
 def test_documentation_is_built_beside_what_is_tested():
     """Both lists go into one environment: no package stands in both, and together they are whole."""
     assert not pinned("docs").keys() & pinned("dev").keys()
-    named = {canonical(Requirement(line).name) for line in PROJECT["optional-dependencies"]["docs"]}
+    named = {canonical(Requirement(line).name) for line in GROUPS["docs"]}
     assert named - {"driftbandits"} <= pinned("docs").keys()
 
 
 def test_what_a_release_is_checked_with_is_pinned():
-    groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]
     versions = pinned("release")
-    for requirement in map(Requirement, groups["release"]):
+    for requirement in map(Requirement, GROUPS["release"]):
         assert requirement.specifier.contains(versions[canonical(requirement.name)]), requirement
 
 
 @pytest.mark.parametrize("file", ["core", "data", "dev", "docs", "reproduce"])
 def test_pinned_versions_fit_the_declared_ranges(file):
     versions = pinned(file)
-    extras = PROJECT["optional-dependencies"].values()
+    extras = [*PROJECT["optional-dependencies"].values(), GROUPS["dev"], GROUPS["docs"]]
     declared = [Requirement(line) for lines in (PROJECT["dependencies"], *extras) for line in lines]
     for requirement in declared:
         if (version := versions.get(canonical(requirement.name))) is not None:
