@@ -1,5 +1,6 @@
 """Every registered policy passes the shipped suite; a new one gets these tests by being registered."""
 
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from driftbandits import AdaOPKB, Constants
 from driftbandits.policies import POLICIES
 from driftbandits.testing import POLICY_CHECKS
+from tests.policies.base_class_checks import DISTURBANCES, INPUTS, WAITING
 
 SMALL = {"width": 16, "steps": 5}  # the default width of 2,048 would take hours
 QUICK = Constants(
@@ -31,3 +33,20 @@ FACTORIES = {
 @pytest.mark.parametrize("check", POLICY_CHECKS, ids=lambda check: check.__name__)
 def test_policy(check, name):
     check(FACTORIES[name])
+
+
+@pytest.mark.parametrize("name", ["AutoBandit", "GPUCB", "AdaOPKB.published"])
+@pytest.mark.parametrize("check", [*INPUTS, *WAITING, *DISTURBANCES], ids=lambda check: check.__name__)
+def test_base_class(check, name):
+    """What no policy writes itself: one that mixes hypotheses, one with an argmax, one that plays blocks."""
+    check(FACTORIES[name])
+
+
+def test_a_flipped_sign_of_rewards_is_found():
+    class Contrary(POLICIES["GPUCB"]):
+        def _learn(self, feedback):
+            super()._learn(replace(feedback, rewards=-feedback.rewards))
+
+    learns = next(check for check in POLICY_CHECKS if check.__name__ == "learns")
+    with pytest.raises(AssertionError, match="does not learn"):
+        learns(Contrary)

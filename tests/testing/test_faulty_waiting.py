@@ -6,7 +6,7 @@ import pytest
 import driftbandits as db
 from driftbandits.policies.core.hooks import UNTIL_TOLD
 from driftbandits.testing import POLICY_CHECKS
-from driftbandits.testing.rewards import REWARDS
+from tests.policies.base_class_checks import WAITING
 
 
 class Sound(db.Policy):
@@ -110,7 +110,7 @@ FAULTS = {
     TwoFaced: "told_at_once_both_orders_are_one",
 }
 PAIRS = [(Impatient, "the_order_told_does_not_matter_if_asked"), (Endless, "dropped_decisions_are_not_waited_for")]
-CHECKS = {check.__name__: check for check in REWARDS}
+CHECKS = {check.__name__: check for check in WAITING}
 
 
 @pytest.mark.parametrize("check", POLICY_CHECKS, ids=lambda check: check.__name__)

@@ -12,14 +12,14 @@ that opens a store, as in `check(lambda: MyStore(tmp_path / "cells.db"))`.
 """
 
 from driftbandits.testing.arms import ARMS
-from driftbandits.testing.disturbances import DISTURBANCES
 from driftbandits.testing.environments import ENVIRONMENT_CHECKS, EnvironmentFactory
 from driftbandits.testing.helpers import PolicyFactory
+from driftbandits.testing.laws import LAWS
 from driftbandits.testing.policies import BEHAVIOUR
-from driftbandits.testing.rewards import REWARDS
+from driftbandits.testing.states import STATES
 from driftbandits.testing.stores import STORE_CHECKS, StoreFactory
 
-POLICY_CHECKS = (*BEHAVIOUR, *REWARDS, *DISTURBANCES, *ARMS)
+POLICY_CHECKS = (*BEHAVIOUR, *LAWS, *STATES, *ARMS)
 
 __all__ = [
     "ENVIRONMENT_CHECKS",

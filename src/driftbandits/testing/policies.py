@@ -6,13 +6,15 @@ Each takes a factory: a policy class, or any function with the constructor's arg
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from contextlib import suppress
 
 import numpy as np
 from sklearn.gaussian_process.kernels import RBF
 
 from driftbandits.arms import ArmSet
-from driftbandits.errors import DriftbanditsError, HorizonError, InputError, RewardError, UnknownDecisionError
+from driftbandits.errors import HorizonError, InputError
+from driftbandits.policies import Policy
+from driftbandits.policies.core.history import FIRST_STRIDE, MOST_ARMS, MOST_POINTS
 from driftbandits.testing.helpers import (
     ROUNDS,
     PolicyFactory,
@@ -24,52 +26,28 @@ from driftbandits.testing.helpers import (
     require_equal,
     reward_of,
 )
-from driftbandits.testing.journals import JOURNALS
-from driftbandits.testing.laws import LAWS
-from driftbandits.testing.looking import LOOKING
-from driftbandits.testing.states import STATES
+
+_STILL_ROUNDS = 600
+_LEAST_GAIN = 0.1  # of what the best arm earns over drawing at random; chance gains 0.00 +- 0.03 here
 
 
-def wrong_tells_change_nothing(make: PolicyFactory) -> None:
-    """Unknown, repeated or odd ids, rewards that are not finite or out of range, unequal lengths: refused whole."""
-    policy = make(arms_on_a_line(), horizon=ROUNDS, seed=0)
-    play(policy, 20)
-    batch = policy.ask(size=3)
-    before = policy.state_dict()
-    wrong: list[tuple[Any, Any, type[DriftbanditsError]]] = [
-        (0, 0.1, UnknownDecisionError),
-        (10_000, 0.1, UnknownDecisionError),
-        (-1, 0.1, UnknownDecisionError),
-        ([batch.ids[0], batch.ids[0]], [0.1, 0.1], UnknownDecisionError),
-        ([batch.ids[0], 10_000], [0.1, 0.1], UnknownDecisionError),
-        (batch.ids, [0.1, float("nan"), 0.1], RewardError),
-        (batch.ids, [0.1, float("inf"), 0.1], RewardError),
-        (batch.ids, [0.1, 0.1, 1.5], RewardError),
-        (batch.ids, [0.1, 0.1], InputError),
-        (float(batch.ids[0]), 0.1, InputError),
-        ("first", 0.1, InputError),
-    ]
-    for ids, rewards, kind in wrong:
-        with raises(kind):
-            policy.tell(ids, rewards)
-        require_equal(policy.state_dict(), before)
-    with raises(UnknownDecisionError):
-        policy.forget(0)
-    require_equal(policy.state_dict(), before)
-    policy.tell(batch.ids, [0.1, 0.1, 0.1])
-    with raises(UnknownDecisionError):
-        policy.tell(int(batch.ids[1]), 0.1)
-
-
-def clipping_counts(make: PolicyFactory) -> None:
-    """out_of_range="clip" moves rewards to the end of the range and counts them."""
-    clipping = make(arms_on_a_line(), horizon=ROUNDS, seed=0, out_of_range="clip")
-    strict = make(arms_on_a_line(), horizon=ROUNDS, seed=0)
-    for policy, reward in ((clipping, 7.0), (strict, 1.0)):
-        for _ in range(30):
-            policy.tell(policy.ask().id, reward)
-    require(clipping.clipped == 30 and strict.clipped == 0, "clipped rewards are not counted")
-    require(np.array_equal(clipping.law(), strict.law()), "a clipped reward is not the end of the range")
+def learns(make: PolicyFactory) -> None:
+    """In a stationary world it earns more than drawing at random; a policy that draws at random has right estimates."""
+    means = 0.6 * np.linspace(-1.0, 1.0, 12)
+    noise = np.random.default_rng(0).uniform(-0.1, 0.1, _STILL_ROUNDS)
+    policy = make(arms_on_a_line(), horizon=_STILL_ROUNDS, seed=0)
+    earned, uniform = np.zeros(_STILL_ROUNDS), True
+    while policy.rounds < _STILL_ROUNDS:
+        law = policy.law()
+        uniform = uniform and float(np.ptp(law)) == 0.0
+        batch = policy.ask(size=min(policy.steady_rounds(), _STILL_ROUNDS - policy.rounds))
+        earned[batch.ids] = means[batch.arms]
+        policy.tell(batch.ids, means[batch.arms] + noise[batch.ids])
+    if uniform:
+        require(np.corrcoef(policy.estimate(), means)[0, 1] > 0.9, "its estimates are not those of the rewards told")
+        return
+    gain = float(earned[_STILL_ROUNDS // 2 :].mean() - means.mean()) / float(means.max() - means.mean())
+    require(gain > _LEAST_GAIN, f"it does not learn: {gain:.2f} of what the best arm earns over drawing at random")
 
 
 def late_rewards_are_taken(make: PolicyFactory) -> None:
@@ -105,16 +83,6 @@ def rewards_may_be_missing(make: PolicyFactory) -> None:
     require(abs(silent.law().sum() - 1.0) < 1e-9 and np.isfinite(silent.estimate()).all(), "no reward, no law")
 
 
-def pending_limit_drops_the_oldest(make: PolicyFactory) -> None:
-    """Beyond pending_limit the oldest decision is dropped and counted."""
-    policy = make(arms_on_a_line(), horizon=ROUNDS, seed=0, pending_limit=5)
-    batch = policy.ask(size=8)
-    require(policy.pending == 5 and policy.dropped == 3, "pending_limit is not kept")
-    with raises(UnknownDecisionError):
-        policy.tell(int(batch.ids[2]), 0.1)
-    policy.tell(batch.ids[3:], np.full(5, 0.1))
-
-
 def horizon_ends(make: PolicyFactory) -> None:
     """Asking past the horizon is an error that changes nothing; horizon None goes on; 0 is refused."""
     policy = make(arms_on_a_line(), horizon=20, seed=0)
@@ -132,29 +100,6 @@ def horizon_ends(make: PolicyFactory) -> None:
     for wrong in (0, -5, 2.5, "many", True):
         with raises(InputError):
             make(arms_on_a_line(), horizon=wrong, seed=0)
-
-
-def wrong_settings_are_refused(make: PolicyFactory) -> None:
-    """Bad seeds, ranges, limits and sizes are InputErrors."""
-    arms = arms_on_a_line()
-    for wrong in (
-        {"seed": -1},
-        {"seed": "x"},
-        {"reward_range": (1, 1)},
-        {"reward_range": (0, float("inf"))},
-        {"reward_range": 3},
-        {"out_of_range": "ignore"},
-        {"pending_limit": 0},
-    ):
-        with raises(InputError):
-            make(arms, **{"horizon": 100, "seed": 0, **wrong})
-    with raises(InputError):
-        make([[0.0], [1.0]], horizon=100, seed=0)
-    policy = make(arms, horizon=100, seed=0)
-    sizes: tuple[Any, ...] = (0, -1, 1.5, True)
-    for size in sizes:
-        with raises(InputError):
-            policy.ask(size=size)
 
 
 def reward_units_do_not_matter(make: PolicyFactory) -> None:
@@ -187,18 +132,95 @@ def odd_arm_sets_work(make: PolicyFactory) -> None:
         require(abs(policy.law().sum() - 1.0) < 1e-9, f"no law on {arms!r}")
 
 
+def masked_batches_equal_single_asks(make: PolicyFactory) -> None:
+    """ask(size=n, allowed=...) gives what n such asks give."""
+    together, apart = (make(arms_on_a_line(), horizon=ROUNDS, seed=5) for _ in range(2))
+    for policy in (together, apart):
+        play(policy, 35)
+    mask = np.arange(12) % 3 != 1
+    batch = together.ask(size=30, allowed=mask)
+    singles = [apart.ask(allowed=mask) for _ in range(30)]
+    require([c.arm for c in singles] == batch.arms.tolist(), "masked batch and single asks choose differently")
+    require([c.law for c in singles] == batch.laws.tolist(), "masked batch and single asks number laws differently")
+    left, right = ({**policy.state_dict(), "history": None} for policy in (together, apart))
+    require_equal(left, right)
+
+
+def _look(policy: Policy) -> None:
+    """At everything there is."""
+    str(policy.summary()), repr(policy.history)
+    with suppress(InputError):  # it has no interval
+        policy.interval()
+
+
+def looking_decides_nothing(make: PolicyFactory) -> None:
+    """Summaries, intervals and histories between rounds, and looks at every reward, leave decisions and state alone."""
+    watched, left_alone = (make(arms_on_a_line(), horizon=ROUNDS, seed=15) for _ in range(2))
+    for _ in range(40):
+        watched._history.left = 0
+        require(play(watched, 1) == play(left_alone, 1), "looking changed a decision")
+        before = watched.state_dict()
+        _look(watched)
+        require_equal(watched.state_dict(), before)
+
+
+def summaries_say_what_the_policy_says(make: PolicyFactory) -> None:
+    """A summary has the estimate, law and interval of the policy, and counts the decisions it has made."""
+    policy = make(arms_on_a_line(), horizon=ROUNDS, seed=16)
+    played = play(policy, 60)[0]
+    batch = policy.ask(size=5)
+    policy.ask(allowed=[3])
+    played += [*batch.arms.tolist(), 3]
+    table = policy.summary()
+    order = np.argsort(table.arms)
+    require(np.array_equal(table.estimate[order], policy.estimate()), "the summary has another estimate")
+    require(np.array_equal(table.probability[order], policy.law()), "the summary has another law")
+    require(table.plays[order].tolist() == [played.count(arm) for arm in range(12)], "plays are not counted")
+    last = [max((k for k, own in enumerate(played) if own == arm), default=-1) for arm in range(12)]
+    require(table.last_played[order].tolist() == last, "the last plays are not those of the decisions")
+
+
+def intervals_are_in_order_or_refused(make: PolicyFactory) -> None:
+    """An interval is two finite arrays inside the range, low first; a policy without one raises InputError."""
+    policy = make(arms_on_a_line(), horizon=ROUNDS, seed=17, reward_range=(-4.0, 4.0))
+    for rounds in (0, 1, 80):
+        play(policy, rounds)
+        try:
+            low, high = policy.interval()
+        except InputError as error:
+            require(type(policy).__name__ in str(error), "who has no interval is not named")
+            require(policy.summary().low is None, "a summary has an interval that the policy refuses")
+            continue
+        require(low.shape == high.shape == (12,), "an interval is not one number per arm")
+        require(
+            bool((low >= -4.0).all() and (low <= high).all() and (high <= 4.0).all()), "an interval is out of order"
+        )
+
+
+def histories_end_with_the_present(make: PolicyFactory) -> None:
+    """A history grows to a limited number of moments, its last is what the policy believes now."""
+    policy = make(arms_on_a_line(), horizon=ROUNDS, seed=18)
+    for _ in range(4):
+        play(policy, 50)
+        history = policy.history
+        require(len(history) <= MOST_POINTS and len(history.arms) <= MOST_ARMS, "a history has too much in it")
+        require(bool((np.diff(history.rounds) > 0).all()), "moments of a history are not in order")
+        require(history.rounds[-1] == policy.rounds, "a history does not end with the present")
+        now = history.estimate[-1][np.argsort(history.arms)]
+        require(np.array_equal(now, policy.estimate()), "a history ends with another estimate")
+    require(len(history) >= 200 // FIRST_STRIDE, "a history has too few moments")
+
+
 BEHAVIOUR: tuple[Callable[[PolicyFactory], None], ...] = (
-    *LAWS,
-    *STATES,
-    *JOURNALS,
-    *LOOKING,
-    wrong_tells_change_nothing,
-    clipping_counts,
+    learns,
     late_rewards_are_taken,
     rewards_may_be_missing,
-    pending_limit_drops_the_oldest,
     horizon_ends,
-    wrong_settings_are_refused,
     reward_units_do_not_matter,
     odd_arm_sets_work,
+    masked_batches_equal_single_asks,
+    looking_decides_nothing,
+    summaries_say_what_the_policy_says,
+    intervals_are_in_order_or_refused,
+    histories_end_with_the_present,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import tempfile
 from collections.abc import Callable
@@ -10,17 +11,20 @@ from typing import Any
 
 import numpy as np
 
-from driftbandits.errors import StateError
+from driftbandits.errors import InputError, StateError
+from driftbandits.policies import Policy
 from driftbandits.testing.helpers import (
     ROUNDS,
     PolicyFactory,
     arms_on_a_line,
+    one_reward,
     play,
     raises,
     require,
     require_equal,
     reward_of,
 )
+from driftbandits.types import Decision, Decisions
 
 
 def restored_at_any_round_goes_on(make: PolicyFactory) -> None:
@@ -110,10 +114,87 @@ def seeds_decide(make: PolicyFactory) -> None:
     require(play(free, 40) == play(make(arms_on_a_line(), horizon=ROUNDS, seed=free.seed), 40), "seed is not recorded")
 
 
+def copies_go_on_alone(make: PolicyFactory) -> None:
+    """copy and deepcopy decide like the original, and what is told to one does not reach the other."""
+    for copied in (copy.copy, copy.deepcopy):
+        policy = make(arms_on_a_line(), horizon=ROUNDS, seed=3)
+        play(policy, 60)
+        policy.ask(size=3)
+        twin = copied(policy)
+        before = policy.state_dict()
+        ahead = play(twin, 40)
+        require_equal(policy.state_dict(), before)
+        require(play(policy, 40) == ahead, f"{copied.__name__} decides differently")
+
+
+def state_is_a_snapshot(make: PolicyFactory) -> None:
+    """A state taken stays what it was while the policy plays on."""
+    policy = make(arms_on_a_line(), horizon=ROUNDS, seed=4)
+    play(policy, 50)
+    policy.ask(size=2)
+    state = policy.state_dict()
+    kept = copy.deepcopy(state)
+    play(policy, 60)
+    require_equal(state, kept)
+
+
+def imposed_rounds_equal_asked(make: PolicyFactory) -> None:
+    """A policy on which another's draws are imposed stands where that one stands, bit for bit, masked or not."""
+    asked, imposed = (make(arms_on_a_line(), horizon=ROUNDS, seed=5) for _ in range(2))
+    mask = np.arange(12) % 3 > 0
+    for number in range(40):
+        allowed = mask if number % 4 == 3 else None
+        batch = asked.ask(size=3, allowed=allowed)
+        _impose(imposed, batch, allowed)
+        single = asked.ask(allowed=allowed)
+        _impose(imposed, single, allowed)
+        for each in (asked, imposed):
+            each.tell(batch.ids, reward_of(batch.ids, batch.arms))
+            if number % 5:
+                each.tell(single, one_reward(single.id, single.arm))
+            else:
+                each.forget(single.id)
+        require_equal(imposed.state_dict(), asked.state_dict())
+    require(play(imposed, 40) == play(asked, 40), "after imposed rounds it goes on differently")
+
+
+def _impose(policy: Policy, given: Decision | Decisions, allowed: Any) -> None:
+    if isinstance(given, Decision):
+        found = policy.impose(given.arm, given.probability, allowed)
+        require(next(iter(found.decisions)) == given, "an imposed decision is not the one that was asked")
+    else:
+        found = policy.impose(given.arms, given.probabilities, allowed)
+        require(found.decisions == given, "imposed decisions are not those that were asked")
+    require(found.differing == 0, "a difference was counted where there is none")
+
+
+def its_own_log_teaches_all(make: PolicyFactory) -> None:
+    """A new policy that learns from the log of another of the same settings stands where that one stands."""
+    original = make(arms_on_a_line(), horizon=ROUNDS, seed=6)
+    arms, probabilities = play(original, 120)
+    rewards = [one_reward(number, arm) for number, arm in enumerate(arms)]
+    pupil = make(arms_on_a_line(), horizon=ROUNDS, seed=6)
+    before = pupil.state_dict()
+    columns = {"arm": arms, "reward": rewards, "probability": probabilities}
+    for wrong in ({"arm": [99] * 120}, {"reward": [7.0] * 120}, {"probability": [0.0] * 120}, {"arm": arms[1:]}):
+        with raises(InputError):
+            pupil.learn({**columns, **wrong})
+        require_equal(pupil.state_dict(), before)
+    pupil.learn(columns)
+    require_equal(pupil.state_dict(), original.state_dict())
+    require(play(pupil, 60) == play(original, 60), "after its own log it goes on differently")
+    with raises(InputError):
+        pupil.learn(columns)
+
+
 STATES: tuple[Callable[[PolicyFactory], None], ...] = (
     restored_at_any_round_goes_on,
     restored_with_pending_goes_on,
     state_survives_a_file,
     unfit_states_are_refused,
     seeds_decide,
+    copies_go_on_alone,
+    state_is_a_snapshot,
+    imposed_rounds_equal_asked,
+    its_own_log_teaches_all,
 )
