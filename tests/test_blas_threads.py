@@ -11,7 +11,6 @@ import time
 
 import numpy as np
 import pytest
-from threadpoolctl import ThreadpoolController
 
 import driftbandits as db
 from driftbandits import blas_threads
@@ -21,8 +20,7 @@ POLICIES = ("GPUCB", "CalibratedOPKB", "AutoBandit", "AdaOPKB", "WeightedGPUCB",
 OTHER_THREADS = 3  # what the user has set in these tests: neither one nor the number of cores
 
 
-def libraries():
-    return ThreadpoolController().select(user_api="blas").lib_controllers
+libraries = blas_threads.blas_libraries  # those of NumPy and SciPy: other tests of this process may load more
 
 
 def threads():

@@ -24,6 +24,7 @@ import functools
 import os
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -91,6 +92,10 @@ class _Setting:
         if self.libraries is None:
             self.libraries = _found()
 
+    def __reduce__(self) -> str:
+        """By name: a class of a notebook takes along what its constructor calls when it is sent to other processes."""
+        return "_SETTING"
+
     def renew(self) -> None:
         """In a forked child the threads that computed are gone, and with them what they held."""
         self.lock = threading.RLock()
@@ -98,13 +103,18 @@ class _Setting:
         self.release(None)
 
 
-def _found() -> tuple[_Variable | _Controlled, ...]:
-    """Every BLAS that the library computes with: NumPy's, and SciPy's own."""
+def blas_libraries() -> list[Any]:
+    """Controllers of every BLAS that the library computes with: NumPy's and SciPy's own, and no other."""
     import scipy.linalg.blas  # noqa: F401  # so that its library is loaded
     from threadpoolctl import ThreadpoolController
 
-    controllers = ThreadpoolController().select(user_api="blas").lib_controllers
-    return tuple(_number(one) for one in controllers if getattr(one, "threading_layer", "") != "openmp")
+    loaded = ThreadpoolController().select(user_api="blas").lib_controllers
+    ours = [one for one in loaded if any(name in Path(one.filepath).parent.name for name in ("numpy", "scipy"))]
+    return ours or loaded  # where they share one, it lies elsewhere
+
+
+def _found() -> tuple[_Variable | _Controlled, ...]:
+    return tuple(_number(one) for one in blas_libraries() if getattr(one, "threading_layer", "") != "openmp")
 
 
 def _number(controller: Any) -> _Variable | _Controlled:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import functools
 import platform
 import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from driftbandits.blas_threads import blas_libraries
 from driftbandits.packages import installed_versions
 
 
@@ -42,13 +42,8 @@ def fingerprint() -> str:
 
 
 def _blas() -> list[str]:
-    """Kind, version and kernels of every BLAS in use: NumPy's, and SciPy's own."""
-    import scipy.linalg.blas  # noqa: F401  # so that its library is loaded
-    from threadpoolctl import threadpool_info
-
-    loaded = [one for one in threadpool_info() if one["user_api"] == "blas"]
-    ours = [one for one in loaded if any(name in Path(one["filepath"]).parent.name for name in ("numpy", "scipy"))]
-    return sorted({_described(one) for one in ours or loaded})  # where they share one, it lies elsewhere
+    """Kind, version and kernels of every BLAS in use."""
+    return sorted({_described(one.info()) for one in blas_libraries()})
 
 
 def _described(library: dict[str, Any]) -> str:

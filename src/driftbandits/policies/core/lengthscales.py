@@ -43,7 +43,7 @@ def other_kernels(arms: ArmSet, rank: int) -> list[tuple[float, Floats]]:
     points = arms.gauge.standardised(arms.points)
     scales = _length_scales(arms.gauge) if points.shape[1] else []
     if len(points) <= 2 * rank:
-        tried = [(scale, ArmSet(points, unit_kernel(scale), tolerance=_VARIANCE_LEFT_OUT).features) for scale in scales]
+        tried = [(scale, feature_map(points, scale, rank)(points)) for scale in scales]
         return [*tried[:1], *((s, phi) for s, phi in tried[1:] if _held(phi) > _LEAST_VARIANCE_HELD), *independent]
     some = some_rows(points, ARMS_TRIED_PER_FEATURE * rank)
     maps = [(scale, feature_map(points, scale, rank)) for scale in scales]
