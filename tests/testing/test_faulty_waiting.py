@@ -6,6 +6,7 @@ import pytest
 import driftbandits as db
 from driftbandits.policies.core.hooks import UNTIL_TOLD
 from driftbandits.testing import POLICY_CHECKS
+from driftbandits.testing.policies import masked_batches_equal_single_asks
 from tests.policies.base_class_checks import WAITING
 
 
@@ -110,7 +111,7 @@ FAULTS = {
     TwoFaced: "told_at_once_both_orders_are_one",
 }
 PAIRS = [(Impatient, "the_order_told_does_not_matter_if_asked"), (Endless, "dropped_decisions_are_not_waited_for")]
-CHECKS = {check.__name__: check for check in WAITING}
+CHECKS = {check.__name__: check for check in (*WAITING, masked_batches_equal_single_asks)}
 
 
 @pytest.mark.parametrize("check", POLICY_CHECKS, ids=lambda check: check.__name__)
