@@ -128,23 +128,6 @@ def test_pictures_of_the_architecture_name_files_that_exist(figure):
         assert any(path.is_dir() or path.with_suffix(".py").exists() for path in tree), name
 
 
-def test_the_migration_table_leads_to_modules_that_exist():
-    table = (ROOT / "CHANGELOG.md").read_text().split("### Moved and renamed")[1]
-    after = " ".join(row.split("|")[2] for row in table.splitlines() if row.startswith("| ") and row.count("|") == 3)
-    names = re.findall(
-        r"`((?:policies|experiments|detection|configuration|state|cli|report)\.[\w.]+?)(?:\.\{|\.\*|`)", after
-    )
-    assert len(names) > 25
-    for name in names:
-        parts = name.split(".")
-        while parts and parts[-1][0].isupper():  # a class
-            parts.pop()
-        path = ROOT.joinpath("src", "driftbandits", *parts)
-        inside = path.parent / "__init__.py"
-        there = path.is_dir() or path.with_suffix(".py").exists()
-        assert there or (inside.exists() and parts[-1] in inside.read_text()) or path.parent.with_suffix(".py").exists()
-
-
 def test_both_default_ranges_of_rewards_are_said_where_users_look():
     """They differ, and stay so: a policy by itself has (-1, 1), an experiment (0, 1)."""
     assert db.Uniform(db.ArmSet([[0.0]])).reward_range == (-1.0, 1.0)
