@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from driftbandits import live
-from driftbandits.live import player as players
-from driftbandits.live.looking_back import look_back
-from tests.live.players import player_of, require_same
+from driftbandits.live import replica as replicas
+from driftbandits.live.decision_audit import audit
+from tests.live.replicas import replica_of, require_same, snapshot_now
 from tests.live.test_experiment import play
 
 
@@ -18,7 +18,7 @@ def test_the_summary_has_what_the_policy_says_of_every_arm(url, clock):
     with live.open(url, clock=clock) as database:
         shop = database.create("prices", arms={"low": [1.0], "mid": [2.0], "high": [3.0]}, seed=1)
         play(shop, 25)
-        policy, arms = player_of(shop).policy, by_name(shop.summary())
+        policy, arms = replica_of(shop).policy, by_name(shop.summary())
         low, high = policy.interval()
         for number, name in enumerate(["low", "mid", "high"]):
             arm = arms[name]
@@ -31,7 +31,7 @@ def test_the_summary_has_what_the_policy_says_of_every_arm(url, clock):
         assert arms["mid"].probability == 0.0
         assert sum(arm.probability for arm in arms.values()) == pytest.approx(1.0)
         assert "95 % interval" in str(shop.summary())
-        require_same(shop._view.player(), player_of(shop))
+        require_same(shop.view.player(), replica_of(shop))
 
 
 def test_paused_the_summary_has_the_probabilities_of_the_fallback(shop):
@@ -64,7 +64,7 @@ def test_with_segments_every_arm_is_shown_in_each(url, clock):
         assert mobile["low"].estimate > 0.7 > 0.3 > desktop["low"].estimate
 
 
-def test_a_look_back_has_the_law_of_what_was_allowed_in_its_segment(url, clock):
+def test_a_audit_has_the_law_of_what_was_allowed_in_its_segment(url, clock):
     with live.open(url, clock=clock) as database:
         shop = database.create("prices", arms=["low", "mid", "high"], segments=["mobile", "desktop"], seed=4)
         shop.arms(add=["top"])
@@ -77,7 +77,7 @@ def test_a_look_back_has_the_law_of_what_was_allowed_in_its_segment(url, clock):
         shop.pause()
         made.append((shop.decide(segment="mobile"), None))
         for choice, allowed in made[-6:]:
-            record = look_back(shop._view, choice.id)
+            record = audit(shop.view, choice.id)
             assert record.law[choice.arm] == choice.probability == record.probability
             assert sum(record.law.values()) == pytest.approx(1.0)
             assert {name for name, share in record.law.items() if share} <= set(allowed or record.law)
@@ -90,13 +90,12 @@ def test_what_the_policy_warns_of_is_health_and_outlives_a_snapshot(url, clock):
         for reward in (1.0, 2.0):
             shop.rewards({choice.id: reward for choice in shop.decide(500)})
         assert "declare one that the rewards fill" in shop.summary().health[0]
-        shop._look(lambda writer, player: writer.snapshot(player)).result()
-        shop._writer._snapshot.result()
+        snapshot_now(shop)
     with live.open(url, clock=clock) as database:
         shop = database.experiment("prices")
-        assert shop._writer.recovery.snapshot
+        assert shop.summary().brought_back.startswith("replayed from the snapshot")
         assert "declare one that the rewards fill" in shop.summary().health[0]
-        require_same(shop._view.player(), player_of(shop))
+        require_same(shop.view.player(), replica_of(shop))
         shop.restart()
         assert shop.summary().health == ()
 
@@ -112,18 +111,18 @@ def test_rewards_that_wait_for_earlier_decisions_are_no_trouble_where_there_is_p
 
 
 def test_the_oldest_open_decisions_are_dropped_for_newer_ones(shop, monkeypatch):
-    monkeypatch.setattr(players, "MOST_OPEN", 10)
+    monkeypatch.setattr(replicas, "MOST_OPEN", 10)
     first = shop.decide()
     shop.decide(14)
     summary = shop.summary()
     assert (summary.open, summary.dropped) == (10, 5)
     assert "were dropped" in summary.health[-1]
     assert shop.reward(first.id, 0.5).late == 1
-    require_same(shop._view.player(), player_of(shop))
+    require_same(shop.view.player(), replica_of(shop))
 
 
 def test_changes_and_history_are_the_policy_s(shop):
     play(shop, 40)
-    history, policy = shop.history(), player_of(shop).policy
+    history, policy = shop.history(), replica_of(shop).policy
     np.testing.assert_array_equal(history.estimate, policy.history.estimate)
     assert shop.changes() == policy.changes

@@ -20,14 +20,21 @@ from driftbandits.errors import (
     UnknownExperimentError,
     did_you_mean,
 )
-from driftbandits.live import schema, tables
+from driftbandits.live import tables
+from driftbandits.live.connections import (
+    WRITING,
+    FileLock,
+    free_lease,
+    is_read_only,
+    make_engine,
+    read_url,
+    sqlite_file,
+    take_lease,
+)
 from driftbandits.live.definition import Definition, check_name, define
-from driftbandits.live.engines import WRITING, is_read_only, make_engine, read_url, sqlite_file
-from driftbandits.live.events import Event
 from driftbandits.live.experiment import Experiment
-from driftbandits.live.handlers import clock
-from driftbandits.live.journal import Journal
-from driftbandits.live.locks import FileLock, free_lease, take_lease
+from driftbandits.live.journal import Event, Journal
+from driftbandits.live.requests import clock
 from driftbandits.live.views import View
 from driftbandits.live.writer import Link, Writer
 from driftbandits.showing import first_line, shown
@@ -101,11 +108,11 @@ class Database:
         if self._is_sqlite and not create and not sqlite_file(self.url).exists():
             raise LiveError(f"there is no database {sqlite_file(self.url)}; experiments create makes one")
         with self._reading.connect() as connection:
-            found = schema.present(connection)
+            found = tables.present(connection)
         if found is None and create and not (self._is_sqlite and is_read_only(self.url)):
             self.upgrade()
         with self._reading.connect() as connection:
-            schema.check(connection)
+            tables.check(connection)
 
     def upgrade(self) -> list[str]:
         """Bring the database to the schema of this version.
@@ -121,7 +128,7 @@ class Database:
             For tables that are not driftbandits', or of a later version.
         """
         with self._turn, self._writing.begin() as connection:
-            return schema.upgrade(connection)
+            return tables.upgrade(connection)
 
     # --- experiments --------------------------------------------------------------------------------------------
 

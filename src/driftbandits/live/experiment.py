@@ -1,80 +1,58 @@
-"""An experiment as a program uses it: `decide`, `reward`, and what can be looked at; from any number of threads."""
+"""An experiment as a program uses it: `decide`, `reward`, and what can be read; from any number of threads, or awaited.
+
+Every operation is defined once, in `Operations`, as a generator: it checks its arguments, yields an `Operation` in
+plain values, is sent the answer, and returns what the caller gets. `Synchronous` and `Asynchronous` make methods of
+them; `Experiment` and `AsyncExperiment` perform operations in this process, those in `client` over HTTP.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import asyncio
+import inspect
+from collections.abc import Callable, Coroutine, Generator, Iterable, Mapping
 from concurrent.futures import Future
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar, overload
 
+from driftbandits.arms import ArmSet
 from driftbandits.errors import InputError
+from driftbandits.live.decision_audit import DecisionRecord, audit_in_subprocess
 from driftbandits.live.definition import read_options
-from driftbandits.live.exporting import export_log
-from driftbandits.live.handlers import MOST_PER_CALL
-from driftbandits.live.looking import ExperimentSummary, summarise
-from driftbandits.live.looking_back import DecisionRecord, look_back_apart
-from driftbandits.live.player import Player
-from driftbandits.live.requests import LiveDecision, Rejected, Request, RewardAnswer, check_key
+from driftbandits.live.export import export_log
+from driftbandits.live.replica import Replica
+from driftbandits.live.requests import MOST_PER_CALL, LiveDecision, Rejected, Request, RewardAnswer, check_key
+from driftbandits.live.summary import ExperimentSummary, summarise
 from driftbandits.live.views import View
 from driftbandits.live.writer import Batch, Writer
 from driftbandits.showing import shown
 from driftbandits.types import Change
 
-if TYPE_CHECKING:
-    from driftbandits.live.asynchronous import AsyncExperiment
-
-Rewards = Mapping[str, float] | Iterable[tuple[str, float]]
 Asked = str | LiveDecision  # a decision stands for its id
+Rewards = Mapping[str, float] | Iterable[tuple[Asked, float]]
 Names = str | Iterable[str] | None
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
-class Experiment:
-    """One experiment, open for deciding. `Database.create` and `Database.experiment` give it.
+class Operation(NamedTuple):
+    """What is asked of an experiment, in plain values; with a key it can be sent again without being done twice."""
 
-    Every call returns when what it did is on disk: a crash, or kill -9, loses nothing that was answered. With a `key`
-    a request can be sent again, after an error or a time-out, without being done twice: the same key and request get
-    the answer that was stored.
+    kind: str
+    values: dict[str, Any]
+    key: str | None = None
 
-    Whatever changes something raises NotStoredError if the database did not store it, KeyReusedError for a key that
-    came with another request before, and LiveError where the experiment was closed or too many requests wait.
 
-    Parameters
-    ----------
-    name : of the experiment
-    writer : the thread that serves all requests
-    view : the same experiment to be looked at
+Steps = Generator[Operation, Any, R]
 
-    >>> import tempfile
-    >>> import driftbandits as db
-    >>> with tempfile.TemporaryDirectory() as folder, db.live.open(f"sqlite:///{folder}/shop.db") as database:
-    ...     shop = database.create("prices", arms=["9 EUR", "12 EUR"], seed=0)
-    ...     choice = shop.decide()
-    ...     answer = shop.reward(choice, 1.0)
-    ...     summary = shop.summary()
-    >>> answer.accepted, summary.decisions, summary.policy
-    (1, 1, 'AutoBandit')
-    """
 
-    def __init__(self, name: str, writer: Writer, view: View) -> None:
-        self.name = name
-        self._writer = writer
-        self._view = view
+class Operations:
+    """The operations of an experiment, wherever they are performed."""
 
-    # --- deciding and rewards -----------------------------------------------------------------------------------
+    def knows(self, given: Any) -> bool:
+        """Whether the experiment made the decision of this id; a client may have made it on its own."""
+        del given
+        return True
 
-    @overload
-    def decide(
-        self,
-        size: None = None,
-        *,
-        allowed: Iterable[str] | None = None,
-        segment: str | None = None,
-        key: str | None = None,
-    ) -> LiveDecision: ...
-    @overload
-    def decide(
-        self, size: int, *, allowed: Iterable[str] | None = None, segment: str | None = None, key: str | None = None
-    ) -> list[LiveDecision]: ...
     def decide(
         self,
         size: int | None = None,
@@ -82,7 +60,7 @@ class Experiment:
         allowed: Iterable[str] | None = None,
         segment: str | None = None,
         key: str | None = None,
-    ) -> LiveDecision | list[LiveDecision]:
+    ) -> Steps[LiveDecision | list[LiveDecision]]:
         """Decide once, or several times: which arm to play.
 
         Parameters
@@ -101,16 +79,13 @@ class Experiment:
         InputError
             For arms or a segment that the experiment does not have, where none is allowed, and for another size.
         """
-        return self._decide(size, allowed, segment, key).result()  # type: ignore[no-any-return]
+        values = {"size": 1 if size is None else size, "allowed": allowed_names(allowed), "segment": segment}
+        made = yield Operation("decide", values, key)
+        decisions = [LiveDecision(one["id"], one["arm"], one["probability"], one["fallback"]) for one in made]
+        return decisions[0] if size is None else decisions
 
-    def _decide(self, size: Any, allowed: Any, segment: Any, key: Any) -> Future[Any]:
-        names = None if allowed is None or isinstance(allowed, str) else list(allowed)
-        values = {"size": 1 if size is None else size, "allowed": names if names is not None else allowed}
-        answer = self._submit("decide", {**values, "segment": segment}, key)
-        return _then(answer, lambda made: _decision(made[0]) if size is None else [_decision(item) for item in made])
-
-    def reward(self, id: Asked, reward: float, *, key: str | None = None) -> RewardAnswer:  # noqa: A002
-        """Tell the reward of a decision.
+    def reward(self, id: Asked, reward: float, *, key: str | None = None) -> Steps[RewardAnswer]:  # noqa: A002
+        """Send the reward of a decision.
 
         Parameters
         ----------
@@ -121,24 +96,23 @@ class Experiment:
         Returns
         -------
         RewardAnswer
-            Told again with the same value it is `repeated`; after its time, `late`.
+            Sent again with the same value it is `repeated`; after its time, `late`.
 
         Raises
         ------
         UnknownDecisionError
             For an id that no decision has.
         ConflictError
-            For another value than the one that was told.
+            If the decision has another reward already.
         RewardError
             For a reward that is no finite number, or outside the range.
         """
-        return self._reward(id, reward, key).result()  # type: ignore[no-any-return]
+        if not self.knows(id_of(id)):
+            return RewardAnswer()
+        return _reward_answer((yield Operation("reward", {"id": id_of(id), "reward": reward}, key)))
 
-    def _reward(self, given: Any, reward: Any, key: Any) -> Future[Any]:
-        return _then(self._submit("reward", {"id": _text(given), "reward": reward}, key), _reward_answer)
-
-    def rewards(self, rewards: Rewards, *, key: str | None = None) -> RewardAnswer:
-        """Tell several rewards. Those in order are taken, whatever is wrong with the others.
+    def rewards(self, rewards: Rewards, *, key: str | None = None) -> Steps[RewardAnswer]:
+        """Send several rewards. Valid ones are taken, whatever is wrong with the others.
 
         Parameters
         ----------
@@ -155,18 +129,16 @@ class Experiment:
         InputError
             For anything but pairs, and for too many.
         """
-        return self._rewards(rewards, key).result()  # type: ignore[no-any-return]
-
-    def _rewards(self, rewards: Any, key: Any) -> Future[Any]:
         try:
             pairs = [list(pair) for pair in (rewards.items() if isinstance(rewards, Mapping) else rewards)]
         except TypeError:
             pairs = [[]]
         if not all(len(pair) == 2 for pair in pairs) or len(pairs) > MOST_PER_CALL:
             raise InputError(f"rewards must be at most {MOST_PER_CALL:,} pairs (id, reward), got {shown(rewards)}")
-        return _then(self._submit("rewards", {"rewards": pairs}, key), _reward_answer)
+        given = [[id_of(one), reward] for one, reward in pairs if self.knows(id_of(one))]
+        return _reward_answer((yield Operation("rewards", {"rewards": given}, key)))
 
-    def forget(self, ids: Asked | Iterable[Asked], *, key: str | None = None) -> int:
+    def forget(self, ids: Asked | Iterable[Asked], *, key: str | None = None) -> Steps[int]:
         """Say that the rewards of these decisions will never come.
 
         Parameters
@@ -184,17 +156,13 @@ class Experiment:
         UnknownDecisionError
             For an id that no decision has.
         """
-        return self._forget(ids, key).result()  # type: ignore[no-any-return]
-
-    def _forget(self, ids: Any, key: Any) -> Future[Any]:
-        listed = _names("ids", ids)
-        return _then(self._submit("forget", {"ids": listed}, key), lambda answer: answer["forgotten"])
-
-    # --- steering -----------------------------------------------------------------------------------------------
+        listed = [one for one in _listed("ids", ids) if self.knows(one)]
+        answer = yield Operation("forget", {"ids": listed}, key)
+        return int(answer["forgotten"])
 
     def arms(
         self, *, add: Any = None, retire: Names = (), bring_back: Names = (), key: str | None = None
-    ) -> dict[str, Any]:
+    ) -> Steps[dict[str, Any]]:
         """Add arms, retire some, bring retired ones back. What is known of the others stays.
 
         Parameters
@@ -214,46 +182,43 @@ class Experiment:
         InputError
             For names that are unknown or taken, features of another kind, and where no arm would be left.
         """
-        return self._arms(add, retire, bring_back, key).result()  # type: ignore[no-any-return]
-
-    def _arms(self, add: Any, retire: Any, bring_back: Any, key: Any) -> Future[Any]:
         one = isinstance(add, str) or (isinstance(add, Mapping) and "name" in add)
-        new = read_options("arms", [add] if one else add) if add else ()
         values = {
-            "add": [{"name": option.name, "features": list(option.features)} for option in new],
-            "retire": _names("retire", retire),
-            "bring_back": _names("bring_back", bring_back),
+            "add": option_values("arms", [add] if one else add),
+            "retire": _listed("retire", retire),
+            "bring_back": _listed("bring_back", bring_back),
         }
-        return self._submit("arms", values, key)
+        answer: dict[str, Any] = yield Operation("arms", values, key)
+        return answer
 
-    def pause(self, *, key: str | None = None) -> None:
+    def pause(self, *, key: str | None = None) -> Steps[None]:
         """Let the fallback answer; rewards are still learned.
 
         Parameters
         ----------
         key : an idempotency key
         """
-        self._submit("pause", {}, key).result()
+        yield Operation("pause", {}, key)
 
-    def resume(self, *, key: str | None = None) -> None:
+    def resume(self, *, key: str | None = None) -> Steps[None]:
         """Let the policy answer again.
 
         Parameters
         ----------
         key : an idempotency key
         """
-        self._submit("resume", {}, key).result()
+        yield Operation("resume", {}, key)
 
-    def restart(self, *, key: str | None = None) -> None:
-        """Begin anew with the same settings and nothing learned; rewards of older decisions are kept, not learned.
+    def restart(self, *, key: str | None = None) -> Steps[None]:
+        """Start over with the same settings and nothing learned; rewards of older decisions are kept, not learned.
 
         Parameters
         ----------
         key : an idempotency key
         """
-        self._submit("restart", {}, key).result()
+        yield Operation("restart", {}, key)
 
-    def settings(self, *, key: str | None = None, **given: Any) -> dict[str, Any]:
+    def settings(self, /, *, key: str | None = None, **given: Any) -> Steps[dict[str, Any]]:
         """Change the patience or the fallback.
 
         Parameters
@@ -269,53 +234,44 @@ class Experiment:
         Raises
         ------
         InputError
-            For other settings, which cannot be changed, and for values that are none.
+            For other settings, which cannot be changed, and for invalid values.
         """
         unknown = [name for name in given if name not in ("patience", "fallback")]
         if unknown:
             raise InputError(f"only patience and fallback can be changed, got {unknown[0]!r}; make another experiment")
-        return self._submit("settings", given, key).result()  # type: ignore[no-any-return]
+        answer: dict[str, Any] = yield Operation("settings", given, key)
+        return answer
 
-    # --- looking ------------------------------------------------------------------------------------------------
-
-    def summary(self) -> ExperimentSummary:
+    def summary(self) -> Steps[ExperimentSummary]:
         """The experiment at a glance; print it, or read its fields.
 
         Returns
         -------
         ExperimentSummary
         """
-        return self._look(self._summarise).result()  # type: ignore[no-any-return]
+        found: ExperimentSummary = yield Operation("summary", {})
+        return found
 
-    def _summarise(self, writer: Writer, player: Player) -> ExperimentSummary:
-        health = []
-        if writer.clock_behind:
-            health.append(f"the clock was {writer.clock_behind:.0f} s behind the newest event: was it set back?")
-        recovery = writer.recovery
-        if recovery is not None:
-            health += recovery.problems
-        way = "" if recovery is None else recovery.way
-        return summarise(self.name, player, brought_back=way, health=tuple(health))
-
-    def changes(self) -> tuple[Change, ...]:
+    def changes(self) -> Steps[tuple[Change, ...]]:
         """The changes that the policy has found since its last restart.
 
         Returns
         -------
         tuple of Change
         """
-        return self._look(lambda _, player: () if player.policy is None else player.policy.changes).result()  # type: ignore[no-any-return]
+        found: tuple[Change, ...] = yield Operation("changes", {})
+        return found
 
-    def history(self) -> Any:
+    def history(self) -> Steps[Any]:
         """Estimates and probabilities over time, as the policy keeps them.
 
         Returns
         -------
         History, or None while the fallback decides
         """
-        return self._look(lambda _, player: None if player.policy is None else player.policy.history).result()
+        return (yield Operation("history", {}))
 
-    def events(self, after: int = 0, limit: int = 1000) -> list[dict[str, Any]]:
+    def events(self, after: int = 0, limit: int = 1000) -> Steps[list[dict[str, Any]]]:
         """Rows of the journal, as plain values.
 
         Parameters
@@ -327,10 +283,11 @@ class Experiment:
         -------
         list of dict
         """
-        return self._view.events(after, limit)
+        found: list[dict[str, Any]] = yield Operation("events", {"after": after, "limit": limit})
+        return found
 
-    def decision(self, id: Asked) -> DecisionRecord:  # noqa: A002
-        """Look back at a decision: law, estimates and beliefs as they stood then, found by a replay in a process aside.
+    def decision(self, id: Asked) -> Steps[DecisionRecord]:  # noqa: A002
+        """Audit a decision: law, estimates and beliefs at that time, found by a replay in a process of its own.
 
         Parameters
         ----------
@@ -347,11 +304,12 @@ class Experiment:
         GoneError
             If retention has deleted it, or what the replay needs.
         LiveError
-            While another look back is under way, and for one that takes too long.
+            While another audit is under way, and for one that takes too long.
         """
-        return look_back_apart(self._view, _text(id))
+        found: DecisionRecord = yield Operation("decision", {"given": id_of(id)})
+        return found
 
-    def export(self, path: str | Path) -> int:
+    def export(self, path: str | Path) -> Steps[int]:
         """Write the log of all decisions to a Parquet file, whole or not at all.
 
         Parameters
@@ -372,14 +330,236 @@ class Experiment:
         MissingExtraError
             Without pyarrow.
         """
-        return export_log(self._view, path)
+        found: int = yield Operation("export", {"path": path})
+        return found
 
-    def _look(self, look: Callable[[Writer, Player], Any]) -> Future[Any]:
-        return self._submit("look", {"look": look}, None)
 
-    # --- the rest -----------------------------------------------------------------------------------------------
+def id_of(given: Any) -> Any:
+    """A decision stands for its id."""
+    return given.id if isinstance(given, LiveDecision) else given
 
-    def submit(self, kind: str, values: dict[str, Any], key: str | None = None) -> Future[Any]:
+
+def allowed_names(given: Iterable[str] | None) -> list[str] | None:
+    """Names of arms as a list; a single text would be taken apart into letters."""
+    if isinstance(given, str):
+        raise InputError(f"allowed must be a list of names of arms, got {shown(given)}; use [{shown(given)}]")
+    return None if given is None else list(given)
+
+
+def option_values(what: str, given: Any) -> list[dict[str, Any]]:
+    """Arms, or segments, as plain values; none for None or nothing."""
+    if given is None or (not isinstance(given, ArmSet) and not given):
+        return []
+    return [{"name": option.name, "features": list(option.features)} for option in read_options(what, given)]
+
+
+def _listed(what: str, given: Any) -> list[Any]:
+    """One text, several or None as a list."""
+    if given is None:
+        return []
+    if isinstance(given, str | LiveDecision):
+        return [id_of(given)]
+    if not isinstance(given, Iterable):
+        raise InputError(f"{what} must be a text or a list of them, got {shown(given)}")
+    return [id_of(each) for each in given]
+
+
+def _reward_answer(answer: Mapping[str, Any]) -> RewardAnswer:
+    rejected = tuple(Rejected(one["id"], one["reason"]) for one in answer["rejected"])
+    return RewardAnswer(answer["accepted"], answer["repeated"], answer["late"], rejected)
+
+
+# --- operations as methods ------------------------------------------------------------------------------------------
+
+
+def synchronous(operation: Callable[Concatenate[Any, P], Steps[R]]) -> Callable[Concatenate[Any, P], R]:
+    """A method that performs an operation of this name and returns its result."""
+    name = operation.__name__
+
+    def call(self: Synchronous, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        steps: Steps[R] = getattr(self._operations, name)(*args, **kwargs)
+        try:
+            wanted = next(steps)
+            while True:
+                try:
+                    answer = self._perform(wanted)
+                except Exception as error:  # noqa: BLE001  # an operation may have an answer to it
+                    wanted = steps.throw(error)
+                else:
+                    wanted = steps.send(answer)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
+
+    _describe(call, operation)
+    return call
+
+
+def awaited(
+    operation: Callable[Concatenate[Any, P], Steps[R]],
+) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, R]]:
+    """A coroutine that performs an operation of this name and returns its result."""
+    name = operation.__name__
+
+    async def call(self: Asynchronous, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        steps: Steps[R] = getattr(self._operations, name)(*args, **kwargs)
+        try:
+            wanted = next(steps)
+            while True:
+                try:
+                    answer = await self._perform(wanted)
+                except Exception as error:  # noqa: BLE001  # an operation may have an answer to it
+                    wanted = steps.throw(error)
+                else:
+                    wanted = steps.send(answer)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
+
+    _describe(call, operation)
+    return call
+
+
+def _describe(call: Any, operation: Callable[..., Any]) -> None:
+    """Give a method the name, the docstring and the signature of an operation."""
+    signature = inspect.signature(operation)
+    returned = str(signature.return_annotation).removeprefix("Steps[").removesuffix("]")
+    call.__name__, call.__doc__ = operation.__name__, operation.__doc__
+    call.__qualname__ = operation.__qualname__
+    call.__signature__ = signature.replace(return_annotation=returned)
+
+
+class Synchronous:
+    """The operations as methods that return when they are done."""
+
+    _operations: Operations
+
+    def _perform(self, operation: Operation) -> Any:
+        raise NotImplementedError
+
+    @overload
+    def decide(
+        self,
+        size: None = None,
+        *,
+        allowed: Iterable[str] | None = None,
+        segment: str | None = None,
+        key: str | None = None,
+    ) -> LiveDecision: ...
+    @overload
+    def decide(
+        self, size: int, *, allowed: Iterable[str] | None = None, segment: str | None = None, key: str | None = None
+    ) -> list[LiveDecision]: ...
+    def decide(self, *args: Any, **kwargs: Any) -> Any:
+        """See `Operations.decide`."""
+        return _decide(self, *args, **kwargs)
+
+    reward = synchronous(Operations.reward)
+    rewards = synchronous(Operations.rewards)
+    forget = synchronous(Operations.forget)
+    arms = synchronous(Operations.arms)
+    pause = synchronous(Operations.pause)
+    resume = synchronous(Operations.resume)
+    restart = synchronous(Operations.restart)
+    summary = synchronous(Operations.summary)
+    changes = synchronous(Operations.changes)
+    history = synchronous(Operations.history)
+    events = synchronous(Operations.events)
+    decision = synchronous(Operations.decision)
+    export = synchronous(Operations.export)
+
+
+_decide = synchronous(Operations.decide)
+_describe(Synchronous.decide, Operations.decide)
+
+
+class Asynchronous:
+    """The operations as coroutines."""
+
+    _operations: Operations
+
+    async def _perform(self, operation: Operation) -> Any:
+        raise NotImplementedError
+
+    decide = awaited(Operations.decide)
+    reward = awaited(Operations.reward)
+    rewards = awaited(Operations.rewards)
+    forget = awaited(Operations.forget)
+    arms = awaited(Operations.arms)
+    pause = awaited(Operations.pause)
+    resume = awaited(Operations.resume)
+    restart = awaited(Operations.restart)
+    summary = awaited(Operations.summary)
+    changes = awaited(Operations.changes)
+    history = awaited(Operations.history)
+    events = awaited(Operations.events)
+    decision = awaited(Operations.decision)
+    export = awaited(Operations.export)
+
+
+# --- in this process ------------------------------------------------------------------------------------------------
+
+
+def _summary(writer: Writer, replica: Replica) -> ExperimentSummary:
+    health = []
+    if writer.clock_behind:
+        health.append(f"the clock was {writer.clock_behind:.0f} s behind the newest event: was it set back?")
+    recovery = writer.recovery
+    if recovery is not None:
+        health += recovery.problems
+    way = "" if recovery is None else recovery.way
+    return summarise(writer.name, replica, brought_back=way, health=tuple(health))
+
+
+# What is asked of the replica in the writer's thread, between two transactions; and of the journal, in another.
+_INSPECTIONS: dict[str, Callable[[Writer, Replica], Any]] = {
+    "summary": _summary,
+    "changes": lambda _, replica: () if replica.policy is None else replica.policy.changes,
+    "history": lambda _, replica: None if replica.policy is None else replica.policy.history,
+}
+_READS: dict[str, Callable[..., Any]] = {"events": View.events, "decision": audit_in_subprocess, "export": export_log}
+
+
+class Experiment(Synchronous):
+    """One experiment, open for deciding. `Database.create` and `Database.experiment` give it.
+
+    Every call returns when what it did is on disk: a crash, or kill -9, loses nothing that was answered. With a `key`
+    a request can be sent again, after an error or a time-out, without being done twice: the same key and request get
+    the answer that was stored.
+
+    Whatever changes something raises NotStoredError if the database did not store it, KeyReusedError for a key that
+    came with another request before, and LiveError where the experiment was closed or too many requests wait.
+
+    Parameters
+    ----------
+    name : of the experiment
+    writer : the thread that serves all requests
+    view : reads the same experiment
+
+    >>> import tempfile
+    >>> import driftbandits as db
+    >>> with tempfile.TemporaryDirectory() as folder, db.live.open(f"sqlite:///{folder}/shop.db") as database:
+    ...     shop = database.create("prices", arms=["9 EUR", "12 EUR"], seed=0)
+    ...     choice = shop.decide()
+    ...     answer = shop.reward(choice, 1.0)
+    ...     summary = shop.summary()
+    >>> answer.accepted, summary.decisions, summary.policy
+    (1, 1, 'AutoBandit')
+    """
+
+    _operations = Operations()
+    settings = synchronous(Operations.settings)
+
+    def __init__(self, name: str, writer: Writer, view: View) -> None:
+        self.name = name
+        self._writer = writer
+        self._view = view
+
+    def _perform(self, operation: Operation) -> Any:
+        read = _READS.get(operation.kind)
+        return self.submit(*operation).result() if read is None else read(self._view, **operation.values)
+
+    def submit(
+        self, kind: str, values: dict[str, Any], key: str | None = None, *, most: int | None = None
+    ) -> Future[Any]:
         """Serve a request in plain values, as a service has it.
 
         Parameters
@@ -387,13 +567,17 @@ class Experiment:
         kind : what is asked for, such as "decide"
         values : the arguments of the method of that name
         key : an idempotency key
+        most : how many open decisions, or arms, the experiment may have afterwards; None for any number
 
         Returns
         -------
         Future
             Its result is of plain values too, once it is on disk.
         """
-        return self._submit(kind, values, key)
+        inspection = _INSPECTIONS.get(kind)
+        if inspection is not None:
+            kind, values = "inspect", {"inspect": inspection}
+        return self._writer.submit(Request(kind, values, check_key(key), most))
 
     def watch(self, on_batch: Callable[[Batch], None]) -> None:
         """Be told of every transaction.
@@ -406,14 +590,12 @@ class Experiment:
 
     @property
     def view(self) -> View:
-        """The same experiment to be looked at."""
+        """The same experiment to be read."""
         return self._view
 
     @property
     def asynchronous(self) -> AsyncExperiment:
         """The same methods as coroutines."""
-        from driftbandits.live.asynchronous import AsyncExperiment
-
         return AsyncExperiment(self)
 
     def close(self) -> None:
@@ -425,47 +607,36 @@ class Experiment:
         """Whether it was closed; `Database.experiment` opens it again."""
         return self._writer.closing
 
-    def _submit(self, kind: str, values: dict[str, Any], key: Any) -> Future[Any]:
-        return self._writer.submit(Request(kind, values, check_key(key)))
-
     def __repr__(self) -> str:
         return f"Experiment({self.name!r})"
 
 
-def _names(what: str, given: Any) -> list[Any]:
-    if given is None or isinstance(given, (str, LiveDecision)):
-        return [] if given is None else [_text(given)]
-    if not isinstance(given, Iterable):
-        raise InputError(f"{what} must be a text or a list of them, got {shown(given)}")
-    return [_text(each) for each in given]
+class AsyncExperiment(Asynchronous):
+    """An experiment for asyncio: the methods of `Experiment`, to be awaited. Nothing blocks the event loop.
 
+    Parameters
+    ----------
+    experiment : that it asks; `Experiment.asynchronous` gives this object for it
 
-def _text(given: Any) -> Any:
-    """A decision stands for its id."""
-    return given.id if isinstance(given, LiveDecision) else given
+    >>> import asyncio, tempfile
+    >>> import driftbandits as db
+    >>> async def play(shop):
+    ...     choice = await shop.decide()
+    ...     return await shop.reward(choice, 1.0)
+    >>> with tempfile.TemporaryDirectory() as folder, db.live.open(f"sqlite:///{folder}/shop.db") as database:
+    ...     asyncio.run(play(database.create("prices", arms=["9 EUR", "12 EUR"], seed=0).asynchronous)).accepted
+    1
+    """
 
+    _operations = Operations()
+    settings = awaited(Operations.settings)
 
-def _decision(made: Mapping[str, Any]) -> LiveDecision:
-    return LiveDecision(made["id"], made["arm"], made["probability"], made["fallback"])
+    def __init__(self, experiment: Experiment) -> None:
+        self.experiment = experiment
+        self.name = experiment.name
 
-
-def _reward_answer(answer: Mapping[str, Any]) -> RewardAnswer:
-    rejected = tuple(Rejected(item["id"], item["reason"]) for item in answer["rejected"])
-    return RewardAnswer(answer["accepted"], answer["repeated"], answer["late"], rejected)
-
-
-def _then(future: Future[Any], change: Callable[[Any], Any]) -> Future[Any]:
-    """A future of what `change` makes of an answer."""
-    changed: Future[Any] = Future()
-
-    def done(of: Future[Any]) -> None:
-        if not changed.set_running_or_notify_cancel():  # nobody waits any more; it was done all the same
-            return
-        error = of.exception()
-        if error is not None:
-            changed.set_exception(error)
-        else:
-            changed.set_result(change(of.result()))
-
-    future.add_done_callback(done)
-    return changed
+    async def _perform(self, operation: Operation) -> Any:
+        read = _READS.get(operation.kind)
+        if read is None:
+            return await asyncio.wrap_future(self.experiment.submit(*operation))
+        return await asyncio.to_thread(read, self.experiment.view, **operation.values)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from driftbandits.live.definition import LONGEST_NAME
-from driftbandits.live.handlers import MOST_PER_CALL
+from driftbandits.live.requests import MOST_PER_CALL
 
 # No control codes and no line breaks, as the library wants it; no slash, since names stand in paths.
 _PRINTABLE = r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+$"

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from driftbandits.errors import InputError
 from driftbandits.live import Database, Experiment
 from driftbandits.live import open as open_database
-from driftbandits.live.handlers import clock
+from driftbandits.live.requests import clock
 from driftbandits.service.forwarding import Forwarding
 from driftbandits.service.gate import Gate
 from driftbandits.service.hosting import Host

@@ -52,11 +52,11 @@ async def decide(call: Call) -> Response:
     begun, service, name = time.perf_counter(), call.service, call.name
     wanted = parse(bodies.Deciding, call.body)
     watch = service.watches.get(name)
-    if watch is not None and len(watch.player.open) + wanted.size > service.settings.most_open:
+    if watch is not None and len(watch.replica.open) + wanted.size > service.settings.most_open:
         raise Problem(
             429,
             "too-many-open",
-            f"{len(watch.player.open):,} decisions wait for a reward, and {service.settings.most_open:,} may: send "
+            f"{len(watch.replica.open):,} decisions wait for a reward, and {service.settings.most_open:,} may: send "
             f"rewards, forget decisions, or set patience",
         )
     values = {"size": wanted.size, "allowed": wanted.allowed, "segment": wanted.segment}
@@ -95,7 +95,7 @@ async def arms(call: Call) -> Response:
     wanted = parse(bodies.ArmsChange, call.body)
     limit = min(call.service.settings.most_arms, MOST_ARMS)
     await call.service.host.find(call.name)
-    there = len(call.service.watches[call.name].player.entries)
+    there = len(call.service.watches[call.name].replica.entries)
     if there + len(wanted.add) > limit:
         raise InputError(f"an experiment has at most {limit:,} arms here, those that were retired included")
     values = wanted.model_dump(exclude_none=True)

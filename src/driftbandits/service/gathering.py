@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from driftbandits.live.looking import ArmSummary, ExperimentSummary, summarise
-from driftbandits.live.player import Player
 from driftbandits.live.recovery import Recovery
+from driftbandits.live.replica import Replica
+from driftbandits.live.summary import ArmSummary, ExperimentSummary, summarise
 from driftbandits.live.writer import Writer
 from driftbandits.types import Change, Floats
 
@@ -46,16 +46,16 @@ class Reached:
     time: int
 
     @classmethod
-    def by(cls, player: Player) -> Reached:
-        """By this player, in its thread."""
-        counts = player.counts
-        rounds = 0 if player.policy is None else player.policy.rounds
-        return cls(rounds, counts.decisions - counts.fallbacks, counts.decisions, player.time)
+    def by(cls, replica: Replica) -> Reached:
+        """By this replica, in its thread."""
+        counts = replica.counts
+        rounds = 0 if replica.policy is None else replica.policy.rounds
+        return cls(rounds, counts.decisions - counts.fallbacks, counts.decisions, replica.time)
 
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """Everything that a summary needs of a player and its policy."""
+    """Everything that a summary needs of a replica and its policy."""
 
     summary: ExperimentSummary
     time: int
@@ -72,23 +72,23 @@ class Gathered:
     clock_behind: float
 
 
-def gather(writer: Writer, player: Player) -> Gathered:
+def gather(writer: Writer, replica: Replica) -> Gathered:
     """Take it all."""
     recovery = writer.recovery
-    first = next(iter(player.open.values()), None)
-    found = summarise(writer.name, player, brought_back="" if recovery is None else _way(recovery))
-    explanation = _explanation(player)
+    first = next(iter(replica.open.values()), None)
+    found = summarise(writer.name, replica, brought_back="" if recovery is None else _way(recovery))
+    explanation = _explanation(replica)
     return Gathered(
         summary=found,
-        time=player.time,
-        patience=player.patience,
-        fallback=player.fallback,
-        trouble=player.trouble,
-        notices=tuple(player.notices.values()),
-        leaders=tuple(_leaders(player, found.arms)),
+        time=replica.time,
+        patience=replica.patience,
+        fallback=replica.fallback,
+        trouble=replica.trouble,
+        notices=tuple(replica.notices.values()),
+        leaders=tuple(_leaders(replica, found.arms)),
         beliefs=() if explanation is None else tuple(str(explanation).splitlines()),
         pace=_pace(explanation),
-        reached=Reached.by(player),
+        reached=Reached.by(replica),
         oldest_open=None if first is None else first.time,
         problems=() if recovery is None else recovery.problems,
         clock_behind=writer.clock_behind,
@@ -99,15 +99,15 @@ def _way(recovery: Recovery) -> str:
     return f"{recovery.way}: {recovery.replayed:,} events in {recovery.seconds:.2f} s"
 
 
-def _leaders(player: Player, arms: Sequence[ArmSummary]) -> Iterator[Leader]:
+def _leaders(replica: Replica, arms: Sequence[ArmSummary]) -> Iterator[Leader]:
     """The leader of every segment, or of all."""
-    if player.policy is None:
+    if replica.policy is None:
         return
     for segment in dict.fromkeys(arm.segment for arm in arms):
         known = [a for a in arms if a.segment == segment and not a.retired and a.estimate is not None]
         if known:
             best = max(known, key=lambda arm: arm.estimate or 0.0)
-            since = None if segment is not None else _leads_since(player, best.name)
+            since = None if segment is not None else _leads_since(replica, best.name)
             yield Leader(best.name, segment, probability_best(known, best), since)
 
 
@@ -143,15 +143,15 @@ def _normal_below(values: Floats) -> Floats:
     return np.asarray(ndtr(values))
 
 
-def _leads_since(player: Player, name: str) -> int | None:
+def _leads_since(replica: Replica, name: str) -> int | None:
     """The first round since which the history has had this arm ahead of all that are active."""
-    policy = player.policy
+    policy = replica.policy
     if policy is None:
         return None
-    history, active = policy.history, player.active()
-    numbers = player.numbers[history.arms]
+    history, active = policy.history, replica.active()
+    numbers = replica.numbers[history.arms]
     places = np.flatnonzero(active[numbers])
-    names = [player.name_of(int(number)) for number in numbers[places]]
+    names = [replica.name_of(int(number)) for number in numbers[places]]
     if name not in names:
         return None
     ahead = np.nan_to_num(history.estimate[:, places], nan=-np.inf).argmax(axis=1)
@@ -160,9 +160,9 @@ def _leads_since(player: Player, name: str) -> int | None:
     return int(history.rounds[first])
 
 
-def _explanation(player: Player) -> Any:
+def _explanation(replica: Replica) -> Any:
     """What the policy says of itself; None where it says nothing."""
-    explain = getattr(player.policy, "explain", None)
+    explain = getattr(replica.policy, "explain", None)
     return None if explain is None else explain()
 
 
@@ -183,20 +183,20 @@ def _pace(found: Any) -> dict[str, Any] | None:
     }
 
 
-def gather_changes(_: Writer, player: Player) -> tuple[list[Change], dict[str, Any] | None, Reached]:
+def gather_changes(_: Writer, replica: Replica) -> tuple[list[Change], dict[str, Any] | None, Reached]:
     """Changes found since the last restart, and beliefs over time if some change does not name its arms."""
-    found = [] if player.policy is None else list(player.policy.changes)
-    beliefs = None if all(change.arms for change in found) else _history(player)
-    return found, beliefs, Reached.by(player)
+    found = [] if replica.policy is None else list(replica.policy.changes)
+    beliefs = None if all(change.arms for change in found) else _history(replica)
+    return found, beliefs, Reached.by(replica)
 
 
-def gather_history(_: Writer, player: Player) -> tuple[dict[str, Any] | None, Reached]:
+def gather_history(_: Writer, replica: Replica) -> tuple[dict[str, Any] | None, Reached]:
     """Estimates, intervals and probabilities over time, as the policy keeps them."""
-    return _history(player), Reached.by(player)
+    return _history(replica), Reached.by(replica)
 
 
-def _history(player: Player) -> dict[str, Any] | None:
-    policy = player.policy
+def _history(replica: Replica) -> dict[str, Any] | None:
+    policy = replica.policy
     if policy is None:
         return None
     history = policy.history

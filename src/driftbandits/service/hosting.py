@@ -105,9 +105,9 @@ class Host:
                 await self._lose(name, error.__cause__)
             raise
 
-    async def look(self, name: str, look: Callable[[Any, Any], Any]) -> Any:
-        """Something that only looks at an experiment, between two transactions; `look(writer, player)`."""
-        return await self.ask(name, "look", {"look": look})
+    async def inspect(self, name: str, inspect: Callable[[Any, Any], Any]) -> Any:
+        """Read something of an experiment between two transactions, by `inspect(writer, replica)`."""
+        return await self.ask(name, "inspect", {"inspect": inspect})
 
     async def _lose(self, name: str, error: OtherDeciderError) -> None:
         log.warning("experiment %s was taken over by another server", name, extra={"address": error.address})

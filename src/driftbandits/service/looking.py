@@ -13,12 +13,12 @@ import sqlalchemy as sa
 from starlette.responses import Response
 
 from driftbandits.errors import DriftbanditsError, JournalError, LiveError
-from driftbandits.live.exporting import arm_names
-from driftbandits.live.looking_back import look_back_apart
+from driftbandits.live.decision_audit import audit_in_subprocess
+from driftbandits.live.export import arm_names, parquet_pieces
 from driftbandits.service import gathering, health, telling
 from driftbandits.service.calls import Call, json_response
 from driftbandits.service.core import Service
-from driftbandits.service.export import Pieces, parquet_pieces
+from driftbandits.service.export import Pieces
 from driftbandits.service.hosting import Elsewhere
 from driftbandits.service.problems import Problem
 from driftbandits.showing import first_line
@@ -36,7 +36,7 @@ async def summary(call: Call) -> Response:
 
 async def summary_values(service: Service, name: str) -> dict[str, Any]:
     """The summary of an experiment that is decided here."""
-    found = await service.host.look(name, gathering.gather)
+    found = await service.host.inspect(name, gathering.gather)
     watch = service.watches[name]
     seen = await service.in_thread(watch.observer.get)
     of_keys = health.of_keys(watch.decisions_by_key, service.keyring.names())
@@ -66,7 +66,7 @@ async def keep_health(service: Service) -> None:
 
 async def changes(call: Call) -> Response:
     """GET .../changes."""
-    found, beliefs, reached = await call.service.host.look(call.name, gathering.gather_changes)
+    found, beliefs, reached = await call.service.host.inspect(call.name, gathering.gather_changes)
     seen = await call.service.in_thread(call.service.watches[call.name].observer.get)
     return json_response(telling.changes(found, beliefs, reached, seen))
 
@@ -74,7 +74,7 @@ async def changes(call: Call) -> Response:
 async def history(call: Call) -> Response:
     """GET .../history?points=N."""
     points = _number(call, "points", usual=MOST_POINTS, least=2, most=MOST_POINTS)
-    found, reached = await call.service.host.look(call.name, gathering.gather_history)
+    found, reached = await call.service.host.inspect(call.name, gathering.gather_history)
     seen = await call.service.in_thread(call.service.watches[call.name].observer.get)
     return json_response(telling.history(found, reached, seen, points=points))
 
@@ -108,7 +108,7 @@ def _number(call: Call, name: str, *, usual: int, least: int, most: int) -> int:
 async def decision(call: Call) -> Response:
     """GET .../decisions/{id}: by a replay in a process aside."""
     view = await call.service.in_thread(call.service.database.view, call.name)
-    found = await asyncio.to_thread(look_back_apart, view, call.request.path_params["id"])
+    found = await asyncio.to_thread(audit_in_subprocess, view, call.request.path_params["id"])
     return json_response(asdict(found))
 
 
@@ -157,13 +157,13 @@ def _listed(service: Service) -> list[dict[str, Any]]:
 
 
 def _counted(watch: Any) -> dict[str, Any]:
-    player = watch.player
-    mode = "fallback" if player.policy is None else "paused" if player.paused else "running"
+    replica = watch.replica
+    mode = "fallback" if replica.policy is None else "paused" if replica.paused else "running"
     return {
         "mode": mode,
-        "arms": sum(not entry.retired for entry in player.entries),
-        "decisions": player.counts.decisions,
-        "rewards": player.counts.rewards,
-        "open": len(player.open),
+        "arms": sum(not entry.retired for entry in replica.entries),
+        "decisions": replica.counts.decisions,
+        "rewards": replica.counts.rewards,
+        "open": len(replica.open),
         "changes": watch.changes_found,
     }

@@ -64,11 +64,11 @@ class _Counts(Collector):
         for metric, (attribute, text) in COUNTS.items():
             family = CounterMetricFamily(f"driftbandits_{metric}", text, labels=["experiment"])
             for watch in watches:
-                family.add_metric([watch.name], getattr(watch.player.counts, attribute))
+                family.add_metric([watch.name], getattr(watch.replica.counts, attribute))
             yield family
         yield _family("changes", "Changes found", watches, lambda watch: watch.changes_found, counter=True)
         yield _family(
-            "open_decisions", "Decisions that wait for a reward", watches, lambda watch: len(watch.player.open)
+            "open_decisions", "Decisions that wait for a reward", watches, lambda watch: len(watch.replica.open)
         )
         yield _family("replayed_events", "Events replayed at the start", watches, lambda watch: watch.replayed)
         yield _family("replay_seconds", "How long that took", watches, lambda watch: watch.replay_seconds)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from driftbandits.live import View
-from driftbandits.live.player import Counts
+from driftbandits.live.replica import Counts
 from driftbandits.service import health, series
 from driftbandits.service.curve import CurvePoint, curve
 
@@ -26,7 +26,7 @@ class Progress:
 
     @classmethod
     def of(cls, counts: Counts) -> Progress:
-        """By what a player has counted."""
+        """By what a replica has counted."""
         closed = counts.rewards + counts.expired + counts.forgotten
         return cls(counts.decisions, counts.decisions - counts.fallbacks, closed)
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from driftbandits.live import View
-from driftbandits.live.events import Event, decision_id
+from driftbandits.live.journal import Event, decision_id
 from driftbandits.service import health
 from driftbandits.service.gathering import Gathered, Leader, Reached, change_values
 from driftbandits.service.moves import moves

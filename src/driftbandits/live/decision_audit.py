@@ -1,7 +1,7 @@
-"""Looking back at a decision: what the policy knew and believed when it was made, by a replay up to it.
+"""Audit of a decision: what the policy knew and believed when it was made, found by a replay up to it.
 
-The replay takes processor time that whoever decides needs, so it runs in a process of its own, one at a time. The
-database's address goes to it through a pipe: in its arguments everybody on the machine could read the password.
+A replay takes CPU time that deciding needs, so it runs in a process of its own, one at a time. The database's URL is
+passed to it through a pipe: in its arguments every user of the machine could read the password.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from driftbandits.errors import GoneError, JournalError, LiveError, UnknownDecisionError
-from driftbandits.live.events import Event
-from driftbandits.live.journal import Journal
-from driftbandits.live.looking import beliefs
+from driftbandits.live.journal import Event, Journal
 from driftbandits.live.recovery import replayed_from
+from driftbandits.live.summary import beliefs
 from driftbandits.live.views import View
 from driftbandits.showing import shown
 from driftbandits.types import Floats
@@ -28,7 +27,7 @@ LONGEST_SECONDS = 120
 
 @dataclass(frozen=True, slots=True)
 class DecisionRecord:
-    """A decision, its reward if it has one, and what stood in the policy just before it was made.
+    """A decision, its reward if it has one, and the beliefs of the policy just before it was made.
 
     Parameters
     ----------
@@ -37,7 +36,7 @@ class DecisionRecord:
     time : when it was made, in seconds since 1970
     arm : name of the arm
     probability : with which it was drawn
-    fallback : whether not the policy decided but what stands in for it
+    fallback : whether the fallback decided instead of the policy
     segment : its segment, or None
     reward : as it was told, or None
     closed : "rewarded", "late", "forgotten" or "expired"; empty while it is open
@@ -65,31 +64,31 @@ class DecisionRecord:
     beliefs: str
 
 
-def look_back(view: View, given: str) -> DecisionRecord:
-    """Look back in this process."""
+def audit(view: View, given: str) -> DecisionRecord:
+    """Audit a decision in this process."""
     with view.journal() as journal:
         event, place = _find(journal, given)
-        player, _ = replayed_from(journal, view.definition, place, event.seq - 1)
+        replica, _ = replayed_from(journal, view.definition, place, event.seq - 1)
         closing = journal.closing(event.seq)
         expired = any((e.decision or 0) >= event.seq for e in journal.events(event.seq, kinds=("expired",)))
     details = event.details
     segment, fallback = details.get("segment"), bool(details.get("fallback", False))
-    player.paused = fallback  # the law of what decided, whether the policy was paused or had stopped
-    law = player.law(player.mask_of(details), segment)
-    estimates = beliefs(player, segment)[0]
-    explain = getattr(player.policy, "explain", None)
+    replica.paused = fallback  # the law of what decided, whether the policy was paused or had stopped
+    law = replica.law(replica.mask_of(details), segment)
+    estimates = beliefs(replica, segment)[0]
+    explain = getattr(replica.policy, "explain", None)
     return DecisionRecord(
         id=given,
         seq=event.seq,
         time=event.time / 1e6,
-        arm=player.name_of(int(event.arm or 0)),
+        arm=replica.name_of(int(event.arm or 0)),
         probability=float(event.probability or 0.0),
         fallback=fallback,
         segment=segment,
         reward=None if closing is None else closing.reward,
         closed=_closed(closing, expired=expired),
-        law={player.name_of(number): value for number, value in enumerate(_with_recorded(law, event))},
-        estimates={player.name_of(number): float(value) for number, value in enumerate(estimates) if value == value},
+        law={replica.name_of(number): value for number, value in enumerate(_with_recorded(law, event))},
+        estimates={replica.name_of(number): float(value) for number, value in enumerate(estimates) if value == value},
         beliefs="" if explain is None else str(explain()),
     )
 
@@ -126,16 +125,16 @@ def _closed(closing: Event | None, *, expired: bool) -> str:
     return "expired" if expired else ""
 
 
-def look_back_apart(view: View, given: str) -> DecisionRecord:
-    """Look back in a process of its own; while another is under way a LiveError says so."""
+def audit_in_subprocess(view: View, given: str) -> DecisionRecord:
+    """Audit a decision in a process of its own; a LiveError while another audit is under way."""
     with view.journal() as journal:
         _find(journal, given)  # what is not there needs no process
     if not _ONE_AT_A_TIME.acquire(blocking=False):
-        raise LiveError("another look back is under way; try again in a few seconds")
+        raise LiveError("another audit is under way; try again in a few seconds")
     try:
         asked = json.dumps({"url": view.url, "name": view.name, "id": given})
         done = subprocess.run(
-            [sys.executable, "-m", "driftbandits.live.looking_back"],
+            [sys.executable, "-m", "driftbandits.live.decision_audit"],
             input=asked,
             capture_output=True,
             text=True,
@@ -143,13 +142,13 @@ def look_back_apart(view: View, given: str) -> DecisionRecord:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise LiveError(f"the look back took more than {LONGEST_SECONDS} s and was ended") from None
+        raise LiveError(f"the audit took more than {LONGEST_SECONDS} s and was ended") from None
     finally:
         _ONE_AT_A_TIME.release()
     try:
         answer = json.loads(done.stdout)
     except ValueError:
-        raise LiveError(f"the look back failed: {done.stderr.strip().splitlines()[-1:]}") from None
+        raise LiveError(f"the audit failed: {done.stderr.strip().splitlines()[-1:]}") from None
     if "error" in answer:
         raise _ERRORS.get(answer["error"], LiveError)(answer["message"])
     return DecisionRecord(**answer)
@@ -167,7 +166,7 @@ def _main() -> None:
     asked: dict[str, Any] = json.load(sys.stdin)
     try:
         with open_database(asked["url"]) as database:
-            answer = asdict(look_back(database.view(asked["name"]), asked["id"]))
+            answer = asdict(audit(database.view(asked["name"]), asked["id"]))
     except DriftbanditsError as error:
         answer = {"error": type(error).__name__, "message": str(error)}
     json.dump(answer, sys.stdout)

@@ -5,7 +5,7 @@ round          number of the decision, from 0
 time           when it was made, seconds since 1970
 arm            its name
 probability    with which it was drawn
-reward         told, or that of a missing one where the experiment says what that is worth; else NaN
+reward         the observed one, or `missing` once patience has run out; NaN where there is neither
 told           how many decisions had been made when the reward came; NaN if none has
 segment        of the request; only where the experiment has segments
 allowed        names of the arms that could be drawn; only where not always all could
@@ -15,6 +15,7 @@ id             the public id
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import math
 import os
@@ -23,13 +24,12 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
 from driftbandits.errors import InputError, LiveError, MissingExtraError
-from driftbandits.live.events import Event, decision_id, undamaged
-from driftbandits.live.journal import Journal
+from driftbandits.live.journal import Event, Journal, decision_id, undamaged
 from driftbandits.live.recovery import books_before
 from driftbandits.live.views import View
 from driftbandits.showing import shown
@@ -41,36 +41,60 @@ Columns = dict[str, list[Any]]
 
 def export_log(view: View, path: str | Path) -> int:
     """Write the log of an experiment to a Parquet file, whole or not at all; how many rows."""
+    target = Path(path)
+    if target.suffix not in (".parquet", ".pq"):
+        raise InputError(f"a log is written as Parquet; give it a name that ends in .parquet, got {shown(str(path))}")
+    with whole_file(target) as file:
+        count = 0
+        for piece in parquet_pieces(view):
+            file.write(piece.content)
+            count += piece.rows
+    return count
+
+
+@contextlib.contextmanager
+def whole_file(target: Path) -> Iterator[BinaryIO]:
+    """A file beside `target` that takes its name once everything is written, and is deleted after an error."""
+    try:
+        descriptor, side = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    except OSError as error:
+        raise LiveError(f"{target} cannot be written: {error.strerror}") from error
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            yield file
+        Path(side).replace(target)
+    except BaseException:
+        Path(side).unlink(missing_ok=True)
+        raise
+
+
+class Piece(NamedTuple):
+    """Bytes of a Parquet file, and how many rows they hold."""
+
+    content: bytes
+    rows: int
+
+
+def parquet_pieces(view: View) -> Iterator[Piece]:
+    """The Parquet file of a log, piece by piece: memory does not grow with the length of the journal."""
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ModuleNotFoundError:
         raise MissingExtraError("pyarrow", extra="live", purpose="exporting a log") from None
-    target = Path(path)
-    if target.suffix not in (".parquet", ".pq"):
-        raise InputError(f"a log is written as Parquet; give it a name that ends in .parquet, got {shown(str(path))}")
-    try:
-        descriptor, side = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-    except OSError as error:
-        raise LiveError(f"{target} cannot be written: {error.strerror}") from error
-    os.close(descriptor)
-    count = 0
-    try:
-        with view.journal() as journal:
-            log = JournalLog(journal, view)
-            schema = log_schema(pa, log)
-            with pq.ParquetWriter(side, schema) as writer:
-                for columns in log.chunks():
-                    writer.write_table(pa.table(columns, schema=schema))
-                    count += len(columns["round"])
-        Path(side).replace(target)
-    except BaseException:
-        Path(side).unlink(missing_ok=True)
-        raise
-    return count
+    sink = _Sink()
+    with view.journal() as journal:
+        rows = JournalLog(journal, view)
+        schema = _schema(pa, rows.names)
+        writer = pq.ParquetWriter(pa.PythonFile(sink, mode="w"), schema)
+        for columns in rows.chunks():
+            writer.write_table(pa.table(columns, schema=schema))
+            yield Piece(sink.take(), len(columns["round"]))
+    writer.close()
+    yield Piece(sink.take(), 0)
 
 
-def log_schema(pa: Any, log: JournalLog) -> Any:
+def _schema(pa: Any, names: tuple[str, ...]) -> Any:
     """Types of the columns, as Parquet has them."""
     kinds = {
         "round": pa.int64(),
@@ -84,7 +108,43 @@ def log_schema(pa: Any, log: JournalLog) -> Any:
         "fallback": pa.bool_(),
         "id": pa.string(),
     }
-    return pa.schema([(name, kinds[name]) for name in log.names])
+    return pa.schema([(name, kinds[name]) for name in names])
+
+
+class _Sink:
+    """A file object that is written to and emptied in turns."""
+
+    def __init__(self) -> None:
+        self._written: list[bytes] = []
+        self._size = 0
+        self.closed = False
+
+    def write(self, data: Any) -> int:
+        self._written.append(bytes(data))
+        self._size += len(self._written[-1])
+        return len(self._written[-1])
+
+    def tell(self) -> int:
+        return self._size
+
+    def flush(self) -> None:
+        """Nothing to do."""
+
+    def close(self) -> None:
+        self.closed = True
+
+    def readable(self) -> bool:
+        return False
+
+    def writable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return False
+
+    def take(self) -> bytes:
+        taken, self._written = b"".join(self._written), []
+        return taken
 
 
 class JournalLog:
@@ -92,15 +152,15 @@ class JournalLog:
 
     def __init__(self, journal: Journal, view: View) -> None:
         self._journal, self._missing = journal, view.definition.missing
-        first = books_before(journal, view.definition)
-        self._start = first.counts.decisions
+        replica = books_before(journal, view.definition)
+        self._start = replica.counts.decisions
         changes = list(undamaged(journal.events(kinds=("arms",))))
         self._arms_since = [0, *(event.seq for event in changes)]
-        self._masks = [first.active()]
+        self._masks = [replica.active()]
         for event in changes:
-            first.apply(event)
-            self._masks.append(first.active())
-        self._arms = [entry.option.name for entry in first.entries]
+            replica.apply(event)
+            self._masks.append(replica.active())
+        self._arms = [entry.option.name for entry in replica.entries]
         self._decided = np.array(journal.decided(), dtype=np.int64)
         self._marks = list(undamaged(journal.events(kinds=("expired",))))
         masked = len(changes) > 0 or not self._masks[0].all() or journal.has_masks()
@@ -119,10 +179,11 @@ class JournalLog:
         if not len(decided):
             return columns
         first, last = int(decided[0]), int(decided[-1])
-        closed = _closings(self._journal, first, last)
+        closed: dict[int, Event] = {}  # the first reward of a decision, or else its being forgotten
+        for event in undamaged(self._journal.closings(first, last)):
+            closed.setdefault(event.decision or 0, event)
         upto = np.array([mark.decision for mark in self._marks], dtype=np.int64)
-        events = self._journal.events(first - 1, last, kinds=("decided",))
-        for number, event in enumerate(events, start=place):
+        for number, event in enumerate(self._journal.events(first - 1, last, kinds=("decided",)), start=place):
             if event.damage:
                 log.error("decision %s is not in the log: %s", event.seq, event.damage)
                 continue
@@ -152,7 +213,7 @@ class JournalLog:
         }
 
     def _reward(self, closing: Event | None, mark: int) -> tuple[float, float]:
-        """What a decision brought, and how many decisions had been made when that was known."""
+        """The reward of a decision, and how many decisions had been made when it was known."""
         if closing is not None and closing.kind == "rewarded" and not closing.details.get("late"):
             return float(closing.reward or 0.0), self._made_before(closing.seq)
         forgotten = closing is not None and closing.kind == "forgotten"
@@ -171,15 +232,7 @@ class JournalLog:
 
 def arm_names(journal: Journal, view: View) -> list[str]:
     """Names of all arms there ever were, by number."""
-    player = books_before(journal, view.definition)
+    replica = books_before(journal, view.definition)
     for event in undamaged(journal.events(kinds=("arms",))):
-        player.apply(event)
-    return [entry.option.name for entry in player.entries]
-
-
-def _closings(journal: Journal, first: int, last: int) -> dict[int, Event]:
-    """How the decisions between two events were closed, by decision: the first reward, or else being forgotten."""
-    found: dict[int, Event] = {}
-    for event in undamaged(journal.closings(first, last)):
-        found.setdefault(event.decision or 0, event)
-    return found
+        replica.apply(event)
+    return [entry.option.name for entry in replica.entries]

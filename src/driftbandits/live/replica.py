@@ -1,8 +1,11 @@
-"""What follows from a journal: the policy, open decisions, arms, counts. The journal is the truth, this a cache.
+"""The state that follows from a journal: policy, arms, open decisions, counts. The journal is the truth, this a cache.
 
-A `Player` makes events and takes them in. Every event but a decision is taken in by `apply`, by the live writer and by
+A `Replica` makes events and applies them. Every event but a decision is applied by `apply`, in the live writer and in
 a replay alike; a decision is drawn live (`decide`) and imposed in a replay (`replay`), with the same result to the bit.
 Nothing here reads a clock or the database.
+
+The base class `Roster` maps arms: an entry keeps its number for good, retired or not. A policy knows all entries, or
+the active ones alone; with segments every entry that it knows is one of its arms per segment, segment after segment.
 """
 
 from __future__ import annotations
@@ -11,28 +14,129 @@ import json
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import takewhile
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from driftbandits.arms import ArmSet
 from driftbandits.errors import HeldRewardsWarning, InputError, UnknownDecisionError
-from driftbandits.live.definition import Definition, check_fallback, check_patience
-from driftbandits.live.entries import changed
-from driftbandits.live.events import Event, check_event, dump
-from driftbandits.live.roster import Roster
-from driftbandits.policies import Policy
+from driftbandits.live.definition import Definition, Entry, changed, check_fallback, check_patience, number_of
+from driftbandits.live.journal import Event, check_event, dump
+from driftbandits.policies import Policy, find_policy
 from driftbandits.seeding import stream
-from driftbandits.showing import first_line
+from driftbandits.showing import first_line, shown
 from driftbandits.types import Bools, Floats
 
 log = logging.getLogger("driftbandits.live")
 NOT_OF_THE_POLICY = -1  # in the place of the policy's id: a fallback decided, or a policy before a restart
 MOST_AT_ONCE = 1000  # decisions imposed in one call
 MOST_OPEN = 1_000_000  # decisions without a reward that are remembered; the oldest is dropped for another
-EVENT_SECONDS = 2e-5  # of processor that a replay takes to read and check an event, beside what the policy does with it
+EVENT_SECONDS = 2e-5  # of CPU for reading and checking an event in a replay, beside the policy's own
+
+
+class Roster:
+    """Entries, and which of them the arms of `policy` are."""
+
+    def __init__(self, definition: Definition) -> None:
+        self.definition = definition
+        self.entries = [Entry(option) for option in definition.arms]
+        self.fallback = definition.fallback
+        self.policy: Policy | None = None
+        self.numbers = np.zeros(0, dtype=np.int64)  # of the entries that the policy knows, in the order of its arms
+        self.places: dict[int, int] = {}  # of these in that order, by number
+        self.number_arms()
+
+    # --- entries ------------------------------------------------------------------------------------------------
+
+    def number_arms(self) -> None:
+        """Map entries and the policy's arms again, after either has changed."""
+        self._known = {entry.option.name: number for number, entry in enumerate(self.entries)}
+        self._active = np.array([not entry.retired for entry in self.entries])
+        if self.policy is not None:
+            arms = self.policy.arms
+            inner = arms if arms.crossing is None else arms.crossing.options
+            self.numbers = np.array([self._known[name] for name in inner.names or ()])
+            self.places = {number: place for place, number in enumerate(self.numbers.tolist())}
+
+    def active(self) -> Bools:
+        """Which entries may be decided for."""
+        return self._active.copy()
+
+    def name_of(self, number: int) -> str:
+        """Name of an entry."""
+        return self.entries[number].option.name
+
+    def segment_number(self, segment: str | None) -> int:
+        """Number of a segment; 0 where there are none."""
+        return 0 if segment is None else [item.name for item in self.definition.segments or ()].index(segment)
+
+    # --- what a request may be decided for ----------------------------------------------------------------------
+
+    def read_request(self, allowed: Any, segment: Any) -> tuple[Bools, dict[str, Any]]:
+        """Which entries may be decided for, and what of the request is journaled."""
+        details: dict[str, Any] = {}
+        if allowed is not None:
+            if isinstance(allowed, (str, bytes)) or not isinstance(allowed, Iterable):
+                raise InputError(f"allowed must be a list of names of arms, got {shown(allowed)}")
+            details["allowed"] = sorted({number_of(self._known, name) for name in allowed})
+        mask = self.mask_of(details)
+        if not mask.any():
+            empty = allowed is not None and not details["allowed"]
+            why = "allowed is empty; leave it out to allow all" if empty else "all that are allowed are retired"
+            raise InputError(f"no arm is left to decide for: {why}")
+        known = None if self.definition.segments is None else [item.name for item in self.definition.segments]
+        if known is None and segment is not None:
+            raise InputError(f"this experiment has no segments, got segment={shown(segment)}")
+        if known is not None and segment not in known:
+            raise InputError(f"segment must be one of {', '.join(map(shown, known[:20]))}, got {shown(segment)}")
+        if segment is not None:
+            details["segment"] = segment
+        return mask, details
+
+    def mask_of(self, details: Mapping[str, Any]) -> Bools:
+        """Which entries a decision with this payload can be for."""
+        if "allowed" not in details:
+            return self._active
+        mask = np.zeros(len(self._active), dtype=np.bool_)
+        mask[details["allowed"]] = True
+        mask &= self._active
+        return mask
+
+    def stand_ins(self, mask: Bools) -> list[int]:
+        """What the fallback chooses from: the arm named for it, if it may be played, or all that may."""
+        named = None if self.fallback is None else self._known.get(self.fallback)
+        return [named] if named is not None and mask[named] else np.flatnonzero(mask).tolist()
+
+    # --- arms of the policy -------------------------------------------------------------------------------------
+
+    def build_arms(self) -> ArmSet:
+        """The arms for the policy: all entries, or the active ones where masked rounds teach it nothing."""
+        drops = not (self.policy or find_policy(self.definition.policy))._counts_masked
+        numbers = [number for number, entry in enumerate(self.entries) if not (drops and entry.retired)]
+        return self.definition.build_arms([self.entries[number].option for number in numbers], numbers)
+
+    def policy_mask(self, mask: Bools, segment: str | None) -> Bools | None:
+        """`mask` over the entries as one over the policy's arms; None if nothing is forbidden."""
+        here = mask[self.numbers]
+        if segment is not None and self.policy is not None:
+            here = np.tile(here, len(self.definition.segments or ())) & self.policy.arms.of(segment)
+        return None if here.all() else here
+
+    def entry_of(self, arm: int) -> int:
+        """Number of the entry that an arm of the policy stands for."""
+        return int(self.numbers[arm % len(self.numbers)])
+
+    def arm_of(self, number: int, segment: str | None) -> int:
+        """The policy's arm for an entry."""
+        return self.places[number] + self.segment_number(segment) * len(self.numbers)
+
+    def of_segment(self, column: Floats, segment: str | None) -> Floats:
+        """A column of the policy's arms, those of a segment alone where there are segments."""
+        size, place = len(self.numbers), self.segment_number(segment)
+        return column[place * size : (place + 1) * size]
 
 
 class Open(NamedTuple):
@@ -45,12 +149,12 @@ class Open(NamedTuple):
 
 @dataclass(slots=True)
 class Counts:
-    """How much of everything there was."""
+    """What has happened so far."""
 
     decisions: int = 0
     fallbacks: int = 0
     rewards: int = 0
-    untold: int = 0  # rewards journaled and not told: of fallbacks, or from before a restart
+    untold: int = 0  # rewards journaled and not learned from: of fallbacks, or from before a restart
     late: int = 0
     expired: int = 0
     forgotten: int = 0
@@ -58,8 +162,8 @@ class Counts:
     restarts: int = 0
 
 
-class Player(Roster):
-    """The state of an experiment after event `seq`; without a policy the books are kept all the same."""
+class Replica(Roster):
+    """The state of an experiment after event `seq`; counts and open decisions need no policy."""
 
     def __init__(self, definition: Definition, *, with_policy: bool = True) -> None:
         super().__init__(definition)
@@ -71,7 +175,7 @@ class Player(Roster):
         self.open: OrderedDict[int, Open] = OrderedDict()  # by the seq of the decision, oldest first
         self.seq = self.time = self.seal = 0
         self.differing = 0  # rounds of a replay in which the policy would have drawn something else
-        self.cost = 0.0  # seconds of processor that a replay of what came since the last snapshot takes, about
+        self.cost = 0.0  # about how many CPU seconds a replay of the events since the last snapshot takes
         if with_policy:
             self.restart_policy()
 
@@ -84,7 +188,7 @@ class Player(Roster):
 
     def adopt(self, policy: Policy) -> None:
         """Let this policy decide; what it warns of is kept, for nobody would see it."""
-        policy.law()  # it begins now, and not when someone first looks at it or asks
+        policy.law()  # it begins now, not when it is first asked
         policy._listener = self._hear
         self.policy = policy
         self.number_arms()
@@ -107,7 +211,7 @@ class Player(Roster):
         self.cost += EVENT_SECONDS
 
     def pass_over(self, event: Event) -> None:
-        """This event is damaged: the next one comes behind it, and of its values none is believed."""
+        """Skip a damaged event: the next one follows it, and none of its values is used."""
         time = event.time if isinstance(event.time, int) else self.time
         self.take(event._replace(time=max(self.time, time), seal=event.seal if isinstance(event.seal, int) else 0))
 
@@ -178,7 +282,7 @@ class Player(Roster):
     # --- everything else ----------------------------------------------------------------------------------------
 
     def apply(self, event: Event) -> None:
-        """Take in an event that is no decision. What is refused, by an InputError, changes nothing."""
+        """Apply an event other than a decision. What is refused, by an InputError, changes nothing."""
         begun = time.thread_time()
         getattr(self, f"_{event.kind}")(event)
         self.cost += time.thread_time() - begun
@@ -289,12 +393,14 @@ class Player(Roster):
     # --- replay -------------------------------------------------------------------------------------------------
 
     def replay(self, events: Iterable[Event]) -> int:
-        """Take in events that were journaled; how many. Errors of the policy and damaged events are raised."""
+        """Apply journaled events; how many. Errors of the policy and damaged events are raised."""
         count, before = 0, None
         waiting: list[Event] = []
         for event in events:
             check_event(event, before, self.seal if before is None else before.seal)
-            if waiting and (event.kind != "decided" or event.payload != waiting[0].payload or _full(waiting)):
+            if waiting and (
+                event.kind != "decided" or event.payload != waiting[0].payload or len(waiting) == MOST_AT_ONCE
+            ):
                 self.replay_decisions(waiting)
                 waiting = []
             if event.kind == "decided":
@@ -307,7 +413,7 @@ class Player(Roster):
         return count
 
     def replay_decisions(self, events: Sequence[Event]) -> None:
-        """Take in decisions that were journaled one after the other, all with the same payload."""
+        """Apply decisions that were journaled one after the other, all with the same payload."""
         details = events[0].details
         if details.get("fallback") or self.policy is None:
             for event in events:
@@ -339,7 +445,3 @@ class Player(Roster):
             "counts": asdict(self.counts),
             "arms": json.dumps([[e.option.name, list(e.option.features), e.retired] for e in self.entries]),
         }
-
-
-def _full(waiting: Sequence[Event]) -> bool:
-    return len(waiting) == MOST_AT_ONCE

@@ -1,4 +1,4 @@
-"""What can be looked at: the summary of an experiment, with its health in sentences."""
+"""The summary of an experiment: counts, arms, and its health in sentences."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from driftbandits.live.player import Player
+from driftbandits.live.replica import Replica
 from driftbandits.showing import counted, label
 from driftbandits.types import Floats
 
-SILENT_DECISIONS = 100  # without any reward: then it is said how to send one
+SILENT_DECISIONS = 100  # without any reward, before the summary says how to send one
 
 
 @dataclass(frozen=True, slots=True)
 class ArmSummary:
-    """One arm, in one segment where there are segments: with what probability it is played now, and what it brings.
+    """One arm, in one segment where there are segments: its probability, plays and estimated reward.
 
     Parameters
     ----------
@@ -67,11 +67,11 @@ class ExperimentSummary:
     expired : decisions closed because their reward did not come
     forgotten : decisions whose reward will never come, as was said
     dropped : decisions dropped because too many were open
-    fallbacks : decisions of what stands in for the policy
+    fallbacks : decisions of the fallback
     untold : rewards that were journaled and not learned from: of fallbacks, or of decisions before a restart
-    restarts : how often it was begun anew
+    restarts : how often it was restarted
     changes : changes found since the last restart
-    brought_back : how it was brought back when it was opened
+    brought_back : how its state was recovered when it was opened
     health : one sentence per trouble, with its cure
     arms : one `ArmSummary` per arm, and per segment where there are segments
 
@@ -112,17 +112,19 @@ class ExperimentSummary:
         return "\n".join([*lines, *(f"  {arm}" for arm in self.arms)])
 
 
-def summarise(name: str, player: Player, *, brought_back: str = "", health: tuple[str, ...] = ()) -> ExperimentSummary:
-    """What stands in a player."""
-    policy, counts = player.policy, player.counts
+def summarise(
+    name: str, replica: Replica, *, brought_back: str = "", health: tuple[str, ...] = ()
+) -> ExperimentSummary:
+    """The summary of a replica."""
+    policy, counts = replica.policy, replica.counts
     return ExperimentSummary(
         name=name,
-        policy=player.definition.policy,
-        mode="fallback" if policy is None else "paused" if player.paused else "running",
-        events=player.seq,
+        policy=replica.definition.policy,
+        mode="fallback" if policy is None else "paused" if replica.paused else "running",
+        events=replica.seq,
         decisions=counts.decisions,
         rewards=counts.rewards,
-        open=len(player.open),
+        open=len(replica.open),
         held=0 if policy is None else policy.held,
         late=counts.late,
         expired=counts.expired,
@@ -133,29 +135,29 @@ def summarise(name: str, player: Player, *, brought_back: str = "", health: tupl
         restarts=counts.restarts,
         changes=0 if policy is None else policy.changes_found,
         brought_back=brought_back,
-        health=(*health, *_troubles(player)),
-        arms=tuple(_arms(player)),
+        health=(*health, *_troubles(replica)),
+        arms=tuple(_arms(replica)),
     )
 
 
-def _troubles(player: Player) -> Iterator[str]:
+def _troubles(replica: Replica) -> Iterator[str]:
     """What is wrong, and what to do about it."""
-    counts = player.counts
-    yield from player.notices.values()
-    if player.policy is None:
-        yield f"the fallback decides, for the policy stopped ({player.trouble}); restart it to learn anew"
+    counts = replica.counts
+    yield from replica.notices.values()
+    if replica.policy is None:
+        yield f"the fallback decides, for the policy stopped ({replica.trouble}); restart it to learn anew"
     if counts.decisions > SILENT_DECISIONS and not counts.rewards and not counts.expired:
         yield "no reward has come yet; send them with reward(id, value)"
     if counts.dropped:
         yield f"{counts.dropped:,} open decisions were dropped for newer ones; send their rewards, or set patience"
 
 
-def _arms(player: Player) -> Iterator[ArmSummary]:
-    segments = player.definition.segments
+def _arms(replica: Replica) -> Iterator[ArmSummary]:
+    segments = replica.definition.segments
     for segment in (None,) if segments is None else tuple(item.name for item in segments):
-        law = player.law(player.active(), segment)
-        estimate, low, high, plays = beliefs(player, segment)
-        for number, entry in enumerate(player.entries):
+        law = replica.law(replica.active(), segment)
+        estimate, low, high, plays = beliefs(replica, segment)
+        for number, entry in enumerate(replica.entries):
             yield ArmSummary(
                 name=entry.option.name,
                 segment=segment,
@@ -168,12 +170,12 @@ def _arms(player: Player) -> Iterator[ArmSummary]:
             )
 
 
-def beliefs(player: Player, segment: str | None) -> Floats:
+def beliefs(replica: Replica, segment: str | None) -> Floats:
     """Estimate, lower and upper end of its interval, and plays of every entry, (4, entries); NaN where not known."""
-    found = np.full((4, len(player.entries)), np.nan)
+    found = np.full((4, len(replica.entries)), np.nan)
     found[3] = 0
-    if player.policy is not None:
-        table = player.policy.summary()
+    if replica.policy is not None:
+        table = replica.policy.summary()
         size = len(table)
         nothing = np.full(size, np.nan)
         columns = np.empty((4, size))
@@ -183,7 +185,7 @@ def beliefs(player: Player, segment: str | None) -> Floats:
             nothing if table.high is None else table.high,
             table.plays,
         ]
-        found[:, player.numbers] = [player.of_segment(column, segment) for column in columns]
+        found[:, replica.numbers] = [replica.of_segment(column, segment) for column in columns]
     return found
 
 
