@@ -19,6 +19,7 @@ from driftbandits.errors import (
     UnknownExperimentError,
 )
 from driftbandits.live.definition import define
+from driftbandits.live.requests import TooManyOpenError
 from tests.live.replicas import replica_of, require_same
 
 
@@ -397,3 +398,22 @@ def test_what_an_experiment_cannot_be_made_with_is_said(url, wrong, says):
 def test_a_url_that_is_none_is_refused(wrong):
     with pytest.raises(InputError):
         live.open(wrong)
+
+
+def test_the_limit_on_open_decisions_holds_however_many_ask_at_once(shop):
+    values = {"size": 1, "allowed": None, "segment": None}
+    asked = [shop.submit("decide", values, most=10) for _ in range(30)]
+    refused = [one.exception() for one in asked if one.exception() is not None]
+    assert len(refused) == 20
+    assert {type(one) for one in refused} == {TooManyOpenError}
+    assert "10 decisions wait for a reward, and 10 may" in str(refused[0])
+    shop.reward(asked[0].result()[0]["id"], 1.0)
+    assert shop.submit("decide", values, most=10).result()
+    require_same(shop.view.player(), replica_of(shop))
+
+
+def test_the_limit_on_arms_counts_retired_ones(shop):
+    shop.arms(add=["top"], retire=["low"])
+    with pytest.raises(InputError, match="at most 4 arms"):
+        shop.submit("arms", {"add": [{"name": "new", "features": []}]}, most=4).result()
+    assert shop.submit("arms", {"bring_back": ["low"]}, most=4).result()["retired"] == []

@@ -179,6 +179,11 @@ class Replica(Roster):
         if with_policy:
             self.restart_policy()
 
+    @property
+    def mode(self) -> str:
+        """What decides: "running" for the policy, "paused" or "fallback" where the fallback does."""
+        return "fallback" if self.policy is None else "paused" if self.paused else "running"
+
     # --- the policy ---------------------------------------------------------------------------------------------
 
     def restart_policy(self) -> None:

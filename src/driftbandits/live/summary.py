@@ -120,7 +120,7 @@ def summarise(
     return ExperimentSummary(
         name=name,
         policy=replica.definition.policy,
-        mode="fallback" if policy is None else "paused" if replica.paused else "running",
+        mode=replica.mode,
         events=replica.seq,
         decisions=counts.decisions,
         rewards=counts.rewards,

@@ -7,17 +7,12 @@ in a million per look: a sentence on the page is read as a fact.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
-import sqlalchemy as sa
 
-from driftbandits.live import View, tables
 from driftbandits.live.definition import Definition
-from driftbandits.live.journal import Journal
-from driftbandits.service.series import LATE, Point, Series
+from driftbandits.service.series import Point, Recent, Series
 from driftbandits.showing import label
-from driftbandits.types import Floats
 
 ENOUGH = 50  # rewards before anything is said of them
 EXPECTED_REWARDS = 14.0  # missing ones: e^-14 is one in a million
@@ -25,45 +20,8 @@ DEVIATIONS = 5.0  # of a normal variable: less than one in a million
 FALL = 0.7  # of the share before; a smaller fall is not worth a sentence
 FALL_WHERE_MISSING_COUNTS = 0.1  # there silence is an outcome, and its share moves with the world
 LEAST_SHARE_OF_RANGE = 0.01
-RECENT = 2_000  # rewards whose delays are looked at
 FAR_ABOVE = 10.0  # times as many decisions as the others' middle
 MANY_DECISIONS = 1_000
-
-
-@dataclass(frozen=True, slots=True)
-class Recent:
-    """The newest rewards and how long each took (seconds); when the last came; decisions made since."""
-
-    rewards: Floats
-    delays: Floats
-    last: int | None
-    decisions_since: int
-    seconds_since: float
-
-
-def recent(view: View, journal: Journal, now: int) -> Recent:
-    """Look at the newest rewards and their decisions."""
-    events, made = tables.events, tables.events.alias()
-    mine = events.c.experiment == view.experiment
-    in_time = sa.or_(events.c.payload.is_(None), events.c.payload != LATE)
-    wanted = (
-        sa.select(events.c.seq, events.c.time, events.c.reward, made.c.time)
-        .join(made, sa.and_(made.c.experiment == events.c.experiment, made.c.seq == events.c.decision))
-        .where(mine, events.c.kind == "rewarded", in_time, tables.has_time(events), tables.has_time(made))
-        .order_by(events.c.seq.desc())
-        .limit(RECENT)
-    )
-    rows = journal.connection.execute(wanted).all()
-    if not rows:
-        return Recent(np.zeros(0), np.zeros(0), None, 0, 0.0)
-    since = sa.select(sa.func.count()).where(mine, events.c.kind == "decided", events.c.seq > rows[0][0])
-    return Recent(
-        np.array([row[2] for row in rows], dtype=np.float64),
-        np.array([(row[1] - row[3]) / 1e6 for row in rows]),
-        int(rows[0][1]),
-        int(journal.connection.execute(since).scalar() or 0),
-        max(now - int(rows[0][1]), 0) / 1e6,
-    )
 
 
 def sentences(definition: Definition, series: Series, newest: Recent, *, patience: float | None) -> list[str]:

@@ -64,7 +64,7 @@ def test_with_segments_every_arm_is_shown_in_each(url, clock):
         assert mobile["low"].estimate > 0.7 > 0.3 > desktop["low"].estimate
 
 
-def test_a_audit_has_the_law_of_what_was_allowed_in_its_segment(url, clock):
+def test_an_audit_has_the_law_of_what_was_allowed_in_its_segment(url, clock):
     with live.open(url, clock=clock) as database:
         shop = database.create("prices", arms=["low", "mid", "high"], segments=["mobile", "desktop"], seed=4)
         shop.arms(add=["top"])

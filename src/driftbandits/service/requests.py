@@ -1,21 +1,181 @@
-"""Bodies of requests: read within limits, checked, and what is wrong said with the cure."""
+"""Bodies of requests and answers: read within limits and checked by the classes that describe them in /openapi.json."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.requests import ClientDisconnect, Request
 
 from driftbandits.errors import near_and_valid
-from driftbandits.live.requests import LONGEST_KEY
+from driftbandits.live.definition import LONGEST_NAME
+from driftbandits.live.requests import LONGEST_KEY, MOST_PER_CALL
 from driftbandits.service.problems import Problem
 from driftbandits.showing import shown
 
 MOST_DEPTH = 20  # of brackets within brackets
 BODY_SECONDS = 30.0  # for a whole body to arrive
 B = TypeVar("B", bound=BaseModel)
+Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
+Id = Annotated[str, Field(max_length=40)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class Body(BaseModel):
+    """A body that has these fields and no others; numbers are numbers, texts are texts."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Option(Body):
+    """An arm, or a segment: a name, and numbers that describe it."""
+
+    name: Name
+    features: list[Finite] | None = None
+
+
+class Creation(Body):
+    """What an experiment is made with."""
+
+    name: Name
+    arms: Annotated[list[Option | Name], Field(min_length=1)]
+    policy: str = "AutoBandit"
+    settings: dict[str, Any] | None = None
+    segments: list[Option | Name] | None = None
+    kernel: dict[str, Any] | None = None
+    reward_range: Annotated[list[Finite], Field(min_length=2, max_length=2)] = [0.0, 1.0]
+    patience: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    missing: Finite | Literal["forget"] | None = None
+    fallback: str | None = None
+    seed: int | None = None
+
+
+class Deciding(Body):
+    """How often to decide, among which arms, for which kind of request."""
+
+    size: Annotated[int, Field(ge=1, le=MOST_PER_CALL)] = 1
+    allowed: list[str] | None = None
+    segment: str | None = None
+
+
+class OneReward(Body):
+    """The reward of a decision."""
+
+    id: Id
+    reward: Finite
+
+
+class ManyRewards(Body):
+    """Rewards of several decisions.
+
+    Each is judged for itself: one out of range, or of a decision that is not there, does not stop the others. A body
+    that has another form is refused whole.
+    """
+
+    rewards: Annotated[list[OneReward], Field(max_length=MOST_PER_CALL)]
+
+
+class Forgetting(Body):
+    """Decisions whose rewards will never come."""
+
+    ids: Annotated[list[Id], Field(max_length=MOST_PER_CALL)]
+
+
+class ArmsChange(Body):
+    """Arms that come and go."""
+
+    add: list[Option | Name] = []
+    retire: list[str] = []
+    bring_back: list[str] = []
+
+
+class Nothing(Body):
+    """An empty body, or {}."""
+
+
+# --- answers ----------------------------------------------------------------------------------------------------------
+
+
+class Created(BaseModel):
+    """The experiment that was made."""
+
+    name: str
+
+
+class DecisionAnswer(BaseModel):
+    """Play `arm`; it was drawn with `probability`. `fallback`: the fallback decided instead of the policy."""
+
+    id: str
+    arm: str
+    probability: float
+    fallback: bool
+
+
+class Decisions(BaseModel):
+    """What was decided."""
+
+    decisions: list[DecisionAnswer]
+
+
+class RejectedReward(BaseModel):
+    """A reward that was not taken, and why."""
+
+    id: str
+    reason: str
+
+
+class RewardAnswer(BaseModel):
+    """What became of rewards."""
+
+    accepted: int
+    repeated: int
+    late: int
+    rejected: list[RejectedReward]
+
+
+class Forgotten(BaseModel):
+    """How many decisions were forgotten."""
+
+    forgotten: int
+
+
+class ArmsAnswer(BaseModel):
+    """The arms that there are now."""
+
+    active: list[str]
+    retired: list[str]
+
+
+class Paused(BaseModel):
+    """Whether the fallback answers."""
+
+    paused: bool
+
+
+class Restarted(BaseModel):
+    """How often it was restarted."""
+
+    restarts: int
+
+
+class Events(BaseModel):
+    """Rows of the journal, and what to ask for next."""
+
+    events: list[dict[str, Any]]
+    next: int
+
+
+class ProblemBody(BaseModel):
+    """An error: RFC 9457."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+
+
+# --- reading them ----------------------------------------------------------------------------------------------------
 
 
 async def read_bytes(request: Request, most: int) -> bytes:
@@ -44,9 +204,9 @@ def _too_long(most: int) -> Problem:
 
 
 def parse(kind: type[B], body: bytes) -> B:
-    """A body as one of `bodies`; an empty one is {}.
+    """A body as one of the classes above; an empty one is {}.
 
-    >>> from driftbandits.service.bodies import Deciding
+    >>> from driftbandits.service.requests import Deciding
     >>> parse(Deciding, b'{"size": 3}').size
     3
     """

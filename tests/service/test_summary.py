@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from driftbandits.service.moves import moves
+from driftbandits.service.summary import moves
 from driftbandits.types import ARMS_CHANGED, Change
 
 

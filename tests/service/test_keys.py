@@ -12,7 +12,7 @@ from driftbandits.cli.app import app
 from driftbandits.errors import InputError
 from driftbandits.service import keys
 from driftbandits.service.background import serving
-from driftbandits.service.gate import COOKIE
+from driftbandits.service.keys import COOKIE
 from tests.service.conftest import Sender
 
 JSON = {"content-type": "application/json"}
