@@ -26,13 +26,11 @@ from driftbandits.errors import AwayError, InputError, LiveError, MissingExtraEr
 from driftbandits.live.decision_audit import DecisionRecord
 from driftbandits.live.experiment import (
     Asked,
-    Asynchronous,
     Names,
-    Operation,
     Operations,
-    Steps,
     Synchronous,
     allowed_names,
+    finish,
     id_of,
     option_values,
 )
@@ -90,7 +88,7 @@ class Client:
     """
 
     def __init__(self, url: str, key: str | None = None, *, timeout: float = 5.0) -> None:
-        self._link = _Link(url, key, timeout)
+        self._link = BlockingLink(url, key, timeout)
         self.url = self._link.url
 
     def create(self, name: str, **fields: Any) -> RemoteExperiment:
@@ -114,7 +112,7 @@ class Client:
         AwayError
             If the service does not answer.
         """
-        self._link.send(_creation(name, fields))
+        finish(self._link.send(_creation(name, fields)))
         return self.experiment(name)
 
     def names(self) -> list[str]:
@@ -130,7 +128,7 @@ class Client:
         AwayError
             If the service does not answer.
         """
-        return _names(self._link.send(Sending("GET", _EXPERIMENTS)))
+        return _names(finish(self._link.send(Sending("GET", _EXPERIMENTS))))
 
     def experiment(self, name: str) -> RemoteExperiment:
         """An experiment of the service; whether it exists shows when it is first used.
@@ -186,7 +184,7 @@ class AsyncClient:
     """
 
     def __init__(self, url: str, key: str | None = None, *, timeout: float = 5.0) -> None:
-        self._link = _AsyncLink(url, key, timeout)
+        self._link = Link(url, key, timeout)
         self.url = self._link.url
 
     @_documented_by(Client.create)
@@ -225,29 +223,37 @@ class AsyncClient:
 class RemoteOperations(Operations):
     """Operations over HTTP: answers are read from JSON, and `decide` has a fallback while the service is away."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, link: Link, name: str) -> None:
+        self.name = name
         self.fallback = Fallback(name)
+        self._link = link
 
-    def knows(self, given: Any) -> bool:
+    async def _perform(self, kind: str, values: dict[str, Any], key: str | None = None) -> Any:
+        if kind == "export":
+            return await self._link.download(f"{_path_of(self.name)}/export.parquet", Path(values["path"]))
+        answer = await self._link.send(_sending(self.name, kind, values, key))
+        return answer["decisions"] if kind == "decide" else answer
+
+    def _knows(self, given: Any) -> bool:
         """Not a decision that a client made while the service was away."""
         return not (isinstance(given, str) and given.startswith(AWAY))
 
-    def decide(
+    async def decide(
         self,
         size: int | None = None,
         *,
         allowed: Iterable[str] | None = None,
         segment: str | None = None,
         key: str | None = None,
-    ) -> Steps[LiveDecision | list[LiveDecision]]:
+    ) -> LiveDecision | list[LiveDecision]:
         """See `Operations.decide`."""
         names, count = allowed_names(allowed), 1 if size is None else size
         fallback, failure = self.fallback, None
         if not fallback.is_away:
             try:
-                found = yield from super().decide(size, allowed=names, segment=segment, key=key)
+                found = await super().decide(size, allowed=names, segment=segment, key=key)
                 if fallback.is_due:
-                    yield from self._see_arms()
+                    await self._see_arms()
                 return found
             except (AwayError, NotStoredError) as error:
                 fallback.fail()
@@ -255,37 +261,37 @@ class RemoteOperations(Operations):
         made = fallback.decide(count, names, failure)
         return made[0] if size is None else made
 
-    def _see_arms(self) -> Steps[None]:
+    async def _see_arms(self) -> None:
         try:
-            self.fallback.see((yield Operation("summary", {})))
+            self.fallback.see(await self._perform("summary", {}))
         except LiveError:  # tried again in a while: the decision was made
             self.fallback.put_off()
 
-    def arms(
+    async def arms(
         self, *, add: Any = None, retire: Names = (), bring_back: Names = (), key: str | None = None
-    ) -> Steps[dict[str, Any]]:
+    ) -> dict[str, Any]:
         """See `Operations.arms`."""
-        answer = yield from super().arms(add=add, retire=retire, bring_back=bring_back, key=key)
+        answer = await super().arms(add=add, retire=retire, bring_back=bring_back, key=key)
         self.fallback.see_arms(answer["active"])
         return answer
 
-    def summary(self) -> Steps[ExperimentSummary]:
+    async def summary(self) -> ExperimentSummary:
         """See `Operations.summary`."""
-        answer = yield Operation("summary", {})
+        answer = await self._perform("summary", {})
         names = [one.name for one in dataclasses.fields(ArmSummary)]
         arms = tuple(ArmSummary(**{name: arm[name] for name in names}) for arm in answer["arms"])
         values = {one.name: answer[one.name] for one in dataclasses.fields(ExperimentSummary)}
         return ExperimentSummary(**{**values, "arms": arms, "health": tuple(answer["health"])})
 
-    def changes(self) -> Steps[tuple[Change, ...]]:
+    async def changes(self) -> tuple[Change, ...]:
         """See `Operations.changes`."""
-        answer = yield Operation("changes", {})
+        answer = await self._perform("changes", {})
         names = {one.name for one in dataclasses.fields(Change)}
         return tuple(Change.from_dict({name: row[name] for name in row if name in names}) for row in answer["changes"])
 
-    def history(self) -> Steps[History | None]:
+    async def history(self) -> History | None:
         """See `Operations.history`."""
-        answer = yield Operation("history", {})
+        answer = await self._perform("history", {})
         if not answer["rounds"]:
             return None
         names = tuple(answer["arms"])
@@ -293,19 +299,30 @@ class RemoteOperations(Operations):
         low, high = (None if answer[name] is None else _floats(answer[name]) for name in ("low", "high"))
         return History(np.array(answer["rounds"]), np.arange(len(names)), names, estimate, law, low, high)
 
-    def events(self, after: int = 0, limit: int = 1000) -> Steps[list[dict[str, Any]]]:
+    async def events(self, after: int = 0, limit: int = 1000) -> list[dict[str, Any]]:
         """See `Operations.events`."""
-        answer = yield Operation("events", {"after": after, "limit": limit})
+        answer = await self._perform("events", {"after": after, "limit": limit})
         rows: list[dict[str, Any]] = answer["events"]
         return rows
 
-    def decision(self, id: Asked) -> Steps[DecisionRecord]:  # noqa: A002
+    async def decision(self, id: Asked) -> DecisionRecord:  # noqa: A002
         """See `Operations.decision`."""
-        return DecisionRecord(**(yield Operation("decision", {"given": id_of(id)})))
+        return DecisionRecord(**(await self._perform("decision", {"given": id_of(id)})))
 
 
 def _floats(rows: Any) -> Any:
     return np.array([[math.nan if value is None else value for value in row] for row in rows])
+
+
+class AsyncRemoteExperiment(RemoteOperations):
+    """`RemoteExperiment` for asyncio; `client` has its connections."""
+
+    def __init__(self, client: AsyncClient, link: Link, name: str) -> None:
+        super().__init__(link, name)
+        self.client = client
+
+    def __repr__(self) -> str:
+        return f"AsyncRemoteExperiment({self.name!r} at {self.client.url})"
 
 
 class RemoteExperiment(Synchronous):
@@ -314,15 +331,10 @@ class RemoteExperiment(Synchronous):
     While the service is away `decide` answers with the fallback. `export` returns the number of bytes, not of rows.
     """
 
-    def __init__(self, link: _Link, name: str) -> None:
+    def __init__(self, link: BlockingLink, name: str) -> None:
         self.name = name
         self._link = link
-        self._operations = RemoteOperations(name)
-
-    def _perform(self, operation: Operation) -> Any:
-        if operation.kind == "export":
-            return self._link.download(f"{_path_of(self.name)}/export.parquet", Path(operation.values["path"]))
-        return _content_of(operation, self._link.send(_sending(self.name, operation)))
+        self._operations = RemoteOperations(link, name)
 
     @property
     def asynchronous(self) -> AsyncRemoteExperiment:
@@ -332,24 +344,6 @@ class RemoteExperiment(Synchronous):
 
     def __repr__(self) -> str:
         return f"RemoteExperiment({self.name!r} at {self._link.url})"
-
-
-class AsyncRemoteExperiment(Asynchronous):
-    """`RemoteExperiment` for asyncio."""
-
-    def __init__(self, client: AsyncClient, link: _AsyncLink, name: str) -> None:
-        self.name = name
-        self.client = client
-        self._link = link
-        self._operations = RemoteOperations(name)
-
-    async def _perform(self, operation: Operation) -> Any:
-        if operation.kind == "export":
-            return await self._link.download(f"{_path_of(self.name)}/export.parquet", Path(operation.values["path"]))
-        return _content_of(operation, await self._link.send(_sending(self.name, operation)))
-
-    def __repr__(self) -> str:
-        return f"AsyncRemoteExperiment({self.name!r} at {self.client.url})"
 
 
 class Fallback:
@@ -427,9 +421,9 @@ def _path_of(name: str) -> str:
     return f"{_EXPERIMENTS}/{quote(name, safe='')}"
 
 
-def _sending(name: str, operation: Operation) -> Sending:
+def _sending(name: str, kind: str, values: dict[str, Any], key: str | None) -> Sending:
     """The request for an operation on an experiment."""
-    (kind, values, key), path = operation, _path_of(name)
+    path = _path_of(name)
     if kind == "decision":
         return Sending("GET", f"{path}/decisions/{quote(str(values['given']), safe='')}", slow=True)
     if kind in _READING:
@@ -438,10 +432,6 @@ def _sending(name: str, operation: Operation) -> Sending:
         values = {"rewards": [{"id": given, "reward": reward} for given, reward in values["rewards"]]}
     last = {"decide": "decisions", "reward": "rewards"}.get(kind, kind)
     return Sending("POST", f"{path}/{last}", values, key or secrets.token_hex(16))
-
-
-def _content_of(operation: Operation, answer: Any) -> Any:
-    return answer["decisions"] if operation.kind == "decide" else answer
 
 
 def _creation(name: str, fields: dict[str, Any]) -> Sending:
@@ -529,71 +519,40 @@ def _error_of(answer: httpx.Response) -> Exception:
     return kind(str(found.get("detail") or f"the server answered with status {answer.status_code}"))
 
 
-class _Address:
-    """Where a service is, and how to reach it."""
+class Link:
+    """Connections to a service, for asyncio."""
 
-    def __init__(self, url: str, key: str | None, timeout: float) -> None:
+    def __init__(self, url: str, key: str | None, timeout: float, client: Any = httpx.AsyncClient) -> None:
         if not url.startswith(("http://", "https://")):
             raise InputError(
                 f"url must begin with http:// or https://, such as http://127.0.0.1:8350, got {shown(url)}"
             )
         self.url, self.key, self.timeout = url.rstrip("/"), key, timeout
         headers = {} if key is None else {"Authorization": f"Bearer {key}"}
-        self._options: dict[str, Any] = {"base_url": self.url, "headers": headers, "trust_env": False}
-
-
-class _Link(_Address):
-    """Connections for threads."""
-
-    def __init__(self, url: str, key: str | None, timeout: float) -> None:
-        super().__init__(url, key, timeout)
-        self.http = httpx.Client(**self._options)
-
-    def send(self, sending: Sending) -> Any:
-        """The content of the answer; sent again while that may help."""
-        attempts = Attempts(self.timeout, slow=sending.slow)
-        while True:
-            try:
-                answer = self.http.request(**attempts.arguments(sending))
-            except httpx.TransportError as error:
-                wait = attempts.after_error(error)
-            else:
-                if answer.is_success:
-                    return answer.json()
-                wait = attempts.after_problem(answer)
-            time.sleep(wait)
-
-    def download(self, path: str, target: Path) -> int:
-        """Write an answer to a file, whole or not at all; how many bytes."""
-        with whole_file(target) as file, self.http.stream("GET", path, timeout=EXPORT_SECONDS) as answer:
-            if answer.status_code != 200:
-                answer.read()
-                raise _error_of(answer)
-            for piece in answer.iter_bytes():
-                file.write(piece)
-            return file.tell()
-
-
-class _AsyncLink(_Address):
-    """Connections for asyncio."""
-
-    def __init__(self, url: str, key: str | None, timeout: float) -> None:
-        super().__init__(url, key, timeout)
-        self.http = httpx.AsyncClient(**self._options)
+        self.http = client(base_url=self.url, headers=headers, trust_env=False)
 
     async def send(self, sending: Sending) -> Any:
         """The content of the answer; sent again while that may help."""
         attempts = Attempts(self.timeout, slow=sending.slow)
         while True:
             try:
-                answer = await self.http.request(**attempts.arguments(sending))
+                answer = await self.request(attempts.arguments(sending))
             except httpx.TransportError as error:
                 wait = attempts.after_error(error)
             else:
                 if answer.is_success:
                     return answer.json()
                 wait = attempts.after_problem(answer)
-            await asyncio.sleep(wait)
+            await self.sleep(wait)
+
+    async def request(self, arguments: dict[str, Any]) -> httpx.Response:
+        """Send a request once."""
+        answer: httpx.Response = await self.http.request(**arguments)
+        return answer
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait before the next attempt."""
+        await asyncio.sleep(seconds)
 
     async def download(self, path: str, target: Path) -> int:
         """Write an answer to a file, whole or not at all; how many bytes."""
@@ -605,3 +564,29 @@ class _AsyncLink(_Address):
                 async for piece in answer.aiter_bytes():
                     file.write(piece)
                 return file.tell()
+
+
+class BlockingLink(Link):
+    """Connections for threads: its coroutines never suspend."""
+
+    def __init__(self, url: str, key: str | None, timeout: float) -> None:
+        super().__init__(url, key, timeout, httpx.Client)
+
+    async def request(self, arguments: dict[str, Any]) -> httpx.Response:
+        """Send a request once."""
+        answer: httpx.Response = self.http.request(**arguments)
+        return answer
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait before the next attempt."""
+        time.sleep(seconds)
+
+    async def download(self, path: str, target: Path) -> int:
+        """Write an answer to a file, whole or not at all; how many bytes."""
+        with whole_file(target) as file, self.http.stream("GET", path, timeout=EXPORT_SECONDS) as answer:
+            if answer.status_code != 200:
+                answer.read()
+                raise _error_of(answer)
+            for piece in answer.iter_bytes():
+                file.write(piece)
+            return file.tell()

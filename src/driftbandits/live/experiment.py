@@ -1,18 +1,19 @@
 """An experiment as a program uses it: `decide`, `reward`, and what can be read; from any number of threads, or awaited.
 
-Every operation is defined once, in `Operations`, as a generator: it checks its arguments, yields an `Operation` in
-plain values, is sent the answer, and returns what the caller gets. `Synchronous` and `Asynchronous` make methods of
-them; `Experiment` and `AsyncExperiment` perform operations in this process, those in `client` over HTTP.
+Every operation is defined once, in `Operations`, as a coroutine: it checks its arguments, has it performed in plain
+values, and returns what the caller gets. `AsyncExperiment` performs operations in this process without
+blocking the event loop. `Experiment` drives the same coroutines with a `_perform` that blocks, so that they never
+suspend. The classes in `client` do both over HTTP.
 """
 
 from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Coroutine, Generator, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar, overload
+from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 
 from driftbandits.arms import ArmSet
 from driftbandits.errors import InputError
@@ -34,33 +35,25 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Operation(NamedTuple):
-    """What is asked of an experiment, in plain values; with a key it can be sent again without being done twice."""
-
-    kind: str
-    values: dict[str, Any]
-    key: str | None = None
-
-
-Steps = Generator[Operation, Any, R]
-
-
 class Operations:
     """The operations of an experiment, wherever they are performed."""
 
-    def knows(self, given: Any) -> bool:
+    async def _perform(self, kind: str, values: dict[str, Any], key: str | None = None) -> Any:
+        raise NotImplementedError
+
+    def _knows(self, given: Any) -> bool:
         """Whether the experiment made the decision of this id; a client may have made it on its own."""
         del given
         return True
 
-    def decide(
+    async def decide(
         self,
         size: int | None = None,
         *,
         allowed: Iterable[str] | None = None,
         segment: str | None = None,
         key: str | None = None,
-    ) -> Steps[LiveDecision | list[LiveDecision]]:
+    ) -> LiveDecision | list[LiveDecision]:
         """Decide once, or several times: which arm to play.
 
         Parameters
@@ -80,11 +73,11 @@ class Operations:
             For arms or a segment that the experiment does not have, where none is allowed, and for another size.
         """
         values = {"size": 1 if size is None else size, "allowed": allowed_names(allowed), "segment": segment}
-        made = yield Operation("decide", values, key)
+        made = await self._perform("decide", values, key)
         decisions = [LiveDecision(one["id"], one["arm"], one["probability"], one["fallback"]) for one in made]
         return decisions[0] if size is None else decisions
 
-    def reward(self, id: Asked, reward: float, *, key: str | None = None) -> Steps[RewardAnswer]:  # noqa: A002
+    async def reward(self, id: Asked, reward: float, *, key: str | None = None) -> RewardAnswer:  # noqa: A002
         """Send the reward of a decision.
 
         Parameters
@@ -107,11 +100,11 @@ class Operations:
         RewardError
             For a reward that is no finite number, or outside the range.
         """
-        if not self.knows(id_of(id)):
+        if not self._knows(id_of(id)):
             return RewardAnswer()
-        return _reward_answer((yield Operation("reward", {"id": id_of(id), "reward": reward}, key)))
+        return _reward_answer(await self._perform("reward", {"id": id_of(id), "reward": reward}, key))
 
-    def rewards(self, rewards: Rewards, *, key: str | None = None) -> Steps[RewardAnswer]:
+    async def rewards(self, rewards: Rewards, *, key: str | None = None) -> RewardAnswer:
         """Send several rewards. Valid ones are taken, whatever is wrong with the others.
 
         Parameters
@@ -135,10 +128,10 @@ class Operations:
             pairs = [[]]
         if not all(len(pair) == 2 for pair in pairs) or len(pairs) > MOST_PER_CALL:
             raise InputError(f"rewards must be at most {MOST_PER_CALL:,} pairs (id, reward), got {shown(rewards)}")
-        given = [[id_of(one), reward] for one, reward in pairs if self.knows(id_of(one))]
-        return _reward_answer((yield Operation("rewards", {"rewards": given}, key)))
+        given = [[id_of(one), reward] for one, reward in pairs if self._knows(id_of(one))]
+        return _reward_answer(await self._perform("rewards", {"rewards": given}, key))
 
-    def forget(self, ids: Asked | Iterable[Asked], *, key: str | None = None) -> Steps[int]:
+    async def forget(self, ids: Asked | Iterable[Asked], *, key: str | None = None) -> int:
         """Say that the rewards of these decisions will never come.
 
         Parameters
@@ -156,13 +149,13 @@ class Operations:
         UnknownDecisionError
             For an id that no decision has.
         """
-        listed = [one for one in _listed("ids", ids) if self.knows(one)]
-        answer = yield Operation("forget", {"ids": listed}, key)
+        listed = [one for one in _listed("ids", ids) if self._knows(one)]
+        answer = await self._perform("forget", {"ids": listed}, key)
         return int(answer["forgotten"])
 
-    def arms(
+    async def arms(
         self, *, add: Any = None, retire: Names = (), bring_back: Names = (), key: str | None = None
-    ) -> Steps[dict[str, Any]]:
+    ) -> dict[str, Any]:
         """Add arms, retire some, bring retired ones back. What is known of the others stays.
 
         Parameters
@@ -188,90 +181,66 @@ class Operations:
             "retire": _listed("retire", retire),
             "bring_back": _listed("bring_back", bring_back),
         }
-        answer: dict[str, Any] = yield Operation("arms", values, key)
+        answer: dict[str, Any] = await self._perform("arms", values, key)
         return answer
 
-    def pause(self, *, key: str | None = None) -> Steps[None]:
+    async def pause(self, *, key: str | None = None) -> None:
         """Let the fallback answer; rewards are still learned.
 
         Parameters
         ----------
         key : an idempotency key
         """
-        yield Operation("pause", {}, key)
+        await self._perform("pause", {}, key)
 
-    def resume(self, *, key: str | None = None) -> Steps[None]:
+    async def resume(self, *, key: str | None = None) -> None:
         """Let the policy answer again.
 
         Parameters
         ----------
         key : an idempotency key
         """
-        yield Operation("resume", {}, key)
+        await self._perform("resume", {}, key)
 
-    def restart(self, *, key: str | None = None) -> Steps[None]:
+    async def restart(self, *, key: str | None = None) -> None:
         """Start over with the same settings and nothing learned; rewards of older decisions are kept, not learned.
 
         Parameters
         ----------
         key : an idempotency key
         """
-        yield Operation("restart", {}, key)
+        await self._perform("restart", {}, key)
 
-    def settings(self, /, *, key: str | None = None, **given: Any) -> Steps[dict[str, Any]]:
-        """Change the patience or the fallback.
-
-        Parameters
-        ----------
-        key : an idempotency key
-        given : `patience` (seconds) or `fallback` (an arm's name, or None), by name
-
-        Returns
-        -------
-        dict
-            The values from now on.
-
-        Raises
-        ------
-        InputError
-            For other settings, which cannot be changed, and for invalid values.
-        """
-        unknown = [name for name in given if name not in ("patience", "fallback")]
-        if unknown:
-            raise InputError(f"only patience and fallback can be changed, got {unknown[0]!r}; make another experiment")
-        answer: dict[str, Any] = yield Operation("settings", given, key)
-        return answer
-
-    def summary(self) -> Steps[ExperimentSummary]:
+    async def summary(self) -> ExperimentSummary:
         """The experiment at a glance; print it, or read its fields.
 
         Returns
         -------
         ExperimentSummary
         """
-        found: ExperimentSummary = yield Operation("summary", {})
+        found: ExperimentSummary = await self._perform("summary", {})
         return found
 
-    def changes(self) -> Steps[tuple[Change, ...]]:
+    async def changes(self) -> tuple[Change, ...]:
         """The changes that the policy has found since its last restart.
 
         Returns
         -------
         tuple of Change
         """
-        found: tuple[Change, ...] = yield Operation("changes", {})
+        found: tuple[Change, ...] = await self._perform("changes", {})
         return found
 
-    def history(self) -> Steps[Any]:
+    async def history(self) -> Any:
         """Estimates and probabilities over time, as the policy keeps them.
 
         Returns
         -------
         History, or None while the fallback decides
         """
-        return (yield Operation("history", {}))
+        return await self._perform("history", {})
 
-    def events(self, after: int = 0, limit: int = 1000) -> Steps[list[dict[str, Any]]]:
+    async def events(self, after: int = 0, limit: int = 1000) -> list[dict[str, Any]]:
         """Rows of the journal, as plain values.
 
         Parameters
@@ -283,10 +252,10 @@ class Operations:
         -------
         list of dict
         """
-        found: list[dict[str, Any]] = yield Operation("events", {"after": after, "limit": limit})
+        found: list[dict[str, Any]] = await self._perform("events", {"after": after, "limit": limit})
         return found
 
-    def decision(self, id: Asked) -> Steps[DecisionRecord]:  # noqa: A002
+    async def decision(self, id: Asked) -> DecisionRecord:  # noqa: A002
         """Audit a decision: law, estimates and beliefs at that time, found by a replay in a process of its own.
 
         Parameters
@@ -306,10 +275,10 @@ class Operations:
         LiveError
             While another audit is under way, and for one that takes too long.
         """
-        found: DecisionRecord = yield Operation("decision", {"given": id_of(id)})
+        found: DecisionRecord = await self._perform("decision", {"given": id_of(id)})
         return found
 
-    def export(self, path: str | Path) -> Steps[int]:
+    async def export(self, path: str | Path) -> int:
         """Write the log of all decisions to a Parquet file, whole or not at all.
 
         Parameters
@@ -330,7 +299,7 @@ class Operations:
         MissingExtraError
             Without pyarrow.
         """
-        found: int = yield Operation("export", {"path": path})
+        found: int = await self._perform("export", {"path": path})
         return found
 
 
@@ -369,71 +338,41 @@ def _reward_answer(answer: Mapping[str, Any]) -> RewardAnswer:
     return RewardAnswer(answer["accepted"], answer["repeated"], answer["late"], rejected)
 
 
-# --- operations as methods ------------------------------------------------------------------------------------------
+# --- operations as methods that block -------------------------------------------------------------------------------
 
 
-def synchronous(operation: Callable[Concatenate[Any, P], Steps[R]]) -> Callable[Concatenate[Any, P], R]:
-    """A method that performs an operation of this name and returns its result."""
+def synchronous(operation: Callable[Concatenate[Any, P], Coroutine[Any, Any, R]]) -> Callable[Concatenate[Any, P], R]:
+    """A method that performs the operation of this name, and returns its result."""
     name = operation.__name__
 
     def call(self: Synchronous, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        steps: Steps[R] = getattr(self._operations, name)(*args, **kwargs)
-        try:
-            wanted = next(steps)
-            while True:
-                try:
-                    answer = self._perform(wanted)
-                except Exception as error:  # noqa: BLE001  # an operation may have an answer to it
-                    wanted = steps.throw(error)
-                else:
-                    wanted = steps.send(answer)
-        except StopIteration as end:
-            return end.value  # type: ignore[no-any-return]
+        coroutine: Coroutine[Any, Any, R] = getattr(self._operations, name)(*args, **kwargs)
+        return finish(coroutine)
 
     _describe(call, operation)
     return call
 
 
-def awaited(
-    operation: Callable[Concatenate[Any, P], Steps[R]],
-) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, R]]:
-    """A coroutine that performs an operation of this name and returns its result."""
-    name = operation.__name__
-
-    async def call(self: Asynchronous, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        steps: Steps[R] = getattr(self._operations, name)(*args, **kwargs)
-        try:
-            wanted = next(steps)
-            while True:
-                try:
-                    answer = await self._perform(wanted)
-                except Exception as error:  # noqa: BLE001  # an operation may have an answer to it
-                    wanted = steps.throw(error)
-                else:
-                    wanted = steps.send(answer)
-        except StopIteration as end:
-            return end.value  # type: ignore[no-any-return]
-
-    _describe(call, operation)
-    return call
+def finish(coroutine: Coroutine[Any, Any, R]) -> R:
+    """The result of a coroutine that never suspends."""
+    try:
+        coroutine.send(None)
+    except StopIteration as end:
+        return end.value  # type: ignore[no-any-return]
+    coroutine.close()
+    raise RuntimeError("an operation that blocks has suspended")
 
 
 def _describe(call: Any, operation: Callable[..., Any]) -> None:
     """Give a method the name, the docstring and the signature of an operation."""
-    signature = inspect.signature(operation)
-    returned = str(signature.return_annotation).removeprefix("Steps[").removesuffix("]")
-    call.__name__, call.__doc__ = operation.__name__, operation.__doc__
-    call.__qualname__ = operation.__qualname__
-    call.__signature__ = signature.replace(return_annotation=returned)
+    call.__name__, call.__qualname__, call.__doc__ = operation.__name__, operation.__qualname__, operation.__doc__
+    call.__signature__ = inspect.signature(operation)
 
 
 class Synchronous:
-    """The operations as methods that return when they are done."""
+    """The operations as methods that block until they are done."""
 
     _operations: Operations
-
-    def _perform(self, operation: Operation) -> Any:
-        raise NotImplementedError
 
     @overload
     def decide(
@@ -471,30 +410,6 @@ _decide = synchronous(Operations.decide)
 _describe(Synchronous.decide, Operations.decide)
 
 
-class Asynchronous:
-    """The operations as coroutines."""
-
-    _operations: Operations
-
-    async def _perform(self, operation: Operation) -> Any:
-        raise NotImplementedError
-
-    decide = awaited(Operations.decide)
-    reward = awaited(Operations.reward)
-    rewards = awaited(Operations.rewards)
-    forget = awaited(Operations.forget)
-    arms = awaited(Operations.arms)
-    pause = awaited(Operations.pause)
-    resume = awaited(Operations.resume)
-    restart = awaited(Operations.restart)
-    summary = awaited(Operations.summary)
-    changes = awaited(Operations.changes)
-    history = awaited(Operations.history)
-    events = awaited(Operations.events)
-    decision = awaited(Operations.decision)
-    export = awaited(Operations.export)
-
-
 # --- in this process ------------------------------------------------------------------------------------------------
 
 
@@ -516,6 +431,68 @@ _INSPECTIONS: dict[str, Callable[[Writer, Replica], Any]] = {
     "history": lambda _, replica: None if replica.policy is None else replica.policy.history,
 }
 _READS: dict[str, Callable[..., Any]] = {"events": View.events, "decision": audit_in_subprocess, "export": export_log}
+
+
+class AsyncExperiment(Operations):
+    """An experiment for asyncio: the methods of `Experiment`, to be awaited. Nothing blocks the event loop.
+
+    Parameters
+    ----------
+    experiment : that it asks; `Experiment.asynchronous` gives this object for it
+
+    >>> import asyncio, tempfile
+    >>> import driftbandits as db
+    >>> async def play(shop):
+    ...     choice = await shop.decide()
+    ...     return await shop.reward(choice, 1.0)
+    >>> with tempfile.TemporaryDirectory() as folder, db.live.open(f"sqlite:///{folder}/shop.db") as database:
+    ...     asyncio.run(play(database.create("prices", arms=["9 EUR", "12 EUR"], seed=0).asynchronous)).accepted
+    1
+    """
+
+    def __init__(self, experiment: Experiment) -> None:
+        self.experiment = experiment
+        self.name = experiment.name
+
+    async def settings(self, /, *, key: str | None = None, **given: Any) -> dict[str, Any]:
+        """Change the patience or the fallback.
+
+        Parameters
+        ----------
+        key : an idempotency key
+        given : `patience` (seconds) or `fallback` (an arm's name, or None), by name
+
+        Returns
+        -------
+        dict
+            The values from now on.
+
+        Raises
+        ------
+        InputError
+            For other settings, which cannot be changed, and for invalid values.
+        """
+        unknown = [name for name in given if name not in ("patience", "fallback")]
+        if unknown:
+            raise InputError(f"only patience and fallback can be changed, got {unknown[0]!r}; make another experiment")
+        answer: dict[str, Any] = await self._perform("settings", given, key)
+        return answer
+
+    async def _perform(self, kind: str, values: dict[str, Any], key: str | None = None) -> Any:
+        read = _READS.get(kind)
+        if read is None:
+            return await asyncio.wrap_future(self.experiment.submit(kind, values, key))
+        return await asyncio.to_thread(read, self.experiment.view, **values)
+
+
+class _Blocking(AsyncExperiment):
+    """Performs operations in the caller's thread."""
+
+    async def _perform(self, kind: str, values: dict[str, Any], key: str | None = None) -> Any:
+        read = _READS.get(kind)
+        if read is None:
+            return self.experiment.submit(kind, values, key).result()
+        return read(self.experiment.view, **values)
 
 
 class Experiment(Synchronous):
@@ -545,17 +522,13 @@ class Experiment(Synchronous):
     (1, 1, 'AutoBandit')
     """
 
-    _operations = Operations()
-    settings = synchronous(Operations.settings)
+    settings = synchronous(AsyncExperiment.settings)
 
     def __init__(self, name: str, writer: Writer, view: View) -> None:
         self.name = name
         self._writer = writer
         self._view = view
-
-    def _perform(self, operation: Operation) -> Any:
-        read = _READS.get(operation.kind)
-        return self.submit(*operation).result() if read is None else read(self._view, **operation.values)
+        self._operations = _Blocking(self)
 
     def submit(
         self, kind: str, values: dict[str, Any], key: str | None = None, *, most: int | None = None
@@ -573,6 +546,13 @@ class Experiment(Synchronous):
         -------
         Future
             Its result is of plain values too, once it is on disk.
+
+        Raises
+        ------
+        InputError
+            For a key that is no text, or too long.
+        LiveError
+            If the experiment was closed, or too many requests wait.
         """
         inspection = _INSPECTIONS.get(kind)
         if inspection is not None:
@@ -609,34 +589,3 @@ class Experiment(Synchronous):
 
     def __repr__(self) -> str:
         return f"Experiment({self.name!r})"
-
-
-class AsyncExperiment(Asynchronous):
-    """An experiment for asyncio: the methods of `Experiment`, to be awaited. Nothing blocks the event loop.
-
-    Parameters
-    ----------
-    experiment : that it asks; `Experiment.asynchronous` gives this object for it
-
-    >>> import asyncio, tempfile
-    >>> import driftbandits as db
-    >>> async def play(shop):
-    ...     choice = await shop.decide()
-    ...     return await shop.reward(choice, 1.0)
-    >>> with tempfile.TemporaryDirectory() as folder, db.live.open(f"sqlite:///{folder}/shop.db") as database:
-    ...     asyncio.run(play(database.create("prices", arms=["9 EUR", "12 EUR"], seed=0).asynchronous)).accepted
-    1
-    """
-
-    _operations = Operations()
-    settings = awaited(Operations.settings)
-
-    def __init__(self, experiment: Experiment) -> None:
-        self.experiment = experiment
-        self.name = experiment.name
-
-    async def _perform(self, operation: Operation) -> Any:
-        read = _READS.get(operation.kind)
-        if read is None:
-            return await asyncio.wrap_future(self.experiment.submit(*operation))
-        return await asyncio.to_thread(read, self.experiment.view, **operation.values)
