@@ -1,11 +1,14 @@
+"""What a log cannot tell, and learning policies replayed on it."""
+
 import re
 
 import numpy as np
 import pytest
 
 import driftbandits as db
-from driftbandits.logs import Log, evaluate
-from driftbandits.logs.support import certain, doubt, unsupported
+from driftbandits import datasets
+from driftbandits.logs import Log, estimators, evaluate
+from driftbandits.logs.evaluating import certain, doubt, unsupported
 from driftbandits.logs.targets import shares_of
 
 
@@ -79,3 +82,25 @@ def test_what_is_too_rare_to_be_in_the_log_is_not_guessed_from_the_rest():
     assert found.effective_sample_size > 500
     assert "its rows stand for 67 % of what the target does" in found.verdict
     assert not evaluate(log, target, estimator="direct").verdict
+
+
+@pytest.mark.statistical
+def test_values_of_laws_on_digits_are_covered(monkeypatch):
+    """12 intervals of 95 %: fewer than 9 cover with probability 0.0002 if each does."""
+    monkeypatch.setattr(estimators, "MOST_BINS", 300)
+    world = datasets.create("digits", offset=0)
+    trace = db.simulate(db.Uniform(world.arms, seed=0, reward_range=world.reward_range), world, seed=0)
+    log = Log.read(trace, arms=world.arms, reward_range=world.reward_range)
+    means = world.means(0, world.horizon)
+    rng = np.random.default_rng(0)
+    found = {"ips": [], "dr": []}
+    for _ in range(12):
+        law = rng.dirichlet(np.full(len(world.arms), 0.5))
+        truth = float((means @ law).mean())
+        for name, rows in found.items():
+            value = evaluate(log, law, estimator=name)
+            rows.append((value.value - truth, value.low <= truth <= value.high))
+    for rows in found.values():
+        assert sum(covered for _, covered in rows) >= 9
+    squares = {name: np.mean([error**2 for error, _ in rows]) for name, rows in found.items()}
+    assert squares["dr"] < squares["ips"]

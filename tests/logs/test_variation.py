@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from driftbandits.logs import Log
-from driftbandits.logs.amount import variation
-from driftbandits.logs.season import find_season
+from driftbandits.logs.variation import find_season, variation
 from tests.logs.making import logged, moving_means
 
 

@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 from driftbandits.logs import Log
-from driftbandits.logs.recommending import Recommendation
-from driftbandits.logs.waiting import Waiting, waiting_of
+from driftbandits.logs.recommendation import Recommendation, Waiting, waiting_of
 
 
 def delayed(delays, reward=None, **columns):
