@@ -152,9 +152,15 @@ def locate_joint(rewards: Floats, cells: Ints, least: int) -> tuple[int, int, in
     spread = float(np.square(rewards - means[cells]).sum())
     left = np.maximum(spread - explained[places - 1], 1e-6 * spread + 1e-300)
     logs = -0.5 * size * np.log(left)
+    return _likeliest(places, logs)
+
+
+def _likeliest(places: Ints, logs: Floats) -> tuple[int, int, int]:
+    """The likeliest of some places, by their log likelihoods, and the ends of a 95 % interval."""
     weights = np.exp(logs - logs.max())
     path = np.cumsum(weights / weights.sum())
-    low, high = (int(places[min(int(np.searchsorted(path, q)), len(places) - 1)]) for q in (0.025, 0.975))
+    tail = 0.5 * (1.0 - _CREDIBLE)
+    low, high = (int(places[min(int(np.searchsorted(path, q)), len(places) - 1)]) for q in (tail, 1.0 - tail))
     return int(places[weights.argmax()]), low, high
 
 
@@ -278,12 +284,7 @@ def locate(numbers: Floats) -> tuple[int, int, int]:
     after_size = size - places
     after = (squares[-1] - squares[places]) / after_size - np.square((sums[-1] - sums[places]) / after_size)
     logs = -0.5 * (places * np.log(before + floor) + after_size * np.log(after + floor))
-    weights = np.exp(logs - logs.max())
-    weights /= weights.sum()
-    path = np.cumsum(weights)
-    tail = 0.5 * (1.0 - _CREDIBLE)
-    low, high = (int(places[min(int(np.searchsorted(path, q)), len(places) - 1)]) for q in (tail, 1.0 - tail))
-    return int(places[weights.argmax()]), low, high
+    return _likeliest(places, logs)
 
 
 @dataclass(frozen=True)
