@@ -126,5 +126,5 @@ def judge_answers(view: live.View, lines: list[list[str]], row: AttackRow) -> No
 def _equal(left: Replica, right: Replica) -> bool:
     if left.policy is None or right.policy is None:
         return False
-    books = left.books() == right.books() and left.open == right.open
+    books = left.plain_values() == right.plain_values() and left.open == right.open
     return books and same(left.policy.state_dict(), right.policy.state_dict())

@@ -131,7 +131,7 @@ def _kill_server(server: Any, url: str, row: AttackRow) -> None:
 
 
 def _state(replica: Any) -> Any:
-    return {**replica.books(), "policy": replica.policy and replica.policy.state_dict()}
+    return {**replica.plain_values(), "policy": replica.policy and replica.policy.state_dict()}
 
 
 def _control(server: Any, *words: str) -> None:

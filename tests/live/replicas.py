@@ -13,7 +13,7 @@ def snapshot_now(experiment):
 
 
 def state_of(replica):
-    return {**replica.books(), "open": replica.open, "policy": replica.policy and replica.policy.state_dict()}
+    return {**replica.plain_values(), "open": replica.open, "policy": replica.policy and replica.policy.state_dict()}
 
 
 def require_same(left, right):

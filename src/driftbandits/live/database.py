@@ -43,7 +43,7 @@ from driftbandits.showing import first_line, shown
 class Database:
     """Experiments in one database; a context manager that closes what it opened.
 
-    Any number of them may look at the same database. One process at a time decides in a SQLite file; in Postgres one
+    Any number of them may read the same database. One process at a time decides in a SQLite file; in Postgres one
     per experiment. `driftbandits.live.open` makes one and its tables.
 
     Parameters
@@ -79,7 +79,7 @@ class Database:
         self._writing = self._reading.execution_options(**{WRITING: True})
         self._is_sqlite = self.url.get_backend_name() == "sqlite"
         self._file_lock = FileLock(sqlite_file(self.url)) if self._is_sqlite else None
-        # Writers of one SQLite file take turns here; SQLite's own way to wait is to look again after a while.
+        # Writers of one SQLite file take turns here; SQLite's own way to wait is polling.
         self._turn: contextlib.AbstractContextManager[Any] = (
             threading.Lock() if self._is_sqlite else contextlib.nullcontext()
         )
@@ -233,7 +233,7 @@ class Database:
             )
 
     def view(self, name: str) -> View:
-        """An experiment to be looked at, beside whoever decides in it.
+        """An experiment to be read, beside the process that decides in it.
 
         Parameters
         ----------
@@ -304,7 +304,7 @@ class Database:
         if self._file_lock is None:
             return
         if is_read_only(self.url):
-            raise LiveError("the database was opened with mode=ro, so nothing can be decided; view() can look")
+            raise LiveError("the database was opened with mode=ro, so nothing can be decided; view() can read")
         try:
             with self._guard:
                 self._file_lock.acquire()
@@ -373,7 +373,7 @@ class Database:
     def trim(self, name: str, *, days: float) -> int:
         """Delete events of an experiment that are older than so many days, as far as no kept snapshot needs them.
 
-        What was decided then can no longer be looked back at, exported or rewarded, unless it is open still; what was
+        What was decided then can no longer be audited, exported or rewarded, unless it is open still; what was
         learned stays.
 
         Parameters

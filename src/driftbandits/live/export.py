@@ -30,7 +30,7 @@ import numpy as np
 
 from driftbandits.errors import InputError, LiveError, MissingExtraError
 from driftbandits.live.journal import Event, Journal, decision_id, undamaged
-from driftbandits.live.recovery import books_before
+from driftbandits.live.recovery import replica_before
 from driftbandits.live.views import View
 from driftbandits.showing import shown
 
@@ -152,7 +152,7 @@ class JournalLog:
 
     def __init__(self, journal: Journal, view: View) -> None:
         self._journal, self._missing = journal, view.definition.missing
-        replica = books_before(journal, view.definition)
+        replica = replica_before(journal, view.definition)
         self._start = replica.counts.decisions
         changes = list(undamaged(journal.events(kinds=("arms",))))
         self._arms_since = [0, *(event.seq for event in changes)]
@@ -232,7 +232,7 @@ class JournalLog:
 
 def arm_names(journal: Journal, view: View) -> list[str]:
     """Names of all arms there ever were, by number."""
-    replica = books_before(journal, view.definition)
+    replica = replica_before(journal, view.definition)
     for event in undamaged(journal.events(kinds=("arms",))):
         replica.apply(event)
     return [entry.option.name for entry in replica.entries]

@@ -41,7 +41,7 @@ def snapshot_of(replica: Replica) -> dict[str, Any]:
     return {
         "snapshot": FORMAT,
         "library": __version__,
-        **replica.books(),
+        **replica.plain_values(),
         "open": np.array(rows, dtype=np.int64).reshape(-1, 4),
         "policy": None if replica.policy is None else replica.policy.state_dict(),
     }
@@ -155,7 +155,7 @@ def replica_from(journal: Journal, definition: Definition, seq: int) -> Replica:
 
 def _learned(journal: Journal, definition: Definition, problems: list[str]) -> tuple[Replica, int, str]:
     """Ways 3 and 4 of the list above."""
-    replica, rows = _books(journal, definition, problems)
+    replica, rows = _undamaged(journal, definition, problems)
     count = len(rows)
     try:
         replica.restart_policy()
@@ -169,7 +169,7 @@ def _learned(journal: Journal, definition: Definition, problems: list[str]) -> t
     return replica, count, "learned anew from the journal"
 
 
-def books_before(journal: Journal, definition: Definition) -> Replica:
+def replica_before(journal: Journal, definition: Definition) -> Replica:
     """The replica, without its policy, before the first event that retention has left: from the snapshot it keeps."""
     oldest = journal.oldest()
     if oldest is None or oldest.seq == 1:
@@ -179,12 +179,12 @@ def books_before(journal: Journal, definition: Definition) -> Replica:
     return replica
 
 
-def _books(journal: Journal, definition: Definition, problems: list[str]) -> tuple[Replica, list[list[float]]]:
+def _undamaged(journal: Journal, definition: Definition, problems: list[str]) -> tuple[Replica, list[list[float]]]:
     """Everything but the policy, from all events that can be read; its decisions since the last restart, with rewards.
 
     A row is segment, arm, probability, reward and the number of decisions before which that was told.
     """
-    replica = books_before(journal, definition)
+    replica = replica_before(journal, definition)
     rows: dict[int, list[float]] = {}
     before: Event | None = None
     for event in journal.events():

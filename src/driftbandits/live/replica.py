@@ -126,7 +126,7 @@ class Roster:
         return None if here.all() else here
 
     def entry_of(self, arm: int) -> int:
-        """Number of the entry that an arm of the policy stands for."""
+        """Number of the entry that an arm of the policy represents."""
         return int(self.numbers[arm % len(self.numbers)])
 
     def arm_of(self, number: int, segment: str | None) -> int:
@@ -436,7 +436,7 @@ class Replica(Roster):
         for event, policy_id in zip(events, found.decisions.ids.tolist(), strict=True):
             self._note_decision(event, policy_id)
 
-    def books(self) -> dict[str, Any]:
+    def plain_values(self) -> dict[str, Any]:
         """Everything but the policy and the open decisions, as JSON values."""
         return {
             "seq": self.seq,

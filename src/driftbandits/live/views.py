@@ -107,16 +107,16 @@ def _largest(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> float:
 
 
 # Of a policy, what every version counts in the same way.
-_POLICY_BOOKS = ("policy", "arms", "rounds", "pending", "clipped", "forgotten", "late", "expired", "dropped")
+_POLICY_COUNTS = ("policy", "arms", "rounds", "pending", "clipped", "forgotten", "late", "expired", "dropped")
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
     """What a check of a journal found.
 
-    Its `verdict` is "identical" where every snapshot is what a replay gives, bit for bit; "sound" where the books
-    (ids, arms, rewards, counts, order) are the same and beliefs differ by no more than kinds of machines or versions
-    do; and "damaged" where there are `problems`.
+    Its `verdict` is "identical" where every snapshot is what a replay gives, bit for bit; "sound" where ids,
+    arms, rewards, counts and order are the same and beliefs differ by no more than kinds of machines or versions do;
+    and "damaged" where there are `problems`.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ class _Findings:
         expected = snapshot_of(replica)
         try:
             stored = archive.unpack(journal.snapshot(place), limit=float("inf"))
-            wrong = _books(stored, expected) or self._beliefs(stored, expected)
+            wrong = _counts_differ(stored, expected) or self._beliefs(stored, expected)
         except Exception as error:  # noqa: BLE001  # what is wrong is the answer
             self.problems.append(f"the snapshot after event {place:,} does not load: {first_line(error)}")
             return
@@ -228,14 +228,14 @@ class _Findings:
         return None
 
 
-def _books(stored: dict[str, Any], expected: dict[str, Any]) -> Difference | None:
-    """Where the books of a snapshot are not those of the replay."""
-    difference = compare(*({**one, "policy": _policy_books(one["policy"])} for one in (stored, expected)))
+def _counts_differ(stored: dict[str, Any], expected: dict[str, Any]) -> Difference | None:
+    """Where a snapshot differs from the replay in what every version counts in the same way."""
+    difference = compare(*({**one, "policy": _policy_counts(one["policy"])} for one in (stored, expected)))
     return difference if difference.size else None
 
 
-def _policy_books(state: dict[str, Any] | None) -> dict[str, Any] | None:
-    return None if state is None else {name: state[name] for name in _POLICY_BOOKS}
+def _policy_counts(state: dict[str, Any] | None) -> dict[str, Any] | None:
+    return None if state is None else {name: state[name] for name in _POLICY_COUNTS}
 
 
 def _provenance(policy: dict[str, Any]) -> list[list[Any]]:
@@ -284,7 +284,7 @@ class View:
 
     @contextmanager
     def journal(self) -> Iterator[Journal]:
-        """The journal, as it stands now and stays while it is read.
+        """The journal as of now; it does not change while it is read.
 
         Yields
         ------

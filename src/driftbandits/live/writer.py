@@ -276,7 +276,7 @@ class Writer:
         if behind > _BEHIND and self.clock_behind == 0.0:
             log.warning(
                 "the clock is %.0f s behind the newest event of %s: was it set back? Events keep the newest time, and "
-                "patience stands still, until it has caught up",
+                "patience does not advance, until it has caught up",
                 behind / 1e6,
                 self.name,
             )

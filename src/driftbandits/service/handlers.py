@@ -82,7 +82,7 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 def endpoint(action: str, handler: Handler, *, changes: bool, query: Collection[str] = ()) -> Endpoint:
     """An endpoint that needs a key with the right to `action`.
 
-    `changes`: it takes JSON and changes something; `query`: names that may stand after the question mark.
+    `changes`: it takes JSON and changes something; `query`: names of its query parameters.
     """
 
     async def serve(request: Request) -> Response:
@@ -152,7 +152,7 @@ async def create(call: Call) -> Response:
         if len(given) > limit:
             raise InputError(f"an experiment has at most {limit:,} {what} here, got {len(given):,}")
     if "/" in wanted.name or wanted.name in (".", ".."):
-        raise InputError(f"the name of an experiment stands in paths, so it may have no slash, got {wanted.name!r}")
+        raise InputError(f"the name of an experiment is part of paths, so it may have no slash, got {wanted.name!r}")
     check_depth([wanted.settings, wanted.kernel])
     await service.in_thread(_make, call, wanted, key)
     with contextlib.suppress(Elsewhere):  # another server was quicker to adopt it

@@ -1,7 +1,7 @@
 """Health of an experiment: one sentence per trouble, with the cure, so that a broken pipeline is no changed world.
 
 Rules rest on counts, and say so. Those that compare shares do it with tests whose chance of a false alarm is below one
-in a million per look: a sentence on the page is read as a fact.
+in a million per check: a sentence on the page is read as a fact.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _silence(series: Series, newest: Recent) -> str:
         if decisions > 100 and not any(point.expired for point in series.points):
             return (
                 f"no reward has come yet for {decisions:,} decisions: send them with POST .../rewards "
-                f'{{"id": ..., "reward": ...}}, and look whether ids are kept until then'
+                f'{{"id": ..., "reward": ...}}, and check that ids are kept until then'
             )
         return ""
     before = decisions - newest.decisions_since
@@ -53,7 +53,7 @@ def _silence(series: Series, newest: Recent) -> str:
     if rewards >= ENOUGH and expected > EXPECTED_REWARDS and newest.seconds_since > slow:
         return (
             f"no reward for {_duration(newest.seconds_since)}, while {newest.decisions_since:,} decisions went out and "
-            f"about {expected:,.0f} rewards should have come: look whether the program that sends rewards still runs"
+            f"about {expected:,.0f} rewards should have come: check that the program that sends rewards still runs"
         )
     return ""
 
@@ -158,7 +158,7 @@ def of_keys(decisions: dict[str, int], names: dict[str, str]) -> list[str]:
         return []
     return [
         f"the key {label(names.get(top, top))} asked for {decisions[top]:,} decisions, the others for {middle:,} in "
-        f"the middle: look whether its program asks in a loop, and whether it sends rewards"
+        f"the middle: check whether its program asks in a loop, and whether it sends rewards"
     ]
 
 

@@ -190,7 +190,7 @@ class Gate:
             raise _refused(f"without a key only Host localhost or 127.0.0.1 is served; {cure}")
         for name in headers:
             if name in PROXIED or name.startswith("x-forwarded"):
-                raise _refused(f"a proxy stands between (header {name}), and there is no key yet; {cure}")
+                raise _refused(f"a proxy is in between (header {name}), and there is no key yet; {cure}")
 
     def check_change(self, headers: dict[str, str], caller: Caller) -> None:
         """What changes something must be JSON, and no page of another's."""
