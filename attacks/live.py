@@ -20,7 +20,7 @@ from attacks.common import AttackRow, Options, generator, said, same
 from driftbandits import DriftbanditsError, live
 from driftbandits.errors import OtherDeciderError
 from driftbandits.live.definition import define
-from driftbandits.live.player import Player
+from driftbandits.live.replica import Replica
 
 THREADS = 4
 TAKE_OVER_SECONDS = 15.0
@@ -82,9 +82,8 @@ def _judge(url: str, lines: list[list[str]], row: AttackRow) -> None:
         experiment = _when_free(database)
         experiment.forget(experiment.decide())
         row.details["longest seconds"] = max(row.details.get("longest seconds", 0.0), time.monotonic() - begun)
-        handlers = experiment._writer._handlers
-        player = None if handlers is None else handlers.player
-        if player is None or not _equal(view.player(), player):
+        replica = experiment.submit("inspect", {"inspect": lambda _, found: found}).result()
+        if not _equal(view.player(), replica):
             row.note("not what a replay gives", bad=True, example=str(experiment.summary()))
         else:
             row.note("brought back bit for bit")
@@ -124,8 +123,8 @@ def judge_answers(view: live.View, lines: list[list[str]], row: AttackRow) -> No
                 row.note("reward lost", bad=True, example=name)
 
 
-def _equal(left: Player, right: Player) -> bool:
+def _equal(left: Replica, right: Replica) -> bool:
     if left.policy is None or right.policy is None:
         return False
-    books = left.books() == right.books() and left.open == right.open
+    books = left.plain_values() == right.plain_values() and left.open == right.open
     return books and same(left.policy.state_dict(), right.policy.state_dict())

@@ -122,16 +122,16 @@ def _kill_server(server: Any, url: str, row: AttackRow) -> None:
             row.note("another error", bad=True, example=error)
         if not before or len(load.lines) == known:
             row.note("did not go on", bad=True, example=f"{before} answers before, {len(load.lines) - known} after")
-        judge_answers(experiment._view, load.lines, row)
-        handlers, replayed = experiment._writer._handlers, experiment._view.player()
-        if handlers is None or not same(_state(replayed), _state(handlers.player)):
+        judge_answers(experiment.view, load.lines, row)
+        replica = experiment.submit("inspect", {"inspect": lambda _, found: found}).result()
+        if not same(_state(experiment.view.player()), _state(replica)):
             row.note("not what a replay gives", bad=True, example=str(experiment.summary()))
         else:
             row.note("bit for bit what a replay gives")
 
 
-def _state(player: Any) -> Any:
-    return {**player.books(), "policy": player.policy and player.policy.state_dict()}
+def _state(replica: Any) -> Any:
+    return {**replica.plain_values(), "policy": replica.policy and replica.policy.state_dict()}
 
 
 def _control(server: Any, *words: str) -> None:

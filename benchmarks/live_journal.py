@@ -20,13 +20,13 @@ import numpy as np
 import sqlalchemy as sa
 
 from driftbandits import live
-from driftbandits.live import snapshots, writer
+from driftbandits.live import recovery, writer
 from driftbandits.live.definition import define
-from driftbandits.live.handlers import Handlers
 from driftbandits.live.journal import Journal
-from driftbandits.live.player import Player
-from driftbandits.live.requests import Request
+from driftbandits.live.replica import Replica
+from driftbandits.live.requests import Handlers, Request
 from driftbandits.live.views import View
+from driftbandits.state import archive
 
 ARMS = [f"arm {number}" for number in range(20)]
 PER_TRANSACTION = 64
@@ -76,18 +76,18 @@ def _long_journal(policy: str, events: int) -> None:
 
 def fill(database: live.Database, view: View, events: int) -> None:
     """Decisions and rewards through the handlers, without threads; a snapshot where the writer would make one."""
-    player = Player(view.definition)
+    replica = Replica(view.definition)
     with database._writing.connect() as connection:
         journal = Journal(connection, view.experiment, view.token)
         with connection.begin():
-            player.replay(journal.events())
-        handlers = Handlers(player, journal)
-        while player.seq < events or player.cost < ALMOST_DUE * snapshots.SECONDS:
+            replica.replay(journal.events())
+        handlers = Handlers(replica, journal)
+        while replica.seq < events or replica.cost < ALMOST_DUE * recovery.SECONDS:
             with connection.begin():
-                if player.cost > snapshots.SECONDS:
-                    content = snapshots.pack(snapshots.export(player))
-                    journal.keep_snapshot(player.seq, player.time, content)
-                    player.cost = 0.0
+                if replica.cost > recovery.SECONDS:
+                    content = archive.pack(recovery.snapshot_of(replica))
+                    journal.keep_snapshot(replica.seq, replica.time, content)
+                    replica.cost = 0.0
                 for _ in range(PER_TRANSACTION):
                     made = handlers.serve(Request("decide", {"size": 1, "allowed": None, "segment": None}))
                     number = ARMS.index(made[0]["arm"])
@@ -122,7 +122,7 @@ from driftbandits import live
 
 shop = live.open(sys.argv[1]).experiment("shop")
 shop.decide()
-recovery = shop._writer.recovery
+recovery = shop.submit("inspect", {"inspect": lambda writer, _: writer.recovery}).result()
 print(time.time(), time.process_time(), recovery.seconds, recovery.replayed)
 """
 
@@ -157,6 +157,7 @@ def _rate(threads: int, seconds: float, together: int) -> tuple[float, float]:
                 worker.start()
             for worker in workers:
                 worker.join()
-            return sum(counts) / seconds, sum(counts) / max(shop._writer.commits, 1)
+            commits = shop.submit("inspect", {"inspect": lambda writer, _: writer.commits}).result()
+            return sum(counts) / seconds, sum(counts) / max(commits, 1)
     finally:
         writer.MOST_TOGETHER = usual

@@ -23,9 +23,10 @@ from scipy import stats
 import driftbandits as db
 from driftbandits import datasets
 from driftbandits.environments import Environment
-from driftbandits.logs import Log, posterior
+from driftbandits.logs import Log
+from driftbandits.logs import twins as posterior
+from driftbandits.logs.changes import episodes, find_changes
 from driftbandits.logs.estimators import Estimator
-from driftbandits.logs.movement import episodes, find_changes
 from driftbandits.logs.twins import FIXED, Player, fixed_regret, play_twins, policy_of
 
 Result = TypeVar("Result")

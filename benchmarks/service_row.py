@@ -19,8 +19,8 @@ from fastapi import FastAPI
 from starlette.requests import Request
 from starlette.responses import Response
 
-from driftbandits.service.protocol import LimitedProtocol
-from driftbandits.service.waiting import Waiting
+from driftbandits.service.hosting import Waiting
+from driftbandits.service.server import LimitedProtocol
 
 TOGETHER = 256
 _ANSWER = {"id": "1-00000000", "arm": "arm 1", "probability": 0.05, "fallback": False}

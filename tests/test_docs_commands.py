@@ -114,7 +114,7 @@ def name_extras(words, _folder):
 
 def fit_the_document(words, _folder):
     """See that a request is one of those that the service describes, and that its body fits."""
-    from driftbandits.service import bodies
+    from driftbandits.service import requests as bodies
 
     path = urlsplit(words[1]).path
     body = json.loads(words[words.index("-d") + 1])

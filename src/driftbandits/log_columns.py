@@ -1,4 +1,4 @@
-"""The columns of a log: what was played, with what probability, and what it brought.
+"""The columns of a log: what was played, with what probability, and the observed reward.
 
 column        meaning
 round, time   number or time of the decision, growing; one of the two, or neither for 0, 1, 2, ...
@@ -11,7 +11,7 @@ allowed       a mask per row, shape (rows, arms), of the arms that could be play
 segment       of the request, by name, where arms are options in segments: `arm` and `allowed` are of the options then
 
 Policies learn from these (`Policy.learn`), logs are read into them, and experiments export them. Other columns (the
-law, ...) may be there and are not looked at.
+law, ...) may be there and are not read.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from driftbandits.arms import ArmSet
 from driftbandits.errors import InputError
@@ -44,7 +43,7 @@ class LogLike(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LogColumns:
-    """A log that was found to be one: columns of one length, in the order of the rounds."""
+    """A valid log: columns of one length, in the order of the rounds."""
 
     arms: Ints
     rewards: Floats  # NaN: not known
@@ -79,9 +78,9 @@ def read_columns(arms: ArmSet, given: Mapping[str, Any] | LogLike) -> LogColumns
     options = arms if segments is None or arms.crossing is None else arms.crossing.options
     played = _read_arms(options, columns["arm"])
     shares = _numbers("probability", columns["probability"])
-    _refuse("probability", shares, ~((shares > 0.0) & (shares <= 1.0 + _ROUNDING)), "lies in (0, 1]")
+    check_probabilities(shares)
     rewards = _numbers("reward", columns["reward"])
-    _refuse("reward", rewards, np.isinf(rewards), "is finite, or NaN where it is not known")
+    check_rewards(rewards)
     allowed = _read_allowed(options, columns.get("allowed"), played)
     if segments is not None:
         played, allowed = played + segments * len(options), _in_segments(arms, segments, allowed)
@@ -108,26 +107,51 @@ def _numbers(name: str, column: Any) -> Floats:
     return values
 
 
-def _refuse(name: str, values: npt.NDArray[Any], wrong: Bools, rule: str) -> None:
-    if wrong.any():
-        row = int(wrong.argmax())
-        raise InputError(f"column {name!r} has {values[row]} in row {row}; a {name} {rule}")
+def refuse_rows(rows: Bools, name: str, what: str, value: Any, cure: str) -> None:
+    """Refuse a column some of whose values are wrong, by the first of them; `value`: the values, or a function."""
+    if not rows.any():
+        return
+    first = int(rows.argmax())
+    more = int(np.count_nonzero(rows)) - 1
+    rest = f" (and in {counted(more, 'more row')})" if more else ""
+    given = value(first) if callable(value) else value[first]
+    raise InputError(f"row {first}, column {name!r}: {what}, got {given}{rest}; {cure}")
+
+
+def check_rewards(values: Floats) -> None:
+    """Rewards are finite, or NaN where they are not known."""
+    refuse_rows(np.isinf(values), "reward", "must be finite", values, "leave it empty where it is not known")
+
+
+def check_probabilities(values: Floats) -> None:
+    """Probabilities lie in (0, 1], up to rounding."""
+    cure = "a log is evidence only with the probability of every decision"
+    refuse_rows(np.isnan(values), "probability", "must be there", lambda _: "nothing", cure)
+    refuse_rows(values <= 0, "probability", "must be above 0", values, "what was played had a chance; log it exactly")
+    refuse_rows(values > 1 + _ROUNDING, "probability", "must be at most 1", values, "log shares, not percentages")
+
+
+def check_told(told: Floats, clock: Ints | Floats, known: Bools | bool = True) -> None:
+    """No reward comes before its decision."""
+    cure = "it is when the reward came, in the unit of 'round' or 'time'"
+    refuse_rows(known & (told < clock), "told", "is before the decision", told, cure)
 
 
 def _read_arms(arms: ArmSet, column: Any) -> Ints:
     given = np.asarray(column)
     if given.dtype.kind in "iu" and given.ndim == 1:
-        _refuse("arm", given, (given < 0) | (given >= len(arms)), f"is an index below {len(arms)}, or a name")
+        outside = (given < 0) | (given >= len(arms))
+        refuse_rows(outside, "arm", f"must be a position below {len(arms)}", given, "positions count from 0")
         return given.astype(np.int64)
     listed = list(column)
     if arms.names is None or not all(isinstance(value, str) for value in listed):
         kinds = "indices" if arms.names is None else "indices or names"
         raise InputError(f"column 'arm' must hold {kinds} of {counted(len(arms), 'arm')}, got {shown(column)}")
     known = {name: number for number, name in enumerate(arms.names)}
-    for row, name in enumerate(listed):
-        if name not in known:
-            raise InputError(f"column 'arm' has {shown(name)} in row {row}, which no arm is called")
-    return np.array([known[name] for name in listed], dtype=np.int64)
+    numbers = np.array([known.get(name, -1) for name in listed], dtype=np.int64)
+    cure = "is this the log of another experiment?"
+    refuse_rows(numbers < 0, "arm", "is none of the arms", lambda row: shown(listed[row]), cure)
+    return numbers
 
 
 def _read_segments(arms: ArmSet, columns: Mapping[str, Any]) -> Ints | None:
@@ -137,8 +161,8 @@ def _read_segments(arms: ArmSet, columns: Mapping[str, Any]) -> Ints | None:
     known = {name: number for number, name in enumerate(arms.crossing.names)}
     listed = [known.get(name, -1) for name in columns["segment"]]
     numbers = np.array(listed, dtype=np.int64)
-    names = np.asarray(columns["segment"], dtype=object)
-    _refuse("segment", names, numbers < 0, f"is one of {', '.join(map(shown, list(known)[:20]))}")
+    names, cure = list(columns["segment"]), f"it is one of {', '.join(map(shown, list(known)[:20]))}"
+    refuse_rows(numbers < 0, "segment", "is none of the segments", lambda row: shown(names[row]), cure)
     return numbers
 
 
@@ -164,7 +188,7 @@ def _told_before(columns: Mapping[str, Any], size: int) -> Ints:
     if "told" not in columns:
         return after
     told = _numbers("told", columns["told"])
-    _refuse("told", told, told < at, "is not before its round")
+    check_told(told, at)
     known = np.isfinite(told)
     found = np.searchsorted(at, np.where(known, told, 0.0), side="left")
     return np.maximum(np.where(known, found, after), after)
@@ -182,5 +206,6 @@ def _read_allowed(arms: ArmSet, column: Any, played: Ints) -> Bools | None:
             f"column 'allowed' must be a boolean array of shape ({len(played)}, {len(arms)}), a mask of the arms per "
             f"row, got {shown(column)}"
         )
-    _refuse("allowed", played, ~masks[np.arange(len(played)), played], "that was played must be allowed in its row")
+    lacking, cure = ~masks[np.arange(len(played)), played], "what was played must be allowed in its row"
+    refuse_rows(lacking, "allowed", "lacks the arm that was played", played, cure)
     return masks

@@ -3,14 +3,14 @@
 import pytest
 
 from driftbandits import live
-from driftbandits.live import engines
+from driftbandits.live import connections
 
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch, request):
     """Commits do not wait for the disk, but in tests that ask for the fixture `durable`."""
     if "durable" not in request.fixturenames:
-        monkeypatch.setitem(engines._PRAGMAS, "synchronous", "OFF")
+        monkeypatch.setitem(connections._PRAGMAS, "synchronous", "OFF")
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import pytest
 
 from driftbandits import live
 from driftbandits.errors import InputError
-from tests.live.players import player_of, require_same
+from tests.live.replicas import replica_of, require_same, snapshot_now
 
 FEATURES = {"low": [1.0], "mid": [2.0], "high": [3.0]}
 
@@ -24,22 +24,21 @@ def test_arms_come_and_go_and_a_replay_stands_where_it_stood(url, clock, policy,
         play(shop, 20)
         waiting = shop.decide()
         assert shop.arms(add=[new], retire=["low"])["active"] == ["mid", "high", "top"]
-        assert player_of(shop).policy.rounds == 21
+        assert replica_of(shop).policy.rounds == 21
         play(shop, 30)
         assert shop.reward(waiting.id, 0.5).accepted == 1
         played = {shop.decide().arm for _ in range(20)}
         assert "low" not in played
         shop.arms(bring_back=["low"], retire=["mid"])
         play(shop, 10)
-        require_same(shop._view.player(), player_of(shop))
-        shop._look(lambda writer, player: writer.snapshot(player)).result()
-        shop._writer._snapshot.result()
-        before = player_of(shop)
+        require_same(shop.view.player(), replica_of(shop))
+        snapshot_now(shop)
+        before = replica_of(shop)
         before.cost = 0.0
     with live.open(url, clock=clock) as database:
         shop = database.experiment("prices")
-        assert shop._writer.recovery.snapshot
-        require_same(player_of(shop), before)
+        assert shop.summary().brought_back.startswith("replayed from the snapshot")
+        require_same(replica_of(shop), before)
         play(shop, 5)
         assert database.view("prices").check().problems == ()
         shop.restart()
@@ -66,4 +65,4 @@ def test_a_change_of_arms_that_cannot_be_is_refused_and_changes_nothing(url, clo
             shop.arms(**change)
         assert shop.summary().events == events
         play(shop, 3)
-        require_same(shop._view.player(), player_of(shop))
+        require_same(shop.view.player(), replica_of(shop))

@@ -7,9 +7,10 @@ import sqlalchemy as sa
 
 from driftbandits import live
 from driftbandits.errors import GoneError, LiveError, NotStoredError, SchemaError, StateError
-from driftbandits.live import snapshots
+from driftbandits.live import recovery
 from driftbandits.live.definition import Definition
-from tests.live.players import player_of, require_same
+from driftbandits.state import archive
+from tests.live.replicas import replica_of, require_same, snapshot_now
 from tests.live.test_experiment import play
 
 
@@ -24,7 +25,7 @@ def made(url, clock, rounds=20, **fields):
             "prices", **{"arms": ["low", "mid", "high"], "policy": "DiscountedUCB", "seed": 3, **fields}
         )
         play(shop, rounds)
-        return player_of(shop)
+        return replica_of(shop)
 
 
 def test_a_full_disk_loses_nothing_and_says_so(url, clock):
@@ -33,21 +34,21 @@ def test_a_full_disk_loses_nothing_and_says_so(url, clock):
         pages = connection.execute(sa.text("PRAGMA page_count")).scalar()
     with live.open(url, clock=clock, pragmas={"max_page_count": pages}) as database:
         shop = database.experiment("prices")
-        require_same(player_of(shop), before)
+        require_same(replica_of(shop), before)
         for number in range(200):
-            kept = shop._view.player()
+            kept = shop.view.player()
             try:
                 shop.decide(100, key=f"k{number}")
             except NotStoredError as error:
                 said = str(error)
                 break
         assert "database or disk is full" in said
-        require_same(player_of(shop), kept)
+        require_same(replica_of(shop), kept)
     with live.open(url, clock=clock) as database:
         shop = database.experiment("prices")
-        require_same(player_of(shop), kept)
+        require_same(replica_of(shop), kept)
         assert len(shop.decide(100, key=f"k{number}")) == 100
-        assert shop._view.check().fine
+        assert shop.view.check().fine
 
 
 def test_a_database_that_may_only_be_read_can_be_looked_at(url, clock):
@@ -76,11 +77,10 @@ def with_snapshots(url, clock):
         shop = database.create("prices", arms=["low", "mid", "high"], policy="DiscountedUCB", seed=3)
         for _ in range(2):
             play(shop, 10)
-            shop._look(lambda writer, player: writer.snapshot(player)).result()
-            shop._writer._snapshot.result()
+            snapshot_now(shop)
         play(shop, 5)
-        player_of(shop).cost = 0.0  # no snapshot at the end
-        return player_of(shop)
+        replica_of(shop).cost = 0.0  # no snapshot at the end
+        return replica_of(shop)
 
 
 @pytest.mark.parametrize("broken", [1, 2])
@@ -94,7 +94,7 @@ def test_a_damaged_snapshot_is_passed_over(url, clock, broken, caplog):
         check = database.view("prices").check()
         assert len(check.problems) == broken
         shop = database.experiment("prices")
-        require_same(player_of(shop), before)
+        require_same(replica_of(shop), before)
         summary = shop.summary()
     expected = ["from the snapshot after event 21", "from the beginning"][broken - 1]
     assert summary.brought_back.endswith(expected.removeprefix("from "))
@@ -129,22 +129,22 @@ def test_with_segments_too_the_rest_is_learned(url, clock):
             segment = ["mobile", "desktop"][number % 2]
             choice = shop.decide(segment=segment)
             shop.reward(choice.id, 0.9 if (choice.arm == "low") == (segment == "mobile") else 0.1)
-        before = player_of(shop).policy.estimate()
+        before = replica_of(shop).policy.estimate()
         shop.decide(segment="mobile")
-        newest = player_of(shop).seq
+        newest = replica_of(shop).seq
     with live.open(url, clock=clock) as database:
         sql(database, "DELETE FROM snapshots")
         sql(database, "UPDATE events SET arm = 1 - arm WHERE seq = :seq", seq=newest)
         shop = database.experiment("prices")
         assert shop.summary().brought_back == "learned anew from the journal"
-        assert player_of(shop).policy.estimate() == pytest.approx(before, abs=1e-9)
+        assert replica_of(shop).policy.estimate() == pytest.approx(before, abs=1e-9)
 
 
 def test_a_policy_that_can_no_longer_be_built_leaves_the_fallback(url, clock, monkeypatch):
     made(url, clock)
     with live.open(url, clock=clock) as database:
         monkeypatch.setattr(Definition, "build_policy", _broken)
-        monkeypatch.setattr(snapshots, "unpack", _broken)
+        monkeypatch.setattr(recovery, "load_snapshot", _broken)
         shop = database.experiment("prices")
         assert shop.decide().fallback
         assert shop.summary().brought_back == "not brought back: the fallback decides"
@@ -154,7 +154,7 @@ def test_a_policy_that_can_no_longer_be_built_leaves_the_fallback(url, clock, mo
         shop = database.experiment("prices")
         assert not shop.decide().fallback
         assert shop.summary().decisions == 22
-        require_same(shop._view.player(), player_of(shop))
+        require_same(shop.view.player(), replica_of(shop))
 
 
 def _broken(*_, **__):
@@ -179,8 +179,8 @@ def test_a_clock_set_back_does_not_turn_time_back(url, clock, caplog):
         assert "3600 s behind" in shop.summary().health[0]
         clock.pass_seconds(7200)
         play(shop, 1)
-        assert shop.events(after=player_of(shop).seq - 1)[0]["time"] == clock.now
-        require_same(shop._view.player(), player_of(shop))
+        assert shop.events(after=replica_of(shop).seq - 1)[0]["time"] == clock.now
+        require_same(shop.view.player(), replica_of(shop))
     assert caplog.text.count("was it set back?") == 1
 
 
@@ -205,12 +205,12 @@ def test_tables_of_someone_else_are_left_alone(url):
 
 
 def test_a_snapshot_of_another_format_is_refused(url, clock):
-    player = made(url, clock)
-    state = snapshots.export(player)
+    replica = made(url, clock)
+    state = recovery.snapshot_of(replica)
     for wrong in ({"snapshot": 2}, {"seq": -1}, {"counts": {}}, {"arms": "[]"}, {"arms": "{"}, {"paused": 1}):
         with pytest.raises(StateError):
-            snapshots.load({**state, **wrong}, player.definition)
-    require_same(snapshots.load(state, player.definition), player)
+            recovery.load_snapshot(archive.pack({**state, **wrong}), replica.definition)
+    require_same(recovery.load_snapshot(archive.pack(state), replica.definition), replica)
 
 
 def test_retention_deletes_only_what_no_snapshot_needs(url, clock):
@@ -220,17 +220,16 @@ def test_retention_deletes_only_what_no_snapshot_needs(url, clock):
         first = shop.decide()
         for _ in range(5):
             play(shop, 5)
-            shop._look(lambda writer, player: writer.snapshot(player)).result()
-            shop._writer._snapshot.result()
+            snapshot_now(shop)
             clock.pass_seconds(86_400)
         before = len(shop.events(limit=10**6))
         assert database.trim("prices", days=30) == 0
         deleted = database.trim("prices", days=1)
         assert len(shop.events(limit=10**6)) == before - deleted < before
-        assert shop._view.check().fine
+        assert shop.view.check().fine
         with pytest.raises(GoneError):
             shop.decision(first.id)
         assert shop.reward(waiting.id, 0.5).accepted == 1
-        kept = player_of(shop)
+        kept = replica_of(shop)
     with live.open(url, clock=clock) as database:
-        require_same(player_of(database.experiment("prices")), kept)
+        require_same(replica_of(database.experiment("prices")), kept)

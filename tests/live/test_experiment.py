@@ -19,7 +19,8 @@ from driftbandits.errors import (
     UnknownExperimentError,
 )
 from driftbandits.live.definition import define
-from tests.live.players import player_of, require_same
+from driftbandits.live.requests import TooManyOpenError
+from tests.live.replicas import replica_of, require_same
 
 
 def play(shop, rounds):
@@ -38,7 +39,7 @@ def test_a_replay_from_the_beginning_stands_where_the_experiment_stands(shop):
     shop.rewards({batch[1].id: 0.5, resting.id: 1.0})
     shop.settings(fallback="low")
     play(shop, 5)
-    require_same(shop._view.player(), player_of(shop))
+    require_same(shop.view.player(), replica_of(shop))
     assert shop.summary().decisions == 41
 
 
@@ -47,12 +48,12 @@ def test_opened_again_it_goes_on_where_it_stood(url, clock):
         shop = database.create("prices", arms={"low": [1.0], "high": [2.0]}, seed=1)
         play(shop, 20)
         waiting = shop.decide()
-        before = player_of(shop)
+        before = replica_of(shop)
     with live.open(url, clock=clock) as database:
         shop = database.experiment("prices")
-        require_same(player_of(shop), before)
+        require_same(replica_of(shop), before)
         assert shop.reward(waiting.id, 1.0).accepted == 1
-        require_same(shop._view.player(), player_of(shop))
+        require_same(shop.view.player(), replica_of(shop))
 
 
 def test_a_reward_is_taken_once(shop):
@@ -113,19 +114,19 @@ def test_arms_come_and_go_and_the_last_one_stays(shop):
     with pytest.raises(InputError, match="already"):
         shop.arms(add=["mid"])
     assert shop.arms(bring_back=["mid"]) == {"active": ["low", "mid", "high"], "retired": []}
-    require_same(shop._view.player(), player_of(shop))
+    require_same(shop.view.player(), replica_of(shop))
 
 
 def test_paused_the_fallback_answers_and_rewards_are_still_learned(shop):
     choice = shop.decide()
     shop.pause()
-    rounds = player_of(shop).policy.rounds
+    rounds = replica_of(shop).policy.rounds
     answers = [shop.decide() for _ in range(20)]
     assert all(answer.fallback and answer.probability == 1 / 3 for answer in answers)
     assert len({answer.arm for answer in answers}) == 3
     assert shop.reward(choice.id, 1.0).accepted == 1
-    assert player_of(shop).policy.rounds == rounds
-    assert player_of(shop).policy.pending == 0
+    assert replica_of(shop).policy.rounds == rounds
+    assert replica_of(shop).policy.pending == 0
     shop.settings(fallback="high")
     assert shop.decide().arm == "high"
     shop.resume()
@@ -136,25 +137,25 @@ def test_restarted_it_knows_nothing_and_older_rewards_are_kept_untold(shop):
     play(shop, 10)
     old = shop.decide()
     shop.restart()
-    assert player_of(shop).policy.rounds == 0
+    assert replica_of(shop).policy.rounds == 0
     assert shop.reward(old.id, 1.0).accepted == 1
     summary = shop.summary()
-    assert (summary.untold, summary.restarts, player_of(shop).policy.rounds) == (1, 1, 0)
+    assert (summary.untold, summary.restarts, replica_of(shop).policy.rounds) == (1, 1, 0)
     play(shop, 3)
-    require_same(shop._view.player(), player_of(shop))
+    require_same(shop.view.player(), replica_of(shop))
 
 
 def test_a_policy_that_stops_is_brought_back_and_meanwhile_the_fallback_answers(shop, monkeypatch):
     play(shop, 10)
-    monkeypatch.setattr(type(player_of(shop).policy), "ask", _broken)
+    monkeypatch.setattr(type(replica_of(shop).policy), "ask", _broken)
     assert shop.decide().fallback
     monkeypatch.undo()
     assert not shop.decide().fallback
-    require_same(shop._view.player(), player_of(shop))
+    require_same(shop.view.player(), replica_of(shop))
 
 
 def test_a_policy_that_cannot_be_brought_back_leaves_the_fallback_and_a_restart_helps(shop, monkeypatch):
-    kind = type(player_of(shop).policy)
+    kind = type(replica_of(shop).policy)
     play(shop, 3)
     with monkeypatch.context() as broken:
         for name in ("ask", "tell", "impose", "learn"):
@@ -193,7 +194,7 @@ def test_many_threads_get_distinct_decisions_in_few_commits(shop):
     assert not errors
     assert len(set(found)) == len(found) == 80
     assert shop.summary().rewards == 80
-    require_same(shop._view.player(), player_of(shop))
+    require_same(shop.view.player(), replica_of(shop))
 
 
 def test_coroutines_do_the_same(shop):
@@ -257,7 +258,7 @@ def test_a_coroutine_that_is_cancelled_leaves_the_others_served(shop):
     found, last = asyncio.run(work())
     assert [isinstance(each, asyncio.CancelledError) for each in found] == [False, False, True, False, False]
     assert not last.fallback
-    require_same(shop._view.player(), player_of(shop))
+    require_same(shop.view.player(), replica_of(shop))
 
 
 def test_closed_it_can_be_opened_again(url, clock):
@@ -303,7 +304,7 @@ def test_a_key_that_cannot_be_stored_is_refused_before_it_spoils_what_others_sen
 
 def test_looking_back_shows_what_stood_when_it_was_decided(shop):
     play(shop, 12)
-    law = player_of(shop).policy.law()
+    law = replica_of(shop).policy.law()
     choice = shop.decide()
     shop.reward(choice.id, 0.25)
     play(shop, 5)
@@ -397,3 +398,22 @@ def test_what_an_experiment_cannot_be_made_with_is_said(url, wrong, says):
 def test_a_url_that_is_none_is_refused(wrong):
     with pytest.raises(InputError):
         live.open(wrong)
+
+
+def test_the_limit_on_open_decisions_holds_however_many_ask_at_once(shop):
+    values = {"size": 1, "allowed": None, "segment": None}
+    asked = [shop.submit("decide", values, most=10) for _ in range(30)]
+    refused = [one.exception() for one in asked if one.exception() is not None]
+    assert len(refused) == 20
+    assert {type(one) for one in refused} == {TooManyOpenError}
+    assert "10 decisions wait for a reward, and 10 may" in str(refused[0])
+    shop.reward(asked[0].result()[0]["id"], 1.0)
+    assert shop.submit("decide", values, most=10).result()
+    require_same(shop.view.player(), replica_of(shop))
+
+
+def test_the_limit_on_arms_counts_retired_ones(shop):
+    shop.arms(add=["top"], retire=["low"])
+    with pytest.raises(InputError, match="at most 4 arms"):
+        shop.submit("arms", {"add": [{"name": "new", "features": []}]}, most=4).result()
+    assert shop.submit("arms", {"bring_back": ["low"]}, most=4).result()["retired"] == []

@@ -6,14 +6,14 @@ import pytest
 
 from driftbandits import live
 from driftbandits.errors import LiveError
-from driftbandits.live import exporting
+from driftbandits.live import export
 from driftbandits.logs import Log
-from tests.live.players import player_of
+from tests.live.replicas import replica_of, snapshot_now
 from tests.live.test_experiment import play
 
 
 def test_the_log_has_what_happened(shop, tmp_path, monkeypatch):
-    monkeypatch.setattr(exporting, "ROWS", 7)
+    monkeypatch.setattr(export, "ROWS", 7)
     expected = []
     for number in range(20):
         choice = shop.decide()
@@ -37,11 +37,11 @@ def test_a_new_policy_that_learns_from_the_log_believes_what_the_experiment_beli
         choice = shop.decide()
         shop.reward(choice.id, 0.75 if choice.arm == "mid" else 0.25)
     shop.export(tmp_path / "log.parquet")
-    player = player_of(shop)
-    pupil = player.definition.build_policy(player.policy.arms)
+    replica = replica_of(shop)
+    pupil = replica.definition.build_policy(replica.policy.arms)
     pupil.learn(Log.read(tmp_path / "log.parquet"))
-    np.testing.assert_array_equal(pupil.estimate(), player.policy.estimate())
-    np.testing.assert_array_equal(pupil.law(), player.policy.law())
+    np.testing.assert_array_equal(pupil.estimate(), replica.policy.estimate())
+    np.testing.assert_array_equal(pupil.law(), replica.policy.law())
 
 
 def test_segments_masks_late_and_lost_rewards_are_learned_as_they_were(url, clock, tmp_path):
@@ -59,8 +59,8 @@ def test_segments_masks_late_and_lost_rewards_are_learned_as_they_were(url, cloc
                 shop.reward(choice.id, 0.9 if choice.arm == "low" else 0.1)
         shop.forget([choice.id for choice in waiting])
         shop.export(tmp_path / "log.parquet")
-        policy = player_of(shop).policy
-        pupil = player_of(shop).definition.build_policy(policy.arms)
+        policy = replica_of(shop).policy
+        pupil = replica_of(shop).definition.build_policy(policy.arms)
     log = Log.read(tmp_path / "log.parquet")
     assert log.segment_names == ("mobile", "desktop")
     assert log.names == ("high", "low", "mid")
@@ -77,8 +77,7 @@ def test_what_retention_has_left_is_a_log_whose_rounds_go_on(url, clock, tmp_pat
         shop.arms(add=["top"], retire=["low"])
         for _ in range(5):
             play(shop, 4)
-            shop._look(lambda writer, player: writer.snapshot(player)).result()
-            shop._writer._snapshot.result()
+            snapshot_now(shop)
             clock.pass_seconds(86_400)
         whole = shop.export(tmp_path / "whole.parquet")
         before = pq.read_table(tmp_path / "whole.parquet").to_pylist()

@@ -7,16 +7,17 @@ import numpy as np
 import pytest
 
 from driftbandits import live
-from driftbandits.live import snapshots
-from driftbandits.live.events import Event, seal_of
+from driftbandits.live.journal import Event, seal_of
+from driftbandits.live.recovery import load_snapshot
 from driftbandits.state import archive
 from tests import machines
-from tests.live.players import player_of
+from tests.live.replicas import replica_of, snapshot_now
 from tests.live.test_experiment import play
 
 PLAY = """
 import json, sys
 from driftbandits import live
+from tests.live.replicas import snapshot_now
 url, policy, rounds = json.loads(sys.stdin.read())
 with live.open(url) as database:
     known = database.names()
@@ -28,8 +29,7 @@ with live.open(url) as database:
         choice = shop.decide()
         arm = int(choice.arm)
         shop.reward(choice, (arm * 0.07 + number % 7 * 0.05) if number < 60 else 0.9 - arm * 0.05)
-    shop._look(lambda writer, player: writer.snapshot(player)).result()
-    shop._writer._snapshot.result()
+    snapshot_now(shop)
 """
 CHECK = """
 import json, sys
@@ -92,9 +92,8 @@ def original(tmp_path_factory):
         shop = database.create("prices", arms=arms, policy="AutoBandit", seed=3, reward_range=(0, 1))
         for _ in range(2):
             play(shop, 500)
-            shop._look(lambda writer, player: writer.snapshot(player)).result()
-            shop._writer._snapshot.result()
-        player_of(shop).cost = 0.0
+            snapshot_now(shop)
+        replica_of(shop).cost = 0.0
     return folder / "shop.db"
 
 
@@ -165,10 +164,10 @@ def forge(by):
         write(connection, rows)
         seals = {row.seq: row.seal for row in rows_of(connection)}
         for seq, content in connection.exec_driver_sql("SELECT seq, content FROM snapshots").all():
-            state = archive.unpack(content, limit=np.inf, look=lambda _: None)
+            state = archive.unpack(content, limit=np.inf)
             state["seal"] = seals[seq]
             state["policy"]["provenance"] = [[state["policy"]["provenance"][0][0], "another machine"]]
-            packed = snapshots.pack(state)
+            packed = archive.pack(state)
             connection.exec_driver_sql("UPDATE snapshots SET content = ? WHERE seq = ?", (packed, seq))
 
     return change
@@ -211,11 +210,11 @@ def test_an_unknown_fingerprint_is_read(copy):
         with database._writing.begin() as connection:
             for odd in (None, "a machine", [1, 2], [["7", "x"]], {"x": 1}):
                 seq, content = connection.exec_driver_sql("SELECT seq, content FROM snapshots ORDER BY seq").first()
-                state = archive.unpack(content, limit=np.inf, look=lambda _: None)
+                state = archive.unpack(content, limit=np.inf)
                 state["policy"]["provenance"] = odd
-                packed = snapshots.pack(state)
+                packed = archive.pack(state)
                 connection.exec_driver_sql("UPDATE snapshots SET content = ? WHERE seq = ?", (packed, seq))
-                snapshots.unpack(packed, database.view("prices").definition)
+                load_snapshot(packed, database.view("prices").definition)
         assert database.view("prices").check().fine
 
 

@@ -8,8 +8,8 @@ import sqlalchemy as sa
 
 from driftbandits import live
 from driftbandits.errors import InputError, NotStoredError
-from driftbandits.live.engines import WRITING
-from tests.live.players import player_of, require_same
+from driftbandits.live.connections import WRITING
+from tests.live.replicas import replica_of, require_same
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def test_what_runs_out_of_patience_counts_as_missing(shop, clock):
         choices.append(shop.decide())
         clock.pass_seconds(10)
     shop.reward(choices[4].id, 1.0)
-    policy = player_of(shop).policy
+    policy = replica_of(shop).policy
     assert (policy.pending, policy.held) == (5, 1)
     clock.pass_seconds(15)  # 75 s after the first, 65 after the second, 55 after the third: patience is 65
     shop.decide()
@@ -39,17 +39,17 @@ def test_what_runs_out_of_patience_counts_as_missing(shop, clock):
     assert shop.reward(choices[2].id, 1.0) == live.RewardAnswer(accepted=1)
     summary = shop.summary()
     assert (summary.expired, summary.late, summary.rewards, summary.open) == (2, 1, 2, 3)
-    assert player_of(shop).policy.expired == 2
-    require_same(shop._view.player(), player_of(shop))
+    assert replica_of(shop).policy.expired == 2
+    require_same(shop.view.player(), replica_of(shop))
 
 
 def test_it_learns_in_the_order_of_the_decisions(shop, clock):
     first, second = shop.decide(), shop.decide()
-    before = player_of(shop).policy.estimate()
+    before = replica_of(shop).policy.estimate()
     shop.reward(second.id, 1.0)
-    np.testing.assert_array_equal(player_of(shop).policy.estimate(), before)
+    np.testing.assert_array_equal(replica_of(shop).policy.estimate(), before)
     shop.reward(first.id, 1.0)
-    assert (player_of(shop).policy.estimate() != before).any()
+    assert (replica_of(shop).policy.estimate() != before).any()
 
 
 def test_the_log_has_the_missing_rewards(shop, clock, tmp_path):
@@ -73,7 +73,7 @@ def test_patience_can_be_changed_and_not_taken_away(shop, clock):
     for wrong in (None, 0, -1, "long"):
         with pytest.raises(InputError):
             shop.settings(patience=wrong)
-    require_same(shop._view.player(), player_of(shop))
+    require_same(shop.view.player(), replica_of(shop))
 
 
 def test_a_database_that_cannot_be_written_to_is_not_tried_all_the_time(shop, clock):
@@ -85,16 +85,16 @@ def test_a_database_that_cannot_be_written_to_is_not_tried_all_the_time(shop, cl
             tries.append(1)
             raise sa.exc.OperationalError("COMMIT", None, Exception("injected: the disk is full"))
 
-    sa.event.listen(shop._view.engine, "commit", fail)
+    sa.event.listen(shop.view.engine, "commit", fail)
     clock.pass_seconds(66)
     with pytest.raises(NotStoredError, match="the disk is full"):
         shop.decide()
     time.sleep(0.3)
     assert len(tries) == 1
-    sa.event.remove(shop._view.engine, "commit", fail)
+    sa.event.remove(shop.view.engine, "commit", fail)
     shop.decide()
     assert shop.summary().expired == 1
-    require_same(shop._view.player(), player_of(shop))
+    require_same(shop.view.player(), replica_of(shop))
 
 
 def test_nobody_need_call_for_time_to_run_out(url):

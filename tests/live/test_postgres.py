@@ -11,11 +11,12 @@ import sqlalchemy as sa
 
 from driftbandits import live
 from driftbandits.errors import NotStoredError, OtherDeciderError
-from driftbandits.live import schema, tables
+from driftbandits.live import tables
+from driftbandits.live.connections import read_url
 from driftbandits.live.definition import define
-from driftbandits.live.engines import read_url
-from tests.live.players import player_of, require_same
+from tests.live.replicas import replica_of, require_same
 from tests.live.test_experiment import play
+from tests.live.test_schema import tables_in, tables_of
 from tests.postgres import postgres_server
 
 pytestmark = pytest.mark.postgres
@@ -50,10 +51,10 @@ def test_it_decides_learns_and_comes_back(url):
         assert shop.decide(3, allowed=["low", "high"], key="one") == first
         assert shop.reward(first[0].id, 0.5).accepted == 1
         assert shop.reward(first[0].id, 0.5).repeated == 1
-        require_same(shop._view.player(), player_of(shop))
-        before = player_of(shop)
+        require_same(shop.view.player(), replica_of(shop))
+        before = replica_of(shop)
     with live.open(url) as database:
-        require_same(player_of(database.experiment("prices")), before)
+        require_same(replica_of(database.experiment("prices")), before)
         assert database.view("prices").check().fine
 
 
@@ -80,7 +81,7 @@ def test_a_session_that_was_ended_loses_nothing(url):
         play(shop, 2)
         summary = shop.summary()
         assert (summary.decisions, summary.rewards) == (6, 5)
-        require_same(shop._view.player(), player_of(shop))
+        require_same(shop.view.player(), replica_of(shop))
 
 
 def _end_sessions(database):
@@ -101,13 +102,13 @@ def test_a_holder_that_is_killed_is_followed(url):
             os.kill(victim.pid, signal.SIGKILL)
             lines += [line.split() for line in victim.stdout.read().splitlines()]
         shop = _when_free(database)
-        with shop._view.journal() as journal:
+        with shop.view.journal() as journal:
             for line in lines:
                 if line[0] == "decided":
                     assert journal.decision(line[1]) is not None
                 elif line[0] == "rewarded":
                     assert journal.closing(journal.decision(line[1]).seq).reward == float(line[2])
-        require_same(shop._view.player(), player_of(shop))
+        require_same(shop.view.player(), replica_of(shop))
 
 
 def _when_free(database):
@@ -120,10 +121,8 @@ def _when_free(database):
     raise AssertionError("the lease was not free after 15 s")
 
 
-def test_the_steps_make_the_tables_here_too(url):
-    from alembic.autogenerate import compare_metadata
-    from alembic.migration import MigrationContext
-
-    with live.open(url) as database, database._reading.connect() as connection:
-        assert compare_metadata(MigrationContext.configure(connection), tables.metadata) == []
-        assert schema.present(connection) == schema.HEAD
+def test_an_upgrade_makes_the_tables_here_too(url):
+    with live.open(url) as database, database.engine.connect() as connection:
+        assert tables_in(connection) == tables_of(tables.metadata)
+        assert tables.present(connection) == tables.HEAD
+        assert database.upgrade() == []

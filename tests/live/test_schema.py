@@ -1,33 +1,71 @@
-"""Migrations make what the tables say, in SQLite, and are in the wheel."""
+"""The tables of a new database, of one that a release made, and the steps between versions."""
 
 import sqlalchemy as sa
-from alembic.autogenerate import compare_metadata
-from alembic.migration import MigrationContext
-from alembic.script import ScriptDirectory
 
 from driftbandits import live
-from driftbandits.live import migrations, schema, tables
+from driftbandits.live import tables
+from tests.live.released import RELEASES, unpacked
 
 
-def test_the_steps_make_the_tables(url):
-    with live.open(url) as database, database._reading.connect() as connection:
-        assert compare_metadata(MigrationContext.configure(connection), tables.metadata) == []
-        assert schema.present(connection) == schema.HEAD
+def tables_of(metadata):
+    """Columns with their types, what may be empty, primary keys, and indexes."""
+    return {
+        table.name: (
+            {(column.name, column.type._type_affinity, column.nullable) for column in table.columns},
+            [column.name for column in table.primary_key.columns],
+            {(index.name, *index.columns.keys()) for index in table.indexes},
+        )
+        for table in metadata.tables.values()
+    }
 
 
-def test_the_newest_step_is_the_schema_that_is_read():
-    script = ScriptDirectory(next(iter(migrations.__path__)))
-    assert script.get_current_head() == schema.HEAD
+def tables_in(connection):
+    found = sa.MetaData()
+    found.reflect(connection)
+    return tables_of(found)
+
+
+def statements(connection):
+    """How SQLite was told to make its tables and indexes, whatever the spaces."""
+    found = connection.execute(sa.text("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL")).all()
+    return {row.name: "".join(row.sql.split()) for row in found}
+
+
+def test_a_new_database_has_the_tables(url):
+    with live.open(url) as database, database.engine.connect() as connection:
+        assert tables_in(connection) == tables_of(tables.metadata)
+        assert tables.present(connection) == tables.HEAD
+
+
+def test_a_new_database_is_made_as_a_release_made_it(url, tmp_path):
+    unpacked(RELEASES[0], tmp_path / "released.db")
+    found = []
+    for where in (url, f"sqlite:///{tmp_path}/released.db"):
+        with live.open(where) as database, database.engine.connect() as connection:
+            found.append(statements(connection))
+    assert found[0] == found[1]
 
 
 def test_an_upgrade_of_what_is_up_to_date_does_nothing(url):
     with live.Database(url) as database:
-        assert database.upgrade() == [schema.HEAD]
+        assert database.upgrade() == [tables.HEAD]
         assert database.upgrade() == []
 
 
+def test_an_older_schema_is_brought_up_by_the_steps_it_lacks(url, monkeypatch):
+    done = []
+    with live.open(url) as database:
+        monkeypatch.setattr(tables, "HEAD", "0003")
+        monkeypatch.setattr(tables, "STEPS", tuple((name, done.append) for name in ("0001", "0002", "0003")))
+        assert database.upgrade() == ["0002", "0003"]
+        assert database.upgrade() == []
+        with database.engine.connect() as connection:
+            assert tables.present(connection) == "0003"
+    assert len(done) == 2
+
+
 def test_sqlite_is_set_up_for_commits_that_last(url, durable):
-    with live.open(url) as database, database._reading.connect() as connection:
+    with live.open(url) as database, database.engine.connect() as connection:
         found = {
             name: connection.execute(sa.text(f"PRAGMA {name}")).scalar() for name in ("journal_mode", "synchronous")
         }

@@ -5,7 +5,7 @@ import pytest
 
 from driftbandits import live
 from driftbandits.errors import InputError
-from tests.live.players import player_of, require_same
+from tests.live.replicas import replica_of, require_same
 
 
 @pytest.fixture
@@ -20,12 +20,12 @@ def test_a_decision_is_for_its_segment(shop):
         segment = ["mobile", "desktop"][number % 2]
         choice = shop.decide(segment=segment)
         shop.reward(choice.id, 0.9 if choice.arm == best[segment] else 0.1)
-    player = player_of(shop)
-    estimate = player.policy.estimate().reshape(2, 3)
+    replica = replica_of(shop)
+    estimate = replica.policy.estimate().reshape(2, 3)
     np.testing.assert_array_equal(estimate.argmax(axis=1), [0, 2])
     shop.arms(retire=["low"])
     assert all(choice.arm != "low" for choice in shop.decide(10, segment="mobile", allowed=["low", "mid"]))
-    require_same(shop._view.player(), player)
+    require_same(shop.view.player(), replica)
 
 
 @pytest.mark.parametrize("wrong", [None, "tablet", 3])

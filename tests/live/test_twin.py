@@ -17,7 +17,7 @@ from driftbandits.errors import NotStoredError
 from driftbandits.live.definition import define
 from driftbandits.testing.helpers import require_equal
 from tests.live.conftest import Clock
-from tests.live.players import player_of
+from tests.live.replicas import replica_of, snapshot_now
 
 ARMS = ["low", "mid", "high"]
 SECONDS = 60
@@ -91,7 +91,7 @@ class Failing:
 
     def __init__(self, experiment):
         self.next = None
-        sa.event.listen(experiment._view.engine, "commit", self._before)
+        sa.event.listen(experiment.view.engine, "commit", self._before)
         self.attach(experiment)
 
     def attach(self, experiment):
@@ -138,8 +138,7 @@ def test_the_experiment_answers_as_its_slow_twin(name, calls):
                 experiment.close()
                 failing.attach(database.experiment("twin"))
             elif kind == "snapshot":
-                experiment._look(lambda writer, player: writer.snapshot(player)).result()
-                experiment._writer._snapshot.result()
+                snapshot_now(experiment)
             elif kind == "wait":
                 clock.pass_seconds(number % SECONDS)
             else:
@@ -151,11 +150,11 @@ def test_the_experiment_answers_as_its_slow_twin(name, calls):
 
 def _compare(experiment, twin):
     policy, paused, _ = twin.policy()
-    player = player_of(experiment)
-    require_equal(player.policy.state_dict(), policy.state_dict())
-    assert player.paused == paused
-    assert len(player.open) == len(twin.open)
-    assert experiment._view.check().problems == ()
+    replica = replica_of(experiment)
+    require_equal(replica.policy.state_dict(), policy.state_dict())
+    assert replica.paused == paused
+    assert len(replica.open) == len(twin.open)
+    assert experiment.view.check().problems == ()
 
 
 def _again(call):

@@ -8,9 +8,9 @@ import yaml
 import driftbandits as db
 from driftbandits.errors import InputError
 from driftbandits.logs import Log, advise, evaluate
-from driftbandits.logs.doubtful import doubtful_arms
-from driftbandits.logs.figures import reward_course
-from driftbandits.logs.recommending import recommend
+from driftbandits.logs.log import suspicious_arms
+from driftbandits.logs.page import reward_course
+from driftbandits.logs.recommendation import recommend
 from driftbandits.logs.twins import FIXED, Player, Regrets, Twin
 from tests.logs.making import logged, moving_means
 
@@ -183,19 +183,20 @@ def test_a_misspelt_arm_is_noted_by_evaluate_and_advise(tmp_path):
     ],
 )
 def test_which_arms_are_doubted(rows, said):
-    notes = doubtful_arms(named(rows))
+    notes = suspicious_arms(named(rows))
     assert len(notes) == (1 if said else 0)
     assert all(said in note for note in notes)
 
 
 def test_arms_that_were_given_are_meant():
     assert (
-        doubtful_arms(named(["storm", "derby"] * 50 + ["strom"], db.ArmSet.separate(["storm", "derby", "strom"]))) == ()
+        suspicious_arms(named(["storm", "derby"] * 50 + ["strom"], db.ArmSet.separate(["storm", "derby", "strom"])))
+        == ()
     )
 
 
 def test_many_slips_are_few_sentences():
-    notes = doubtful_arms(named(["storm"] * 200 + [f"storm{letter}" for letter in "abcdefghi"]))
+    notes = suspicious_arms(named(["storm"] * 200 + [f"storm{letter}" for letter in "abcdefghi"]))
     assert len(notes) == 6
     assert notes[-1] == "4 more arms like that"
 

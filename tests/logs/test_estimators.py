@@ -5,7 +5,7 @@ import pytest
 
 import driftbandits as db
 from driftbandits.errors import InputError
-from driftbandits.logs import Log, evaluate, regression
+from driftbandits.logs import Log, estimators, evaluate
 from driftbandits.logs.estimators import ESTIMATORS, effective_size, local_variance
 from tests.logs.making import logged, moving_means
 
@@ -52,7 +52,7 @@ def test_dr_is_brute_force_over_rows(log):
 
 
 def slow_predictions(log):
-    grid = [(q, s) for q in regression.RATES for s in regression.STARTS]
+    grid = [(q, s) for q in estimators.RATES for s in estimators.STARTS]
     size = len(log.names)
     states = [{"errors": 0.0, "log": 0.0, "mean": {}, "var": {}, "last": {}} for _ in grid]
     out, degrees = [], 0
@@ -82,11 +82,11 @@ def slow_predictions(log):
 def test_direct_is_the_closed_form_of_a_gaussian_process(log):
     """The posterior of the sum by one big linear system over all bins and arms."""
     small = log.take(slice(0, 60))
-    bins = regression.bin_rewards(small, most=20)
+    bins = estimators.bin_rewards(small, most=20)
     rng = np.random.default_rng(0)
     weights = rng.random((20, 4))
     rate, start, noise = 0.01, 2.0, 0.09
-    mean, variance = regression.posterior_total(bins, weights, rate=rate, start=start, noise=noise)
+    mean, variance = estimators.posterior_total(bins, weights, rate=rate, start=start, noise=noise)
     times = np.concatenate([[0], np.cumsum(bins.rows[:-1])])
     level = small.reward.mean()
     expected, spread = 0.0, 0.0
@@ -271,7 +271,7 @@ def test_variance_about_a_local_mean_does_not_count_drift():
 def test_ips_and_dr_are_unbiased_and_intervals_cover(kind, monkeypatch):
     """400 logs of a policy that learns. Mean errors within 3 standard errors fail by chance with probability 0.003
     each, at seeds that are fixed; a coverage of 95 % lies within 93 and 98 % with 96 %."""
-    monkeypatch.setattr(regression, "MOST_BINS", 40)
+    monkeypatch.setattr(estimators, "MOST_BINS", 40)
     rounds, target = 400, np.array([0.1, 0.6, 0.3])
     means = moving_means(kind, rounds, 3)
     truth = float((np.clip(means, 0, 1) @ target).mean())

@@ -1,3 +1,5 @@
+"""Twins: what the log says of its arms over time, worlds sampled from it, and who plays in them."""
+
 import dataclasses
 import json
 import runpy
@@ -6,10 +8,74 @@ import numpy as np
 import pytest
 
 import driftbandits as db
-from driftbandits.logs import Log, advise, posterior
-from driftbandits.logs.cells import MOST_CELLS, cell_arms, cells_of, merged, offered
-from driftbandits.logs.twins import FIXED, fixed_regret, play_twins, sample_world
+from driftbandits.logs import Log, advise, twins
+from driftbandits.logs.estimators import bin_rewards
+from driftbandits.logs.log import MOST_CELLS, cell_arms, cells_of, merged, offered
+from driftbandits.logs.twins import FIXED, Hypothesis, fixed_regret, play_twins, sample_world
 from tests.logs.making import logged, moving_means
+
+
+@pytest.fixture(scope="module")
+def bins():
+    return bin_rewards(logged(moving_means("drift", 120, 3), 0), most=12)
+
+
+FEATURES = np.array([[1.0, 0.0, 0.7], [0.6, 0.8, 0.7], [0.0, 1.0, 0.7]])
+KINDS = [
+    Hypothesis("x", FEATURES, 0.0, 2.0),
+    Hypothesis("x", FEATURES, 0.01, 0.5),
+    Hypothesis("x", FEATURES, 0.0, 2.0, fresh=(4, 9)),
+]
+
+
+def dense(bins, hypothesis):
+    """Prior covariance of f over all (bin, arm), from the definition, and the rows of it that were observed."""
+    size, arms = len(bins), len(hypothesis.features)
+    since = np.concatenate([[0], np.cumsum(bins.rows[:-1])])
+    stretch = np.searchsorted(hypothesis.fresh, np.arange(size), side="right")
+    together = (stretch[:, None] == stretch).astype(float)
+    begun = np.array([since[[0, *hypothesis.fresh][k]] for k in stretch])
+    walked = np.minimum(since[:, None], since) - begun[:, None]
+    time = together * (hypothesis.start + hypothesis.rate * walked)
+    prior = np.kron(time, hypothesis.features @ hypothesis.features.T)
+    of_entry = np.repeat(np.arange(size), np.diff(bins.firsts))
+    return prior, of_entry * arms + bins.cell
+
+
+@pytest.mark.parametrize("hypothesis", KINDS, ids=lambda one: one.kind)
+def test_filter_and_samples_agree_with_one_big_linear_system(bins, hypothesis):
+    fitted = twins.fit(bins, hypothesis)
+    prior, seen = dense(bins, hypothesis)
+    system = prior[np.ix_(seen, seen)] + np.diag(1 / bins.count)
+    level = bins.count @ bins.mean / bins.count.sum()
+    error = bins.mean - level
+    within = bins.squares.sum() - (bins.count * bins.mean**2).sum()
+    number = bins.count.sum()
+    noise = (error @ np.linalg.solve(system, error) + within) / number
+    assert fitted.noise == pytest.approx(noise, rel=1e-8)
+    logs = np.linalg.slogdet(system)[1] + np.log(bins.count).sum() + number * np.log(noise)
+    expected = -0.5 * logs - len(hypothesis.fresh) * np.log(len(bins))
+    assert fitted.evidence == pytest.approx(expected, rel=1e-8)
+    gain = prior[:, seen] @ np.linalg.inv(system)
+    mean = (level + gain @ error).reshape(len(bins), -1)
+    covariance = noise * (prior - gain @ prior[seen])
+    drawn = twins.sample(bins, fitted, np.random.default_rng(0), 4_000)
+    deviation = np.sqrt(np.diag(covariance)).reshape(mean.shape)
+    assert np.abs((drawn.mean(axis=0) - mean) / deviation).max() < 5 / np.sqrt(4_000)  # 36 values: fails 1 in 50,000
+    flat = drawn.reshape(4_000, -1) - mean.ravel()
+    scale = np.sqrt(np.outer(np.diag(covariance), np.diag(covariance)))
+    assert np.abs((flat.T @ flat / 4_000 - covariance) / scale).max() < 0.15
+
+
+@pytest.mark.parametrize(("world", "kind"), [("still", "still"), ("switch", "switches"), ("drift", "drifts")])
+def test_the_right_kind_of_world_has_the_weight(world, kind):
+    log = logged(moving_means(world, 1_500, 4, seed=1), 0)
+    bins = twins.bins_of(log)
+    fresh = [len(bins) // 2] if world == "switch" else []
+    fitted = [twins.fit(bins, one, keep=False) for one in twins.hypotheses(log, fresh)]
+    weights = twins.weights_of(fitted)
+    best = sum(w for w, one in zip(weights, fitted, strict=True) if one.hypothesis.kind == kind)
+    assert best > 0.8
 
 
 def with_segments(rounds=400, seed=0):
@@ -49,8 +115,8 @@ def test_twins_offer_what_the_log_offered():
     allowed = np.random.default_rng(0).random((400, 4)) < 0.6
     allowed[np.arange(400), base.arm] = True
     log = dataclasses.replace(base, allowed=allowed)
-    bins = posterior.bins_of(log)
-    fitted = posterior.fit(bins, posterior.hypotheses(log, [])[0])
+    bins = twins.bins_of(log)
+    fitted = twins.fit(bins, twins.hypotheses(log, [])[0])
     world = sample_world(log, bins, fitted, cell_arms(log), 0, 0)[1]
     np.testing.assert_array_equal(world.allowed(0, 400), allowed)
     found = play_twins(log, bins, [fitted], np.ones(1), twins=2)

@@ -10,9 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from driftbandits import ArmSet, errors, live
-from driftbandits.live import wire
-from driftbandits.live.client import AsyncRemoteExperiment, RemoteExperiment
-from driftbandits.live.looking import ExperimentSummary
+from driftbandits.live.client import AsyncRemoteExperiment, Attempts, Fallback, RemoteExperiment
+from driftbandits.live.summary import ExperimentSummary
 from driftbandits.service.background import serving
 
 
@@ -125,9 +124,10 @@ class Flaky(httpx.BaseTransport):
 
 def test_a_lost_answer_is_asked_for_again_and_nothing_is_done_twice(url):
     with live.Client(url, timeout=30.0) as client:
-        flaky = client._http._transport = Flaky(client._http._transport)
+        http = client._link.http
+        flaky = http._transport = Flaky(http._transport)
         shop = client.create("flaky", arms=["a", "b"], policy="DiscountedUCB")
-        shop._stand_in.see({"arms": [], "fallback": None})
+        shop._operations.fallback.see({"arms": [], "fallback": None})
         made = [shop.decide() for _ in range(5)]
         assert [shop.reward(one.id, 1.0).accepted for one in made] == [1] * 5
         summary = shop.summary()
@@ -143,7 +143,7 @@ def test_when_the_service_is_away_the_fallback_decides(tmp_path):
         shop = client.create("shop", arms=["a", "b", "c"], policy="DiscountedUCB")
         shop.decide()
         shop.arms(retire=["b"])
-    client._timeout = 0.3
+    client._link.timeout = 0.3
     made = [shop.decide(), *shop.decide(20)]
     assert {one.arm for one in made} == {"a", "c"}
     assert {(one.fallback, one.probability) for one in made} == {(True, 0.5)}
@@ -158,15 +158,15 @@ def test_when_the_service_is_away_the_fallback_decides(tmp_path):
 
 def test_callers_are_not_kept_waiting_while_it_is_away():
     clock = iter(range(100))
-    stand_in = wire.StandIn("shop", now=lambda: 0.4 * next(clock))
-    stand_in.see({"arms": [{"name": "a", "retired": False}], "fallback": None})
-    stand_in.fail()
-    assert [stand_in.is_away for _ in range(4)] == [True, True, False, False]
+    fallback = Fallback("shop", now=lambda: 0.4 * next(clock))
+    fallback.see({"arms": [{"name": "a", "retired": False}], "fallback": None})
+    fallback.fail()
+    assert [fallback.is_away for _ in range(4)] == [True, True, False, False]
 
 
 def test_attempts_end_in_time_and_follow_only_what_is_open():
     now = [0.0]
-    attempts = wire.Attempts(5.0, now=lambda: now[0])
+    attempts = Attempts(5.0, now=lambda: now[0])
     assert not attempts.is_open(409)  # a conflict of its own
     waited = 0
     while (pause := attempts.pause()) is not None:
@@ -226,7 +226,7 @@ def test_a_text_is_no_list_of_arms(client, fields):
 
 
 def test_a_text_is_no_list_of_allowed_arms(shop):
-    with pytest.raises(errors.InputError, match=r"allowed must be a list of names, got 'low'; use \['low'\]"):
+    with pytest.raises(errors.InputError, match=r"allowed must be a list of names of arms, got 'low'; use \['low'\]"):
         shop.decide(allowed="low")
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from driftbandits.live.definition import define
 from driftbandits.service import health
-from driftbandits.service.series import Point, Series
+from driftbandits.service.series import Point, Recent, Series
 
 DEFINITION = define(arms=["a", "b"], seed=0)
 SECOND = 1_000_000
@@ -37,7 +37,7 @@ def newest(*, since=0, seconds=0.0, rewards=None, delays=None):
     draw = np.random.default_rng(0)
     rewards = draw.integers(0, 2, 400).astype(float) if rewards is None else rewards
     delays = draw.exponential(5.0, len(rewards)) if delays is None else delays
-    return health.Recent(rewards, delays, 0, since, seconds)
+    return Recent(rewards, delays, 0, since, seconds)
 
 
 def said(found, recent, patience=None, definition=DEFINITION):
@@ -46,13 +46,13 @@ def said(found, recent, patience=None, definition=DEFINITION):
 
 def test_a_healthy_experiment_says_nothing():
     assert said(series(), newest(since=5, seconds=3.0)) == []
-    assert said(Series((), None, 0), health.Recent(np.zeros(0), np.zeros(0), None, 0, 0.0)) == []
+    assert said(Series((), None, 0), Recent(np.zeros(0), np.zeros(0), None, 0, 0.0)) == []
     assert said(series(missing=0.0, expired=10), newest(since=5), patience=60.0) == []
 
 
 def test_no_reward_at_all():
     found = series((0.0,) * 3)
-    assert "no reward has come yet" in said(found, health.Recent(np.zeros(0), np.zeros(0), None, 300, 9.0))[0]
+    assert "no reward has come yet" in said(found, Recent(np.zeros(0), np.zeros(0), None, 300, 9.0))[0]
 
 
 def test_silence_is_told_from_waiting():

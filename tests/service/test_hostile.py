@@ -7,7 +7,7 @@ from urllib.parse import quote
 import pytest
 
 from driftbandits.service.background import serving
-from driftbandits.service.protocol import MOST_HEADERS
+from driftbandits.service.server import MOST_HEADERS
 from tests.service.conftest import Sender
 
 HOSTILE = [

@@ -68,7 +68,7 @@ def test_a_port_that_is_taken_is_named_with_the_cure(database, tmp_path):
 
 def test_a_full_disk_is_a_503_and_nothing_is_lost(tmp_path):
     """`max_page_count` makes the database full; when there is room again the same key settles what was open."""
-    from driftbandits.service.core import Service
+    from driftbandits.service.hosting import Service
 
     url = f"sqlite:///{tmp_path}/shop.db"
     usual = Service._open

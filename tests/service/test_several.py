@@ -10,11 +10,11 @@ import sqlalchemy as sa
 
 from attacks.servers import Clients, judge, process
 from driftbandits import live
+from driftbandits.live.connections import read_url
 from driftbandits.live.definition import define
-from driftbandits.live.engines import read_url
 from driftbandits.service import hosting, keys
 from driftbandits.service.background import serving
-from driftbandits.service.forwarding import HOP
+from driftbandits.service.hosting import HOP
 from tests.postgres import postgres_server
 
 pytestmark = pytest.mark.postgres

@@ -4,7 +4,7 @@ import pytest
 
 import driftbandits as db
 from driftbandits import state as states
-from driftbandits.state.differences import compare
+from driftbandits.live.views import compare
 from tests.state.released import CASES, FOLDER, PLAYED, read_decisions
 
 RELEASES = sorted(FOLDER.iterdir())

@@ -18,7 +18,7 @@ from driftbandits.errors import DriftbanditsError, MissingExtraError
 EXTRAS = {
     **dict.fromkeys(("pandas", "pyarrow", "matplotlib", "rich", "pydantic", "yaml", "jinja2"), "experiments"),
     "optuna": "tuning",
-    **dict.fromkeys(("sqlalchemy", "alembic"), "live"),
+    "sqlalchemy": "live",
     "psycopg": "postgres",
     **dict.fromkeys(
         ("fastapi", "starlette", "uvicorn", "httptools", "pydantic_settings", "prometheus_client", "plotly", "httpx"),

@@ -20,7 +20,7 @@ from driftbandits.packages import installed_versions
 from driftbandits.showing import first_line
 from driftbandits.version import __version__
 
-PACKAGES = ("numpy", "scipy", "scikit-learn", "sqlalchemy", "alembic", "pyarrow", "psycopg", "pandas", "torch")
+PACKAGES = ("numpy", "scipy", "scikit-learn", "sqlalchemy", "pyarrow", "psycopg", "pandas", "torch")
 COMMITS = 20
 
 
@@ -70,7 +70,7 @@ def _database(url: str) -> list[dict[str, Any]]:
 
 def _missing_file(url: str) -> Path | None:
     """The file of a SQLite database that is not there; the doctor does not make it."""
-    from driftbandits.live.engines import read_url, sqlite_file
+    from driftbandits.live.connections import read_url, sqlite_file
 
     parsed = read_url(url)
     file = sqlite_file(parsed) if parsed.get_backend_name() == "sqlite" else None

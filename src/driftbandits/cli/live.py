@@ -95,7 +95,7 @@ def export(
     database: Where = USUAL,
 ) -> None:
     """Write all decisions of an experiment and their rewards to a Parquet file."""
-    from driftbandits.live.exporting import export_log
+    from driftbandits.live.export import export_log
 
     with _open(database) as opened:
         rows = export_log(opened.view(name), out)

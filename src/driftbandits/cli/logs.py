@@ -13,7 +13,7 @@ from driftbandits.cli.show import print_json, say
 
 if TYPE_CHECKING:
     from driftbandits.logs import Log
-    from driftbandits.logs.recommending import Recommendation
+    from driftbandits.logs.recommendation import Recommendation
 
 LogFile = Annotated[Path, typer.Argument(metavar="LOG", help="The log: Parquet, CSV or NDJSON; see docs/logs.md.")]
 Ends = Annotated[

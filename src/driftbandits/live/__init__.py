@@ -12,31 +12,31 @@ import typing
 from driftbandits.errors import MissingExtraError
 
 if typing.TYPE_CHECKING:
-    from driftbandits.live.asynchronous import AsyncExperiment as AsyncExperiment
-    from driftbandits.live.checking import Check as Check
     from driftbandits.live.client import AsyncClient as AsyncClient
     from driftbandits.live.client import Client as Client
     from driftbandits.live.database import Database as Database
     from driftbandits.live.database import open_database as open  # noqa: A004  # its public name
+    from driftbandits.live.decision_audit import DecisionRecord as DecisionRecord
+    from driftbandits.live.experiment import AsyncExperiment as AsyncExperiment
     from driftbandits.live.experiment import Experiment as Experiment
-    from driftbandits.live.looking import ArmSummary as ArmSummary
-    from driftbandits.live.looking import ExperimentSummary as ExperimentSummary
-    from driftbandits.live.looking_back import DecisionRecord as DecisionRecord
     from driftbandits.live.requests import LiveDecision as LiveDecision
     from driftbandits.live.requests import Rejected as Rejected
     from driftbandits.live.requests import RewardAnswer as RewardAnswer
+    from driftbandits.live.summary import ArmSummary as ArmSummary
+    from driftbandits.live.summary import ExperimentSummary as ExperimentSummary
+    from driftbandits.live.views import Check as Check
     from driftbandits.live.views import View as View
 
 _HOMES = {
-    "ArmSummary": "looking",
+    "ArmSummary": "summary",
     "AsyncClient": "client",
-    "AsyncExperiment": "asynchronous",
-    "Check": "checking",
+    "AsyncExperiment": "experiment",
+    "Check": "views",
     "Client": "client",
     "Database": "database",
-    "DecisionRecord": "looking_back",
+    "DecisionRecord": "decision_audit",
     "Experiment": "experiment",
-    "ExperimentSummary": "looking",
+    "ExperimentSummary": "summary",
     "LiveDecision": "requests",
     "Rejected": "requests",
     "RewardAnswer": "requests",
@@ -68,9 +68,9 @@ def __getattr__(name: str) -> typing.Any:
     try:
         home = importlib.import_module(f"{__name__}.{_HOMES[name]}")
     except ModuleNotFoundError as error:
-        if error.name not in ("sqlalchemy", "alembic"):
+        if error.name != "sqlalchemy":
             raise
-        raise MissingExtraError(str(error.name), extra="live", purpose="an experiment in a database") from None
+        raise MissingExtraError("sqlalchemy", extra="live", purpose="an experiment in a database") from None
     found = getattr(home, "open_database" if name == "open" else name)
     globals()[name] = found
     return found

@@ -8,25 +8,35 @@ seen active, marked `fallback=True`; the reward of such a decision is not sent.
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import os
-import tempfile
+import dataclasses
+import math
+import random
+import secrets
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 from urllib.parse import quote
 
-from driftbandits.arms import ArmSet
+import numpy as np
+
+from driftbandits import errors
 from driftbandits.errors import AwayError, InputError, LiveError, MissingExtraError, NotStoredError
-from driftbandits.live import wire
-from driftbandits.live.definition import read_options
-from driftbandits.live.docstrings import described_by
-from driftbandits.live.experiment import Experiment
-from driftbandits.live.looking import ExperimentSummary
-from driftbandits.live.looking_back import DecisionRecord
-from driftbandits.live.requests import LiveDecision, RewardAnswer
-from driftbandits.live.wire import Attempts, Sending, StandIn
+from driftbandits.live.decision_audit import DecisionRecord
+from driftbandits.live.experiment import (
+    Asked,
+    Names,
+    Operations,
+    Synchronous,
+    allowed_names,
+    finish,
+    id_of,
+    option_values,
+)
+from driftbandits.live.export import whole_file
+from driftbandits.live.requests import LiveDecision
+from driftbandits.live.summary import ArmSummary, ExperimentSummary
 from driftbandits.policies.core.history import History
 from driftbandits.showing import shown
 from driftbandits.types import Change
@@ -36,8 +46,25 @@ try:
 except ModuleNotFoundError:
     raise MissingExtraError("httpx", extra="serve", purpose="a client of the service") from None
 
-Names = str | Iterable[str]
-Rewards = Mapping[str, float] | Iterable[tuple[str | LiveDecision, float]]
+F = TypeVar("F", bound=Callable[..., Any])
+AWAY = "away-"  # begins the ids of decisions that a client made itself
+FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0  # seconds between two attempts
+SLOW_SECONDS, EXPORT_SECONDS = 150.0, 300.0  # for what takes a replay; for a log
+_EXPERIMENTS = "/v1/experiments"
+_READING = ("summary", "changes", "history", "events")  # paths of the same names
+_URN = "urn:driftbandits:"
+_ERRORS: dict[str, type[Exception]] = {
+    "unknown-experiment": errors.UnknownExperimentError,
+    "unknown-decision": errors.UnknownDecisionError,
+    "experiment-exists": errors.ExperimentExistsError,
+    "key-reused": errors.KeyReusedError,
+    "conflict": errors.ConflictError,
+    "gone": errors.GoneError,
+    "not-stored": errors.NotStoredError,
+    "other-decider": errors.OtherDeciderError,
+    "reward": errors.RewardError,
+    "input": errors.InputError,
+}
 
 
 class Client:
@@ -61,8 +88,8 @@ class Client:
     """
 
     def __init__(self, url: str, key: str | None = None, *, timeout: float = 5.0) -> None:
-        self.url, self._key, self._timeout = _checked_url(url), key, timeout
-        self._http = httpx.Client(base_url=self.url, headers=_authorisation(key), trust_env=False)
+        self._link = BlockingLink(url, key, timeout)
+        self.url = self._link.url
 
     def create(self, name: str, **fields: Any) -> RemoteExperiment:
         """Make an experiment.
@@ -85,7 +112,7 @@ class Client:
         AwayError
             If the service does not answer.
         """
-        self._send(wire.change("/v1/experiments", _creation(name, fields), lambda _: None))
+        finish(self._link.send(_creation(name, fields)))
         return self.experiment(name)
 
     def names(self) -> list[str]:
@@ -101,8 +128,7 @@ class Client:
         AwayError
             If the service does not answer.
         """
-        found: list[str] = self._send(wire.look("/v1/experiments", _names))
-        return found
+        return _names(finish(self._link.send(Sending("GET", _EXPERIMENTS))))
 
     def experiment(self, name: str) -> RemoteExperiment:
         """An experiment of the service; whether it exists shows when it is first used.
@@ -115,27 +141,11 @@ class Client:
         -------
         RemoteExperiment
         """
-        return RemoteExperiment(self, name)
-
-    def _send(self, sending: Sending) -> Any:
-        attempts = Attempts(self._timeout, slow=sending.slow)
-        while True:
-            wait, result = self._try(sending, attempts)
-            if wait is None:
-                return result
-            time.sleep(wait)
-
-    def _try(self, sending: Sending, attempts: Attempts) -> tuple[float | None, Any]:
-        """How long to wait before the next attempt, or None and the result."""
-        try:
-            answer = self._http.request(**_arguments(sending, attempts))
-        except httpx.TransportError as error:
-            return _again(attempts, error), None
-        return _outcome(sending, attempts, answer)
+        return RemoteExperiment(self._link, name)
 
     def close(self) -> None:
         """Close its connections."""
-        self._http.close()
+        self._link.http.close()
 
     def __enter__(self) -> Self:
         return self
@@ -147,125 +157,16 @@ class Client:
         return f"Client({self.url!r})"
 
 
-@described_by(Experiment)
-class RemoteExperiment:
-    """An experiment of a service: the methods of `Experiment`."""
+def _documented_by(other: Callable[..., Any]) -> Callable[[F], F]:
+    """For a method that does what another does: its docstring."""
 
-    def __init__(self, client: Client, name: str) -> None:
-        self.name = name
-        self._client = client
-        self._path = wire.path_of(name)
-        self._stand_in = StandIn(name)
+    def describe(method: F) -> F:
+        method.__doc__ = other.__doc__
+        return method
 
-    def decide(
-        self,
-        size: int | None = None,
-        *,
-        allowed: Iterable[str] | None = None,
-        segment: str | None = None,
-        key: str | None = None,
-    ) -> Any:
-        """See `Experiment.decide`. While the service is away, the fallback decides."""
-        names = _allowed(allowed)
-        made = self._decide(1 if size is None else size, names, segment, key)
-        return made[0] if size is None else made
-
-    def _decide(self, size: int, allowed: list[str] | None, segment: Any, key: Any) -> list[LiveDecision]:
-        stand_in = self._stand_in
-        if stand_in.is_away:
-            return stand_in.decide(size, allowed)
-        try:
-            made: list[LiveDecision] = self._client._send(_deciding(self._path, size, allowed, segment, key))
-        except (AwayError, NotStoredError) as error:
-            stand_in.fail()
-            return stand_in.decide(size, allowed, error)
-        if stand_in.is_due:
-            self._see()
-        return made
-
-    def _see(self) -> None:
-        try:
-            self._client._send(wire.look(f"{self._path}/summary", self._stand_in.see))
-        except LiveError:  # tried again in a while: what was decided counts
-            self._stand_in.put_off()
-
-    def reward(self, id: str | LiveDecision, reward: float, *, key: str | None = None) -> RewardAnswer:  # noqa: A002
-        """See `Experiment.reward`. One of the client's own fallback is not sent."""
-        if wire.is_own(_ident(id)):
-            return RewardAnswer()
-        body = {"id": _ident(id), "reward": reward}
-        return self._client._send(wire.change(f"{self._path}/rewards", body, wire.read_rewards, key))  # type: ignore[no-any-return]
-
-    def rewards(self, rewards: Rewards, *, key: str | None = None) -> RewardAnswer:
-        """See `Experiment.rewards`."""
-        body = _many(rewards)
-        return self._client._send(wire.change(f"{self._path}/rewards", body, wire.read_rewards, key))  # type: ignore[no-any-return]
-
-    def forget(self, ids: str | LiveDecision | Iterable[str | LiveDecision], *, key: str | None = None) -> int:
-        """See `Experiment.forget`."""
-        return self._client._send(_forgetting(self._path, ids, key))  # type: ignore[no-any-return]
-
-    def arms(
-        self, *, add: Any = None, retire: Names = (), bring_back: Names = (), key: str | None = None
-    ) -> dict[str, Any]:
-        """See `Experiment.arms`."""
-        answer: dict[str, Any] = self._client._send(_arms_change(self._path, add, retire, bring_back, key))
-        self._stand_in.see_arms(answer["active"])
-        return answer
-
-    def pause(self, *, key: str | None = None) -> None:
-        """See `Experiment.pause`."""
-        self._client._send(_steering(self._path, "pause", key))
-
-    def resume(self, *, key: str | None = None) -> None:
-        """See `Experiment.resume`."""
-        self._client._send(_steering(self._path, "resume", key))
-
-    def restart(self, *, key: str | None = None) -> None:
-        """See `Experiment.restart`."""
-        self._client._send(_steering(self._path, "restart", key))
-
-    def summary(self) -> ExperimentSummary:
-        """See `Experiment.summary`."""
-        return self._client._send(wire.look(f"{self._path}/summary", wire.read_summary))  # type: ignore[no-any-return]
-
-    def changes(self) -> tuple[Change, ...]:
-        """See `Experiment.changes`."""
-        return self._client._send(wire.look(f"{self._path}/changes", wire.read_changes))  # type: ignore[no-any-return]
-
-    def history(self) -> History | None:
-        """See `Experiment.history`."""
-        return self._client._send(wire.look(f"{self._path}/history", wire.read_history))  # type: ignore[no-any-return]
-
-    def events(self, after: int = 0, limit: int = 1000) -> list[dict[str, Any]]:
-        """See `Experiment.events`."""
-        return self._client._send(wire.look(f"{self._path}/events", _events, after=after, limit=limit))  # type: ignore[no-any-return]
-
-    def decision(self, id: str) -> DecisionRecord:  # noqa: A002
-        """See `Experiment.decision`."""
-        return self._client._send(_looking_back(self._path, id))  # type: ignore[no-any-return]
-
-    def export(self, path: str | Path) -> int:
-        """See `Experiment.export`. Over HTTP the number given back is that of bytes, not of rows."""
-        with _whole_file(Path(path)) as file, self._client._http.stream(**_exporting(self._path)) as answer:
-            if answer.status_code != 200:
-                answer.read()
-                raise wire.error_of(answer.status_code, _content(answer))
-            for piece in answer.iter_bytes():
-                file.write(piece)
-            return int(file.tell())
-
-    @property
-    def asynchronous(self) -> AsyncRemoteExperiment:
-        """The same methods as coroutines, on connections of their own."""
-        client = self._client
-        return AsyncClient(client.url, client._key, timeout=client._timeout).experiment(self.name)
-
-    def __repr__(self) -> str:
-        return f"RemoteExperiment({self.name!r} at {self._client.url})"
+    return describe
 
 
-@described_by(Client)
 class AsyncClient:
     """`Client` for asyncio: its methods are to be awaited, as are those of its experiments.
 
@@ -275,49 +176,36 @@ class AsyncClient:
 
     >>> import asyncio
     >>> import driftbandits as db
-    >>> async def look():
+    >>> async def find():
     ...     async with db.live.AsyncClient("http://127.0.0.1:8350", timeout=2.0) as client:
     ...         return client.experiment("prices")
-    >>> asyncio.run(look())
+    >>> asyncio.run(find())
     AsyncRemoteExperiment('prices' at http://127.0.0.1:8350)
     """
 
     def __init__(self, url: str, key: str | None = None, *, timeout: float = 5.0) -> None:
-        self.url, self._key, self._timeout = _checked_url(url), key, timeout
-        self._http = httpx.AsyncClient(base_url=self.url, headers=_authorisation(key), trust_env=False)
+        self._link = Link(url, key, timeout)
+        self.url = self._link.url
 
+    @_documented_by(Client.create)
     async def create(self, name: str, **fields: Any) -> AsyncRemoteExperiment:
         """See `Client.create`."""
-        await self._send(wire.change("/v1/experiments", _creation(name, fields), lambda _: None))
+        await self._link.send(_creation(name, fields))
         return self.experiment(name)
 
+    @_documented_by(Client.names)
     async def names(self) -> list[str]:
         """See `Client.names`."""
-        found: list[str] = await self._send(wire.look("/v1/experiments", _names))
-        return found
+        return _names(await self._link.send(Sending("GET", _EXPERIMENTS)))
 
+    @_documented_by(Client.experiment)
     def experiment(self, name: str) -> AsyncRemoteExperiment:
         """See `Client.experiment`."""
-        return AsyncRemoteExperiment(self, name)
-
-    async def _send(self, sending: Sending) -> Any:
-        attempts = Attempts(self._timeout, slow=sending.slow)
-        while True:
-            wait, result = await self._try(sending, attempts)
-            if wait is None:
-                return result
-            await asyncio.sleep(wait)
-
-    async def _try(self, sending: Sending, attempts: Attempts) -> tuple[float | None, Any]:
-        try:
-            answer = await self._http.request(**_arguments(sending, attempts))
-        except httpx.TransportError as error:
-            return _again(attempts, error), None
-        return _outcome(sending, attempts, answer)
+        return AsyncRemoteExperiment(self, self._link, name)
 
     async def close(self) -> None:
         """Close its connections."""
-        await self._http.aclose()
+        await self._link.http.aclose()
 
     async def __aenter__(self) -> Self:
         return self
@@ -329,15 +217,26 @@ class AsyncClient:
         return f"AsyncClient({self.url!r})"
 
 
-@described_by(RemoteExperiment)
-class AsyncRemoteExperiment:
-    """`RemoteExperiment` for asyncio."""
+# --- experiments ----------------------------------------------------------------------------------------------------
 
-    def __init__(self, client: AsyncClient, name: str) -> None:
+
+class RemoteOperations(Operations):
+    """Operations over HTTP: answers are read from JSON, and `decide` has a fallback while the service is away."""
+
+    def __init__(self, link: Link, name: str) -> None:
         self.name = name
-        self.client = client
-        self._path = wire.path_of(name)
-        self._stand_in = StandIn(name)
+        self.fallback = Fallback(name)
+        self._link = link
+
+    async def _perform(self, kind: str, values: dict[str, Any], key: str | None = None) -> Any:
+        if kind == "export":
+            return await self._link.download(f"{_path_of(self.name)}/export.parquet", Path(values["path"]))
+        answer = await self._link.send(_sending(self.name, kind, values, key))
+        return answer["decisions"] if kind == "decide" else answer
+
+    def _knows(self, given: Any) -> bool:
+        """Not a decision that a client made while the service was away."""
+        return not (isinstance(given, str) and given.startswith(AWAY))
 
     async def decide(
         self,
@@ -346,235 +245,348 @@ class AsyncRemoteExperiment:
         allowed: Iterable[str] | None = None,
         segment: str | None = None,
         key: str | None = None,
-    ) -> Any:
-        """See `RemoteExperiment.decide`."""
-        names = _allowed(allowed)
-        made = await self._decide(1 if size is None else size, names, segment, key)
+    ) -> LiveDecision | list[LiveDecision]:
+        """See `Operations.decide`."""
+        names, count = allowed_names(allowed), 1 if size is None else size
+        fallback, failure = self.fallback, None
+        if not fallback.is_away:
+            try:
+                found = await super().decide(size, allowed=names, segment=segment, key=key)
+                if fallback.is_due:
+                    await self._see_arms()
+                return found
+            except (AwayError, NotStoredError) as error:
+                fallback.fail()
+                failure = error
+        made = fallback.decide(count, names, failure)
         return made[0] if size is None else made
 
-    async def _decide(self, size: int, allowed: list[str] | None, segment: Any, key: Any) -> list[LiveDecision]:
-        stand_in = self._stand_in
-        if stand_in.is_away:
-            return stand_in.decide(size, allowed)
+    async def _see_arms(self) -> None:
         try:
-            made: list[LiveDecision] = await self.client._send(_deciding(self._path, size, allowed, segment, key))
-        except (AwayError, NotStoredError) as error:
-            stand_in.fail()
-            return stand_in.decide(size, allowed, error)
-        if stand_in.is_due:
-            await self._see()
-        return made
-
-    async def _see(self) -> None:
-        try:
-            await self.client._send(wire.look(f"{self._path}/summary", self._stand_in.see))
-        except LiveError:  # tried again in a while: what was decided counts
-            self._stand_in.put_off()
-
-    async def reward(self, id: str | LiveDecision, reward: float, *, key: str | None = None) -> RewardAnswer:  # noqa: A002
-        """See `RemoteExperiment.reward`."""
-        if wire.is_own(_ident(id)):
-            return RewardAnswer()
-        body = {"id": _ident(id), "reward": reward}
-        return await self.client._send(wire.change(f"{self._path}/rewards", body, wire.read_rewards, key))  # type: ignore[no-any-return]
-
-    async def rewards(self, rewards: Rewards, *, key: str | None = None) -> RewardAnswer:
-        """See `RemoteExperiment.rewards`."""
-        body = _many(rewards)
-        return await self.client._send(wire.change(f"{self._path}/rewards", body, wire.read_rewards, key))  # type: ignore[no-any-return]
-
-    async def forget(self, ids: str | LiveDecision | Iterable[str | LiveDecision], *, key: str | None = None) -> int:
-        """See `RemoteExperiment.forget`."""
-        return await self.client._send(_forgetting(self._path, ids, key))  # type: ignore[no-any-return]
+            self.fallback.see(await self._perform("summary", {}))
+        except LiveError:  # tried again in a while: the decision was made
+            self.fallback.put_off()
 
     async def arms(
         self, *, add: Any = None, retire: Names = (), bring_back: Names = (), key: str | None = None
     ) -> dict[str, Any]:
-        """See `RemoteExperiment.arms`."""
-        answer: dict[str, Any] = await self.client._send(_arms_change(self._path, add, retire, bring_back, key))
-        self._stand_in.see_arms(answer["active"])
+        """See `Operations.arms`."""
+        answer = await super().arms(add=add, retire=retire, bring_back=bring_back, key=key)
+        self.fallback.see_arms(answer["active"])
         return answer
 
-    async def pause(self, *, key: str | None = None) -> None:
-        """See `RemoteExperiment.pause`."""
-        await self.client._send(_steering(self._path, "pause", key))
-
-    async def resume(self, *, key: str | None = None) -> None:
-        """See `RemoteExperiment.resume`."""
-        await self.client._send(_steering(self._path, "resume", key))
-
-    async def restart(self, *, key: str | None = None) -> None:
-        """See `RemoteExperiment.restart`."""
-        await self.client._send(_steering(self._path, "restart", key))
-
     async def summary(self) -> ExperimentSummary:
-        """See `RemoteExperiment.summary`."""
-        return await self.client._send(wire.look(f"{self._path}/summary", wire.read_summary))  # type: ignore[no-any-return]
+        """See `Operations.summary`."""
+        answer = await self._perform("summary", {})
+        names = [one.name for one in dataclasses.fields(ArmSummary)]
+        arms = tuple(ArmSummary(**{name: arm[name] for name in names}) for arm in answer["arms"])
+        values = {one.name: answer[one.name] for one in dataclasses.fields(ExperimentSummary)}
+        return ExperimentSummary(**{**values, "arms": arms, "health": tuple(answer["health"])})
 
     async def changes(self) -> tuple[Change, ...]:
-        """See `RemoteExperiment.changes`."""
-        return await self.client._send(wire.look(f"{self._path}/changes", wire.read_changes))  # type: ignore[no-any-return]
+        """See `Operations.changes`."""
+        answer = await self._perform("changes", {})
+        names = {one.name for one in dataclasses.fields(Change)}
+        return tuple(Change.from_dict({name: row[name] for name in row if name in names}) for row in answer["changes"])
 
     async def history(self) -> History | None:
-        """See `RemoteExperiment.history`."""
-        return await self.client._send(wire.look(f"{self._path}/history", wire.read_history))  # type: ignore[no-any-return]
+        """See `Operations.history`."""
+        answer = await self._perform("history", {})
+        if not answer["rounds"]:
+            return None
+        names = tuple(answer["arms"])
+        estimate, law = (_floats(answer[name]) for name in ("estimate", "probability"))
+        low, high = (None if answer[name] is None else _floats(answer[name]) for name in ("low", "high"))
+        return History(np.array(answer["rounds"]), np.arange(len(names)), names, estimate, law, low, high)
 
     async def events(self, after: int = 0, limit: int = 1000) -> list[dict[str, Any]]:
-        """See `RemoteExperiment.events`."""
-        return await self.client._send(wire.look(f"{self._path}/events", _events, after=after, limit=limit))  # type: ignore[no-any-return]
+        """See `Operations.events`."""
+        answer = await self._perform("events", {"after": after, "limit": limit})
+        rows: list[dict[str, Any]] = answer["events"]
+        return rows
 
-    async def decision(self, id: str) -> DecisionRecord:  # noqa: A002
-        """See `RemoteExperiment.decision`."""
-        return await self.client._send(_looking_back(self._path, id))  # type: ignore[no-any-return]
+    async def decision(self, id: Asked) -> DecisionRecord:  # noqa: A002
+        """See `Operations.decision`."""
+        return DecisionRecord(**(await self._perform("decision", {"given": id_of(id)})))
 
-    async def export(self, path: str | Path) -> int:
-        """See `RemoteExperiment.export`."""
-        with _whole_file(Path(path)) as file:
-            async with self.client._http.stream(**_exporting(self._path)) as answer:
-                if answer.status_code != 200:
-                    await answer.aread()
-                    raise wire.error_of(answer.status_code, _content(answer))
-                async for piece in answer.aiter_bytes():
-                    file.write(piece)
-                return int(file.tell())
+
+def _floats(rows: Any) -> Any:
+    return np.array([[math.nan if value is None else value for value in row] for row in rows])
+
+
+class AsyncRemoteExperiment(RemoteOperations):
+    """`RemoteExperiment` for asyncio; `client` has its connections."""
+
+    def __init__(self, client: AsyncClient, link: Link, name: str) -> None:
+        super().__init__(link, name)
+        self.client = client
 
     def __repr__(self) -> str:
         return f"AsyncRemoteExperiment({self.name!r} at {self.client.url})"
 
 
-# --- what both send ---------------------------------------------------------------------------------------------------
+class RemoteExperiment(Synchronous):
+    """An experiment of a service: the methods of `Experiment`.
+
+    While the service is away `decide` answers with the fallback. `export` returns the number of bytes, not of rows.
+    """
+
+    def __init__(self, link: BlockingLink, name: str) -> None:
+        self.name = name
+        self._link = link
+        self._operations = RemoteOperations(link, name)
+
+    @property
+    def asynchronous(self) -> AsyncRemoteExperiment:
+        """The same methods as coroutines, on connections of their own."""
+        link = self._link
+        return AsyncClient(link.url, link.key, timeout=link.timeout).experiment(self.name)
+
+    def __repr__(self) -> str:
+        return f"RemoteExperiment({self.name!r} at {self._link.url})"
 
 
-def _checked_url(url: str) -> str:
-    if not url.startswith(("http://", "https://")):
-        raise InputError(f"url must begin with http:// or https://, such as http://127.0.0.1:8350, got {shown(url)}")
-    return url.rstrip("/")
+class Fallback:
+    """Decides while the service is away: the experiment's fallback, over the arms last seen active.
+
+    After a failure the service is tried again once a second; in between, callers are not kept waiting.
+    """
+
+    TRY_AGAIN, SEE_AGAIN = 1.0, 60.0  # seconds
+
+    def __init__(self, name: str, now: Callable[[], float] = time.monotonic) -> None:
+        self._name = name
+        self._now = now
+        self._active: list[str] = []
+        self._arm: str | None = None
+        self._seen_at = self._failed_at = -math.inf
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the arms should be read again."""
+        return self._now() - self._seen_at > self.SEE_AGAIN
+
+    @property
+    def is_away(self) -> bool:
+        """Whether the service did not answer a moment ago."""
+        return bool(self._active) and self._now() - self._failed_at < self.TRY_AGAIN
+
+    def see(self, summary: Any) -> None:
+        """A summary came: these arms are active."""
+        self._active = [arm["name"] for arm in summary["arms"] if not arm["retired"]]
+        self._arm, self._seen_at = summary["fallback"], self._now()
+
+    def put_off(self) -> None:
+        """The arms could not be read; not so soon again."""
+        self._seen_at = self._now() - self.SEE_AGAIN + self.TRY_AGAIN
+
+    def see_arms(self, active: Iterable[str]) -> None:
+        """These arms are active now."""
+        self._active = list(active)
+
+    def fail(self) -> None:
+        """The service did not answer."""
+        self._failed_at = self._now()
+
+    def decide(self, size: int, allowed: Iterable[str] | None, error: Exception | None = None) -> list[LiveDecision]:
+        """Decide here; raises `error` where no arm was ever seen."""
+        names = None if allowed is None else set(allowed)
+        choices = [name for name in self._active if names is None or name in names]
+        if not choices:
+            raise error or LiveError(f"the service is away, and nothing is known of experiment {self._name!r}")
+        if self._arm in choices:
+            choices = [self._arm]
+        return [
+            LiveDecision(f"{AWAY}{secrets.token_hex(8)}", random.choice(choices), 1.0 / len(choices), fallback=True)
+            for _ in range(size)
+        ]
 
 
-def _authorisation(key: str | None) -> dict[str, str]:
-    return {} if key is None else {"Authorization": f"Bearer {key}"}
+# --- HTTP -----------------------------------------------------------------------------------------------------------
 
 
-def _arguments(sending: Sending, attempts: Attempts) -> dict[str, Any]:
-    return {
-        "method": sending.method,
-        "url": sending.path,
-        "json": sending.body,
-        "params": sending.query or None,
-        "headers": sending.headers,
-        "timeout": attempts.left,
-    }
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """A request. One that changes something carries a key, so it can be sent again."""
+
+    method: str
+    path: str
+    body: dict[str, Any] | None = None
+    key: str | None = None
+    query: dict[str, Any] = field(default_factory=dict)
+    slow: bool = False  # it takes a replay: one attempt has all the time there is
 
 
-def _again(attempts: Attempts, error: Exception) -> float:
-    wait = attempts.pause()
-    if wait is None:
-        raise AwayError(f"the service does not answer: {type(error).__name__}: {error}") from error
-    return wait
+def _path_of(name: str) -> str:
+    return f"{_EXPERIMENTS}/{quote(name, safe='')}"
 
 
-def _outcome(sending: Sending, attempts: Attempts, answer: httpx.Response) -> tuple[float | None, Any]:
-    if answer.is_success:
-        return None, sending.read(answer.json())
-    error = wire.error_of(answer.status_code, _content(answer))
-    if attempts.is_open(answer.status_code):
-        wait = attempts.pause(answer.headers.get("retry-after"))
-        if wait is not None:
-            return wait, None
-        if answer.status_code != 409 and not isinstance(error, NotStoredError):
-            raise AwayError(str(error)) from error
-    raise error
+def _sending(name: str, kind: str, values: dict[str, Any], key: str | None) -> Sending:
+    """The request for an operation on an experiment."""
+    path = _path_of(name)
+    if kind == "decision":
+        return Sending("GET", f"{path}/decisions/{quote(str(values['given']), safe='')}", slow=True)
+    if kind in _READING:
+        return Sending("GET", f"{path}/{kind}", query=values)
+    if kind == "rewards":
+        values = {"rewards": [{"id": given, "reward": reward} for given, reward in values["rewards"]]}
+    last = {"decide": "decisions", "reward": "rewards"}.get(kind, kind)
+    return Sending("POST", f"{path}/{last}", values, key or secrets.token_hex(16))
 
 
-def _content(answer: httpx.Response) -> Any:
-    try:
-        return answer.json()
-    except ValueError:
-        return None
-
-
-def _creation(name: str, fields: dict[str, Any]) -> dict[str, Any]:
+def _creation(name: str, fields: dict[str, Any]) -> Sending:
     segments = fields.get("segments")
-    listed = {"segments": _options(segments, "segments")} if segments else {}
-    return {**fields, **listed, "name": name, "arms": _options(fields.get("arms"))}
+    listed = {"segments": option_values("segments", segments)} if segments else {}
+    body = {**fields, **listed, "name": name, "arms": option_values("arms", fields.get("arms"))}
+    return Sending("POST", _EXPERIMENTS, body, secrets.token_hex(16))
 
 
 def _names(answer: Any) -> list[str]:
     return [row["name"] for row in answer["experiments"]]
 
 
-def _events(answer: Any) -> Any:
-    return answer["events"]
+class Attempts:
+    """When to send a request again, and when to give up: after `seconds` in all.
+
+    An answer that leaves open what happened, or none at all, is followed by the same request with the same key. A
+    conflict right after that says that the first is still under way.
+    """
+
+    def __init__(self, seconds: float, *, slow: bool = False, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
+        whole = max(seconds, SLOW_SECONDS) if slow else seconds
+        self._end, self._each = now() + whole, whole if slow else 0.4 * whole
+        self._pause = FIRST_PAUSE
+        self._unsettled = False
+
+    @property
+    def left(self) -> float:
+        """Seconds for the next attempt: two fit usually, so that a lost answer can still be asked for."""
+        return max(min(self._end - self._now(), self._each), 0.001)
+
+    def arguments(self, sending: Sending) -> dict[str, Any]:
+        """What httpx is given for the next attempt."""
+        key = sending.key
+        return {
+            "method": sending.method,
+            "url": sending.path,
+            "json": sending.body,
+            "params": sending.query or None,
+            "headers": {} if key is None else {"Idempotency-Key": key, "Content-Type": "application/json"},
+            "timeout": self.left,
+        }
+
+    def is_open(self, status: int) -> bool:
+        """Whether an answer with this status is to be followed by another attempt."""
+        return status in (502, 503, 504) or (status == 409 and self._unsettled)
+
+    def after_error(self, error: Exception) -> float:
+        """How long to wait after a broken connection; AwayError if there is no time left."""
+        wait = self.pause()
+        if wait is None:
+            raise AwayError(f"the service does not answer: {type(error).__name__}: {error}") from error
+        return wait
+
+    def after_problem(self, answer: httpx.Response) -> float:
+        """How long to wait after an answer that is a problem; raised unless another attempt may help."""
+        error, status = _error_of(answer), answer.status_code
+        if self.is_open(status):
+            wait = self.pause(answer.headers.get("retry-after"))
+            if wait is not None:
+                return wait
+            if status != 409 and not isinstance(error, NotStoredError):
+                raise AwayError(str(error)) from error
+        raise error
+
+    def pause(self, wanted: str | None = None) -> float | None:
+        """How long to wait before the next attempt; None: give up."""
+        self._unsettled = True
+        least = float(wanted) if wanted is not None and wanted.isdigit() and self._pause > 0.3 else 0.0
+        pause = max(self._pause * random.uniform(0.5, 1.0), min(least, LONGEST_PAUSE))
+        self._pause = min(2 * self._pause, LONGEST_PAUSE)
+        return None if self._now() + pause >= self._end else pause
 
 
-def _allowed(given: Iterable[str] | None) -> list[str] | None:
-    """Names of arms as a list; a single text would be taken apart into letters."""
-    if isinstance(given, str):
-        raise InputError(f"allowed must be a list of names, got {shown(given)}; use [{shown(given)}]")
-    return None if given is None else list(given)
-
-
-def _deciding(path: str, size: int, allowed: list[str] | None, segment: Any, key: Any) -> Sending:
-    body = {"size": size, "allowed": allowed, "segment": segment}
-    return wire.change(f"{path}/decisions", body, wire.read_decisions, key)
-
-
-def _many(rewards: Rewards) -> dict[str, Any]:
-    pairs = [
-        (_ident(given), reward) for given, reward in (rewards.items() if isinstance(rewards, Mapping) else rewards)
-    ]
-    return {"rewards": [{"id": given, "reward": reward} for given, reward in pairs if not wire.is_own(given)]}
-
-
-def _ident(given: str | LiveDecision) -> str:
-    """A decision stands for its id."""
-    return given.id if isinstance(given, LiveDecision) else given
-
-
-def _forgetting(path: str, ids: Any, key: str | None) -> Sending:
-    listed = [ids] if isinstance(ids, str | LiveDecision) else list(ids)
-    body = {"ids": [_ident(given) for given in listed if not wire.is_own(_ident(given))]}
-    return wire.change(f"{path}/forget", body, lambda answer: answer["forgotten"], key)
-
-
-def _arms_change(path: str, add: Any, retire: Names, bring_back: Names, key: str | None) -> Sending:
-    one = isinstance(add, str) or (isinstance(add, Mapping) and "name" in add)
-    body = {"add": _options([add] if one else add), "retire": _texts(retire), "bring_back": _texts(bring_back)}
-    return wire.change(f"{path}/arms", body, lambda answer: answer, key)
-
-
-def _options(given: Any, what: str = "arms") -> list[dict[str, Any]]:
-    """Arms as a body has them: given as names, mappings with names and features, or names mapped to features."""
-    if given is None or (not isinstance(given, ArmSet) and not given):
-        return []
-    found = read_options(what, given)
-    return [{"name": option.name, "features": list(option.features)} for option in found]
-
-
-def _texts(given: Names) -> list[str]:
-    return [given] if isinstance(given, str) else list(given or ())
-
-
-def _steering(path: str, what: str, key: str | None) -> Sending:
-    return wire.change(f"{path}/{what}", {}, lambda _: None, key)
-
-
-def _looking_back(path: str, given: Any) -> Sending:
-    return Sending("GET", f"{path}/decisions/{quote(str(_ident(given)), safe='')}", wire.read_record, slow=True)
-
-
-def _exporting(path: str) -> dict[str, Any]:
-    return {"method": "GET", "url": f"{path}/export.parquet", "timeout": 300.0}
-
-
-@contextlib.contextmanager
-def _whole_file(target: Path) -> Any:
-    """A file that takes its name when all of it is there."""
-    descriptor, side = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+def _error_of(answer: httpx.Response) -> Exception:
+    """The library's own error for a problem that a server told of."""
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            yield file
-        Path(side).replace(target)
-    except BaseException:
-        Path(side).unlink(missing_ok=True)
-        raise
+        content = answer.json()
+    except ValueError:
+        content = None
+    found = content if isinstance(content, dict) else {}
+    unknown = InputError if answer.status_code == 422 else LiveError
+    kind = _ERRORS.get(str(found.get("type", "")).removeprefix(_URN), unknown)
+    return kind(str(found.get("detail") or f"the server answered with status {answer.status_code}"))
+
+
+class Link:
+    """Connections to a service, for asyncio."""
+
+    def __init__(self, url: str, key: str | None, timeout: float, client: Any = httpx.AsyncClient) -> None:
+        if not url.startswith(("http://", "https://")):
+            raise InputError(
+                f"url must begin with http:// or https://, such as http://127.0.0.1:8350, got {shown(url)}"
+            )
+        self.url, self.key, self.timeout = url.rstrip("/"), key, timeout
+        headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+        self.http = client(base_url=self.url, headers=headers, trust_env=False)
+
+    async def send(self, sending: Sending) -> Any:
+        """The content of the answer; sent again while that may help."""
+        attempts = Attempts(self.timeout, slow=sending.slow)
+        while True:
+            try:
+                answer = await self.request(attempts.arguments(sending))
+            except httpx.TransportError as error:
+                wait = attempts.after_error(error)
+            else:
+                if answer.is_success:
+                    return answer.json()
+                wait = attempts.after_problem(answer)
+            await self.sleep(wait)
+
+    async def request(self, arguments: dict[str, Any]) -> httpx.Response:
+        """Send a request once."""
+        answer: httpx.Response = await self.http.request(**arguments)
+        return answer
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait before the next attempt."""
+        await asyncio.sleep(seconds)
+
+    async def download(self, path: str, target: Path) -> int:
+        """Write an answer to a file, whole or not at all; how many bytes."""
+        with whole_file(target) as file:
+            async with self.http.stream("GET", path, timeout=EXPORT_SECONDS) as answer:
+                if answer.status_code != 200:
+                    await answer.aread()
+                    raise _error_of(answer)
+                async for piece in answer.aiter_bytes():
+                    file.write(piece)
+                return file.tell()
+
+
+class BlockingLink(Link):
+    """Connections for threads: its coroutines never suspend."""
+
+    def __init__(self, url: str, key: str | None, timeout: float) -> None:
+        super().__init__(url, key, timeout, httpx.Client)
+
+    async def request(self, arguments: dict[str, Any]) -> httpx.Response:
+        """Send a request once."""
+        answer: httpx.Response = self.http.request(**arguments)
+        return answer
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait before the next attempt."""
+        time.sleep(seconds)
+
+    async def download(self, path: str, target: Path) -> int:
+        """Write an answer to a file, whole or not at all; how many bytes."""
+        with whole_file(target) as file, self.http.stream("GET", path, timeout=EXPORT_SECONDS) as answer:
+            if answer.status_code != 200:
+                answer.read()
+                raise _error_of(answer)
+            for piece in answer.iter_bytes():
+                file.write(piece)
+            return file.tell()

@@ -20,14 +20,21 @@ from driftbandits.errors import (
     UnknownExperimentError,
     did_you_mean,
 )
-from driftbandits.live import schema, tables
+from driftbandits.live import tables
+from driftbandits.live.connections import (
+    WRITING,
+    FileLock,
+    free_lease,
+    is_read_only,
+    make_engine,
+    read_url,
+    sqlite_file,
+    take_lease,
+)
 from driftbandits.live.definition import Definition, check_name, define
-from driftbandits.live.engines import WRITING, is_read_only, make_engine, read_url, sqlite_file
-from driftbandits.live.events import Event
 from driftbandits.live.experiment import Experiment
-from driftbandits.live.handlers import clock
-from driftbandits.live.journal import Journal
-from driftbandits.live.locks import FileLock, free_lease, take_lease
+from driftbandits.live.journal import Event, Journal
+from driftbandits.live.requests import clock
 from driftbandits.live.views import View
 from driftbandits.live.writer import Link, Writer
 from driftbandits.showing import first_line, shown
@@ -36,7 +43,7 @@ from driftbandits.showing import first_line, shown
 class Database:
     """Experiments in one database; a context manager that closes what it opened.
 
-    Any number of them may look at the same database. One process at a time decides in a SQLite file; in Postgres one
+    Any number of them may read the same database. One process at a time decides in a SQLite file; in Postgres one
     per experiment. `driftbandits.live.open` makes one and its tables.
 
     Parameters
@@ -72,7 +79,7 @@ class Database:
         self._writing = self._reading.execution_options(**{WRITING: True})
         self._is_sqlite = self.url.get_backend_name() == "sqlite"
         self._file_lock = FileLock(sqlite_file(self.url)) if self._is_sqlite else None
-        # Writers of one SQLite file take turns here; SQLite's own way to wait is to look again after a while.
+        # Writers of one SQLite file take turns here; SQLite's own way to wait is polling.
         self._turn: contextlib.AbstractContextManager[Any] = (
             threading.Lock() if self._is_sqlite else contextlib.nullcontext()
         )
@@ -101,11 +108,11 @@ class Database:
         if self._is_sqlite and not create and not sqlite_file(self.url).exists():
             raise LiveError(f"there is no database {sqlite_file(self.url)}; experiments create makes one")
         with self._reading.connect() as connection:
-            found = schema.present(connection)
+            found = tables.present(connection)
         if found is None and create and not (self._is_sqlite and is_read_only(self.url)):
             self.upgrade()
         with self._reading.connect() as connection:
-            schema.check(connection)
+            tables.check(connection)
 
     def upgrade(self) -> list[str]:
         """Bring the database to the schema of this version.
@@ -121,7 +128,7 @@ class Database:
             For tables that are not driftbandits', or of a later version.
         """
         with self._turn, self._writing.begin() as connection:
-            return schema.upgrade(connection)
+            return tables.upgrade(connection)
 
     # --- experiments --------------------------------------------------------------------------------------------
 
@@ -226,7 +233,7 @@ class Database:
             )
 
     def view(self, name: str) -> View:
-        """An experiment to be looked at, beside whoever decides in it.
+        """An experiment to be read, beside the process that decides in it.
 
         Parameters
         ----------
@@ -297,7 +304,7 @@ class Database:
         if self._file_lock is None:
             return
         if is_read_only(self.url):
-            raise LiveError("the database was opened with mode=ro, so nothing can be decided; view() can look")
+            raise LiveError("the database was opened with mode=ro, so nothing can be decided; view() can read")
         try:
             with self._guard:
                 self._file_lock.acquire()
@@ -366,7 +373,7 @@ class Database:
     def trim(self, name: str, *, days: float) -> int:
         """Delete events of an experiment that are older than so many days, as far as no kept snapshot needs them.
 
-        What was decided then can no longer be looked back at, exported or rewarded, unless it is open still; what was
+        What was decided then can no longer be audited, exported or rewarded, unless it is open still; what was
         learned stays.
 
         Parameters

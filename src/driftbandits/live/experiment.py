@@ -1,81 +1,52 @@
-"""An experiment as a program uses it: `decide`, `reward`, and what can be looked at; from any number of threads."""
+"""An experiment as a program uses it: `decide`, `reward`, and what can be read; from any number of threads, or awaited.
+
+Every operation is defined once, in `Operations`, as a coroutine: it checks its arguments, has it performed in plain
+values, and returns what the caller gets. `AsyncExperiment` performs operations in this process without
+blocking the event loop. `Experiment` drives the same coroutines with a `_perform` that blocks, so that they never
+suspend. The classes in `client` do both over HTTP.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import asyncio
+import inspect
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from concurrent.futures import Future
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 
+from driftbandits.arms import ArmSet
 from driftbandits.errors import InputError
+from driftbandits.live.decision_audit import DecisionRecord, audit_in_subprocess
 from driftbandits.live.definition import read_options
-from driftbandits.live.exporting import export_log
-from driftbandits.live.handlers import MOST_PER_CALL
-from driftbandits.live.looking import ExperimentSummary, summarise
-from driftbandits.live.looking_back import DecisionRecord, look_back_apart
-from driftbandits.live.player import Player
-from driftbandits.live.requests import LiveDecision, Rejected, Request, RewardAnswer, check_key
+from driftbandits.live.export import export_log
+from driftbandits.live.replica import Replica
+from driftbandits.live.requests import MOST_PER_CALL, LiveDecision, Rejected, Request, RewardAnswer, check_key
+from driftbandits.live.summary import ExperimentSummary, summarise
 from driftbandits.live.views import View
 from driftbandits.live.writer import Batch, Writer
 from driftbandits.showing import shown
 from driftbandits.types import Change
 
-if TYPE_CHECKING:
-    from driftbandits.live.asynchronous import AsyncExperiment
-
-Rewards = Mapping[str, float] | Iterable[tuple[str, float]]
 Asked = str | LiveDecision  # a decision stands for its id
+Rewards = Mapping[str, float] | Iterable[tuple[Asked, float]]
 Names = str | Iterable[str] | None
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
-class Experiment:
-    """One experiment, open for deciding. `Database.create` and `Database.experiment` give it.
+class Operations:
+    """The operations of an experiment, wherever they are performed."""
 
-    Every call returns when what it did is on disk: a crash, or kill -9, loses nothing that was answered. With a `key`
-    a request can be sent again, after an error or a time-out, without being done twice: the same key and request get
-    the answer that was stored.
+    async def _perform(self, kind: str, values: dict[str, Any], key: str | None = None) -> Any:
+        raise NotImplementedError
 
-    Whatever changes something raises NotStoredError if the database did not store it, KeyReusedError for a key that
-    came with another request before, and LiveError where the experiment was closed or too many requests wait.
+    def _knows(self, given: Any) -> bool:
+        """Whether the experiment made the decision of this id; a client may have made it on its own."""
+        del given
+        return True
 
-    Parameters
-    ----------
-    name : of the experiment
-    writer : the thread that serves all requests
-    view : the same experiment to be looked at
-
-    >>> import tempfile
-    >>> import driftbandits as db
-    >>> with tempfile.TemporaryDirectory() as folder, db.live.open(f"sqlite:///{folder}/shop.db") as database:
-    ...     shop = database.create("prices", arms=["9 EUR", "12 EUR"], seed=0)
-    ...     choice = shop.decide()
-    ...     answer = shop.reward(choice, 1.0)
-    ...     summary = shop.summary()
-    >>> answer.accepted, summary.decisions, summary.policy
-    (1, 1, 'AutoBandit')
-    """
-
-    def __init__(self, name: str, writer: Writer, view: View) -> None:
-        self.name = name
-        self._writer = writer
-        self._view = view
-
-    # --- deciding and rewards -----------------------------------------------------------------------------------
-
-    @overload
-    def decide(
-        self,
-        size: None = None,
-        *,
-        allowed: Iterable[str] | None = None,
-        segment: str | None = None,
-        key: str | None = None,
-    ) -> LiveDecision: ...
-    @overload
-    def decide(
-        self, size: int, *, allowed: Iterable[str] | None = None, segment: str | None = None, key: str | None = None
-    ) -> list[LiveDecision]: ...
-    def decide(
+    async def decide(
         self,
         size: int | None = None,
         *,
@@ -101,16 +72,13 @@ class Experiment:
         InputError
             For arms or a segment that the experiment does not have, where none is allowed, and for another size.
         """
-        return self._decide(size, allowed, segment, key).result()  # type: ignore[no-any-return]
+        values = {"size": 1 if size is None else size, "allowed": allowed_names(allowed), "segment": segment}
+        made = await self._perform("decide", values, key)
+        decisions = [LiveDecision(one["id"], one["arm"], one["probability"], one["fallback"]) for one in made]
+        return decisions[0] if size is None else decisions
 
-    def _decide(self, size: Any, allowed: Any, segment: Any, key: Any) -> Future[Any]:
-        names = None if allowed is None or isinstance(allowed, str) else list(allowed)
-        values = {"size": 1 if size is None else size, "allowed": names if names is not None else allowed}
-        answer = self._submit("decide", {**values, "segment": segment}, key)
-        return _then(answer, lambda made: _decision(made[0]) if size is None else [_decision(item) for item in made])
-
-    def reward(self, id: Asked, reward: float, *, key: str | None = None) -> RewardAnswer:  # noqa: A002
-        """Tell the reward of a decision.
+    async def reward(self, id: Asked, reward: float, *, key: str | None = None) -> RewardAnswer:  # noqa: A002
+        """Send the reward of a decision.
 
         Parameters
         ----------
@@ -121,24 +89,23 @@ class Experiment:
         Returns
         -------
         RewardAnswer
-            Told again with the same value it is `repeated`; after its time, `late`.
+            Sent again with the same value it is `repeated`; after its time, `late`.
 
         Raises
         ------
         UnknownDecisionError
             For an id that no decision has.
         ConflictError
-            For another value than the one that was told.
+            If the decision has another reward already.
         RewardError
             For a reward that is no finite number, or outside the range.
         """
-        return self._reward(id, reward, key).result()  # type: ignore[no-any-return]
+        if not self._knows(id_of(id)):
+            return RewardAnswer()
+        return _reward_answer(await self._perform("reward", {"id": id_of(id), "reward": reward}, key))
 
-    def _reward(self, given: Any, reward: Any, key: Any) -> Future[Any]:
-        return _then(self._submit("reward", {"id": _text(given), "reward": reward}, key), _reward_answer)
-
-    def rewards(self, rewards: Rewards, *, key: str | None = None) -> RewardAnswer:
-        """Tell several rewards. Those in order are taken, whatever is wrong with the others.
+    async def rewards(self, rewards: Rewards, *, key: str | None = None) -> RewardAnswer:
+        """Send several rewards. Valid ones are taken, whatever is wrong with the others.
 
         Parameters
         ----------
@@ -155,18 +122,16 @@ class Experiment:
         InputError
             For anything but pairs, and for too many.
         """
-        return self._rewards(rewards, key).result()  # type: ignore[no-any-return]
-
-    def _rewards(self, rewards: Any, key: Any) -> Future[Any]:
         try:
             pairs = [list(pair) for pair in (rewards.items() if isinstance(rewards, Mapping) else rewards)]
         except TypeError:
             pairs = [[]]
         if not all(len(pair) == 2 for pair in pairs) or len(pairs) > MOST_PER_CALL:
             raise InputError(f"rewards must be at most {MOST_PER_CALL:,} pairs (id, reward), got {shown(rewards)}")
-        return _then(self._submit("rewards", {"rewards": pairs}, key), _reward_answer)
+        given = [[id_of(one), reward] for one, reward in pairs if self._knows(id_of(one))]
+        return _reward_answer(await self._perform("rewards", {"rewards": given}, key))
 
-    def forget(self, ids: Asked | Iterable[Asked], *, key: str | None = None) -> int:
+    async def forget(self, ids: Asked | Iterable[Asked], *, key: str | None = None) -> int:
         """Say that the rewards of these decisions will never come.
 
         Parameters
@@ -184,15 +149,11 @@ class Experiment:
         UnknownDecisionError
             For an id that no decision has.
         """
-        return self._forget(ids, key).result()  # type: ignore[no-any-return]
+        listed = [one for one in _listed("ids", ids) if self._knows(one)]
+        answer = await self._perform("forget", {"ids": listed}, key)
+        return int(answer["forgotten"])
 
-    def _forget(self, ids: Any, key: Any) -> Future[Any]:
-        listed = _names("ids", ids)
-        return _then(self._submit("forget", {"ids": listed}, key), lambda answer: answer["forgotten"])
-
-    # --- steering -----------------------------------------------------------------------------------------------
-
-    def arms(
+    async def arms(
         self, *, add: Any = None, retire: Names = (), bring_back: Names = (), key: str | None = None
     ) -> dict[str, Any]:
         """Add arms, retire some, bring retired ones back. What is known of the others stays.
@@ -214,108 +175,72 @@ class Experiment:
         InputError
             For names that are unknown or taken, features of another kind, and where no arm would be left.
         """
-        return self._arms(add, retire, bring_back, key).result()  # type: ignore[no-any-return]
-
-    def _arms(self, add: Any, retire: Any, bring_back: Any, key: Any) -> Future[Any]:
         one = isinstance(add, str) or (isinstance(add, Mapping) and "name" in add)
-        new = read_options("arms", [add] if one else add) if add else ()
         values = {
-            "add": [{"name": option.name, "features": list(option.features)} for option in new],
-            "retire": _names("retire", retire),
-            "bring_back": _names("bring_back", bring_back),
+            "add": option_values("arms", [add] if one else add),
+            "retire": _listed("retire", retire),
+            "bring_back": _listed("bring_back", bring_back),
         }
-        return self._submit("arms", values, key)
+        answer: dict[str, Any] = await self._perform("arms", values, key)
+        return answer
 
-    def pause(self, *, key: str | None = None) -> None:
+    async def pause(self, *, key: str | None = None) -> None:
         """Let the fallback answer; rewards are still learned.
 
         Parameters
         ----------
         key : an idempotency key
         """
-        self._submit("pause", {}, key).result()
+        await self._perform("pause", {}, key)
 
-    def resume(self, *, key: str | None = None) -> None:
+    async def resume(self, *, key: str | None = None) -> None:
         """Let the policy answer again.
 
         Parameters
         ----------
         key : an idempotency key
         """
-        self._submit("resume", {}, key).result()
+        await self._perform("resume", {}, key)
 
-    def restart(self, *, key: str | None = None) -> None:
-        """Begin anew with the same settings and nothing learned; rewards of older decisions are kept, not learned.
+    async def restart(self, *, key: str | None = None) -> None:
+        """Start over with the same settings and nothing learned; rewards of older decisions are kept, not learned.
 
         Parameters
         ----------
         key : an idempotency key
         """
-        self._submit("restart", {}, key).result()
+        await self._perform("restart", {}, key)
 
-    def settings(self, *, key: str | None = None, **given: Any) -> dict[str, Any]:
-        """Change the patience or the fallback.
-
-        Parameters
-        ----------
-        key : an idempotency key
-        given : `patience` (seconds) or `fallback` (an arm's name, or None), by name
-
-        Returns
-        -------
-        dict
-            The values from now on.
-
-        Raises
-        ------
-        InputError
-            For other settings, which cannot be changed, and for values that are none.
-        """
-        unknown = [name for name in given if name not in ("patience", "fallback")]
-        if unknown:
-            raise InputError(f"only patience and fallback can be changed, got {unknown[0]!r}; make another experiment")
-        return self._submit("settings", given, key).result()  # type: ignore[no-any-return]
-
-    # --- looking ------------------------------------------------------------------------------------------------
-
-    def summary(self) -> ExperimentSummary:
+    async def summary(self) -> ExperimentSummary:
         """The experiment at a glance; print it, or read its fields.
 
         Returns
         -------
         ExperimentSummary
         """
-        return self._look(self._summarise).result()  # type: ignore[no-any-return]
+        found: ExperimentSummary = await self._perform("summary", {})
+        return found
 
-    def _summarise(self, writer: Writer, player: Player) -> ExperimentSummary:
-        health = []
-        if writer.clock_behind:
-            health.append(f"the clock was {writer.clock_behind:.0f} s behind the newest event: was it set back?")
-        recovery = writer.recovery
-        if recovery is not None:
-            health += recovery.problems
-        way = "" if recovery is None else recovery.way
-        return summarise(self.name, player, brought_back=way, health=tuple(health))
-
-    def changes(self) -> tuple[Change, ...]:
+    async def changes(self) -> tuple[Change, ...]:
         """The changes that the policy has found since its last restart.
 
         Returns
         -------
         tuple of Change
         """
-        return self._look(lambda _, player: () if player.policy is None else player.policy.changes).result()  # type: ignore[no-any-return]
+        found: tuple[Change, ...] = await self._perform("changes", {})
+        return found
 
-    def history(self) -> Any:
+    async def history(self) -> Any:
         """Estimates and probabilities over time, as the policy keeps them.
 
         Returns
         -------
         History, or None while the fallback decides
         """
-        return self._look(lambda _, player: None if player.policy is None else player.policy.history).result()
+        return await self._perform("history", {})
 
-    def events(self, after: int = 0, limit: int = 1000) -> list[dict[str, Any]]:
+    async def events(self, after: int = 0, limit: int = 1000) -> list[dict[str, Any]]:
         """Rows of the journal, as plain values.
 
         Parameters
@@ -327,10 +252,11 @@ class Experiment:
         -------
         list of dict
         """
-        return self._view.events(after, limit)
+        found: list[dict[str, Any]] = await self._perform("events", {"after": after, "limit": limit})
+        return found
 
-    def decision(self, id: Asked) -> DecisionRecord:  # noqa: A002
-        """Look back at a decision: law, estimates and beliefs as they stood then, found by a replay in a process aside.
+    async def decision(self, id: Asked) -> DecisionRecord:  # noqa: A002
+        """Audit a decision: law, estimates and beliefs at that time, found by a replay in a process of its own.
 
         Parameters
         ----------
@@ -347,11 +273,12 @@ class Experiment:
         GoneError
             If retention has deleted it, or what the replay needs.
         LiveError
-            While another look back is under way, and for one that takes too long.
+            While another audit is under way, and for one that takes too long.
         """
-        return look_back_apart(self._view, _text(id))
+        found: DecisionRecord = await self._perform("decision", {"given": id_of(id)})
+        return found
 
-    def export(self, path: str | Path) -> int:
+    async def export(self, path: str | Path) -> int:
         """Write the log of all decisions to a Parquet file, whole or not at all.
 
         Parameters
@@ -372,14 +299,240 @@ class Experiment:
         MissingExtraError
             Without pyarrow.
         """
-        return export_log(self._view, path)
+        found: int = await self._perform("export", {"path": path})
+        return found
 
-    def _look(self, look: Callable[[Writer, Player], Any]) -> Future[Any]:
-        return self._submit("look", {"look": look}, None)
 
-    # --- the rest -----------------------------------------------------------------------------------------------
+def id_of(given: Any) -> Any:
+    """A decision stands for its id."""
+    return given.id if isinstance(given, LiveDecision) else given
 
-    def submit(self, kind: str, values: dict[str, Any], key: str | None = None) -> Future[Any]:
+
+def allowed_names(given: Iterable[str] | None) -> list[str] | None:
+    """Names of arms as a list; a single text would be taken apart into letters."""
+    if isinstance(given, str):
+        raise InputError(f"allowed must be a list of names of arms, got {shown(given)}; use [{shown(given)}]")
+    return None if given is None else list(given)
+
+
+def option_values(what: str, given: Any) -> list[dict[str, Any]]:
+    """Arms, or segments, as plain values; none for None or nothing."""
+    if given is None or (not isinstance(given, ArmSet) and not given):
+        return []
+    return [{"name": option.name, "features": list(option.features)} for option in read_options(what, given)]
+
+
+def _listed(what: str, given: Any) -> list[Any]:
+    """One text, several or None as a list."""
+    if given is None:
+        return []
+    if isinstance(given, str | LiveDecision):
+        return [id_of(given)]
+    if not isinstance(given, Iterable):
+        raise InputError(f"{what} must be a text or a list of them, got {shown(given)}")
+    return [id_of(each) for each in given]
+
+
+def _reward_answer(answer: Mapping[str, Any]) -> RewardAnswer:
+    rejected = tuple(Rejected(one["id"], one["reason"]) for one in answer["rejected"])
+    return RewardAnswer(answer["accepted"], answer["repeated"], answer["late"], rejected)
+
+
+# --- operations as methods that block -------------------------------------------------------------------------------
+
+
+def synchronous(operation: Callable[Concatenate[Any, P], Coroutine[Any, Any, R]]) -> Callable[Concatenate[Any, P], R]:
+    """A method that performs the operation of this name, and returns its result."""
+    name = operation.__name__
+
+    def call(self: Synchronous, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        coroutine: Coroutine[Any, Any, R] = getattr(self._operations, name)(*args, **kwargs)
+        return finish(coroutine)
+
+    _describe(call, operation)
+    return call
+
+
+def finish(coroutine: Coroutine[Any, Any, R]) -> R:
+    """The result of a coroutine that never suspends."""
+    try:
+        coroutine.send(None)
+    except StopIteration as end:
+        return end.value  # type: ignore[no-any-return]
+    coroutine.close()
+    raise RuntimeError("an operation that blocks has suspended")
+
+
+def _describe(call: Any, operation: Callable[..., Any]) -> None:
+    """Give a method the name, the docstring and the signature of an operation."""
+    call.__name__, call.__qualname__, call.__doc__ = operation.__name__, operation.__qualname__, operation.__doc__
+    call.__signature__ = inspect.signature(operation)
+
+
+class Synchronous:
+    """The operations as methods that block until they are done."""
+
+    _operations: Operations
+
+    @overload
+    def decide(
+        self,
+        size: None = None,
+        *,
+        allowed: Iterable[str] | None = None,
+        segment: str | None = None,
+        key: str | None = None,
+    ) -> LiveDecision: ...
+    @overload
+    def decide(
+        self, size: int, *, allowed: Iterable[str] | None = None, segment: str | None = None, key: str | None = None
+    ) -> list[LiveDecision]: ...
+    def decide(self, *args: Any, **kwargs: Any) -> Any:
+        """See `Operations.decide`."""
+        return _decide(self, *args, **kwargs)
+
+    reward = synchronous(Operations.reward)
+    rewards = synchronous(Operations.rewards)
+    forget = synchronous(Operations.forget)
+    arms = synchronous(Operations.arms)
+    pause = synchronous(Operations.pause)
+    resume = synchronous(Operations.resume)
+    restart = synchronous(Operations.restart)
+    summary = synchronous(Operations.summary)
+    changes = synchronous(Operations.changes)
+    history = synchronous(Operations.history)
+    events = synchronous(Operations.events)
+    decision = synchronous(Operations.decision)
+    export = synchronous(Operations.export)
+
+
+_decide = synchronous(Operations.decide)
+_describe(Synchronous.decide, Operations.decide)
+
+
+# --- in this process ------------------------------------------------------------------------------------------------
+
+
+def _summary(writer: Writer, replica: Replica) -> ExperimentSummary:
+    health = []
+    if writer.clock_behind:
+        health.append(f"the clock was {writer.clock_behind:.0f} s behind the newest event: was it set back?")
+    recovery = writer.recovery
+    if recovery is not None:
+        health += recovery.problems
+    way = "" if recovery is None else recovery.way
+    return summarise(writer.name, replica, brought_back=way, health=tuple(health))
+
+
+# What is asked of the replica in the writer's thread, between two transactions; and of the journal, in another.
+_INSPECTIONS: dict[str, Callable[[Writer, Replica], Any]] = {
+    "summary": _summary,
+    "changes": lambda _, replica: () if replica.policy is None else replica.policy.changes,
+    "history": lambda _, replica: None if replica.policy is None else replica.policy.history,
+}
+_READS: dict[str, Callable[..., Any]] = {"events": View.events, "decision": audit_in_subprocess, "export": export_log}
+
+
+class AsyncExperiment(Operations):
+    """An experiment for asyncio: the methods of `Experiment`, to be awaited. Nothing blocks the event loop.
+
+    Parameters
+    ----------
+    experiment : that it asks; `Experiment.asynchronous` gives this object for it
+
+    >>> import asyncio, tempfile
+    >>> import driftbandits as db
+    >>> async def play(shop):
+    ...     choice = await shop.decide()
+    ...     return await shop.reward(choice, 1.0)
+    >>> with tempfile.TemporaryDirectory() as folder, db.live.open(f"sqlite:///{folder}/shop.db") as database:
+    ...     asyncio.run(play(database.create("prices", arms=["9 EUR", "12 EUR"], seed=0).asynchronous)).accepted
+    1
+    """
+
+    def __init__(self, experiment: Experiment) -> None:
+        self.experiment = experiment
+        self.name = experiment.name
+
+    async def settings(self, /, *, key: str | None = None, **given: Any) -> dict[str, Any]:
+        """Change the patience or the fallback.
+
+        Parameters
+        ----------
+        key : an idempotency key
+        given : `patience` (seconds) or `fallback` (an arm's name, or None), by name
+
+        Returns
+        -------
+        dict
+            The values from now on.
+
+        Raises
+        ------
+        InputError
+            For other settings, which cannot be changed, and for invalid values.
+        """
+        unknown = [name for name in given if name not in ("patience", "fallback")]
+        if unknown:
+            raise InputError(f"only patience and fallback can be changed, got {unknown[0]!r}; make another experiment")
+        answer: dict[str, Any] = await self._perform("settings", given, key)
+        return answer
+
+    async def _perform(self, kind: str, values: dict[str, Any], key: str | None = None) -> Any:
+        read = _READS.get(kind)
+        if read is None:
+            return await asyncio.wrap_future(self.experiment.submit(kind, values, key))
+        return await asyncio.to_thread(read, self.experiment.view, **values)
+
+
+class _Blocking(AsyncExperiment):
+    """Performs operations in the caller's thread."""
+
+    async def _perform(self, kind: str, values: dict[str, Any], key: str | None = None) -> Any:
+        read = _READS.get(kind)
+        if read is None:
+            return self.experiment.submit(kind, values, key).result()
+        return read(self.experiment.view, **values)
+
+
+class Experiment(Synchronous):
+    """One experiment, open for deciding. `Database.create` and `Database.experiment` give it.
+
+    Every call returns when what it did is on disk: a crash, or kill -9, loses nothing that was answered. With a `key`
+    a request can be sent again, after an error or a time-out, without being done twice: the same key and request get
+    the answer that was stored.
+
+    Whatever changes something raises NotStoredError if the database did not store it, KeyReusedError for a key that
+    came with another request before, and LiveError where the experiment was closed or too many requests wait.
+
+    Parameters
+    ----------
+    name : of the experiment
+    writer : the thread that serves all requests
+    view : reads the same experiment
+
+    >>> import tempfile
+    >>> import driftbandits as db
+    >>> with tempfile.TemporaryDirectory() as folder, db.live.open(f"sqlite:///{folder}/shop.db") as database:
+    ...     shop = database.create("prices", arms=["9 EUR", "12 EUR"], seed=0)
+    ...     choice = shop.decide()
+    ...     answer = shop.reward(choice, 1.0)
+    ...     summary = shop.summary()
+    >>> answer.accepted, summary.decisions, summary.policy
+    (1, 1, 'AutoBandit')
+    """
+
+    settings = synchronous(AsyncExperiment.settings)
+
+    def __init__(self, name: str, writer: Writer, view: View) -> None:
+        self.name = name
+        self._writer = writer
+        self._view = view
+        self._operations = _Blocking(self)
+
+    def submit(
+        self, kind: str, values: dict[str, Any], key: str | None = None, *, most: int | None = None
+    ) -> Future[Any]:
         """Serve a request in plain values, as a service has it.
 
         Parameters
@@ -387,13 +540,24 @@ class Experiment:
         kind : what is asked for, such as "decide"
         values : the arguments of the method of that name
         key : an idempotency key
+        most : how many open decisions, or arms, the experiment may have afterwards; None for any number
 
         Returns
         -------
         Future
             Its result is of plain values too, once it is on disk.
+
+        Raises
+        ------
+        InputError
+            For a key that is no text, or too long.
+        LiveError
+            If the experiment was closed, or too many requests wait.
         """
-        return self._submit(kind, values, key)
+        inspection = _INSPECTIONS.get(kind)
+        if inspection is not None:
+            kind, values = "inspect", {"inspect": inspection}
+        return self._writer.submit(Request(kind, values, check_key(key), most))
 
     def watch(self, on_batch: Callable[[Batch], None]) -> None:
         """Be told of every transaction.
@@ -406,14 +570,12 @@ class Experiment:
 
     @property
     def view(self) -> View:
-        """The same experiment to be looked at."""
+        """The same experiment to be read."""
         return self._view
 
     @property
     def asynchronous(self) -> AsyncExperiment:
         """The same methods as coroutines."""
-        from driftbandits.live.asynchronous import AsyncExperiment
-
         return AsyncExperiment(self)
 
     def close(self) -> None:
@@ -425,47 +587,5 @@ class Experiment:
         """Whether it was closed; `Database.experiment` opens it again."""
         return self._writer.closing
 
-    def _submit(self, kind: str, values: dict[str, Any], key: Any) -> Future[Any]:
-        return self._writer.submit(Request(kind, values, check_key(key)))
-
     def __repr__(self) -> str:
         return f"Experiment({self.name!r})"
-
-
-def _names(what: str, given: Any) -> list[Any]:
-    if given is None or isinstance(given, (str, LiveDecision)):
-        return [] if given is None else [_text(given)]
-    if not isinstance(given, Iterable):
-        raise InputError(f"{what} must be a text or a list of them, got {shown(given)}")
-    return [_text(each) for each in given]
-
-
-def _text(given: Any) -> Any:
-    """A decision stands for its id."""
-    return given.id if isinstance(given, LiveDecision) else given
-
-
-def _decision(made: Mapping[str, Any]) -> LiveDecision:
-    return LiveDecision(made["id"], made["arm"], made["probability"], made["fallback"])
-
-
-def _reward_answer(answer: Mapping[str, Any]) -> RewardAnswer:
-    rejected = tuple(Rejected(item["id"], item["reason"]) for item in answer["rejected"])
-    return RewardAnswer(answer["accepted"], answer["repeated"], answer["late"], rejected)
-
-
-def _then(future: Future[Any], change: Callable[[Any], Any]) -> Future[Any]:
-    """A future of what `change` makes of an answer."""
-    changed: Future[Any] = Future()
-
-    def done(of: Future[Any]) -> None:
-        if not changed.set_running_or_notify_cancel():  # nobody waits any more; it was done all the same
-            return
-        error = of.exception()
-        if error is not None:
-            changed.set_exception(error)
-        else:
-            changed.set_result(change(of.result()))
-
-    future.add_done_callback(done)
-    return changed

@@ -1,17 +1,44 @@
-"""What callers may ask of an experiment, and what they are answered: plain values, so that answers can be kept."""
+"""Requests to an experiment and their answers, in plain values so that answers can be stored, and how they are served.
+
+`Handlers` runs in the writer's thread alone: one method per kind of request checks it, makes events, and answers.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import time
+from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
-from driftbandits.errors import InputError
+from driftbandits.errors import (
+    ConflictError,
+    DriftbanditsError,
+    InputError,
+    KeyReusedError,
+    LiveError,
+    RewardError,
+    UnknownDecisionError,
+)
+from driftbandits.live.definition import check_size
+from driftbandits.live.journal import Event, Journal, check_reward, decision_id, dump, place_of
+from driftbandits.live.replica import Replica
 from driftbandits.showing import breaking, shown
 
-LONGEST_KEY = 200  # characters
+LONGEST_KEY = 200  # characters of an idempotency key
+MOST_PER_CALL = 1000  # decisions, or rewards
+REFUSABLE = ("arms", "settings")  # events that are checked when they are applied
+
+
+def clock() -> int:
+    """Microseconds since 1970."""
+    return time.time_ns() // 1000
+
+
+class TooManyOpenError(LiveError):
+    """A decision was refused because too many decisions wait for a reward."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +50,7 @@ class LiveDecision:
     id : what `reward` and `forget` want back
     arm : name of the arm to play
     probability : with which it was drawn
-    fallback : whether not the policy decided but what stands in for it; its reward is journaled and not learned from
+    fallback : whether the fallback decided instead of the policy; its reward is journaled and not learned from
 
     >>> LiveDecision("a1-7", "9 EUR", 0.5).fallback
     False
@@ -75,16 +102,20 @@ class RewardAnswer:
 
 @dataclass(slots=True, eq=False)
 class Request:
-    """One call, waiting to be served; `future` gets the answer once its events are on disk."""
+    """One call, waiting to be served; `future` gets the answer once its events are on disk.
+
+    `most` limits what the experiment may have after it: open decisions, or arms with the retired ones.
+    """
 
     kind: str
     values: dict[str, Any]
     key: str | None = None
+    most: int | None = None
     future: Future[Any] = field(default_factory=Future)
 
     @property
     def digest(self) -> str:
-        """By which the same request is known again."""
+        """By which a repeated request is recognised."""
         text = json.dumps([self.kind, self.values], sort_keys=True, default=repr)
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -98,3 +129,162 @@ def check_key(key: Any) -> str | None:
             f"a key is a text of 1 to {LONGEST_KEY} characters without line breaks or control codes, got {shown(key)}"
         )
     return key
+
+
+class Handlers:
+    """Serves the requests to one experiment, on its replica and its journal."""
+
+    def __init__(self, replica: Replica, journal: Journal, now: Callable[[], int] = clock) -> None:
+        self.replica = replica
+        self.journal = journal
+        self.now = now
+
+    def serve(self, request: Request) -> Any:
+        """The answer; an error of the caller's changes nothing."""
+        known = None if request.key is None else self.journal.answer(request.key)
+        if known is not None:
+            if known.digest != request.digest:
+                raise KeyReusedError(f"the key {shown(request.key)} was used with another request; take a new key")
+            return known.content
+        answer = getattr(self, f"_{request.kind}")(request)
+        if request.key is not None:
+            self.journal.flush()
+            self.journal.keep_answer(request.key, self.replica.time, request.digest, answer)
+        return answer
+
+    def expire(self) -> None:
+        """Close what has run out of patience: one event for all of it."""
+        now = max(self.replica.time, self.now())
+        upto = self.replica.watermark(now)
+        if upto is not None:
+            self._happen("expired", decision=upto)
+
+    def _happen(self, kind: str, **values: Any) -> Event:
+        """An event other than a decision, applied and journaled."""
+        replica = self.replica
+        event = replica.next_event(self.now(), kind, **values)
+        try:
+            replica.apply(event)
+        except Exception as error:
+            if kind in REFUSABLE and isinstance(error, InputError):
+                raise  # the caller's mistake; nothing has changed
+            replica.give_up(error)  # the event happened, whatever the policy makes of it
+            replica.take(event)
+        self.journal.add(event)
+        return event
+
+    # --- one method per kind of request --------------------------------------------------------------------------
+
+    def _decide(self, request: Request) -> list[dict[str, Any]]:
+        values = request.values
+        size = check_size(values["size"], MOST_PER_CALL)
+        waiting = len(self.replica.open)
+        if request.most is not None and waiting + size > request.most:
+            raise TooManyOpenError(
+                f"{waiting:,} decisions wait for a reward, and {request.most:,} may: send rewards, forget decisions, "
+                f"or set patience"
+            )
+        events = self.replica.decide(size, values["allowed"], values["segment"], self.now(), request.key)
+        self.journal.add(*events)
+        return [
+            {
+                "id": decision_id(self.journal.token, event.seq, event.time),
+                "arm": self.replica.name_of(int(event.arm or 0)),
+                "probability": event.probability,
+                "fallback": bool(event.details.get("fallback", False)),
+            }
+            for event in events
+        ]
+
+    def _reward(self, request: Request) -> dict[str, Any]:
+        """One reward: what is wrong with it is raised."""
+        outcome = self._take_reward(request.values["id"], request.values["reward"], request.key)
+        return {"accepted": 0, "repeated": 0, "late": 0, "rejected": [], outcome: 1}
+
+    def _rewards(self, request: Request) -> dict[str, Any]:
+        """Several: what is wrong with one is answered, and the others are taken."""
+        answer: dict[str, Any] = {"accepted": 0, "repeated": 0, "late": 0, "rejected": []}
+        for given, reward in request.values["rewards"]:
+            try:
+                answer[self._take_reward(given, reward, None)] += 1
+            except DriftbanditsError as error:
+                answer["rejected"].append({"id": str(given), "reason": str(error)})
+        return answer
+
+    def _take_reward(self, given: Any, reward: Any, key: str | None) -> str:
+        value = self._check_reward(reward)
+        seq = self._find(given)
+        if seq in self.replica.open:
+            self._happen("rewarded", decision=seq, reward=value, key=key)
+            return "accepted"
+        self.journal.flush()
+        closing = self.journal.closing(seq)
+        if closing is not None and closing.kind == "rewarded":
+            if closing.reward == value:
+                return "repeated"
+            raise ConflictError(f"decision {given} has the reward {closing.reward:g} already, got {value:g}")
+        self._happen("rewarded", decision=seq, reward=value, key=key, payload=dump({"late": True}))
+        return "late"
+
+    def _check_reward(self, reward: Any) -> float:
+        value = check_reward(reward)
+        low, high = self.replica.definition.reward_range
+        if value is None:
+            raise RewardError(f"a reward is a finite number, got {shown(reward)}")
+        clips = self.replica.definition.settings.get("out_of_range") == "clip"
+        if not low <= value <= high and not clips:
+            raise RewardError(
+                f"reward {value:g} lies outside reward_range=({low:g}, {high:g}) of this experiment; send it in these "
+                f"units, or make another experiment with a range that holds it"
+            )
+        return value
+
+    def _find(self, given: Any) -> int:
+        """The seq of a decision by its id."""
+        seq = place_of(given)
+        found = self.replica.open.get(seq)
+        if found is not None and decision_id(self.journal.token, seq, found.time) == given:
+            return seq
+        self.journal.flush()
+        if self.journal.decision(given) is None:
+            raise UnknownDecisionError(f"no decision has the id {shown(given)} in this experiment")
+        return seq
+
+    def _forget(self, request: Request) -> dict[str, Any]:
+        seqs = {self._find(given): given for given in request.values["ids"]}
+        for seq in sorted(seqs):
+            if seq in self.replica.open:
+                self._happen("forgotten", decision=seq)
+        return {"forgotten": len(seqs)}
+
+    def _arms(self, request: Request) -> dict[str, Any]:
+        new = len(request.values.get("add", ()))
+        if request.most is not None and len(self.replica.entries) + new > request.most:
+            raise InputError(f"an experiment has at most {request.most:,} arms here, those that were retired included")
+        payload = dump({name: given for name, given in request.values.items() if given})
+        if payload is not None:
+            self._happen("arms", payload=payload)
+        entries = self.replica.entries
+        return {
+            "active": [entry.option.name for entry in entries if not entry.retired],
+            "retired": [entry.option.name for entry in entries if entry.retired],
+        }
+
+    def _pause(self, _: Request) -> dict[str, Any]:
+        if not self.replica.paused:
+            self._happen("paused")
+        return {"paused": True}
+
+    def _resume(self, _: Request) -> dict[str, Any]:
+        if self.replica.paused:
+            self._happen("resumed")
+        return {"paused": False}
+
+    def _restart(self, _: Request) -> dict[str, Any]:
+        self._happen("restarted")
+        return {"restarts": self.replica.counts.restarts}
+
+    def _settings(self, request: Request) -> dict[str, Any]:
+        if request.values:
+            self._happen("settings", payload=dump(request.values))
+        return {"patience": self.replica.patience, "fallback": self.replica.fallback}

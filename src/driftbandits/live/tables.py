@@ -1,21 +1,39 @@
-"""The tables of a database of experiments.
+"""The tables of a database of experiments, and the version of this schema.
 
-table         row
-experiments   one experiment: its name, and what it was made with
-events        one event of its journal; primary key (experiment, seq); appended to, never changed
-snapshots     what follows from the journal up to event seq, so that only what came since need be replayed
-answers       the answer to a request that came with an idempotency key
-leases        who decides in an experiment, and where to reach it
-keys          who may send requests to a service: the hash of a key, and what it may do
+table             row
+experiments       one experiment: its name, and what it was created with
+events            one event of its journal; primary key (experiment, seq); appended to, never changed
+snapshots         the state after event seq, so that only later events need be replayed
+answers           the answer to a request that came with an idempotency key
+leases            which server decides in an experiment, and its address
+keys              API keys of the service: the hash of a key, and its scope
+alembic_version   the version of the schema; the name dates from the first release, which used Alembic
 
-Times are whole microseconds since 1970, UTC. `migrations` makes these tables; a test compares the two.
+Times are whole microseconds since 1970, UTC.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import sqlalchemy as sa
 
+from driftbandits.errors import SchemaError
+from driftbandits.version import __version__
+
+HEAD = "0001"  # the schema that this version reads and writes
+# How older databases are upgraded: each step leads to the version it names. A new database gets the tables below.
+STEPS: tuple[tuple[str, Callable[[sa.Connection], None]], ...] = ()
+_UPGRADING = 0x6472696674  # "drift": the number of an advisory lock
+
 metadata = sa.MetaData()
+
+version = sa.Table(
+    "alembic_version",
+    metadata,
+    sa.Column("version_num", sa.String(32), nullable=False),
+    sa.PrimaryKeyConstraint("version_num", name="alembic_version_pkc"),
+)
 
 experiments = sa.Table(
     "experiments",
@@ -23,7 +41,7 @@ experiments = sa.Table(
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("name", sa.Text, nullable=False, unique=True),
     sa.Column("created", sa.BigInteger, nullable=False),
-    sa.Column("token", sa.Text, nullable=False),  # goes into the ids of decisions, so that none fits two experiments
+    sa.Column("token", sa.Text, nullable=False),  # part of every decision id, so that none fits two experiments
     sa.Column("definition", sa.Text, nullable=False),
 )
 
@@ -40,18 +58,12 @@ events = sa.Table(
     sa.Column("reward", sa.Double),
     sa.Column("key", sa.Text),
     sa.Column("payload", sa.Text),
-    sa.Column("seal", sa.BigInteger, nullable=False),  # CRC-32 of the row and of the seal before it
+    sa.Column("seal", sa.BigInteger, nullable=False),  # CRC-32 of the row and of the previous seal
     sqlite_with_rowid=False,
 )
 
-
-def has_time(table: sa.FromClause) -> sa.ColumnElement[bool]:
-    """Whether the time of an event is one: SQLite holds any value in any column, and counts a text as 0."""
-    return sa.cast(table.c.time, sa.BigInteger) > 0
-
-
 closes = events.c.kind.in_(("rewarded", "forgotten"))
-closings = sa.Index(
+sa.Index(
     "events_by_decision",
     events.c.experiment,
     events.c.decision,
@@ -98,3 +110,56 @@ keys = sa.Table(
     sa.Column("created", sa.BigInteger, nullable=False),
     sa.Column("revoked", sa.BigInteger),
 )
+
+
+def has_time(table: sa.FromClause) -> sa.ColumnElement[bool]:
+    """Whether the time of an event is a number: SQLite stores any value in any column, and casts a text to 0."""
+    return sa.cast(table.c.time, sa.BigInteger) > 0
+
+
+def present(connection: sa.Connection) -> str | None:
+    """The schema version of a database; None for an empty one."""
+    inspector = sa.inspect(connection)
+    if not inspector.has_table(version.name):
+        if inspector.has_table(events.name):
+            raise SchemaError("this database has a table 'events' that is not driftbandits'; take another database")
+        return None
+    return connection.execute(sa.select(version.c.version_num)).scalar()
+
+
+def check(connection: sa.Connection) -> None:
+    """Refuse a database whose schema is not the one that this version reads, and say what to do."""
+    found = present(connection)
+    if found == HEAD:
+        return
+    if found is None:
+        raise SchemaError("this database has no experiments' tables yet; make them with: driftbandits db upgrade URL")
+    if found > HEAD:
+        raise SchemaError(
+            f"this database has schema {found}, and driftbandits {__version__} knows up to {HEAD}: a newer version "
+            f"wrote it; install that one. Nothing was changed"
+        )
+    raise SchemaError(
+        f"this database has schema {found}, and driftbandits {__version__} reads {HEAD}; take a backup, then run: "
+        f"driftbandits db upgrade URL. Nothing was changed"
+    )
+
+
+def upgrade(connection: sa.Connection) -> list[str]:
+    """Bring a database to the schema of this version, in the current transaction; the steps that were made."""
+    if connection.dialect.name == "postgresql":  # two servers that start at once take turns; SQLite does so by itself
+        connection.execute(sa.text("SELECT pg_advisory_xact_lock(:number)"), {"number": _UPGRADING})
+    found = present(connection)
+    if found is None:
+        metadata.create_all(connection)
+        connection.execute(sa.insert(version).values(version_num=HEAD))
+        return [HEAD]
+    done = []
+    for name, step in STEPS:
+        if found < name:
+            step(connection)
+            done.append(name)
+    if done:
+        connection.execute(sa.update(version).values(version_num=done[-1]))
+    check(connection)
+    return done

@@ -22,19 +22,18 @@ from typing import Any
 import sqlalchemy as sa
 
 from driftbandits.errors import ConflictError, DriftbanditsError, LiveError, NotStoredError
-from driftbandits.live import snapshots
 from driftbandits.live.definition import Definition
-from driftbandits.live.handlers import Handlers, clock
 from driftbandits.live.journal import Journal
-from driftbandits.live.player import Player
-from driftbandits.live.recovery import Recovery, recover
-from driftbandits.live.requests import Request
+from driftbandits.live.recovery import SECONDS, Recovery, load_snapshot, recover, snapshot_of
+from driftbandits.live.replica import Replica
+from driftbandits.live.requests import Handlers, Request, clock
 from driftbandits.showing import first_line, shown
+from driftbandits.state import archive
 
 log = logging.getLogger("driftbandits.live")
 MOST_TOGETHER = 256  # requests in one transaction
 MOST_WAITING = 10_000  # requests; beyond, callers are refused rather than kept waiting
-LONGEST_WAIT = 60.0  # seconds without looking at the clock
+LONGEST_WAIT = 60.0  # seconds without reading the clock
 REST = 1.0  # seconds after a transaction that failed, for what nobody waits for: a full disk stays full for a while
 MOST_RECOVERIES = 3  # of a policy that stops, before the fallback is left to decide
 UNKNOWN = "not known whether it was stored; send it again with the same key"
@@ -54,12 +53,12 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """A transaction that is on disk: its requests, seconds of the policy and of the commit, and what stands now."""
+    """A transaction that is on disk: its requests, seconds of policy and commit, and the replica after it."""
 
     requests: int
     step_seconds: float
     commit_seconds: float
-    player: Player
+    replica: Replica
 
 
 class Writer:
@@ -161,19 +160,19 @@ class Writer:
             return requests, self.closing and not requests
 
     def _seconds_left(self) -> float:
-        due = None if self._handlers is None else self._handlers.player.first_due()
+        due = None if self._handlers is None else self._handlers.replica.first_due()
         if due is None:
             return LONGEST_WAIT
         left = max((due - self._now()) / 1e6, self._rested_at - time.monotonic(), 0.0)
         return min(left + 0.001, LONGEST_WAIT)
 
     def _is_due(self) -> bool:
-        due = None if self._handlers is None else self._handlers.player.first_due()
+        due = None if self._handlers is None else self._handlers.replica.first_due()
         return due is not None and due <= self._now() and time.monotonic() >= self._rested_at
 
     def _serve(self, requests: list[Request]) -> None:
-        looks = [request for request in requests if request.kind == "look"]
-        writes = [request for request in requests if request.kind != "look"]
+        inspections = [request for request in requests if request.kind == "inspect"]
+        writes = [request for request in requests if request.kind != "inspect"]
         try:
             if self._handlers is None:
                 self._recover()
@@ -182,8 +181,8 @@ class Writer:
             return
         if writes or self._is_due():
             self._write(writes)
-        for request in looks:
-            self._look(request)
+        for request in inspections:
+            self._inspect(request)
         self._after()
 
     def _write(self, requests: list[Request]) -> None:
@@ -192,7 +191,7 @@ class Writer:
         if handlers is None or connection is None:
             self._refuse(requests, LiveError("the experiment is not there"))
             return
-        self._note_clock(handlers.player)
+        self._note_clock(handlers.replica)
         outcomes: list[tuple[Request, Any, Exception | None]] = []
         try:
             with self._link.turn, connection.begin():
@@ -212,7 +211,7 @@ class Writer:
         for request, answer, wrong in outcomes:
             self._answer(request, answer, wrong)
         if self.on_batch is not None:
-            self.on_batch(Batch(len(requests), begun - asked, ended - begun, handlers.player))
+            self.on_batch(Batch(len(requests), begun - asked, ended - begun, handlers.replica))
 
     def _start_over(self, requests: list[Request], error: Exception) -> None:
         """What the policy took in may not be in the journal: bring it back from there."""
@@ -228,7 +227,7 @@ class Writer:
 
     def _refuse(self, requests: list[Request], error: Exception) -> None:
         for request in requests:
-            known = "try again in a while" if request.kind == "look" else UNKNOWN
+            known = "try again in a while" if request.kind == "inspect" else UNKNOWN
             refusal = NotStoredError(f"{known}. The database says: {first_line(error)}")
             refusal.__cause__ = error
             self._answer(request, None, refusal)
@@ -244,12 +243,12 @@ class Writer:
         else:
             request.future.set_exception(wrong)
 
-    def _look(self, request: Request) -> None:
-        """Something that only looks, at a state that is on disk."""
+    def _inspect(self, request: Request) -> None:
+        """Something that only reads, of a state that is on disk."""
         try:
             if self._handlers is None:
                 raise NotStoredError("the database is away; try again in a while")
-            self._answer(request, request.values["look"](self, self._handlers.player), None)
+            self._answer(request, request.values["inspect"](self, self._handlers.replica), None)
         except Exception as error:  # noqa: BLE001  # said to whoever asked
             self._answer(request, None, error)
 
@@ -261,7 +260,7 @@ class Writer:
         with self._link.reading() as journal:
             self.recovery = recover(journal, self._definition)
         written = Journal(self._connection, self._experiment, self._token)
-        self._handlers = Handlers(self.recovery.player, written, self._now)
+        self._handlers = Handlers(self.recovery.replica, written, self._now)
 
     def _drop_connection(self) -> None:
         if self._connection is not None:
@@ -272,12 +271,12 @@ class Writer:
                 log.warning("closing a connection failed: %s", first_line(error))
             self._connection = None
 
-    def _note_clock(self, player: Player) -> None:
-        behind = player.time - self._now()
+    def _note_clock(self, replica: Replica) -> None:
+        behind = replica.time - self._now()
         if behind > _BEHIND and self.clock_behind == 0.0:
             log.warning(
                 "the clock is %.0f s behind the newest event of %s: was it set back? Events keep the newest time, and "
-                "patience stands still, until it has caught up",
+                "patience does not advance, until it has caught up",
                 behind / 1e6,
                 self.name,
             )
@@ -288,24 +287,25 @@ class Writer:
         handlers = self._handlers
         if handlers is None:
             return
-        player = handlers.player
-        if player.trouble and player.policy is None and self._recoveries < MOST_RECOVERIES:
+        replica = handlers.replica
+        if replica.trouble and replica.policy is None and self._recoveries < MOST_RECOVERIES:
             self._recoveries += 1
             self._recover()
             return
-        if player.cost > snapshots.SECONDS and (self._snapshot is None or self._snapshot.done()):
-            self.snapshot(player)
+        if replica.cost > SECONDS and (self._snapshot is None or self._snapshot.done()):
+            self.snapshot(replica)
 
-    def snapshot(self, player: Player) -> None:
-        """Write a snapshot in a thread of its own; only what it holds is gathered here."""
-        state = snapshots.export(player)
-        player.cost = 0.0
+    def snapshot(self, replica: Replica) -> Future[None]:
+        """Write a snapshot in a thread of its own; only its content is collected here."""
+        state = snapshot_of(replica)
+        replica.cost = 0.0
         self._snapshot = self._snapshooter.submit(self._store, state)
+        return self._snapshot
 
     def _store(self, state: dict[str, Any]) -> None:
         try:
-            content = snapshots.pack(state)
-            snapshots.unpack(content, self._definition)  # one that does not load is not kept
+            content = archive.pack(state)
+            load_snapshot(content, self._definition)  # one that does not load is not kept
             with self._link.aside() as connection, self._link.turn, connection.begin():
                 Journal(connection, self._experiment, self._token).keep_snapshot(state["seq"], state["time"], content)
         except Exception as error:  # noqa: BLE001  # the journal is whole without it
@@ -317,8 +317,8 @@ class Writer:
             last = self._snapshot
             if last is not None:
                 last.result()
-            if handlers.player.cost > 0.01 * snapshots.SECONDS:
-                self.snapshot(handlers.player)
+            if handlers.replica.cost > 0.01 * SECONDS:
+                self.snapshot(handlers.replica)
                 self._snapshooter.shutdown()
         if self._connection is not None:
             self._link.release(self._connection)

@@ -12,18 +12,14 @@ import numpy as np
 from driftbandits.blas_threads import one_blas_thread
 from driftbandits.checks import check_probability
 from driftbandits.errors import InputError
-from driftbandits.logs import movement, posterior
-from driftbandits.logs.amount import Variation, variation
-from driftbandits.logs.cells import cell_count, cell_name, cells_of, merged
-from driftbandits.logs.doubtful import doubtful_arms
-from driftbandits.logs.log import Log
-from driftbandits.logs.movement import Episode
-from driftbandits.logs.posterior import Fitted
-from driftbandits.logs.recommending import Recommendation, recommend
-from driftbandits.logs.regression import Bins
-from driftbandits.logs.season import Season, find_season
-from driftbandits.logs.twins import TWINS, Regrets, play_twins, steps_of, twin_of
-from driftbandits.logs.waiting import Waiting, waiting_of
+from driftbandits.logs import changes as log_changes
+from driftbandits.logs import twins as worlds
+from driftbandits.logs.changes import Episode
+from driftbandits.logs.estimators import Bins
+from driftbandits.logs.log import Log, cell_count, cell_name, cells_of, merged, suspicious_arms
+from driftbandits.logs.recommendation import Recommendation, Waiting, recommend, waiting_of
+from driftbandits.logs.twins import TWINS, Fitted, Regrets, play_twins, steps_of, twin_of
+from driftbandits.logs.variation import Season, Variation, find_season, variation
 from driftbandits.progress import progress_bar
 from driftbandits.seeding import check_seed, stream
 from driftbandits.showing import counted, label, shown
@@ -213,7 +209,7 @@ def advise(log: Log, *, false_alarm: float = 0.05, twins: int = TWINS, seed: int
 def _notes(log: Log) -> tuple[str, ...]:
     missing = len(log) - int(np.count_nonzero(log.known))
     left = f"{counted(missing, 'row')} without a reward left out; honest only if they are missing at random"
-    return (*([left] if missing else []), *doubtful_arms(log))
+    return (*([left] if missing else []), *suspicious_arms(log))
 
 
 def too_short(log: Log) -> str:
@@ -252,8 +248,8 @@ def diagnose(
     log: Log, *, false_alarm: float = 0.05, seed: int = 0, advance: Callable[[], None] = lambda: None
 ) -> Advice:
     """Whether the world of a log, all of whose rewards are known, moves, how and how much; no twin is played."""
-    alarms = movement.find_changes(log, false_alarm=false_alarm, seed=seed)
-    found = movement.episodes(alarms, len(log))
+    alarms = log_changes.find_changes(log, false_alarm=false_alarm, seed=seed)
+    found = log_changes.episodes(alarms, len(log))
     advance()
     season = find_season(log, seed=seed)
     advance()
@@ -261,7 +257,7 @@ def diagnose(
     advance()
     ends = [*(episode.row for episode in found[1:]), len(log)][: len(found)]
     changes = tuple(_change(log, episode, until) for episode, until in zip(found, ends, strict=True))
-    least = movement.least_changes(alarms)
+    least = log_changes.least_changes(alarms)
     return Advice(
         log=log,
         verdict=_verdict(log, changes, season, beliefs, least, false_alarm),
@@ -280,14 +276,14 @@ def diagnose(
 def _believe(log: Log, found: tuple[Episode, ...], seed: int) -> Beliefs:
     """Weigh all hypotheses, then keep those with weight, whole."""
     log = merged(log)
-    bins = posterior.bins_of(log)
+    bins = worlds.bins_of(log)
     fresh = sorted({int(bins.of_row[episode.row]) for episode in found} - {0})
-    tried = [posterior.fit(bins, hypothesis, keep=False) for hypothesis in posterior.hypotheses(log, fresh)]
-    weights = posterior.weights_of(tried)
+    tried = [worlds.fit(bins, hypothesis, keep=False) for hypothesis in worlds.hypotheses(log, fresh)]
+    weights = worlds.weights_of(tried)
     kept = np.flatnonzero(weights >= _KEPT_WEIGHT)
-    fitted = tuple(posterior.fit(bins, tried[k].hypothesis) for k in kept)
+    fitted = tuple(worlds.fit(bins, tried[k].hypothesis) for k in kept)
     share = weights[kept] / weights[kept].sum()
-    paths = posterior.bands(bins, fitted, share, stream(seed, "bands"), _BAND_SAMPLES)
+    paths = worlds.bands(bins, fitted, share, stream(seed, "bands"), _BAND_SAMPLES)
     ends = np.quantile(paths, (0.025, 0.975), axis=0)
     names = tuple(cell_name(log, cell) for cell in range(bins.cells))
     return Beliefs(log, names, bins, fitted, share, np.stack([ends[0], paths.mean(axis=0), ends[1]]))

@@ -1,7 +1,23 @@
-"""`evaluate`: what another policy would have earned on the rounds of a log."""
+"""`evaluate`: what another policy would have earned on the rounds of a log.
+
+What a log cannot tell: choices that the policy that logged would never have made.
+A weight corrects for how seldom something was tried, and nothing corrects for what could not be: with the log of a
+policy that never draws lots (an upper confidence bound, an A/B test after its end), weighted means are confidently
+wrong. Three checks: rows whose probability is 1, or whose law has zeros where the target has none; weights, which are 1
+on average if the probabilities are those that were drawn from; and whether choices so rare that the log has none of
+them are much of what the target does: the weights that are there then sum to less, and look more even than they are.
+
+A learning policy is valued by replay with rejection, which is honest only where nothing moves.
+The policy decides; the log's rows are gone through until one has its arm and is accepted, with probability
+(least probability of the log) / (probability of the row). Every row is then accepted with the same chance whatever arm
+is waited for, so what the policy is told is what it would have seen. But the learner's rounds are further apart than
+the log's: a world that moves would move faster for it. Learning policies in worlds that move are judged in the twin of
+`advise`.
+"""
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import math
 from collections.abc import Sequence
@@ -13,20 +29,86 @@ import numpy as np
 from driftbandits.blas_threads import one_blas_thread
 from driftbandits.checks import check_probability, check_word
 from driftbandits.errors import InputError, MissingExtraError
-from driftbandits.logs import estimators, support
-from driftbandits.logs.doubtful import doubtful_arms
-from driftbandits.logs.estimators import ESTIMATORS, Estimator, Fit, Terms
-from driftbandits.logs.log import Log
-from driftbandits.logs.pieces import pieces_of
+from driftbandits.logs import estimators
+from driftbandits.logs.changes import Piece, find_changes, pieces_of
+from driftbandits.logs.estimators import ESTIMATORS, Estimator, Fit, Terms, local_variance
+from driftbandits.logs.log import Log, suspicious_arms
 from driftbandits.logs.targets import Shares, Target, shares_of
+from driftbandits.policies import Policy
+from driftbandits.seeding import stream
 from driftbandits.showing import counted, shown
 from driftbandits.types import Bools, Floats
 
-if TYPE_CHECKING:
-    import pandas as pd
+MOST_UNSUPPORTED = 0.01  # share of the target's choices, which biases its value by as much of the rewards' range
+LEAST_FOUND = 0.9  # of the target's choices; one standard deviation of the mean weight is allowed for
+_CERTAIN = 1.0 - 1e-9
+_CLEAR_DEVIATIONS, _CLEAR_SHARE = 5.0, 0.05  # of the mean weight from 1
+
 
 LEAST_EFFECTIVE_SIZE = 50.0
 NO_NUMBERS = (math.nan, math.nan, math.nan, math.nan, math.nan)  # value, ends, anytime ends
+LEAST_ACCEPTED = 500
+_NOTE = "replay with rejection: holds while nothing moves, per round of the learner"
+
+
+def certain(log: Log) -> Bools:
+    """Rows in which the policy that logged had no choice although more than one arm was offered, shape (n,)."""
+    several = len(log.names) > 1 if log.allowed is None else log.allowed.sum(axis=1) > 1
+    return np.asarray((log.probability >= _CERTAIN) & several)
+
+
+def unsupported(log: Log, shares: Shares) -> Floats:
+    """Probability of the target's choices that could not be in the log, in every row, as far as it says; shape (n,)."""
+    if shares.own:
+        return np.zeros(len(log))
+    if log.law is not None:
+        return shares.mean_of((log.law == 0.0).astype(np.float64), np.arange(len(log)))
+    return np.where(log.probability >= _CERTAIN, 1.0 - shares.of(log.arm), 0.0)
+
+
+def refusal(missing: Floats) -> str:
+    """Why rows with these unsupported probabilities cannot tell; empty where they can."""
+    if not len(missing) or missing.mean() <= MOST_UNSUPPORTED:
+        return ""
+    rows = f"{np.count_nonzero(missing):,} of {counted(len(missing), 'row')}"
+    return (
+        f"this log cannot tell: in {rows} the policy that logged could not have done what the target does, and only a "
+        f"model ('direct') would say anything of these"
+    )
+
+
+def rarity(weights: Floats, effective_size: float) -> str:
+    """Why rows with these weights cannot tell: they stand for too little of what the target does; empty where not.
+
+    >>> rarity(np.full(1_000, 0.7), 100.0)
+    'this log cannot tell: its rows stand for 70 % of what the target does, and the rest is too rare to be in it'
+    >>> rarity(np.full(1_000, 0.85), 100.0)
+    ''
+    """
+    found = float(weights.mean())
+    if found + 1.0 / math.sqrt(effective_size) >= LEAST_FOUND:
+        return ""
+    return (
+        f"this log cannot tell: its rows stand for {100 * found:.0f} % of what the target does, and the rest is too "
+        f"rare to be in it"
+    )
+
+
+def doubt(weights: Floats) -> str:
+    """What to say where weights are not 1 on average; empty where they are, up to chance."""
+    if not len(weights):
+        return ""
+    away = abs(float(weights.mean()) - 1.0)
+    if away <= max(_CLEAR_SHARE, _CLEAR_DEVIATIONS * math.sqrt(local_variance(weights)) / len(weights)):
+        return ""
+    return (
+        f"weights are {weights.mean():.3g} on average and should be 1: are these the probabilities that arms were "
+        f"drawn with, and could the target's arms be drawn at all?"
+    )
+
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -157,7 +239,7 @@ def evaluate(
 
     Below an effective sample size of 50 there is no number: `verdict` says that this log cannot tell. Neither is there
     one (but by "direct") for what the policy that logged could not have done, or did so seldom that the log has too
-    little of it: see `logs.support`.
+    little of it: see this module's first lines.
 
     Returns
     -------
@@ -182,14 +264,12 @@ def evaluate(
     from driftbandits.policies import Policy
 
     if isinstance(target, Policy) or isinstance(against, Policy):
-        from driftbandits.logs.replaying import replay
-
         if against is not None:
             raise InputError("a learning policy is not compared with another target on the same rows; value each alone")
         found = replay(log, target, by=by, level=level)
     else:
         found = _Valuing(log, target, estimator, against, level).evaluation(by)
-    return dataclasses.replace(found, notes=(*found.notes, *doubtful_arms(log)))
+    return dataclasses.replace(found, notes=(*found.notes, *suspicious_arms(log)))
 
 
 class _Valuing:
@@ -210,7 +290,7 @@ class _Valuing:
         self.against = None if against is None else self._shares(against)
         self.fit = estimators.fit(self.log) if estimator in ("dr", "direct") else None
         self.terms = self._terms()
-        self.missing = np.max([support.unsupported(self.log, own) for own in self._targets()], axis=0)
+        self.missing = np.max([unsupported(self.log, own) for own in self._targets()], axis=0)
         self._doubt()
 
     def _targets(self) -> list[Shares]:
@@ -219,12 +299,12 @@ class _Valuing:
     def _doubt(self) -> None:
         """Note what speaks against the weights; where the log is refused for it there is no need to."""
         if self.estimator == "direct":
-            if support.refusal(self.missing[self.counted]):
+            if refusal(self.missing[self.counted]):
                 self.notes.append("nothing but the model speaks for arms that could not be played")
             return
-        if not support.refusal(self.missing[self.counted]):
+        if not refusal(self.missing[self.counted]):
             log = self.log.take(self.counted)
-            said = (support.doubt(estimators.weights_of(log, own.take(self.counted))) for own in self._targets())
+            said = (doubt(estimators.weights_of(log, own.take(self.counted))) for own in self._targets())
             self.notes += [words for words in dict.fromkeys(said) if words]
 
     def _shares(self, target: Target) -> Shares:
@@ -279,7 +359,7 @@ class _Valuing:
         size = self._effective_size(rows)
         largest = float(terms.weights.max(initial=0.0))
         number = int(np.count_nonzero(rows))
-        refused = "" if self.estimator == "direct" else support.refusal(self.missing[rows])
+        refused = "" if self.estimator == "direct" else refusal(self.missing[rows])
         if refused:
             return Estimate(label, number, *NO_NUMBERS, size, largest, refused)
         if size < LEAST_EFFECTIVE_SIZE:
@@ -306,7 +386,7 @@ class _Valuing:
         """Why choices that are too rare to be in the log keep it from telling; of the first target that has such."""
         log = self.log.take(rows)
         every = [estimators.weights_of(log, own.take(rows)) for own in self._targets()]
-        return next(filter(None, (support.rarity(own, estimators.effective_size(own)) for own in every)), "")
+        return next(filter(None, (rarity(own, estimators.effective_size(own)) for own in every)), "")
 
     def _ends(self, terms: Terms, rows: Bools) -> tuple[float, float, float]:
         known_laws = not self.shares.own and (self.against is None or not self.against.own)
@@ -347,3 +427,77 @@ def best_arm(log: Log) -> int:
             f"{effective.max():.0f} in half of the log"
         )
     return int(np.where(able, sums / np.where(able, total, 1.0), -np.inf).argmax())
+
+
+def replay(log: Log, policy: Policy, *, by: Any, level: float) -> Evaluation:
+    """The mean reward of a new policy over the rows it accepts; with by="changes", a new one for every stretch."""
+    if policy.rounds:
+        raise InputError(
+            f"a policy that is replayed must be new; this one has played {counted(policy.rounds, 'round')}"
+        )
+    if len(policy.arms) != len(log.names):
+        raise InputError(f"the policy has {counted(len(policy.arms), 'arm')} and the log {len(log.names)}")
+    if log.allowed is not None:
+        raise InputError("a log whose rounds do not offer every arm cannot be replayed")
+    if by not in (None, "changes"):
+        raise InputError("a learning policy is valued by='changes', a new one for every stretch, or on the whole log")
+    log = log.take(log.known)
+    if by is None:
+        whole = _estimate(log, policy, Piece("all rows", np.ones(len(log), dtype=bool)), level, check=True)
+        return Evaluation(repr(policy), "replay", level, whole, (), (_NOTE,))
+    parts = tuple(_estimate(log, policy, piece, level, check=False) for piece in pieces_of(log, by).pieces)
+    empty = Estimate("all rows", len(log), *NO_NUMBERS, math.nan, math.nan, "a world that moves: see its stretches")
+    return Evaluation(repr(policy), "replay", level, empty, parts, (_NOTE,))
+
+
+def _estimate(log: Log, policy: Policy, piece: Piece, level: float, *, check: bool) -> Estimate:
+    from scipy.special import ndtri
+
+    rows = log.take(piece.rows)
+    refused = _no_choice(rows) or (_refusal(rows) if check else "")
+    rewards = np.empty(0) if refused else _accepted(rows, policy)
+    if not refused and len(rewards) < LEAST_ACCEPTED:
+        least = float(rows.probability.min())
+        refused = (
+            f"this log cannot tell: {counted(len(rewards), 'row')} accepted, below {LEAST_ACCEPTED} (its smallest "
+            f"probability is {least:.2g})"
+        )
+    if refused:
+        return Estimate(piece.label, len(rows), *NO_NUMBERS, float(len(rewards)), math.nan, refused)
+    value = float(rewards.mean())
+    half = float(ndtri(0.5 + 0.5 * level)) * math.sqrt(local_variance(rewards)) / len(rewards)
+    largest = float(1.0 / rows.probability.min())
+    ends = (value, value - half, value + half, math.nan, math.nan)
+    return Estimate(piece.label, len(rows), *ends, float(len(rewards)), largest)
+
+
+def _no_choice(log: Log) -> str:
+    """A row whose arm was certain is never there for a learner that waits for another."""
+    rows = int(np.count_nonzero(certain(log)))
+    if rows <= MOST_UNSUPPORTED * len(log):
+        return ""
+    return f"this log cannot tell: in {rows:,} of {counted(len(log), 'row')} the policy that logged had no choice"
+
+
+def _refusal(log: Log) -> str:
+    changes = find_changes(log)
+    if not changes:
+        return ""
+    return (
+        f"this log cannot tell: its world moves (first found at row {changes[0].found}), and replay with rejection "
+        f"holds only while nothing does; value stretches with by='changes', or see the twin of advise"
+    )
+
+
+def _accepted(log: Log, policy: Policy) -> Floats:
+    """Rewards of the rows that a copy of the policy accepts, in order."""
+    learner = copy.deepcopy(policy)
+    kept = stream(0, "replay").random(len(log)) * log.probability < log.probability.min()
+    rewards: list[float] = []
+    decision = learner.ask()
+    for arm, reward in zip(log.arm[kept].tolist(), log.reward[kept].tolist(), strict=True):
+        if arm == decision.arm:
+            learner.tell(decision.id, reward)
+            rewards.append(reward)
+            decision = learner.ask()
+    return np.array(rewards)

@@ -1,11 +1,13 @@
-"""A log of decisions as columns, checked once."""
+"""A log of decisions as columns, checked once; its cells (an arm, in a segment of requests); misspelt names."""
 
 from __future__ import annotations
 
 import dataclasses
+import difflib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,8 +16,34 @@ from driftbandits.errors import InputError, did_you_mean
 from driftbandits.showing import counted, shown
 from driftbandits.types import Bools, Floats, Ints
 
-if TYPE_CHECKING:
-    from driftbandits.logs.row import Row
+MOST_CELLS = 160  # that beliefs and twins tell apart where there are segments
+FEW_ROWS = 3  # of an arm, up to which its name is doubted whatever it is like
+_RARER = 20  # times as many rows must the arm have whose name another looks like
+_ALIKE = 0.8  # of two names, by difflib
+_MOST_SAID = 5
+_MOST_COMPARED = 200  # rare arms, and letters of a name: the time grows with their product and square
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row before its decision: neither the arm nor the reward is in it.
+
+    `allowed` is None where every arm was offered, `time` where the log has rounds, `segment` where it has none.
+    """
+
+    place: int
+    round: int
+    time: float | None
+    segment: str | None
+    allowed: Bools | None
+    names: tuple[str, ...]
+
+    @property
+    def offered(self) -> tuple[str, ...]:
+        """Names of the arms that could be chosen."""
+        if self.allowed is None:
+            return self.names
+        return tuple(self.names[arm] for arm in np.flatnonzero(self.allowed))
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -221,6 +249,109 @@ class Log:
         -------
         Row
         """
-        from driftbandits.logs.row import row_of
+        return Row(
+            place=place,
+            round=int(self.round[place]),
+            time=None if self.time is None else float(self.time[place]),
+            segment=None if self.segment is None else self.segment_names[self.segment[place]],
+            allowed=None if self.allowed is None else self.allowed[place],
+            names=self.names,
+        )
 
-        return row_of(self, place)
+
+def cells_of(log: Log) -> Ints:
+    """Arm and segment of every row as one number: those of a segment stand together."""
+    return log.arm if log.segment is None else log.segment * len(log.names) + log.arm
+
+
+def cell_count(log: Log) -> int:
+    """How many there are."""
+    return len(log.names) * max(len(log.segment_names), 1)
+
+
+def cell_name(log: Log, cell: int) -> str:
+    """What texts call a cell."""
+    name = log.names[cell % len(log.names)]
+    return name if log.segment is None else f"{name} ({log.segment_names[cell // len(log.names)]})"
+
+
+def merged(log: Log) -> Log:
+    """The log as beliefs and twins see it: without segments where these make too many cells to tell apart."""
+    if log.segment is None or cell_count(log) <= MOST_CELLS:
+        return log
+    return dataclasses.replace(log, segment=None, segment_names=())
+
+
+def arms_of(log: Log) -> ArmSet:
+    """The log's arms; without points, arms that have nothing in common."""
+    return log.arms if log.arms is not None else ArmSet.from_features(np.eye(len(log.names)), names=log.names)
+
+
+def cell_arms(log: Log) -> ArmSet:
+    """The cells as arms to be played."""
+    return arms_of(log) if log.segment is None else ArmSet.crossed(arms_of(log), list(log.segment_names))
+
+
+def is_masked(log: Log) -> bool:
+    """Whether some rows do not offer every cell."""
+    return log.segment is not None or log.allowed is not None
+
+
+def offered(log: Log, rows: Ints) -> Bools | None:
+    """Cells that could be played in some rows, (rows, cells): those of the row's segment, of the arms allowed.
+
+    None where every cell always could.
+    """
+    if log.segment is None:
+        return None if log.allowed is None else log.allowed[rows]
+    own = np.arange(len(log.segment_names)) == log.segment[rows, None]
+    arms = np.ones((len(rows), len(log.names)), dtype=bool) if log.allowed is None else log.allowed[rows]
+    return np.asarray(own[:, :, None] & arms[:, None, :]).reshape(len(rows), -1)
+
+
+def suspicious_arms(log: Log) -> tuple[str, ...]:
+    """A sentence for every arm that looks like a misspelling of another, or has next to no rows.
+
+    Arms that were given as an `ArmSet` are meant, and so are names that differ in their numbers alone.
+
+    >>> rows = {"round": range(100), "arm": ["storm"] * 60 + ["derby"] * 39 + ["strom"], "reward": [0.0] * 100}
+    >>> suspicious_arms(Log.read({**rows, "probability": [0.5] * 100}))
+    ("arm 'strom' occurs in 1 row; did you mean 'storm' (60 rows)?",)
+    """
+    if log.arms is not None:
+        return ()
+    rows = np.bincount(log.arm, minlength=len(log.names))
+    rare = [int(arm) for arm in np.argsort(rows, kind="stable") if 0 < rows[arm] * _RARER <= rows.max()]
+    said = [words for arm in rare[:_MOST_COMPARED] if (words := _suspicion(log, rows.tolist(), arm))]
+    more = len(said) - _MOST_SAID
+    return (*said[:_MOST_SAID], *([f"{counted(more, 'more arm')} like that"] if more > 0 else []))
+
+
+def _suspicion(log: Log, rows: list[int], arm: int) -> str:
+    name = log.names[arm]
+    often = [own for own, count in zip(log.names, rows, strict=True) if count >= _RARER * rows[arm]]
+    near = [own for own in _near(name, often) if not _only_numbers_differ(name, own)]
+    occurs = f"arm {shown(name)} occurs in {counted(rows[arm], 'row')}"
+    if near:
+        return f"{occurs}; did you mean {shown(near[0])} ({counted(rows[log.names.index(near[0])], 'row')})?"
+    return f"{occurs} only: a slip in its name, or an arm of which nothing can be said" if rows[arm] <= FEW_ROWS else ""
+
+
+def _near(name: str, others: list[str]) -> list[str]:
+    """Names much like this one, the likest first; case and blanks do not count."""
+    plain = {_plain(other): other for other in reversed(others)}
+    return [plain[near] for near in difflib.get_close_matches(_plain(name), list(plain), n=3, cutoff=_ALIKE)]
+
+
+def _plain(name: str) -> str:
+    return " ".join(name.split()).casefold()[:_MOST_COMPARED]
+
+
+def _only_numbers_differ(one: str, other: str) -> bool:
+    """Whether two names are "12 EUR" and "13 EUR".
+
+    >>> _only_numbers_differ("12 EUR", "13 EUR"), _only_numbers_differ("storm 1", "strom 1")
+    (True, False)
+    """
+    words = [re.split(r"\d+", name) for name in (one, other)]
+    return words[0] == words[1] and len(words[0]) > 1

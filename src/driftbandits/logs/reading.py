@@ -10,6 +10,7 @@ import numpy as np
 
 from driftbandits.arms import ArmSet
 from driftbandits.errors import InputError
+from driftbandits.log_columns import check_probabilities, check_rewards, check_told, refuse_rows
 from driftbandits.logs import tables
 from driftbandits.logs.log import Log
 from driftbandits.logs.tables import Column, Lists, Numbers, Texts
@@ -19,7 +20,6 @@ from driftbandits.simulation import Trace
 from driftbandits.types import Bools, Floats, Ints
 
 _ROUNDING = 1e-6  # by which a law may miss its sum, or a probability its law: sums and single precision
-_ABOVE_ONE = 1e-9  # by which a probability may exceed 1
 _MOST_EXACT = 2.0**53
 
 
@@ -51,7 +51,9 @@ def _from_table(
     optional = {name: tables.column(table, name) for name in _present(table, ("allowed", "law", "segment", "told"))}
     arm, names = _arms(_by_name(tables.column(table, "arm"), given), given, _offered_names(optional.get("allowed")))
     reward = _rewards(_numbers(tables.column(table, "reward"), "reward"), limits)
-    probability = _probabilities(_numbers(tables.column(table, "probability"), "probability"))
+    probability = _numbers(tables.column(table, "probability"), "probability")
+    check_probabilities(probability)
+    probability = np.minimum(probability, 1.0)  # what is above is rounding
     segment, segment_names = _segments(optional.get("segment"))
     return Log(
         round=rounds,
@@ -79,11 +81,12 @@ def _from_trace(
         raise InputError("the log has no rows")
     numbers = Numbers(trace.arm.astype(np.float64))
     arm, names = _arms(numbers, given)
+    check_probabilities(trace.probability)
     return Log(
         round=np.arange(trace.start, trace.start + len(trace)),
         arm=arm,
         reward=_rewards(trace.reward.copy(), limits),
-        probability=_probabilities(trace.probability.copy()),
+        probability=np.minimum(trace.probability, 1.0),
         names=names,
         reward_range=limits,
         arms=arms if isinstance(arms, ArmSet) else None,
@@ -119,17 +122,6 @@ def _check_range(limits: Any) -> tuple[float, float] | None:
     return low, high
 
 
-def _wrong(rows: Bools, name: str, what: str, value: Any, cure: str) -> None:
-    """Refuse a column some of whose values are wrong, by the first of them."""
-    if not rows.any():
-        return
-    first = int(rows.argmax())
-    more = int(np.count_nonzero(rows)) - 1
-    rest = f" (and in {counted(more, 'more row')})" if more else ""
-    given = value(first) if callable(value) else value[first]
-    raise InputError(f"row {first}, column {name!r}: {what}, got {given}{rest}; {cure}")
-
-
 def _numbers(column: Column, name: str) -> Floats:
     if isinstance(column, Numbers) and not column.dates:
         return column.values
@@ -150,7 +142,7 @@ def _name_text(column: Texts, name: str) -> None:
 
     odd = np.array([is_text(text) for text in column.distinct], dtype=bool)
     rows = (column.codes >= 0) & odd[column.codes] if odd.any() else column.codes >= 0
-    _wrong(
+    refuse_rows(
         rows, name, "must be a number", lambda k: shown(column.distinct[column.codes[k]]), "write it as a plain number"
     )
 
@@ -170,7 +162,7 @@ def _in_place(column: Column, name: str, what: str) -> Floats:
     if not isinstance(column, Numbers):
         raise InputError(f"column {name!r} must be {what}")
     values = column.values
-    _wrong(~np.isfinite(values), name, "must be there", values, "every row needs its place in time")
+    refuse_rows(~np.isfinite(values), name, "must be there", values, "every row needs its place in time")
     return values
 
 
@@ -181,14 +173,14 @@ def _dated(column: Column, name: str) -> Column:
     dates = tables.iso_dates(column)
     odd = np.isnan(dates) & (column.codes >= 0)
     cure = "write seconds, or dates such as 2026-01-31 18:30:00"
-    _wrong(odd, name, "must be a date", lambda k: shown(column.distinct[column.codes[k]]), cure)
+    refuse_rows(odd, name, "must be a date", lambda k: shown(column.distinct[column.codes[k]]), cure)
     return Numbers(dates, dates=True)
 
 
 def _times(column: Column) -> Floats:
     values = _in_place(_dated(column, "time"), "time", "seconds or dates")
     falls = np.concatenate([[False], values[1:] < values[:-1]])
-    _wrong(falls, "time", "is before the row above it", values, "sort the rows by time")
+    refuse_rows(falls, "time", "is before the row above it", values, "sort the rows by time")
     return values
 
 
@@ -200,15 +192,15 @@ def _whole_rounds(column: Column) -> Ints:
         raise InputError("column 'round' has dates; call it 'time'")
     values = _in_place(column, name, "whole numbers")
     whole = (values == np.floor(values)) & (np.abs(values) < _MOST_EXACT)
-    _wrong(~whole, name, "must be a whole number", values, "put times into a column 'time'")
+    refuse_rows(~whole, name, "must be a whole number", values, "put times into a column 'time'")
     rounds = values.astype(np.int64)
     same = np.concatenate([[False], rounds[1:] == rounds[:-1]])
-    _wrong(same, name, "is the round of the row above it", rounds, "one row per decision; take duplicates out")
+    refuse_rows(same, name, "is the round of the row above it", rounds, "one row per decision; take duplicates out")
     falls = np.concatenate([[False], rounds[1:] < rounds[:-1]])
     ordered = np.sort(rounds)
     again = ordered[1:][ordered[1:] == ordered[:-1]]
     twice = f"; round {again[0]} stands twice in the log" if len(again) else ""
-    _wrong(falls, name, "is before the row above it", rounds, f"sort the rows by round{twice}")
+    refuse_rows(falls, name, "is before the row above it", rounds, f"sort the rows by round{twice}")
     return rounds
 
 
@@ -224,12 +216,12 @@ def _arms(column: Column, given: tuple[str, ...] | None, offered: tuple[str, ...
     if isinstance(column, Texts):
         return _named_arms(column, given, offered)
     values = column.values
-    _wrong(np.isnan(values), "arm", "must be there", values, "every row needs its arm")
+    refuse_rows(np.isnan(values), "arm", "must be there", values, "every row needs its arm")
     whole = (values == np.floor(values)) & (values >= 0) & (values < _MOST_EXACT)
-    _wrong(~whole, "arm", "must be a name or a position from 0", values, "positions count from 0")
+    refuse_rows(~whole, "arm", "must be a name or a position from 0", values, "positions count from 0")
     arm = values.astype(np.int64)
     size = int(arm.max()) + 1 if given is None else len(given)
-    _wrong(arm >= size, "arm", f"must be a position below {size}", arm, "is this the log of another experiment?")
+    refuse_rows(arm >= size, "arm", f"must be a position below {size}", arm, "is this the log of another experiment?")
     if given is None:
         check_memory(FLOAT_BYTES * size, f"{size:,} arms", cure="arms are positions from 0 on; use names instead")
         return arm, tuple(str(k) for k in range(size))
@@ -248,7 +240,7 @@ def _by_name(column: Column, given: tuple[str, ...] | None) -> Column:
 
 def _named_arms(column: Texts, given: tuple[str, ...] | None, offered: tuple[str, ...]) -> tuple[Ints, tuple[str, ...]]:
     missing = column.codes < 0
-    _wrong(missing, "arm", "must be there", lambda _: "nothing", "every row needs its arm")
+    refuse_rows(missing, "arm", "must be there", lambda _: "nothing", "every row needs its arm")
     names = tuple(sorted({*column.distinct, *offered})) if given is None else given
     place = {name: k for k, name in enumerate(names)}
     unknown = [name for name in column.distinct if name not in place]
@@ -257,25 +249,19 @@ def _named_arms(column: Texts, given: tuple[str, ...] | None, offered: tuple[str
     if unknown:
         share = f"{len(unknown)} of {counted(len(column.distinct), 'name')} in the log are unknown"
         cure = f"{share}: is this the log of another experiment?"
-        _wrong(arm < 0, "arm", "is none of the arms", lambda k: shown(column.distinct[column.codes[k]]), cure)
+        refuse_rows(arm < 0, "arm", "is none of the arms", lambda k: shown(column.distinct[column.codes[k]]), cure)
     return arm, names
 
 
 def _rewards(values: Floats, limits: tuple[float, float] | None) -> Floats:
-    _wrong(np.isinf(values), "reward", "must be finite", values, "leave it empty where it is not known")
+    check_rewards(values)
     if limits is not None:
         low, high = limits
         outside = (values < low) | (values > high)
-        _wrong(outside, "reward", f"lies outside ({low:g}, {high:g})", values, "declare the range that rewards have")
+        refuse_rows(
+            outside, "reward", f"lies outside ({low:g}, {high:g})", values, "declare the range that rewards have"
+        )
     return values
-
-
-def _probabilities(values: Floats) -> Floats:
-    cure = "a log is evidence only with the probability of every decision"
-    _wrong(np.isnan(values), "probability", "must be there", lambda _: "nothing", cure)
-    _wrong(values <= 0, "probability", "must be above 0", values, "what was played had a chance; log it exactly")
-    _wrong(values > 1 + _ABOVE_ONE, "probability", "must be at most 1", values, "log shares, not percentages")
-    return np.minimum(values, 1.0)
 
 
 def _allowed(column: Column | None, arm: Ints, names: tuple[str, ...]) -> Bools | None:
@@ -287,22 +273,22 @@ def _allowed(column: Column | None, arm: Ints, names: tuple[str, ...]) -> Bools 
     size = len(names)
     check_memory(len(arm) * size, f"{len(arm):,} masks of {size:,} arms", cure="leave the column out")
     cure = "list the arms that could be chosen; leave the column out where all could"
-    _wrong(lists.missing, "allowed", "must be there", lambda _: "nothing", cure)
+    refuse_rows(lists.missing, "allowed", "must be there", lambda _: "nothing", cure)
     entries = lists.entries
     if isinstance(entries, Numbers) and entries.flags:
         mask = _flags(lists, entries.values, size)
     else:
         mask = _members(lists, names)
     here = np.arange(len(arm))
-    _wrong(np.asarray(~mask.any(axis=1)), "allowed", "offers no arm", lambda _: "an empty list", cure)
-    _wrong(~mask[here, arm], "allowed", "lacks the arm that was played", lambda k: shown(names[arm[k]]), cure)
+    refuse_rows(np.asarray(~mask.any(axis=1)), "allowed", "offers no arm", lambda _: "an empty list", cure)
+    refuse_rows(~mask[here, arm], "allowed", "lacks the arm that was played", lambda k: shown(names[arm[k]]), cure)
     return mask
 
 
 def _flags(lists: Lists, values: Floats, size: int) -> Bools:
     lengths = np.bincount(lists.rows, minlength=lists.size)
     cure = "one True or False per arm, in the order of the arms; or list the arms' names"
-    _wrong(lengths != size, "allowed", f"must have {size} flags", lengths, cure)
+    refuse_rows(lengths != size, "allowed", f"must have {size} flags", lengths, cure)
     flags: Bools = values.reshape(-1, size) == 1.0
     return flags
 
@@ -334,14 +320,18 @@ def _laws(column: Column | None, arm: Ints, probability: Floats, size: int) -> F
     if not isinstance(column, Lists) or not isinstance(column.entries, Numbers):
         raise InputError("column 'law' must be lists of probabilities, one per arm")
     lengths = np.bincount(column.rows, minlength=column.size)
-    _wrong(lengths != size, "law", f"must have {size} probabilities", lengths, "one per arm, in the order of the arms")
+    refuse_rows(
+        lengths != size, "law", f"must have {size} probabilities", lengths, "one per arm, in the order of the arms"
+    )
     law = column.entries.values.reshape(-1, size)
     here = np.arange(len(arm))
     odd = ~((law >= 0).all(axis=1) & (np.abs(law.sum(axis=1) - 1.0) <= _ROUNDING))
-    _wrong(odd, "law", "must be probabilities that add up to 1", lambda k: shown(law[k].tolist()), "log the whole law")
+    refuse_rows(
+        odd, "law", "must be probabilities that add up to 1", lambda k: shown(law[k].tolist()), "log the whole law"
+    )
     differs = np.abs(law[here, arm] - probability) > _ROUNDING
     cure = "the probability of the arm played must be the law's"
-    _wrong(differs, "law", "disagrees with the probability logged", law[here, arm], cure)
+    refuse_rows(differs, "law", "disagrees with the probability logged", law[here, arm], cure)
     return law
 
 
@@ -349,10 +339,10 @@ def _segments(column: Column | None) -> tuple[Ints | None, tuple[str, ...]]:
     if column is None:
         return None, ()
     if isinstance(column, Texts):
-        _wrong(column.codes < 0, "segment", "must be there", lambda _: "nothing", "name one for every row")
+        refuse_rows(column.codes < 0, "segment", "must be there", lambda _: "nothing", "name one for every row")
         return column.codes, column.distinct
     values = _numbers(column, "segment")
-    _wrong(np.isnan(values), "segment", "must be there", lambda _: "nothing", "name one for every row")
+    refuse_rows(np.isnan(values), "segment", "must be there", lambda _: "nothing", "name one for every row")
     distinct, codes = np.unique(values, return_inverse=True)
     return codes.astype(np.int64), tuple(f"{value:g}" for value in distinct)
 
@@ -365,9 +355,8 @@ def _told(column: Column | None, clock: Ints | Floats, reward: Floats, *, dates:
         raise InputError("column 'told' must be in the unit of 'round' or 'time'")
     told = column.values
     known = ~np.isnan(reward)
-    early = known & (told < clock)
-    _wrong(
-        early, "told", "is before the decision", told, "it is when the reward came, in the unit of 'round' or 'time'"
+    check_told(told, clock, known)
+    refuse_rows(
+        known & np.isnan(told), "told", "must be there where a reward is", lambda _: "nothing", "say when it came"
     )
-    _wrong(known & np.isnan(told), "told", "must be there where a reward is", lambda _: "nothing", "say when it came")
     return told

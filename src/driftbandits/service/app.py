@@ -1,27 +1,39 @@
-"""The application: which path does what, who may, and what is described of it."""
+"""The application: which path does what, who may, and its OpenAPI document, made from the classes in `requests`."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import sqlalchemy as sa
 from fastapi import FastAPI
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Match
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from driftbandits.service import bodies, deciding, looking, pages
-from driftbandits.service.calls import Call, Handler, endpoint
-from driftbandits.service.core import Service
-from driftbandits.service.description import described, document, parameter
-from driftbandits.service.logs import Requests
+from driftbandits.service import handlers, pages
+from driftbandits.service import requests as bodies
+from driftbandits.service.handlers import Handler, endpoint, json_response
+from driftbandits.service.hosting import Service
 from driftbandits.service.problems import Problem, response_of
+from driftbandits.version import __version__
 
-ONE = "/v1/experiments/{name}"
+log = logging.getLogger("driftbandits.service.requests")
+ALL = "/v1/experiments"
+ONE = f"{ALL}/{{name}}"
+SECURE = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"same-origin"),  # with no-referrer, browsers send the login form with Origin: null
+    (b"cache-control", b"no-store"),
+]
 
 
 def create_app(service: Service) -> FastAPI:
@@ -30,7 +42,7 @@ def create_app(service: Service) -> FastAPI:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         await service.begin()
-        health = asyncio.ensure_future(looking.keep_health(service))
+        health = asyncio.ensure_future(handlers.keep_health(service))
         try:
             yield
         finally:
@@ -40,143 +52,95 @@ def create_app(service: Service) -> FastAPI:
     app = FastAPI(lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
     app.state.service = service
     app.add_exception_handler(HTTPException, _not_found)
-    app.add_middleware(Requests)
+    app.add_middleware(Middleware)
     _add_changes(app)
-    _add_looks(app)
-    _add_plain(app)
+    _add_reads(app)
+    quiet: dict[str, Any] = {"methods": ["GET", "HEAD"], "include_in_schema": False}  # and these need no key
+    for path, handler in (("/healthz", _alive), ("/readyz", _ready), ("/openapi.json", _describe)):
+        app.add_api_route(path, handler, **quiet)
     pages.add_pages(app)
     return app
 
 
+class Middleware:
+    """Adds headers that every answer has, and a log line per request at level debug."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        begun, status = time.perf_counter(), 0
+
+        async def answer(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                there = {name for name, _ in message["headers"]}
+                message["headers"] = [*message["headers"], *(pair for pair in SECURE if pair[0] not in there)]
+            await send(message)
+
+        await self._app(scope, receive, answer)
+        if log.isEnabledFor(logging.DEBUG):
+            took = round(1e3 * (time.perf_counter() - begun), 2)
+            values = {"method": scope["method"], "path": scope["path"], "status": status, "milliseconds": took}
+            log.debug("request", extra=values)
+
+
+# --- paths ----------------------------------------------------------------------------------------------------------
+
+
 def _add_changes(app: FastAPI) -> None:
-    conflict = (409,)
+    def post(path: str, action: str, handler: Handler, text: str, body: Any, answer: Any, **more: Any) -> None:
+        described = _described(text, body=body, answer=answer, **{"errors": (409,), **more})
+        served = endpoint(action, handler, changes=True)
+        app.add_api_route(path, served, methods=["POST"], name=handler.__name__, **described)
 
-    def post(path: str, action: str, handler: Handler, **text: Any) -> None:
-        name = handler.__name__
-        app.add_api_route(
-            path, endpoint(action, handler, changes=True), methods=["POST"], name=name, **described(**text)
-        )
-
-    post(
-        f"{ONE}/decisions",
-        "decide",
-        deciding.decide,
-        text="Decide",
-        body=bodies.Deciding,
-        answer=bodies.Decisions,
-        errors=(*conflict, 429),
-    )
-    post(
-        f"{ONE}/rewards",
-        "decide",
-        deciding.reward,
-        text="Tell one reward, or several",
-        body=(bodies.OneReward, bodies.ManyRewards),
-        answer=bodies.RewardAnswer,
-        errors=conflict,
-    )
-    post(
-        f"{ONE}/forget",
-        "decide",
-        deciding.forget,
-        text="Rewards that will never come",
-        body=bodies.Forgetting,
-        answer=bodies.Forgotten,
-        errors=conflict,
-    )
-    post(
-        "/v1/experiments",
-        "admin",
-        deciding.create,
-        text="Make an experiment",
-        body=bodies.Creation,
-        answer=bodies.Created,
-        status=201,
-        errors=(*conflict, 429),
-        named=False,
-    )
-    post(
-        f"{ONE}/arms",
-        "admin",
-        deciding.arms,
-        text="Arms that come and go",
-        body=bodies.ArmsChange,
-        answer=bodies.ArmsAnswer,
-        errors=conflict,
-    )
-    for handler, text, answer in (
-        (deciding.pause, "Let the fallback answer", bodies.Paused),
-        (deciding.resume, "Let the policy answer again", bodies.Paused),
-        (deciding.restart, "Begin anew with nothing learned", bodies.Restarted),
-    ):
-        post(
-            f"{ONE}/{handler.__name__}",
-            "admin",
-            handler,
-            text=text,
-            body=bodies.Nothing,
-            answer=answer,
-            errors=conflict,
-        )
+    many = {"errors": (409, 429)}
+    one_or_many = (bodies.OneReward, bodies.ManyRewards)
+    post(f"{ONE}/decisions", "decide", handlers.decide, "Decide", bodies.Deciding, bodies.Decisions, **many)
+    post(f"{ONE}/rewards", "decide", handlers.reward, "Tell one reward, or several", one_or_many, bodies.RewardAnswer)
+    forgotten = (bodies.Forgetting, bodies.Forgotten)
+    post(f"{ONE}/forget", "decide", handlers.forget, "Rewards that will never come", *forgotten)
+    created = (bodies.Creation, bodies.Created)
+    post(ALL, "admin", handlers.create, "Make an experiment", *created, status=201, named=False, **many)
+    post(f"{ONE}/arms", "admin", handlers.arms, "Arms that come and go", bodies.ArmsChange, bodies.ArmsAnswer)
+    post(f"{ONE}/pause", "admin", handlers.pause, "Let the fallback answer", bodies.Nothing, bodies.Paused)
+    post(f"{ONE}/resume", "admin", handlers.resume, "Let the policy answer again", bodies.Nothing, bodies.Paused)
+    restarted = (bodies.Nothing, bodies.Restarted)
+    post(f"{ONE}/restart", "admin", handlers.restart, "Begin anew with nothing learned", *restarted)
 
 
-def _add_looks(app: FastAPI) -> None:
-    def get(path: str, action: str, handler: Handler, **text: Any) -> None:
-        name = f"get_{handler.__name__}"
-        query = [one["name"] for one in text.get("parameters", ()) if one["in"] == "query"]
+def _add_reads(app: FastAPI) -> None:
+    def get(path: str, handler: Handler, text: str, *, action: str = "read", name: str = "", **more: Any) -> None:
+        query = [one["name"] for one in more.get("parameters", ()) if one["in"] == "query"]
         served = endpoint(action, handler, changes=False, query=query)
-        app.add_api_route(path, served, methods=["GET"], name=name, **described(**text))
+        described = _described(text, **more)
+        app.add_api_route(path, served, methods=["GET"], name=f"get_{name or handler.__name__}", **described)
 
-    after = parameter("after", least=0, most=2**62)
-    limit = parameter("limit", least=1, most=looking.MOST_EVENTS)
-    points = parameter("points", least=2, most=looking.MOST_POINTS)
-    ident = {
-        "name": "id",
-        "in": "path",
-        "required": True,
-        "schema": {"type": "string", "minLength": 1, "maxLength": 40},
+    after = _parameter("after", least=0, most=2**62)
+    limit = _parameter("limit", least=1, most=handlers.MOST_EVENTS)
+    points = _parameter("points", least=2, most=handlers.MOST_POINTS)
+    schema = {"type": "string", "minLength": 1, "maxLength": 40}
+    ident = {"name": "id", "in": "path", "required": True, "schema": schema}
+    parquet = "application/vnd.apache.parquet"
+    get(ALL, handlers.experiments, "All experiments", named=False)
+    get(f"{ONE}/summary", handlers.summary, "The experiment at a glance", action="summary")
+    get(f"{ONE}/changes", handlers.changes, "Changes found")
+    get(f"{ONE}/history", handlers.history, "Beliefs over time", parameters=(points,))
+    get(f"{ONE}/events", handlers.events, "The journal", answer=bodies.Events, parameters=(after, limit))
+    get(f"{ONE}/decisions/{{id}}", handlers.decision, "Audit a decision", errors=(410,), parameters=(ident,))
+    get(f"{ONE}/export.parquet", handlers.export, "All decisions as a log", media=parquet)
+    # The name is part of the operation id, which generated clients may use.
+    prometheus: dict[str, Any] = {
+        "media": "text/plain",
+        "named": False,
+        "name": "_metrics",
     }
-    get("/v1/experiments", "read", looking.experiments, text="All experiments", named=False)
-    get(f"{ONE}/summary", "summary", looking.summary, text="The experiment at a glance")
-    get(f"{ONE}/changes", "read", looking.changes, text="Changes found")
-    get(f"{ONE}/history", "read", looking.history, text="Beliefs over time", parameters=(points,))
-    get(
-        f"{ONE}/events",
-        "read",
-        looking.events,
-        text="The journal",
-        answer=bodies.Events,
-        parameters=(after, limit),
-    )
-    get(
-        f"{ONE}/decisions/{{id}}",
-        "read",
-        looking.decision,
-        text="Look back at a decision",
-        errors=(410,),
-        parameters=(ident,),
-    )
-    get(
-        f"{ONE}/export.parquet",
-        "read",
-        looking.export,
-        text="All decisions as a log",
-        media="application/vnd.apache.parquet",
-    )
-    get("/metrics", "read", _metrics, text="Metrics for Prometheus", media="text/plain", named=False)
-
-
-async def _metrics(call: Call) -> Response:
-    text = await call.service.in_thread(call.service.metrics.text)
-    return Response(text, media_type="text/plain; version=1.0.0; charset=utf-8")
-
-
-def _add_plain(app: FastAPI) -> None:
-    """What needs no key."""
-    quiet: dict[str, Any] = {"methods": ["GET", "HEAD"], "include_in_schema": False}
-    app.add_api_route("/healthz", _alive, **quiet)
-    app.add_api_route("/readyz", _ready, **quiet)
-    app.add_api_route("/openapi.json", _describe, **quiet)
+    get("/metrics", handlers.metrics, "Metrics for Prometheus", **prometheus)
 
 
 async def _alive() -> PlainTextResponse:
@@ -202,9 +166,7 @@ def _ping(service: Service) -> None:
 
 
 async def _describe(request: Request) -> Response:
-    from driftbandits.service.calls import json_response
-
-    return json_response(document(request.app.openapi()["paths"]))
+    return json_response(_document(request.app.openapi()["paths"]))
 
 
 async def _not_found(request: Request, error: Exception) -> Response:
@@ -223,3 +185,69 @@ def _methods(request: Request) -> list[str]:
         if match is not Match.NONE:
             found |= set(getattr(route, "methods", ()))
     return sorted(found)
+
+
+# --- the OpenAPI document -------------------------------------------------------------------------------------------
+
+_REF = "#/components/schemas/{model}"
+_ALWAYS = (401, 403, 422)
+_CHANGES = (400, 408, 413, 415)
+_NAME = {"name": "name", "in": "path", "required": True, "schema": {"type": "string", "minLength": 1, "maxLength": 200}}
+_KEY = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "required": False,
+    "description": "The same key and body get the stored answer; another body 422; in flight 409.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[!-~]+$"},
+}
+
+
+def _parameter(name: str, *, least: int, most: int) -> dict[str, Any]:
+    """A whole number in the query."""
+    schema = {"type": "integer", "minimum": least, "maximum": most}
+    return {"name": name, "in": "query", "required": False, "schema": schema}
+
+
+def _described(
+    text: str,
+    *,
+    body: type[BaseModel] | tuple[type[BaseModel], ...] | None = None,
+    answer: type[BaseModel] | None = None,
+    status: int = 200,
+    media: str = "application/json",
+    errors: tuple[int, ...] = (),
+    named: bool = True,
+    parameters: tuple[dict[str, Any], ...] = (),
+) -> dict[str, Any]:
+    """What FastAPI is told of a path."""
+    changes = body is not None
+    known = sorted({*_ALWAYS, *errors, *(_CHANGES if changes else ()), *((404, 503) if named else (503,))})
+    extra: dict[str, Any] = {"parameters": [*([_NAME] if named else []), *([_KEY] if changes else []), *parameters]}
+    if body is not None:
+        kinds = body if isinstance(body, tuple) else (body,)
+        schemas = [{"$ref": _REF.format(model=kind.__name__)} for kind in kinds]
+        schema = schemas[0] if len(schemas) == 1 else {"oneOf": schemas}
+        extra["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
+    shown = {"$ref": _REF.format(model=answer.__name__)} if answer else {}
+    responses: dict[int | str, Any] = {status: {"description": "Done", "content": {media: {"schema": shown}}}}
+    problem = {"schema": {"$ref": _REF.format(model="ProblemBody")}}
+    for code in known:
+        responses[code] = {"description": "A problem", "content": {"application/problem+json": problem}}
+    return {"summary": text, "status_code": status, "responses": responses, "openapi_extra": extra}
+
+
+def _document(paths: dict[str, Any]) -> dict[str, Any]:
+    """The whole document."""
+    models = [kind for kind in vars(bodies).values() if isinstance(kind, type) and issubclass(kind, BaseModel)]
+    kinds = [(kind, "validation") for kind in models if kind not in (BaseModel, bodies.Body)]
+    _, schemas = models_json_schema(kinds, ref_template=_REF)  # type: ignore[arg-type]
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "driftbandits", "version": __version__, "summary": "Bandit experiments over HTTP"},
+        "paths": paths,
+        "components": {
+            "schemas": schemas["$defs"],
+            "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
+        },
+        "security": [{"key": []}],
+    }

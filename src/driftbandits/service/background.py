@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from driftbandits.live.handlers import clock as usual_clock
-from driftbandits.service.core import Service
+from driftbandits.live.requests import clock as usual_clock
+from driftbandits.service.hosting import Service
 from driftbandits.service.server import END_SECONDS, SWITCH_SECONDS, Server, configure
 from driftbandits.service.settings import read_settings
 

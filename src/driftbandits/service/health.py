@@ -1,23 +1,18 @@
 """Health of an experiment: one sentence per trouble, with the cure, so that a broken pipeline is no changed world.
 
 Rules rest on counts, and say so. Those that compare shares do it with tests whose chance of a false alarm is below one
-in a million per look: a sentence on the page is read as a fact.
+in a million per check: a sentence on the page is read as a fact.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
-import sqlalchemy as sa
 
-from driftbandits.live import View, tables
 from driftbandits.live.definition import Definition
-from driftbandits.live.journal import Journal
-from driftbandits.service.series import LATE, Point, Series
+from driftbandits.service.series import Point, Recent, Series
 from driftbandits.showing import label
-from driftbandits.types import Floats
 
 ENOUGH = 50  # rewards before anything is said of them
 EXPECTED_REWARDS = 14.0  # missing ones: e^-14 is one in a million
@@ -25,45 +20,8 @@ DEVIATIONS = 5.0  # of a normal variable: less than one in a million
 FALL = 0.7  # of the share before; a smaller fall is not worth a sentence
 FALL_WHERE_MISSING_COUNTS = 0.1  # there silence is an outcome, and its share moves with the world
 LEAST_SHARE_OF_RANGE = 0.01
-RECENT = 2_000  # rewards whose delays are looked at
 FAR_ABOVE = 10.0  # times as many decisions as the others' middle
 MANY_DECISIONS = 1_000
-
-
-@dataclass(frozen=True, slots=True)
-class Recent:
-    """The newest rewards and how long each took (seconds); when the last came; decisions made since."""
-
-    rewards: Floats
-    delays: Floats
-    last: int | None
-    decisions_since: int
-    seconds_since: float
-
-
-def recent(view: View, journal: Journal, now: int) -> Recent:
-    """Look at the newest rewards and their decisions."""
-    events, made = tables.events, tables.events.alias()
-    mine = events.c.experiment == view.experiment
-    in_time = sa.or_(events.c.payload.is_(None), events.c.payload != LATE)
-    wanted = (
-        sa.select(events.c.seq, events.c.time, events.c.reward, made.c.time)
-        .join(made, sa.and_(made.c.experiment == events.c.experiment, made.c.seq == events.c.decision))
-        .where(mine, events.c.kind == "rewarded", in_time, tables.has_time(events), tables.has_time(made))
-        .order_by(events.c.seq.desc())
-        .limit(RECENT)
-    )
-    rows = journal.connection.execute(wanted).all()
-    if not rows:
-        return Recent(np.zeros(0), np.zeros(0), None, 0, 0.0)
-    since = sa.select(sa.func.count()).where(mine, events.c.kind == "decided", events.c.seq > rows[0][0])
-    return Recent(
-        np.array([row[2] for row in rows], dtype=np.float64),
-        np.array([(row[1] - row[3]) / 1e6 for row in rows]),
-        int(rows[0][1]),
-        int(journal.connection.execute(since).scalar() or 0),
-        max(now - int(rows[0][1]), 0) / 1e6,
-    )
 
 
 def sentences(definition: Definition, series: Series, newest: Recent, *, patience: float | None) -> list[str]:
@@ -86,7 +44,7 @@ def _silence(series: Series, newest: Recent) -> str:
         if decisions > 100 and not any(point.expired for point in series.points):
             return (
                 f"no reward has come yet for {decisions:,} decisions: send them with POST .../rewards "
-                f'{{"id": ..., "reward": ...}}, and look whether ids are kept until then'
+                f'{{"id": ..., "reward": ...}}, and check that ids are kept until then'
             )
         return ""
     before = decisions - newest.decisions_since
@@ -95,7 +53,7 @@ def _silence(series: Series, newest: Recent) -> str:
     if rewards >= ENOUGH and expected > EXPECTED_REWARDS and newest.seconds_since > slow:
         return (
             f"no reward for {_duration(newest.seconds_since)}, while {newest.decisions_since:,} decisions went out and "
-            f"about {expected:,.0f} rewards should have come: look whether the program that sends rewards still runs"
+            f"about {expected:,.0f} rewards should have come: check that the program that sends rewards still runs"
         )
     return ""
 
@@ -200,7 +158,7 @@ def of_keys(decisions: dict[str, int], names: dict[str, str]) -> list[str]:
         return []
     return [
         f"the key {label(names.get(top, top))} asked for {decisions[top]:,} decisions, the others for {middle:,} in "
-        f"the middle: look whether its program asks in a loop, and whether it sends rewards"
+        f"the middle: check whether its program asks in a loop, and whether it sends rewards"
     ]
 
 

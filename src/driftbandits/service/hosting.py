@@ -1,24 +1,84 @@
-"""The experiments that this server decides in, opened when first asked for; and those that another one holds.
+"""One server: the experiments that it decides in, those that another one holds, and what all requests share.
 
-On one Postgres every experiment is leased by one server. Here a request for an experiment that another holds ends in
-`Elsewhere`, with the address to forward it to; `forwarding` does that, and comes back when nobody answers there.
+On one Postgres every experiment is leased by one server. A request for an experiment that another server holds ends in
+`Elsewhere`; `Forwarding` sends it on, one hop, and its answer back. If nobody listens there any more, the request was
+certainly not served: the experiment is taken over and the request served here. If the connection broke later nobody
+knows, and the caller is told to send it again with the same key.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+import threading
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-from driftbandits.errors import DriftbanditsError, NotStoredError, OtherDeciderError
+import httpx
+import sqlalchemy as sa
+from starlette.requests import Request
+from starlette.responses import Response
+
+from driftbandits.errors import DriftbanditsError, InputError, NotStoredError, OtherDeciderError
 from driftbandits.live import Database, Experiment
-from driftbandits.service.waiting import Waiting
+from driftbandits.live import open as open_database
+from driftbandits.live.requests import clock
+from driftbandits.service.keys import FRESH_SECONDS, Caller, Gate, Keyring
+from driftbandits.service.metrics import Metrics, Monitor
+from driftbandits.service.problems import URN
+from driftbandits.service.settings import Settings
 from driftbandits.showing import first_line
 
 log = logging.getLogger("driftbandits.service")
-ADOPT_SECONDS = 3.0  # between two looks for experiments that nobody decides in
+ADOPT_SECONDS = 3.0  # between two searches for experiments that nobody decides in
+HOP = "driftbandits-hop"  # a request that has it was forwarded once, and is not forwarded again
+TAKE_OVER_SECONDS = 20.0  # for which a free lease is waited for: Postgres notices a dead server in 15 at most
+_BETWEEN = 0.2  # seconds
+_SENT = ("content-type", "idempotency-key", "accept")
+_RETURNED = ("content-type", "retry-after", "content-disposition")
+Serve = Callable[[], Awaitable[Response]]
+
+
+class Waiting:
+    """Futures of other threads, to be awaited in one event loop.
+
+    `asyncio.wrap_future` wakes the loop once per answer, and a transaction has up to 256; and it hands cancellation on
+    to the writer, which must not hear of it.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._done: deque[tuple[asyncio.Future[Any], Future[Any]]] = deque()
+        self._lock = threading.Lock()
+        self._woken = False
+
+    def wait(self, future: Future[Any]) -> asyncio.Future[Any]:
+        """The same answer, for this loop."""
+        waiter: asyncio.Future[Any] = self._loop.create_future()
+        future.add_done_callback(lambda done: self._add(waiter, done))
+        return waiter
+
+    def _add(self, waiter: asyncio.Future[Any], done: Future[Any]) -> None:
+        with self._lock:
+            self._done.append((waiter, done))
+            wake, self._woken = not self._woken, True
+        if wake:
+            self._loop.call_soon_threadsafe(self._drain)
+
+    def _drain(self) -> None:
+        with self._lock:
+            ready, self._done, self._woken = self._done, deque(), False
+        for waiter, done in ready:
+            if waiter.done():  # whoever asked has gone
+                continue
+            error = done.exception()
+            if error is None:
+                waiter.set_result(done.result())
+            else:
+                waiter.set_exception(error)
 
 
 class Elsewhere(Exception):  # noqa: N818  # no error: the way to go
@@ -95,19 +155,21 @@ class Host:
         self._opened(experiment)
         return experiment
 
-    async def ask(self, name: str, kind: str, values: dict[str, Any], key: str | None = None) -> Any:
+    async def ask(
+        self, name: str, kind: str, values: dict[str, Any], key: str | None = None, *, most: int | None = None
+    ) -> Any:
         """The answer to a request, once it is on disk."""
         experiment = self._here.get(name) or await self.find(name)
         try:
-            return await self._waiting.wait(experiment.submit(kind, values, key))
+            return await self._waiting.wait(experiment.submit(kind, values, key, most=most))
         except NotStoredError as error:
             if isinstance(error.__cause__, OtherDeciderError):  # the lease was lost, and is another's now
                 await self._lose(name, error.__cause__)
             raise
 
-    async def look(self, name: str, look: Callable[[Any, Any], Any]) -> Any:
-        """Something that only looks at an experiment, between two transactions; `look(writer, player)`."""
-        return await self.ask(name, "look", {"look": look})
+    async def inspect(self, name: str, inspect: Callable[[Any, Any], Any]) -> Any:
+        """Read something of an experiment between two transactions, by `inspect(writer, replica)`."""
+        return await self.ask(name, "inspect", {"inspect": inspect})
 
     async def _lose(self, name: str, error: OtherDeciderError) -> None:
         log.warning("experiment %s was taken over by another server", name, extra={"address": error.address})
@@ -152,3 +214,131 @@ class Host:
             await asyncio.get_running_loop().run_in_executor(threads, self.database.close)
         self._openers.shutdown(wait=False)
         self._readers.shutdown(wait=False)
+
+
+class Forwarding:
+    """Sends requests on to the servers that hold their experiments."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        limits = httpx.Limits(max_connections=200, max_keepalive_connections=50)
+        self._client = httpx.AsyncClient(timeout=httpx.Timeout(30.0, connect=3.0), limits=limits, trust_env=False)
+
+    async def close(self) -> None:
+        """Close its connections."""
+        await self._client.aclose()
+
+    async def serve(self, request: Request, caller: Caller, body: bytes, here: Serve) -> Response:
+        """Serve a request here, or where its experiment is."""
+        until = time.monotonic() + TAKE_OVER_SECONDS
+        while True:
+            try:
+                return await here()
+            except Elsewhere as found:
+                there = found
+            answer = await self._send(request, caller, body, there)
+            if answer is not None:
+                return answer
+            if time.monotonic() > until:
+                raise OtherDeciderError(
+                    f"the server that decides in {there.name!r} does not answer, and holds its lease still; try again"
+                )
+            await self._take_over(there.name)
+
+    async def _take_over(self, name: str) -> None:
+        try:
+            await self._host.open(name)
+        except Elsewhere:
+            await asyncio.sleep(_BETWEEN)
+
+    async def _send(self, request: Request, caller: Caller, body: bytes, there: Elsewhere) -> Response | None:
+        """The other server's answer; None if it certainly did not serve the request."""
+        if there.address is None or HOP in request.headers:
+            raise OtherDeciderError(
+                f"another server decides in experiment {there.name!r}"
+                + ("" if there.address else "; start it with --advertise URL so that others can forward to it")
+            )
+        headers = {name: request.headers[name] for name in _SENT if name in request.headers}
+        headers[HOP] = "1"
+        if caller.key:
+            headers["authorization"] = f"Bearer {caller.key}"
+        target = there.address + request.scope["raw_path"].decode("ascii")
+        query = request.scope["query_string"].decode("ascii")
+        try:
+            got = await self._client.request(
+                request.method, f"{target}?{query}" if query else target, content=body, headers=headers
+            )
+        except (httpx.ConnectError, httpx.ConnectTimeout):
+            return None
+        except httpx.HTTPError as error:
+            raise NotStoredError("the server that decides broke off") from error
+        if got.status_code == 503 and f'"{URN}other-decider"' in got.text:
+            return None
+        kept = {name: got.headers[name] for name in _RETURNED if name in got.headers}
+        return Response(got.content, got.status_code, kept)
+
+
+class Service:
+    """What all requests share: the database, experiments, keys, metrics; begun and ended with the event loop."""
+
+    def __init__(self, settings: Settings, *, clock: Callable[[], int] = clock) -> None:
+        self.settings, self.clock = settings, clock
+        self.database = self._open()
+        self.keyring = Keyring(self.database)
+        self.keyring.refresh()
+        if not settings.is_local and not self.keyring.exists:
+            self.database.close()
+            raise InputError(
+                f"bound to {settings.host} others can reach this server, and there is no key yet; make one with: "
+                f"driftbandits keys create --scope admin --database URL"
+            )
+        self.gate = Gate(self.keyring, local=settings.is_local, public_url=settings.public_url)
+        self.monitors: dict[str, Monitor] = {}
+        self.metrics = Metrics(self.database, lambda: list(self.monitors.values()), clock)
+        self.exports = asyncio.Semaphore(2)
+        self.is_ready = False
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def _open(self) -> Database:
+        database = open_database(self.settings.database, address=self.settings.advertise, clock=self.clock)
+        try:
+            database.hold()
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+    async def begin(self) -> None:
+        """Open the experiments, beside serving."""
+        self.host = Host(self.database, opened=self._opened, lost=self._lost)
+        self.forwarding = Forwarding(self.host)
+        self._tasks = [asyncio.ensure_future(self.host.adopt()), asyncio.ensure_future(self._keep_keys())]
+        self.is_ready = True
+
+    def _opened(self, experiment: Experiment) -> None:
+        self.monitors[experiment.name] = Monitor(experiment, self.metrics.note, self.clock)
+
+    def _lost(self, name: str) -> None:
+        self.monitors.pop(name, None)  # the server that decides now counts it
+
+    async def _keep_keys(self) -> None:
+        """Read the keys again and again; while the database is away, those that are known count on."""
+        while True:
+            await asyncio.sleep(FRESH_SECONDS / 2)
+            try:
+                await self.host.in_thread(self.keyring.refresh)
+            except sa.exc.SQLAlchemyError as error:
+                log.warning("keys could not be read: %s", first_line(error))
+
+    async def end(self) -> None:
+        """Serve what waits, snapshot, free leases."""
+        self.is_ready = False
+        for task in self._tasks:
+            task.cancel()
+        await self.host.close()
+        await self.forwarding.close()
+        log.info("stopped; everything that was answered is on disk")
+
+    async def in_thread(self, call: Callable[..., Any], *values: Any) -> Any:
+        """Something that waits for the database."""
+        return await self.host.in_thread(call, *values)

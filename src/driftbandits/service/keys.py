@@ -1,8 +1,15 @@
-"""Keys: who may send requests. The database has their hashes alone; a server keeps them in memory for a moment.
+"""Keys, and admission: who may send which requests, decided before anything of a request is read.
 
 A key is `db_<id>_<secret>`. The secret is 32 random bytes, so that one round of SHA-256 is enough: there is nothing to
-guess. Scopes: `decide` may decide, tell rewards and forget, and see the summary; `read` may look at everything; `admin`
-may do all.
+guess. The database has hashes alone; a server keeps them in memory for a moment. Scopes: `decide` may decide, send and
+forget rewards, and read the summary; `read` may read everything; `admin` may do all.
+
+Requests are admitted by `Authorization: Bearer KEY`, or by the page's cookie, which holds the same key. Without any
+key: only while none exists, from this machine, with Host localhost or 127.0.0.1, and with no header that a proxy adds,
+else a local proxy would let the world in.
+
+A browser sends what any web page tells it to. So whatever changes something must be JSON; an Origin, if one is sent,
+must be this server's own; and what comes from a page (by cookie, or with an Origin) must carry the page's token.
 """
 
 from __future__ import annotations
@@ -15,14 +22,26 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from http.cookies import CookieError, SimpleCookie
+from urllib.parse import urlsplit
 
 import sqlalchemy as sa
 
 from driftbandits.errors import InputError
 from driftbandits.live import Database, tables
 from driftbandits.live.definition import check_name
+from driftbandits.service.problems import Problem
 from driftbandits.showing import shown
 
+COOKIE = "driftbandits_key"
+TOKEN_HEADER = "x-csrf-token"
+LOCAL_HOSTS = ("localhost", "127.0.0.1")
+PROXIED = ("forwarded", "x-real-ip", "via")  # and everything that begins with x-forwarded
+_ALLOWED = {
+    "decide": {"decide", "summary"},
+    "read": {"read", "summary"},
+    "admin": {"decide", "read", "summary", "admin"},
+}
 SCOPES = ("decide", "read", "admin")
 FRESH_SECONDS = 2.0  # for which what was read of the table counts: a revoked key works for so long
 _KEY = re.compile(r"db_([0-9a-f]{8})_([A-Za-z0-9_-]{43})")
@@ -41,7 +60,7 @@ class KeyRow:
 
 
 def create_key(database: Database, name: str, scope: str) -> str:
-    """Make a key and keep its hash. What is returned is shown once: it stands nowhere."""
+    """Make a key and store its hash. The key itself is stored nowhere, so it can be shown only once."""
     if scope not in SCOPES:
         raise InputError(f"scope must be one of {', '.join(SCOPES)}, got {shown(scope)}")
     check_name("the name of a key", name)
@@ -115,3 +134,100 @@ class Keyring:
         expected = "0" * 64 if row is None else row.hash
         same = hmac.compare_digest(_hash("" if match is None else match[2]), expected)
         return row if row is not None and same and row.revoked is None else None
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who sends a request: the id of a key ("" where none is needed), what it may do, and the key itself."""
+
+    key_id: str
+    scope: str
+    key: str
+    by_cookie: bool = False
+
+    def may(self, action: str) -> bool:
+        """Whether it may decide, read, see the summary, or administer."""
+        return action in _ALLOWED[self.scope]
+
+
+class Gate:
+    """The rules, for one server."""
+
+    def __init__(self, keyring: Keyring, *, local: bool, public_url: str | None = None) -> None:
+        self._keyring = keyring
+        self._local = local
+        self._public = None if public_url is None else urlsplit(public_url).netloc
+        self.secure = bool(public_url and public_url.startswith("https:"))
+        self._secret = secrets.token_bytes(32)  # of tokens where there is no key
+
+    def admit(self, headers: dict[str, str], client: str | None) -> Caller:
+        """Who this is, or a 401."""
+        sent = headers.get("authorization", "")
+        if sent:
+            word, _, key = sent.partition(" ")
+            return self._known(key.strip() if word.lower() == "bearer" else "", by_cookie=False)
+        key = cookie_of(headers)
+        if key and self._keyring.exists:
+            return self._known(key, by_cookie=True)
+        if self._keyring.exists:
+            raise _refused("send a key: Authorization: Bearer KEY. driftbandits keys create makes one")
+        self._check_open(headers, client)
+        return Caller("", "admin", "")
+
+    def _known(self, key: str, *, by_cookie: bool) -> Caller:
+        row = self._keyring.find(key)
+        if row is None:
+            raise _refused("this key is not known, or was revoked; driftbandits keys list shows which there are")
+        return Caller(row.id, row.scope, key, by_cookie)
+
+    def _check_open(self, headers: dict[str, str], client: str | None) -> None:
+        """Without any key: only from this machine, by its own name, and through no proxy."""
+        cure = "make a key with driftbandits keys create, and send it as Authorization: Bearer KEY"
+        if not self._local or client not in ("127.0.0.1", "::1"):
+            raise _refused(f"without a key only this machine is served; {cure}")
+        host = headers.get("host", "")
+        if host.rpartition(":")[0] not in LOCAL_HOSTS and host not in LOCAL_HOSTS:
+            raise _refused(f"without a key only Host localhost or 127.0.0.1 is served; {cure}")
+        for name in headers:
+            if name in PROXIED or name.startswith("x-forwarded"):
+                raise _refused(f"a proxy is in between (header {name}), and there is no key yet; {cure}")
+
+    def check_change(self, headers: dict[str, str], caller: Caller) -> None:
+        """What changes something must be JSON, and no page of another's."""
+        kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind != "application/json":
+            raise Problem(415, "not-json", "send Content-Type: application/json, also where the body is empty")
+        self.check_origin(headers)
+        if (caller.by_cookie or "origin" in headers) and not self.is_token(headers.get(TOKEN_HEADER, ""), caller):
+            raise Problem(403, "token", f"a page must send its token in {TOKEN_HEADER}; load the page again")
+
+    def check_origin(self, headers: dict[str, str]) -> None:
+        """An Origin, if one is sent, must be this server's own."""
+        origin = headers.get("origin")
+        if origin is None:
+            return
+        sent = urlsplit(origin).netloc
+        if not sent or sent not in (headers.get("host"), self._public):
+            raise Problem(403, "origin", "pages of other servers may not send requests to this one")
+
+    def token(self, caller: Caller) -> str:
+        """The token of a page that this caller loaded: whoever cannot read the page cannot know it."""
+        secret = caller.key.encode() or self._secret
+        return hmac.new(secret, b"driftbandits page", hashlib.sha256).hexdigest()
+
+    def is_token(self, given: str, caller: Caller) -> bool:
+        """Whether a token is that of this caller's page."""
+        return hmac.compare_digest(given.encode(), self.token(caller).encode())
+
+
+def cookie_of(headers: dict[str, str]) -> str:
+    """The key in the page's cookie, or nothing."""
+    try:
+        found = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+    except CookieError:
+        return ""
+    return "" if found is None else found.value
+
+
+def _refused(detail: str) -> Problem:
+    return Problem(401, "key", detail, www_authenticate='Bearer realm="driftbandits"')

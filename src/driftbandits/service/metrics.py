@@ -1,8 +1,13 @@
-"""Prometheus metrics. Counts are the journal's own, so they survive restarts; the label is the experiment alone."""
+"""Metrics for Prometheus, and a monitor per open experiment: its counts can be read at any time, changes are logged.
+
+Counts are the journal's own, so they survive restarts; the only label is the experiment.
+"""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator
+from operator import attrgetter
 from typing import Any
 
 import sqlalchemy as sa
@@ -10,27 +15,88 @@ from prometheus_client import CollectorRegistry, Gauge, Histogram, generate_late
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from driftbandits.live import Database, tables
+from driftbandits.live import Database, Experiment, tables
+from driftbandits.live.replica import Replica
 from driftbandits.live.writer import Batch
-from driftbandits.service.watching import Watch
+from driftbandits.service.series import Observer, Progress
 
+log = logging.getLogger("driftbandits.service")
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 _SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
-COUNTS = {  # metric: attribute of `Counts`, and what it is
-    "decisions": ("decisions", "Decisions made"),
-    "rewards": ("rewards", "Rewards that came in time"),
-    "late": ("late", "Rewards that came after their time"),
-    "expired": ("expired", "Decisions closed by patience"),
-    "forgotten": ("forgotten", "Decisions that were forgotten"),
-    "fallbacks": ("fallbacks", "Decisions of the fallback"),
-    "restarts": ("restarts", "Restarts of the policy"),
+COUNTS = {  # attributes of `Counts`
+    "decisions": "Decisions made",
+    "rewards": "Rewards that came in time",
+    "late": "Rewards that came after their time",
+    "expired": "Decisions closed by patience",
+    "forgotten": "Decisions that were forgotten",
+    "fallbacks": "Decisions of the fallback",
+    "restarts": "Restarts of the policy",
 }
+
+
+class Monitor:
+    """Follows one open experiment from its writer's thread."""
+
+    def __init__(self, experiment: Experiment, note: Callable[[str, Batch], None], clock: Callable[[], int]) -> None:
+        self.name, self.number = experiment.name, experiment.view.experiment
+        self.observer = Observer(experiment.view, clock, lambda: Progress.of(self.replica.counts))
+        self.decisions_by_key: dict[str, int] = {}
+        self._note = note
+        inspect = {"inspect": lambda writer, replica: (replica, writer.recovery)}
+        self.replica, recovery = experiment.submit("inspect", inspect).result()
+        self.replayed = 0 if recovery is None else recovery.replayed
+        self.replay_seconds = 0.0 if recovery is None else recovery.seconds
+        self.changes_found = _changes(self.replica)
+        self._restarts = self.replica.counts.restarts
+        self._fell_back = self.replica.policy is None
+        self._paused, self._arms = self.replica.paused, _active(self.replica)
+        if recovery is not None:
+            values = {"events": self.replayed, "seconds": round(self.replay_seconds, 3)}
+            level = logging.INFO if self.replica.policy is not None else logging.ERROR
+            log.log(level, "experiment %s is open: %s", self.name, recovery.way, extra=values)
+        experiment.watch(self._on_batch)
+
+    def _on_batch(self, batch: Batch) -> None:
+        """A transaction is on disk."""
+        replica = self.replica = batch.replica
+        self._note(self.name, batch)
+        found = _changes(replica)
+        if found > self.changes_found and replica.policy is not None:
+            for change in replica.policy.changes[self.changes_found - found :]:
+                log.info("experiment %s: %s", self.name, change, extra={"round": change.round})
+        self.changes_found = found
+        if replica.counts.restarts != self._restarts:
+            self._restarts = replica.counts.restarts
+            log.info("experiment %s was restarted", self.name, extra={"restarts": self._restarts})
+        if (replica.policy is None) != self._fell_back:
+            self._fell_back = replica.policy is None
+            log.warning("experiment %s: %s", self.name, replica.trouble or "its policy decides again")
+        if replica.paused != self._paused:
+            self._paused = replica.paused
+            log.info("experiment %s was %s", self.name, "paused" if self._paused else "resumed")
+        active = _active(replica)
+        if active != self._arms:
+            come, gone = sorted(active - self._arms), sorted(self._arms - active)
+            self._arms = active
+            log.info("experiment %s has other arms", self.name, extra={"come": come, "gone": gone})
+
+    def count_decisions(self, key_id: str, size: int) -> None:
+        """A key asked for so many decisions."""
+        self.decisions_by_key[key_id] = self.decisions_by_key.get(key_id, 0) + size
+
+
+def _active(replica: Replica) -> frozenset[str]:
+    return frozenset(entry.option.name for entry in replica.entries if not entry.retired)
+
+
+def _changes(replica: Replica) -> int:
+    return 0 if replica.policy is None else replica.policy.changes_found
 
 
 class Metrics:
     """All metrics of one server."""
 
-    def __init__(self, database: Database, watches: Callable[[], Iterable[Watch]], clock: Callable[[], int]) -> None:
+    def __init__(self, database: Database, monitors: Callable[[], Iterable[Monitor]], clock: Callable[[], int]) -> None:
         self.registry = CollectorRegistry()
         named: Any = {"registry": self.registry, "labelnames": ["experiment"], "namespace": "driftbandits"}
         self.decide = Histogram("decide_seconds", "From request to answer, of decisions", buckets=_SECONDS, **named)
@@ -39,7 +105,7 @@ class Metrics:
         self._commit = Histogram("commit_seconds", "Commit of a transaction", buckets=_SECONDS, **named)
         self._step = Histogram("step_seconds", "Deciding and learning in a transaction", buckets=_SECONDS, **named)
         self.health = Gauge("health_sentences", "Sentences about its health", **named)
-        self.registry.register(_Counts(database, watches, clock))
+        self.registry.register(_Counts(database, monitors, clock))
 
     def note(self, name: str, batch: Batch) -> None:
         """A transaction is on disk."""
@@ -55,39 +121,32 @@ class Metrics:
 class _Counts(Collector):
     """Read when they are asked for."""
 
-    def __init__(self, database: Database, watches: Callable[[], Iterable[Watch]], clock: Callable[[], int]) -> None:
-        self._database, self._watches, self._clock = database, watches, clock
+    def __init__(self, database: Database, monitors: Callable[[], Iterable[Monitor]], clock: Callable[[], int]) -> None:
+        self._database, self._monitors, self._clock = database, monitors, clock
 
     def collect(self) -> Iterator[Any]:
         """One family per count."""
-        watches = list(self._watches())
-        for metric, (attribute, text) in COUNTS.items():
-            family = CounterMetricFamily(f"driftbandits_{metric}", text, labels=["experiment"])
-            for watch in watches:
-                family.add_metric([watch.name], getattr(watch.player.counts, attribute))
-            yield family
-        yield _family("changes", "Changes found", watches, lambda watch: watch.changes_found, counter=True)
-        yield _family(
-            "open_decisions", "Decisions that wait for a reward", watches, lambda watch: len(watch.player.open)
-        )
-        yield _family("replayed_events", "Events replayed at the start", watches, lambda watch: watch.replayed)
-        yield _family("replay_seconds", "How long that took", watches, lambda watch: watch.replay_seconds)
-        ages = self._snapshot_ages()
-        found = [watch for watch in watches if watch.number in ages]
-        yield _family("snapshot_age_seconds", "Age of the newest snapshot", found, lambda watch: ages[watch.number])
+        monitors = list(self._monitors())
+
+        def family(kind: Any, name: str, text: str, value: Callable[[Monitor], float | None]) -> Any:
+            found = kind(f"driftbandits_{name}", text, labels=["experiment"])
+            for monitor in monitors:
+                number = value(monitor)
+                if number is not None:
+                    found.add_metric([monitor.name], number)
+            return found
+
+        counter, gauge, ages = CounterMetricFamily, GaugeMetricFamily, self._snapshot_ages()
+        for name, text in COUNTS.items():
+            yield family(counter, name, text, attrgetter(f"replica.counts.{name}"))
+        yield family(counter, "changes", "Changes found", lambda one: one.changes_found)
+        yield family(gauge, "open_decisions", "Decisions that wait for a reward", lambda one: len(one.replica.open))
+        yield family(gauge, "replayed_events", "Events replayed at the start", lambda one: one.replayed)
+        yield family(gauge, "replay_seconds", "How long that took", lambda one: one.replay_seconds)
+        yield family(gauge, "snapshot_age_seconds", "Age of the newest snapshot", lambda one: ages.get(one.number))
 
     def _snapshot_ages(self) -> dict[int, float]:
         table, now = tables.snapshots, self._clock()
         wanted = sa.select(table.c.experiment, sa.func.max(table.c.time)).group_by(table.c.experiment)
         with self._database.engine.connect() as connection:
             return {int(row[0]): max(now - row[1], 0) / 1e6 for row in connection.execute(wanted).all()}
-
-
-def _family(
-    name: str, text: str, watches: list[Watch], value: Callable[[Watch], float], *, counter: bool = False
-) -> CounterMetricFamily | GaugeMetricFamily:
-    kind = CounterMetricFamily if counter else GaugeMetricFamily
-    family = kind(f"driftbandits_{name}", text, labels=["experiment"])
-    for watch in watches:
-        family.add_metric([watch.name], value(watch))
-    return family

@@ -15,11 +15,11 @@ from fastapi import FastAPI
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from driftbandits.service.calls import answer_error
-from driftbandits.service.core import Service
-from driftbandits.service.gate import COOKIE, Caller
+from driftbandits.service.handlers import answer_error
+from driftbandits.service.hosting import Service
+from driftbandits.service.keys import COOKIE, Caller
 from driftbandits.service.problems import Problem
-from driftbandits.service.reading import read_bytes
+from driftbandits.service.requests import read_bytes
 from driftbandits.version import __version__
 
 LOGIN_SECONDS = 12 * 3600

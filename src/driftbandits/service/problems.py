@@ -8,6 +8,7 @@ from typing import Any
 from starlette.responses import Response
 
 from driftbandits import errors
+from driftbandits.live.requests import TooManyOpenError
 from driftbandits.showing import first_line
 
 MEDIA_TYPE = "application/problem+json"
@@ -28,6 +29,7 @@ STATUS: tuple[tuple[type[Exception], int, str], ...] = (
     (errors.InputError, 422, "input"),
     (errors.JournalError, 500, "journal"),
     (errors.SchemaError, 500, "schema"),
+    (TooManyOpenError, 429, "too-many-open"),
     (errors.LiveError, 503, "busy"),
     (errors.DriftbanditsError, 422, "input"),
 )

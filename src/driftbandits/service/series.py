@@ -1,23 +1,38 @@
-"""Reward over time, and how many decisions ever got one: from the journal, a few hundred points whatever its length.
+"""What the journal says of an experiment: counts and rewards over time, in a few hundred points whatever its length.
 
-Points are ranges of the journal: all decisions whose number lies in one, with what became of them. So no row need be
-matched with another: a reward's row names its decision, and what has neither a reward nor was forgotten and lies before
-the last watermark has expired. The database counts; no row comes here.
+Points are ranges of the journal: all decisions whose number lies in one, with how they were closed. So no row need be
+joined with another: a reward's row names its decision, and a decision that has neither a reward nor was forgotten and
+lies before the last watermark has expired. The database counts; no row comes here.
+
+The curve joins neighbouring points until each rests on enough rewards, with a 95 % band: Clopper and Pearson's for
+rewards of two values, Student's for others. If all rewards of a point are equal, Student's would have no width: so many
+equal rewards only say that others are rare.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 import sqlalchemy as sa
 
+from driftbandits.intervals import CONFIDENCE_LEVEL
 from driftbandits.live import View, tables
 from driftbandits.live.journal import Journal
+from driftbandits.live.replica import Counts
 from driftbandits.types import Floats
 
 POINTS = 200
+RECENT = 2_000  # rewards whose delays are checked
+LEAST = 20  # decisions per point of the curve
+MOST_POINTS = 50  # of the curve
+SHARE = 0.05  # of the time may go into counting: a long journal is counted less often
+GROWTH = 2  # times as much as was counted is counted at once: that costs no more than counting it all a second time
+_TAIL = (1.0 - CONFIDENCE_LEVEL) / 2.0
 LATE = '{"late":true}'  # payload of a reward that came after its time
 
 
@@ -232,3 +247,226 @@ class _Run:
         )
         connection = self._journal.connection
         return int(connection.execute(made).scalar() or 0) - int(connection.execute(gone).scalar() or 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Recent:
+    """The newest rewards and how long each took (seconds); when the last came; decisions made since."""
+
+    rewards: Floats
+    delays: Floats
+    last: int | None
+    decisions_since: int
+    seconds_since: float
+
+
+def recent(view: View, journal: Journal, now: int) -> Recent:
+    """The newest rewards and their decisions."""
+    events, made = tables.events, tables.events.alias()
+    mine = events.c.experiment == view.experiment
+    in_time = sa.or_(events.c.payload.is_(None), events.c.payload != LATE)
+    wanted = (
+        sa.select(events.c.seq, events.c.time, events.c.reward, made.c.time)
+        .join(made, sa.and_(made.c.experiment == events.c.experiment, made.c.seq == events.c.decision))
+        .where(mine, events.c.kind == "rewarded", in_time, tables.has_time(events), tables.has_time(made))
+        .order_by(events.c.seq.desc())
+        .limit(RECENT)
+    )
+    rows = journal.connection.execute(wanted).all()
+    if not rows:
+        return Recent(np.zeros(0), np.zeros(0), None, 0, 0.0)
+    since = sa.select(sa.func.count()).where(mine, events.c.kind == "decided", events.c.seq > rows[0][0])
+    return Recent(
+        np.array([row[2] for row in rows], dtype=np.float64),
+        np.array([(row[1] - row[3]) / 1e6 for row in rows]),
+        int(rows[0][1]),
+        int(journal.connection.execute(since).scalar() or 0),
+        max(now - int(rows[0][1]), 0) / 1e6,
+    )
+
+
+# --- the curve ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CurvePoint:
+    """Mean reward of decisions made from `begin` to `end` (seconds since 1970), its band, and what that rests on."""
+
+    begin: float
+    end: float
+    mean: float
+    low: float
+    high: float
+    count: int
+    decisions: int
+    fallbacks: int
+
+
+def curve(series: Series, reward_range: tuple[float, float]) -> tuple[CurvePoint, ...]:
+    """The curve; without points whose rewards are not known yet."""
+    known = [(point, sums) for point in series.points if (sums := series.sums(point)) is not None]
+    if not known:
+        return ()
+    everything = _added(sums for _, sums in known)
+    parts = _joined(known, max(everything.count / MOST_POINTS, LEAST))
+    return tuple(_curve_point(part, everything, reward_range) for part in parts)
+
+
+def _joined(known: list[tuple[Point, Sums]], wanted: float) -> list[list[tuple[Point, Sums]]]:
+    """Neighbours, until each part has as many rewards as wanted; too small a rest belongs to the last."""
+    parts: list[list[tuple[Point, Sums]]] = [[]]
+    for one in known:
+        if _count(parts[-1]) >= wanted:
+            parts.append([])
+        parts[-1].append(one)
+    if len(parts) > 1 and _count(parts[-1]) < wanted / 2:
+        rest = parts.pop()
+        parts[-1] += rest
+    return parts
+
+
+def _count(part: list[tuple[Point, Sums]]) -> int:
+    return sum(sums.count for _, sums in part)
+
+
+def _added(given: Iterable[Sums]) -> Sums:
+    return reduce(Sums.__add__, given)
+
+
+def _curve_point(part: list[tuple[Point, Sums]], everything: Sums, reward_range: tuple[float, float]) -> CurvePoint:
+    sums = _added(sums for _, sums in part)
+    low, high = band(sums, everything, reward_range)
+    return CurvePoint(
+        begin=part[0][0].begin / 1e6,
+        end=part[-1][0].end / 1e6,
+        mean=sums.mean,
+        low=low,
+        high=high,
+        count=sums.count,
+        decisions=sum(point.decisions for point, _ in part),
+        fallbacks=sum(point.fallbacks for point, _ in part),
+    )
+
+
+def band(sums: Sums, everything: Sums, reward_range: tuple[float, float]) -> tuple[float, float]:
+    """Ends of the 95 % interval of a mean; `everything` shows which rewards there are.
+
+    >>> one, zeros = Sums.of([1.0]), Sums.of([0.0] * 33)
+    >>> low, high = band(zeros, zeros + one, (0.0, 1.0))
+    >>> low, round(high, 3)
+    (0.0, 0.106)
+    """
+    least, most = everything.least, everything.most
+    if least == most:
+        least, most = reward_range
+    if sums.least == sums.most:
+        others = 1.0 - _TAIL ** (1.0 / sums.count)  # a larger share of other rewards would have shown itself
+        return sums.mean - others * (sums.mean - least), sums.mean + others * (most - sums.mean)
+    if everything.is_two_valued:
+        low, high = _share_ends(round((sums.total - sums.count * least) / (most - least)), sums.count)
+        return least + low * (most - least), least + high * (most - least)
+    half = _student(sums.count - 1) * sums.error
+    return max(sums.mean - half, reward_range[0]), min(sums.mean + half, reward_range[1])
+
+
+def _share_ends(hits: int, runs: int) -> tuple[float, float]:
+    """As `intervals.share_interval`, without half a second of imports; both values were seen."""
+    from scipy.special import betaincinv
+
+    return float(betaincinv(hits, runs - hits + 1, _TAIL)), float(betaincinv(hits + 1, runs - hits, 1.0 - _TAIL))
+
+
+def _student(freedom: int) -> float:
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, 1.0 - _TAIL))
+
+
+# --- counted when that is worth its time ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far an experiment has come: decisions, those of them by a policy, and those that are closed.
+
+    With them rounds of the policy since its last restart, and the time of the last event (microseconds since 1970).
+    """
+
+    decisions: int
+    own: int
+    closed: int
+    rounds: int = 0
+    time: int = 0
+
+    @classmethod
+    def of(cls, counts: Counts, *, rounds: int = 0, time: int = 0) -> Progress:
+        """By the counts of a replica."""
+        closed = counts.rewards + counts.expired + counts.forgotten
+        return cls(counts.decisions, counts.decisions - counts.fallbacks, closed, rounds, time)
+
+    def outgrows(self, earlier: Progress) -> bool:
+        """Whether `earlier` shows too little of it; so a first reward always counts.
+
+        >>> Progress(100, 100, 1).outgrows(Progress(100, 100, 0)), Progress(100, 100, 60).outgrows(Progress(90, 90, 50))
+        (True, False)
+        """
+        return self.decisions > GROWTH * earlier.decisions or self.closed > GROWTH * earlier.closed
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """Ranges of the journal, reward over time, the newest rewards; how far the experiment was, and when that was.
+
+    `at` is of `time.monotonic`.
+    """
+
+    series: Series
+    curve: tuple[CurvePoint, ...]
+    recent: Recent
+    progress: Progress
+    at: float
+
+    @property
+    def age(self) -> float:
+        """Seconds since it was counted."""
+        return time.monotonic() - self.at
+
+
+class Observer:
+    """Counts the journal of one experiment; from any thread."""
+
+    def __init__(self, view: View, clock: Callable[[], int], progress: Callable[[], Progress]) -> None:
+        self.view = view
+        self._clock, self._progress = clock, progress
+        self._lock = threading.Lock()
+        self._found: Observed | None = None
+        self._again_at = 0.0
+
+    def get(self) -> Observed:
+        """What was counted, as new as `SHARE` allows and never outgrown.
+
+        While somebody counts, others take what is known, if that will do.
+        """
+        known, too_little = self._found, self._shows_too_little()
+        if known is not None and not too_little and time.monotonic() < self._again_at:
+            return known
+        if not self._lock.acquire(blocking=known is None or too_little):
+            return known  # type: ignore[return-value]  # it is known: otherwise one waits
+        try:
+            if self._shows_too_little() or time.monotonic() >= self._again_at:
+                self._count()
+            return self._found  # type: ignore[return-value]  # counted just now
+        finally:
+            self._lock.release()
+
+    def _shows_too_little(self) -> bool:
+        return self._found is None or self._progress().outgrows(self._found.progress)
+
+    def _count(self) -> None:
+        begun, progress = time.monotonic(), self._progress()
+        with self.view.journal() as journal:
+            newest = recent(self.view, journal, self._clock())
+            counted = count(self.view, journal)
+        rewards = curve(counted, self.view.definition.reward_range)
+        self._found = Observed(counted, rewards, newest, progress, begun)
+        self._again_at = begun + (time.monotonic() - begun) / SHARE

@@ -1,32 +1,87 @@
-"""`serve`: a server that says where it is, and ends within ten seconds of SIGTERM."""
+"""`serve`: a server that says where it is, logs JSON lines, and ends within ten seconds of SIGTERM."""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
 import os
 import resource
 import sys
 import threading
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from driftbandits.errors import LiveError
-from driftbandits.service import logs
 from driftbandits.service.app import create_app
-from driftbandits.service.core import Service
-from driftbandits.service.protocol import LimitedProtocol
+from driftbandits.service.hosting import Service
 from driftbandits.service.settings import Settings
 
 log = logging.getLogger("driftbandits.service")
 FINISH_SECONDS = 4  # for requests under way
 END_SECONDS = 9.5  # for everything; what is not done then need not be: the journal is the truth
 SWITCH_SECONDS = 0.001  # after which a policy that computes lets the event loop have its turn
+MOST_HEADERS = 65_536  # bytes
+_USUAL = frozenset(vars(logging.makeLogRecord({}))) | {"message", "taskName", "color_message"}
+
+
+class JsonLines(logging.Formatter):
+    """Time, level, message, and whatever was given as `extra`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line."""
+        line = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "message": record.getMessage(),
+        }
+        line |= {name: value for name, value in vars(record).items() if name not in _USUAL}
+        if record.exc_info:
+            line["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False, default=str)
+
+
+def set_up_logs(level: str) -> None:
+    """Log everything of this library and of the server in JSON lines."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines())
+    for name in ("driftbandits", "uvicorn"):
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [handler], False
+        logger.setLevel(level.upper() if name == "driftbandits" else "WARNING")
+
+
+class LimitedProtocol(HttpToolsProtocol):
+    """uvicorn's fast HTTP parser, with a limit that it lacks: ends a connection whose headers do not end."""
+
+    _unfinished = 0
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes of a client."""
+        self._unfinished += len(data)
+        super().data_received(data)
+        if self._unfinished > MOST_HEADERS and not self.transport.is_closing():
+            self.transport.write(
+                b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+            )
+            self.transport.close()
+
+    def on_headers_complete(self) -> None:
+        """The headers ended within the limit."""
+        super().on_headers_complete()
+        self._unfinished = 0
+
+    def on_body(self, body: bytes) -> None:
+        """A body has limits of its own."""
+        self._unfinished = 0
+        super().on_body(body)
 
 
 class Server(uvicorn.Server):
-    """Says where it listens, and sees that it ends."""
+    """Says where it listens, and makes sure that it ends."""
 
     def __init__(self, config: uvicorn.Config, say: Callable[[str], None]) -> None:
         super().__init__(config)
@@ -61,7 +116,7 @@ def _end() -> None:
 
 def serve(settings: Settings, say: Callable[[str], None]) -> None:
     """Serve until a signal comes; `say` is told the address of the page."""
-    logs.set_up(settings.log_level)
+    set_up_logs(settings.log_level)
     _raise_limit()
     sys.setswitchinterval(SWITCH_SECONDS)
     service = Service(settings)

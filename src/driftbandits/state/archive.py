@@ -1,7 +1,7 @@
 """A state as one sealed zip file: `state.json`, and a `.npy` file per array, in the order in which the text names them.
 
-The seal, in the comment of the zip file, covers every byte. It says that a file is undamaged and not that it is
-harmless, so every size is held against a limit before anything of that size is read.
+The seal, in the comment of the zip file, covers every byte. It shows that a file is undamaged, not that it is harmless,
+so every size is checked against a limit before anything of that size is read. Files are written whole or not at all.
 """
 
 from __future__ import annotations
@@ -9,11 +9,14 @@ from __future__ import annotations
 import io
 import json
 import math
+import os
+import stat
 import struct
 import tokenize
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
@@ -21,7 +24,12 @@ import numpy.typing as npt
 
 from driftbandits import files
 from driftbandits.errors import DriftbanditsError, StateError
+from driftbandits.showing import label
+from driftbandits.state.reader import Reader
+from driftbandits.version import __version__
 
+FORMAT = 6
+LIMIT = 2**30  # bytes of memory that a state read from a file may take
 # What zipfile, zlib, json and NumPy raise at odd bytes, or warn of where warnings are errors.
 _DAMAGE = (
     ArithmeticError,
@@ -63,14 +71,13 @@ def pack(state: Mapping[str, Any]) -> bytes:
     return files.sealed(_zipped(contents))
 
 
-def unpack(content: bytes, *, limit: float, look: Callable[[Any], None]) -> Any:
+def unpack(content: bytes, *, limit: float, check_text: Callable[[Any], None] | None = None) -> Any:
     """The state in a file, which takes at most about `limit` bytes of memory; StateError if it is no such file.
 
-    `look` is shown everything but the arrays before these are looked at: it may refuse a file by what it says of
-    itself, such as its format.
+    `check_text` is given everything but the arrays before these are read, and may refuse a file, by its format for one.
     """
     try:
-        return _unpacked(content, limit, look)
+        return _unpacked(content, limit, check_text)
     except (DriftbanditsError, TimeoutError):  # not about the file: the handler of a signal may raise them
         raise
     except _DAMAGE as error:
@@ -78,13 +85,14 @@ def unpack(content: bytes, *, limit: float, look: Callable[[Any], None]) -> Any:
         raise StateError(f"this is not a saved policy, or is damaged: {cause}") from error
 
 
-def _unpacked(content: bytes, limit: float, look: Callable[[Any], None]) -> Any:
+def _unpacked(content: bytes, limit: float, check_text: Callable[[Any], None] | None) -> Any:
     if files.has_seal(content) and not files.seal_holds(content):
         raise ValueError("its content is not what was written (the SHA-256 differs)")
     check_size(content.count(_MEMBER_SIGN) * _MEMBER_BYTES, limit)
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         values = _read_text(archive, limit)
-        look(values)
+        if check_text is not None:
+            check_text(values)
         if not files.has_seal(content):
             raise ValueError("it has no seal")
         members = archive.infolist()
@@ -243,3 +251,74 @@ def _finite(text: str) -> float:
     if not math.isfinite(number):
         raise ValueError("its text has a number that is not finite")
     return number
+
+
+# --- files ----------------------------------------------------------------------------------------------------------
+
+
+def check_format(reader: Reader) -> None:
+    """Refuse a state of another format, naming both formats and both versions of the library."""
+    number = reader.integer("format")
+    if number == FORMAT:
+        reader.text("library")
+        return
+    writer = f"driftbandits {label(reader.text('library'))}" if reader.has("library") else "an unknown driftbandits"
+    raise StateError(
+        f"state has format {number}, written by {writer}; this is driftbandits {__version__}, which reads format "
+        f"{FORMAT}; load it with the version that wrote it"
+    )
+
+
+def write(
+    path: str | os.PathLike[str],
+    state: Mapping[str, Any],
+    *,
+    check: Callable[[dict[str, Any]], object] | None = None,
+) -> None:
+    """Write a state to one file (a zip of state.json and .npy arrays), whole or not at all.
+
+    The file is read back before it takes the name. `check` is given what was read and may refuse it by a StateError;
+    then, as after any other error, the file that was there stays.
+    """
+
+    def verify(side: Path) -> None:
+        try:
+            found = read(side, limit=None)
+            if check is not None:
+                check(found)
+        except StateError as error:
+            raise StateError(f"{os.fspath(path)} was not written, for the state does not load: {error}") from error
+
+    files.write_whole(path, pack(state), check=verify)
+
+
+def read(path: str | os.PathLike[str], *, limit: int | None = LIMIT) -> dict[str, Any]:
+    """Read a state written by `write`; a file that is damaged, or was never a state, is a StateError.
+
+    A small file can claim to hold gigabytes: one whose state would take more than `limit` bytes of memory is refused
+    before that much is read (None: no limit). A file that is missing or may not be read is the usual OSError.
+    """
+    name = os.fspath(path)
+    bound = math.inf if limit is None else limit
+    try:
+        state = unpack(_content(Path(path), bound), limit=bound, check_text=_check_text)
+    except StateError as error:
+        raise StateError(f"{name}: {error}") from error
+    if not isinstance(state, dict):
+        raise StateError(f"{name} is not a saved policy")
+    return state
+
+
+def _content(path: Path, limit: float) -> bytes:
+    status = path.stat()
+    if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):  # reading a pipe may never end
+        raise StateError("this is not a file")
+    if stat.S_ISREG(status.st_mode):
+        check_size(status.st_size, limit)
+    return path.read_bytes()
+
+
+def _check_text(values: Any) -> None:
+    """Refuse a file of another format before its arrays are read, which may be laid out differently."""
+    if isinstance(values, dict) and values.get("format", FORMAT) != FORMAT:
+        check_format(Reader(values))

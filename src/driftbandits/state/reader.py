@@ -59,7 +59,7 @@ class Reader:
         return name in self._values
 
     def raw(self, name: str) -> Any:
-        """Value as it stands.
+        """The value, unchecked.
 
         Parameters
         ----------

@@ -1,0 +1,208 @@
+"""Who may come in, and what a browser may be made to send."""
+
+import re
+import time
+
+import httpx
+import pytest
+from typer.testing import CliRunner
+
+from driftbandits import live
+from driftbandits.cli.app import app
+from driftbandits.errors import InputError
+from driftbandits.service import keys
+from driftbandits.service.background import serving
+from driftbandits.service.keys import COOKIE
+from tests.service.conftest import Sender
+
+JSON = {"content-type": "application/json"}
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"host": "evil.example"},
+        {"host": "127.0.0.1.evil.example"},
+        {"x-forwarded-for": "10.0.0.1"},
+        {"forwarded": "for=10.0.0.1"},
+        {"x-forwarded-proto": "https"},
+        {"via": "1.1 proxy"},
+        {"authorization": "Bearer db_00000000_" + 43 * "a"},
+    ],
+)
+def test_without_a_key_only_this_machine_itself(send, headers):
+    answer = send.http.get("/v1/experiments", headers=headers)
+    assert answer.status_code == 401
+    assert "www-authenticate" in answer.headers
+
+
+def test_localhost_is_this_machine(send):
+    assert send.http.get("/v1/experiments", headers={"host": "localhost:8350"}).status_code == 200
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""])
+def test_what_changes_something_is_json(send, kind):
+    answer = send.http.post("/v1/experiments", content=b"{}", headers={"content-type": kind})
+    assert answer.status_code == 415
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://localhost:1", "https://"])
+def test_other_pages_may_not_send(send, origin):
+    path = send.make(f"from {re.sub('[^a-z0-9]', '', origin)}")
+    assert send.post(f"{path}/pause", {}, origin=origin)[0] == 403
+
+
+def test_the_own_page_needs_its_token(send):
+    path = send.make("tokens")
+    assert send.post(f"{path}/pause", {}, origin=send.url)[0] == 403
+    page = send.http.get("/").text
+    token = re.search(r'data-token="([0-9a-f]{64})"', page)[1]
+    assert send.post(f"{path}/pause", {}, origin=send.url, x_csrf_token=token)[0] == 200
+
+
+@pytest.fixture(scope="module")
+def closed(tmp_path_factory):
+    """A server with a key of each scope, and those keys."""
+    url = f"sqlite:///{tmp_path_factory.mktemp('closed')}/shop.db"
+    with live.open(url) as database:
+        made = {scope: keys.create_key(database, f"for {scope}", scope) for scope in keys.SCOPES}
+        database.create("prices", arms=["low", "high"], policy="DiscountedUCB")
+    with serving(database=url) as where:
+        yield where, made
+
+
+def test_scopes(closed):
+    where, made = closed
+    wanted = {
+        ("POST", "/v1/experiments/prices/decisions"): {"decide", "admin"},
+        ("POST", "/v1/experiments/prices/forget"): {"decide", "admin"},
+        ("GET", "/v1/experiments/prices/summary"): {"decide", "read", "admin"},
+        ("GET", "/v1/experiments/prices/events"): {"read", "admin"},
+        ("GET", "/v1/experiments"): {"read", "admin"},
+        ("GET", "/metrics"): {"read", "admin"},
+        ("POST", "/v1/experiments/prices/pause"): {"admin"},
+        ("POST", "/v1/experiments/prices/arms"): {"admin"},
+        ("POST", "/v1/experiments"): {"admin"},
+    }
+    for (method, path), allowed in wanted.items():
+        content = b'{"ids": []}' if path.endswith("forget") else b"{}"
+        body = {"content": content, "headers": JSON} if method == "POST" else {}
+        assert httpx.request(method, where + path, **body).status_code == 401
+        for scope, key in made.items():
+            headers = {**body.get("headers", {}), "authorization": f"Bearer {key}"}
+            status = httpx.request(method, where + path, **{**body, "headers": headers}).status_code
+            assert (status != 403) == (scope in allowed), (method, path, scope)
+
+
+def test_keys_are_kept_as_hashes_and_can_be_revoked(tmp_path):
+    url = f"sqlite:///{tmp_path}/shop.db"
+    with live.open(url) as database:
+        key = keys.create_key(database, "shop", "decide")
+        keyring = keys.Keyring(database, now=iter(range(0, 100, 10)).__next__)
+        keyring.refresh()
+        assert keyring.find(key).name == "shop"
+        assert keyring.find(key[:-1] + ("a" if key[-1] != "a" else "b")) is None
+        assert keyring.find("") is None
+        keys.revoke_key(database, key.split("_")[1])
+        keyring.refresh()
+        assert keyring.find(key) is None
+        assert keyring.exists  # a server never opens by itself
+        with pytest.raises(InputError, match="no key in use"):
+            keys.revoke_key(database, key.split("_")[1])
+        with pytest.raises(InputError, match="scope must be one of"):
+            keys.create_key(database, "shop", "all")
+    assert key.split("_", 2)[2].encode() not in (tmp_path / "shop.db").read_bytes()
+
+
+def test_a_running_server_learns_of_new_and_revoked_keys(tmp_path):
+    url = f"sqlite:///{tmp_path}/shop.db"
+    with serving(database=url) as where, live.open(url) as beside:
+        sender = Sender(where)
+        assert sender.get("/v1/experiments")[0] == 200
+        key = keys.create_key(beside, "first", "admin")
+        _until(lambda: sender.get("/v1/experiments")[0] == 401)
+        keyed = Sender(where, key)
+        assert keyed.get("/v1/experiments")[0] == 200
+        keys.revoke_key(beside, key.split("_")[1])
+        _until(lambda: keyed.get("/v1/experiments")[0] == 401)
+        sender.http.close()
+        keyed.http.close()
+
+
+def _until(condition):
+    end = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.2)
+
+
+def test_bound_elsewhere_it_needs_a_key(tmp_path):
+    with (
+        pytest.raises(InputError, match="there is no key yet"),
+        serving(database=f"sqlite:///{tmp_path}/shop.db", host="0.0.0.0"),
+    ):
+        pass
+
+
+def test_login_and_logout(closed):
+    where, made = closed
+    with httpx.Client(base_url=where) as browser:
+        assert browser.get("/").headers["location"] == "/login"
+        form = {"content-type": "application/x-www-form-urlencoded", "origin": where}
+        assert browser.post("/login", content=b"key=nonsense", headers=form).status_code == 401
+        assert browser.post("/login", data={"key": made["decide"]}).status_code == 401
+        evil = {"origin": "http://evil.example"}
+        assert browser.post("/login", data={"key": made["admin"]}, headers=evil).status_code == 403
+        answer = browser.post("/login", data={"key": made["admin"]}, headers={"origin": where})
+        cookie = answer.headers["set-cookie"].lower()
+        assert answer.headers["location"] == "/"
+        assert all(word in cookie for word in (COOKIE, "httponly", "samesite=strict", "path=/"))
+        page = browser.get("/experiments/prices")
+        assert page.status_code == 200
+        assert "script-src 'self'" in page.headers["content-security-policy"]
+        token = re.search(r'data-token="([0-9a-f]{64})"', page.text)[1]
+        pause = "/v1/experiments/prices/pause"
+        assert browser.post(pause, content=b"{}", headers=JSON).status_code == 403  # a cookie alone changes nothing
+        assert browser.post(pause, content=b"{}", headers={**JSON, "x-csrf-token": token}).status_code == 200
+        assert "secure" not in cookie
+        browser.post("/logout")
+        assert browser.get("/").headers["location"] == "/login"
+
+
+def test_https_makes_cookies_secure(tmp_path):
+    url = f"sqlite:///{tmp_path}/shop.db"
+    with live.open(url) as database:
+        key = keys.create_key(database, "first", "read")
+    with serving(database=url, public_url="https://shop.example") as where:
+        answer = httpx.post(f"{where}/login", data={"key": key}, headers={"origin": "https://shop.example"})
+        assert "secure" in answer.headers["set-cookie"].lower()
+
+
+def test_files_are_three_and_no_path_leads_elsewhere(send):
+    assert send.http.get("/static/page.js").headers["content-type"].startswith("text/javascript")
+    script = send.http.get("/static/plotly.min.js")
+    assert len(script.content) > 1_000_000
+    assert send.http.get("/static/plotly.min.js", headers={"if-none-match": script.headers["etag"]}).status_code == 304
+    for path in ("/static/..%2fapp.py", "/static/app.py", "/static/%2e%2e/settings.py", "/static//etc/passwd"):
+        assert send.http.get(path).status_code == 404
+
+
+def test_the_commands_make_list_and_revoke(tmp_path):
+    url = f"sqlite:///{tmp_path}/shop.db"
+
+    def run(*words):
+        return CliRunner().invoke(app, ["keys", *words, "--database", url])
+
+    key = run("create", "--scope", "read", "--name", "page").stdout.strip()
+    assert keys._KEY.fullmatch(key)
+    ident = key.split("_")[1]
+    assert ident in run("list").stdout
+    assert run("revoke", ident).exit_code == 0
+    assert run("revoke", ident).exit_code == 1
+    assert key.split("_", 2)[2] not in run("list", "--json").stdout
+
+
+def test_listing_keys_makes_no_database(tmp_path):
+    found = CliRunner().invoke(app, ["keys", "list", "--database", f"sqlite:///{tmp_path}/none.db"])
+    assert found.exit_code != 0
+    assert list(tmp_path.iterdir()) == []
