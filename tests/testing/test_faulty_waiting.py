@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import driftbandits as db
-from driftbandits.policies.core.hooks import UNTIL_TOLD
+from driftbandits.policies.algorithm import UNTIL_TOLD
 from driftbandits.testing import POLICY_CHECKS
 from driftbandits.testing.rewards import REWARDS
 

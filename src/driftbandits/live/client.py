@@ -27,7 +27,7 @@ from driftbandits.live.looking import ExperimentSummary
 from driftbandits.live.looking_back import DecisionRecord
 from driftbandits.live.requests import LiveDecision, RewardAnswer
 from driftbandits.live.wire import Attempts, Sending, StandIn
-from driftbandits.policies.core.history import History
+from driftbandits.policies.records import History
 from driftbandits.showing import shown
 from driftbandits.types import Change
 

@@ -19,7 +19,7 @@ from driftbandits.errors import InputError, LiveError
 from driftbandits.live.looking import ArmSummary, ExperimentSummary
 from driftbandits.live.looking_back import DecisionRecord
 from driftbandits.live.requests import LiveDecision, Rejected, RewardAnswer
-from driftbandits.policies.core.history import History
+from driftbandits.policies.records import History
 from driftbandits.types import Change
 
 AWAY = "away-"  # begins the ids of decisions that a client made itself

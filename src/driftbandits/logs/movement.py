@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import ndtri
 
-from driftbandits.detection.urn import UrnRanks
+from driftbandits.detection.ranks import UrnRanks
 from driftbandits.detection.wagers import Wagers
 from driftbandits.logs.cells import cells_of
 from driftbandits.logs.log import Log

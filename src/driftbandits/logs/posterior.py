@@ -26,7 +26,7 @@ from scipy.linalg import cho_factor, cho_solve
 from driftbandits.logs.cells import cell_arms, cell_count
 from driftbandits.logs.log import Log
 from driftbandits.logs.regression import Bins, bin_rewards
-from driftbandits.policies.core.lengthscales import leading_features
+from driftbandits.policies.length_scales import leading_features
 from driftbandits.types import Floats, Ints
 
 BINS = 300

@@ -9,7 +9,7 @@ import numpy as np
 
 from driftbandits.errors import InputError
 from driftbandits.policies import Policy
-from driftbandits.policies.core.history import FIRST_STRIDE, MOST_ARMS, MOST_POINTS
+from driftbandits.policies.records import FIRST_STRIDE, MOST_ARMS, MOST_POINTS
 from driftbandits.testing.helpers import ROUNDS, PolicyFactory, arms_on_a_line, play, require, require_equal
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from driftbandits.errors import InputError, UnknownDecisionError
-from driftbandits.policies.core.base import Policy
+from driftbandits.policies.base import Policy
 from driftbandits.testing.helpers import (
     ROUNDS,
     PolicyFactory,

@@ -11,28 +11,22 @@ from driftbandits import state as states
 from driftbandits.arms import ArmSet
 from driftbandits.checks import check_count, check_probability, check_word
 from driftbandits.memory import FLOAT_BYTES, check_memory
-from driftbandits.policies.auto.beliefs import Beliefs
-from driftbandits.policies.auto.carrying import carry
+from driftbandits.policies.algorithm import UNTIL_TOLD, Family, freeze
+from driftbandits.policies.arm_migration import ArmsChange
+from driftbandits.policies.auto.arm_migration import carry
+from driftbandits.policies.auto.batching import Together
+from driftbandits.policies.auto.beliefs import Beliefs, moments
+from driftbandits.policies.auto.change_report import Watch
 from driftbandits.policies.auto.explanation import Explanation, explain
+from driftbandits.policies.auto.hypotheses import SIGNAL_VARIANCES, Priors, TwoValued
 from driftbandits.policies.auto.learning import Learning
-from driftbandits.policies.auto.many_samples import ManySamples
 from driftbandits.policies.auto.mixture import MORE_SLOTS, Mixture
-from driftbandits.policies.auto.moments import moments
-from driftbandits.policies.auto.priors import SIGNAL_VARIANCES, Priors
-from driftbandits.policies.auto.samples import REWARDS_TO_LAST, Samples
-from driftbandits.policies.auto.together import Together
-from driftbandits.policies.auto.trial import Trial
-from driftbandits.policies.auto.two_valued import TwoValued
-from driftbandits.policies.auto.vigilance import Vigilance
-from driftbandits.policies.auto.watch import Watch
-from driftbandits.policies.core.arms_change import ArmsChange
-from driftbandits.policies.core.facts import Family
-from driftbandits.policies.core.guard import guarded
-from driftbandits.policies.core.hooks import UNTIL_TOLD
-from driftbandits.policies.core.laws import freeze
-from driftbandits.policies.core.lengthscales import ARMS_TRIED_PER_FEATURE
-from driftbandits.policies.core.looking import around, cut
-from driftbandits.policies.core.settings import CommonSettings
+from driftbandits.policies.auto.probing import Trial, Vigilance
+from driftbandits.policies.auto.samples import REWARDS_TO_LAST, ManySamples, Samples
+from driftbandits.policies.guard import guarded
+from driftbandits.policies.inputs import CommonSettings
+from driftbandits.policies.inspection import around, cut
+from driftbandits.policies.length_scales import ARMS_TRIED_PER_FEATURE
 from driftbandits.seeding import stream
 from driftbandits.types import Bools, Floats, Ints
 
