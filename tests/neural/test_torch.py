@@ -10,7 +10,8 @@ import torch
 
 from driftbandits.errors import InputError, MissingExtraError
 from driftbandits.neural import Network, NetworkModel, tangent_gram, train
-from driftbandits.neural.network import NumpyArrays, TorchArrays
+from driftbandits.neural.network import NumpyArrays
+from driftbandits.neural.torch_arrays import TorchArrays
 from tests.neural.oracles import flat, host_weights, sphere_points
 
 N, M, INNER = 5, 7, 4

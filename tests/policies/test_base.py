@@ -29,7 +29,7 @@ from driftbandits.errors import (
 )
 from driftbandits.policies import records
 from driftbandits.policies.inputs import check_size
-from driftbandits.policies.rewards import REWARDS_LOOKED_AT, Spread
+from driftbandits.policies.rewards import REWARDS_LOOKED_AT, RewardMonitor, RewardScale
 from driftbandits.testing.helpers import play, require_equal
 
 ARMS = db.ArmSet(np.linspace(0, 1, 6)[:, None], kernel={"name": "rbf", "length_scale": 0.3})
@@ -447,7 +447,8 @@ def test_what_was_seen_of_the_range_is_part_of_the_state():
     again = db.Uniform.restore(SIX_ARMS, policy.state_dict())
     with pytest.warns(RewardRangeWarning):
         again.tell(again.ask(), float(told[-1]))
-    assert Spread().export() == {"seen": 0, "least": None, "most": None}
+    monitor = RewardMonitor(RewardScale(-1.0, 1.0), watches_delays=True)
+    assert monitor.export()["spread"] == {"seen": 0, "least": None, "most": None}
 
 
 def test_rewards_of_a_lost_future_are_refused():

@@ -14,7 +14,7 @@ import pytest
 import driftbandits as db
 from driftbandits import ArmSet, Decision, Decisions, Uniform
 from driftbandits.errors import HeldRewardsWarning, InputError, LateRewardsWarning, UnknownDecisionError
-from driftbandits.policies.decisions import HELD_BEFORE_WARNING, ROW, Line, Pending, Row, read_decisions
+from driftbandits.policies.decisions import HELD_BEFORE_WARNING, ROW, OpenDecisions, ReorderBuffer, Row, read_decisions
 
 
 def row(number):
@@ -35,7 +35,7 @@ def as_tuples(rows):
 @pytest.mark.parametrize("limit", [1, 2, 5, 64, 1_000])
 def test_it_is_a_dictionary_that_drops_its_oldest(limit):
     rng = np.random.default_rng(limit)
-    pending, model, dropped, asked, fallen = Pending(limit), {}, 0, 0, []
+    pending, model, dropped, asked, fallen = OpenDecisions(limit), {}, 0, 0, []
     for _ in range(3_000):
         action = rng.random()
         if action < 0.5:
@@ -81,7 +81,7 @@ def test_it_is_a_dictionary_that_drops_its_oldest(limit):
 
 def test_at_its_limit_the_oldest_is_found_without_reading_the_table():
     """Counted, not timed: rows looked at per decision stay few although a hundred thousand are open."""
-    pending = Pending(100_000)
+    pending = OpenDecisions(100_000)
     add(pending, list(range(100_000)))
     looked_at = 0
 
@@ -101,7 +101,7 @@ def test_at_its_limit_the_oldest_is_found_without_reading_the_table():
 
 
 def test_rows_of_a_state_are_a_copy_and_reading_them_changes_nothing():
-    pending = Pending(10)
+    pending = OpenDecisions(10)
     add(pending, [0, 1, 2])
     pending.push(row(3))
     rows = pending.rows()
@@ -109,17 +109,17 @@ def test_rows_of_a_state_are_a_copy_and_reading_them_changes_nothing():
     assert pending.last == row(3)
     rows["arm"] = 99
     assert 99 not in pending.rows()["arm"]
-    again = Pending(10)
+    again = OpenDecisions(10)
     again.load(pending.rows(), dropped=4)
     assert np.array_equal(again.rows(), pending.rows())
     assert again.dropped == 4
-    empty = Pending(10)
+    empty = OpenDecisions(10)
     assert empty.rows().dtype == ROW
     assert len(empty.rows()) == 0
 
 
 def test_ids_that_are_not_open_are_named():
-    pending = Pending(10)
+    pending = OpenDecisions(10)
     add(pending, [0, 1, 2])
     pending.take(pending.find(np.array([1]), asked=3))
     for ids, message in (([1], "decision 1 is already told"), ([7], "no decision has the id 7"), ([2, 2], "2 appears")):
@@ -364,9 +364,9 @@ def test_simulate_loses_nothing_by_patience():
 
 
 def test_the_line_gives_back_what_it_holds_in_order():
-    rng, line, model = np.random.default_rng(0), Line(), {}
+    rng, line, model = np.random.default_rng(0), ReorderBuffer(), {}
     for number in rng.permutation(300).tolist():
-        line.hold(Row(number, number % 4, 0, 0, 0.5), 0.001 * number)
+        line.hold([Row(number, number % 4, 0, 0, 0.5)], [0.001 * number])
         model[number] = 0.001 * number
         if number % 7 == 0:
             ready = [(row.id, reward) for row, reward in line.release(number).rows()]

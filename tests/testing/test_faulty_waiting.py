@@ -47,7 +47,7 @@ class Forgetful(Sound):
     """Loses what is held when it is saved."""
 
     def _state(self):
-        return {**super()._state(), "held": {"rows": self._line.rows()[:0], "rewards": np.zeros(0), "warned": False}}
+        return {**super()._state(), "held": {"rows": self._held.rows()[:0], "rewards": np.zeros(0), "warned": False}}
 
 
 class Endless(Sound):

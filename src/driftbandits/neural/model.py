@@ -231,6 +231,6 @@ class NetworkModel:
 
 
 def _torch_arrays(device: str) -> Arrays:
-    from driftbandits.neural.network import TorchArrays
+    from driftbandits.neural.torch_arrays import TorchArrays
 
     return TorchArrays(device)

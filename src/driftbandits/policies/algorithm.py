@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, ClassVar, Literal, Self
 
@@ -22,15 +22,14 @@ import numpy.typing as npt
 from driftbandits import state as states
 from driftbandits.arms import ArmSet
 from driftbandits.blas_threads import one_blas_thread
-from driftbandits.checks import check_count, check_word
 from driftbandits.errors import InputError, LawError
 from driftbandits.policies.arm_migration import ArmsChange
-from driftbandits.policies.decisions import Feedback, Line, Pending, Renumbered, Row
+from driftbandits.policies.decisions import Feedback, OpenDecisions, ReorderBuffer, Row
 from driftbandits.policies.guard import Guard
-from driftbandits.policies.inputs import check_settings, own_settings, read_waiting, signature_of, whole_docstring
-from driftbandits.policies.records import ChangeLog, HistoryLog, Plays
-from driftbandits.policies.rewards import DelaySample, Spread, ZeroOne, read_range
-from driftbandits.seeding import check_seed, stream
+from driftbandits.policies.inputs import check_settings, own_settings, signature_of, whole_docstring
+from driftbandits.policies.records import ChangeLog
+from driftbandits.policies.rewards import RewardScale
+from driftbandits.seeding import stream
 from driftbandits.showing import counted, shown
 from driftbandits.types import ARMS_CHANGED, Bools, Change, Floats, Ints
 
@@ -233,7 +232,7 @@ FIRST_HORIZON = 1024  # horizon=None: policies that need one start with this and
 UNTIL_TOLD = 2**62  # rounds for which a law stays that moves with rewards alone
 
 
-class PolicyHooks(PolicyFacts, ABC):
+class Algorithm(PolicyFacts, ABC):
     """What a policy is made of; `Policy` adds what users call."""
 
     needs_horizon: bool = False  # whether horizon=None means doubling
@@ -262,54 +261,21 @@ class PolicyHooks(PolicyFacts, ABC):
         check_settings(cls, given, settings)
         return super().__new__(cls)
 
-    def __init__(
-        self,
-        arms: ArmSet,
-        *,
-        horizon: int | None = None,
-        seed: int | None = 0,
-        reward_range: tuple[float, float] = (-1.0, 1.0),
-        out_of_range: Literal["error", "clip"] = "error",
-        pending_limit: int = 1_000_000,
-        order: Literal["told", "asked"] = "told",
-        patience: int | None = None,
-        missing: float | Literal["forget"] | None = None,
-    ) -> None:
-        self.arms = arms
-        cure = "use horizon=None if it is unknown"
-        self.horizon = None if horizon is None else check_count("horizon", horizon, cure=cure)
-        self.seed = check_seed(seed)
-        self._scale = read_range(reward_range)
-        self.reward_range = (self._scale.low, self._scale.high)
-        self.out_of_range = check_word("out_of_range", out_of_range, ("error", "clip"))
-        waiting = read_waiting(order, patience, missing, self._scale)
-        self.order, self.patience, self.missing = waiting.order, waiting.patience, waiting.missing
-        self._missing_value = waiting.value
-        self.rounds = 0
-        self._provenance: list[list[Any]] = []  # machines and behaviours before this one, where a state was read
-        self.clipped = 0
-        self.forgotten = 0
-        self.late = 0
-        self.expired = 0
-        self._pending = Pending(check_count("pending_limit", pending_limit))
-        self._renumbered = Renumbered()
-        self._change_log = ChangeLog()
-        self._draws = stream(self.seed, "draws")
-        self._version = 0
-        self._phase_start = 0
-        self._phase_length = 0  # 0: not started
-        self._cdf: tuple[Floats, Floats, int] | None = None
-        self._checked: Floats | None = None  # the latest law found to be one
-        self._spread = Spread()
-        self._line = Line()
-        self._delays = DelaySample(watching=self.order == "told")
-        self._notice: UserWarning | None = None  # to be given at the end of the call
-        self._said_late = False  # whether late rewards were complained of; not saved: who goes on may hear it once more
-        self._listener: Callable[[UserWarning], None] | None = None  # gets warnings where nobody would see them
-        self._plays = Plays(len(arms))
-        self._history = HistoryLog(len(arms), kept=self._interval_kept)
-        self._zero_one = ZeroOne(self.reward_range)
-        self._guard = Guard()
+    arms: ArmSet
+    horizon: int | None
+    seed: int
+    order: Literal["told", "asked"]
+    rounds: int  # asked so far
+    late: int  # rewards that came too late to be learned
+    _scale: RewardScale  # from the user's units to [-1, 1] and back
+    _pending: OpenDecisions
+    _held: ReorderBuffer
+    _change_log: ChangeLog
+    _version: int  # grows with every reward that is learned
+    _phase_start: int
+    _phase_length: int  # 0: not started
+    _checked: Floats | None  # the latest law that was checked
+    _guard: Guard
 
     # --- what a policy writes -----------------------------------------------------------------------------------
 
@@ -450,9 +416,9 @@ class PolicyHooks(PolicyFacts, ABC):
 
     def _awaited(self) -> npt.NDArray[np.void]:
         """All decisions that may still be learned from: those open, and those whose rewards wait; oldest first."""
-        if not len(self._line):
+        if not len(self._held):
             return self._pending.rows()
-        return np.sort(np.concatenate([self._pending.rows(), self._line.rows()]), order="id")
+        return np.sort(np.concatenate([self._pending.rows(), self._held.rows()]), order="id")
 
     def _start_with_arms(self, change: ArmsChange, epoch: int = 0) -> None:
         """Begin with nothing learned because arms have changed, and keep a record of that."""

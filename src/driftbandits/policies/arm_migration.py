@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.linalg
 
 from driftbandits.arms import ArmSet
@@ -69,6 +70,21 @@ class ArmsChange:
         carried = np.full((*values.shape[:-1], len(self.source)), new, dtype=values.dtype)
         carried[..., self.kept] = values[..., self.source[self.kept]]
         return carried
+
+    def renumbered_rows(self, rows: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
+        """Decisions with the new numbers of their arms; an arm that was gone before stays so."""
+        renumbered = rows.copy()
+        offered = rows["arm"] >= 0
+        renumbered["arm"][offered] = self.target[rows["arm"][offered]]
+        return renumbered
+
+    def renumbered_sample(self, rows: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
+        """`renumbered_rows`, but arms that are gone get numbers of their own below 0: their rewards stay together."""
+        renumbered = self.renumbered_rows(rows)
+        gone = (rows["arm"] >= 0) & (renumbered["arm"] < 0)
+        lowest = min(int(rows["arm"].min(initial=0)), 0)
+        renumbered["arm"][gone] = lowest - 1 - np.unique(rows["arm"][gone], return_inverse=True)[1]
+        return renumbered
 
     def renumber(self, arms: Sequence[int]) -> list[int]:
         """Old numbers as new ones; those of arms that are gone are left out."""

@@ -1,11 +1,8 @@
 """`Policy`, the user's side of every policy: ask, tell, forget, law.
 
-How decisions are closed (with their reward, as missing, or forgotten), and when what was told is learned.
-
-Part of `Policy`, between its public methods and the hooks: everything here is called from inside a change.
-
-The user's side of every policy: ask, tell, forget, look, save. The author's side is in `hooks`, what lies between
-asking and learning in `closing`.
+What authors write is in `algorithm`, inspection and saving are in `inspection` and `persistence`. Calls go downwards
+from here: to the open decisions and the reorder buffer (`decisions`), the scale of rewards and their monitor
+(`rewards`), the records (`records`), and the methods that the algorithm has implemented.
 
 The law is a pure function of the state, and `ask` draws from it with exactly one uniform per round, so the recorded
 probability cannot differ from the law used.
@@ -18,223 +15,43 @@ methods are called from inside, so they call one another and never the public on
 
 from __future__ import annotations
 
-import os
 import warnings
-from collections.abc import Mapping, Sequence
-from functools import partial
-from typing import Any, Self, overload
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from driftbandits import state as states
 from driftbandits.arms import ArmSet
-from driftbandits.checks import check_count, check_path
-from driftbandits.errors import (
-    DelayWarning,
-    HeldRewardsWarning,
-    HorizonError,
-    InputError,
-    LateRewardsWarning,
-    RewardError,
-    RewardRangeWarning,
-    UnknownDecisionError,
+from driftbandits.checks import check_count, check_word
+from driftbandits.errors import HorizonError, InputError, RewardError, UnknownDecisionError
+from driftbandits.log_columns import LogLike, read_columns
+from driftbandits.policies.algorithm import FIRST_HORIZON, UNTIL_TOLD, check_steady, is_frozen
+from driftbandits.policies.decisions import (
+    GONE,
+    OTHER_DECISION,
+    Feedback,
+    OpenDecisions,
+    Renumbered,
+    ReorderBuffer,
+    Row,
+    read_decisions,
 )
-from driftbandits.log_columns import LogLike
-from driftbandits.policies import persistence, replay
-from driftbandits.policies.algorithm import FIRST_HORIZON, UNTIL_TOLD, PolicyHooks, check_steady, is_frozen
-from driftbandits.policies.decisions import GONE, OTHER_DECISION, Feedback, Row, read_decisions
-from driftbandits.policies.guard import guarded
-from driftbandits.policies.inputs import check_size, read_allowed, read_ids, read_rewards, shown_waiting
-from driftbandits.policies.inspection import Looking
-from driftbandits.policies.records import Look
-from driftbandits.policies.replay import Imposed, Imposition
+from driftbandits.policies.guard import Guard, guarded
+from driftbandits.policies.inputs import check_size, read_allowed, read_ids, read_rewards, read_waiting, shown_waiting
+from driftbandits.policies.inspection import Inspection
+from driftbandits.policies.persistence import Persistence
+from driftbandits.policies.records import ChangeLog, HistoryLog, Look, Plays
+from driftbandits.policies.replay import Imposed, Imposition, play_log, read_imposition
+from driftbandits.policies.rewards import RewardMonitor, read_range
+from driftbandits.seeding import check_seed, stream
 from driftbandits.showing import counted
 from driftbandits.types import Bools, Change, Decision, Decisions, Floats, Ints, read_only
-
-LATE_BEFORE_WARNING = 32  # rewards that came too late
-LATE_SHARE = 0.05  # of all rewards that came
-
-
-class Closing(PolicyHooks):
-    """What happens to decisions between `ask` and what is learned from them."""
-
-    # --- with a reward ------------------------------------------------------------------------------------------
-
-    def _take_reward(self, row: Row, reward: float) -> None:
-        """Learn the reward of a decision that was struck out, or let it wait for earlier ones."""
-        if self.order == "asked" and self._must_wait(row.id):
-            self._line.hold(row, reward)
-            self._release_held()
-            return
-        if row.arm == GONE:
-            self.late += 1
-            return
-        delays, late = self._delays, self.rounds - 1 - row.id
-        if delays.watching and (late or not delays.idle):
-            self._watch_delays(delays.see(row.id, row.arm, late, reward))
-            delays.calls += 1
-        self._version += 1
-        self._learn_one(row, reward)
-
-    def _must_wait(self, ident: int) -> bool:
-        """Whether an earlier decision is open, or others that waited come first."""
-        oldest = self._pending.oldest()
-        return len(self._line) > 0 or (oldest is not None and oldest < ident)
-
-    def _take_rewards(self, rows: npt.NDArray[np.void], rewards: Floats) -> None:
-        """`_take_reward` for rows of the table, in the order of their ids."""
-        if self.order == "told":
-            self._sample_delays(rows, rewards)
-            self._learn_released(Feedback.of(rows, rewards))
-            return
-        oldest = self._pending.oldest()
-        ready = len(rows) if oldest is None else int(np.searchsorted(rows["id"], oldest))
-        if len(self._line):  # what waits may lie between
-            self._line.hold_many(rows, rewards)
-            self._release_held()
-        else:
-            self._line.hold_many(rows[ready:], rewards[ready:])
-            self._learn_released(Feedback.of(rows[:ready], rewards[:ready]))
-            self._watch_line()
-
-    def _release_held(self) -> None:
-        """Learn what waited for decisions that are closed by now."""
-        first_open = self._first_open()
-        if self._line.first < first_open:
-            self._learn_released(self._line.release(first_open))
-        self._watch_line()
-
-    def _learn_released(self, feedback: Feedback) -> None:
-        """Learn rewards in order; those of arms that are no longer offered are counted only."""
-        offered = feedback.arms != GONE
-        if not offered.all():
-            self.late += int(np.count_nonzero(~offered))
-            feedback = feedback.chosen(offered)
-        if len(feedback):
-            self._version += 1
-            self._learn(feedback)
-
-    # --- without one --------------------------------------------------------------------------------------------
-
-    def _close_missing(self, rows: npt.NDArray[np.void]) -> None:
-        """Close decisions that were struck out as missing; in the order of their ids."""
-        self.expired += len(rows)
-        if self._missing_value is None:
-            self._close_forgotten(rows)
-            self.forgotten += len(rows)
-            return
-        rows = rows[rows["arm"] != GONE]
-        if len(rows):
-            self._history.left -= len(rows)  # they are learned as rewards are, and where most are missing so is history
-            self._take_rewards(rows, np.full(len(rows), self._missing_value))
-        else:
-            self._release_held()
-
-    def _close_forgotten(self, rows: npt.NDArray[np.void]) -> None:
-        """Close decisions that were struck out as forgotten."""
-        self._lose(rows[rows["arm"] != GONE])
-        self._release_held()
-
-    def _close_old(self) -> None:
-        """After rounds were asked: close what `pending_limit` dropped and what patience has run out for."""
-        pending = self._pending
-        if pending.fallen:
-            self._close_forgotten(pending.pick_up())
-        if self.patience is None:
-            return
-        last = self.rounds - 1 - self.patience
-        oldest = pending.oldest()
-        if oldest is not None and oldest <= last:
-            pending.gather()
-            self._close_missing(pending.take(pending.before(last + 1)))
-
-    def _rounds_to_close(self) -> int:
-        """For how many rounds from now at most the last one alone can close decisions that others wait for."""
-        if self.order == "told":
-            return UNTIL_TOLD
-        left = self._pending.limit - len(self._pending) + 1
-        if self.patience is not None:
-            left = min(left, self._first_open() + self.patience - self.rounds + 1)
-        return max(left, 1)
-
-    def _rounds_of_patience(self) -> int:
-        """How many rounds may be asked before anything is told, without a decision closing."""
-        return UNTIL_TOLD if self.patience is None else max(self._first_open() + self.patience - self.rounds, 1)
-
-    # --- what is to be said about it ----------------------------------------------------------------------------
-
-    def _sample_delays(self, rows: npt.NDArray[np.void], rewards: Floats) -> None:
-        """Rewards told in one call overtake nothing within it, so a batch told whole begins no sample."""
-        delays, ids = self._delays, rows["id"]
-        whole = ids[-1] - ids[0] + 1 == len(rows) and ids[-1] + 1 == self.rounds
-        if not delays.watching or (delays.idle and whole):
-            return
-        offered = rows["arm"] != GONE
-        ids = ids[offered]
-        due = delays.see_many(ids, rows["arm"][offered], self.rounds - 1 - ids, rewards[offered])
-        delays.calls += 1
-        self._watch_delays(due)
-
-    def _watch_delays(self, due: bool) -> None:
-        if due:
-            found = self._delays.dependence()
-            if found is not None:
-                self._delays.stop()
-                self._notice = DelayWarning(found.advice(self._scale))
-
-    def _count_late(self, ids: Ints) -> None:
-        """Count rewards of decisions that are closed; looked at each time they have doubled."""
-        before = self.late
-        self.late += len(ids)
-        if self._said_late or self.late.bit_length() == before.bit_length():
-            return
-        missed = min(self.late, self.expired)  # others are told twice, or of arms that are gone
-        forgotten = self.forgotten - (self.expired if self._missing_value is None else 0)
-        told = self.rounds - len(self._pending) - self.expired - forgotten - self._pending.dropped
-        if missed < LATE_BEFORE_WARNING or missed < LATE_SHARE * (missed + told):
-            return
-        self._said_late = True
-        after = self.rounds - 1 - int(ids[-1])
-        longer = f"build the policy with a patience above {self.patience}"
-        cure = "call expire() later" if self.patience is None else longer
-        self._notice = LateRewardsWarning(
-            f"{missed:,} rewards came after their decision was closed as missing, {told:,} in time: those are not "
-            f"learned, and their arms look worse or better than they are. The last came {after:,} rounds after its "
-            f"decision; {cure}, so that nearly all rewards come before"
-        )
-
-    def _watch_line(self) -> None:
-        """What waits has a limit too: beyond it, the decision that it waits for is dropped."""
-        if len(self._line) > self._pending.limit:
-            self._pending.drop_oldest()
-            self._close_forgotten(self._pending.pick_up())
-        if self.patience is None and self._line.is_long():
-            self._notice = HeldRewardsWarning(
-                f"decision {self._first_open()} is open, and {len(self._line):,} rewards of later ones wait for it: "
-                f"nothing is learned any more. forget() or expire() decisions whose reward will not come, or build the "
-                f"policy with patience=..., the number of rounds after which a reward counts as missing"
-            )
-
-    def _take_notice(self) -> UserWarning | None:
-        """The warning that a change has led to, to be given after it."""
-        notice, self._notice = self._notice, None
-        return notice
-
-    def _say(self, warning: UserWarning | None) -> None:
-        """Warn whoever called a public method, or tell the one who listens in their place."""
-        if warning is None:
-            return
-        if self._listener is None:
-            warnings.warn(warning, stacklevel=4)  # over the public method and its guard
-        else:
-            self._listener(warning)
-
 
 Asked = int | npt.ArrayLike | Decision | Decisions | Sequence[Decision]  # decisions that `ask` gave, or their ids
 
 
-class Policy(Closing, Looking):
+class Policy(Inspection, Persistence):
     """Base of all policies: `ask` for decisions, `tell` their rewards, at any time and in any order.
 
     Parameters
@@ -286,6 +103,51 @@ class Policy(Closing, Looking):
 
     _imposition: Imposition | None = None  # what takes the place of draws, while `impose` runs
 
+    def __init__(
+        self,
+        arms: ArmSet,
+        *,
+        horizon: int | None = None,
+        seed: int | None = 0,
+        reward_range: tuple[float, float] = (-1.0, 1.0),
+        out_of_range: Literal["error", "clip"] = "error",
+        pending_limit: int = 1_000_000,
+        order: Literal["told", "asked"] = "told",
+        patience: int | None = None,
+        missing: float | Literal["forget"] | None = None,
+    ) -> None:
+        self.arms = arms
+        cure = "use horizon=None if it is unknown"
+        self.horizon = None if horizon is None else check_count("horizon", horizon, cure=cure)
+        self.seed = check_seed(seed)
+        self._scale = read_range(reward_range)
+        self.reward_range = (self._scale.low, self._scale.high)
+        self.out_of_range = check_word("out_of_range", out_of_range, ("error", "clip"))
+        waiting = read_waiting(order, patience, missing, self._scale)
+        self.order, self.patience, self.missing = waiting.order, waiting.patience, waiting.missing
+        self._missing_value = waiting.value
+        self.rounds = 0
+        self._provenance = []
+        self.clipped = 0
+        self.forgotten = 0
+        self.late = 0
+        self.expired = 0
+        self._pending = OpenDecisions(check_count("pending_limit", pending_limit))
+        self._renumbered = Renumbered()
+        self._change_log = ChangeLog()
+        self._draws = stream(self.seed, "draws")
+        self._version = 0
+        self._phase_start = 0
+        self._phase_length = 0
+        self._cdf: tuple[Floats, Floats, int] | None = None
+        self._checked = None
+        self._monitor = RewardMonitor(self._scale, watches_delays=self.order == "told")
+        self._held = ReorderBuffer()
+        self._listener: Callable[[UserWarning], None] | None = None  # gets warnings where nobody would see them
+        self._plays = Plays(len(arms))
+        self._history = HistoryLog(len(arms), kept=self._interval_kept)
+        self._guard = Guard()
+
     # --- asking -------------------------------------------------------------------------------------------------
 
     @overload
@@ -325,16 +187,18 @@ class Policy(Closing, Looking):
         """
         if size is None and allowed is None:
             return self._ask_one()
-        count = 1 if size is None else check_size(size)
         mask = None if allowed is None else read_allowed(self.arms, allowed)
+        if size is None:
+            return next(iter(self._ask_many(1, mask)))
+        return self._ask_many(check_size(size), mask)
+
+    def _ask_many(self, count: int, mask: Bools | None) -> Decisions:
+        """Decide `count` rounds, in stretches of one law each."""
         self._check_left(count)
         parts: list[Decisions] = []
-        left = count
-        while left:
-            parts.append(self._draw(left, mask))
-            left -= len(parts[-1])
-        if size is None:
-            return next(iter(parts[0]))
+        while count:
+            parts.append(self._draw(count, mask))
+            count -= len(parts[-1])
         return Decisions.joined(parts)
 
     def _check_left(self, count: int) -> None:
@@ -422,7 +286,7 @@ class Policy(Closing, Looking):
 
         The draws are made and thrown away, so where they agree with what is given the policy stands afterwards as after
         `ask`, bit for bit; where not, `differing` counts it. Rewards are told to `decisions` as to those of `ask`. For
-        replaying a journal, see `imposing`; to begin with a log of another policy see `learn`.
+        replaying a journal, see `replay`; to begin with a log of another policy see `learn`.
 
         Parameters
         ----------
@@ -449,7 +313,24 @@ class Policy(Closing, Looking):
         >>> twin.impose(choice.arm, choice.probability).differing
         0
         """
-        return replay.impose(self, arms, probabilities, allowed)
+        mask = None if allowed is None else read_allowed(self.arms, allowed)
+        imposition = read_imposition(arms, probabilities, size=len(self.arms), mask=mask)
+        self._imposition = imposition
+        try:
+            if len(imposition) == 1 and mask is None:  # as journals have them by the thousand
+                one = self._ask_one()
+                decisions = Decisions(
+                    ids=np.array([one.id]),
+                    arms=np.array([one.arm]),
+                    probabilities=np.array([one.probability]),
+                    laws=np.array([one.law]),
+                    arm_names=self.arms.names,
+                )
+            else:
+                decisions = self._ask_many(len(imposition), mask)
+        finally:
+            self._imposition = None
+        return Imposed(decisions, imposition.differing, imposition.largest)
 
     @guarded
     def learn(self, log: Mapping[str, Any] | LogLike) -> None:
@@ -474,7 +355,31 @@ class Policy(Closing, Looking):
         >>> policy.rounds, policy.estimate().round(1).tolist()
         (40, [0.1, 0.6])
         """
-        replay.learn(self, log)
+        if self.rounds:
+            raise InputError(
+                f"a new policy learns from a log; this one has played {counted(self.rounds, 'round')}: build one anew"
+            )
+        columns = read_columns(self.arms, log)
+        self._check_left(len(columns))
+        known = np.flatnonzero(~np.isnan(columns.rewards))
+        rewards, _ = self._inward(columns.rewards[known], np.ones(len(known), dtype=np.bool_))
+        pupil = self._new_copy()
+        foreign = play_log(pupil, columns, only_own=self._needs_own_law)
+        if foreign is not None:
+            pupil = self._new_copy()
+            if not pupil._evaluate(len(columns), columns.arms[known], rewards, known):
+                raise InputError(
+                    f"{type(self).__name__} weighs rewards by the law that drew them, and row {foreign} of the log was "
+                    f"not drawn from its law: it can learn from its own log only; AutoBandit takes any"
+                )
+        self._guard.changing = True
+        vars(self).update({name: value for name, value in vars(pupil).items() if name not in ("_guard", "_listener")})
+        self._guard.changing = False
+
+    def _new_copy(self) -> Self:
+        copy = self.restore(self.arms, self._state())
+        copy._listener = self._listener
+        return copy
 
     @guarded
     def law(self, allowed: Any = None) -> Floats:
@@ -548,7 +453,7 @@ class Policy(Closing, Looking):
     @property
     def held(self) -> int:
         """Number of rewards told that wait for earlier decisions."""
-        return len(self._line)
+        return len(self._held)
 
     @property
     def dropped(self) -> int:
@@ -594,8 +499,8 @@ class Policy(Closing, Looking):
             scaled = self._scale.inward(float(rewards))  # type: ignore[arg-type]
             self._guard.changing = True
             self._pending.strike_found()
-            narrow = self._count_told(scaled, scaled, 1, look)
-            zero_one = self._zero_one.looking and self._zero_one.see(scaled)
+            self._record(look, 1)
+            self._monitor.see(scaled, scaled, 1, scaled == 0.0, scaled == 1.0)
             self._take_reward(row, scaled)
         else:
             where, numbers, good = self._locate(ids)
@@ -613,21 +518,15 @@ class Policy(Closing, Looking):
             self._guard.changing = True
             if len(closed):
                 self._count_late(closed)
-            narrow = zero_one = False
             if len(numbers):
                 rows = self._pending.take(where[order])
                 self.clipped += clipped
-                narrow = self._count_told(float(inward.min()), float(inward.max()), len(inward), look)
-                zero_one = self._zero_one.looking and self._zero_one.see_all(inward)
+                self._record(look, len(inward))
+                self._monitor.see_all(inward)
                 self._take_rewards(rows, inward[order])
         self._guard.changing = False
         self._settle()
-        if narrow:
-            self._say(self._range_warning())
-        if zero_one:
-            self._say(self._zero_one.warning())
-        if self._notice is not None:
-            self._say(self._take_notice())
+        self._warn()
 
     def _single(self, given: Asked, reward: Any) -> Row | None:
         """One open decision, if this is its reward and in range: the path of a live request; None for the general."""
@@ -647,12 +546,11 @@ class Policy(Closing, Looking):
             raise UnknownDecisionError(OTHER_DECISION.format(id=given.id))
         return row
 
-    def _count_told(self, least: float, most: float, count: int, look: Look | None) -> bool:
-        """Books about rewards that are told; whether they are known now to fill next to nothing."""
+    def _record(self, look: Look | None, count: int) -> None:
+        """Keep a look in the history, if one was due; `count` rewards are about to be learned."""
         if look is not None:
             self._history.add(look)
         self._history.left -= count
-        return self._spread.see(least, most, count)
 
     def _locate(self, given: Asked) -> tuple[Ints, Ints, Bools]:
         """Where decisions stand in the table of open ones, their ids, and whether they are open.
@@ -672,15 +570,6 @@ class Policy(Closing, Looking):
         if decisions is not None:
             self._pending.compare(where[good], self._renumbered.translate(decisions.chosen(good)))
         return where, numbers, good
-
-    def _range_warning(self) -> RewardRangeWarning:
-        low, high = self.reward_range
-        least, most = self._scale.outward(np.array([self._spread.least, self._spread.most])).tolist()
-        return RewardRangeWarning(
-            f"rewards so far lie between {least:.6g} and {most:.6g}, which is less than a hundredth of "
-            f"reward_range=({low:g}, {high:g}): differences between arms look like nothing in so wide a range; declare "
-            f"one that the rewards fill"
-        )
 
     @guarded
     def forget(self, ids: Asked) -> None:
@@ -734,8 +623,7 @@ class Policy(Closing, Looking):
         self._close_missing(self._pending.take(np.sort(where[good])))
         self._guard.changing = False
         self._settle()
-        if self._notice is not None:
-            self._say(self._take_notice())
+        self._warn()
 
     def _inward(self, values: Floats, good: Bools) -> tuple[Floats, int]:
         """Rewards of the decisions that are open, on the internal scale, and how many of them had to be clipped."""
@@ -790,160 +678,137 @@ class Policy(Closing, Looking):
         self._begin_once()
         if not self._unsettled():
             return self
-        copy = type(self).restore(self.arms, self._state())
+        copy = self.restore(self.arms, self._state())
         copy._move()
         return copy
 
-    # --- other arms ---------------------------------------------------------------------------------------------
+    # --- closing decisions, with a reward -------------------------------------------------------------------------
 
-    @guarded
-    def with_arms(self, arms: ArmSet) -> Self:
-        """A policy of the same class that goes on where this one stands, with other arms; this one stays as it is.
+    def _take_reward(self, row: Row, reward: float) -> None:
+        """Learn the reward of a decision that was struck out, or let it wait for earlier ones."""
+        if self.order == "asked" and self._must_wait(row.id):
+            self._held.hold([row], [reward])
+            self._release_held()
+            return
+        if row.arm == GONE:
+            self.late += 1
+            return
+        self._monitor.see_delay(row.id, row.arm, self.rounds - 1 - row.id, reward)
+        self._version += 1
+        self._learn_one(row, reward)
 
-        Arms are the same if their names are, or their points where there are no names. Kept arms keep what is known of
-        them, new ones get what the kernel says given the rest; policies that cannot start anew and record that in
-        `changes`. Rounds, ids, counters and streams of random numbers go on. Decisions asked before may be told and
-        forgotten after; rewards of arms that are gone are counted in `late` and change nothing.
+    def _must_wait(self, ident: int) -> bool:
+        """Whether an earlier decision is open, or others that waited come first."""
+        oldest = self._pending.oldest()
+        return len(self._held) > 0 or (oldest is not None and oldest < ident)
 
-        The arms are measured as before: kernel, length scale and `scale` stay what the first set made them, whatever
-        distances the new arms have.
+    def _take_rewards(self, rows: npt.NDArray[np.void], rewards: Floats) -> None:
+        """`_take_reward` for rows of the table, in the order of their ids."""
+        if self.order == "told":
+            self._monitor.see_delays(rows["id"], rows["arm"], rewards, rounds=self.rounds)
+            self._learn_released(Feedback.of(rows, rewards))
+        else:
+            self._held.hold(rows.tolist(), rewards.tolist())
+            self._release_held()
 
-        Parameters
-        ----------
-        arms : the arms from now on, usually made from the present ones by `extended`, `without` or `with_points`
+    def _release_held(self) -> None:
+        """Learn what waited for decisions that are closed by now."""
+        first_open = self._first_open()
+        if self._held.first < first_open:
+            self._learn_released(self._held.release(first_open))
+        self._limit_held()
 
-        Returns
-        -------
-        Policy
-            Of this class, with this one's settings.
+    def _learn_released(self, feedback: Feedback) -> None:
+        """Learn rewards in order; those of arms that are no longer offered are counted only."""
+        offered = feedback.arms != GONE
+        if not offered.all():
+            self.late += int(np.count_nonzero(~offered))
+            feedback = feedback.chosen(offered)
+        if len(feedback):
+            self._version += 1
+            self._learn(feedback)
 
-        Raises
-        ------
-        InputError
-            For arms of other dimensions or with another kernel, for a name that stood for another point, and if none of
-            the arms was there before.
+    # --- closing decisions, without one --------------------------------------------------------------------------
 
-        >>> from driftbandits import GPUCB
-        >>> policy = GPUCB(ArmSet([[0.0], [1.0]], names=["low", "high"]))
-        >>> policy.tell(policy.ask(), 0.3)
-        >>> wider = policy.with_arms(policy.arms.extended([[0.5]], names=["mid"]))
-        >>> wider.rounds, wider.arms.names
-        (1, ('low', 'high', 'mid'))
-        """
-        return persistence.with_arms(self, arms)
+    def _close_missing(self, rows: npt.NDArray[np.void]) -> None:
+        """Close decisions that were struck out as missing; in the order of their ids."""
+        self.expired += len(rows)
+        if self._missing_value is None:
+            self._close_forgotten(rows)
+            self.forgotten += len(rows)
+            return
+        rows = rows[rows["arm"] != GONE]
+        if len(rows):
+            self._history.left -= len(rows)  # they are learned as rewards are, and where most are missing so is history
+            self._take_rewards(rows, np.full(len(rows), self._missing_value))
+        else:
+            self._release_held()
 
-    # --- state --------------------------------------------------------------------------------------------------
+    def _close_forgotten(self, rows: npt.NDArray[np.void]) -> None:
+        """Close decisions that were struck out as forgotten."""
+        self._lose(rows[rows["arm"] != GONE])
+        self._release_held()
 
-    @guarded
-    def state_dict(self) -> dict[str, Any]:
-        """Everything needed to go on bit for bit.
+    def _close_old(self) -> None:
+        """After rounds were asked: close what `pending_limit` dropped and what patience has run out for."""
+        pending = self._pending
+        if pending.fallen:
+            self._close_forgotten(pending.pick_up())
+        if self.patience is None:
+            return
+        last = self.rounds - 1 - self.patience
+        oldest = pending.oldest()
+        if oldest is not None and oldest <= last:
+            pending.gather()
+            self._close_missing(pending.take(pending.before(last + 1)))
 
-        Returns
-        -------
-        dict
-            JSON values and arrays, no pickle; `restore` takes it.
+    def _rounds_to_close(self) -> int:
+        """For how many rounds from now at most the last one alone can close decisions that others wait for."""
+        if self.order == "told":
+            return UNTIL_TOLD
+        left = self._pending.limit - len(self._pending) + 1
+        if self.patience is not None:
+            left = min(left, self._first_open() + self.patience - self.rounds + 1)
+        return max(left, 1)
 
-        >>> from driftbandits import ArmSet, Uniform
-        >>> policy = Uniform(ArmSet([[0.0], [1.0]]), seed=0)
-        >>> twin = Uniform.restore(policy.arms, policy.state_dict())
-        >>> twin.ask() == policy.ask()
-        True
-        """
-        return self._state()
+    def _rounds_of_patience(self) -> int:
+        """How many rounds may be asked before anything is told, without a decision closing."""
+        return UNTIL_TOLD if self.patience is None else max(self._first_open() + self.patience - self.rounds, 1)
 
-    def _state(self) -> dict[str, Any]:
-        return persistence.export(self)
+    def _limit_held(self) -> None:
+        """What is held has a limit too: beyond it, the decision that it waits for is dropped."""
+        if len(self._held) > self._pending.limit:
+            self._pending.drop_oldest()
+            self._close_forgotten(self._pending.pick_up())
+        if self.patience is None and self._held.is_long():
+            self._monitor.see_held(self._first_open(), len(self._held))
 
-    @classmethod
-    def restore(cls, arms: ArmSet, state: Mapping[str, Any]) -> Self:
-        """A policy that goes on from `state` as the one that gave it would have.
+    def _count_late(self, ids: Ints) -> None:
+        """Count rewards of decisions that are closed; whether they are many is asked each time they have doubled."""
+        before = self.late
+        self.late += len(ids)
+        if self.late.bit_length() == before.bit_length():
+            return
+        forgotten = self.forgotten - (self.expired if self._missing_value is None else 0)
+        longer = f"build the policy with a patience above {self.patience}"
+        self._monitor.see_late(
+            missed=min(self.late, self.expired),  # others are told twice, or of arms that are gone
+            told=self.rounds - len(self._pending) - self.expired - forgotten - self._pending.dropped,
+            after=self.rounds - 1 - int(ids[-1]),
+            cure="call expire() later" if self.patience is None else longer,
+        )
 
-        Parameters
-        ----------
-        arms : those that the policy was built with; the state holds their fingerprint, not the arms
-        state : what `state_dict` gave
-
-        Returns
-        -------
-        Policy
-            Of this class.
-
-        Raises
-        ------
-        StateError
-            If anything in the state does not fit; it is checked whole before anything is built.
-        """
-        return persistence.restore(cls, arms, state)
-
-    @guarded
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the state to one file: to the side, read back and restored from, and only then put in its place.
-
-        Parameters
-        ----------
-        path : of the file; one that is there is replaced
-
-        Raises
-        ------
-        OSError
-            If the file cannot be written, or does not read back as it was written; what was there before stays.
-
-        >>> import tempfile
-        >>> from driftbandits import ArmSet, Uniform
-        >>> policy = Uniform(ArmSet([[0.0], [1.0]]), seed=0)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     policy.save(f"{folder}/policy.state")
-        ...     twin = Uniform.load(policy.arms, f"{folder}/policy.state")
-        >>> twin.ask() == policy.ask()
-        True
-        """
-        check_path("save wants a path", path)
-        states.write(path, self._state(), check=partial(type(self).restore, self.arms))
-
-    @classmethod
-    def load(cls, arms: ArmSet, path: str | os.PathLike[str], *, limit: int | None = states.LIMIT) -> Self:
-        """Go on from a file written by `save`.
-
-        Parameters
-        ----------
-        arms : those that the policy was built with
-        path : of the file
-        limit : bytes that the state may take, for files of strangers; None for any
-
-        Returns
-        -------
-        Policy
-            Of this class, as `save` found it.
-
-        Raises
-        ------
-        StateError
-            If the file is no saved policy, is damaged or too large, or does not fit the class or the arms.
-        OSError
-            If it cannot be read.
-        """
-        check_path("load wants the arms and then a path", path)
-        if limit is not None:
-            check_count("limit", limit, cure="None reads a file of any size")
-        return cls.restore(arms, states.read(path, limit=limit))
-
-    def __copy__(self) -> Self:
-        """A policy of its own that goes on from here, made through the state; the arms are shared."""
-        return type(self).restore(self.arms, self.state_dict())
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """As `copy`: arms never change."""
-        return self.__copy__()
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (type(self), self.arms, self.state_dict())
+    def _warn(self) -> None:
+        """Give the warnings that have come up to whoever called a public method, or to who listens in their place."""
+        notices, self._monitor.notices = self._monitor.notices, []
+        for notice in notices:
+            if self._listener is None:
+                warnings.warn(notice, stacklevel=4)  # over the public method and its guard
+            else:
+                self._listener(notice)
 
     def __repr__(self) -> str:
         shown = {**self._shown(), **shown_waiting(self.order, self.patience, self.missing)}
         settings = "".join(f", {name}={value!r}" for name, value in shown.items())
         arms = counted(len(self.arms), "arm")
         return f"{type(self).__name__}({arms}, horizon={self.horizon}, seed={self.seed}{settings})"
-
-
-def _restore(kind: type[Policy], arms: ArmSet, state: Mapping[str, Any]) -> Policy:
-    return kind.restore(arms, state)

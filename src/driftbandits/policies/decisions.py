@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import heapq
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
@@ -255,7 +255,7 @@ def _column(name: str, given: Any, kind: type[Number]) -> npt.NDArray[Number]:
     return array.astype(kind)
 
 
-class Pending:
+class OpenDecisions:
     """A table of open decisions, sorted by id, that costs memory only for what is open.
 
     Rows are appended at the end (ids only grow), found by bisection and struck out by marking; the table is packed
@@ -263,7 +263,7 @@ class Pending:
     until `pick_up` takes them. The latest single decision waits outside the table: in a plain loop of ask and tell,
     the table is never touched. One decision is found, added and struck out in plain numbers, several in arrays.
 
-    >>> pending = Pending(limit=2)
+    >>> pending = OpenDecisions(limit=2)
     >>> for number in range(3):
     ...     pending.push(Row(id=number, arm=7, law=0, tag=0, probability=1.0))
     >>> pending.oldest(), len(pending), pending.dropped
@@ -482,13 +482,12 @@ class Pending:
 HELD_BEFORE_WARNING = 1_000  # rewards behind one decision that is open
 
 
-class Line:
+class ReorderBuffer:
     """Decisions with their rewards, both final, in the order of their ids. Memory: what waits.
 
-    >>> line = Line()
-    >>> for number in (3, 1, 2):
-    ...     line.hold(Row(id=number, arm=0, law=0, tag=0, probability=1.0), 0.5)
-    >>> [row.id for row, _ in line.release(before=3).rows()], len(line)
+    >>> buffer = ReorderBuffer()
+    >>> buffer.hold([Row(id=number, arm=0, law=0, tag=0, probability=1.0) for number in (3, 1, 2)], [0.5] * 3)
+    >>> [row.id for row, _ in buffer.release(before=3).rows()], len(buffer)
     ([1, 2], 1)
     """
 
@@ -504,13 +503,9 @@ class Line:
         """Id of the first decision that waits; infinite where none does."""
         return self._heap[0][0] if self._heap else math.inf
 
-    def hold(self, row: Row, reward: float) -> None:
-        """Let one reward wait."""
-        heapq.heappush(self._heap, (*row, reward))
-
-    def hold_many(self, rows: npt.NDArray[np.void], rewards: Floats) -> None:
+    def hold(self, rows: Iterable[Sequence[Any]], rewards: Iterable[float]) -> None:
         """Let rewards wait, one per row."""
-        for row, reward in zip(rows.tolist(), rewards.tolist(), strict=True):
+        for row, reward in zip(rows, rewards, strict=True):
             heapq.heappush(self._heap, (*row, reward))
 
     def release(self, before: float) -> Feedback:
@@ -537,10 +532,10 @@ class Line:
         return {"rows": self.rows(), "rewards": rewards, "warned": self.warned}
 
     @classmethod
-    def load(cls, state: states.Reader, *, rounds: int, arms: int, pending: npt.NDArray[np.void]) -> Line:
+    def load(cls, state: states.Reader, *, rounds: int, arms: int, pending: npt.NDArray[np.void]) -> ReorderBuffer:
         """Inverse of `export`; with these decisions open, every reward that waits has an earlier one to wait for."""
-        line = cls()
-        line.warned = state.flag("warned")
+        buffer = cls()
+        buffer.warned = state.flag("warned")
         rows = state.array("rows", ROW, (None,))
         rewards = state.array("rewards", np.float64, rows.shape)
         ids, p = rows["id"], rows["probability"]
@@ -551,8 +546,8 @@ class Line:
             states.check(bool(((rows["arm"] >= GONE) & (rows["arm"] < arms)).all()), "arms of held rewards")
             states.check(bool(((p > 0) & (p <= 1 + 1e-9)).all()), "probabilities of held rewards")
             states.check(bool((np.abs(rewards) <= 1.0 + ROUNDING).all()), "held rewards")
-        line.hold_many(rows, rewards)
-        return line
+        buffer.hold(rows.tolist(), rewards.tolist())
+        return buffer
 
 
 def _feedback(items: list[tuple[int, int, int, int, float, float]]) -> Feedback:

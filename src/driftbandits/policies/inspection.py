@@ -17,9 +17,9 @@ import numpy as np
 
 from driftbandits.errors import DriftbanditsError, InputError
 from driftbandits.frames import data_frame
-from driftbandits.policies.algorithm import PolicyHooks
+from driftbandits.policies.algorithm import Algorithm
 from driftbandits.policies.guard import guarded
-from driftbandits.policies.records import History, Look
+from driftbandits.policies.records import History, HistoryLog, Look, Plays
 from driftbandits.showing import label
 from driftbandits.types import Floats, Ints
 
@@ -162,8 +162,11 @@ class Summary:
 NORMAL_QUANTILE = 1.959963984540054  # 95 % of a normal distribution lie so many standard deviations around its mean
 
 
-class Looking(PolicyHooks):
-    """The part of `Policy` that shows what it believes."""
+class Inspection(Algorithm):
+    """The part of `Policy` that shows what it believes; nothing here changes decisions or state."""
+
+    _plays: Plays
+    _history: HistoryLog
 
     @abstractmethod
     def _ahead(self) -> Self:

@@ -1,14 +1,15 @@
 """A whole policy as a saved state, and back; also with other arms.
 
-A whole policy as a saved state, and back: the books that every policy keeps, and what its own hooks add.
-
-Part of `Policy`, whose private books it reads and writes; `state` says how states are read, checked and kept in files.
+`Persistence` is the part of `Policy` that writes and reads what every policy keeps, and hands the rest to `_export` and
+`_import` of its algorithm. The package `state` says how states are read, checked and kept in files.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import partial
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -17,72 +18,323 @@ from driftbandits import machine
 from driftbandits import state as states
 from driftbandits.arms import ArmSet
 from driftbandits.blas_threads import one_blas_thread
+from driftbandits.checks import check_count, check_path
 from driftbandits.errors import InputError, StateError
 from driftbandits.gauge import Gauge
-from driftbandits.policies.algorithm import FIRST_HORIZON
+from driftbandits.policies.algorithm import FIRST_HORIZON, Algorithm
 from driftbandits.policies.arm_migration import ArmsChange, match_arms
-from driftbandits.policies.decisions import GONE, ROW, Line, Renumbered
-from driftbandits.policies.rewards import Spread
+from driftbandits.policies.decisions import GONE, ROW, Renumbered, ReorderBuffer
+from driftbandits.policies.guard import guarded
+from driftbandits.policies.inputs import COMMON_SETTINGS
+from driftbandits.policies.records import HistoryLog, Plays
+from driftbandits.policies.rewards import RewardMonitor
 from driftbandits.seeding import generator_from_state, generator_state
 from driftbandits.showing import label, shown
 from driftbandits.state.plausible import FARTHEST, check_phase
 from driftbandits.ties import as_first_released
 from driftbandits.version import __version__
 
-if TYPE_CHECKING:
-    from driftbandits.policies.base import Policy
-
-
-Kind = TypeVar("Kind", bound="Policy")
 MOST_MACHINES = 20  # named in a state, the latest
+_COUNTERS = ("clipped", "forgotten", "late", "expired")
 
 
-def export(policy: Policy) -> dict[str, Any]:
-    """Everything needed to go on bit for bit: JSON values and arrays."""
-    return {
-        "format": states.FORMAT,
-        "library": __version__,
-        "provenance": provenance(policy),
-        "policy": type(policy).__name__,
-        "arms": policy.arms.fingerprint(),
-        "gauge": policy.arms.gauge.export() if policy.arms.follows else None,
-        "options_gauge": _options_gauge(policy.arms),
-        "horizon": policy.horizon,
-        "seed": policy.seed,
-        "reward_range": list(policy.reward_range),
-        "out_of_range": policy.out_of_range,
-        "pending_limit": policy._pending.limit,
-        "order": policy.order,
-        "patience": policy.patience,
-        "missing": policy.missing,
-        "settings": policy._settings(),
-        "rounds": policy.rounds,
-        "clipped": policy.clipped,
-        "forgotten": policy.forgotten,
-        "late": policy.late,
-        "expired": policy.expired,
-        "dropped": policy._pending.dropped,
-        "version": policy._version,
-        "phase_start": policy._phase_start,
-        "phase_length": policy._phase_length,
-        "draws": generator_state(policy._draws),
-        "pending": policy._pending.rows(),
-        "renumbered": policy._renumbered.export(),
-        "held": policy._line.export(),
-        "delays": policy._delays.export(),
-        "spread": policy._spread.export(),
-        "plays": policy._plays.export(),
-        "history": policy._history.export(),
-        "zero_one": policy._zero_one.export(),
-        **policy._change_log.export(),
-        "engine": _engine(policy) if policy._phase_length else None,
-    }
+class Persistence(Algorithm):
+    """The part of `Policy` that saves and restores it."""
+
+    reward_range: tuple[float, float]
+    out_of_range: Literal["error", "clip"]
+    patience: int | None
+    missing: float | Literal["forget"] | None
+    clipped: int
+    forgotten: int
+    expired: int
+    _provenance: list[list[Any]]  # machines and behaviours before this one, where a state was read
+    _draws: np.random.Generator
+    _renumbered: Renumbered
+    _monitor: RewardMonitor
+    _plays: Plays
+    _history: HistoryLog
+
+    @guarded
+    def state_dict(self) -> dict[str, Any]:
+        """Everything needed to go on bit for bit.
+
+        Returns
+        -------
+        dict
+            JSON values and arrays, no pickle; `restore` takes it.
+
+        >>> from driftbandits import ArmSet, Uniform
+        >>> policy = Uniform(ArmSet([[0.0], [1.0]]), seed=0)
+        >>> twin = Uniform.restore(policy.arms, policy.state_dict())
+        >>> twin.ask() == policy.ask()
+        True
+        """
+        return self._state()
+
+    @classmethod
+    @one_blas_thread
+    def restore(cls, arms: ArmSet, state: Mapping[str, Any]) -> Self:
+        """A policy that goes on from `state` as the one that gave it would have.
+
+        Parameters
+        ----------
+        arms : those that the policy was built with; the state holds their fingerprint, not the arms
+        state : what `state_dict` gave
+
+        Returns
+        -------
+        Policy
+            Of this class.
+
+        Raises
+        ------
+        StateError
+            If anything in the state does not fit; it is checked whole before anything is built.
+        """
+        reader = states.Reader(state)
+        states.check_format(reader)
+        if reader.text("policy") != cls.__name__:
+            raise StateError(f"state is one of {label(reader.text('policy'))}, not of {cls.__name__}")
+        if not isinstance(arms, ArmSet):
+            raise InputError(f"restore and load want the ArmSet first, got {type(arms).__name__}")
+        measured = _measured(arms, reader)
+        if reader.text("arms") != measured.fingerprint():
+            raise StateError(
+                "state belongs to other arms; restore it with the points, kernel and names it was made with"
+            )
+        with as_first_released(_is_of_first_release(_read_provenance(reader))):
+            reader.reader("settings")  # a mapping, whatever it holds
+            try:
+                policy = cls._from_settings(measured, reader)
+            except (TypeError, KeyError, ValueError, AttributeError) as error:  # an InputError is a ValueError
+                raise StateError(f"the settings in the state are not usable: {error}") from error
+            policy._load_common(reader)
+            if policy._phase_length:
+                policy._import(reader.reader("engine"))
+        return policy
+
+    @guarded
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the state to one file: to the side, read back and restored from, and only then put in its place.
+
+        Parameters
+        ----------
+        path : of the file; one that is there is replaced
+
+        Raises
+        ------
+        OSError
+            If the file cannot be written, or does not read back as it was written; what was there before stays.
+
+        >>> import tempfile
+        >>> from driftbandits import ArmSet, Uniform
+        >>> policy = Uniform(ArmSet([[0.0], [1.0]]), seed=0)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     policy.save(f"{folder}/policy.state")
+        ...     twin = Uniform.load(policy.arms, f"{folder}/policy.state")
+        >>> twin.ask() == policy.ask()
+        True
+        """
+        check_path("save wants a path", path)
+        states.write(path, self._state(), check=partial(type(self).restore, self.arms))
+
+    @classmethod
+    def load(cls, arms: ArmSet, path: str | os.PathLike[str], *, limit: int | None = states.LIMIT) -> Self:
+        """Go on from a file written by `save`.
+
+        Parameters
+        ----------
+        arms : those that the policy was built with
+        path : of the file
+        limit : bytes that the state may take, for files of strangers; None for any
+
+        Returns
+        -------
+        Policy
+            Of this class, as `save` found it.
+
+        Raises
+        ------
+        StateError
+            If the file is no saved policy, is damaged or too large, or does not fit the class or the arms.
+        OSError
+            If it cannot be read.
+        """
+        check_path("load wants the arms and then a path", path)
+        if limit is not None:
+            check_count("limit", limit, cure="None reads a file of any size")
+        return cls.restore(arms, states.read(path, limit=limit))
+
+    @guarded
+    def with_arms(self, arms: ArmSet) -> Self:
+        """A policy of the same class that goes on where this one stands, with other arms; this one stays as it is.
+
+        Arms are the same if their names are, or their points where there are no names. Kept arms keep what is known of
+        them, new ones get what the kernel says given the rest; policies that cannot start anew and record that in
+        `changes`. Rounds, ids, counters and streams of random numbers go on. Decisions asked before may be told and
+        forgotten after; rewards of arms that are gone are counted in `late` and change nothing.
+
+        The arms are measured as before: kernel, length scale and `scale` stay what the first set made them, whatever
+        distances the new arms have.
+
+        Parameters
+        ----------
+        arms : the arms from now on, usually made from the present ones by `extended`, `without` or `with_points`
+
+        Returns
+        -------
+        Policy
+            Of this class, with this one's settings.
+
+        Raises
+        ------
+        InputError
+            For arms of other dimensions or with another kernel, for a name that stood for another point, and if none of
+            the arms was there before.
+
+        >>> from driftbandits import GPUCB
+        >>> policy = GPUCB(ArmSet([[0.0], [1.0]], names=["low", "high"]))
+        >>> policy.tell(policy.ask(), 0.3)
+        >>> wider = policy.with_arms(policy.arms.extended([[0.5]], names=["mid"]))
+        >>> wider.rounds, wider.arms.names
+        (1, ('low', 'high', 'mid'))
+        """
+        change = match_arms(self.arms, arms)
+        state = self._state()
+        if change.same:
+            return self.restore(change.new, state)
+        reader = states.Reader({**state, **self._renumbered_parts(state, change)})
+        with as_first_released(_is_of_first_release(self._provenance)):
+            moved = self._from_settings(change.new, reader)
+            moved._load_common(reader)
+            moved._renumbered.add(self.rounds, change.target)
+            moved._renumbered.forget(moved._pending.oldest())
+            moved._version += 1  # another law, and so another number
+            if moved._phase_length:
+                moved._carry(self, change)
+        return moved
+
+    def __copy__(self) -> Self:
+        """A policy of its own that goes on from here, made through the state; the arms are shared."""
+        return self.restore(self.arms, self.state_dict())
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """As `copy`: arms never change."""
+        return self.__copy__()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (type(self), self.arms, self.state_dict())
+
+    # --- writing ------------------------------------------------------------------------------------------------
+
+    def _state(self) -> dict[str, Any]:
+        """Everything needed to go on bit for bit: JSON values and arrays."""
+        arms, options = self.arms, None if self.arms.crossing is None else self.arms.crossing.options
+        return {
+            "format": states.FORMAT,
+            "library": __version__,
+            "provenance": self._all_provenance(),
+            "policy": type(self).__name__,
+            "arms": arms.fingerprint(),
+            "gauge": arms.gauge.export() if arms.follows else None,
+            "options_gauge": options.gauge.export() if options is not None and options.follows else None,
+            "horizon": self.horizon,
+            "seed": self.seed,
+            "reward_range": list(self.reward_range),
+            "out_of_range": self.out_of_range,
+            "pending_limit": self._pending.limit,
+            "order": self.order,
+            "patience": self.patience,
+            "missing": self.missing,
+            "settings": self._settings(),
+            "rounds": self.rounds,
+            **{name: getattr(self, name) for name in _COUNTERS},
+            "dropped": self._pending.dropped,
+            "version": self._version,
+            "phase_start": self._phase_start,
+            "phase_length": self._phase_length,
+            "draws": generator_state(self._draws),
+            "pending": self._pending.rows(),
+            "renumbered": self._renumbered.export(),
+            "held": self._held.export(),
+            "plays": self._plays.export(),
+            "history": self._history.export(),
+            **self._monitor.export(),
+            **self._change_log.export(),
+            "engine": self._engine() if self._phase_length else None,
+        }
+
+    def _all_provenance(self) -> list[list[Any]]:
+        """On which machines, and by which `behaviour`, what is in the policy was computed; the present ones last."""
+        now = [self.behaviour, machine.fingerprint()]
+        return [*(one for one in self._provenance if one != now), now][-MOST_MACHINES:]
+
+    def _engine(self) -> dict[str, Any]:
+        engine = self._export()
+        if not isinstance(engine, dict):
+            raise StateError(
+                f"_export of {type(self).__name__} gave {shown(engine)}; it must give a dict of JSON values and arrays"
+            )
+        return engine
+
+    def _renumbered_parts(self, state: dict[str, Any], change: ArmsChange) -> dict[str, Any]:
+        """Those parts of the state that name arms, with the new numbers."""
+        held, delays = state["held"], state["delays"]
+        return {
+            "pending": self._renumbered_decisions(state["pending"], change),
+            "held": {**held, "rows": self._renumbered_decisions(held["rows"], change)},
+            "delays": {**delays, "rows": change.renumbered_sample(delays["rows"])},
+            "plays": self._plays.rearranged(change.source).export(),
+            "history": self._history.rearranged(change.source).export(),
+        }
+
+    def _renumbered_decisions(self, rows: npt.NDArray[np.void], change: ArmsChange) -> npt.NDArray[np.void]:
+        """Decisions that may still be learned from, with new numbers of arms, in their tags too if these name arms."""
+        renumbered = change.renumbered_rows(rows)
+        renumbered["tag"] = self._carried_tags(rows["tag"], change)
+        return renumbered
+
+    # --- reading ------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def _from_settings(cls, arms: ArmSet, reader: states.Reader) -> Self:
+        """A new policy with the settings in the state."""
+        common = {name: reader.raw(name) for name in COMMON_SETTINGS}
+        return cls(arms, **common, **cls._read_settings(reader.raw("settings")))
+
+    def _load_common(self, reader: states.Reader) -> None:
+        """Take from the state what every policy keeps; what its algorithm has exported is left."""
+        self._provenance = _read_provenance(reader)
+        self.rounds = reader.integer("rounds", high=FARTHEST if self.horizon is None else self.horizon)
+        for name in _COUNTERS:
+            setattr(self, name, reader.integer(name, high=FARTHEST))
+        self._version = reader.integer("version", high=FARTHEST)
+        self._phase_start = reader.integer("phase_start", high=self.rounds)
+        self._phase_length = reader.integer("phase_length")
+        states.check(bool(self._phase_length) == (reader.raw("engine") is not None), "phase_length")
+        check_phase(
+            rounds=self.rounds,
+            start=self._phase_start,
+            length=self._phase_length,
+            horizon=self.horizon,
+            first=FIRST_HORIZON if self.needs_horizon else None,
+        )
+        self._draws = generator_from_state(reader.raw("draws"))
+        rows, size = reader.array("pending", ROW, (None,)), len(self.arms)
+        _check_rows(rows, rounds=self.rounds, arms=size)
+        self._pending.load(rows, reader.integer("dropped", high=FARTHEST))
+        self._held = ReorderBuffer.load(reader.reader("held"), rounds=self.rounds, arms=size, pending=rows)
+        states.check(self.order == "asked" or not len(self._held), "held rewards")
+        self._monitor.load(reader, rounds=self.rounds, arms=size)
+        self._renumbered = Renumbered.load(reader.reader("renumbered"), rounds=self.rounds)
+        self._plays.load(reader.reader("plays"), rounds=self.rounds)
+        self._history.load(reader.reader("history"), rounds=self.rounds)
+        self._change_log.load(reader)
 
 
-def provenance(policy: Policy) -> list[list[Any]]:
-    """On which machines, and by which `behaviour`, what is in the policy was computed; the present ones come last."""
-    now = [policy.behaviour, machine.fingerprint()]
-    return [*(one for one in policy._provenance if one != now), now][-MOST_MACHINES:]
+def _restore(kind: type[Persistence], arms: ArmSet, state: Mapping[str, Any]) -> Persistence:
+    return kind.restore(arms, state)
 
 
 def _read_provenance(reader: states.Reader) -> list[list[Any]]:
@@ -94,42 +346,13 @@ def _read_provenance(reader: states.Reader) -> list[list[Any]]:
     return [list(one) if _is_note(one) else [None, f"an unknown machine: {shown(one)}"] for one in listed]
 
 
-def is_of_first_release(provenance: list[list[Any]]) -> bool:
-    """Whether a state began in 0.3.0, which did not say what wrote it."""
-    return any(one[0] == 0 for one in provenance)
-
-
 def _is_note(one: Any) -> bool:
     return isinstance(one, (list, tuple)) and len(one) == 2 and isinstance(one[0], int) and isinstance(one[1], str)
 
 
-def _engine(policy: Policy) -> dict[str, Any]:
-    engine = policy._export()
-    if not isinstance(engine, dict):
-        raise StateError(
-            f"_export of {type(policy).__name__} gave {shown(engine)}; it must give a dict of JSON values and arrays"
-        )
-    return engine
-
-
-@one_blas_thread
-def restore(kind: type[Kind], arms: ArmSet, state: Mapping[str, Any]) -> Kind:
-    """A policy of this kind that goes on from `state`; StateError says what does not fit."""
-    reader = states.Reader(state)
-    states.check_format(reader)
-    if reader.text("policy") != kind.__name__:
-        raise StateError(f"state is one of {label(reader.text('policy'))}, not of {kind.__name__}")
-    if not isinstance(arms, ArmSet):
-        raise InputError(f"restore and load want the ArmSet first, got {type(arms).__name__}")
-    measured = _measured(arms, reader)
-    if reader.text("arms") != measured.fingerprint():
-        raise StateError("state belongs to other arms; restore it with the points, kernel and names it was made with")
-    with as_first_released(is_of_first_release(_read_provenance(reader))):
-        policy = _build(kind, measured, reader)
-        load_books(policy, reader)
-        if policy._phase_length:
-            policy._import(reader.reader("engine"))
-    return policy
+def _is_of_first_release(provenance: list[list[Any]]) -> bool:
+    """Whether a state began in 0.3.0, which did not say what wrote it."""
+    return any(one[0] == 0 for one in provenance)
 
 
 def _measured(arms: ArmSet, reader: states.Reader) -> ArmSet:
@@ -145,70 +368,6 @@ def _measured(arms: ArmSet, reader: states.Reader) -> ArmSet:
     return arms.options_gauged(Gauge.load(reader.reader("options_gauge"), dimension=options.dimension))
 
 
-def _options_gauge(arms: ArmSet) -> dict[str, Any] | None:
-    """How the options of pairs are measured, where others came before them."""
-    follows = arms.crossing is not None and arms.crossing.options.follows
-    return arms.crossing.options.gauge.export() if follows else None  # type: ignore[union-attr]
-
-
-def build(kind: type[Kind], arms: ArmSet, reader: states.Reader) -> Kind:
-    """A new policy with the settings in the state."""
-    return kind(
-        arms,
-        horizon=reader.raw("horizon"),
-        seed=reader.raw("seed"),
-        reward_range=reader.raw("reward_range"),
-        out_of_range=reader.raw("out_of_range"),
-        pending_limit=reader.raw("pending_limit"),
-        order=reader.raw("order"),
-        patience=reader.raw("patience"),
-        missing=reader.raw("missing"),
-        **kind._read_settings(reader.raw("settings")),
-    )
-
-
-def _build(kind: type[Kind], arms: ArmSet, reader: states.Reader) -> Kind:
-    reader.reader("settings")  # a mapping, whatever it holds
-    try:
-        return build(kind, arms, reader)
-    except (TypeError, KeyError, ValueError, AttributeError) as error:  # an InputError is a ValueError
-        raise StateError(f"the settings in the state are not usable: {error}") from error
-
-
-def load_books(policy: Policy, reader: states.Reader) -> None:
-    """Take from the state what every policy keeps; what its hooks have exported is left."""
-    policy._provenance = _read_provenance(reader)
-    policy.rounds = reader.integer("rounds", high=FARTHEST if policy.horizon is None else policy.horizon)
-    for name in ("clipped", "forgotten", "late", "expired"):
-        setattr(policy, name, reader.integer(name, high=FARTHEST))
-    policy._version = reader.integer("version", high=FARTHEST)
-    policy._phase_start = reader.integer("phase_start", high=policy.rounds)
-    policy._phase_length = reader.integer("phase_length")
-    begun = bool(policy._phase_length)
-    states.check(begun == (reader.raw("engine") is not None), "phase_length")
-    check_phase(
-        rounds=policy.rounds,
-        start=policy._phase_start,
-        length=policy._phase_length,
-        horizon=policy.horizon,
-        first=FIRST_HORIZON if policy.needs_horizon else None,
-    )
-    policy._draws = generator_from_state(reader.raw("draws"))
-    rows = reader.array("pending", ROW, (None,))
-    _check_rows(rows, rounds=policy.rounds, arms=len(policy.arms))
-    policy._pending.load(rows, reader.integer("dropped", high=FARTHEST))
-    size = len(policy.arms)
-    policy._line = Line.load(reader.reader("held"), rounds=policy.rounds, arms=size, pending=rows)
-    states.check(policy.order == "asked" or not len(policy._line), "held rewards")
-    policy._delays.load(reader.reader("delays"), rounds=policy.rounds, arms=size)
-    policy._spread = Spread.load(reader.reader("spread"))
-    policy._renumbered = Renumbered.load(reader.reader("renumbered"), rounds=policy.rounds)
-    policy._plays.load(reader.reader("plays"), rounds=policy.rounds)
-    policy._history.load(reader.reader("history"), rounds=policy.rounds)
-    policy._zero_one.load(reader.reader("zero_one"))
-    policy._change_log.load(reader)
-
-
 def _check_rows(rows: npt.NDArray[np.void], *, rounds: int, arms: int) -> None:
     """Refuse open decisions that were never made."""
     ids, p = rows["id"], rows["probability"]
@@ -216,57 +375,3 @@ def _check_rows(rows: npt.NDArray[np.void], *, rounds: int, arms: int) -> None:
         raise StateError("state.pending has ids out of order or beyond the rounds asked")
     if ((rows["arm"] < GONE) | (rows["arm"] >= arms)).any() or not ((p > 0) & (p <= 1 + 1e-9)).all():
         raise StateError("state.pending has unknown arms or probabilities outside (0, 1]")
-
-
-def with_arms(policy: Kind, arms: Any) -> Kind:
-    """A policy that goes on where `policy` stands, with these arms; `policy` itself stays as it is."""
-    change = match_arms(policy.arms, arms)
-    state = export(policy)
-    if change.same:
-        return restore(type(policy), change.new, state)
-    reader = states.Reader({**state, **_books(policy, state, change)})
-    with as_first_released(is_of_first_release(policy._provenance)):
-        carried = build(type(policy), change.new, reader)
-        load_books(carried, reader)
-        carried._renumbered.add(policy.rounds, change.target)
-        carried._renumbered.forget(carried._pending.oldest())
-        carried._version += 1  # another law, and so another number
-        if carried._phase_length:
-            carried._carry(policy, change)
-    return carried
-
-
-def _books(policy: Policy, state: dict[str, Any], change: ArmsChange) -> dict[str, Any]:
-    """Those parts of the state that name arms, with the new numbers."""
-    held, delays = state["held"], state["delays"]
-    return {
-        "pending": _decisions(policy, state["pending"], change),
-        "held": {**held, "rows": _decisions(policy, held["rows"], change)},
-        "delays": {**delays, "rows": _sampled(delays["rows"], change)},
-        "plays": policy._plays.rearranged(change.source).export(),
-        "history": policy._history.rearranged(change.source).export(),
-    }
-
-
-def _decisions(policy: Policy, rows: npt.NDArray[np.void], change: ArmsChange) -> npt.NDArray[np.void]:
-    """Decisions that may still be learned from, with new numbers of arms, in their tags too if these name arms."""
-    renumbered = _renumbered(rows, change)
-    renumbered["tag"] = policy._carried_tags(rows["tag"], change)
-    return renumbered
-
-
-def _sampled(rows: npt.NDArray[np.void], change: ArmsChange) -> npt.NDArray[np.void]:
-    """Rewards whose delays are kept: an arm that is gone has a number of its own below 0, its rewards stay together."""
-    renumbered = _renumbered(rows, change)
-    gone = (rows["arm"] >= 0) & (renumbered["arm"] == GONE)
-    lowest = min(int(rows["arm"].min(initial=0)), 0)
-    renumbered["arm"][gone] = lowest - 1 - np.unique(rows["arm"][gone], return_inverse=True)[1]
-    return renumbered
-
-
-def _renumbered(rows: npt.NDArray[np.void], change: ArmsChange) -> npt.NDArray[np.void]:
-    """Decisions with the new numbers of their arms; an arm that was gone before stays so."""
-    renumbered = rows.copy()
-    offered = rows["arm"] >= 0
-    renumbered["arm"][offered] = change.target[rows["arm"][offered]]
-    return renumbered

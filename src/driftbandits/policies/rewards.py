@@ -40,13 +40,22 @@ import numpy as np
 
 from driftbandits import state as states
 from driftbandits.checks import EXTREME
-from driftbandits.errors import InputError, RewardError, ZeroOneRewardsWarning
+from driftbandits.errors import (
+    DelayWarning,
+    HeldRewardsWarning,
+    InputError,
+    LateRewardsWarning,
+    RewardError,
+    RewardRangeWarning,
+    ZeroOneRewardsWarning,
+)
 from driftbandits.numeric import TEXT, as_float
 from driftbandits.showing import shown
+from driftbandits.state.declared import Declared, Value, count, flag
 from driftbandits.state.plausible import FARTHEST, ROUNDING
 from driftbandits.types import Floats, Ints
 
-Value = TypeVar("Value", float, Floats)
+Reward = TypeVar("Reward", float, Floats)
 
 USUAL_NOISE = 0.1  # standard deviation that policies take for granted where they are told none, on the internal scale
 _FLOATS_IN_A_RANGE = 1000  # rewards a range must be able to tell apart
@@ -70,11 +79,11 @@ class RewardScale:
         object.__setattr__(self, "middle", (self.low + self.high) / 2)
         object.__setattr__(self, "half", (self.high - self.low) / 2)
 
-    def inward(self, reward: Value) -> Value:
+    def inward(self, reward: Reward) -> Reward:
         """Rewards on the internal scale."""
         return (reward - self.middle) / self.half
 
-    def outward(self, value: Value) -> Value:
+    def outward(self, value: Reward) -> Reward:
         """Internal rewards in the user's units."""
         return self.middle + value * self.half
 
@@ -132,128 +141,13 @@ def read_range(reward_range: Any) -> RewardScale:
     return RewardScale(low, high)
 
 
-REWARDS_LOOKED_AT = 1_000
+REWARDS_LOOKED_AT = 1_000  # before it is said that they fill next to nothing of the range
 LEAST_SHARE_FILLED = 0.01  # of the range
-_LARGEST_REWARD = 1.0 + 1e-9  # up to rounding
-
-
-class Spread:
-    """Least and most of the first rewards, on the internal scale [-1, 1].
-
-    Rewards that are all equal say nothing (successes may be rare), so the next ones are looked at then.
-
-    >>> spread = Spread()
-    >>> any(spread.see(0.5, 0.5, 1) for _ in range(999)), spread.see(0.501, 0.501, 1)
-    (False, True)
-    """
-
-    __slots__ = ("least", "most", "seen")
-
-    def __init__(self) -> None:
-        self.seen = 0
-        self.least = math.inf
-        self.most = -math.inf
-
-    def see(self, least: float, most: float, count: int) -> bool:
-        """`count` rewards between `least` and `most` were told; whether they are now known to fill next to nothing."""
-        if self.seen >= REWARDS_LOOKED_AT:
-            return False
-        if least < self.least:
-            self.least = least
-        if most > self.most:
-            self.most = most
-        self.seen += count
-        if self.seen < REWARDS_LOOKED_AT:
-            return False
-        if self.least == self.most:
-            self.seen = 0
-        return 0.0 < self.most - self.least < 2.0 * LEAST_SHARE_FILLED
-
-    def export(self) -> dict[str, Any]:
-        """What `load` needs; before the first reward there is no least and no most."""
-        return {"seen": self.seen, "least": _finite(self.least), "most": _finite(self.most)}
-
-    @classmethod
-    def load(cls, state: states.Reader) -> Spread:
-        """Inverse of `export`."""
-        spread = cls()
-        spread.seen = state.integer("seen")
-        if state.raw("least") is not None:
-            spread.least, spread.most = state.number("least"), state.number("most")
-            states.check(-_LARGEST_REWARD <= spread.least <= spread.most <= _LARGEST_REWARD, "spread")
-        return spread
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
+REWARDS_NEEDED = 100  # of 0 and 1, both among them, before it is said that the range should be (0, 1)
 DEFAULT_RANGE = (-1.0, 1.0)
-REWARDS_NEEDED = 100  # with both kinds among them
-
-
-class ZeroOne:
-    """Counts rewards of 0 and of 1 as long as there are no others, until there are enough to say so, once.
-
-    >>> rewards = ZeroOne(DEFAULT_RANGE)
-    >>> any(rewards.see(0.0) for _ in range(99)), rewards.see(1.0), rewards.see(1.0)
-    (False, True, False)
-    """
-
-    __slots__ = ("looking", "ones", "zeros")
-
-    def __init__(self, reward_range: tuple[float, float]) -> None:
-        self.looking = reward_range == DEFAULT_RANGE  # the internal scale is then the user's
-        self.zeros = 0
-        self.ones = 0
-
-    def see(self, reward: float) -> bool:
-        """A reward was told; whether it is time to warn."""
-        if reward == 0.0:
-            self.zeros += 1
-        elif reward == 1.0:
-            self.ones += 1
-        else:
-            self._stop()
-        return self._enough()
-
-    def see_all(self, rewards: Floats) -> bool:
-        """Rewards were told together; whether it is time to warn."""
-        zeros, ones = int(np.count_nonzero(rewards == 0.0)), int(np.count_nonzero(rewards == 1.0))
-        self.zeros += zeros
-        self.ones += ones
-        if zeros + ones < len(rewards):
-            self._stop()
-        return self._enough()
-
-    def _stop(self) -> None:
-        """Rewards are something else; how many were 0 or 1 before that does not matter."""
-        self.looking, self.zeros, self.ones = False, 0, 0
-
-    def _enough(self) -> bool:
-        enough = self.looking and self.zeros > 0 and self.ones > 0 and self.zeros + self.ones >= REWARDS_NEEDED
-        self.looking = self.looking and not enough
-        return enough
-
-    def warning(self) -> ZeroOneRewardsWarning:
-        """What is to be said to whoever told."""
-        return ZeroOneRewardsWarning(
-            f"all {self.zeros + self.ones} rewards so far are 0 or 1, and the declared range is the default (-1, 1): "
-            f"pass reward_range=(0, 1), so that 0 is a failure and not a middling reward"
-        )
-
-    def export(self) -> dict[str, Any]:
-        """What `load` needs."""
-        return {"looking": self.looking, "zeros": self.zeros, "ones": self.ones}
-
-    def load(self, state: states.Reader) -> None:
-        """Inverse of `export`."""
-        looking = state.flag("looking")
-        states.check(self.looking or not looking, "looking")
-        self.looking = looking
-        self.zeros, self.ones = (state.integer(name, high=FARTHEST) for name in ("zeros", "ones"))
-
-
+LATE_BEFORE_WARNING = 32  # rewards that came too late
+LATE_SHARE = 0.05  # of all rewards that came
+_LARGEST_REWARD = 1.0 + 1e-9  # up to rounding
 SAMPLE_SIZE = 2_048
 FIRST_LOOK = 256  # rewards; later ones at twice as many each
 BEYOND_DOUBT = 1e-6
@@ -293,7 +187,7 @@ class Dependence:
         )
 
 
-class DelaySample:
+class DelaySample(Declared):
     """A fixed number of rewards told, every one as likely to be kept as any other: those whose ids hash lowest.
 
     It begins with the first reward that is late; while all come at once there is nothing to learn. `watching`: whether
@@ -305,13 +199,13 @@ class DelaySample:
         self.warned = False
         self.seen = 0
         self.calls = 0
-        self._kept: list[tuple[int, int, int, int, int, float]] = []  # the hash, largest first, and what was told
+        self._rows: list[tuple[int, int, int, int, int, float]] = []  # the hash, largest first, and what was told
 
     def see(self, ident: int, arm: int, delay: int, reward: float) -> bool:
         """Take in a reward that came `delay` rounds late; whether `dependence` is to be looked at."""
         self.idle = False
         self.seen = seen = self.seen + 1
-        place, kept = -((ident * _SPREADING) & _BITS), self._kept
+        place, kept = -((ident * _SPREADING) & _BITS), self._rows
         if len(kept) < SAMPLE_SIZE:
             heapq.heappush(kept, (place, ident, arm, delay, self.calls, reward))
         elif place > kept[0][0]:
@@ -322,8 +216,8 @@ class DelaySample:
         """`see` for rewards told in one call; of many, those that are not kept cost next to nothing."""
         before = self.seen
         kept = np.arange(len(ids))
-        if len(self._kept) == SAMPLE_SIZE:
-            kept = np.flatnonzero(ids.astype(np.uint64) * np.uint64(_SPREADING) < np.uint64(-self._kept[0][0]))
+        if len(self._rows) == SAMPLE_SIZE:
+            kept = np.flatnonzero(ids.astype(np.uint64) * np.uint64(_SPREADING) < np.uint64(-self._rows[0][0]))
         for column in zip(*(part[kept].tolist() for part in (ids, arms, delays, rewards)), strict=True):
             self.see(*column)
         self.idle, self.seen = False, before + len(ids)
@@ -335,7 +229,7 @@ class DelaySample:
 
     def kept(self) -> list[Told]:
         """The sample, in the order asked."""
-        return [Told._make(row[1:]) for row in sorted(self._kept, key=itemgetter(1))]
+        return _told(self._rows)
 
     def dependence(self) -> Dependence | None:
         """Whether rewards and delays depend on each other beyond doubt."""
@@ -357,33 +251,37 @@ class DelaySample:
             p_value=p,
         )
 
-    def export(self) -> dict[str, Any]:
-        """What `load` needs."""
-        return {
-            "seen": self.seen,
-            "calls": self.calls,
-            "warned": self.warned,
-            "rows": np.array(self.kept(), dtype=ROW),
-        }
+    saved = (
+        count("seen"),
+        count("calls"),
+        flag("warned"),
+        Value("rows", lambda rows: np.array(_told(rows), dtype=ROW), lambda state, *_: _read_told(state)),
+    )
 
-    def load(self, state: states.Reader, *, rounds: int, arms: int) -> None:
-        """Inverse of `export`, into a fresh sample."""
-        self.seen = state.integer("seen", high=FARTHEST)
-        self.calls = state.integer("calls", high=FARTHEST)
-        states.check(self.watching or not self.seen, "sample of delays")
-        self.idle = self.idle and not self.seen
-        if state.flag("warned"):
-            states.check(self.watching, "sample of delays")
-            self.stop()
-        rows = state.array("rows", ROW, (None,))
-        states.check(len(rows) == min(self.seen, SAMPLE_SIZE), "number of delays")
+    def _check_state(self, *, rounds: int = 0, arms: int = 0, **known: Any) -> None:
+        rows = np.array(self.kept(), dtype=ROW)
         ids, delays = rows["id"], rows["delay"]
         fine = (ids >= 0) & (delays >= 0) & (ids <= FARTHEST) & (delays < rounds - ids)
         fine &= (rows["arm"] >= -FARTHEST) & (rows["arm"] < arms) & (rows["call"] >= 0) & (rows["call"] <= self.calls)
         fine &= np.abs(rows["reward"]) <= 1.0 + ROUNDING
-        states.check(bool(fine.all() and (np.diff(ids) > 0).all()), "sample of delays")
-        self._kept = [(-((row[0] * _SPREADING) & _BITS), *row) for row in rows.tolist()]
-        heapq.heapify(self._kept)
+        states.check(self.watching or not (self.seen or self.warned), "sample of delays")
+        states.check(len(rows) == min(self.seen, SAMPLE_SIZE), "number of delays")
+        states.check(bool(fine.all()), "sample of delays")
+        self.idle = self.idle and not self.seen
+        if self.warned:
+            self.stop()
+
+
+def _told(kept: list[tuple[int, int, int, int, int, float]]) -> list[Told]:
+    return [Told._make(row[1:]) for row in sorted(kept, key=itemgetter(1))]
+
+
+def _read_told(state: states.Reader) -> list[tuple[int, int, int, int, int, float]]:
+    rows = state.array("rows", ROW, (None,))
+    states.check(bool((np.diff(rows["id"]) > 0).all()), "order of the delays")
+    kept = [(-((row[0] * _SPREADING) & _BITS), *row) for row in rows.tolist()]
+    heapq.heapify(kept)
+    return kept
 
 
 def paired(told: list[Told]) -> list[tuple[Told, Told]]:
@@ -419,3 +317,149 @@ def fisher(a: int, b: int, c: int, d: int) -> float:
         upper += term
     lower = ways - upper + here
     return min(1.0, 2.0 * (min(upper, lower) / ways))
+
+
+class RewardMonitor:
+    """Watches the rewards of one policy for signs that it was set up wrongly, and collects the warnings to give.
+
+    Five things are noticed, each once: rewards that fill less than a hundredth of the declared range (equal ones say
+    nothing, successes may be rare); rewards of 0 and 1 under the default range; delays that depend on the reward; many
+    rewards that come after their decision was closed as missing; many rewards held behind one open decision.
+
+    >>> monitor = RewardMonitor(RewardScale(-1.0, 1.0), watches_delays=True)
+    >>> for reward in [0.0] * 99 + [1.0]:
+    ...     monitor.see(reward, reward, 1, reward == 0.0, reward == 1.0)
+    >>> [type(notice).__name__ for notice in monitor.notices]
+    ['ZeroOneRewardsWarning']
+    """
+
+    def __init__(self, scale: RewardScale, *, watches_delays: bool) -> None:
+        self.notices: list[UserWarning] = []  # to be given when the present call is over
+        self.watches_zero_one = (scale.low, scale.high) == DEFAULT_RANGE  # the internal scale is then the user's
+        self.delays = DelaySample(watching=watches_delays)
+        self._scale = scale
+        self._seen, self._least, self._most = 0, math.inf, -math.inf
+        self._zeros = self._ones = 0
+        self._said_late = False  # not saved: who goes on may hear it once more
+
+    def see_all(self, rewards: Floats) -> None:
+        """Rewards told together, on the internal scale."""
+        zeros = int(np.count_nonzero(rewards == 0.0)) if self.watches_zero_one else 0
+        ones = int(np.count_nonzero(rewards == 1.0)) if self.watches_zero_one else 0
+        self.see(float(rewards.min()), float(rewards.max()), len(rewards), zeros, ones)
+
+    def see(self, least: float, most: float, count: int, zeros: int, ones: int) -> None:
+        """`count` rewards between `least` and `most`, so many of them 0 and 1."""
+        if self._seen < REWARDS_LOOKED_AT:
+            self._see_range(least, most, count)
+        if self.watches_zero_one:
+            self._see_zero_one(count, zeros, ones)
+
+    def _see_range(self, least: float, most: float, count: int) -> None:
+        if least < self._least:
+            self._least = least
+        if most > self._most:
+            self._most = most
+        self._seen += count
+        if self._seen < REWARDS_LOOKED_AT:
+            return
+        if self._least == self._most:
+            self._seen = 0
+        elif self._most - self._least < 2.0 * LEAST_SHARE_FILLED:
+            low, high = self._scale.outward(self._least), self._scale.outward(self._most)
+            self.notices.append(
+                RewardRangeWarning(
+                    f"rewards so far lie between {low:.6g} and {high:.6g}, which is less than a hundredth of "
+                    f"reward_range=({self._scale.low:g}, {self._scale.high:g}): differences between arms look like "
+                    f"nothing in so wide a range; declare one that the rewards fill"
+                )
+            )
+
+    def _see_zero_one(self, count: int, zeros: int, ones: int) -> None:
+        self._zeros += zeros
+        self._ones += ones
+        if zeros + ones < count:  # rewards are something else; how many were 0 or 1 before that does not matter
+            self.watches_zero_one, self._zeros, self._ones = False, 0, 0
+        elif self._zeros and self._ones and self._zeros + self._ones >= REWARDS_NEEDED:
+            self.watches_zero_one = False
+            self.notices.append(
+                ZeroOneRewardsWarning(
+                    f"all {self._zeros + self._ones} rewards so far are 0 or 1, and the declared range is the default "
+                    f"(-1, 1): pass reward_range=(0, 1), so that 0 is a failure and not a middling reward"
+                )
+            )
+
+    def see_delay(self, ident: int, arm: int, delay: int, reward: float) -> None:
+        """One reward told by itself, so many rounds after its decision; see `see_delays`."""
+        delays = self.delays
+        if delays.watching and (delay or not delays.idle):
+            due = delays.see(ident, arm, delay, reward)
+            self._test_delays(due)
+            delays.calls += 1
+
+    def see_delays(self, ids: Ints, arms: Ints, rewards: Floats, *, rounds: int) -> None:
+        """Rewards told in one call, after `rounds` rounds; arms below 0 are no longer offered.
+
+        Within a call rewards overtake nothing, so a batch told whole begins no sample.
+        """
+        delays = self.delays
+        whole = ids[-1] - ids[0] + 1 == len(ids) and ids[-1] + 1 == rounds
+        if not delays.watching or (delays.idle and whole):
+            return
+        offered = arms >= 0
+        ids = ids[offered]
+        due = delays.see_many(ids, arms[offered], rounds - 1 - ids, rewards[offered])
+        delays.calls += 1
+        self._test_delays(due)
+
+    def _test_delays(self, due: bool) -> None:
+        found = self.delays.dependence() if due else None
+        if found is not None:
+            self.delays.stop()
+            self.notices.append(DelayWarning(found.advice(self._scale)))
+
+    def see_late(self, *, missed: int, told: int, after: int, cure: str) -> None:
+        """`missed` rewards came after their decision was closed as missing, `told` in time; the last after a while."""
+        if self._said_late or missed < LATE_BEFORE_WARNING or missed < LATE_SHARE * (missed + told):
+            return
+        self._said_late = True
+        self.notices.append(
+            LateRewardsWarning(
+                f"{missed:,} rewards came after their decision was closed as missing, {told:,} in time: those are not "
+                f"learned, and their arms look worse or better than they are. The last came {after:,} rounds after its "
+                f"decision; {cure}, so that nearly all rewards come before"
+            )
+        )
+
+    def see_held(self, first_open: int, held: int) -> None:
+        """So many rewards wait for one decision that is open."""
+        self.notices.append(
+            HeldRewardsWarning(
+                f"decision {first_open} is open, and {held:,} rewards of later ones wait for it: nothing is learned "
+                f"any more. forget() or expire() decisions whose reward will not come, or build the policy with "
+                f"patience=..., the number of rounds after which a reward counts as missing"
+            )
+        )
+
+    def export(self) -> dict[str, Any]:
+        """What `load` needs, in three parts; before the first reward there is no least and no most."""
+        known = math.isfinite(self._least)
+        ends = {"least": self._least if known else None, "most": self._most if known else None}
+        return {
+            "delays": self.delays.export(),
+            "spread": {"seen": self._seen, **ends},
+            "zero_one": {"looking": self.watches_zero_one, "zeros": self._zeros, "ones": self._ones},
+        }
+
+    def load(self, state: states.Reader, *, rounds: int, arms: int) -> None:
+        """Inverse of `export`, into a fresh monitor."""
+        self.delays.load(state.reader("delays"), rounds=rounds, arms=arms)
+        spread, zero_one = state.reader("spread"), state.reader("zero_one")
+        self._seen = spread.integer("seen")
+        if spread.raw("least") is not None:
+            self._least, self._most = spread.number("least"), spread.number("most")
+            states.check(-_LARGEST_REWARD <= self._least <= self._most <= _LARGEST_REWARD, "spread")
+        watches = zero_one.flag("looking")
+        states.check(self.watches_zero_one or not watches, "looking")
+        self.watches_zero_one = watches
+        self._zeros, self._ones = (zero_one.integer(name, high=FARTHEST) for name in ("zeros", "ones"))

@@ -1,4 +1,4 @@
-"""What the hypotheses believe of new arms: the Gaussian conditional. Part of `AutoBandit`, whose parts it reads.
+"""What the hypotheses believe of new arms: the Gaussian conditional.
 
 symbol  name      shape           meaning
 F               (M, r)           features of the old arms under one prior
@@ -16,71 +16,65 @@ arms become so many that a prior is given up, it is what the features of the new
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from driftbandits import state as states
 from driftbandits.crossing import pair_features
 from driftbandits.errors import InputError
 from driftbandits.policies.arm_migration import ArmsChange, match_arms, old_features, unexplained
-from driftbandits.policies.auto.hypotheses import LEVEL_VARIANCE, LOW, SIGNAL_VARIANCES, Priors
-from driftbandits.policies.auto.probing import plays_of_a_trial
+from driftbandits.policies.auto.beliefs import Beliefs
+from driftbandits.policies.auto.hypotheses import LEVEL_VARIANCE, LOW, SIGNAL_VARIANCES, Priors, Representatives
+from driftbandits.policies.auto.mixture import Mixture
 from driftbandits.policies.length_scales import PairKernel, feature_map, unit_kernel
 from driftbandits.ties import first_largest
 from driftbandits.types import Floats, Ints
-
-if TYPE_CHECKING:
-    from driftbandits.policies.auto.policy import AutoBandit
-
 
 _LEAST_SINGULAR = 1e-10  # of features, as a share of the largest
 _MATRICES = ("mean", "learned", "recent", "kind")
 
 
-def carry(old: AutoBandit, new: AutoBandit, change: ArmsChange) -> None:
-    """Let `new`, whose parts are built and empty, believe what `old` does."""
-    beliefs, mixture = old._beliefs.export(), old._mixture.export()
-    kinds = _kinds(old._beliefs.priors, new._beliefs.priors)
-    rows, log_weight = _rows(beliefs["kind"], kinds, mixture["log_weight"])
-    turns = {
-        kind: _Turn(old._beliefs.priors, new._beliefs.priors, kind, kinds[kind], change, old.rank)
-        for kind in np.unique(beliefs["kind"][rows]).tolist()
-    }
-    carried = [turns[int(beliefs["kind"][row])].carry(old, int(row)) for row in rows]
+@dataclass(frozen=True, slots=True)
+class MigratedHypotheses:
+    """The states of beliefs and mixture with the new arms.
+
+    kinds : for every old prior the number of the new one that takes its place
+    places : for every old hypothesis its new place, -1 where it was given up
+    """
+
+    beliefs: dict[str, Any]
+    mixture: dict[str, Any]
+    kinds: Ints
+    places: Ints
+
+
+def migrate_hypotheses(
+    beliefs: Beliefs, mixture: Mixture, new: Priors, change: ArmsChange, *, rank: int
+) -> MigratedHypotheses:
+    """What the hypotheses believe of the arms whose priors are `new`."""
+    state, weights, old = beliefs.export(), mixture.export(), beliefs.priors
+    kind, kinds = state["kind"], _kinds(old, new)
+    rows, log_weight = _rows(kind, kinds, weights["log_weight"])
+    turns = {k: _Turn(old, new, k, kinds[k], change, rank) for k in np.unique(kind[rows]).tolist()}
+    moved = [turns[int(kind[row])].carry(beliefs, int(row)) for row in rows]
     kept = {
         name: value[rows] if isinstance(value, np.ndarray) else value
-        for name, value in beliefs.items()
+        for name, value in state.items()
         if name not in _MATRICES
     }
-    parts = {name: np.array([part[name] for part in carried]) for name in ("mean", "learned", "recent")}
-    kept.update(parts, kind=np.array([kinds[int(kind)] for kind in beliefs["kind"][rows]]), count=len(rows))
-    new._two_valued.load(states.Reader(_counts(old, change)), rounds=new.rounds)
-    new._beliefs.units = new._two_valued.units
-    new._beliefs.load(states.Reader(kept), rounds=new.rounds)
-    new._mixture.load(states.Reader({**mixture, "log_weight": log_weight}), rounds=new.rounds)
-    places = np.full(len(beliefs["kind"]), -1, dtype=np.int64)
+    kept.update({name: np.array([part[name] for part in moved]) for name in ("mean", "learned", "recent")})
+    kept.update(kind=np.array([kinds[int(k)] for k in kind[rows]]), count=len(rows))
+    places = np.full(len(kind), -1, dtype=np.int64)
     places[rows] = np.arange(len(rows))
-    new._samples.draw_as(old._samples, places)
-    if len(rows) < len(places):  # those that were sampled may have gone
-        new._samples.choose(new._mixture.weights(), anew=False)
-    sources = _sources(old, new, change)
-    new._vigilance.load(states.Reader(_vigilance(old, new, change, kinds, sources)), rounds=new._clock)
-    new._trial.load(states.Reader({"left": change.carry(old._trial.left, 0)}))
-    new._trial.begin(change.added, plays_of_a_trial(float(new._beliefs.noise[new._mixture.leader()])))
-    watch = old._watch.export()
-    new._together = old._together.renumbered(change.target)
-    new._since_tidy, new._renewal_due = old._since_tidy, old._renewal_due
-    if not new._standing.everyone:  # rewards wait only where all arms are read
-        new._catch_up()
-    new._think_over()
-    before = np.where(sources >= 0, watch["before"][sources], new._expected())
-    new._watch.load(states.Reader({**watch, "before": before}), rounds=new.rounds)
+    return MigratedHypotheses(kept, {**weights, "log_weight": log_weight}, kinds, places)
 
 
-def _counts(old: AutoBandit, change: ArmsChange) -> dict[str, Any]:
-    """Successes and failures of the kept arms; what a success pays is known of them, or else as the mean of all."""
-    state = old._two_valued.export()
+def migrate_counts(state: dict[str, Any], change: ArmsChange) -> dict[str, Any]:
+    """The state of `TwoValued`: successes and failures of the kept arms.
+
+    What a success pays is known of these arms, or else it is the mean of all.
+    """
     value = change.carry(state["value"], LOW)
     known = state["value"] > LOW
     if known.any() and not (value > LOW).any():
@@ -93,39 +87,36 @@ def _counts(old: AutoBandit, change: ArmsChange) -> dict[str, Any]:
     }
 
 
-def _sources(old: AutoBandit, new: AutoBandit, change: ArmsChange) -> Ints:
-    """For every new representative the place of what represented it before, -1 where it was not there."""
-    origins = change.source[new._standing.numbers].tolist()
-    return np.array([old._standing.of(arm) if arm >= 0 else -1 for arm in origins], dtype=np.int64)
+class RepresentativesChange:
+    """Which representatives of the new arms stand for what the old ones stood for.
 
+    sources : for every new representative the place of what represented it before, -1 where it was not there
+    """
 
-def _place(old: AutoBandit, new: AutoBandit, change: ArmsChange, place: int) -> int:
-    """Where what the representative `place` stood for is represented now; -1 if it is gone, or was none."""
-    arm = -1 if place < 0 else int(change.target[old._standing.numbers[place]])
-    return -1 if arm < 0 else new._standing.of(arm)
+    def __init__(self, old: Representatives, new: Representatives, change: ArmsChange) -> None:
+        self._old, self._new, self._change = old, new, change
+        origins = change.source[new.numbers].tolist()
+        self.sources: Ints = np.array([old.of(arm) if arm >= 0 else -1 for arm in origins], dtype=np.int64)
 
+    def _place(self, place: int) -> int:
+        """Where what the representative `place` stood for is represented now; -1 if it is gone, or was none."""
+        arm = -1 if place < 0 else int(self._change.target[self._old.numbers[place]])
+        return -1 if arm < 0 else self._new.of(arm)
 
-def _told(old: AutoBandit, new: AutoBandit, change: ArmsChange, told: Ints) -> Ints:
-    """Rewards counted of the new representatives: those of old ones that are still there."""
-    counted = np.zeros(len(new._standing.numbers), dtype=np.int64)
-    for place in np.flatnonzero(told).tolist():
-        now = _place(old, new, change, place)
-        if now >= 0:
-            counted[now] += told[place]
-    return counted
-
-
-def _vigilance(old: AutoBandit, new: AutoBandit, change: ArmsChange, kinds: Ints, sources: Ints) -> dict[str, Any]:
-    """Nothing has gone unseen of an arm that was not there."""
-    state = old._vigilance.export()
-    arms = {name: _place(old, new, change, state[name]) for name in ("doubted", "stale", "rival", "claimed")}
-    return {
-        **state,
-        "seen": np.where(sources >= 0, state["seen"][sources], float(old._clock)),
-        "told": _told(old, new, change, state["told"]),
-        "kind": -1 if state["kind"] < 0 else int(kinds[state["kind"]]),
-        **arms,
-    }
+    def migrate_probing(self, state: dict[str, Any], kinds: Ints, clock: int) -> dict[str, Any]:
+        """The state of `Vigilance`: nothing has gone unseen of an arm that was not there."""
+        told = np.zeros(len(self._new.numbers), dtype=np.int64)
+        for place in np.flatnonzero(state["told"]).tolist():
+            now = self._place(place)
+            if now >= 0:
+                told[now] += state["told"][place]
+        return {
+            **state,
+            "seen": np.where(self.sources >= 0, state["seen"][self.sources], float(clock)),
+            "told": told,
+            "kind": -1 if state["kind"] < 0 else int(kinds[state["kind"]]),
+            **{name: self._place(state[name]) for name in ("doubted", "stale", "rival", "claimed")},
+        }
 
 
 def _kinds(old: Priors, new: Priors) -> Ints:
@@ -184,9 +175,9 @@ class _Turn:
         else:
             self.turn, self.rest = _to_features(new, new_kind, inward, rows)
 
-    def carry(self, old: AutoBandit, row: int) -> dict[str, Floats]:
+    def carry(self, beliefs: Beliefs, row: int) -> dict[str, Floats]:
         """Mean, and what was learned, of one hypothesis in the new coordinates."""
-        beliefs, turn = old._beliefs, self.turn
+        turn = self.turn
         breadth, level, fade = (float(part[row]) for part in (beliefs.breadth, beliefs.level, beliefs.fade))
         covariance = turn @ beliefs.covariance(row) @ turn.T + breadth * self.rest
         prior = breadth * self._new.prior[self._kind]

@@ -54,28 +54,6 @@ from driftbandits.state.plausible import FARTHEST, told_at_most
 from driftbandits.types import Bools, Decisions, Floats, Ints
 
 
-def export(policy: BlockPolicy) -> dict[str, Any]:
-    """The parts, the epoch and the block under way."""
-    return {
-        "constants": policy._constants.export(),
-        "features": policy._features.export(),
-        "detector": {} if policy._detector is None else policy._detector.export(),
-        "looks": {} if policy._looks is None else policy._looks.export(),
-        "epoch": policy._epoch.export(),
-        "coins": generator_state(policy._coins),
-        "tag": policy._tag,
-        "finished": policy._finished,
-        "stretch": policy._stretch,
-        "position": policy._position,
-        "replays": np.array([dataclasses.astuple(replay) for replay in policy._schedule.replays]),
-        "open": [_export_open(item) for item in policy._open],
-        "ended": [
-            {**_export_open(item), "block": item.block, "last_tag": item.last_tag, "stop_round": item.stop_round}
-            for item in policy._ended
-        ],
-    }
-
-
 def _export_open(item: OpenReplay) -> dict[str, Any]:
     return {
         "replay": list(dataclasses.astuple(item.replay)),
@@ -83,155 +61,6 @@ def _export_open(item: OpenReplay) -> dict[str, Any]:
         "first_round": item.first_round,
         **export_sums(item.sums),
     }
-
-
-def load(policy: BlockPolicy, state: states.Reader) -> None:
-    """Inverse of `export`, checking every value."""
-    policy._features.load(state.reader("features"), rounds=policy.rounds)
-    policy._levels = policy._constants.load(state.reader("constants"), horizon=policy._phase_length)
-    policy._coins = generator_from_state(state.raw("coins"))
-    policy._tag = state.integer("tag", low=1, high=FARTHEST)
-    policy._finished = state.flag("finished")
-    states.check(not policy._finished or policy._phase_left() == 0, "end of the last block")
-    epoch = Epoch.load(state.reader("epoch"), arms=len(policy.arms), last_tag=policy._tag)
-    subtracts = policy._estimator.subtracts
-    states.check(all((baseline is not None) == subtracts for baseline in epoch.baselines), "baselines")
-    epoch.view(policy._features.present, policy._levels.regulariser)
-    policy._epoch = epoch
-    policy._constants.check(epoch)
-    _load_schedule(policy, state)
-    _check_told(policy)
-    _check_pending(policy, policy._awaited())
-    _load_watch(policy, state)
-
-
-def _load_schedule(policy: BlockPolicy, state: states.Reader) -> None:
-    epoch, block = policy._epoch, len(policy._epoch.laws) - 1
-    replays = [read_replay(row.tolist(), block) for row in state.array("replays", np.int64, (None, 3))]
-    if Replay(start=0, stop=2**block, index=block) not in replays:
-        raise StateError("state.engine.replays lacks the whole block")
-    states.check(len(set(replays)) == len(replays), "replays, of which one is there twice,")
-    policy._schedule = build_schedule(block, replays)
-    policy._stretch = state.integer("stretch", high=len(policy._schedule) - 1)
-    states.check(policy._tag == epoch.tags[-1] + policy._stretch, "tag")  # one per stretch
-    policy._length = policy._stretch_length()
-    policy._position = state.integer("position", high=policy._length)
-    policy._open = [_read_open(policy, item) for item in state.readers("open")]
-    if not any(item.replay.index == block for item in policy._open):
-        raise StateError("state.engine.open lacks the whole block")
-    slot = int(policy._schedule.edges[policy._stretch])
-    meant = [replay for replay in policy._schedule.replays if replay.start <= slot < replay.stop]
-    states.check(sorted(item.replay for item in policy._open) == meant, "replays under way")
-    policy._ended = [_read_ended(policy, item) for item in state.readers("ended")]
-    waits = policy.order == "asked" and policy._detector is not None
-    states.check(waits or not policy._ended, "replays that wait to be tested")
-
-
-def _read_open(policy: BlockPolicy, item: states.Reader) -> OpenReplay:
-    epoch, block = policy._epoch, policy._schedule.block
-    replay = read_replay(item.raw("replay"), block)
-    whole = replay.index == block
-    sums = epoch.blocks[-1] if whole else read_sums(item, laws=replay.index + 1, arms=len(policy.arms))
-    tag = epoch.tags[-1] + int(np.searchsorted(policy._schedule.edges, replay.start))
-    first_tag = item.integer("first_tag", low=tag, high=tag)
-    first_round = item.integer("first_round", low=policy._phase_start, high=policy.rounds)
-    return OpenReplay(replay, block, first_tag, first_round, sums)
-
-
-def _read_ended(policy: BlockPolicy, item: states.Reader) -> OpenReplay:
-    """A replay that is over and waits for rewards; it may be one of an earlier block."""
-    epoch = policy._epoch
-    block = item.integer("block", high=len(epoch.laws) - 1)
-    replay = read_replay(item.raw("replay"), block)
-    whole = replay.index == block
-    sums = epoch.blocks[block] if whole else read_sums(item, laws=replay.index + 1, arms=len(policy.arms))
-    first_tag = item.integer("first_tag", low=epoch.tags[block])
-    last_tag = item.integer("last_tag", low=first_tag, high=policy._tag)
-    states.check(block + 1 == len(epoch.tags) or last_tag < epoch.tags[block + 1], "last tag of a replay")
-    first_round = item.integer("first_round", low=policy._phase_start, high=policy.rounds)
-    stop_round = item.integer("stop_round", low=first_round, high=policy.rounds)
-    return OpenReplay(replay, block, first_tag, first_round, sums, last_tag, stop_round)
-
-
-def _check_told(policy: BlockPolicy) -> None:
-    """Refuse more rewards than rounds, and larger sums than such rewards have."""
-    epoch, rows, largest = policy._epoch, policy._pending.rows(), 1.0 / policy._divisor
-    most = told_at_most(policy.rounds, rows, since=policy._phase_start)
-    for part in epoch.blocks:
-        epoch.check_sums(part, most=most, largest=largest)
-    told = sum(part.told for part in epoch.blocks)
-    states.check(told <= most, "number of rewards told")
-    policy._features.check(told=told, looked=policy._looks is not None, largest=largest)
-    for item in policy._ended:
-        epoch.check_sums(item.sums, most=item.stop_round - item.first_round, largest=largest)
-    slot = int(policy._schedule.edges[policy._stretch])
-    for item in policy._open:
-        most = told_at_most(policy.rounds, rows, since=item.first_round)
-        epoch.check_sums(item.sums, most=most, largest=largest)
-        asked = (slot - item.replay.start) * policy._levels.block_size + policy._position
-        states.check(asked <= policy.rounds - item.first_round, "rounds of a replay")  # masked ones do not count
-
-
-def _check_pending(policy: BlockPolicy, rows: npt.NDArray[np.void]) -> None:
-    """Refuse open decisions of laws that were not played in their stretch; a look has -1 - arm in a law's place."""
-    looks, drawn = rows[rows["law"] < 0], rows[rows["law"] >= 0]
-    states.check(policy._looks is not None or not len(looks), "law of a pending decision")
-    epoch = policy._epoch
-    recent = looks[looks["tag"] >= epoch.tags[0]]  # those of an earlier epoch may have other numbers of arms
-    states.check(bool((recent["law"] == -1 - recent["arm"]).all()), "arm of a pending look")
-    live = drawn[drawn["tag"] >= epoch.tags[0]]
-    tags, laws = live["tag"], live["law"] - epoch.law_base
-    blocks = np.searchsorted(epoch.tags, tags, side="right") - 1
-    inside = (tags <= policy._tag) & (laws >= 0) & (laws <= blocks)
-    for item in policy._open:
-        covered = tags >= item.first_tag
-        inside &= (covered == (live["id"] >= item.first_round)) & (~covered | (laws <= item.replay.index))
-    for item in policy._ended:
-        inside &= ~item.covers(tags) | ((laws <= item.replay.index) & (live["id"] < item.stop_round))
-    states.check(bool(inside.all()), "law or stretch of a pending decision")
-
-
-def _load_watch(policy: BlockPolicy, state: states.Reader) -> None:
-    """The detector and the looks, which may be compared with all the rest."""
-    watched, looked = state.reader("detector"), state.reader("looks")
-    if policy._detector is not None:
-        policy._detector.load(watched, policy._epoch, policy._open, rounds=policy.rounds)
-    if policy._looks is not None:
-        first_round = next(item.first_round for item in policy._open if item.replay.index == policy._schedule.block)
-        policy._looks.open(first_round, policy._levels.block_size * 2**policy._schedule.block)
-        policy._looks.load(looked, arms=len(policy.arms))
-
-
-def evaluate(policy: BlockPolicy, rounds: int, arms: Ints, rewards: Floats, ids: Ints) -> None:
-    """Begin behind a log of so many rounds; these arms and internal rewards are known, of the rounds `ids`.
-
-    Where the horizon is unknown and needed, the policy starts anew at doubling horizons: what came before the last of
-    these starts is left out, as it would be forgotten.
-    """
-    policy._begin_once()
-    while policy.horizon is None and policy.needs_horizon and policy._phase_start + policy._phase_length <= rounds:
-        policy.rounds = policy._phase_start + policy._phase_length
-        policy._begin(2 * policy._phase_length)
-    policy._guard.changing = True
-    policy.rounds = rounds
-    known = ids >= policy._phase_start
-    if known.any():
-        _fill(policy, arms[known], rewards[known] / policy._divisor, ids[known])
-        policy._new_block()
-    policy._guard.changing = False
-
-
-def _fill(policy: BlockPolicy, arms: Ints, rewards: Floats, ids: Ints) -> None:
-    """Let block 0 have played the log."""
-    epoch, size = policy._epoch, len(policy.arms)
-    policy._features.observe(arms, rewards, ids)
-    baseline = epoch.baselines[0]
-    values = rewards if baseline is None else rewards - baseline[arms]
-    epoch.laws[0] = freeze(np.bincount(arms, minlength=size) / len(arms))
-    block = epoch.blocks[0]
-    block.sums[0] = np.bincount(arms, weights=values, minlength=size)
-    block.counts[0] = len(arms)
-    epoch.view(policy._features.present, policy._levels.regulariser)  # what followed from the design no longer holds
 
 
 class BlockPolicy(Policy):
@@ -544,8 +373,35 @@ class BlockPolicy(Policy):
             self._looks.tell(row.arm, scaled, self._expected())
 
     def _evaluate(self, rounds: int, arms: Ints, rewards: Floats, ids: Ints) -> bool:
-        evaluate(self, rounds, arms, rewards, ids)
+        """Begin behind a log of so many rounds; these arms and internal rewards are known, of the rounds `ids`.
+
+        Where the horizon is unknown and needed, the policy starts anew at doubling horizons: what came before the last
+        of these starts is left out, as it would be forgotten.
+        """
+        self._begin_once()
+        while self.horizon is None and self.needs_horizon and self._phase_start + self._phase_length <= rounds:
+            self.rounds = self._phase_start + self._phase_length
+            self._begin(2 * self._phase_length)
+        self._guard.changing = True
+        self.rounds = rounds
+        known = ids >= self._phase_start
+        if known.any():
+            self._fill_first_block(arms[known], rewards[known] / self._divisor, ids[known])
+            self._new_block()
+        self._guard.changing = False
         return True
+
+    def _fill_first_block(self, arms: Ints, rewards: Floats, ids: Ints) -> None:
+        """Let block 0 have played the log."""
+        epoch, size = self._epoch, len(self.arms)
+        self._features.observe(arms, rewards, ids)
+        baseline = epoch.baselines[0]
+        values = rewards if baseline is None else rewards - baseline[arms]
+        epoch.laws[0] = freeze(np.bincount(arms, minlength=size) / len(arms))
+        block = epoch.blocks[0]
+        block.sums[0] = np.bincount(arms, weights=values, minlength=size)
+        block.counts[0] = len(arms)
+        epoch.view(self._features.present, self._levels.regulariser)  # what followed from the design no longer holds
 
     def _expected(self) -> Floats:
         """What the present block expects of every arm."""
@@ -563,7 +419,132 @@ class BlockPolicy(Policy):
         self._start_with_arms(change, epoch=old._epoch.number)
 
     def _export(self) -> dict[str, Any]:
-        return export(self)
+        """The parts, the epoch and the block under way."""
+        return {
+            "constants": self._constants.export(),
+            "features": self._features.export(),
+            "detector": {} if self._detector is None else self._detector.export(),
+            "looks": {} if self._looks is None else self._looks.export(),
+            "epoch": self._epoch.export(),
+            "coins": generator_state(self._coins),
+            "tag": self._tag,
+            "finished": self._finished,
+            "stretch": self._stretch,
+            "position": self._position,
+            "replays": np.array([dataclasses.astuple(replay) for replay in self._schedule.replays]),
+            "open": [_export_open(item) for item in self._open],
+            "ended": [
+                {**_export_open(item), "block": item.block, "last_tag": item.last_tag, "stop_round": item.stop_round}
+                for item in self._ended
+            ],
+        }
 
     def _import(self, state: states.Reader) -> None:
-        load(self, state)
+        """Inverse of `export`, checking every value."""
+        self._features.load(state.reader("features"), rounds=self.rounds)
+        self._levels = self._constants.load(state.reader("constants"), horizon=self._phase_length)
+        self._coins = generator_from_state(state.raw("coins"))
+        self._tag = state.integer("tag", low=1, high=FARTHEST)
+        self._finished = state.flag("finished")
+        states.check(not self._finished or self._phase_left() == 0, "end of the last block")
+        epoch = Epoch.load(state.reader("epoch"), arms=len(self.arms), last_tag=self._tag)
+        subtracts = self._estimator.subtracts
+        states.check(all((baseline is not None) == subtracts for baseline in epoch.baselines), "baselines")
+        epoch.view(self._features.present, self._levels.regulariser)
+        self._epoch = epoch
+        self._constants.check(epoch)
+        self._load_schedule(state)
+        self._check_told()
+        self._check_awaited(self._awaited())
+        self._load_watch(state)
+
+    def _load_schedule(self, state: states.Reader) -> None:
+        epoch, block = self._epoch, len(self._epoch.laws) - 1
+        replays = [read_replay(row.tolist(), block) for row in state.array("replays", np.int64, (None, 3))]
+        if Replay(start=0, stop=2**block, index=block) not in replays:
+            raise StateError("state.engine.replays lacks the whole block")
+        states.check(len(set(replays)) == len(replays), "replays, of which one is there twice,")
+        self._schedule = build_schedule(block, replays)
+        self._stretch = state.integer("stretch", high=len(self._schedule) - 1)
+        states.check(self._tag == epoch.tags[-1] + self._stretch, "tag")  # one per stretch
+        self._length = self._stretch_length()
+        self._position = state.integer("position", high=self._length)
+        self._open = [self._read_open(item) for item in state.readers("open")]
+        if not any(item.replay.index == block for item in self._open):
+            raise StateError("state.engine.open lacks the whole block")
+        slot = int(self._schedule.edges[self._stretch])
+        meant = [replay for replay in self._schedule.replays if replay.start <= slot < replay.stop]
+        states.check(sorted(item.replay for item in self._open) == meant, "replays under way")
+        self._ended = [self._read_ended(item) for item in state.readers("ended")]
+        waits = self.order == "asked" and self._detector is not None
+        states.check(waits or not self._ended, "replays that wait to be tested")
+
+    def _read_open(self, item: states.Reader) -> OpenReplay:
+        epoch, block = self._epoch, self._schedule.block
+        replay = read_replay(item.raw("replay"), block)
+        whole = replay.index == block
+        sums = epoch.blocks[-1] if whole else read_sums(item, laws=replay.index + 1, arms=len(self.arms))
+        tag = epoch.tags[-1] + int(np.searchsorted(self._schedule.edges, replay.start))
+        first_tag = item.integer("first_tag", low=tag, high=tag)
+        first_round = item.integer("first_round", low=self._phase_start, high=self.rounds)
+        return OpenReplay(replay, block, first_tag, first_round, sums)
+
+    def _read_ended(self, item: states.Reader) -> OpenReplay:
+        """A replay that is over and waits for rewards; it may be one of an earlier block."""
+        epoch = self._epoch
+        block = item.integer("block", high=len(epoch.laws) - 1)
+        replay = read_replay(item.raw("replay"), block)
+        whole = replay.index == block
+        sums = epoch.blocks[block] if whole else read_sums(item, laws=replay.index + 1, arms=len(self.arms))
+        first_tag = item.integer("first_tag", low=epoch.tags[block])
+        last_tag = item.integer("last_tag", low=first_tag, high=self._tag)
+        states.check(block + 1 == len(epoch.tags) or last_tag < epoch.tags[block + 1], "last tag of a replay")
+        first_round = item.integer("first_round", low=self._phase_start, high=self.rounds)
+        stop_round = item.integer("stop_round", low=first_round, high=self.rounds)
+        return OpenReplay(replay, block, first_tag, first_round, sums, last_tag, stop_round)
+
+    def _check_told(self) -> None:
+        """Refuse more rewards than rounds, and larger sums than such rewards have."""
+        epoch, rows, largest = self._epoch, self._pending.rows(), 1.0 / self._divisor
+        most = told_at_most(self.rounds, rows, since=self._phase_start)
+        for part in epoch.blocks:
+            epoch.check_sums(part, most=most, largest=largest)
+        told = sum(part.told for part in epoch.blocks)
+        states.check(told <= most, "number of rewards told")
+        self._features.check(told=told, looked=self._looks is not None, largest=largest)
+        for item in self._ended:
+            epoch.check_sums(item.sums, most=item.stop_round - item.first_round, largest=largest)
+        slot = int(self._schedule.edges[self._stretch])
+        for item in self._open:
+            most = told_at_most(self.rounds, rows, since=item.first_round)
+            epoch.check_sums(item.sums, most=most, largest=largest)
+            asked = (slot - item.replay.start) * self._levels.block_size + self._position
+            states.check(asked <= self.rounds - item.first_round, "rounds of a replay")  # masked ones do not count
+
+    def _check_awaited(self, rows: npt.NDArray[np.void]) -> None:
+        """Refuse open decisions of laws that were not played in their stretch; a look has -1 - arm in a law's place."""
+        looks, drawn = rows[rows["law"] < 0], rows[rows["law"] >= 0]
+        states.check(self._looks is not None or not len(looks), "law of a pending decision")
+        epoch = self._epoch
+        recent = looks[looks["tag"] >= epoch.tags[0]]  # those of an earlier epoch may have other numbers of arms
+        states.check(bool((recent["law"] == -1 - recent["arm"]).all()), "arm of a pending look")
+        live = drawn[drawn["tag"] >= epoch.tags[0]]
+        tags, laws = live["tag"], live["law"] - epoch.law_base
+        blocks = np.searchsorted(epoch.tags, tags, side="right") - 1
+        inside = (tags <= self._tag) & (laws >= 0) & (laws <= blocks)
+        for item in self._open:
+            covered = tags >= item.first_tag
+            inside &= (covered == (live["id"] >= item.first_round)) & (~covered | (laws <= item.replay.index))
+        for item in self._ended:
+            inside &= ~item.covers(tags) | ((laws <= item.replay.index) & (live["id"] < item.stop_round))
+        states.check(bool(inside.all()), "law or stretch of a pending decision")
+
+    def _load_watch(self, state: states.Reader) -> None:
+        """The detector and the looks, which may be compared with all the rest."""
+        watched, looked = state.reader("detector"), state.reader("looks")
+        if self._detector is not None:
+            self._detector.load(watched, self._epoch, self._open, rounds=self.rounds)
+        if self._looks is not None:
+            first_round = next(item.first_round for item in self._open if item.replay.index == self._schedule.block)
+            self._looks.open(first_round, self._levels.block_size * 2**self._schedule.block)
+            self._looks.load(looked, arms=len(self.arms))
