@@ -35,7 +35,7 @@ pytest: .venv/ready
 
 # What depends on arithmetic, on every kind of machine that this processor can emulate; `make test` takes two of them.
 ARITHMETIC := tests/golden tests/state/test_released_states.py tests/live/test_released_journals.py tests/design \
-	tests/lemmas tests/policies/core/test_laws.py tests/policies/auto/test_mixture.py
+	tests/lemmas tests/policies/test_algorithm.py tests/policies/auto/test_mixture.py
 
 test-machines: .venv/ready
 	$(BIN)/python -m tests.machines each -m pytest -q $(ARITHMETIC)

@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 
 import driftbandits as db
 from benchmarks.together import FIRST_SEED, with_limit
-from driftbandits.policies.blocks import design
+from driftbandits.policies.opkb import parts
 
 ARMS, ROUNDS, NOISE = 1_200, 1_000, 0.1
 EXACT = 1e-6  # the gap to which designs of few arms are solved
@@ -30,7 +30,7 @@ def play(seed: int) -> tuple[float, float]:
     means *= 0.8 / np.abs(means).max()
     noise = NOISE * rng.standard_normal(ROUNDS)
     loose = _regret(arms, means, noise, seed)
-    with mock.patch.object(design, "_GAP_OF_MANY", EXACT):
+    with mock.patch.object(parts, "_GAP_OF_MANY", EXACT):
         return loose, _regret(arms, means, noise, seed)
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 import driftbandits as db
-from driftbandits.policies.core.guard import Guard, guarded
-from driftbandits.policies.core.laws import check_law
+from driftbandits.policies.algorithm import check_law
+from driftbandits.policies.guard import Guard, guarded
 from driftbandits.state import archive
 
 TURNS = 20

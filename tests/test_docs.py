@@ -116,7 +116,7 @@ def test_the_page_on_the_architecture_names_every_package_and_no_other(folder):
 @pytest.mark.parametrize("figure", ["ask-tell.svg", "reproduce.svg"])
 def test_pictures_of_the_architecture_name_files_that_exist(figure):
     picture = (ROOT / "docs" / "figures" / figure).read_text()
-    packages = ("", "policies", "policies/core", "policies/blocks", "experiments", "experiments/running", "cli")
+    packages = ("", "policies", "policies/opkb", "experiments", "experiments/running", "cli")
     packages = (*packages, "experiments/judging", "experiments/definitions")
     places = re.findall(r"Consolas, monospace\">([^<]*)<", picture)
     names = [name.strip() for place in places for name in place.split(",") if name.strip() not in ("", "…")]

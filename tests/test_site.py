@@ -221,6 +221,6 @@ def test_a_check_in_the_code_is_noticed():
 def test_examples_of_docstrings_are_run():
     """Those of methods too: pytest finds what doctest finds."""
     finder = doctest.DocTestFinder(exclude_empty=True)
-    module = importlib.import_module("driftbandits.policies.core.base")
+    module = importlib.import_module("driftbandits.policies.base")
     found = {test.name for test in finder.find(module) if test.examples}
-    assert {"driftbandits.policies.core.base.Policy", "driftbandits.policies.core.base.Policy.ask"} <= found
+    assert {"driftbandits.policies.base.Policy", "driftbandits.policies.base.Policy.ask"} <= found

@@ -7,7 +7,7 @@ from typing import Any, Unpack
 import numpy as np
 
 import driftbandits as db
-from driftbandits.policies.core.settings import CommonSettings
+from driftbandits.policies.inputs import CommonSettings
 from driftbandits.types import Floats
 
 FAILURES = 40.0  # Beta(1, 40): a chance of 2.4 % before any reward

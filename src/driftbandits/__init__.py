@@ -11,7 +11,7 @@ from driftbandits.detection import DriftDetector, first_detectable_horizon
 from driftbandits.errors import DriftbanditsError
 from driftbandits.kernels import kernel_from_config
 from driftbandits.policies import *  # noqa: F403  # every policy: that list is the only one
-from driftbandits.policies.core.pending import Feedback
+from driftbandits.policies.decisions import Feedback
 from driftbandits.simulation import Trace, simulate
 from driftbandits.state import Reader as StateReader
 from driftbandits.types import Change, Decision, Decisions, Floats

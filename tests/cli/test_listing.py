@@ -7,7 +7,7 @@ import pytest
 from driftbandits import POLICIES, datasets, environments
 from driftbandits.experiments.groups import EXPERIMENTS
 from driftbandits.experiments.running.engines import ENGINES
-from driftbandits.policies.core.settings import known_settings
+from driftbandits.policies.inputs import known_settings
 
 NAMES = {
     "datasets": list(datasets.names()),

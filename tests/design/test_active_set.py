@@ -7,9 +7,8 @@ from sklearn.gaussian_process.kernels import RBF
 from driftbandits.arms import ArmSet
 from driftbandits.design import solve_design
 from driftbandits.design.active_set import _Search
-from driftbandits.design.measure import Information
-from driftbandits.design.newton import ArmSpace, FeatureSpace
-from driftbandits.design.problem import DesignProblem
+from driftbandits.design.interior_point import ArmSpace, FeatureSpace
+from driftbandits.design.problem import DesignProblem, Information
 from tests.design.oracles import certificate
 
 

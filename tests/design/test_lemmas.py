@@ -1,6 +1,6 @@
 """Lemmas of the paper about designs and information gain, as properties with slack for the certified gap.
 
-The laws here are rebuilt from `solve_design` as the block engine does it; `policies/blocks/test_engine.py` checks the
+The laws here are rebuilt from `solve_design` as the block engine does it; `policies/opkb/test_engine.py` checks the
 same bounds on the laws that the engine really plays.
 """
 

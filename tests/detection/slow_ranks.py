@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from driftbandits.detection.share_wagers import BETS, STEP
-from driftbandits.detection.wagers import POWERS
+from driftbandits.detection.wagers import BETS, POWERS, STEP
 
 
 def exact_ranks(numbers, ties, uniforms):

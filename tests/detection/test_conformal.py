@@ -22,7 +22,7 @@ from driftbandits.detection.bets import (
     PowerBets,
     stake_after,
 )
-from driftbandits.detection.conformal import ConformalMartingale
+from driftbandits.detection.streams import ConformalMartingale
 
 PROPERTY = settings(max_examples=30, deadline=None, derandomize=True)
 KEPT = 0.1  # e in the table of the module

@@ -8,7 +8,7 @@ import pytest
 
 from driftbandits import OPKB, AdaOPKB, ArmSet, AutoBandit, CalibratedOPKB, Constants, first_detectable_horizon
 from driftbandits.errors import InputError
-from tests.policies.calibrated.worlds import MEANS, MODES, as_text, line, play
+from tests.policies.opkb.worlds import MEANS, MODES, as_text, line, play
 
 
 def test_the_constants_of_the_proofs_find_nothing_within_ten_million_rounds():

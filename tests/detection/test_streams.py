@@ -11,15 +11,23 @@ from sklearn.gaussian_process.kernels import RBF
 
 from driftbandits import ArmSet, CalibratedOPKB
 from driftbandits import state as states
-from driftbandits.detection.conformal import ConformalMartingale
+from driftbandits.detection.gaps import StreamsAndGaps
 from driftbandits.detection.ledger import Totals
 from driftbandits.detection.ranks import Ranked
-from driftbandits.detection.streams import ABSOLUTE, REWARDS, SIGNED, Place, Stream, Streams, part_arms
-from driftbandits.detection.streams_and_gaps import StreamsAndGaps
+from driftbandits.detection.streams import (
+    ABSOLUTE,
+    REWARDS,
+    SIGNED,
+    ConformalMartingale,
+    Place,
+    Stream,
+    Streams,
+    part_arms,
+)
 from driftbandits.errors import StateError
-from driftbandits.policies.blocks.epoch import Epoch
-from tests.policies.calibrated.worlds import detector_of
-from tests.policies.calibrated.worlds import epoch_of as played_epoch
+from driftbandits.policies.opkb.parts import Epoch
+from tests.policies.opkb.worlds import detector_of
+from tests.policies.opkb.worlds import epoch_of as played_epoch
 
 PROPERTY = settings(max_examples=40, deadline=None, derandomize=True)
 ARMS = 12

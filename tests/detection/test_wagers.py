@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from driftbandits.detection.share_wagers import BETS, factors
-from driftbandits.detection.wagers import POWERS, Wagers
+from driftbandits.detection.wagers import BETS, POWERS, Wagers, factors
 from driftbandits.errors import StateError
 from driftbandits.state import Reader
 from tests.detection.changing import changed

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from driftbandits import Constants, information_gain, solve_design
-from driftbandits.detection.gap_test import gap_test, gaps
+from driftbandits.detection.gaps import gap_test, gaps
 from driftbandits.estimation import Sums, ips_estimate, law_factor, merge
 from driftbandits.schedule import draw_schedule
 

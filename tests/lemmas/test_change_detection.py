@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from driftbandits.detection.gap_test import gaps
+from driftbandits.detection.gaps import gaps
 from tests.lemmas.sampled_epoch import FEATURES, FIRST, new_epoch
 
 LAST = 18  # the block in which a flip can be found by theory: D1 mu_18 = 1.0 is below the largest gap of 1.9

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driftbandits import Constants
-from driftbandits.detection.gap_test import gaps
+from driftbandits.detection.gaps import gaps
 
 PROPERTY = settings(max_examples=200, deadline=None, derandomize=True)
 

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from driftbandits.neural import Network
-from driftbandits.neural.arrays import NumpyArrays
+from driftbandits.neural.network import NumpyArrays
 
 
 def double_network(*, depth, width=12, dimension=3, seed=0, symmetric=False):

@@ -15,7 +15,7 @@ from sklearn.gaussian_process.kernels import RBF
 
 from driftbandits import ArmSet, AutoBandit
 from driftbandits.policies import POLICIES
-from driftbandits.policies.core.base import Policy
+from driftbandits.policies.base import Policy
 from tests.golden.settings import SETTINGS
 
 ROUNDS = 40

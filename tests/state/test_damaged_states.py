@@ -14,7 +14,7 @@ import pytest
 from driftbandits import ArmSet
 from driftbandits.errors import StateError
 from driftbandits.policies import POLICIES
-from tests.policies.paper.small_networks import assert_same
+from tests.policies.opkb.small_networks import assert_same
 from tests.state.mutations import ALL, FINE, SUBJECTS, changed_at, moments, outcome, sample
 
 # rewards are told late on purpose, to policies with a patience of few rounds

@@ -17,7 +17,7 @@ from sklearn.gaussian_process.kernels import RBF
 
 from driftbandits import ArmSet, CalibratedOPKB
 from driftbandits.detection.ranks import Ranked
-from tests.policies.calibrated.worlds import detector_of
+from tests.policies.opkb.worlds import detector_of
 
 pytestmark = pytest.mark.statistical
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import driftbandits as db
-from driftbandits.policies.core.pending import ROW
+from driftbandits.policies.decisions import ROW
 from driftbandits.testing import arms as checks
 from driftbandits.testing.arms import ARMS
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import driftbandits as db
-from driftbandits.policies.core.hooks import UNTIL_TOLD
+from driftbandits.policies.algorithm import UNTIL_TOLD
 from driftbandits.testing import POLICY_CHECKS
 from driftbandits.testing.policies import masked_batches_equal_single_asks
 from tests.policies.base_class_checks import WAITING
@@ -48,7 +48,7 @@ class Forgetful(Sound):
     """Loses what is held when it is saved."""
 
     def _state(self):
-        return {**super()._state(), "held": {"rows": self._line.rows()[:0], "rewards": np.zeros(0), "warned": False}}
+        return {**super()._state(), "held": {"rows": self._held.rows()[:0], "rewards": np.zeros(0), "warned": False}}
 
 
 class Endless(Sound):

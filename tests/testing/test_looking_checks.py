@@ -59,6 +59,6 @@ def test_faults_are_found(check, faulty, message):
 
 
 def test_moments_that_stand_still_are_found(monkeypatch):
-    monkeypatch.setattr(db.policies.core.history.HistoryLog, "add", lambda self, look: None)
+    monkeypatch.setattr(db.policies.records.HistoryLog, "add", lambda self, look: None)
     with pytest.raises(AssertionError, match="too few moments"):
         checks.histories_end_with_the_present(db.Uniform)

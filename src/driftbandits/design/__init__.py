@@ -1,7 +1,6 @@
 """The log-det design problem: which law over arms teaches most for its cost."""
 
-from driftbandits.design.information import effective_dimension, information_gain
-from driftbandits.design.result import Design, Status
-from driftbandits.design.solve import solve_design
+from driftbandits.design.problem import Design, Status
+from driftbandits.design.solve import effective_dimension, information_gain, solve_design
 
 __all__ = ["Design", "Status", "effective_dimension", "information_gain", "solve_design"]

@@ -17,11 +17,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import lapack
 
-from driftbandits.design.interior_point import solve_and_certify
-from driftbandits.design.measure import Information
-from driftbandits.design.problem import DesignProblem, gap_of
-from driftbandits.design.result import Design, Status
-from driftbandits.design.starting_point import separable_law
+from driftbandits.design.interior_point import separable_law, solve_and_certify
+from driftbandits.design.problem import Design, DesignProblem, Information, Status, gap_of
 from driftbandits.ties import some_largest
 from driftbandits.types import Bools, Floats, Ints
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from driftbandits import state as states
 from driftbandits.checks import check_probability
-from driftbandits.detection.urn import UrnRanks
+from driftbandits.detection.ranks import UrnRanks
 from driftbandits.detection.wagers import WORDS, Wagers
 from driftbandits.errors import InputError, StateError
 from driftbandits.numeric import as_float

@@ -14,7 +14,7 @@ from scipy.special import ndtr
 
 from driftbandits.checks import check_positive
 from driftbandits.detection.bets import POWERS
-from driftbandits.detection.gap_test import Thresholds
+from driftbandits.detection.gaps import Thresholds
 from driftbandits.errors import InputError
 
 _LONGEST = 10**15  # what is later than this is never

@@ -1,11 +1,19 @@
 """A detector by ranks: conformal martingales of laws, of cells of neighbouring arms, and of arms.
 
+Conformal test martingales: evidence that a stream of numbers has changed, whatever their distribution.
+
+If the numbers are independent draws from one law, the smoothed rank of each among those before it is uniform on
+(0, 1), and ranks are independent of each other (`driftbandits.detection.ranks`). A bet on ranks whose factor is 1 on
+average over (0, 1) then multiplies wealth without gain (`driftbandits.detection.bets`): wealth is a martingale, and by
+Ville's inequality it ever reaches 1 / a with probability a at most. Nothing is assumed of the law, so nothing can be
+wrong with the assumption. Time per number and memory are bounded, however long the stream.
+
 Every law of the epoch has a stream: the residuals e = y - b(x) of the rounds that followed it, in its own block and in
 replays, in the order told. Baseline and law are fixed before the first of them, x is drawn afresh, and which rounds
 follow the law is decided before they are played: as long as nothing changes, a stream is a sequence of independent
 draws of one distribution, whatever noise, kernel and policy. So is the part of it that fell on a cell, a fixed set of
 arms; and so are the rewards of a single arm, whichever law drew it: the policy only decides when its next one comes.
-So their ranks are a test (see `driftbandits.detection.conformal`):
+So their ranks are a test (see `driftbandits.detection.streams`):
 
 numbers   of                            sees
 |e|       a law, a law in a cell        a function that is another, there
@@ -30,15 +38,76 @@ from typing import Any, Protocol
 import numpy as np
 
 from driftbandits import state as states
-from driftbandits.detection.bets import POWERS, stake_after
-from driftbandits.detection.conformal import ConformalMartingale
-from driftbandits.detection.detector import EpochSeen, ReplaySeen
-from driftbandits.detection.finding import Finding, Verdict
-from driftbandits.detection.ranks import Uniforms
+from driftbandits.detection.bets import POWERS, Bets, CutBets, OrderBets, PowerBets, stake_after
+from driftbandits.detection.detector import EpochSeen, Finding, ReplaySeen, Verdict
+from driftbandits.detection.ranks import Ranked, Uniforms
 from driftbandits.seeding import generator_from_state, generator_state, same_stream
 from driftbandits.state.plausible import ROUNDING
 from driftbandits.ties import SLACK, first_largest, is_canonical
 from driftbandits.types import Floats, Ints
+
+
+class ConformalMartingale:
+    """A stream with the evidence that it has changed, to larger numbers or, if `two_sided`, to smaller ones.
+
+    `ordered` adds bets on order, and `cut` bets on shares, each with as much wealth as the powers have. `uniforms`
+    draws what breaks ties among the first numbers once there are many; by default always the same.
+
+    >>> from random import Random
+    >>> draw = Random(0)
+    >>> martingale = ConformalMartingale()
+    >>> for t in range(200):
+    ...     evidence = martingale.see(draw.gauss(0, 1), draw.random(), t)
+    >>> evidence < 10  # nothing has changed
+    True
+    >>> for t in range(200, 220):
+    ...     evidence = martingale.see(draw.gauss(4, 1), draw.random(), t)
+    >>> evidence > 1e6, martingale.start()
+    (True, 200)
+    """
+
+    def __init__(
+        self, *, two_sided: bool = False, ordered: bool = False, cut: bool = False, uniforms: Uniforms | None = None
+    ) -> None:
+        self.numbers = Ranked() if uniforms is None else Ranked(uniforms)
+        self.bets: dict[str, Bets] = {"powers": PowerBets(two_sided=two_sided)}
+        if ordered:
+            self.bets["orders"] = OrderBets()
+        if cut:
+            self.bets["cuts"] = CutBets()
+        self._all = tuple(self.bets.values())
+        self._share = 1.0 / len(self._all)
+
+    def see(self, score: float, u: float, round_: int) -> float:
+        """Take in the number of round `round_`, with `u` drawn from (0, 1); the evidence there is now."""
+        before = self.numbers.count
+        rank = self.numbers.see(score, u)
+        evidence = 0.0
+        for bets in self._all:
+            evidence += bets.see(rank, before, round_)
+        return evidence * self._share
+
+    @property
+    def evidence(self) -> float:
+        """1 on average as long as nothing changes."""
+        return sum((bets.evidence for bets in self._all), 0.0) * self._share
+
+    def start(self) -> int:
+        """Round at which the change seems to have come, by the bets that have won most."""
+        return max(self._all, key=lambda bets: bets.evidence).start()
+
+    def export(self) -> dict[str, Any]:
+        """What `load` needs, as JSON values and arrays."""
+        return {"numbers": self.numbers.export(), **{name: bets.export() for name, bets in self.bets.items()}}
+
+    def load(self, state: states.Reader, *, rounds: int, largest: float) -> None:
+        """Inverse of `export`, after `rounds` rounds, of numbers of at most `largest` in size."""
+        self.numbers.load(state.reader("numbers"), most=rounds, largest=largest)
+        with np.errstate(all="ignore"):
+            for name, bets in self.bets.items():
+                bets.load(state.reader(name), self.numbers.count, rounds)
+            states.check(math.isfinite(self.evidence), "evidence of a stream")
+
 
 _DIRECTIONS_PER_CELL = 4.0  # of the kernel
 _ROWS_AT_ONCE = 1024

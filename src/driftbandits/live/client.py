@@ -37,7 +37,7 @@ from driftbandits.live.experiment import (
 from driftbandits.live.export import whole_file
 from driftbandits.live.requests import LiveDecision
 from driftbandits.live.summary import ArmSummary, ExperimentSummary
-from driftbandits.policies.core.history import History
+from driftbandits.policies.records import History
 from driftbandits.showing import shown
 from driftbandits.types import Change
 

@@ -39,7 +39,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from driftbandits.checks import check_count
-from driftbandits.detection.urn import UrnRanks
+from driftbandits.detection.ranks import UrnRanks
 from driftbandits.detection.wagers import POWERS, Wagers, raised_ranks
 from driftbandits.errors import InputError
 from driftbandits.logs.log import Log, cells_of

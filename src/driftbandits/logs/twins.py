@@ -33,7 +33,7 @@ from driftbandits.intervals import ConfidenceInterval, t_interval
 from driftbandits.logs.estimators import Bins, bin_rewards
 from driftbandits.logs.log import Log, cell_arms, cell_count, is_masked, offered
 from driftbandits.policies import GPUCB, AutoBandit, CalibratedOPKB, Policy, SlidingWindowGPUCB
-from driftbandits.policies.core.lengthscales import leading_features
+from driftbandits.policies.length_scales import leading_features
 from driftbandits.seeding import stream
 from driftbandits.simulation import simulate
 from driftbandits.types import Bools, Floats, Ints

@@ -2,10 +2,8 @@
 
 import typing
 
-from driftbandits.neural.inputs import on_sphere
-from driftbandits.neural.model import ArmsSeen, NetworkModel, NetworkView
+from driftbandits.neural.model import ArmsSeen, NetworkModel, NetworkView, on_sphere, tangent_gram
 from driftbandits.neural.network import Network, Training, largest_step, train
-from driftbandits.neural.tangent import tangent_gram
 
 if typing.TYPE_CHECKING:
     from driftbandits.tangent_kernel import NeuralTangentKernel as NeuralTangentKernel

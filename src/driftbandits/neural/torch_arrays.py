@@ -1,4 +1,4 @@
-"""The operations of `arrays` on torch, for a GPU; on a CPU they agree with NumPy's to rounding."""
+"""The operations of `network` on torch, for a GPU; on a CPU they agree with NumPy's to rounding."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from driftbandits.errors import InputError, MissingExtraError
-from driftbandits.neural.arrays import Array
+from driftbandits.neural.network import Array
 from driftbandits.types import Floats
 
 try:

@@ -15,7 +15,7 @@ from matplotlib.lines import Line2D
 from driftbandits.plots.frame import LABEL_POINTS, WITH_COMMAS, Frame, tidy
 from driftbandits.plots.words import plain
 from driftbandits.policies import Policy
-from driftbandits.policies.core.history import History
+from driftbandits.policies.records import History
 from driftbandits.showing import counted, label
 from driftbandits.types import Floats, Ints
 

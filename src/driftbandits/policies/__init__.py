@@ -9,27 +9,24 @@ from typing import Any
 
 from driftbandits.arms import ArmSet
 from driftbandits.errors import InputError, did_you_mean
-from driftbandits.policies.adversarial.exp3 import LinearExp3
-from driftbandits.policies.adversarial.exp3s import Exp3S
+from driftbandits.policies.algorithm import Family
 from driftbandits.policies.auto.policy import AutoBandit
-from driftbandits.policies.calibrated.policy import CalibratedOPKB
-from driftbandits.policies.core.base import Policy
-from driftbandits.policies.core.facts import Family
-from driftbandits.policies.gp.augmented import DetectionAugmentedGPUCB
+from driftbandits.policies.base import Policy
+from driftbandits.policies.gp.detecting import DetectionAugmentedGPUCB, EventTriggeredGPUCB
 from driftbandits.policies.gp.forgetting import RestartGPUCB, RestartLinUCB, SlidingWindowGPUCB, SlidingWindowLinUCB
 from driftbandits.policies.gp.gpucb import GPUCB, LinUCB
 from driftbandits.policies.gp.neuralucb import NeuralUCB, SlidingWindowNeuralUCB
 from driftbandits.policies.gp.timevarying import TimeVaryingGPUCB
-from driftbandits.policies.gp.triggered import EventTriggeredGPUCB
 from driftbandits.policies.gp.weighted import DiscountedLinUCB, WeightedGPUCB
-from driftbandits.policies.meta.bob import BanditOverBandit
-from driftbandits.policies.meta.master import Master
-from driftbandits.policies.paper.constants import Constants, Variant, subgaussian_range
-from driftbandits.policies.paper.opkb import OPKB, AdaOPKB
-from driftbandits.policies.paper.opnn import OPNN, AdaOPNN
-from driftbandits.policies.plain.glr import GLRklUCB
-from driftbandits.policies.plain.ucb import DiscountedUCB, SlidingWindowUCB
-from driftbandits.policies.plain.uniform import Uniform
+from driftbandits.policies.opkb.calibrated import CalibratedOPKB
+from driftbandits.policies.opkb.constants import Constants, Variant, subgaussian_range
+from driftbandits.policies.opkb.opkb import OPKB, AdaOPKB
+from driftbandits.policies.opkb.opnn import OPNN, AdaOPNN
+from driftbandits.policies.rivals.bob import BanditOverBandit
+from driftbandits.policies.rivals.exp3 import Exp3S, LinearExp3
+from driftbandits.policies.rivals.master import Master
+from driftbandits.policies.ucb.glr import GLRklUCB
+from driftbandits.policies.ucb.ucb import DiscountedUCB, SlidingWindowUCB, Uniform
 
 __all__ = [
     "AdaOPKB",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from driftbandits.experiments.definitions.specs import Experiment
 from driftbandits.plots.data import RankedRegret, ranked_regret
 from driftbandits.plots.figures import ranking_figure, ranking_frame, ranking_key
-from driftbandits.policies.core.facts import Family
+from driftbandits.policies.algorithm import Family
 from driftbandits.report.context import ReportContext
 from driftbandits.report.formats import number
 from driftbandits.report.pictures import make_picture

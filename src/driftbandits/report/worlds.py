@@ -11,7 +11,7 @@ from driftbandits.experiments.judging.results import MOST_COUNTED_CHANGES_PER_RU
 from driftbandits.experiments.running.build import build_world
 from driftbandits.plots.data import ChangesPanel, RegretPanel, changes_panels, regret_curves, regret_panels
 from driftbandits.plots.figures import regret_figure, regret_frame, regret_key
-from driftbandits.policies.core.facts import Family
+from driftbandits.policies.algorithm import Family
 from driftbandits.report.context import ReportContext
 from driftbandits.report.formats import NOTHING, count, duration, number, with_error
 from driftbandits.report.pictures import Picture, make_picture

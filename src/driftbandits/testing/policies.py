@@ -14,7 +14,7 @@ from sklearn.gaussian_process.kernels import RBF
 from driftbandits.arms import ArmSet
 from driftbandits.errors import HorizonError, InputError
 from driftbandits.policies import Policy
-from driftbandits.policies.core.history import FIRST_STRIDE, MOST_ARMS, MOST_POINTS
+from driftbandits.policies.records import FIRST_STRIDE, MOST_ARMS, MOST_POINTS
 from driftbandits.testing.helpers import (
     ROUNDS,
     PolicyFactory,

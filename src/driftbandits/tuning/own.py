@@ -16,7 +16,7 @@ from driftbandits.experiments.definitions.specs import NOT_POLICY_SETTINGS, Expe
 from driftbandits.experiments.running.engines import Engine
 from driftbandits.experiments.running.preflight import check_experiment, load_maker
 from driftbandits.policies import POLICIES, Policy
-from driftbandits.policies.core.settings import signature_of
+from driftbandits.policies.inputs import signature_of
 from driftbandits.showing import shown
 from driftbandits.tuning.comparison import COMPARISON_DIMENSIONS, comparison_search, how_it_was_made
 from driftbandits.tuning.launch import launch

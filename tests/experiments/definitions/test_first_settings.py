@@ -6,7 +6,7 @@ from driftbandits.configuration.presets import read_settings
 from driftbandits.experiments.definitions.first_settings import FIRST_SETTINGS, written_out
 from driftbandits.experiments.groups import EXPERIMENTS
 from driftbandits.policies import POLICIES
-from driftbandits.policies.core.settings import CommonSettings, known_settings
+from driftbandits.policies.inputs import CommonSettings, known_settings
 from driftbandits.tuning.comparison import comparison_searches
 from driftbandits.tuning.constants import CONSTANTS_STUDIES
 from driftbandits.tuning.linear import linear_searches

@@ -8,10 +8,10 @@ import numpy as np
 from sklearn.gaussian_process.kernels import RBF
 
 from driftbandits import ArmSet
-from driftbandits.policies.auto import priors as priors_module
+from driftbandits.policies.auto import hypotheses as priors_module
 from driftbandits.policies.auto.beliefs import TERMS_GATHERED, Beliefs
+from driftbandits.policies.auto.hypotheses import Priors
 from driftbandits.policies.auto.mixture import Mixture
-from driftbandits.policies.auto.priors import Priors
 
 
 class Told(NamedTuple):

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from driftbandits import ArmSet
+from driftbandits.policies.auto import hypotheses as priors_module
 from driftbandits.policies.auto import mixture as module
-from driftbandits.policies.auto import priors as priors_module
 from driftbandits.policies.auto.beliefs import Beliefs
+from driftbandits.policies.auto.hypotheses import Priors
 from driftbandits.policies.auto.mixture import LOCAL, RESET, Mixture
-from driftbandits.policies.auto.priors import Priors
 from tests.policies.auto.reference import covariance_of, exact, given, line, log_evidence, plane, play_in, some_rewards
 
 NOISE = 0.02

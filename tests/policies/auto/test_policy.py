@@ -15,8 +15,8 @@ from driftbandits.policies.auto import learning
 from driftbandits.policies.auto import policy as module
 from driftbandits.policies.auto.beliefs import Beliefs
 from driftbandits.policies.auto.mixture import Mixture
+from driftbandits.policies.auto.probing import MOST_LOOKS_IN_A_ROW
 from driftbandits.policies.auto.samples import MOST_SAMPLED
-from driftbandits.policies.auto.vigilance import MOST_LOOKS_IN_A_ROW
 from driftbandits.policies.gp.timevarying import TimeVaryingGPUCB
 from driftbandits.testing import POLICY_CHECKS
 from tests.policies.auto import reference

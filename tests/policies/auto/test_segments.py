@@ -5,7 +5,7 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 import driftbandits as db
-from driftbandits.policies.auto.priors import LEVEL_VARIANCE, SIGNAL_VARIANCES
+from driftbandits.policies.auto.hypotheses import LEVEL_VARIANCE, SIGNAL_VARIANCES
 from driftbandits.testing.helpers import require_equal
 
 OPTIONS = db.ArmSet(np.linspace(0, 1, 6)[:, None], RBF(0.3))

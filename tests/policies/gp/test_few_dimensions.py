@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import driftbandits as db
-from driftbandits.policies.gp.few_dimensions import REWARDS_BETWEEN_SUMS, FewDimensions
-from driftbandits.policies.gp.weighted import DiscountedLinUCB
+from driftbandits.policies.gp.weighted import REWARDS_BETWEEN_SUMS, DiscountedLinUCB, FewDimensions
 
 RNG = np.random.default_rng(11)
 RIDGE = 0.05

@@ -7,7 +7,7 @@ from sklearn.gaussian_process.kernels import RBF, DotProduct
 
 import driftbandits as db
 from driftbandits.errors import InputError
-from driftbandits.policies.gp import sizes
+from driftbandits.policies.gp import forgetting
 from driftbandits.policies.gp.forgetting import RestartGPUCB, RestartLinUCB, SlidingWindowGPUCB, SlidingWindowLinUCB
 from driftbandits.policies.gp.gpucb import GPUCB, LinUCB
 from driftbandits.policies.gp.posterior import ArmPosterior
@@ -293,10 +293,10 @@ def test_sizes_come_from_the_variation_by_default():
     assert policy.window is None
     policy.law()
     gain = 0.5 * db.information_gain(ROUGH, horizon=5000, sigma=policy.ridge)
-    assert policy.window == sizes.kernel_window(horizon=5000, variation=2.0, gain=gain)
+    assert policy.window == forgetting.kernel_window(horizon=5000, variation=2.0, gain=gain)
     linear = SlidingWindowLinUCB(ROUGH, horizon=5000, variation=2.0)
     linear.law()
-    assert linear.window == sizes.linear_window(horizon=5000, variation=2.0, dimension=8)
+    assert linear.window == forgetting.linear_window(horizon=5000, variation=2.0, dimension=8)
 
 
 @pytest.mark.parametrize(

@@ -15,10 +15,10 @@ from driftbandits.environments import Piecewise, UniformNoise
 from driftbandits.errors import ConvergenceError, InputError, StateError
 from driftbandits.neural import NetworkModel, NeuralTangentKernel
 from driftbandits.policies import NeuralUCB, SlidingWindowNeuralUCB, Uniform
-from driftbandits.policies.gp import sizes
+from driftbandits.policies.gp import forgetting
 from driftbandits.policies.gp.posterior import ArmPosterior
-from tests.policies.paper.slow_network import SlowNetwork
-from tests.policies.paper.small_networks import ARMS, POINTS, assert_same, sphere
+from tests.policies.opkb.slow_network import SlowNetwork
+from tests.policies.opkb.small_networks import ARMS, POINTS, assert_same, sphere
 from tests.policies.states import engine_of
 
 SMALL = {"width": 16, "depth": 2, "steps": 8, "every": 20, "ridge": 0.05, "beta": "ridge"}
@@ -227,8 +227,8 @@ def test_the_window_by_default_is_that_of_the_networks_gain():
     gradients = slow.gradients(slow.start)
     features = gradients / np.sqrt(np.einsum("ij,ij->i", gradients, gradients).max())
     gain = 0.5 * information_gain(features, horizon=3000, sigma=0.2)
-    assert policy.window == sizes.kernel_window(horizon=3000, variation=2.0, gain=gain)
-    assert policy.window != sizes.kernel_window(
+    assert policy.window == forgetting.kernel_window(horizon=3000, variation=2.0, gain=gain)
+    assert policy.window != forgetting.kernel_window(
         horizon=3000, variation=2.0, gain=0.5 * information_gain(arms, horizon=3000, sigma=0.2)
     )
 

@@ -20,7 +20,7 @@ from driftbandits.experiments.definitions.specs import NOT_POLICY_SETTINGS, NOT_
 from driftbandits.experiments.files.config import RunConfig
 from driftbandits.kernels import COMBINED, NAMED
 from driftbandits.policies import POLICIES
-from driftbandits.policies.core.settings import known_settings
+from driftbandits.policies.inputs import known_settings
 
 Schema = dict[str, Any]
 

@@ -25,10 +25,10 @@ from driftbandits.experiments.definitions.bounds import Sweep
 from driftbandits.experiments.definitions.specs import Experiment, PolicySpec
 from driftbandits.experiments.running.build import build_policy, build_world
 from driftbandits.intervals import ConfidenceInterval, t_interval
-from driftbandits.neural.inputs import on_sphere
+from driftbandits.neural.model import on_sphere
 from driftbandits.policies import Policy
-from driftbandits.policies.paper.base import PaperBlockPolicy
-from driftbandits.policies.paper.opnn import PAPER_DEPTH, NeuralBlockPolicy
+from driftbandits.policies.opkb.opkb import PaperBlockPolicy
+from driftbandits.policies.opkb.opnn import PAPER_DEPTH, NeuralBlockPolicy
 from driftbandits.tangent_kernel import NeuralTangentKernel
 from driftbandits.types import Floats
 

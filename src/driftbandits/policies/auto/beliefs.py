@@ -24,9 +24,7 @@ import numpy as np
 import scipy.linalg.blas
 
 from driftbandits import state as states
-from driftbandits.policies.auto.priors import LEVEL_VARIANCE, Priors
-from driftbandits.policies.auto.rate_units import LARGEST_RATIO, RateUnits
-from driftbandits.policies.auto.two_valued import Tally
+from driftbandits.policies.auto.hypotheses import LARGEST_RATIO, LEVEL_VARIANCE, Priors, RateUnits, Tally
 from driftbandits.state.plausible import ROUNDING, check_covariance
 from driftbandits.types import Bools, Floats, Ints
 
@@ -464,3 +462,32 @@ def memory_of(rate: float) -> float:
     2000.0
     """
     return math.inf if rate == 0 else 2.0 / rate
+
+
+_LEAST_WEIGHT_COUNTED = 1e-3  # of a hypothesis
+
+
+def moments(beliefs: Beliefs, weights: Floats, arms: Ints | slice = slice(None)) -> tuple[Floats, Floats]:
+    """Mean and standard deviation of these arms' rewards under the mixture, each (M,); by default of all."""
+    rows = np.flatnonzero(weights >= _LEAST_WEIGHT_COUNTED)
+    share = weights[rows] / weights[rows].sum()
+    if beliefs.priors.rows is None:
+        means, variances = beliefs.mean[rows, :-1][:, arms], _own_variances(beliefs, rows)[:, arms]
+        if beliefs.units is not None:
+            units = beliefs.units.of(arms)
+            means, variances = units.rewards(means), units.variances(means, variances)
+    else:
+        readings = [beliefs.reading(int(row), arms) for row in rows]
+        means, variances = (np.array(column) for column in zip(*readings, strict=True))
+    mean = share @ means
+    return mean, np.sqrt(share @ (variances + np.square(means - mean)))
+
+
+def _own_variances(beliefs: Beliefs, rows: Ints) -> Floats:
+    """Diagonals of the covariances of these rows where arms are their own coordinates: (n, N) without (n, N, N)."""
+    learned = np.diagonal(beliefs.learned, axis1=1, axis2=2)[rows]
+    recent = beliefs.recent[rows, : beliefs.gathered]
+    explained = learned + np.einsum("nka,nka->na", recent, recent)
+    prior = np.diagonal(beliefs.priors.prior, axis1=1, axis2=2)[beliefs.kind[rows]]
+    wide = beliefs.breadth[rows, None] * prior + LEVEL_VARIANCE * beliefs.level[rows, None]
+    return np.asarray(np.maximum(wide - beliefs.fade[rows, None] * explained, 0.0)[:, :-1])  # without the level

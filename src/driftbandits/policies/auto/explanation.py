@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from driftbandits.policies.auto.beliefs import memory_of
+from driftbandits.policies.auto.change_report import Watch
 from driftbandits.policies.auto.mixture import Mixture
-from driftbandits.policies.auto.vigilance import Looks
-from driftbandits.policies.auto.watch import Watch
-from driftbandits.policies.core.scale import RewardScale
+from driftbandits.policies.auto.probing import Looks
+from driftbandits.policies.rewards import RewardScale
 from driftbandits.showing import counted, label
 from driftbandits.types import Floats
 

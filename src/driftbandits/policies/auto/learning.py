@@ -10,18 +10,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from driftbandits.policies.auto.batching import LONGEST_GAP, MOST_SAID, NOISE_SAID, Together, observe_all
 from driftbandits.policies.auto.beliefs import TERMS_GATHERED, Beliefs, Forecast
-from driftbandits.policies.auto.joint import observe_all
+from driftbandits.policies.auto.change_report import CHANGE_ODDS, RegimeChange, Watch
+from driftbandits.policies.auto.hypotheses import News, Representatives, TwoValued
 from driftbandits.policies.auto.mixture import Mixture
-from driftbandits.policies.auto.representatives import Representatives
+from driftbandits.policies.auto.probing import Trial, Vigilance
 from driftbandits.policies.auto.samples import REWARDS_TO_LAST, Samples
-from driftbandits.policies.auto.together import LONGEST_GAP, MOST_SAID, NOISE_SAID, Together
-from driftbandits.policies.auto.trial import Trial
-from driftbandits.policies.auto.two_valued import News, TwoValued
-from driftbandits.policies.auto.vigilance import Vigilance
-from driftbandits.policies.auto.watch import CHANGE_ODDS, RegimeChange, Watch
-from driftbandits.policies.core.base import Policy
-from driftbandits.policies.core.pending import Feedback, Row
+from driftbandits.policies.base import Policy
+from driftbandits.policies.decisions import Feedback, Row
 from driftbandits.ties import first_largest
 from driftbandits.types import Bools, Floats, Ints
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from driftbandits import state as states
 from driftbandits.policies.auto.beliefs import Beliefs
-from driftbandits.policies.auto.two_valued import Tally
+from driftbandits.policies.auto.hypotheses import Tally
 from driftbandits.ties import SLACK, first_largest, largest_first
 from driftbandits.types import Bools, Floats
 

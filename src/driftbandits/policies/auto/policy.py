@@ -11,28 +11,22 @@ from driftbandits import state as states
 from driftbandits.arms import ArmSet
 from driftbandits.checks import check_count, check_probability, check_word
 from driftbandits.memory import FLOAT_BYTES, check_memory
-from driftbandits.policies.auto.beliefs import Beliefs
-from driftbandits.policies.auto.carrying import carry
+from driftbandits.policies.algorithm import UNTIL_TOLD, Family, freeze
+from driftbandits.policies.arm_migration import ArmsChange
+from driftbandits.policies.auto.arm_migration import RepresentativesChange, migrate_counts, migrate_hypotheses
+from driftbandits.policies.auto.batching import Together
+from driftbandits.policies.auto.beliefs import Beliefs, moments
+from driftbandits.policies.auto.change_report import Watch
 from driftbandits.policies.auto.explanation import Explanation, explain
+from driftbandits.policies.auto.hypotheses import SIGNAL_VARIANCES, Priors, TwoValued
 from driftbandits.policies.auto.learning import Learning
-from driftbandits.policies.auto.many_samples import ManySamples
 from driftbandits.policies.auto.mixture import MORE_SLOTS, Mixture
-from driftbandits.policies.auto.moments import moments
-from driftbandits.policies.auto.priors import SIGNAL_VARIANCES, Priors
-from driftbandits.policies.auto.samples import REWARDS_TO_LAST, Samples
-from driftbandits.policies.auto.together import Together
-from driftbandits.policies.auto.trial import Trial
-from driftbandits.policies.auto.two_valued import TwoValued
-from driftbandits.policies.auto.vigilance import Vigilance
-from driftbandits.policies.auto.watch import Watch
-from driftbandits.policies.core.arms_change import ArmsChange
-from driftbandits.policies.core.facts import Family
-from driftbandits.policies.core.guard import guarded
-from driftbandits.policies.core.hooks import UNTIL_TOLD
-from driftbandits.policies.core.laws import freeze
-from driftbandits.policies.core.lengthscales import ARMS_TRIED_PER_FEATURE
-from driftbandits.policies.core.looking import around, cut
-from driftbandits.policies.core.settings import CommonSettings
+from driftbandits.policies.auto.probing import Trial, Vigilance, plays_of_a_trial
+from driftbandits.policies.auto.samples import REWARDS_TO_LAST, ManySamples, Samples
+from driftbandits.policies.guard import guarded
+from driftbandits.policies.inputs import CommonSettings
+from driftbandits.policies.inspection import around, cut
+from driftbandits.policies.length_scales import ARMS_TRIED_PER_FEATURE
 from driftbandits.seeding import stream
 from driftbandits.types import Bools, Floats, Ints
 
@@ -232,7 +226,27 @@ class AutoBandit(Learning):
     def _carry(self, old: Self, change: ArmsChange) -> None:
         self._build()
         self._clock = old._clock
-        carry(old, self, change)
+        moved = migrate_hypotheses(old._beliefs, old._mixture, self._beliefs.priors, change, rank=self.rank)
+        self._two_valued.load(states.Reader(migrate_counts(old._two_valued.export(), change)), rounds=self.rounds)
+        self._beliefs.units = self._two_valued.units
+        self._beliefs.load(states.Reader(moved.beliefs), rounds=self.rounds)
+        self._mixture.load(states.Reader(moved.mixture), rounds=self.rounds)
+        self._samples.draw_as(old._samples, moved.places)
+        if (moved.places < 0).any():  # those that were sampled may have gone
+            self._samples.choose(self._mixture.weights(), anew=False)
+        standing = RepresentativesChange(old._standing, self._standing, change)
+        probing = standing.migrate_probing(old._vigilance.export(), moved.kinds, self._clock)
+        self._vigilance.load(states.Reader(probing), rounds=self._clock)
+        self._trial.load(states.Reader({"left": change.carry(old._trial.left, 0)}))
+        self._trial.begin(change.added, plays_of_a_trial(float(self._beliefs.noise[self._mixture.leader()])))
+        self._together = old._together.renumbered(change.target)
+        self._since_tidy, self._renewal_due = old._since_tidy, old._renewal_due
+        if not self._standing.everyone:  # rewards wait only where all arms are read
+            self._catch_up()
+        self._think_over()
+        watch = old._watch.export()
+        before = np.where(standing.sources >= 0, watch["before"][standing.sources], self._expected())
+        self._watch.load(states.Reader({**watch, "before": before}), rounds=self.rounds)
 
     def _settings(self) -> dict[str, Any]:
         return {"kernel": self.kernel, "floor": self.floor, "rank": self.rank}

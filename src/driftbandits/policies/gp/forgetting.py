@@ -1,20 +1,116 @@
-"""Forgetting by restarts and by sliding windows, for the kernel and the linear family."""
+"""Forgetting by restarts and by sliding windows, for the kernel and the linear family, and by how much.
+
+Window, restart period and discount from the variation V_T, by the corrected analyses and the earlier ones.
+
+Zhao and Zhou (2021) found an error in the lemma behind the published sizes. The corrected ones balance
+sqrt(g) w^(3/2) V against g T / sqrt(w), with g the information gain (half convention) or the dimension. All are
+worst-case choices: a window tuned for a single flip is several times longer.
+
+The variation is the total drift of the reward function, knowledge that the ADA family does without.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 from driftbandits import state as states
 from driftbandits.arms import ArmSet
 from driftbandits.checks import check_count, check_positive
-from driftbandits.policies.core.arms_change import ArmsChange
-from driftbandits.policies.core.facts import Family
-from driftbandits.policies.core.sized import SizedPolicy
-from driftbandits.policies.core.window import WindowedPolicy
-from driftbandits.policies.gp import sizes
+from driftbandits.errors import InputError
+from driftbandits.policies.algorithm import Family
+from driftbandits.policies.arm_migration import ArmsChange
 from driftbandits.policies.gp.gpucb import GPUCB
+from driftbandits.policies.window import SizedPolicy, WindowedPolicy
 from driftbandits.state.plausible import check_whole, told_at_most
+
+
+def _check(horizon: int, variation: float, dimension: float) -> None:
+    if horizon < 1 or not math.isfinite(variation) or variation < 0 or not math.isfinite(dimension) or dimension <= 0:
+        given = f"{horizon!r}, {variation!r}, {dimension!r}"
+        raise InputError(f"wants horizon >= 1, variation >= 0 and a positive dimension, got {given}")
+
+
+def _clip(size: float, horizon: int) -> int:
+    return int(min(max(size, 1), horizon))
+
+
+def kernel_window(*, horizon: int, variation: float, gain: float) -> int:
+    """Window or restart period of SW-GPUCB and R-GPUCB: ceil(g^(1/4) sqrt(T / (1 + V))), in [1, T].
+
+    >>> kernel_window(horizon=10_000, variation=1.6, gain=200.0)
+    234
+    """
+    _check(horizon, variation, gain)
+    return _clip(math.ceil(gain**0.25 * math.sqrt(horizon / (1.0 + variation))), horizon)
+
+
+def kernel_window_before_erratum(*, horizon: int, variation: float, gain: float) -> int:
+    """The size published before the correction: ceil((g T / V)^(2/3)), in [1, T]."""
+    _check(horizon, variation, gain)
+    return horizon if variation == 0 else _clip(math.ceil((gain * horizon / variation) ** (2 / 3)), horizon)
+
+
+def kernel_discount(*, horizon: int, variation: float, gain: float) -> float:
+    """Discount of WGPUCB: memory 1 / (1 - eta) equal to `kernel_window`: eta = 1 - min(1, g^(-1/4) sqrt((1 + V) / T)).
+
+    >>> round(kernel_discount(horizon=10_000, variation=1.6, gain=200.0), 4)
+    0.9957
+    """
+    _check(horizon, variation, gain)
+    return _keep_some(1.0 - min(1.0, gain**-0.25 * math.sqrt((1.0 + variation) / horizon)))
+
+
+def kernel_discount_before_erratum(*, horizon: int, variation: float, gain: float) -> float:
+    """The discount with the memory of `kernel_window_before_erratum`: 1 - (V / (g T))^(2/3)."""
+    _check(horizon, variation, gain)
+    return _keep_some(1.0 - min(1.0, (variation / (gain * horizon)) ** (2 / 3)))
+
+
+def linear_window(*, horizon: int, variation: float, dimension: int) -> int:
+    """Window of SW-UCB: ceil(d^(1/4) sqrt(T / V)), in [1, T].
+
+    >>> linear_window(horizon=10_000, variation=1.0, dimension=16)
+    200
+    """
+    _check(horizon, variation, dimension)
+    return horizon if variation == 0 else _clip(math.ceil(dimension**0.25 * math.sqrt(horizon / variation)), horizon)
+
+
+def linear_window_before_erratum(*, horizon: int, variation: float, dimension: int) -> int:
+    """The window published before the correction: ceil((d T / V)^(2/3)), in [1, T]."""
+    _check(horizon, variation, dimension)
+    return horizon if variation == 0 else _clip(math.ceil((dimension * horizon / variation) ** (2 / 3)), horizon)
+
+
+def linear_period(*, horizon: int, variation: float, dimension: int) -> int:
+    """Restart period of RestartUCB: floor(d^(1/4) sqrt(T / (1 + V))), in [1, T]."""
+    _check(horizon, variation, dimension)
+    return _clip(math.floor(dimension**0.25 * math.sqrt(horizon / (1.0 + variation))), horizon)
+
+
+def linear_period_before_erratum(*, horizon: int, variation: float, dimension: int) -> int:
+    """The period published before the correction: floor((d T / (1 + V))^(2/3)), in [1, T]."""
+    _check(horizon, variation, dimension)
+    return _clip(math.floor((dimension * horizon / (1.0 + variation)) ** (2 / 3)), horizon)
+
+
+def linear_discount(*, horizon: int, variation: float, dimension: int) -> float:
+    """Discount of D-LinUCB: 1 - d^(-1/4) sqrt(V / T)."""
+    _check(horizon, variation, dimension)
+    return _keep_some(1.0 - min(1.0, dimension**-0.25 * math.sqrt(variation / horizon)))
+
+
+def linear_discount_before_erratum(*, horizon: int, variation: float, dimension: int) -> float:
+    """The discount published before the correction: 1 - (V / (d T))^(2/3)."""
+    _check(horizon, variation, dimension)
+    return _keep_some(1.0 - min(1.0, (variation / (dimension * horizon)) ** (2 / 3)))
+
+
+def _keep_some(discount: float) -> float:
+    """A discount of 0 would forget the present round too: keep at least the last few."""
+    return max(discount, 0.5)
 
 
 class Forgetting(SizedPolicy, GPUCB):
@@ -47,7 +143,7 @@ class RestartGPUCB(Forgetting):
 
     Parameters
     ----------
-    period : rounds between restarts; default 2,500, or from `variation` and the horizon, `sizes.kernel_window`
+    period : rounds between restarts; default 2,500, or from `variation` and the horizon, `kernel_window`
     variation : V_T, the total drift of the reward function, for the theory's period; knowledge that the ADA family does
         without
     others : see `GPUCB`
@@ -62,8 +158,8 @@ class RestartGPUCB(Forgetting):
     label = "R-GPUCB"
     _usual_size: ClassVar[float] = 2_500
     _size_name: ClassVar[str] = "period"
-    _kernel_size = staticmethod(sizes.kernel_window)
-    _linear_size = staticmethod(sizes.linear_period)
+    _kernel_size = staticmethod(kernel_window)
+    _linear_size = staticmethod(linear_period)
 
     def __init__(self, arms: ArmSet, *, period: int | None = None, **settings: Any) -> None:
         super().__init__(arms, **settings)
@@ -118,7 +214,7 @@ class RestartLinUCB(RestartGPUCB):
 
     Parameters
     ----------
-    period : rounds between restarts; default 400, or from `variation` and the horizon, `sizes.linear_period`
+    period : rounds between restarts; default 400, or from `variation` and the horizon, `linear_period`
     variation : the drift of the parameter, for the theory's period; knowledge that the ADA family does without
     bound : norm of the parameter, in the user's units; default half the range
     others : see `RestartGPUCB`
@@ -143,7 +239,7 @@ class SlidingWindowGPUCB(WindowedPolicy, Forgetting):
 
     Parameters
     ----------
-    window : rounds kept; default 800, or from `variation` and the horizon, `sizes.kernel_window`
+    window : rounds kept; default 800, or from `variation` and the horizon, `kernel_window`
     variation : V_T, the total drift of the reward function, for the theory's window; knowledge that the ADA family does
         without
     others : see `GPUCB`
@@ -156,8 +252,8 @@ class SlidingWindowGPUCB(WindowedPolicy, Forgetting):
     label = "SW-GPUCB"
     colour = "#009E73"
     _usual_size: ClassVar[float] = 800
-    _kernel_size = staticmethod(sizes.kernel_window)
-    _linear_size = staticmethod(sizes.linear_window)
+    _kernel_size = staticmethod(kernel_window)
+    _linear_size = staticmethod(linear_window)
 
     def _start(self, horizon: int | None) -> None:
         super()._start(horizon)
@@ -201,7 +297,7 @@ class SlidingWindowLinUCB(SlidingWindowGPUCB):
 
     Parameters
     ----------
-    window : rounds kept; default 200, or from `variation` and the horizon, `sizes.linear_window`
+    window : rounds kept; default 200, or from `variation` and the horizon, `linear_window`
     variation : the drift of the parameter, for the theory's window; knowledge that the ADA family does without
     bound : norm of the parameter, in the user's units; default half the range
     others : see `SlidingWindowGPUCB`

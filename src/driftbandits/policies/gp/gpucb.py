@@ -17,17 +17,23 @@ from driftbandits.arms import ArmSet
 from driftbandits.checks import check_positive, check_probability
 from driftbandits.design import information_gain
 from driftbandits.errors import KernelError, StateError
-from driftbandits.policies.core.arms_change import ArmsChange
-from driftbandits.policies.core.facts import Family
-from driftbandits.policies.core.guard import guarded
-from driftbandits.policies.core.hooks import UNTIL_TOLD
-from driftbandits.policies.core.looking import around
-from driftbandits.policies.core.optimistic import Optimism, OptimisticPolicy
-from driftbandits.policies.core.settings import CommonSettings
-from driftbandits.policies.gp.beta import CONFIDENCE_RULES, check_beta, confidence_factor
-from driftbandits.policies.gp.leading import LEAST_ARMS, LeadingPosterior
-from driftbandits.policies.gp.posterior import ArmPosterior, check_posterior
-from driftbandits.policies.gp.roster import Roster, carry_roster
+from driftbandits.policies.algorithm import UNTIL_TOLD, Family
+from driftbandits.policies.arm_migration import ArmsChange
+from driftbandits.policies.gp.posterior import (
+    CONFIDENCE_RULES,
+    LEAST_ARMS,
+    ArmPosterior,
+    LeadingPosterior,
+    Roster,
+    carry_roster,
+    check_beta,
+    check_posterior,
+    confidence_factor,
+)
+from driftbandits.policies.guard import guarded
+from driftbandits.policies.inputs import CommonSettings
+from driftbandits.policies.inspection import around
+from driftbandits.policies.optimistic import Optimism, OptimisticPolicy
 from driftbandits.state.plausible import check_whole, told_at_most
 from driftbandits.types import Bools, Floats, Ints
 

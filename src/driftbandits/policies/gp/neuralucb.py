@@ -19,19 +19,19 @@ from driftbandits.design import information_gain
 from driftbandits.errors import ConvergenceError
 from driftbandits.neural import ArmsSeen, NetworkModel, NetworkView
 from driftbandits.neural.model import INFINITE, Rate, Width
-from driftbandits.policies.core.arms_change import ArmsChange
-from driftbandits.policies.core.facts import Family
-from driftbandits.policies.core.network import (
+from driftbandits.policies.algorithm import Family
+from driftbandits.policies.arm_migration import ArmsChange
+from driftbandits.policies.decisions import Feedback, Row
+from driftbandits.policies.gp.forgetting import SlidingWindowGPUCB
+from driftbandits.policies.gp.gpucb import GPUCB
+from driftbandits.policies.gp.posterior import ArmPosterior
+from driftbandits.policies.network import (
     NetworkFacts,
     check_network_depth,
     check_rate,
     network_model,
     network_settings,
 )
-from driftbandits.policies.core.pending import Feedback, Row
-from driftbandits.policies.gp.forgetting import SlidingWindowGPUCB
-from driftbandits.policies.gp.gpucb import GPUCB
-from driftbandits.policies.gp.posterior import ArmPosterior
 from driftbandits.state.plausible import FARTHEST
 from driftbandits.types import Floats
 

@@ -1,4 +1,6 @@
-"""Kernel regression on a finite set of arms: one object for the whole GP and linear family.
+"""Kernel regression on a finite set of arms: one posterior for the whole GP and linear family.
+
+Kernel regression on a finite set of arms: one object for the whole GP and linear family.
 
 symbol    name               shape, meaning
 m0        prior_mean         (N,) what the model expects before any reward, 0 unless set
@@ -14,12 +16,38 @@ g         information_gain   1/2 log det(I + K n / lambda), the half convention 
 
 The past enters through (n, s) only. Where the rank is below half the number of arms the coordinates are the features
 (O(r^2 + N r) per round), otherwise the arms themselves (O(N^2)).
+
+Whom the data of a regression speak of: the arms on offer, and behind them those that are gone.
+
+An arm that is no longer offered has taught something of its neighbours. Where the past enters through counts and sums
+per arm, its rewards stay in use, and leave with a window or fade as those of other arms do. So a policy whose arms have
+come and gone believes what one would that had all of them from the start.
+
+symbol  name      shape
+B       basis     (N + G, r), B B' the kernel of the N arms on offer and the G retired ones behind them
+
+The posterior of many arms, kept up to date for those alone that may have the largest index.
+
+symbol    name         meaning
+s, t                   the round of the last fold, when all arms were brought up to date, and now
+beta      factor       what an sd is multiplied by in an index
+theta                  (r,) coefficients: the mean is m0 + F theta; `moved` is theta_t - theta_s
+A_s^-1    precision    (r, r) I + sum n f f' / lambda: the inverse of the covariance of theta in round s
+kappa     drift        sqrt((theta_t - theta_s)' A_s^-1 (theta_t - theta_s))
+
+Rewards only take variance away, and |f'(theta_t - theta_s)| <= sd_s(f) kappa (Cauchy and Schwarz). So no index is above
+mean_s + (beta + kappa) sd_s: an arm for which that is less than the best index of a pool of arms that are up to date
+does not lead, and need not be looked at. While this holds of all arms outside the pool, a reward costs O(P r + N) for
+P arms in the pool, in the place of O(N r); when it fails, all arms are brought up to date by one product with all
+rewards since, and the pool is chosen anew. The arms that lead are the same, but for rounding.
 """
 
 from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -27,10 +55,70 @@ import scipy.linalg.blas
 import scipy.linalg.lapack
 
 from driftbandits import state as states
+from driftbandits.arms import ArmSet
+from driftbandits.checks import check_positive, check_word
 from driftbandits.errors import KernelError
 from driftbandits.memory import FLOAT_BYTES, check_memory
+from driftbandits.policies.arm_migration import ArmsChange, match_places
 from driftbandits.state.plausible import FARTHEST, check_covariance, check_sums, check_whole
-from driftbandits.types import Floats, Ints
+from driftbandits.types import Bools, Floats, Ints
+
+CONFIDENCE_RULES = ("ridge", "igp", "paper")
+WEIGHTED_RULES = (*CONFIDENCE_RULES, "authors")
+DRIFT_RULES = ("finite", "practical")
+
+
+def confidence_factor(
+    rule: str | float, *, gain: float, ridge: float, noise: float, bound: float, failure_probability: float
+) -> float:
+    """The factor beta in mean + beta sd, from the information gain `gain` (half convention) of the data behind them.
+
+    ridge   B + (R / sqrt(lambda)) sqrt(2 g + 2 log(1 / delta))     any lambda, ||r||_H <= B, R-sub-Gaussian noise
+    igp     B + R sqrt(2 (g + 1 + log(1 / delta)))                  Chowdhury and Gopalan, lambda = 1 + 2/T
+    paper   1 + sqrt(2 (2 g + 1 + log(1 / delta)))                  the paper's GPUCB; its gain has no factor 1/2
+    authors B + R sqrt(2 (G + log(1 / delta)))                      the authors' WGPUCB: no 1 / sqrt(lambda), and the
+                                                                    caller's `gain` is G, the largest of all rounds
+    number  that number
+    """
+    if not isinstance(rule, str):
+        return float(rule)
+    log_term = math.log(1.0 / failure_probability)
+    if rule == "ridge":
+        return bound + noise / math.sqrt(ridge) * math.sqrt(2.0 * gain + 2.0 * log_term)
+    if rule == "igp":
+        return bound + noise * math.sqrt(2.0 * (gain + 1.0 + log_term))
+    if rule == "authors":
+        return bound + noise * math.sqrt(2.0 * (gain + log_term))
+    return 1.0 + math.sqrt(2.0 * (2.0 * gain + 1.0 + log_term))
+
+
+def drift_factor(rule: str | float, *, arms: int, rounds: int, failure_probability: float) -> float:
+    """The factor of the sd in round number `rounds` (from 1): the square root of Bogunovic et al.'s beta_t.
+
+    finite      beta_t = 2 log(N pi^2 t^2 / (6 delta))      their theorem on finite domains
+    practical   beta_t = 0.8 log(4 t)                       as public re-implementations have it
+    number      that number is the factor itself, as in `GPUCB`
+
+    >>> round(drift_factor("practical", arms=100, rounds=1000, failure_probability=0.01), 3)
+    2.576
+    """
+    if not isinstance(rule, str):
+        return float(rule)
+    if rule == "finite":
+        return math.sqrt(2.0 * math.log(arms * math.pi**2 * rounds**2 / (6.0 * failure_probability)))
+    return math.sqrt(0.8 * math.log(4.0 * rounds))
+
+
+def check_beta(beta: Any, rules: Sequence[str]) -> str | float:
+    """Give `beta` back if it is one of the `rules` or a number of at least 0.
+
+    >>> check_beta("igp", CONFIDENCE_RULES), check_beta(2, CONFIDENCE_RULES)
+    ('igp', 2.0)
+    """
+    if isinstance(beta, str):
+        return check_word("beta", beta, rules, cure="or give the factor itself, a number")
+    return check_positive("beta", beta, zero=True)
+
 
 _rank_one = scipy.linalg.blas.dger
 REMOVALS_BETWEEN_REFRESHES = 256  # a refresh sweeps out their rounding
@@ -244,3 +332,282 @@ def check_posterior(features: Floats) -> None:
         f"a posterior over {arms:,} arms and {rank:,} features",
         cure=cure,
     )
+
+
+_SAME_KERNEL = 1e-6
+_LEAST_SINGULAR = 1e-8  # share of the largest
+
+
+@dataclass(frozen=True)
+class Roster:
+    """The retired arms, by points (G, d) and names, and the basis of all."""
+
+    points: Floats
+    names: tuple[str, ...] | None
+    basis: Floats
+
+    def export(self) -> dict[str, Any]:
+        """As JSON values and arrays."""
+        names = None if self.names is None else list(self.names)
+        return {"points": self.points.copy(), "names": names, "basis": self.basis.copy()}
+
+    @classmethod
+    def load(cls, state: states.Reader, arms: ArmSet, own: Floats) -> Roster:
+        """Inverse of `export`, for arms whose own basis is `own`."""
+        points = state.array("points", np.float64, (None, arms.dimension))
+        basis = state.array("basis", np.float64, (len(arms) + len(points), None))
+        names = state.raw("names")
+        listed = isinstance(names, (list, tuple)) and all(isinstance(name, str) for name in names)
+        states.check(names is None or (listed and len(names) == len(points)), "names of retired arms")
+        states.check(bool(len(points)), "number of retired arms")
+        offered = basis[: len(arms)]
+        probe = np.cos(np.arange(len(arms), dtype=np.float64))
+        off = np.abs(offered @ (offered.T @ probe) - own @ (own.T @ probe)).max()
+        states.check(bool(off <= _SAME_KERNEL * max(1.0, float(np.square(own).sum()))), "basis of retired arms")
+        return cls(points, None if names is None else tuple(names), basis)
+
+
+def carry_roster(old: Roster | None, change: ArmsChange, in_use: Bools, *, linear: bool) -> tuple[Roster | None, Ints]:
+    """The roster after a change of arms, and the new place of everyone on the old one (-1: nowhere).
+
+    `in_use` says of whom on the old roster there are rewards. A retired arm that is offered again takes its place.
+    """
+    retired = np.zeros((0, change.old.dimension)) if old is None else old.points
+    names = None if change.old.names is None else (*change.old.names, *((old.names or ()) if old else ()))
+    points = np.vstack([change.old.points, retired])
+    target = np.concatenate([change.target, _returning(old, change)])
+    staying = np.flatnonzero((target < 0) & in_use)
+    target[staying] = len(change.new) + np.arange(len(staying))
+    if not len(staying):
+        return None, target
+    known = None if names is None or len(names) != len(points) else tuple(names[place] for place in staying)
+    if linear:
+        basis = np.vstack([change.new.points, points[staying]])
+    elif change.new.kernel is not None:
+        basis = change.new.with_points(np.vstack([change.new.points, points[staying]])).features
+    else:
+        basis = _joined(change, change.old.features if old is None else old.basis, staying)
+    return Roster(points[staying], known, np.ascontiguousarray(basis)), target
+
+
+def _returning(old: Roster | None, change: ArmsChange) -> Ints:
+    """For every retired arm its number among the arms that come, -1 if it does not come back."""
+    target = np.full(0 if old is None else len(old.points), -1, dtype=np.int64)
+    if old is not None and len(change.added):
+        found = match_places(old.points, old.names, change.new.points[change.added], _names(change))
+        target[found[found >= 0]] = change.added[found >= 0]
+    return target
+
+
+def _names(change: ArmsChange) -> tuple[str, ...] | None:
+    names = change.new.names
+    return None if names is None else tuple(names[arm] for arm in change.added)
+
+
+def _joined(change: ArmsChange, old_basis: Floats, staying: Ints) -> Floats:
+    """The basis without a kernel to ask: features in the same coordinates, or else by what the kept arms say.
+
+    Of a new arm and a retired one a kernel matrix says nothing: the covariance is then what the kept arms explain.
+    """
+    new = change.new.features
+    known, kept = old_basis[change.source[change.kept]], change.kept
+    rows = old_basis[staying]
+    if new.shape[1] == old_basis.shape[1] and np.allclose(new[kept], known, rtol=0.0, atol=1e-12):
+        return np.vstack([new, rows])
+    inside = np.linalg.lstsq(new[kept], known @ rows.T, rcond=_LEAST_SINGULAR)[0].T
+    values, vectors = np.linalg.eigh(rows @ rows.T - inside @ inside.T)
+    rest = vectors * np.sqrt(np.maximum(values, 0.0))
+    return np.block([[new, np.zeros((len(new), len(rows)))], [inside, rest]])
+
+
+LEAST_ARMS = 20_000  # of fewer all are kept up to date in a millisecond
+POOL_SHARE = 25  # one arm in so many is in the pool
+_ROWS_AT_ONCE = 2048  # they and their products stay in the cache
+_MARGIN = 1e-8  # of indices, beyond what counts as a tie
+_rank_one_of_some = scipy.linalg.blas.dger
+
+
+@dataclass
+class _Pool:
+    """Arms that are kept up to date, and what was known of the others when they were chosen."""
+
+    arms: Ints
+    features: Floats
+    mean: Floats
+    variance: Floats
+    other_means: Floats
+    other_sds: Floats
+    precision: Floats
+
+    def index(self, factor: float) -> Floats:
+        """Of the arms in it."""
+        return np.asarray(self.mean + factor * np.sqrt(np.maximum(self.variance, 0.0)))
+
+    def most_outside(self, factor: float, moved: Floats) -> float:
+        """The most that an index outside may be by now."""
+        drift = math.sqrt(max(float(moved @ self.precision @ moved), 0.0))
+        return float((self.other_means + (factor + drift) * self.other_sds).max())
+
+
+@dataclass
+class _Span:
+    """All arms as of round s, and the rewards since; put in its place whole, so that nobody sees half a fold."""
+
+    moved: Floats
+    mean: Floats = field(default_factory=lambda: np.zeros(0))
+    variance: Floats = field(default_factory=lambda: np.zeros(0))
+    late: list[tuple[Floats, float, float]] = field(default_factory=list)  # A f, and what c c and c are multiplied by
+    pool: _Pool | None = None
+
+
+class LeadingPosterior(ArmPosterior):
+    """An `ArmPosterior` whose `mean` and `variance` are found when they are read; `index` is known of those that lead.
+
+    Rewards are added by `add` and then `settle`. Whatever else changes the belief brings all arms up to date.
+    """
+
+    _features: Floats
+    _span: _Span
+
+    # --- all arms, as of the last fold ----------------------------------------------------------------------------
+
+    @property
+    def mean(self) -> Floats:
+        """Of all arms."""
+        self.fold()
+        return self._span.mean
+
+    @mean.setter
+    def mean(self, values: Floats) -> None:
+        self._span.mean = values
+
+    @property
+    def variance(self) -> Floats:
+        """Of all arms."""
+        self.fold()
+        return self._span.variance
+
+    @variance.setter
+    def variance(self, values: Floats) -> None:
+        self._span.variance = values
+
+    def fold(self) -> None:
+        """Bring all arms up to date with the rewards since the last time."""
+        span = self._span
+        if not span.late:
+            return
+        mean, variance = span.mean.copy(), span.variance.copy()
+        inner, gains, steps = (np.array(column) for column in zip(*span.late, strict=True))
+        for start in range(0, len(mean), _ROWS_AT_ONCE):
+            rows = slice(start, start + _ROWS_AT_ONCE)
+            columns = self._features[rows] @ inner.T
+            mean[rows] += columns @ steps
+            variance[rows] -= np.square(columns, out=columns) @ gains
+        self._span = _Span(np.zeros_like(span.moved), mean, variance)
+
+    def _begin(self) -> None:
+        """Nothing is known of any arm."""
+        self._span = _Span(np.zeros(self._features.shape[1]))
+
+    # --- rewards --------------------------------------------------------------------------------------------------
+
+    def reset(self) -> None:
+        """Forget everything."""
+        self._begin()
+        super().reset()
+
+    def refresh(self) -> None:
+        """Compute everything from the weights and sums."""
+        self._begin()
+        super().refresh()
+
+    def add(self, arm: int, reward: float) -> None:
+        """Take in one observation."""
+        self.weights[arm] += 1.0
+        self.sums[arm] += reward
+        row = self._features[arm]
+        inner = self._covariance @ row
+        span = self._span
+        own, mean = float(row @ inner), float(span.mean[arm] + row @ span.moved)
+        gain = 1.0 / (self.ridge + own)
+        step = gain * (reward - mean)
+        self.information_gain += 0.5 * math.log1p(own / self.ridge)
+        span.moved += step * inner
+        span.late.append((inner, gain, step))
+        if span.pool is not None:
+            columns = span.pool.features @ inner
+            span.pool.mean += step * columns
+            span.pool.variance -= gain * np.square(columns)
+        _rank_one_of_some(-gain, inner, inner, a=self._covariance, overwrite_a=1)
+
+    def remove(self, arm: int, reward: float) -> None:
+        """Take back one observation."""
+        self.fold()
+        super().remove(arm, reward)
+
+    def replace(self, arm: int, old: float, new: float) -> None:
+        """Put a new reward of an arm in the place of an old one."""
+        self.fold()
+        super().replace(arm, old, new)
+
+    # --- those that lead ------------------------------------------------------------------------------------------
+
+    def settle(self, factor: float, arms: int) -> None:
+        """After a reward: see to it that those who lead, of the first `arms`, are up to date.
+
+        `factor` is what an sd is multiplied by in an index.
+        """
+        pool = self._span.pool
+        if pool is None or pool.most_outside(factor, self._span.moved) >= pool.index(factor).max() - _MARGIN:
+            self.fold()
+            self._span.pool = self._chosen(factor, arms)
+
+    def index(self, factor: float, arms: int) -> Floats:
+        """Indices of the first so many arms; of those outside the pool, which do not lead, -inf."""
+        pool = self._span.pool
+        if pool is None:
+            return np.asarray((self.mean + factor * np.sqrt(np.maximum(self.variance, 0.0)))[:arms])
+        index = np.full(arms, -np.inf)
+        index[pool.arms] = pool.index(factor)
+        return index
+
+    def _chosen(self, factor: float, arms: int) -> _Pool | None:
+        """A pool of the arms with the largest indices, if they lead alone; all arms are up to date."""
+        span = self._span
+        mean, sd = span.mean[:arms], np.sqrt(np.maximum(span.variance[:arms], 0.0))
+        index = mean + factor * sd
+        size = len(index) // POOL_SHARE
+        chosen = np.sort(np.argpartition(index, -size)[-size:])
+        if np.delete(index, chosen).max() >= index.max() - _MARGIN:  # ties, as at the start, where all arms are alike
+            return None
+        seen = np.flatnonzero(self.weights > 0.0)
+        played = self._features[seen]
+        precision = played.T @ (played * (self.weights[seen, None] / self.ridge))
+        precision[np.diag_indices_from(precision)] += 1.0
+        return _Pool(
+            arms=chosen,
+            features=self._features[chosen],
+            mean=mean[chosen],
+            variance=span.variance[chosen],
+            other_means=np.delete(mean, chosen),
+            other_sds=np.delete(sd, chosen),
+            precision=precision,
+        )
+
+    def mean_and_variance(self, arms: Ints) -> tuple[Floats, Floats]:
+        """Of a few arms, without bringing all up to date."""
+        rows = self._features[arms]
+        return self._span.mean[arms] + rows @ self._span.moved, np.einsum("ij,ij->i", rows @ self._covariance, rows)
+
+    # --- state ----------------------------------------------------------------------------------------------------
+
+    def export(self) -> dict[str, Any]:
+        """Everything but the prior, and but the pool: who goes on and who is restored choose it anew."""
+        self.fold()
+        self._span.pool = None
+        return super().export()
+
+    def load(self, state: states.Reader) -> None:
+        """Inverse of `export`."""
+        self._begin()
+        super().load(state)

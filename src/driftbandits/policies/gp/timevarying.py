@@ -23,14 +23,13 @@ import scipy.linalg.blas
 from driftbandits import state as states
 from driftbandits.arms import ArmSet
 from driftbandits.checks import check_positive, check_probability
-from driftbandits.policies.core.arms_change import ArmsChange, old_features
-from driftbandits.policies.core.facts import Family
-from driftbandits.policies.core.looking import around
-from driftbandits.policies.core.optimistic import Optimism, OptimisticPolicy
-from driftbandits.policies.core.settings import CommonSettings
-from driftbandits.policies.gp.beta import DRIFT_RULES, check_beta, drift_factor
+from driftbandits.policies.algorithm import Family
+from driftbandits.policies.arm_migration import ArmsChange, old_features
 from driftbandits.policies.gp.gpucb import SMALLEST_RIDGE
-from driftbandits.policies.gp.posterior import check_posterior
+from driftbandits.policies.gp.posterior import DRIFT_RULES, check_beta, check_posterior, drift_factor
+from driftbandits.policies.inputs import CommonSettings
+from driftbandits.policies.inspection import around
+from driftbandits.policies.optimistic import Optimism, OptimisticPolicy
 from driftbandits.state.plausible import check_covariance
 from driftbandits.types import Floats
 

@@ -1,1 +1,0 @@
-"""Policies that assume nothing of the rewards but their range, not even chance, belong here."""

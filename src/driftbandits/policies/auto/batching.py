@@ -1,0 +1,249 @@
+"""Batching: uninformative rewards are collected, and several are learned in one step.
+
+Several rewards taken in at once: what one after the other would do to the beliefs, in one step.
+
+Drifting hypotheses forget between the rewards, and a residual beyond `shrunk_beyond` deviations is shrunk before the
+next is looked at, as in `Beliefs.observe`. Only the estimate of the noise stands still until all are in.
+
+The rewards are of few arms, often of one, so that all that happens is in two directions per arm: what was known of it
+when the first came, and its prior, to which a drifting hypothesis goes back. Everything is computed in these, and read
+in the coordinates at the end. And it is computed as if means did not fade: where a hypothesis has kept a share of its
+mean, rewards count as larger by that share, and so does their noise, and its world as wider by what it has forgotten.
+
+symbol  name      shape        meaning
+n, k, u                        hypotheses, rewards, different arms among them
+q_i     kept      (n, k)       what is left at reward i of the covariance, of the mean its root
+w_i     grown     (n, k)       (1 - q_i) / q_i, the multiple of the prior by which the world has grown until then
+B       basis     (n, 2u, R)   covariances of the coordinates with each arm's reward: S before all this, then the prior
+Z                 (n, k, 2u)   1 at the arm of reward i, and w_i at its prior: Z B is how the rewards covary with all
+K                 (n, k, k)    covariance of the rewards: (Z B)_i at the arm of reward j, i <= j; and noise / q_i
+L       factor    (n, k, k)    K = L L'
+e       scores    (n, k)       L^-1 (y / root - expected): residuals given the rewards before, in their own deviations
+M       steps     (n, k, 2u)   L^-1 Z, times the root of what is left at the end
+W                 (n, k, R)    M B: the mean moves by W' e, the covariance by -W' W = -(T B)' (T B) where M' M = T' T
+
+Rewards that say little wait for others, and are learned together: see `joint`.
+
+Most rewards are of an arm that is well known, and about what was expected of it. One such reward moves nothing that
+a decision would show, and taking in several at once costs hardly more than one. So a reward waits where the leading
+hypothesis knows its arm and is not surprised, until those waiting would narrow what is known by a twelfth. The better
+an arm is known, the more of its rewards may wait. A reward of an arm not known well is learned at once, together with
+those that wait. A surprise or a reward out of turn is learned by itself, after them. And hypotheses just born are soon
+to be believed or not: the more weight they have, the fewer rewards wait.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from driftbandits import state as states
+from driftbandits.policies.auto.beliefs import LEAST_VARIANCE, Beliefs
+from driftbandits.types import Floats, Ints
+
+_LARGE = 1e30  # beyond the squares of all scores: rewards of at most 1e6 over deviations of at least 1e-3
+_LEAST_PIVOT = 1e-13  # of a direction's square, below which others say the same
+
+
+class Joint(NamedTuple):
+    """What rewards did to every hypothesis; see above."""
+
+    likelihood: Floats  # (n, k), log, of each reward given those before
+    root: Floats  # (n, k), of what was left of the mean at each reward
+    factor: Floats
+    scores: Floats
+    steps: Floats
+    basis: Floats
+    noise: Floats  # (n,), the variance that was taken for that of the noise
+
+
+def observe_all(beliefs: Beliefs, arms: Ints, passed: Ints, rewards: Floats) -> Joint:
+    """Take in the rewards of these arms; before each of them so many rounds pass. Shapes (k,)."""
+    elapsed = passed.cumsum()
+    kept = beliefs.kept(elapsed)
+    root = np.sqrt(kept)
+    noise = beliefs.noise[: beliefs.count].copy()
+    directions = _directions(beliefs, arms)
+    residuals = rewards / root - directions.expected
+    factor, scores, steps = _factored(directions, kept, noise, residuals)
+    raw = scores
+    if beliefs.units is None and np.abs(scores).max() > beliefs.shrunk_beyond:
+        raw, scores = _shrunk(factor, residuals, beliefs.shrunk_beyond)
+    deviations = np.diagonal(factor, axis1=1, axis2=2) * root
+    likelihood = _likelihood(beliefs, rewards, deviations, raw)
+    basis = directions.basis
+    shift = np.matmul(np.matmul(scores[:, None], steps), basis)[:, 0]
+    fewest = _fewest(steps) if len(arms) > basis.shape[1] else steps  # as many terms say the same
+    beliefs.move_all(int(elapsed[-1]), shift, np.matmul(fewest, basis))
+    if beliefs.units is None and beliefs.known_noise is None:
+        beliefs.learn_noise_of_all(np.square(deviations), deviations * scores)
+    return Joint(likelihood, root, factor, scores, steps, basis, noise)
+
+
+class _Directions(NamedTuple):
+    """In what directions rewards of these arms move the beliefs."""
+
+    places: Ints  # (k,), of each reward's arm among the different ones
+    basis: Floats  # B
+    at_arms: Floats  # (n, 2u, u), what they say of the arms
+    expected: Floats  # (n, k), of each reward's arm when the beliefs were last moved
+
+
+def _directions(beliefs: Beliefs, arms: Ints) -> _Directions:
+    numbers = arms.tolist()
+    distinct = list(dict.fromkeys(numbers))
+    places = np.array([distinct.index(arm) for arm in numbers])
+    kind, mean, rows = beliefs.kind[: beliefs.count], beliefs.mean[: beliefs.count], beliefs.priors.rows
+    u = len(distinct)
+    basis = np.empty((len(kind), 2 * u, mean.shape[1]))
+    for place, arm in enumerate(distinct):
+        basis[:, place] = beliefs.column(arm)
+        basis[:, u + place] = beliefs.priors.prior[kind, arm] if rows is None else rows.one(kind, arm)
+    if rows is None:
+        return _Directions(places, basis, basis[:, :, distinct], mean[:, arms])
+    reading = basis[:, u:].swapaxes(1, 2)  # their prior is the identity
+    return _Directions(places, basis, np.matmul(basis, reading), np.matmul(mean[:, None], reading)[:, 0, places])
+
+
+def _factored(directions: _Directions, kept: Floats, noise: Floats, residuals: Floats) -> tuple[Floats, Floats, Floats]:
+    """L, e and M in one go: where K is bordered by r' and Z', the factor has (L^-1 r)' and (L^-1 Z)' below L.
+
+    What stands in the last corner does not touch them; it only has to be large enough for a factor. The upper half is
+    not read.
+    """
+    places, at_arms = directions.places, directions.at_arms
+    n, k = kept.shape
+    u = at_arms.shape[2]
+    grown = (1.0 - kept) / kept
+    size = k + 1 + 2 * u
+    matrix = np.zeros((n, size, size))
+    if u == 1:
+        matrix[:, :k, :k] = at_arms[:, :1] + at_arms[:, 1:] * grown[:, None]
+    else:
+        pairs = at_arms[:, :, places]  # (n, 2u, k)
+        matrix[:, :k, :k] = (pairs[:, places] + pairs[:, u + places] * grown[:, :, None]).swapaxes(1, 2)
+    matrix[:, k, :k] = residuals
+    steps = (places == np.arange(u)[:, None]) * np.sqrt(kept[:, -1])[:, None, None]
+    matrix[:, k + 1 : k + 1 + u, :k] = steps
+    matrix[:, k + 1 + u :, :k] = steps * grown[:, None]
+    diagonal = matrix.reshape(n, -1)[:, :: size + 1]
+    diagonal[:, :k] = np.maximum(diagonal[:, :k], LEAST_VARIANCE) + noise[:, None] / kept
+    diagonal[:, k:] = _LARGE
+    whole = np.linalg.cholesky(matrix)
+    return whole[:, :k, :k], whole[:, k, :k], whole[:, k + 1 :, :k].swapaxes(1, 2)
+
+
+def _fewest(steps: Floats) -> Floats:
+    """T, (n, 2u, 2u), upper triangular, with T' T = M' M: a Cholesky factor, where directions may say the same."""
+    left: Floats = np.matmul(steps.swapaxes(1, 2), steps)
+    factor: Floats = np.zeros_like(left)
+    least = _LEAST_PIVOT * np.diagonal(left, axis1=1, axis2=2)
+    for j in range(left.shape[1]):
+        pivot = left[:, j, j]
+        row = left[:, j, j:] * (1.0 / np.sqrt(np.where(pivot > least[:, j], pivot, np.inf)))[:, None]
+        factor[:, j, j:] = row
+        left[:, j + 1 :, j + 1 :] -= row[:, 1:, None] * row[:, None, 1:]
+    return factor
+
+
+def _shrunk(factor: Floats, residuals: Floats, beyond: float) -> tuple[Floats, Floats]:
+    """Scores before and after shrinking, where each is found after those before it were shrunk."""
+    raw, scores = np.empty_like(residuals), np.empty_like(residuals)
+    for i in range(residuals.shape[1]):
+        known = np.einsum("nj,nj->n", factor[:, i, :i], scores[:, :i])
+        raw[:, i] = (residuals[:, i] - known) / factor[:, i, i]
+        scores[:, i] = np.clip(raw[:, i], -beyond, beyond)
+    return raw, scores
+
+
+def _likelihood(beliefs: Beliefs, rewards: Floats, deviations: Floats, scores: Floats) -> Floats:
+    """Log density of each reward given those before, as `Beliefs.observe` has it."""
+    if beliefs.units is not None:
+        rates = beliefs.units.rates(rewards - deviations * scores)
+        return np.where(rewards > 0.0, np.log(rates), np.log1p(-rates))
+    return beliefs.likelihood(np.square(scores), np.square(deviations), beliefs.freedom(len(rewards)))
+
+
+MOST_WAITING = 32  # rewards
+MOST_DOUBTED = 0.15  # weight of hypotheses that are to be believed or not, times the rewards that wait meanwhile
+LONGEST_GAP = 64  # rounds before a reward of which nothing was told, for it to wait
+MOST_SAID = 0.08  # by all that wait: variances of what is expected of their arms, over that of the noise
+NOISE_SAID = 1.0  # over the rewards behind the estimate of the noise, at least, by each: that stands still meanwhile
+LARGEST_COORDINATE = 1e6  # of a reward, in whatever units are learned in
+
+
+class Together:
+    """Rewards that wait, in the order in which they will be learned."""
+
+    def __init__(self) -> None:
+        self._arms: list[int] = []
+        self._passed: list[int] = []
+        self._rewards: list[float] = []
+        self._said = 0.0
+        self._most = MOST_WAITING
+
+    def allow(self, doubt: float) -> None:
+        """Let at most so many wait from now on that hypotheses of weight `doubt` are weighed soon."""
+        self._most = max(min(int(MOST_DOUBTED / max(doubt, 1e-9)), MOST_WAITING), 1)
+
+    def __len__(self) -> int:
+        return len(self._arms)
+
+    def add(self, arm: int, passed: int, reward: float, said: float) -> None:
+        """Let a reward wait, before which `passed` rounds pass."""
+        self._arms.append(arm)
+        self._passed.append(passed)
+        self._rewards.append(reward)
+        self._said += said
+
+    @property
+    def enough(self) -> bool:
+        """Whether those waiting are to be learned now."""
+        return self._said > MOST_SAID or len(self._arms) >= self._most
+
+    def take(self) -> tuple[Ints, Ints, Floats]:
+        """Arms, rounds passed before each, and rewards; none waits any more."""
+        taken = np.array(self._arms), np.array(self._passed), np.array(self._rewards)
+        self._arms, self._passed, self._rewards, self._said = [], [], [], 0.0
+        return taken
+
+    def renumbered(self, target: Ints) -> Together:
+        """The same where arm a has the number target[a] now; rewards of arms that are gone, -1, are left out.
+
+        Their rounds pass before the next; those after the last are few, and lost.
+        """
+        kept = Together()
+        kept._said, kept._most = self._said, self._most
+        between = 0
+        for arm, passed, reward in zip(target[self._arms].tolist(), self._passed, self._rewards, strict=True):
+            between += passed
+            if arm >= 0:
+                kept.add(arm, between, reward, 0.0)
+                between = 0
+        return kept
+
+    # --- state --------------------------------------------------------------------------------------------------
+
+    def export(self) -> dict[str, Any]:
+        """Everything."""
+        return {
+            "arms": np.array(self._arms, dtype=np.int64),
+            "passed": np.array(self._passed, dtype=np.int64),
+            "rewards": np.array(self._rewards, dtype=np.float64),
+            "said": self._said,
+            "most": self._most,
+        }
+
+    def load(self, state: states.Reader, *, arms: int) -> None:
+        """Inverse of `export`."""
+        numbers = state.array("arms", np.int64, (None,))
+        passed = state.array("passed", np.int64, numbers.shape)
+        rewards = state.array("rewards", np.float64, numbers.shape)
+        self._most = state.integer("most", low=1, high=MOST_WAITING)
+        states.check(len(numbers) < self._most and bool(((numbers >= 0) & (numbers < arms)).all()), "arms")
+        states.check(bool(((passed > 0) & (passed <= MOST_WAITING * LONGEST_GAP)).all()), "passed")
+        states.check(bool((np.abs(rewards) <= LARGEST_COORDINATE).all()), "rewards")
+        self._said = state.number("said")
+        states.check(0.0 <= self._said <= MOST_SAID, "said")
+        self._arms, self._passed, self._rewards = numbers.tolist(), passed.tolist(), rewards.tolist()

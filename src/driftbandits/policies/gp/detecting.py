@@ -1,0 +1,268 @@
+"""GPUCB with change detection: ET-GP-UCB by single rewards, DAL-GP-UCB by tests of a few arms.
+
+DAL-GP-UCB: GPUCB with a change test for each of a few arms, which it visits now and then whatever it believes.
+
+symbol    name           meaning
+C, n_C    cover          the arms that are watched, and their number
+alpha_k   share of forced rounds in episode k (from 1), exploration sqrt(k n_C log T / T)
+tau       round of the last restart
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Self
+
+import numpy as np
+
+from driftbandits import state as states
+from driftbandits.arms import ArmSet
+from driftbandits.checks import check_count, check_positive
+from driftbandits.detection.detector import kernel_cover
+from driftbandits.detection.glr import (
+    History,
+    carry_histories,
+    check_same_rewards,
+    export_histories,
+    gaussian_divergence,
+    read_histories,
+)
+from driftbandits.policies.arm_migration import ArmsChange
+from driftbandits.policies.gp.gpucb import GPUCB
+from driftbandits.policies.optimistic import WatchedArms, forced_cycle
+from driftbandits.state.plausible import FARTHEST, ROUNDING, told_at_most
+from driftbandits.types import Floats
+
+
+def trigger_threshold(*, deviation: float, noise: float, observations: int, failure_probability: float) -> float:
+    """How far reward number `observations` (from 1) may lie from its prediction: sqrt(2 log(2 pi_t / delta)) (sd + R).
+
+    With pi_t = pi^2 t^2 / 6, the chance that any reward of a world that stays exceeds it is at most
+    `failure_probability`, if the model's prior and noise are right.
+
+    >>> round(trigger_threshold(deviation=0.0, noise=0.1, observations=100, failure_probability=0.01), 3)
+    0.548
+    """
+    log_term = math.log(2.0 * math.pi**2 * observations**2 / (6.0 * failure_probability))
+    return math.sqrt(2.0 * log_term) * (deviation + noise)
+
+
+class EventTriggeredGPUCB(GPUCB):
+    """ET-GP-UCB (Brunzema et al. 2022): GPUCB that drops its data when a reward is too far from its prediction.
+
+    It fires at |y - mean(x)| > sqrt(2 log(2 pi_t / delta)) (sd(x) + R), `trigger_threshold`; t counts the rewards of
+    the epoch. The reward that fired belongs to the new epoch and opens it. Each firing is recorded in `changes`.
+    Cheap, needs no knowledge of the drift, and quick after a flip of the arm in play; it never notices a change of
+    arms it does not play, nor a drift slower than its posterior can follow, and a single outlier (noise with heavier
+    tails than `noise` says) makes it forget everything.
+
+    Parameters
+    ----------
+    noise : R, of the index and of the trigger; too small a value means false alarms
+    failure_probability : delta, of the index and of the trigger
+    others : see `GPUCB`
+
+    With a `ridge` above the noise's variance, as by default, the trigger is on the safe side.
+
+    The constants of the trigger follow Brunzema et al. as far as we could confirm them. Rewards of rounds before the
+    one that fired, told after it, are counted in `late`. Cost per round: that of `GPUCB`.
+
+    >>> from driftbandits.arms import ArmSet
+    >>> policy = EventTriggeredGPUCB(ArmSet([[0.0], [0.5], [1.0]]), seed=0)
+    >>> policy.tell(policy.ask().id, 0.3)
+    """
+
+    _adds_only = False
+
+    label = "ET-GP-UCB"
+    colour = "#CC6677"
+    reports_changes = True
+
+    def _start(self, horizon: int | None) -> None:
+        super()._start(horizon)
+        self._epoch = 0
+        self._epoch_start = self.rounds
+        self._told = 0  # in this epoch
+
+    def _add(self, ident: int, arm: int, reward: float) -> None:
+        if ident < self._epoch_start:
+            self.late += 1
+            return
+        posterior = self._posterior
+        predicted = float(posterior.mean[arm])
+        threshold = trigger_threshold(
+            deviation=math.sqrt(max(float(posterior.variance[arm]), 0.0)),
+            noise=self._noise,
+            observations=self._told + 1,
+            failure_probability=self.failure_probability,
+        )
+        if abs(reward - predicted) > threshold:
+            self._fire(ident, arm, predicted, reward, threshold)
+        posterior.add(arm, reward)
+        self._told += 1
+
+    def _fire(self, ident: int, arm: int, predicted: float, reward: float, threshold: float) -> None:
+        self._report_change(
+            epoch=self._epoch,
+            interval=(ident, ident + 1),
+            statistic=abs(reward - predicted),
+            threshold=threshold,
+            arms=[arm],
+            before=[predicted],
+            after=[reward],
+        )
+        self._posterior.reset()
+        self._epoch += 1
+        self._epoch_start = ident
+        self._told = 0
+
+    def _carry(self, old: Self, change: ArmsChange) -> None:
+        super()._carry(old, change)
+        self._epoch, self._epoch_start, self._told = old._epoch, old._epoch_start, old._told
+
+    def _export(self) -> dict[str, Any]:
+        return {**super()._export(), "epoch": self._epoch, "epoch_start": self._epoch_start, "told": self._told}
+
+    def _import(self, state: states.Reader) -> None:
+        super()._import(state)
+        self._epoch = state.integer("epoch", high=FARTHEST)
+        self._epoch_start = state.integer("epoch_start", high=self.rounds)
+        most = told_at_most(self.rounds, self._pending.rows(), since=self._epoch_start)
+        self._told = state.integer("told", high=max(most, 0))
+        states.check(float(self._posterior.weights.sum()) == self._told, "number of rewards of the epoch")
+
+
+class DetectionAugmentedGPUCB(WatchedArms, GPUCB):
+    """DAL (Gerogiannis, Huang, Bose and Veeravalli 2025) around GP-UCB: restarted when a watched arm has changed.
+
+    A cover of a few arms is watched (`kernel_cover`: each tells most of what those before it leave open). Every episode
+    goes through the cover once, and again every floor(n_C / alpha_k) rounds; in all other rounds GPUCB plays. So the
+    schedule of forced rounds is fixed, and the law is a point mass in them. Each reward of a watched arm enters its
+    generalised likelihood ratio test (`detection.glr`), and an alarm forgets everything. Knows neither when nor how
+    often the world changes, and finds changes of arms that it does not play. Bad at changes that the cover does not
+    see, and at drift too slow for its tests; its forced rounds cost what the cover's arms cost.
+
+    Parameters
+    ----------
+    cover : how many arms are watched at most; fewer where the kernel has a lower rank, and then none is overlooked
+    exploration : alpha_0; the theory has 1, a tenth of all rounds with 10 arms in 10,000 rounds; 0 for none, then a
+        change is found only where GPUCB plays a watched arm
+    noise : R, of the index and of the tests, in the user's units; default a tenth of half the reward range. Noise that
+        is really larger means false alarms; half the range is safe for any rewards
+    failure_probability : delta, of the index and of all tests together: each test has delta / n_C
+    others : see `GPUCB`
+
+    Followed as far as we could confirm it: forced rounds and test are those of `GLRklUCB` (Besson et al. 2022), on the
+    cover instead of all arms. Ours: how the cover is chosen, and that rewards of forced rounds teach GPUCB too, and
+    those it chose itself enter the tests. Rewards of rounds asked before a restart and told after it are counted in
+    `late`. Cost per round: that of `GPUCB`, and at most 512 numbers for a test.
+
+    >>> policy = DetectionAugmentedGPUCB(ArmSet([[0.0], [0.5], [1.0]]), horizon=1000, seed=0)
+    >>> policy.tell(policy.ask().id, 0.3)
+    """
+
+    _adds_only = False
+
+    label = "DAL-GP-UCB"
+    colour = "#77AADD"
+    reports_changes = True
+    microseconds_per_round = 35.0
+    needs_horizon = True
+
+    def __init__(self, arms: ArmSet, *, cover: int = 10, exploration: float = 0.3, **settings: Any) -> None:
+        super().__init__(arms, **settings)
+        self.cover = check_count("cover", cover)
+        self.exploration = check_positive("exploration", exploration, zero=True)
+        if self.noise is not None:
+            check_positive("noise", self.noise, cure="the change tests divide by it")
+
+    def _start(self, horizon: int | None) -> None:
+        super()._start(horizon)
+        self._watched = kernel_cover(self._own_basis(), self.cover).tolist()
+        self._episode = 1
+        self._open_episode()
+
+    def _open_episode(self) -> None:
+        """Begin with nothing learned."""
+        self._posterior.reset()
+        self._origin = self.rounds
+        self._histories: dict[int, History] = {}
+        self._derive()
+
+    def _derive(self) -> None:
+        """What follows from the state: the cycle of forced rounds."""
+        self._cycle = forced_cycle(
+            arms=len(self._watched),
+            horizon=self._phase_length,
+            episode=self._episode,
+            exploration=self.exploration,
+        )
+
+    def _forced(self) -> int | None:
+        if not self._cycle:
+            return None
+        place = (self.rounds - self._origin) % self._cycle
+        return self._watched[place] if place < len(self._watched) else None
+
+    def _add(self, ident: int, arm: int, reward: float) -> None:
+        if ident < self._origin:
+            self.late += 1
+            return
+        super()._add(ident, arm, reward)
+        if arm in self._watched:
+            history = self._histories.setdefault(arm, History(spacing=1))
+            history.add(reward, ident)
+            delta = self.failure_probability / len(self._watched)
+            self._test(ident, arm, history, rule="practical", failure_probability=delta)
+
+    def _begin_episode(self, arm: int) -> None:
+        self._open_episode()
+
+    def _kl(self, left: Floats, right: float) -> Floats:
+        return gaussian_divergence(left, right, self._noise)
+
+    def _carry(self, old: Self, change: ArmsChange) -> None:
+        """The episode goes on; watched arms that are gone make room for new ones, whose tests begin with them."""
+        super()._carry(old, change)
+        kept = change.renumber(old._watched)
+        untold = self._posterior.weights[: len(self.arms)] == 0.0
+        best = kernel_cover(self._own_basis(), self.cover).tolist()
+        self._watched = [*kept, *(arm for arm in best if untold[arm] and arm not in kept)][: self.cover]
+        if not self._watched:
+            self._start_with_arms(change, epoch=old._episode - 1)
+            return
+        self._episode, self._origin = old._episode, old._origin
+        self._histories = carry_histories(old._histories, change.target)
+        self._derive()
+
+    # --- state --------------------------------------------------------------------------------------------------
+
+    def _settings(self) -> dict[str, Any]:
+        return {**super()._settings(), "cover": self.cover, "exploration": self.exploration}
+
+    def _export(self) -> dict[str, Any]:
+        return {
+            **super()._export(),
+            "watched": np.array(self._watched, dtype=np.int64),  # on another machine rounding may choose another cover
+            "episode": self._episode,
+            "origin": self._origin,
+            **export_histories(self._histories),
+        }
+
+    def _import(self, state: states.Reader) -> None:
+        super()._import(state)
+        watched = state.array("watched", np.int64, (None,))
+        inside = (watched >= 0) & (watched < len(self.arms))
+        fitting = inside.all() and 1 <= len(watched) <= self.cover and len(np.unique(watched)) == len(watched)
+        states.check(bool(fitting), "watched arms")
+        self._watched = watched.tolist()
+        self._episode = state.integer("episode", low=1, high=FARTHEST)
+        self._origin = state.integer("origin", low=self._phase_start, high=self.rounds)
+        most = told_at_most(self.rounds, self._pending.rows(), since=self._origin)
+        states.check(float(self._posterior.weights.sum()) <= max(most, 0), "number of rewards of the episode")
+        self._histories = read_histories(state, arms=len(self.arms), rounds=self.rounds)
+        of_cover = np.isin(np.arange(len(self.arms)), watched)
+        known = (part[: len(self.arms)] for part in (self._posterior.weights, self._posterior.sums))
+        weights, sums = (np.where(of_cover, part, 0.0) for part in known)
+        check_same_rewards(self._histories, weights, sums, slack=ROUNDING)
+        self._derive()

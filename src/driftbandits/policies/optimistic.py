@@ -1,0 +1,187 @@
+"""Policies that play the arm with the largest optimistic index, also with forced rounds and change tests."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from driftbandits.detection.glr import History, glr_threshold
+from driftbandits.errors import LawError
+from driftbandits.policies.base import Policy
+from driftbandits.policies.decisions import Feedback, Row
+from driftbandits.types import Bools, Floats, Ints
+
+_ROUNDING_OF_TIES = 1e-10  # relative to the largest index
+
+
+@dataclass(frozen=True, slots=True)
+class Optimism:
+    """What an optimistic policy believes of an arm before it sees the reward, on the internal scale [-1, 1]."""
+
+    value: float
+    width: float
+
+
+class OptimisticPolicy(Policy):
+    """Plays an arm whose index (estimate plus width) is largest; ties are broken by the draw.
+
+    A subclass gives `_index`, `_optimism` and `_add`. The law is uniform over the maximisers: a plain argmax would make
+    every fresh start play arm 0, 1, 2, ... in order, a real bias under restarts.
+    """
+
+    _numbers_rounds = True  # the law may move with time alone
+
+    @abstractmethod
+    def _index(self) -> Floats:
+        """Optimistic value of every arm, shape (N,); a pure function of the state."""
+
+    @abstractmethod
+    def _optimism(self, arm: int) -> Optimism:
+        """Optimistic value and width of `arm` now; MASTER's tests are built on it."""
+
+    def _leading_index(self) -> Floats:
+        """The index, in which arms that are known not to lead may have -inf."""
+        return self._index()
+
+    def _law(self) -> Floats:
+        return self._uniform_over(self._leading_index())
+
+    @abstractmethod
+    def _add(self, ident: int, arm: int, reward: float) -> None:
+        """Take in the reward of round `ident`."""
+
+    def _learn_one(self, row: Row, reward: float) -> None:
+        self._add(row.id, row.arm, reward)
+
+    def _learn(self, feedback: Feedback) -> None:
+        for row, reward in feedback.rows():
+            self._learn_one(row, reward)
+
+    def _stamp(self) -> tuple[int, int]:
+        return self.rounds, 0
+
+    def _law_within(self, mask: Bools) -> tuple[Floats, bool]:
+        """The best allowed arm, not a renormalised law: the best of all may be forbidden."""
+        index = self._index()
+        return self._uniform_over(np.where(mask, index, -np.inf)), not mask[self._best(index)].all()
+
+    def _pick(self, law: Floats, count: int) -> Ints:
+        """As the base draws, without the cumulative sums: a law that is uniform over a few arms."""
+        best = np.flatnonzero(law)
+        uniforms = self._draws.random(count)
+        return np.asarray(best[np.minimum((uniforms * len(best)).astype(np.int64), len(best) - 1)])
+
+    def _weigh(self) -> npt.NDArray[Any]:
+        """The best arms are all there is to draw from; a law is built only where a subclass has one of its own."""
+        if type(self)._law is not OptimisticPolicy._law:  # forced exploration, say
+            return super()._weigh()
+        return self._best(self._leading_index())
+
+    def _choose_one(self, weighed: npt.NDArray[Any]) -> tuple[int, float]:
+        """The same draw as from the law."""
+        if weighed.dtype != np.bool_:
+            return super()._choose_one(weighed)
+        uniform = self._draws.random()
+        ties = int(np.count_nonzero(weighed))
+        if ties == 1:
+            return int(weighed.argmax()), 1.0
+        return int(np.flatnonzero(weighed)[min(int(uniform * ties), ties - 1)]), 1.0 / ties
+
+    def _uniform_over(self, index: Floats) -> Floats:
+        best = self._best(index)
+        return np.asarray(best / np.count_nonzero(best))
+
+    def _best(self, index: Floats) -> Bools:
+        """The maximisers; what differs by rounding only is a tie."""
+        top = index.item(index.argmax())  # NaN, if there is one
+        if math.isfinite(top):
+            return np.asarray(index >= top - _ROUNDING_OF_TIES * max(1.0, abs(top)))
+        if math.isnan(top):
+            raise LawError(
+                f"{type(self).__name__} expects nan of arm {int(index.argmax())} in round {self.rounds}, so it has no "
+                f"law; nothing was decided in it"
+            )
+        return np.asarray(index == top)
+
+
+class ForcedRounds(OptimisticPolicy):
+    """An optimistic policy with forced rounds: it plays the arm whose turn it is with probability 1.
+
+    A subclass says whose turn it is in `_forced`. Where that arm is not allowed, it gives its turn to the best
+    allowed one.
+    """
+
+    @abstractmethod
+    def _forced(self) -> int | None:
+        """The arm whose turn it is, if the next round is a forced one; a pure function of the state."""
+
+    def _quiet_rounds(self) -> int:
+        return 1  # whose turn it is changes with the round
+
+    def _law(self) -> Floats:
+        arm = self._forced()
+        if arm is None:
+            return super()._law()
+        law = np.zeros(len(self.arms))
+        law[arm] = 1.0
+        return law
+
+    def _law_within(self, mask: Bools) -> tuple[Floats, bool]:
+        arm = self._forced()
+        if arm is None:
+            return super()._law_within(mask)
+        return (self._law(), False) if mask[arm] else (super()._law_within(mask)[0], True)
+
+
+def forced_cycle(*, arms: int, horizon: int, episode: int, exploration: float) -> int:
+    """Rounds from one pass through `arms` arms to the next in episode k (from 1); 0 where there are none.
+
+    The share of forced rounds is alpha_k = exploration sqrt(k arms log T / T), so a cycle has floor(arms / alpha_k)
+    rounds, the first `arms` of them forced.
+
+    >>> forced_cycle(arms=10, horizon=10_000, episode=1, exploration=1.0)
+    104
+    """
+    share = exploration * math.sqrt(episode * arms * math.log(horizon) / horizon)
+    return math.floor(arms / min(share, 1.0)) if share > 0 else 0
+
+
+class WatchedArms(ForcedRounds):
+    """A policy in episodes: an alarm of one arm's test (`detection.glr`) is reported and begins the next.
+
+    A subclass keeps the number of the episode (from 1) and calls `_test` when an arm is due for one.
+    """
+
+    _episode: int
+
+    def _test(self, ident: int, arm: int, history: History, *, rule: str, failure_probability: float) -> None:
+        """Test the rewards of `arm`, the last of which is that of round `ident`."""
+        split = history.best_split(self._kl)
+        if split is None:
+            return
+        threshold = glr_threshold(rule, pulls=history.pulls, failure_probability=failure_probability)
+        if split.statistic > threshold:
+            self._report_change(
+                epoch=self._episode - 1,
+                interval=(min(split.last_round + 1, ident), ident + 1),
+                statistic=split.statistic,
+                threshold=threshold,
+                arms=[arm],
+                before=[split.before],
+                after=[split.after],
+            )
+            self._episode += 1
+            self._begin_episode(arm)
+
+    @abstractmethod
+    def _kl(self, left: Floats, right: float) -> Floats:
+        """Divergence of the rewards' distributions with these means."""
+
+    @abstractmethod
+    def _begin_episode(self, arm: int) -> None:
+        """Forget what an alarm of `arm` makes worthless; the episode has its new number."""

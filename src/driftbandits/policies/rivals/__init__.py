@@ -1,0 +1,1 @@
+"""Policies of other kinds: MASTER and BOB, which play other policies, and exponential weights."""
