@@ -113,36 +113,25 @@ def test_the_page_on_the_architecture_names_every_package_and_no_other(folder):
     assert named == there
 
 
+def test_the_page_on_the_architecture_names_every_file_of_the_study():
+    section = (ROOT / "docs" / "architecture.md").read_text().split("### `reproduction`:")[1]
+    table = re.search(r"^\| file .*?(?=^[^|])", section, flags=re.DOTALL | re.MULTILINE)[0]
+    named = {name for row in table.splitlines()[2:] for name in re.findall(r"`(\w+)`", row.split("|")[1])}
+    assert named == packages_below(ROOT / "reproduction")
+
+
 @pytest.mark.parametrize("figure", ["ask-tell.svg", "reproduce.svg"])
 def test_pictures_of_the_architecture_name_files_that_exist(figure):
     picture = (ROOT / "docs" / "figures" / figure).read_text()
-    packages = ("", "policies", "policies/core", "policies/blocks", "experiments", "experiments/running", "cli")
-    packages = (*packages, "experiments/judging", "experiments/definitions")
+    packages = ("", "policies", "policies/core", "policies/blocks", "experiments", "cli")
     places = re.findall(r"Consolas, monospace\">([^<]*)<", picture)
     names = [name.strip() for place in places for name in place.split(",") if name.strip() not in ("", "…")]
     assert len(names) > 10
     for name in names:
         if name == "the family":
             continue
-        tree = [ROOT / "src" / "driftbandits" / package / name for package in packages]
+        tree = [*(ROOT / "src" / "driftbandits" / package / name for package in packages), ROOT / "reproduction" / name]
         assert any(path.is_dir() or path.with_suffix(".py").exists() for path in tree), name
-
-
-def test_the_migration_table_leads_to_modules_that_exist():
-    table = (ROOT / "CHANGELOG.md").read_text().split("### Moved and renamed")[1]
-    after = " ".join(row.split("|")[2] for row in table.splitlines() if row.startswith("| ") and row.count("|") == 3)
-    names = re.findall(
-        r"`((?:policies|experiments|detection|configuration|state|cli|report)\.[\w.]+?)(?:\.\{|\.\*|`)", after
-    )
-    assert len(names) > 25
-    for name in names:
-        parts = name.split(".")
-        while parts and parts[-1][0].isupper():  # a class
-            parts.pop()
-        path = ROOT.joinpath("src", "driftbandits", *parts)
-        inside = path.parent / "__init__.py"
-        there = path.is_dir() or path.with_suffix(".py").exists()
-        assert there or (inside.exists() and parts[-1] in inside.read_text()) or path.parent.with_suffix(".py").exists()
 
 
 def test_both_default_ranges_of_rewards_are_said_where_users_look():

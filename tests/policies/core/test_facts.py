@@ -3,9 +3,8 @@
 import pytest
 
 import driftbandits as db
-from driftbandits.experiments.definitions.policy_classes import policy_class
-from driftbandits.experiments.definitions.specs import Cell, PolicySpec
-from driftbandits.experiments.running.cost import cost_of
+from driftbandits.experiments.building import cost_of
+from driftbandits.experiments.specs import Cell, PolicySpec, policy_class
 from driftbandits.plots.palette import line_styles
 from driftbandits.policies.core.facts import Family
 
