@@ -76,22 +76,22 @@ USED := joblib, jinja2, matplotlib.pyplot, pandas, pyarrow.parquet, pydantic, ri
 # QUICK=1: the first pass alone; MINUTES=N: no new pass after so many minutes; FULL=1: everything at the paper's seeds in
 # one go, for a night or more. Stopped, it goes on where it was.
 reproduce: .venv-reproduce/ready
-	$(PLAY)/driftbandits reproduce --resume $(if $(QUICK),--quick --out results/quick) $(if $(FULL),--full) $(if $(MINUTES),--minutes $(MINUTES))
+	$(PLAY)/python -m reproduction reproduce --resume $(if $(QUICK),--quick --out results/quick) $(if $(FULL),--full) $(if $(MINUTES),--minutes $(MINUTES))
 
 # All policies, tuned alike, on switches and slow drift; then the wider suite and the real series.
 compare: .venv-reproduce/ready
-	$(PLAY)/driftbandits reproduce comparison --resume --out results/compare
+	$(PLAY)/python -m reproduction reproduce comparison --resume --out results/compare
 
 suite: .venv-reproduce/data
-	$(PLAY)/driftbandits reproduce suite real --resume --out results/suite
+	$(PLAY)/python -m reproduction reproduce suite real --resume --out results/suite
 
 # AutoBandit and what it is judged by: baselines tuned for every world and told kernel and noise; table and figure.
 autobandit: .venv-reproduce/data
-	$(PLAY)/driftbandits reproduce yardstick real --resume --out results/autobandit
+	$(PLAY)/python -m reproduction reproduce yardstick real --resume --out results/autobandit
 
 # CalibratedOPKB against ADA-OPKB in all these worlds, false alarms where nothing changes, delays; tables and figures.
 calibrated: .venv-reproduce/ready
-	$(PLAY)/driftbandits reproduce calibrated --resume --out results/calibrated
+	$(PLAY)/python -m reproduction reproduce calibrated --resume --out results/calibrated
 
 bench: .venv/ready
 	$(BIN)/python -m benchmarks
@@ -108,8 +108,8 @@ soak: .venv/ready
 	$(BIN)/python -m benchmarks service
 
 tune: .venv/ready
-	$(BIN)/driftbandits tune constants
-	$(BIN)/driftbandits tune neural
+	$(BIN)/python -m reproduction tune constants
+	$(BIN)/python -m reproduction tune neural
 
 # The documentation site, build/docs/index.html: examples run, warnings are errors, links inside are followed.
 .venv/docs: requirements/docs.txt .venv/ready

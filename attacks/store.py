@@ -6,11 +6,10 @@ from collections.abc import Iterator
 
 from attacks.common import AttackRow, Options, generator, said, scratch, spread, total
 from driftbandits.errors import DriftbanditsError
-from driftbandits.experiments.definitions.specs import Cell, PolicySpec
-from driftbandits.experiments.files.cell_result import CellResult
-from driftbandits.experiments.files.folder_store import FolderStore
-from driftbandits.experiments.files.store import Store, missing, read
-from driftbandits.experiments.running.cells import run_cell
+from driftbandits.experiments.folder_store import FolderStore
+from driftbandits.experiments.runner import run_cell
+from driftbandits.experiments.specs import Cell, PolicySpec
+from driftbandits.experiments.stores import CellResult, Store, missing, read
 
 CELLS_DAMAGED = 4
 

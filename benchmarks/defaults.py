@@ -11,7 +11,7 @@ from typing import Any
 
 import driftbandits as db
 from driftbandits.environments import Environment
-from driftbandits.experiments.definitions.suite import SUITE_WORLDS
+from reproduction.suite import SUITE_WORLDS
 
 DIMENSIONS = (10, 2)
 SEEDS = (0, 1, 2)

@@ -16,12 +16,12 @@ import numpy as np
 
 import driftbandits as db
 from driftbandits.environments import Environment
-from driftbandits.experiments.definitions.suite import SUITE_WORLDS, UNBOUNDED_WORLDS
 from driftbandits.intervals import share_interval
 from driftbandits.logs import Log, estimators
 from driftbandits.logs.estimators import Estimator
 from driftbandits.logs.targets import shares_of
 from driftbandits.types import Floats
+from reproduction.suite import SUITE_WORLDS, UNBOUNDED_WORLDS
 
 FIRST_SEED = 321_000  # of worlds, laws and logs; local means of 10 rows were chosen on seeds 2,000 to 2,039
 LOGS, ROUNDS, ARMS = 400, 1_000, 10

@@ -22,15 +22,14 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from driftbandits.environments import Environment
-from driftbandits.experiments.definitions.ids import STATIONARY_PREFIX
-from driftbandits.experiments.definitions.specs import Experiment, cells_of
-from driftbandits.experiments.definitions.suite import SUITE, suite_name
-from driftbandits.experiments.definitions.yardstick import YARDSTICK
-from driftbandits.experiments.judging.ratios import geometric_mean
-from driftbandits.experiments.running.build import build_policy, build_world
-from driftbandits.plots.ratios import ratio_figure, ratio_rows
+from driftbandits.experiments.building import build_policy, build_world
+from driftbandits.experiments.specs import Experiment, cells_of
 from driftbandits.simulation import detections, simulate
 from driftbandits.types import Floats, Ints
+from reproduction.autobandit import YARDSTICK
+from reproduction.claims import geometric_mean
+from reproduction.figures import ratio_figure, ratio_rows
+from reproduction.suite import STATIONARY_PREFIX, SUITE, suite_name
 
 AUTO, WINDOW, GPUCB = "AutoBandit", "SW-GPUCB (tuned here)", "GPUCB (tuned here)"
 FIRST, LAST = 30, 49

@@ -15,13 +15,11 @@ from collections.abc import Callable
 import joblib
 import numpy as np
 
-from driftbandits.experiments.definitions.specs import Cell, PolicySpec
-from driftbandits.experiments.files.cell_result import CellResult
-from driftbandits.experiments.files.folder_store import FolderStore
-from driftbandits.experiments.files.store import Store, missing, read
-from driftbandits.experiments.running.cells import run_cell
-from driftbandits.experiments.running.engines import Engine
-from driftbandits.experiments.running.runner import run_cells
+from driftbandits.experiments.engines import Engine
+from driftbandits.experiments.folder_store import FolderStore
+from driftbandits.experiments.runner import run_cell, run_cells
+from driftbandits.experiments.specs import Cell, PolicySpec
+from driftbandits.experiments.stores import CellResult, Store, missing, read
 
 PARTS_STORED = 2_000
 

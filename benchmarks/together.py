@@ -22,11 +22,11 @@ from threadpoolctl import threadpool_limits
 import driftbandits as db
 from benchmarks.hidden import AUTO, WORLDS
 from driftbandits.configuration.presets import read_settings
-from driftbandits.experiments.definitions.specs import cells_of
-from driftbandits.experiments.definitions.yardstick import YARDSTICK
-from driftbandits.experiments.running.build import build_world
+from driftbandits.experiments.building import build_world
+from driftbandits.experiments.specs import cells_of
 from driftbandits.simulation import simulate
 from driftbandits.types import Floats
+from reproduction.autobandit import YARDSTICK
 
 FIRST_SEED = 1_000_000
 KEPT = Path("results/benchmarks/together.jsonl")

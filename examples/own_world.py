@@ -4,7 +4,8 @@ import numpy as np
 from sklearn.gaussian_process.kernels import RBF
 
 import driftbandits as db
-from driftbandits.environments import Piecewise, TruncatedGaussianNoise
+from driftbandits.environments import Piecewise
+from driftbandits.environments.noise import TruncatedGaussianNoise
 
 
 def weekends(seed: int, weeks: int = 10, visitors: int = 100) -> Piecewise:

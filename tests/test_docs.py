@@ -113,18 +113,24 @@ def test_the_page_on_the_architecture_names_every_package_and_no_other(folder):
     assert named == there
 
 
+def test_the_page_on_the_architecture_names_every_file_of_the_study():
+    section = (ROOT / "docs" / "architecture.md").read_text().split("### `reproduction`:")[1]
+    table = re.search(r"^\| file .*?(?=^[^|])", section, flags=re.DOTALL | re.MULTILINE)[0]
+    named = {name for row in table.splitlines()[2:] for name in re.findall(r"`(\w+)`", row.split("|")[1])}
+    assert named == packages_below(ROOT / "reproduction")
+
+
 @pytest.mark.parametrize("figure", ["ask-tell.svg", "reproduce.svg"])
 def test_pictures_of_the_architecture_name_files_that_exist(figure):
     picture = (ROOT / "docs" / "figures" / figure).read_text()
-    packages = ("", "policies", "policies/opkb", "experiments", "experiments/running", "cli")
-    packages = (*packages, "experiments/judging", "experiments/definitions")
+    packages = ("", "policies", "policies/opkb", "experiments", "cli")
     places = re.findall(r"Consolas, monospace\">([^<]*)<", picture)
     names = [name.strip() for place in places for name in place.split(",") if name.strip() not in ("", "…")]
     assert len(names) > 10
     for name in names:
         if name == "the family":
             continue
-        tree = [ROOT / "src" / "driftbandits" / package / name for package in packages]
+        tree = [*(ROOT / "src" / "driftbandits" / package / name for package in packages), ROOT / "reproduction" / name]
         assert any(path.is_dir() or path.with_suffix(".py").exists() for path in tree), name
 
 

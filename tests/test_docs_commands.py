@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 
 from benchmarks.__main__ import NAMES
 from driftbandits.cli.app import app
-from driftbandits.experiments.running.engines import Engine
+from driftbandits.experiments.engines import Engine
 from tests.pages import PAGES, ROOT, blocks_of, name_of, write_files
 
 SHORT = ["--seeds", "1", "--jobs", "1"]  # options of `run`: the last one counts
@@ -129,7 +129,6 @@ FORMS = {
     "driftbandits reproduce": resolve,
     "driftbandits tune": resolve,
     "driftbandits report": ask_for_help,
-    "driftbandits bench": ask_for_help,
     "driftbandits experiments": ask_for_help,
     "driftbandits db": ask_for_help,
     "driftbandits doctor": ask_for_help,

@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 from driftbandits.escaping import csv, markdown
-from driftbandits.experiments.judging.results import SUMMARY_COLUMNS, summary_markdown
-from driftbandits.experiments.judging.verdicts import TargetVerdict, verdict_lines
-from driftbandits.experiments.judging.yardstick import AutoBanditJudgement, autobandit_markdown
+from driftbandits.experiments.results import SUMMARY_COLUMNS, summary_markdown
+from reproduction.autobandit import AutoBanditJudgement, autobandit_markdown
+from reproduction.claims import TargetVerdict, verdict_lines
 
 ODD = "a|b\n<img src=x onerror=alert(1)> [c](http://d) `e` \\| &amp;"
 SHOWN = r"a\|b &lt;img src=x onerror=alert(1)&gt; \[c\](http://d) \`e\` \\\| &amp;amp;"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from driftbandits.experiments.judging.statements import STATEMENTS
+from reproduction.paper import STATEMENTS
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "paper.md").read_text()
@@ -38,7 +38,8 @@ def _names(node, prefix):
 @pytest.mark.parametrize("name", CODE)
 def test_names_of_the_library_exist(name):
     module, _, inside = name.partition(":")
-    path = (ROOT / "src" / "driftbandits").joinpath(*module.split(".")).with_suffix(".py")
+    root = ROOT if module.startswith("reproduction.") else ROOT / "src" / "driftbandits"
+    path = root.joinpath(*module.split(".")).with_suffix(".py")
     assert path.exists(), f"docs/paper.md names {name}, and there is no {path.relative_to(ROOT)}"
     assert inside in names_in(path), f"docs/paper.md names {name}, which is not in {path.relative_to(ROOT)}"
 

@@ -5,10 +5,10 @@ import typing
 
 from driftbandits import detection, environments, errors, policies
 from driftbandits.arms import ArmSet
-from driftbandits.comparing import compare
 from driftbandits.design import Design, Status, effective_dimension, information_gain, solve_design
 from driftbandits.detection import DriftDetector, first_detectable_horizon
 from driftbandits.errors import DriftbanditsError
+from driftbandits.experiments.comparing import compare
 from driftbandits.kernels import kernel_from_config
 from driftbandits.policies import *  # noqa: F403  # every policy: that list is the only one
 from driftbandits.policies.decisions import Feedback

@@ -6,8 +6,8 @@ import pytest
 from typer.testing import CliRunner
 
 from driftbandits.cli.app import app
-from driftbandits.experiments.definitions.specs import Experiment, PolicySpec
-from driftbandits.experiments.groups import EXPERIMENTS
+from driftbandits.experiments.specs import Experiment, PolicySpec
+from reproduction.groups import EXPERIMENTS
 
 SMALL = Experiment(
     id="small",

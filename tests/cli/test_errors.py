@@ -3,7 +3,7 @@
 import pytest
 
 from driftbandits.cli import run_folder
-from driftbandits.experiments.running.runner import RunInterruptedError
+from driftbandits.experiments.runner import RunInterruptedError
 
 WORLD = (
     *("run", "--environment", "switching/1", "--jobs", "1", "--seeds", "1", "--out", "out", "--set", "size=10"),
@@ -148,7 +148,6 @@ def world(environment, *more):
         (joining("OPKB,label='a\u2028b'"), "has the control character '\\u2028'"),
         (("report", "nowhere"), "there is no nowhere/run.json"),
         (("tune", "comparison", "OPBK"), "did you mean 'OPKB'?"),
-        (("bench", "--policy", "Unifrom"), "did you mean 'Uniform'?"),
     ],
 )
 def test_a_mistake_ends_in_one_message_that_names_the_cure(cli, folder, arguments, said):
@@ -182,7 +181,6 @@ def test_a_mistake_ends_in_one_message_that_names_the_cure(cli, folder, argument
         (("tune", "constants", "OPKB"), "labels are for comparison"),
         (("tune", "oracles", "--storage", "sqlite://"), "not in a storage"),
         (("list", "polices"), "policies"),
-        (("bench", "--rounds", "0"), "--rounds"),
     ],
 )
 def test_wrong_usage(cli, folder, arguments, said):
@@ -208,7 +206,7 @@ def test_an_interruption_elsewhere(cli, monkeypatch):
     def interrupted(*arguments, **settings):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("driftbandits.cli.reproduce.choose", interrupted)
+    monkeypatch.setattr("reproduction.commands.choose", interrupted)
     result = cli("reproduce", "small")
     assert result.exit_code == 130
     assert result.stderr == "driftbandits: interrupted\n"
@@ -285,7 +283,7 @@ def test_an_error_nobody_thought_of_is_one_line_too(cli, monkeypatch):
     def odd(*arguments, **settings):
         raise RuntimeError("something odd")
 
-    monkeypatch.setattr("driftbandits.cli.reproduce.choose", odd)
+    monkeypatch.setattr("reproduction.commands.choose", odd)
     result = cli("reproduce", "small")
     assert result.exit_code == 1
     assert result.stderr == "driftbandits: RuntimeError: something odd (driftbandits --traceback ... shows where)\n"
@@ -297,5 +295,5 @@ def test_a_missing_package_is_answered_with_its_extra(cli, monkeypatch, package,
     def missing(*arguments, **settings):
         raise ModuleNotFoundError(f"No module named {package!r}", name=f"{package}.inner")
 
-    monkeypatch.setattr("driftbandits.cli.reproduce.choose", missing)
+    monkeypatch.setattr("reproduction.commands.choose", missing)
     assert f"pip install '.[{extra}]'" in cli("reproduce", "small").stderr

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from driftbandits import POLICIES, datasets, environments
-from driftbandits.experiments.groups import EXPERIMENTS
-from driftbandits.experiments.running.engines import ENGINES
+from driftbandits.experiments.engines import ENGINES
 from driftbandits.policies.inputs import known_settings
+from reproduction.groups import EXPERIMENTS
 
 NAMES = {
     "datasets": list(datasets.names()),

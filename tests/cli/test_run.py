@@ -7,7 +7,7 @@ import pytest
 from driftbandits.cli.run import read
 from driftbandits.cli.settings import merge, read_policy, read_settings
 from driftbandits.errors import InputError
-from driftbandits.experiments.files.schema import run_schema
+from driftbandits.experiments.run_files import run_schema
 
 ROOT = Path(__file__).parents[2]
 YAML = """

@@ -3,16 +3,16 @@
 import json
 import shlex
 
-from driftbandits.experiments.definitions.specs import Experiment, PolicySpec
-from driftbandits.experiments.groups import EXPERIMENTS
-from driftbandits.tuning.points import TuningWorld
+from driftbandits.experiments.specs import Experiment, PolicySpec
+from driftbandits.tuning.spaces import TuningWorld
+from reproduction.groups import EXPERIMENTS
 
 
 def test_tuning_constants(cli, tmp_path, monkeypatch):
     study = "constants"
     small = TuningWorld("switching/1", {"horizon": 200, "switches": [100], "size": 10})
-    monkeypatch.setattr("driftbandits.tuning.constants.CONSTANTS_RUNGS", ((2, 1), (1, 2)))
-    monkeypatch.setattr("driftbandits.tuning.constants.CONSTANTS_WORLDS", (small,))
+    monkeypatch.setattr("reproduction.tuning.CONSTANTS_RUNGS", ((2, 1), (1, 2)))
+    monkeypatch.setattr("reproduction.tuning.CONSTANTS_WORLDS", (small,))
     result = cli("tune", study, "--jobs", 1, "--out", tmp_path, "--json")
     assert result.exit_code == 0, result.stderr
     printed = json.loads(result.stdout)
@@ -23,8 +23,9 @@ def test_tuning_constants(cli, tmp_path, monkeypatch):
 
 def test_tuning_the_comparison_goes_on_where_it_was(cli, tmp_path, monkeypatch):
     small = TuningWorld("switching/1", {"horizon": 100, "switches": [50], "size": 10})
-    monkeypatch.setattr("driftbandits.tuning.comparison.COMPARISON_RUNGS", ((2, 1), (1, 2)))
-    monkeypatch.setattr("driftbandits.tuning.comparison.environment_1", lambda dimension: small)
+    monkeypatch.setattr("driftbandits.tuning.own.EQUAL_RUNGS", ((2, 1), (1, 2)))
+    monkeypatch.setattr("driftbandits.tuning.own.environment_1", lambda dimension: small)
+    monkeypatch.setattr("reproduction.tuning.environment_1", lambda dimension: small)
     storage = f"sqlite:///{tmp_path / 'shared.db'}"
     arguments = ("tune", "comparison", "SW-UCB (plain)", "--jobs", 1, "--out", tmp_path, "--storage", storage)
     shown = cli(*arguments)
@@ -38,8 +39,9 @@ def test_tuning_the_comparison_goes_on_where_it_was(cli, tmp_path, monkeypatch):
 
 def test_tuning_a_policy_and_playing_it_beside_the_others(cli, tmp_path, monkeypatch):
     small = TuningWorld("switching/1", {"horizon": 100, "switches": [50], "size": 10})
-    monkeypatch.setattr("driftbandits.tuning.comparison.COMPARISON_RUNGS", ((2, 1), (1, 2)))
-    monkeypatch.setattr("driftbandits.tuning.comparison.environment_1", lambda dimension: small)
+    monkeypatch.setattr("driftbandits.tuning.own.EQUAL_RUNGS", ((2, 1), (1, 2)))
+    monkeypatch.setattr("driftbandits.tuning.own.environment_1", lambda dimension: small)
+    monkeypatch.setattr("reproduction.tuning.environment_1", lambda dimension: small)
     space, out = tmp_path / "space.yaml", tmp_path / "tune"
     space.write_text("label: mine\nranges: {window: [10, 50]}\nwhole: [window]\n")
     arguments = ("tune", "SlidingWindowUCB", "--space", space, "--dimension", 10, "--out", out, "--jobs", 1)
@@ -59,8 +61,9 @@ def test_tuning_a_policy_and_playing_it_beside_the_others(cli, tmp_path, monkeyp
 
 def test_the_next_command_is_one_that_works(cli, tmp_path, monkeypatch):
     small = TuningWorld("switching/1", {"horizon": 100, "switches": [50], "size": 10})
-    monkeypatch.setattr("driftbandits.tuning.comparison.COMPARISON_RUNGS", ((2, 1), (1, 2)))
-    monkeypatch.setattr("driftbandits.tuning.comparison.environment_1", lambda dimension: small)
+    monkeypatch.setattr("driftbandits.tuning.own.EQUAL_RUNGS", ((2, 1), (1, 2)))
+    monkeypatch.setattr("driftbandits.tuning.own.environment_1", lambda dimension: small)
+    monkeypatch.setattr("reproduction.tuning.environment_1", lambda dimension: small)
     space = tmp_path / "space.yaml"
     space.write_text("label: my own\nranges: {window: [10, 50]}\nwhole: [window]\n")
     arguments = ("tune", "SlidingWindowUCB", "--space", space, "--out", tmp_path / "tune", "--jobs", 1)

@@ -2,8 +2,8 @@ import pytest
 
 from driftbandits.configuration.names import MOST_NAME_BYTES, check_name, folder_name
 from driftbandits.errors import InputError
-from driftbandits.experiments.files.config import read_experiment
-from driftbandits.experiments.groups import EXPERIMENTS
+from driftbandits.experiments.run_files import read_experiment
+from reproduction.groups import EXPERIMENTS
 
 PLAIN = "environment: switching/1\npolicies: [OPKB]\n"
 

@@ -4,7 +4,7 @@ import pytest
 
 from driftbandits.configuration.references import is_reference, load, resolve, source_of
 from driftbandits.errors import InputError
-from driftbandits.experiments.definitions.specs import Cell, PolicySpec
+from driftbandits.experiments.specs import Cell, PolicySpec
 
 
 @pytest.fixture

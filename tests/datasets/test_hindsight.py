@@ -10,7 +10,8 @@ from hypothesis.extra import numpy as hnp
 
 import driftbandits as db
 from driftbandits.datasets import benchmarks_of, filled, switching_totals, turnover
-from driftbandits.environments import GaussianNoise, Tabular
+from driftbandits.environments import Tabular
+from driftbandits.environments.noise import GaussianNoise
 from driftbandits.errors import InputError
 
 TABLES = hnp.arrays(

@@ -8,8 +8,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from driftbandits.environments import Environment, GaussianNoise, Tabular, uniforms
+from driftbandits.environments import Environment, Tabular, uniforms
 from driftbandits.environments.base import UNIFORMS_PER_STREAM, _noise_chunk
+from driftbandits.environments.noise import GaussianNoise
 from driftbandits.errors import InputError
 
 Build = Callable[[], Environment]

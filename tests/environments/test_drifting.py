@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from driftbandits.arms import ArmSet
-from driftbandits.environments import ForgettingDrift
-from driftbandits.environments.drifting import BLOCK_ROUNDS
+from driftbandits.environments.drifting import BLOCK_ROUNDS, ForgettingDrift
 from driftbandits.errors import InputError
 
 RATE = 0.01

@@ -11,7 +11,8 @@ import pytest
 
 from driftbandits import environments, simulate
 from driftbandits.arms import ArmSet
-from driftbandits.environments import BernoulliNoise, DriftingLinear, GaussianNoise, SwitchingLinear
+from driftbandits.environments.linear import DriftingLinear, SwitchingLinear
+from driftbandits.environments.noise import BernoulliNoise, GaussianNoise
 from driftbandits.errors import InputError
 from driftbandits.policies import LinUCB
 

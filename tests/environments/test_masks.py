@@ -7,8 +7,10 @@ import pickle
 import numpy as np
 import pytest
 
-from driftbandits.environments import CosineBandit, GaussianNoise, Tabular, TruncatedGaussianNoise
+from driftbandits.environments import Tabular
 from driftbandits.environments import base as base_module
+from driftbandits.environments.cosine import CosineBandit
+from driftbandits.environments.noise import GaussianNoise, TruncatedGaussianNoise
 from driftbandits.errors import InputError
 
 HORIZON = 300

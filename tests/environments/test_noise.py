@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from driftbandits.environments import (
+from driftbandits.environments import Noise
+from driftbandits.environments.noise import (
     BernoulliNoise,
     GaussianNoise,
-    Noise,
     StudentTNoise,
     TruncatedGaussianNoise,
     UniformNoise,

@@ -8,15 +8,9 @@ import numpy as np
 import pytest
 
 from driftbandits import environments
-from driftbandits.environments import (
-    Environment,
-    GaussianNoise,
-    TruncatedGaussianNoise,
-    create,
-    names,
-    noise_from_config,
-)
-from driftbandits.environments.registry import ENVIRONMENTS, NOISES
+from driftbandits.environments import Environment
+from driftbandits.environments.noise import GaussianNoise, TruncatedGaussianNoise
+from driftbandits.environments.registry import ENVIRONMENTS, NOISES, create, names, noise_from_config
 from driftbandits.errors import InputError
 
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from driftbandits.environments import SwitchingKernel, SwitchingLinear
+from driftbandits.environments.linear import SwitchingLinear
+from driftbandits.environments.switching import SwitchingKernel
 from driftbandits.errors import InputError
 
 WORLDS = pytest.mark.parametrize("world", [SwitchingKernel, SwitchingLinear])

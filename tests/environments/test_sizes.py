@@ -4,16 +4,13 @@ import numpy as np
 import pytest
 
 from driftbandits.arms import ArmSet
-from driftbandits.environments import (
-    CosineBandit,
-    ForgettingDrift,
-    GaussianNoise,
-    Piecewise,
-    SwitchingKernel,
-    Tabular,
-)
+from driftbandits.environments import Piecewise, Tabular
 from driftbandits.environments.base import uniforms
+from driftbandits.environments.cosine import CosineBandit
+from driftbandits.environments.drifting import ForgettingDrift
+from driftbandits.environments.noise import GaussianNoise
 from driftbandits.environments.sampling import sphere_arms
+from driftbandits.environments.switching import SwitchingKernel
 from driftbandits.errors import InputError
 from driftbandits.showing import shown
 

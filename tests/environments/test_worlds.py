@@ -9,17 +9,11 @@ import numpy as np
 import pytest
 
 from driftbandits.arms import ArmSet
-from driftbandits.environments import (
-    SLOW_DRIFT,
-    BernoulliNoise,
-    CosineBandit,
-    ForgettingDrift,
-    GaussianNoise,
-    Piecewise,
-    SwitchingKernel,
-    Tabular,
-    TruncatedGaussianNoise,
-)
+from driftbandits.environments import SLOW_DRIFT, Piecewise, Tabular
+from driftbandits.environments.cosine import CosineBandit
+from driftbandits.environments.drifting import ForgettingDrift
+from driftbandits.environments.noise import BernoulliNoise, GaussianNoise, TruncatedGaussianNoise
+from driftbandits.environments.switching import SwitchingKernel
 from driftbandits.errors import InputError
 
 SEEDS = range(30)

@@ -1,5 +1,5 @@
-from driftbandits.experiments.definitions.paper import PAPER
 from driftbandits.plots.palette import COLOURS, DASHES, OTHER_COLOURS, line_styles
+from reproduction.paper import PAPER
 
 
 def test_no_two_policies_of_a_figure_look_alike():

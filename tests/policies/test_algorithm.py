@@ -12,9 +12,8 @@ import pytest
 
 import driftbandits as db
 from driftbandits.errors import InputError, LawError, StateError
-from driftbandits.experiments.definitions.policy_classes import policy_class
-from driftbandits.experiments.definitions.specs import Cell, PolicySpec
-from driftbandits.experiments.running.cost import cost_of
+from driftbandits.experiments.building import cost_of
+from driftbandits.experiments.specs import Cell, PolicySpec, policy_class
 from driftbandits.plots.palette import line_styles
 from driftbandits.policies import POLICIES
 from driftbandits.policies.algorithm import TOLERANCE, Family, check_law, freeze, is_frozen

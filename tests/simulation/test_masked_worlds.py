@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import driftbandits as db
-from driftbandits.environments import Tabular, TruncatedGaussianNoise
+from driftbandits.environments import Tabular
+from driftbandits.environments.noise import TruncatedGaussianNoise
 
 HORIZON, ARMS = 400, 8
 

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 import driftbandits as db
-from driftbandits.environments import BernoulliNoise, GaussianNoise, SwitchingKernel, Tabular, TruncatedGaussianNoise
+from driftbandits.environments import Tabular
+from driftbandits.environments.noise import BernoulliNoise, GaussianNoise, TruncatedGaussianNoise
+from driftbandits.environments.switching import SwitchingKernel
 from driftbandits.errors import HorizonError, InputError
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 import driftbandits as db
-from driftbandits.environments import SwitchingKernel
+from driftbandits.environments.switching import SwitchingKernel
 
 SAYS_WHAT_IT_NEEDS = "Its defaults are not enough"
 NARROW = {"OPNN": {"width": 64}, "AdaOPNN": {"width": 64}}

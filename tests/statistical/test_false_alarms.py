@@ -13,7 +13,8 @@ from scipy.stats import binomtest
 from sklearn.gaussian_process.kernels import RBF
 
 from driftbandits import AdaOPKB, ArmSet, Constants, Variant, environments, simulate
-from driftbandits.environments import SwitchingKernel, TruncatedGaussianNoise
+from driftbandits.environments.noise import TruncatedGaussianNoise
+from driftbandits.environments.switching import SwitchingKernel
 
 pytestmark = pytest.mark.statistical
 

@@ -7,7 +7,8 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 from driftbandits import OPKB, AdaOPKB, ArmSet, Constants, Variant, simulate
-from driftbandits.environments import Piecewise, TruncatedGaussianNoise, UniformNoise
+from driftbandits.environments import Piecewise
+from driftbandits.environments.noise import TruncatedGaussianNoise, UniformNoise
 from driftbandits.estimation import expected_estimate
 
 pytestmark = pytest.mark.statistical

@@ -8,7 +8,8 @@ import pytest
 
 from driftbandits import ArmSet, environments
 from driftbandits.configuration.references import load
-from driftbandits.environments import GaussianNoise, Piecewise, Tabular, UniformNoise
+from driftbandits.environments import Piecewise, Tabular
+from driftbandits.environments.noise import GaussianNoise, UniformNoise
 from driftbandits.kernels import kernel_from_config
 from driftbandits.testing import ENVIRONMENT_CHECKS
 from driftbandits.testing import environments as checks

@@ -6,9 +6,8 @@ import json
 import numpy as np
 import pytest
 
-from driftbandits.experiments.files.cell_result import plain_result, result_of
-from driftbandits.experiments.files.folder_store import FolderStore
-from driftbandits.experiments.files.memory_store import MemoryStore
+from driftbandits.experiments.folder_store import FolderStore
+from driftbandits.experiments.stores import MemoryStore, plain_result, result_of
 from driftbandits.testing import STORE_CHECKS
 from driftbandits.testing import stores as checks
 

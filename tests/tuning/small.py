@@ -5,11 +5,11 @@ import sys
 import time
 from pathlib import Path
 
-from driftbandits.experiments.running.engines import Engine
-from driftbandits.tuning.points import TuningWorld
+from driftbandits.experiments.engines import Engine
 from driftbandits.tuning.search import SearchOutcome, run_searches
-from driftbandits.tuning.spaces import SPACES
+from driftbandits.tuning.spaces import TuningWorld
 from driftbandits.tuning.study import Search
+from reproduction.spaces import SPACES
 
 WORLD = TuningWorld("switching/1", {"horizon": 300, "switches": [150], "size": 15})
 LONGER = TuningWorld("switching/1", {"horizon": 600, "switches": [300], "size": 15})

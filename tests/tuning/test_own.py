@@ -6,12 +6,13 @@ import pytest
 
 import driftbandits as db
 from driftbandits.errors import InputError
-from driftbandits.experiments.running.engines import Engine
-from driftbandits.tuning import comparison, tune
-from driftbandits.tuning.comparison import COMPARISON_DIMENSIONS, comparison_searches
-from driftbandits.tuning.own import _searches
-from driftbandits.tuning.space_file import read_space
-from driftbandits.tuning.spaces import SPACES
+from driftbandits.experiments.engines import Engine
+from driftbandits.tuning import own as module
+from driftbandits.tuning import tune
+from driftbandits.tuning.own import _searches, read_found, write_found
+from driftbandits.tuning.spaces import read_space
+from reproduction.spaces import SPACES
+from reproduction.tuning import comparison_searches
 from tests.tuning.small import WORLD
 
 ONE = Engine(jobs=1)
@@ -39,10 +40,10 @@ SPACE = {"ranges": {"window": [20, 200], "scale": [0.1, 3.0]}, "whole": ["window
 
 @pytest.fixture
 def small(monkeypatch):
-    monkeypatch.setattr(comparison, "COMPARISON_RUNGS", ((4, 1), (2, 2)))
+    monkeypatch.setattr(module, "EQUAL_RUNGS", ((4, 1), (2, 2)))
     settings = dict(WORLD.settings)
     world = type(WORLD)
-    monkeypatch.setattr(comparison, "environment_1", lambda d: world(WORLD.environment, {**settings, "dimension": d}))
+    monkeypatch.setattr(module, "environment_1", lambda d: world(WORLD.environment, {**settings, "dimension": d}))
 
 
 @pytest.fixture
@@ -55,7 +56,7 @@ def file(tmp_path):
 def test_world_seeds_points_and_budget_are_those_of_the_comparison():
     ranges = {name: list(ends) for name, ends in SPACES["SW-UCB (plain)"].ranges.items()}
     named = read_space({"label": "mine", "ranges": ranges, "whole": ["window"]}, "SlidingWindowUCB", known=None)
-    own = _searches(named, COMPARISON_DIMENSIONS, default=True)
+    own = _searches(named, module.EQUAL_DIMENSIONS, default=True)
     theirs = comparison_searches(["SW-UCB (plain)"])
     assert list(own) == ["d=10", "d=3", "d=2"]
     for mine, other in zip(own.values(), theirs.values(), strict=True):
@@ -130,7 +131,6 @@ def test_what_cannot_be_searched_is_said_before_anything_is_played(tmp_path, sma
         (f"{file}:Missing", SPACE, "has no 'Missing'"),
         ("no_such.py:Mine", SPACE, "there is no file 'no_such.py'"),
         ("SlidingWindowUBC", SPACE, "did you mean 'SlidingWindowUCB'"),
-        ("SlidingWindowUCB", {**SPACE, "label": "SW-GPUCB"}, "a label of its own"),
     ]
     for policy, space, message in wrong:
         with pytest.raises(InputError, match=message):
@@ -140,3 +140,42 @@ def test_what_cannot_be_searched_is_said_before_anything_is_played(tmp_path, sma
     with pytest.raises(InputError, match="no dimension"):
         tune("SlidingWindowUCB", SPACE, out=out, dimensions=[], engine=ONE)
     assert not out.exists()
+
+
+ENTRY = {"policy": "Uniform", "settings": {"rate": 1e-05}, "origin": "search", "regret_on_tuning_seeds": 12.5}
+
+
+def test_what_was_written_is_read(tmp_path):
+    path = tmp_path / "tuned.json"
+    assert read_found(path) == {}
+    found = {"d=10": {"mine": ENTRY, "\N{ROCKET}": ENTRY}, "d=2": {"mine": ENTRY}}
+    write_found(path, found, how="by hand")
+    assert json.dumps(read_found(path)) == json.dumps(found)  # in the same order
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"[]", "holds no keys"),
+        (b"5", "holds no keys"),
+        (b"{", "is not JSON"),
+        (b"[" * 100_000, "is not JSON"),
+        (b"", "is not JSON"),
+        (b"\xff\xfe", "is not UTF-8 text"),
+        (b'{"how": "x", "d=2": 5}', "d=2"),
+        (b'{"d=2": 5}', "how is missing"),
+        (b'{"how": "x", "d=2": {"mine": {"policy": "Uniform"}}}', "settings is missing"),
+    ],
+)
+def test_a_file_that_is_none_is_refused(tmp_path, content, message):
+    path = tmp_path / "tuned.json"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=message) as caught:
+        read_found(path)
+    assert str(path) in str(caught.value)
+    assert str(caught.value).endswith("move it away")
+
+
+def test_a_folder_of_that_name(tmp_path):
+    with pytest.raises(InputError, match="cannot read"):
+        read_found(tmp_path)

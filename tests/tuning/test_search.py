@@ -14,13 +14,11 @@ import optuna
 import pytest
 from sqlalchemy import event
 
-from driftbandits.experiments.running.cells import run_cell
-from driftbandits.experiments.running.engines import Engine
-from driftbandits.experiments.running.runner import CellError, RunInterruptedError
+from driftbandits.experiments.engines import Engine
+from driftbandits.experiments.runner import CellError, RunInterruptedError, run_cell
 from driftbandits.tuning import search as module
-from driftbandits.tuning.points import Space
-from driftbandits.tuning.storage import opened
-from driftbandits.tuning.study import Ledger, Search
+from driftbandits.tuning.spaces import Space
+from driftbandits.tuning.study import Ledger, Search, opened
 from tests.tuning.small import SHARED, SMALL, play
 
 ROOT = Path(__file__).parents[2]
@@ -276,7 +274,7 @@ def test_interrupted_it_says_how_to_go_on(tmp_path, url, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("driftbandits.experiments.running.runner.run_cell", interrupt)
+        patched.setattr("driftbandits.experiments.runner.run_cell", interrupt)
         with pytest.raises(RunInterruptedError, match="interrupted; what was recorded before is kept"):
             play([SMALL], url)
     assert recorded(tmp_path / "tuning.db") == (0, 0)

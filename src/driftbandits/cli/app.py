@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from driftbandits import __version__
-from driftbandits.cli import bench, doctor, listing, live, logs, report, reproduce, run, service, tune
+from driftbandits.cli import doctor, listing, live, logs, report, reproduce, run, service, tune
 from driftbandits.cli.show import say
 from driftbandits.errors import DriftbanditsError, MissingExtraError
 
@@ -42,7 +42,15 @@ class Commands(TyperGroup):
             if ctx.params.get("traceback"):
                 say(getattr(error, "details", "") or "".join(traceback.format_exception(error)))
             say(f"driftbandits: {_line(error)}")
-            raise typer.Exit(130 if isinstance(error, KeyboardInterrupt) else 1) from None
+            raise typer.Exit(_exit_code(error)) from None
+
+
+def _exit_code(error: BaseException) -> int:
+    if isinstance(error, KeyboardInterrupt):
+        return 130
+    from driftbandits.experiments.study import StudyNotFoundError
+
+    return 2 if isinstance(error, StudyNotFoundError) else 1
 
 
 def _line(error: BaseException) -> str:
@@ -90,14 +98,13 @@ def _options(
     del version, traceback
 
 
-app.command("reproduce", cls=reproduce.NamingGroups)(reproduce.reproduce)
+app.command("reproduce")(reproduce.reproduce)
 app.command("run")(run.run)
 app.command("report")(report.report)
 app.command("tune")(tune.tune)
 app.command("evaluate")(logs.evaluate)
 app.command("advise")(logs.advise)
 app.command("list")(listing.list_names)
-app.command("bench")(bench.bench)
 app.command("doctor")(doctor.doctor)
 app.add_typer(live.experiments, name="experiments")
 app.add_typer(live.db, name="db")

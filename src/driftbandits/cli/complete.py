@@ -7,9 +7,12 @@ from collections.abc import Iterable
 
 def experiments(incomplete: str) -> list[str]:
     """Groups and ids of experiments."""
-    from driftbandits.experiments.groups import EXPERIMENTS, GROUPS
+    from driftbandits.experiments.study import load_study, study_folder
 
-    return _beginning(incomplete, [*(group.name for group in GROUPS), *EXPERIMENTS])
+    if study_folder() is None:
+        return []
+    groups = load_study("groups", purpose="completion")
+    return _beginning(incomplete, [*(group.name for group in groups.GROUPS), *groups.EXPERIMENTS])
 
 
 def policies(incomplete: str) -> list[str]:
@@ -28,7 +31,7 @@ def environments(incomplete: str) -> list[str]:
 
 def engines(incomplete: str) -> list[str]:
     """Names of engines."""
-    from driftbandits.experiments.running.engines import ENGINES
+    from driftbandits.experiments.engines import ENGINES
 
     return _beginning(incomplete, ENGINES)
 
@@ -43,9 +46,9 @@ def searches(incomplete: str) -> list[str]:
 
 def labels(incomplete: str) -> list[str]:
     """Policies of the comparison."""
-    from driftbandits.tuning.spaces import SPACES
+    from driftbandits.experiments.study import load_study, study_folder
 
-    return _beginning(incomplete, SPACES)
+    return [] if study_folder() is None else _beginning(incomplete, load_study("spaces", purpose="completion").SPACES)
 
 
 def _beginning(incomplete: str, names: Iterable[str]) -> list[str]:

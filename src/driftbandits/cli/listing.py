@@ -14,6 +14,7 @@ import typer
 
 from driftbandits.cli.options import Json
 from driftbandits.cli.show import print_json, print_table
+from driftbandits.datasets.registry import REAL_PREFIX
 from driftbandits.packages import installed_versions
 
 Rows = list[dict[str, Any]]
@@ -56,8 +57,8 @@ def _print_entries(rows: Rows) -> None:
 
 
 def _experiments() -> Rows:
-    from driftbandits.experiments.definitions.specs import cells_of
-    from driftbandits.experiments.groups import GROUPS
+    from driftbandits.experiments.specs import cells_of
+    from driftbandits.experiments.study import load_study
 
     return [
         {
@@ -69,7 +70,7 @@ def _experiments() -> Rows:
             "runs": len(cells_of(experiment)),
             "title": experiment.title,
         }
-        for group in GROUPS
+        for group in load_study("groups", purpose="a list of experiments").GROUPS
         for experiment in group.experiments
     ]
 
@@ -89,7 +90,6 @@ def _environments() -> Rows:
     from driftbandits import datasets
     from driftbandits.datasets.registry import DATASETS
     from driftbandits.environments.registry import ENVIRONMENTS, settings_of
-    from driftbandits.experiments.definitions.ids import REAL_PREFIX
 
     rows = []
     for name, (kind, given) in ENVIRONMENTS.items():
@@ -124,7 +124,7 @@ def _datasets() -> Rows:
 
 
 def _engines() -> Rows:
-    from driftbandits.experiments.running.engines import ENGINE_PACKAGES, ENGINES
+    from driftbandits.experiments.engines import ENGINE_PACKAGES, ENGINES
 
     what = {
         "loky": "processes of this machine",

@@ -11,7 +11,7 @@ from driftbandits.cli import complete
 from driftbandits.errors import InputError
 
 if TYPE_CHECKING:
-    from driftbandits.experiments.running.engines import Engine
+    from driftbandits.experiments.engines import Engine
 
 
 def _not_zero(jobs: int) -> int:
@@ -47,7 +47,7 @@ Policies = Annotated[
 
 def engine_of(name: str, jobs: int, address: str | None) -> Engine:
     """The engine these options name; wrong usage if there is none such."""
-    from driftbandits.experiments.running.engines import Engine
+    from driftbandits.experiments.engines import Engine
 
     try:
         return Engine(name, jobs=jobs, address=address)

@@ -15,8 +15,11 @@ def report(
     json: Json = False,
 ) -> None:
     """Write tables, claims and report of a folder again, from its finished runs; nothing is played."""
-    from driftbandits.cli.record import read_record
-    from driftbandits.cli.run_folder import print_outputs, read_results, write_outputs
+    from driftbandits.cli.run_folder import RUN_MODE, Findings, print_outputs, read_record, read_results, write_outputs
+    from driftbandits.experiments.study import load_study
 
     record = read_record(folder)
-    print_outputs(write_outputs(record, read_results(record, folder), folder), as_json=json)
+    make_findings = Findings
+    if record.about.get("mode") != RUN_MODE:
+        make_findings = load_study("commands", purpose=f"the report of {folder}").StudyFindings
+    print_outputs(write_outputs(record, make_findings(read_results(record, folder)), folder), as_json=json)

@@ -15,7 +15,7 @@ from driftbandits.cli.show import print_json
 from driftbandits.errors import InputError
 
 if TYPE_CHECKING:
-    from driftbandits.experiments.definitions.specs import Experiment
+    from driftbandits.experiments.specs import Experiment
 
 
 def run(
@@ -59,16 +59,16 @@ def run(
     driftbandits run --environment switching/1 --set horizon=2000 --policy AdaOPKB --policy my.py:Mine,rate=0.1
     """
     if schema:
-        from driftbandits.experiments.files.schema import run_schema
+        from driftbandits.experiments.run_files import run_schema
 
         print_json(run_schema())
         return
     where = engine_of(engine, jobs, address)
     experiment = read(file, environment, policy, settings, seeds)
-    from driftbandits.cli.run_folder import play_into, print_outputs
+    from driftbandits.cli.run_folder import RUN_MODE, play_into, print_outputs
     from driftbandits.configuration.names import folder_name
-    from driftbandits.experiments.groups.passes import Pass
-    from driftbandits.experiments.running.preflight import check_experiment
+    from driftbandits.experiments.building import check_experiment
+    from driftbandits.experiments.playing import Pass
 
     try:
         check_experiment(experiment)
@@ -77,7 +77,7 @@ def run(
         raise InputError("\n".join(place + line for line in str(error).splitlines())) from None
     folder = out or Path("results") / folder_name(experiment.id)
     only = [Pass("runs", (experiment,))]
-    outputs = play_into(folder, only, title=experiment.title, mode="run", engine=where, resume=resume)
+    outputs = play_into(folder, only, title=experiment.title, mode=RUN_MODE, engine=where, resume=resume)
     print_outputs(outputs, as_json=json)
 
 
@@ -87,9 +87,9 @@ def read(
     """The experiment that a file or options describe; options go over the file."""
     from driftbandits.cli.settings import merge, read_policy, read_settings
     from driftbandits.configuration.references import resolve
-    from driftbandits.experiments.definitions.seeds import check_seed_count, default_seeds
-    from driftbandits.experiments.definitions.specs import Experiment
-    from driftbandits.experiments.files.config import check_labels, read_experiment
+    from driftbandits.experiments.run_files import check_labels, read_experiment
+    from driftbandits.experiments.seeds import check_seed_count, default_seeds
+    from driftbandits.experiments.specs import Experiment
 
     if (file is None) == (environment is None):
         raise typer.BadParameter("give either a file or --environment, as in: driftbandits run experiment.yaml")

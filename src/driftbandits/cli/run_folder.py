@@ -1,45 +1,171 @@
-"""The folder of a run: experiments are played into it; tables, claims and the report are written from it."""
+"""The folder of a run: its record `run.json`, the runs played into it, and the tables and page written from it."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
 import json
-import math
+import platform
+import re
+import shlex
+import subprocess
+import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import typer
 
-from driftbandits.cli.record import RECORD_NAME, Record, former_files, new_record, read_record, write_record
+from driftbandits import __version__, machine
 from driftbandits.cli.show import print_json, say
 from driftbandits.errors import InputError
 from driftbandits.escaping import csv
-from driftbandits.experiments.definitions.specs import cells_of
-from driftbandits.experiments.files.cell_result import CellResult
-from driftbandits.experiments.files.folder_store import FolderStore
-from driftbandits.experiments.files.store import Store, StoreError, damage_summary, read
-from driftbandits.experiments.groups.judgements import Judgements, judge
-from driftbandits.experiments.groups.passes import Pass
-from driftbandits.experiments.judging.checks import Claim
-from driftbandits.experiments.judging.results import Results, collect, summary_markdown
-from driftbandits.experiments.playing import PassDone, play_passes
-from driftbandits.experiments.running.engines import Engine
-from driftbandits.experiments.running.runner import RunError
+from driftbandits.experiments.engines import Engine
+from driftbandits.experiments.folder_store import FolderStore
+from driftbandits.experiments.playing import Pass, PassDone, play_passes
+from driftbandits.experiments.results import Results, collect, summary_markdown
+from driftbandits.experiments.run_files import plain_experiment, plain_to_experiment
+from driftbandits.experiments.runner import RunError
+from driftbandits.experiments.specs import Experiment, cells_of
+from driftbandits.experiments.stores import CellResult, Store, StoreError, damage_summary, read
 from driftbandits.files import write_whole
+from driftbandits.packages import installed_versions
 from driftbandits.report import write_report
-from driftbandits.report.claims import VERDICT_ORDER
-from driftbandits.report.claims import counted as counted_verdicts
 from driftbandits.showing import counted
 
+RECORD_NAME = "run.json"
+RUN_MODE = "run"  # in the record of an experiment of one's own; the study of the paper has other modes
+TABLE_NAME = re.compile(r"\.(md|csv|parquet)$")
+PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "joblib", "torch", "ray", "distributed")
+
+
+@dataclass(frozen=True)
+class Record:
+    """A run: its title, its experiments, what else `run.json` says, and the tables that were written beside it."""
+
+    title: str
+    experiments: tuple[Experiment, ...]
+    about: dict[str, Any]
+    files: tuple[str, ...] = ()
+
+
+def new_record(
+    title: str, experiments: Sequence[Experiment], *, mode: str, engine: Engine, files: Sequence[str] = ()
+) -> Record:
+    """The record of a run that begins now, in a folder that has `files` of an earlier one."""
+    about = {
+        "command": shlex.join(["driftbandits", *(word for word in sys.argv[1:] if word != "--resume")]),
+        "mode": mode,
+        "wall_seconds": None,
+        "jobs": engine.jobs,
+        "engine": engine.name,
+        "version": __version__,
+        "commit": _commit(),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "packages": installed_versions(PACKAGES),
+        "arithmetic": machine.fingerprint(),
+    }
+    return Record(title, tuple(experiments), about, tuple(files))
+
+
+def write_record(record: Record, out: Path) -> Path:
+    """Write the record into the folder `out`."""
+    values = {
+        "title": record.title,
+        **record.about,
+        "files": record.files,
+        "experiments": [plain_experiment(experiment) for experiment in record.experiments],
+    }
+    path = out / RECORD_NAME
+    write_whole(path, (json.dumps(values, indent=2, ensure_ascii=False) + "\n").encode())
+    return path
+
+
+def read_record(folder: Path) -> Record:
+    """The record in `folder`. Raises InputError if there is none, or none that can be read."""
+    path = folder / RECORD_NAME
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+        plain = [dict(entry) for entry in values.pop("experiments")]
+        title = str(values.pop("title"))
+        files = _names(values.pop("files", []))
+    except FileNotFoundError:
+        raise InputError(f"there is no {path}; name the folder that a reproduce or run has written") from None
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:  # JSON, but of something else
+        raise InputError(f"{path} is not the record of a run: {error}") from None
+    return Record(title, tuple(plain_to_experiment(entry) for entry in plain), values, files)
+
+
+def former_files(folder: Path) -> tuple[str, ...]:
+    """The tables that an earlier run has written into `folder`; none if there is no record of it."""
+    try:
+        return read_record(folder).files
+    except InputError:
+        return ()
+
+
+def _names(given: Any) -> tuple[str, ...]:
+    """Names of tables in the folder itself: they are deleted when they are out of date, and nothing else may be."""
+    names = [str(name) for name in given]
+    return tuple(name for name in names if name.isprintable() and Path(name).name == name and TABLE_NAME.search(name))
+
+
+def _commit() -> str | None:
+    """Commit of the source this runs from, with a + if files differ from it; None outside a git repository."""
+    folder = Path(__file__).parent.parent
+
+    def git(*arguments: str) -> str:
+        done = subprocess.run(["git", "-C", folder, *arguments], capture_output=True, text=True, check=True, timeout=10)
+        return done.stdout.strip()
+
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        # an installed copy may lie inside somebody else's repository
+        if git("ls-files", "__init__.py"):
+            return git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain", "--", ".") else "")
+    return None
+
+
 FACTS_IN_REPORT = ("command", "mode", "pass", "wall_seconds", "jobs", "engine", "version", "commit", "date")
-
-
 MOST_ROWS_PRINTED = 8  # of a summary; longer ones are read on the page
-NOT_DECIDED = ("undecided", "not run")
+
+
+class Findings:
+    """What is made of results beside their tables; the study of the paper adds claims and targets to it."""
+
+    def __init__(self, results: Results) -> None:
+        self.results = results
+
+    @property
+    def files(self) -> Mapping[str, str]:
+        """Texts to write, by the name of the file."""
+        return {}
+
+    @property
+    def progress(self) -> str:
+        """How far questions are answered, after a pass."""
+        return ""
+
+    def lines(self) -> list[str]:
+        """What to print below the summary."""
+        return []
+
+    def values(self) -> dict[str, Any]:
+        """The same for programs."""
+        return {"claims": [], "targets": []}
+
+    def write_page(self, out: Path, *, title: str, about: Mapping[str, object]) -> Path:
+        """Write the page, and give its path."""
+        return write_report(self.results, out=out, title=title, about=about)
+
+
+MakeFindings = Callable[[Results], Findings]
 
 
 @dataclass(frozen=True)
@@ -47,9 +173,13 @@ class Outputs:
     """What a command has written and will print; `files` are paths by name."""
 
     record: Record
-    results: Results
-    judgements: Judgements
+    findings: Findings
     files: dict[str, str]
+
+    @property
+    def results(self) -> Results:
+        """What was played."""
+        return self.findings.results
 
 
 def play_into(
@@ -61,6 +191,7 @@ def play_into(
     engine: Engine,
     resume: bool,
     minutes: float | None = None,
+    make_findings: MakeFindings = Findings,
 ) -> Outputs:
     """Play what is missing of the passes into `out`; after each, write tables, claims and the report.
 
@@ -81,10 +212,10 @@ def play_into(
                 seconds = time.perf_counter() - begun
                 record = _record_of(done, fresh, files=record.files)
                 record.about["wall_seconds"] = None if before is None else round(before + seconds, 1)
-                written.append(write_outputs(record, done.results, out))
+                written.append(write_outputs(record, make_findings(done.results), out))
                 record = written[-1].record
                 if done.of > 1:
-                    say(pass_line(done, written[-1].judgements, seconds=seconds))
+                    say(pass_line(done, written[-1].findings, seconds=seconds))
                 if done.following is None:
                     break
                 write_record(_under_way(record), out)
@@ -99,12 +230,11 @@ def play_into(
     return written[-1]
 
 
-def pass_line(done: PassDone, judgements: Judgements, *, seconds: float) -> str:
+def pass_line(done: PassDone, findings: Findings, *, seconds: float) -> str:
     """Where a run stands after a pass, in a line."""
-    decided = sum(claim.verdict not in NOT_DECIDED for claim in judgements.claims)
     parts = [f"pass {done.number} of {done.of} done, {_minutes(seconds)}"]
-    if judgements.claims:
-        parts.append(f"claims decided so far: {decided} of {len(judgements.claims)}")
+    if findings.progress:
+        parts.append(findings.progress)
     if done.following is not None:
         parts.append(f"next: {done.following.title}, about {_minutes(done.seconds_to_come)}")
     return "; ".join(parts)
@@ -149,13 +279,12 @@ def read_results(record: Record, out: Path) -> Results:
     return collect(record.experiments, _finished(record, out))
 
 
-def write_outputs(record: Record, results: Results, out: Path) -> Outputs:
-    """Write tables, claims and the report."""
-    judgements = judge(results)
+def write_outputs(record: Record, findings: Findings, out: Path) -> Outputs:
+    """Write tables, findings and the report."""
     about = {name: record.about[name] for name in FACTS_IN_REPORT if record.about.get(name) is not None}
     try:
-        names = _write_tables(results, judgements.files, out)
-        report = write_report(results, judgements, out=out, title=record.title, about=about)
+        names = _write_tables(findings.results, findings.files, out)
+        report = findings.write_page(out, title=record.title, about=about)
         record = _replace_files(record, names, out)
     except OSError as error:
         reason = error.strerror or error
@@ -164,7 +293,7 @@ def write_outputs(record: Record, results: Results, out: Path) -> Outputs:
             f"driftbandits report {out}"
         ) from None
     files = {report.name: str(report), **{name: str(out / name) for name in (RECORD_NAME, *names)}}
-    return Outputs(record, results, judgements, files)
+    return Outputs(record, findings, files)
 
 
 def _write_tables(results: Results, texts: Mapping[str, str], out: Path) -> list[str]:
@@ -192,15 +321,11 @@ def _replace_files(record: Record, names: Sequence[str], out: Path) -> Record:
 
 
 def print_outputs(outputs: Outputs, *, as_json: bool) -> None:
-    """Print a few lines: the summary if it is short, what became of the claims, and where everything is."""
+    """Print a few lines: the summary if it is short, what was found, and where everything is."""
     if as_json:
         print_json(_as_json(outputs))
         return
-    lines = [*_summary_lines(outputs), *_claim_lines(outputs.judgements.claims)]
-    if verdicts := outputs.judgements.verdicts:
-        statuses = [verdict.status for verdict in verdicts]
-        lines.append(f"targets: {', '.join(f'{statuses.count(s)} {s}' for s in dict.fromkeys(statuses))}")
-    typer.echo("\n".join(lines))
+    typer.echo("\n".join([*_summary_lines(outputs), *outputs.findings.lines()]))
     first, *others = outputs.files.values()
     beside = ", ".join(Path(path).name for path in others)
     say(f"{counted(len(outputs.results.cells), 'run')}: {first}, and beside it {beside}")
@@ -214,26 +339,13 @@ def _summary_lines(outputs: Outputs) -> list[str]:
     return [f"{counted(len(outputs.results.cells), 'run')} of {worlds}; regret of all: {outputs.files['summary.md']}"]
 
 
-def _claim_lines(claims: Sequence[Claim]) -> list[str]:
-    """How many claims have which verdict, and which they are."""
-    if not claims:
-        return []
-    ids = {verdict: [claim.id for claim in claims if claim.verdict == verdict] for verdict in VERDICT_ORDER}
-    return [
-        f"{counted(len(claims), 'claim')}: {counted_verdicts(claims)}",
-        *(f"  {verdict}: {', '.join(those)}" for verdict, those in ids.items() if those),
-    ]
-
-
 def _as_json(outputs: Outputs) -> dict[str, Any]:
-    claims = [claim for claim in outputs.judgements.claims if claim.verdict != "not run"]
     return {
         "title": outputs.record.title,
         "runs": len(outputs.results.cells),
         "seconds": outputs.record.about.get("wall_seconds"),
         "summary": json.loads(outputs.results.summary.to_json(orient="records")),
-        "claims": [_plain({"verdict": c.verdict, **dataclasses.asdict(c)}) for c in claims],
-        "targets": [_plain({"status": v.status, **dataclasses.asdict(v)}) for v in outputs.judgements.verdicts],
+        **outputs.findings.values(),
         "files": outputs.files,
     }
 
@@ -284,12 +396,3 @@ def _write_first(record: Record, out: Path) -> None:
         write_record(record, out)
     except OSError as error:
         raise InputError(f"cannot write to {out}: {error.strerror}; name another folder with --out") from None
-
-
-def _plain(value: Any) -> Any:
-    """As JSON has it: nothing in place of numbers that are none."""
-    if isinstance(value, dict):
-        return {key: _plain(entry) for key, entry in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(entry) for entry in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

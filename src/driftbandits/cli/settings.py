@@ -10,7 +10,7 @@ from driftbandits.configuration.files import read_value
 from driftbandits.configuration.names import default_label
 from driftbandits.configuration.references import resolve
 from driftbandits.errors import InputError
-from driftbandits.experiments.definitions.specs import PolicySpec
+from driftbandits.experiments.specs import PolicySpec
 
 
 def read_settings(items: Sequence[str]) -> dict[str, Any]:

@@ -15,10 +15,11 @@ from driftbandits.cli.show import print_json, print_table, say
 from driftbandits.errors import did_you_mean
 
 if TYPE_CHECKING:
-    from driftbandits.experiments.running.engines import Engine
-    from driftbandits.tuning.records import Tuned
+    from driftbandits.experiments.engines import Engine
+    from driftbandits.tuning.halving import Tuned
 
-STUDIES = ("constants", "neural", "comparison", "linear", "oracles")
+STUDIES = ("constants", "neural", "comparison", "linear", "oracles")  # of the paper's study
+COMPARED_DIMENSIONS = (10, 2)  # where all policies are compared
 
 
 def tune(
@@ -110,23 +111,17 @@ def _search(
     storage: str | None,
     engine: Engine,
 ) -> Tuned:
-    from driftbandits import tuning
-    from driftbandits.tuning.comparison import COMPARISON_DIMENSIONS
-    from driftbandits.tuning.linear import tune_linear
-    from driftbandits.tuning.oracles import tune_oracles
+    from driftbandits.experiments.study import load_study
+    from driftbandits.tuning.own import EQUAL_DIMENSIONS, tune
 
-    dimensions = dimension or COMPARISON_DIMENSIONS
+    dimensions = dimension or EQUAL_DIMENSIONS
     if space is not None:
-        return tuning.tune(what, space, out=out, dimensions=dimensions, storage=storage, engine=engine, show=True)
-    if what == "comparison":
-        return tuning.tune_comparison(
-            out=out, labels=labels, dimensions=dimensions, storage=storage, engine=engine, show=True
-        )
-    if what == "linear":
-        return tune_linear(out=out, storage=storage, engine=engine, show=True)
-    if what == "oracles":
-        return tune_oracles(out=out, engine=engine, show=True)
-    return tuning.tune_constants(what, out=out, storage=storage, engine=engine, show=True)
+        return tune(what, space, out=out, dimensions=dimensions, storage=storage, engine=engine, show=True)
+    study = load_study("tuning", purpose=f"driftbandits tune {what}")
+    found: Tuned = study.tune_study(
+        what, out=out, labels=labels, dimensions=dimensions, storage=storage, engine=engine, show=True
+    )
+    return found
 
 
 def _print(tuned: Tuned, *, as_json: bool) -> None:
@@ -151,11 +146,10 @@ def _print(tuned: Tuned, *, as_json: bool) -> None:
 
 def _next_command(path: Path) -> str:
     """How to see a policy that was searched beside all others, which are compared in some dimensions only."""
-    from driftbandits.experiments.running.tuned_guests import read_tuned
-    from driftbandits.tuning.comparison import DIMENSIONS_WITH_ALL_POLICIES
+    from driftbandits.tuning.own import read_tuned
 
     found = read_tuned(path)
-    if any(found.specs(dimension) for dimension in DIMENSIONS_WITH_ALL_POLICIES):
+    if any(found.specs(dimension) for dimension in COMPARED_DIMENSIONS):
         return f"to see it beside all others: driftbandits reproduce comparison --tuned {shlex.quote(str(path))}"
-    options = " or ".join(f"--dimension {dimension}" for dimension in DIMENSIONS_WITH_ALL_POLICIES)
+    options = " or ".join(f"--dimension {dimension}" for dimension in COMPARED_DIMENSIONS)
     return f"to see it beside all others, search it where they are compared too: {options}"

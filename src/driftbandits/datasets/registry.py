@@ -27,6 +27,10 @@ COPIES: dict[str, Callable[[Panel, Ints, int], SeriesReplay]] = {
 }
 
 
+REAL_PREFIX = "real/"  # begins the names of worlds made from real data; their seed is the number of a start offset
+REWARD_RANGES: dict[str, tuple[float, float]] = {"flights": (-1.0, 1.0), "digits": (0.0, 1.0), "stocks": (-1.0, 1.0)}
+
+
 def names() -> tuple[str, ...]:
     """Names that `create` knows.
 

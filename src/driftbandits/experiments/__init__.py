@@ -1,11 +1,12 @@
-"""Experiments: played, judged and shown.
+"""Experiments of your own: played, kept and tabulated.
 
 >>> from driftbandits import experiments
->>> results = experiments.play(["switching/1"], store="results/mine")  # doctest: +SKIP
->>> experiments.judge(results).verdicts  # doctest: +SKIP
+>>> mine = experiments.PolicySpec("window of 200", "SlidingWindowGPUCB", {"window": 200})
+>>> one = experiments.Experiment("mine", "One switch", "switching/1", {"horizon": 2000}, (mine,), seeds=(0, 1))
+>>> results = experiments.play([one], store="results/mine")  # doctest: +SKIP
 
-In six rooms: `playing`, `groups`, `judging`, `running`, `files`, `definitions`; each may import those named after it.
-What is listed here is loaded at first use: it needs the extra `experiments`, and importing a room does not need all.
+Names listed here are loaded at first use: they need the extra `experiments`. The experiments of the paper are in the
+folder `reproduction` of a checkout.
 """
 
 from __future__ import annotations
@@ -16,56 +17,37 @@ from typing import TYPE_CHECKING, Any
 from driftbandits.errors import MissingExtraError
 
 if TYPE_CHECKING:
-    from driftbandits.experiments.definitions.specs import Experiment, PolicySpec
-    from driftbandits.experiments.files.cell_result import plain_result, result_of
-    from driftbandits.experiments.files.folder_store import FolderStore
-    from driftbandits.experiments.files.memory_store import MemoryStore
-    from driftbandits.experiments.files.store import Store, StoreError
-    from driftbandits.experiments.groups import EXPERIMENTS, GROUPS, find_experiments
-    from driftbandits.experiments.groups.group import Group
-    from driftbandits.experiments.groups.judgements import Judgements, judge
-    from driftbandits.experiments.judging.judgement import Judgement
-    from driftbandits.experiments.judging.results import Results
+    from driftbandits.experiments.engines import Engine
+    from driftbandits.experiments.folder_store import FolderStore
     from driftbandits.experiments.playing import play
-    from driftbandits.experiments.running.engines import Engine
+    from driftbandits.experiments.results import Results
+    from driftbandits.experiments.specs import Experiment, PolicySpec
+    from driftbandits.experiments.stores import MemoryStore, Store, StoreError, plain_result, result_of
 
 _MODULES = {
-    "Experiment": "definitions.specs",
-    "PolicySpec": "definitions.specs",
-    "FolderStore": "files.folder_store",
-    "MemoryStore": "files.memory_store",
-    "Store": "files.store",
-    "StoreError": "files.store",
-    "plain_result": "files.cell_result",
-    "result_of": "files.cell_result",
-    "EXPERIMENTS": "groups",
-    "GROUPS": "groups",
-    "find_experiments": "groups",
-    "Group": "groups.group",
-    "Judgements": "groups.judgements",
-    "judge": "groups.judgements",
-    "Judgement": "judging.judgement",
-    "Results": "judging.results",
+    "Engine": "engines",
+    "Experiment": "specs",
+    "FolderStore": "folder_store",
+    "MemoryStore": "stores",
+    "PolicySpec": "specs",
+    "Results": "results",
+    "Store": "stores",
+    "StoreError": "stores",
+    "plain_result": "stores",
     "play": "playing",
-    "Engine": "running.engines",
+    "result_of": "stores",
 }
+_OF_THE_STUDY = ("EXPERIMENTS", "GROUPS", "Group", "Judgement", "Judgements", "find_experiments", "judge")
 
 __all__ = [
-    "EXPERIMENTS",
-    "GROUPS",
     "Engine",
     "Experiment",
     "FolderStore",
-    "Group",
-    "Judgement",
-    "Judgements",
     "MemoryStore",
     "PolicySpec",
     "Results",
     "Store",
     "StoreError",
-    "find_experiments",
-    "judge",
     "plain_result",
     "play",
     "result_of",
@@ -73,6 +55,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name in _OF_THE_STUDY:
+        raise AttributeError(f"{name} is in the study of the paper: `from reproduction import {name}` in a checkout")
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:

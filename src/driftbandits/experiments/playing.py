@@ -1,4 +1,7 @@
-"""Playing experiments and collecting their results: the front door for programs and notebooks."""
+"""Experiments in, results out: `play`, and `play_passes` for what is written again and again with more seeds.
+
+What a pass has in common with earlier ones is not played again: a run has one key, whichever pass asks for it.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +10,61 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from driftbandits.errors import InputError
-from driftbandits.experiments.definitions.seeds import check_seeds
-from driftbandits.experiments.definitions.specs import Cell, Experiment
-from driftbandits.experiments.files.config import check_labels
-from driftbandits.experiments.files.folder_store import FolderStore
-from driftbandits.experiments.files.store import Store, distinct
-from driftbandits.experiments.groups import EXPERIMENTS, find_experiments
-from driftbandits.experiments.groups.passes import Pass, first_to_play, left_to_play
-from driftbandits.experiments.judging.results import Results, collect
-from driftbandits.experiments.running.cost import cost_of
-from driftbandits.experiments.running.engines import Engine
-from driftbandits.experiments.running.preflight import check_experiment
-from driftbandits.experiments.running.runner import run_cells
+from driftbandits.experiments.building import check_experiment, cost_of
+from driftbandits.experiments.engines import Engine
+from driftbandits.experiments.folder_store import FolderStore
+from driftbandits.experiments.results import Results, collect
+from driftbandits.experiments.run_files import check_labels
+from driftbandits.experiments.runner import run_cells
+from driftbandits.experiments.seeds import check_seeds
+from driftbandits.experiments.specs import Cell, Experiment, cells_of
+from driftbandits.experiments.stores import Store, distinct
+from driftbandits.experiments.study import load_study
 from driftbandits.progress import Advance, Pace, progress_bar
 from driftbandits.showing import shown
+
+
+@dataclass(frozen=True)
+class Pass:
+    """What is played before the report is written again: `title` says what is new in it, `experiments` are all of it.
+
+    >>> Pass("runs", ()).cells
+    []
+    """
+
+    title: str
+    experiments: tuple[Experiment, ...]
+
+    @property
+    def cells(self) -> list[Cell]:
+        """All its cells, those with equal keys too."""
+        return [cell for experiment in self.experiments for cell in cells_of(experiment)]
+
+    @property
+    def distinct_cells(self) -> dict[str, Cell]:
+        """Its cells by key."""
+        return distinct(self.cells)
+
+
+def left_to_play(passes: Sequence[Pass], held: set[str]) -> list[dict[str, Cell]]:
+    """What each pass adds to those before it, by key; of `held` nothing is left."""
+    known, added = set(held), []
+    for one in passes:
+        new = {key: cell for key, cell in one.distinct_cells.items() if key not in known}
+        known.update(new)
+        added.append(new)
+    return added
+
+
+def first_to_play(added: Sequence[dict[str, Cell]]) -> int:
+    """Where to begin: with the last of the passes that lack nothing, whose report can be written at once.
+
+    >>> cell = Cell("switching/1", {}, None, 0)
+    >>> first_to_play([{}, {}, {"key": cell}, {}]), first_to_play([{"key": cell}, {}])
+    (1, 0)
+    """
+    lacking = next((number for number, cells in enumerate(added) if cells), len(added))
+    return max(lacking - 1, 0)
 
 
 def play(
@@ -34,7 +78,7 @@ def play(
 
     Parameters
     ----------
-    experiments : of your own, or ids and groups of those there are (`switching/1`, `suite`)
+    experiments : of your own; in a checkout also ids and groups of the study of the paper (`switching/1`, `suite`)
     store : where finished runs are kept, and taken from when the same is played again: a folder, or any Store; without
         one they are kept in memory until all are played
     engine : on what they are played; results do not depend on it
@@ -117,18 +161,22 @@ def _chosen(given: Sequence[Experiment | str]) -> list[Experiment]:
         raise InputError(f"experiments are given as a list, got {given!r}; put it into [ ]")
     found: dict[str, Experiment] = {}
     for one in given:
-        for experiment in find_experiments([one]) if isinstance(one, str) else [_checked(one)]:
+        for experiment in _named(one) if isinstance(one, str) else [_checked(one)]:
             if found.setdefault(experiment.id, experiment) != experiment:
                 raise InputError(f"two experiments are called {experiment.id!r}; give one of them an id of its own")
     return list(found.values())
 
 
+def _named(name: str) -> list[Experiment]:
+    found: list[Experiment] = load_study("groups", purpose=f"the experiment {name!r}").find_experiments([name])
+    return found
+
+
 def _checked(experiment: Experiment) -> Experiment:
-    """Give it back if its labels and seeds tell runs apart and, unless it is one of the library's, all of it plays."""
+    """Give it back if its labels and seeds tell runs apart, and all of it plays."""
     if not isinstance(experiment, Experiment):
         raise InputError(f"an experiment is an Experiment or the id of one, got {shown(experiment)}")
     check_labels(experiment.policies)
     check_seeds(experiment.seeds)
-    if experiment.id not in EXPERIMENTS:
-        check_experiment(experiment)
+    check_experiment(experiment)
     return experiment

@@ -120,7 +120,7 @@ def draw_rewards(advice: Advice, width: float = WIDE) -> Figure:
 
 def draw_arms(advice: Advice, width: float = WIDE) -> Figure:
     """Estimated rewards of the best arms over time, with bands."""
-    from driftbandits.plots.words import plain
+    from driftbandits.plots.frame import plain
 
     figure, axes = _empty(advice, "estimated reward", width)
     for (name, course), colour in zip(arm_courses(advice).items(), _COLOURS, strict=False):

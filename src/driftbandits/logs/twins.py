@@ -28,7 +28,8 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from driftbandits.arms import ArmSet
-from driftbandits.environments import BernoulliNoise, Environment, Tabular, TruncatedGaussianNoise
+from driftbandits.environments import Environment, Tabular
+from driftbandits.environments.noise import BernoulliNoise, TruncatedGaussianNoise
 from driftbandits.intervals import ConfidenceInterval, t_interval
 from driftbandits.logs.estimators import Bins, bin_rewards
 from driftbandits.logs.log import Log, cell_arms, cell_count, is_masked, offered

@@ -12,8 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from driftbandits.plots.frame import LABEL_POINTS, WITH_COMMAS, Frame, tidy
-from driftbandits.plots.words import plain
+from driftbandits.plots.frame import LABEL_POINTS, WITH_COMMAS, Frame, plain, tidy
 from driftbandits.policies import Policy
 from driftbandits.policies.records import History
 from driftbandits.showing import counted, label

@@ -1,8 +1,12 @@
-"""Panels placed to the hundredth of an inch, so that the axes of neighbours are in line; one legend below them all."""
+"""Panels placed to the hundredth of an inch, so that the axes of neighbours line up, with one legend below them all.
+
+Also text for matplotlib: labels as they are, and symbols such as L_T as formulas.
+"""
 
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -11,7 +15,27 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter
 
-from driftbandits.plots.words import in_formulas, plain
+_SYMBOL = re.compile(r"\b(?:([LV])_T|gamma_T)\b")
+
+
+def plain(text: str) -> str:
+    """Text that matplotlib shows as it stands: no formula between dollars, no label hidden by an underscore.
+
+    >>> plain("_costs $5")
+    '\\u200b_costs \\\\$5'
+    """
+    hidden = "\u200b" if text.startswith("_") else ""
+    return hidden + text.replace("$", r"\$")
+
+
+def in_formulas(text: str) -> str:
+    """The text for matplotlib, with raw symbols as formulas.
+
+    >>> in_formulas("log L_T for $5"), in_formulas("gamma_T")
+    ('log $L_T$ for \\\\$5', '$\\\\gamma_T$')
+    """
+    return _SYMBOL.sub(lambda found: f"${found[1]}_T$" if found[1] else r"$\gamma_T$", plain(text))
+
 
 LEGEND_LINE_INCHES = 0.175
 LABEL_POINTS = 8  # of ticks and legends

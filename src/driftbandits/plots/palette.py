@@ -19,7 +19,6 @@ COLOURS = {
     f"{GPUCB.label}+{Master.label}": "#332288",
 }
 OTHER_COLOURS = ("#44AA99", "#661100", "#6699CC", "#DDAA33", "#AA4466", "#4477AA", "#7F7FBF", "#BB5566")
-
 Dashes = str | tuple[int, tuple[float, ...]]
 SOLID: Dashes = "-"
 DASHES: tuple[Dashes, ...] = (

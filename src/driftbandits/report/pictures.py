@@ -19,10 +19,8 @@ from driftbandits.plots.frame import Key, columns_of
 
 Panel = TypeVar("Panel")
 Panel_contra = TypeVar("Panel_contra", contravariant=True)
-
 SAMPLE_INCHES = 0.42  # of a line in a key
 LONGEST_FILE_NAME = 200  # letters, without the suffix
-
 _NEEDLESS = re.compile(r"<metadata>.*?</metadata>|<!DOCTYPE.*?>|<\?xml.*?\?>|<!--.*?-->", re.DOTALL)
 _PATH = re.compile(r'(?<= d=")[^"]*')
 _NUMBER = re.compile(r"-?\d+\.\d+")

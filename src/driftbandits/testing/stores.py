@@ -13,9 +13,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from driftbandits.experiments.definitions.specs import Cell, PolicySpec
-from driftbandits.experiments.files.cell_result import CellResult, plain_result
-from driftbandits.experiments.files.store import Store
+from driftbandits.experiments.specs import Cell, PolicySpec
+from driftbandits.experiments.stores import CellResult, Store, plain_result
 from driftbandits.simulation import Detection
 from driftbandits.testing.helpers import require
 
@@ -161,8 +160,8 @@ def says_where_it_is(make: StoreFactory) -> None:
 
 def a_run_goes_on_from_it(make: StoreFactory) -> None:
     """`run_cells` plays what is missing, and nothing twice."""
-    from driftbandits.experiments.running.engines import Engine
-    from driftbandits.experiments.running.runner import run_cells
+    from driftbandits.experiments.engines import Engine
+    from driftbandits.experiments.runner import run_cells
 
     cells, told = [a_cell(seed) for seed in range(3)], []
 

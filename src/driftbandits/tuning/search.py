@@ -1,15 +1,15 @@
-"""Plays searches, together with whatever other processes share their storage, and gives the same answer as alone.
+"""Plays searches, together with any other processes that share their storage; the answer is the same as alone.
 
 How many processes and machines share a search:
 
- * The regret of a cell is a function of the cell. Who goes on at a rung is a function of all regrets of that rung
-   (`rungs`). So nothing but time depends on who plays what, and a cell that is played twice does no harm.
+ * The regret of a cell is a function of the cell. Which points continue is a function of all regrets of a rung
+   (`halving`). So nothing but time depends on who plays what, and a cell that is played twice does no harm.
  * To play little twice, a process claims points before it plays them: their trials go from WAITING to RUNNING, which
    the storage lets one process do.
- * While it plays, it marks its claims every few seconds. A claim whose mark has stood still for GRACE_SECONDS, by the
-   clock of the process that looks, belongs to one that died, and waits again. No clocks are compared.
- * What is played is recorded after every few cells, so whoever takes over a point plays only what is missing.
- * A process with nothing to claim in a search, because others hold the rest of its rung, goes on to the next search.
+ * While it plays, it marks its claims every few seconds. A claim whose mark has not changed for GRACE_SECONDS, by the
+   clock of the process that checks, belongs to one that died, and is released. No clocks are compared.
+ * Regrets are recorded after every few cells, so whoever takes over a point plays only what is missing.
+ * A process with nothing to claim in a search, because others hold the rest of its rung, moves to the next search.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from driftbandits.experiments.running.engines import Engine
-from driftbandits.experiments.running.runner import RunError, run_cells
-from driftbandits.tuning.records import BestSettings
-from driftbandits.tuning.rungs import Slot, Standing
-from driftbandits.tuning.storage import opened
-from driftbandits.tuning.study import Ledger, Search, StudyEntry
+from driftbandits.errors import InputError
+from driftbandits.experiments.engines import Engine
+from driftbandits.experiments.runner import RunError, run_cells
+from driftbandits.progress import progress_bar
+from driftbandits.tuning.halving import BestSettings, Slot, Standing, Tuned
+from driftbandits.tuning.study import Ledger, Search, StudyEntry, opened, without_password
 
 MARK_SECONDS = 3.0
 GRACE_SECONDS = 20.0
@@ -37,7 +38,6 @@ POLL_SECONDS = 0.5  # between looks at what others do
 # Claimed and recorded at once: few, so that little is lost, and enough to keep all jobs busy.
 CELLS_PER_JOB = 4
 CELLS_ON_CLUSTER = 64  # whose size is not known here
-
 Claimed = list[tuple[StudyEntry, tuple[Slot, ...]]]  # points, and what each has yet to play in this rung
 
 
@@ -190,3 +190,30 @@ def _saying_what_is_kept() -> Iterator[None]:
     except RunError as error:
         error.args = (f"{error.reason}; what was recorded before is kept, and the same command goes on",)
         raise
+
+
+def launch(
+    searches: Sequence[Search],
+    *,
+    path: Path,
+    storage: str | None,
+    engine: Engine,
+    show: bool,
+    keep: Callable[[BestSettings], None] | None = None,
+) -> Tuned:
+    """Run searches whose results go to `path`, with studies beside it unless `storage` says where."""
+    begun = time.monotonic()
+    make_folder(path.parent)
+    url = storage or f"sqlite:///{path.parent / 'tuning.db'}"
+    cells = sum(search.cells for search in searches)
+    with progress_bar(cells, "cells", show=show) as advance:
+        outcome = run_searches(searches, storage=url, engine=engine, progress=advance, keep=keep)
+    return Tuned(outcome.best, path, without_password(url), cells, outcome.played, time.monotonic() - begun)
+
+
+def make_folder(folder: Path) -> None:
+    """Make the folder of the results, if it is not there."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot make the folder {folder}: {error.strerror}") from error

@@ -1,138 +1,169 @@
-"""What is searched for each policy of the comparison: the settings its authors tune, over the paper's ranges and wider.
+"""What is searched: spaces of settings, the points tried in them, and the file that describes a space.
 
-Every space is searched with the same number of points and runs, so a policy with more settings is searched more thinly:
-that is the price of having them. The policy's settings in `definitions.first_settings` are always among the points, and
-so are the settings of the authors' files where those give some.
+label: mine                # in tables; the class's name by default
+ranges:                    # ends of what is searched, in logarithms
+  rate: [0.001, 0.1]
+  window: [100, 10000]
+whole: [window]            # of these, whole numbers only
+fixed: {noise: 0.1}        # settings that every point has
+
+Points are fixed before anything is played, and are the same on every machine.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
-from driftbandits import policies
-from driftbandits.experiments.definitions.rows import GPUCB_PUBLISHED_SETTINGS
-from driftbandits.policies import Constants
-from driftbandits.tuning.points import Space, Values
+import numpy as np
+from scipy.stats import qmc
 
-RIDGE_AND_SCALE = {"ridge": (0.01, 1.0), "scale": (0.02, 1.0)}
-MEMORY_RANGE = (100.0, 10_000.0)
-SW_GPUCB_PUBLISHED_POINT = {**GPUCB_PUBLISHED_SETTINGS, "window": 3_000.0}
-# A discount of 0.9996; under the width of the analysis, which is what is searched, not the authors' own.
-WGPUCB_PUBLISHED_POINT = {"ridge": 0.01, "scale": 0.5, "memory": 2_500.0}
-PAPER_CONSTANTS = {  # within the paper's grid, where blocks are neither a few rounds nor the whole run
-    "sigma": (10.0, 1000.0),
-    "c0": (0.5, 20.0),
-    "c1": (0.02, 1.0),
-    "c2": (0.2, 10.0),
-    "c3": (0.01, 0.5),
-    "c4": (0.01, 3.0),
-}
-NARROW = 256
-NARROW_ENDING = f" (m={NARROW})"
+from driftbandits.checks import check_path
+from driftbandits.configuration.files import ConfigFile, read_config_file
+from driftbandits.configuration.models import Field, Settings, StrictModel, validated
+from driftbandits.configuration.names import check_name, default_label
+from driftbandits.errors import InputError, did_you_mean
+from driftbandits.experiments.specs import HORIZON, NOT_POLICY_SETTINGS
+
+Values = Mapping[str, float]
+Origin = Literal["default", "published", "search"]
 
 
-def _plain(values: Values) -> dict[str, Any]:
-    return dict(values)
+@dataclass(frozen=True)
+class Space:
+    """What is searched: names with the ends of their ranges (in logarithms), and how values become settings.
+
+    `settings` are what the space decides; all others are the policy's defaults, and so are all of no values, the point
+    called "default". `published` are the values of the authors' files, where those give some.
+    """
+
+    policy: str
+    ranges: Mapping[str, tuple[float, float]]
+    settings: Callable[[Values], dict[str, Any]]
+    published: Values | None = None
 
 
-def _whole(name: str) -> Callable[[Values], dict[str, Any]]:
-    """Settings with one that must be a whole number."""
-    return lambda values: {key: round(value) if key == name else value for key, value in values.items()}
+@dataclass(frozen=True)
+class TuningWorld:
+    """A world to be tuned on, by registered name."""
+
+    environment: str
+    settings: Mapping[str, Any]
 
 
-def _memory(values: Values) -> dict[str, Any]:
-    """A memory of w rounds is a discount of 1 - 1 / w; searched as memory, for discounts crowd at 1."""
-    rest = {name: value for name, value in values.items() if name != "memory"}
-    return {**rest, "discount": 1.0 - 1.0 / values["memory"]} if values else rest
+def environment_1(dimension: int) -> TuningWorld:
+    """The paper's environment 1 (one switch) in this dimension; the paper tunes on it, and meets all others untuned."""
+    return TuningWorld("switching/1", {"dimension": dimension, "horizon": HORIZON})
 
 
-def _constants(values: Values) -> dict[str, Any]:
-    return {"constants": Constants(**values)} if values else {}
+@dataclass(frozen=True)
+class Point:
+    """A point of a space, and where it comes from; the default has no values: see `Space`."""
+
+    origin: Origin
+    values: Values = field(default_factory=dict)
 
 
-def _narrow(values: Values) -> dict[str, Any]:
-    """A narrow network: a run takes a second, at the paper's width of 2,048 it takes a minute."""
-    return {**_constants(values), "width": NARROW}
+def trial_points(space: Space, count: int, *, default: bool = True) -> tuple[Point, ...]:
+    """`count` points of the space: its default, a scrambled Sobol sequence in the logarithms, what was published.
+
+    Values are rounded to three digits. A published point takes the place of the sequence's last, so every space has the
+    same number of points; one without ranges has nothing to search, and its default alone. `default=False` leaves out
+    the default, where the search is to find it.
+
+    >>> points = trial_points(Space("GPUCB", {"beta": (0.1, 10.0)}, dict, published={"beta": 2.0}), 32)
+    >>> len(points), points[0].origin, points[-1]
+    (32, 'default', Point(origin='published', values={'beta': 2.0}))
+    """
+    if not space.ranges:
+        return (Point("default"),)
+    first = [Point("default")] if default else []
+    last = [Point("published", space.published)] if space.published is not None else []
+    between = [Point("search", values) for values in _sobol(space.ranges, count)]
+    return (*first, *between[: count - len(first) - len(last)], *last)[:count]
 
 
-def _based(base: str, own: tuple[str, ...] = ()) -> Callable[[Values], dict[str, Any]]:
-    """Settings of a wrapper: those in `own` are its own, the others its base's."""
+def _sobol(ranges: Mapping[str, tuple[float, float]], count: int) -> list[dict[str, float]]:
+    sobol = qmc.Sobol(len(ranges), scramble=True, rng=np.random.default_rng(0))
+    unit = sobol.random_base2(int(np.ceil(np.log2(count))))
+    low, high = np.log(np.array(list(ranges.values()), dtype=np.float64)).T
+    values = np.exp(low + unit * (high - low))
+    return [{name: float(f"{v:.3g}") for name, v in zip(ranges, row, strict=True)} for row in values]
 
+
+End = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Ends = Annotated[list[End], Field(min_length=2, max_length=2)]
+EXAMPLE = {"ranges": {"rate": [0.001, 0.1]}}
+
+
+class SpaceConfig(StrictModel):
+    """What is searched for one policy."""
+
+    label: str | None = Field(default=None, min_length=1, description="Name in tables; that of the class by default.")
+    ranges: dict[str, Ends] = Field(min_length=1, description="Ends of every setting that is searched, in logarithms.")
+    whole: list[str] = Field(default=[], description="Those of the ranges that take whole numbers alone.")
+    fixed: Settings = Field(default={}, description="Settings that every point has, the default too.")
+
+
+@dataclass(frozen=True)
+class NamedSpace:
+    """A space to be searched, and what its policy is called in tables."""
+
+    label: str
+    space: Space
+
+
+def read_space(source: str | Path | Mapping[str, Any], policy: str, *, known: frozenset[str] | None) -> NamedSpace:
+    """The space that a file or a mapping describes for `policy`, whose settings are `known` (None: it takes any).
+
+    Raises InputError with the place of everything that is wrong, and the nearest setting that exists.
+    """
+    if isinstance(source, Mapping):
+        file = ConfigFile(Path("space"), dict(source))
+    else:
+        check_path(f"space must be a file, or a mapping such as {EXAMPLE}", source)
+        file = read_config_file(Path(source), needs=("ranges",), example="ranges: {rate: [0.001, 0.1]}")
+    config = validated(SpaceConfig, file)
+    if problems := list(_problems(config, file, default_label(policy), known)):
+        raise InputError("\n".join(problems))
+    label = check_name(config.label or default_label(policy), "label")
+    return NamedSpace(label, _space(config, policy))
+
+
+def _space(config: SpaceConfig, policy: str) -> Space:
     def settings(values: Values) -> dict[str, Any]:
-        mine = {name: round(value) if name == "length" else value for name, value in values.items() if name in own}
-        return {**mine, "base": base, "base_settings": {k: v for k, v in values.items() if k not in own}}
+        searched = {name: round(value) if name in config.whole else value for name, value in values.items()}
+        return {**config.fixed, **searched}
 
-    return settings
-
-
-MASTER_RANGES = {"length": (64.0, 1024.0), "replay_scale": (0.1, 1.0), "beta": (0.8, 2.0)}
-MASTER_OWN_SETTINGS = ("length", "replay_scale")
-
-PLAIN_ENDING = " (plain)"  # regresses on no features
+    return Space(policy, {name: (low, high) for name, (low, high) in config.ranges.items()}, settings)
 
 
-def _space(
-    policy: type[policies.Policy],
-    ranges: Mapping[str, tuple[float, float]],
-    settings: Callable[[Values], dict[str, Any]] = _plain,
-    published: Values | None = None,
-    *,
-    ending: str = "",
-) -> tuple[str, Space]:
-    return policy.label + ending, Space(policy.__name__, ranges, settings, published)
+def _problems(config: SpaceConfig, file: ConfigFile, name: str, known: frozenset[str] | None) -> Iterator[str]:
+    """What is wrong in a file whose keys and types are right."""
+    for part in ("ranges", "fixed"):
+        for setting in getattr(config, part):
+            if reason := _refusal(setting, name, known):
+                yield f"{file.where((part, setting))}: {reason}"
+    for setting, (low, high) in config.ranges.items():
+        where = file.where(("ranges", setting))
+        if low >= high:
+            yield f"{where}: {setting} must go from the lower end to the higher, got [{low:g}, {high:g}]"
+        if setting in config.fixed:
+            yield f"{where}: {setting} is both searched and fixed; leave out one of the two"
+        if setting in config.whole and not (low.is_integer() and high.is_integer()):
+            yield f"{where}: {setting} takes whole numbers, so must its ends, got [{low:g}, {high:g}]"
+    for number, setting in enumerate(config.whole):
+        if setting not in config.ranges:
+            where, hint = file.where(("whole", number)), did_you_mean(setting, config.ranges)
+            yield f"{where}: {setting!r} is not searched; {hint}ranges: {', '.join(config.ranges)}"
 
 
-def _wrapped(
-    base: type[policies.Policy],
-    wrapper: type[policies.Policy],
-    ranges: Mapping[str, tuple[float, float]],
-    own: tuple[str, ...] = (),
-) -> tuple[str, Space]:
-    return f"{base.label}+{wrapper.label}", Space(wrapper.__name__, ranges, _based(base.__name__, own))
-
-
-_MASTER = (policies.Master, MASTER_RANGES, MASTER_OWN_SETTINGS)
-_WINDOW = ({**RIDGE_AND_SCALE, "window": MEMORY_RANGE}, _whole("window"))
-_PERIOD = ({**RIDGE_AND_SCALE, "period": MEMORY_RANGE}, _whole("period"))
-_DISCOUNT = ({**RIDGE_AND_SCALE, "memory": MEMORY_RANGE}, _memory)
-_PLAIN_WINDOW = ({"scale": (0.1, 3.0), "window": MEMORY_RANGE}, _whole("window"))
-_PLAIN_DISCOUNT = ({"scale": (0.1, 3.0), "memory": MEMORY_RANGE}, _memory)
-_DRIFT = {"rate": (1e-5, 1e-2), "ridge": (0.001, 0.1), "beta": (0.2, 3.0)}
-_TRIGGER = {"ridge": (0.01, 1.0), "beta": (0.3, 3.0), "failure_probability": (1e-4, 0.1)}
-_COVER = {"ridge": (0.01, 1.0), "beta": (0.3, 3.0), "cover": (10.0, 100.0), "exploration": (0.01, 1.0)}
-
-SPACES: dict[str, Space] = dict(
-    (
-        _space(policies.AdaOPKB, PAPER_CONSTANTS, _constants),
-        _space(policies.OPKB, PAPER_CONSTANTS, _constants),
-        _space(policies.AdaOPNN, PAPER_CONSTANTS, _narrow, ending=NARROW_ENDING),
-        _space(policies.OPNN, PAPER_CONSTANTS, _narrow, ending=NARROW_ENDING),
-        _space(policies.NeuralUCB, RIDGE_AND_SCALE),
-        _space(policies.SlidingWindowNeuralUCB, *_WINDOW),
-        _space(policies.GPUCB, RIDGE_AND_SCALE, published=GPUCB_PUBLISHED_SETTINGS),
-        _space(policies.RestartGPUCB, *_PERIOD),
-        _space(policies.SlidingWindowGPUCB, *_WINDOW, SW_GPUCB_PUBLISHED_POINT),
-        _space(policies.WeightedGPUCB, *_DISCOUNT, WGPUCB_PUBLISHED_POINT),
-        _space(policies.TimeVaryingGPUCB, _DRIFT),
-        _space(policies.EventTriggeredGPUCB, _TRIGGER),
-        _space(policies.DetectionAugmentedGPUCB, _COVER, _whole("cover")),
-        _wrapped(policies.GPUCB, *_MASTER),
-        _space(policies.LinUCB, RIDGE_AND_SCALE),
-        _space(policies.RestartLinUCB, *_PERIOD),
-        _space(policies.SlidingWindowLinUCB, *_WINDOW),
-        _space(policies.DiscountedLinUCB, *_DISCOUNT),
-        _wrapped(policies.LinUCB, *_MASTER),
-        _wrapped(policies.SlidingWindowLinUCB, policies.BanditOverBandit, RIDGE_AND_SCALE),
-        _wrapped(policies.RestartLinUCB, policies.BanditOverBandit, RIDGE_AND_SCALE),
-        _space(policies.LinearExp3, {"restart": MEMORY_RANGE}, _whole("restart")),
-        _wrapped(policies.LinearExp3, policies.BanditOverBandit, {}),
-        _space(policies.SlidingWindowUCB, *_PLAIN_WINDOW, ending=PLAIN_ENDING),
-        _space(policies.DiscountedUCB, *_PLAIN_DISCOUNT, ending=PLAIN_ENDING),
-        _space(policies.GLRklUCB, {"scale": (0.2, 3.0), "exploration": (0.01, 1.0)}, ending=PLAIN_ENDING),
-        _space(policies.Exp3S, {"exploration": (0.01, 1.0), "share": (1e-6, 1e-2)}, ending=PLAIN_ENDING),
-        _space(policies.AutoBandit, {}),
-        _space(policies.CalibratedOPKB, {}),
-        _space(policies.Uniform, {}),
-    )
-)
+def _refusal(setting: str, name: str, known: frozenset[str] | None) -> str:
+    """Why the policy cannot be given this setting; empty where it can."""
+    if setting in NOT_POLICY_SETTINGS:
+        return f"{name} cannot be given {setting!r}: {NOT_POLICY_SETTINGS[setting]}"
+    if known is None or setting in known:
+        return ""
+    return f"{name} has no setting {setting!r}; {did_you_mean(setting, known)}known: {', '.join(sorted(known))}"

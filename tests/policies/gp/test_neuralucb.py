@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import RBF
 
 from driftbandits import GPUCB, ArmSet, SlidingWindowGPUCB, information_gain, simulate
-from driftbandits.environments import Piecewise, UniformNoise
+from driftbandits.environments import Piecewise
+from driftbandits.environments.noise import UniformNoise
 from driftbandits.errors import ConvergenceError, InputError, StateError
 from driftbandits.neural import NetworkModel, NeuralTangentKernel
 from driftbandits.policies import NeuralUCB, SlidingWindowNeuralUCB, Uniform

@@ -7,7 +7,8 @@ import dataclasses
 import numpy as np
 
 from driftbandits import ArmSet, Constants
-from driftbandits.environments import Piecewise, UniformNoise
+from driftbandits.environments import Piecewise
+from driftbandits.environments.noise import UniformNoise
 from driftbandits.schedule import Replay, draw_schedule
 from driftbandits.seeding import stream
 

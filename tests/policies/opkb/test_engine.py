@@ -12,7 +12,8 @@ from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
 
 import driftbandits as db
 from driftbandits import OPKB, AdaOPKB, ArmSet, Constants, Variant, information_gain, simulate, solve_design
-from driftbandits.environments import GaussianNoise, Piecewise, UniformNoise
+from driftbandits.environments import Piecewise
+from driftbandits.environments.noise import GaussianNoise, UniformNoise
 from driftbandits.estimation import law_factor
 from driftbandits.schedule import Replay, draw_schedule
 from driftbandits.seeding import stream

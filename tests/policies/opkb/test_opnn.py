@@ -19,7 +19,8 @@ from driftbandits import (
     simulate,
     solve_design,
 )
-from driftbandits.environments import Piecewise, UniformNoise
+from driftbandits.environments import Piecewise
+from driftbandits.environments.noise import UniformNoise
 from driftbandits.errors import InputError
 from driftbandits.neural import Network, NeuralTangentKernel, tangent_gram
 from tests.policies.opkb.slow import side_by_side, world

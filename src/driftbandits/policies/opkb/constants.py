@@ -159,7 +159,7 @@ class Constants:
 
     @classmethod
     def tuned(cls) -> Constants:
-        """The default of every field: found by `make tune` on tuning seeds, see `driftbandits.tuning.constants`.
+        """The default of every field: found by `make tune` on tuning seeds, see `reproduction.tuning`.
 
         Returns
         -------

@@ -1,0 +1,257 @@
+"""What `compare` gives back: tables, a figure, and a rendering as text and for notebooks."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import html
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from driftbandits.experiments.results import (
+    MOST_COUNTED_CHANGES_PER_RUN,
+    RunRow,
+    cell_table,
+    curve_table,
+    summary_table,
+)
+from driftbandits.intervals import t_interval
+from driftbandits.plots.frame import png
+from driftbandits.plots.palette import LineStyle, line_styles
+from driftbandits.plots.regret import (
+    ChangesPanel,
+    RegretPanel,
+    changes_panels,
+    regret_curves,
+    regret_figure,
+    regret_frame,
+    regret_panels,
+)
+from driftbandits.showing import counted
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+AS_WORLD = {"experiment": "world"}
+AS_EXPERIMENT = {"world": "experiment"}
+ALL_POLICIES = "Policies"  # what `regret_panels` calls a panel that holds all of many
+LONGEST_TITLE = 46  # letters, of a panel
+
+
+@dataclass(frozen=True, eq=False)  # tables have no single truth value to compare by
+class Comparison:
+    """Policies side by side: what `compare` gives back.
+
+    Parameters
+    ----------
+    summary : DataFrame, a row per world and policy: mean final `regret` with its `standard_error`; `behind`, the mean
+        difference over seeds to the policy with the least regret in that world, and the ends of its 95 % interval;
+        changes found and missed, false alarms and seconds per run. The best is chosen by the same runs, so with few
+        seeds and many policies the others look further behind than they are
+    runs : DataFrame, a row per run
+    curves : DataFrame, a row per point of a regret curve, cumulative
+    true_changes : rounds in which each world changes; empty if they differ from seed to seed
+    reporting : labels of the policies that report changes, or did
+
+    >>> import driftbandits as db
+    >>> world = db.environments.create("switching/1", seed=0, horizon=200, switches=(100,), size=10)
+    >>> found = db.compare([db.Uniform, db.GPUCB], world, seeds=2, jobs=1)
+    >>> sorted(found.summary["policy"]), len(found.runs), dict(found.true_changes)
+    (['GPUCB', 'Uniform'], 4, {'switching/1': [100]})
+    """
+
+    summary: pd.DataFrame
+    runs: pd.DataFrame
+    curves: pd.DataFrame
+    true_changes: Mapping[str, Sequence[int]]
+    reporting: frozenset[str]
+
+    def plot(self) -> Figure:
+        """Mean cumulative regret with bands of one standard error, one panel per world.
+
+        Dotted lines are true jumps, shades true drift. Where policies reported changes, a panel more has their rounds.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+
+        Raises
+        ------
+        MissingExtraError
+            Without matplotlib.
+        """
+        return regret_figure(self._panels(), palette=self._palette())
+
+    def __repr__(self) -> str:
+        """The summary as a text to read."""
+        return text_page(self.summary, self.reporting)
+
+    def _repr_html_(self) -> str:
+        """The summary and the panels of the figure, as a notebook shows them."""
+        panels, palette = self._panels(), self._palette()
+        frame = regret_frame(panels)
+        figures = [regret_figure([panel], palette=palette, frame=frame) for panel in panels]
+        return html_page(self.summary, self.reporting, figures)
+
+    def _panels(self) -> list[RegretPanel | ChangesPanel]:
+        curves, runs = self.curves.rename(columns=AS_EXPERIMENT), self.runs.rename(columns=AS_EXPERIMENT)
+        panels: list[RegretPanel | ChangesPanel] = []
+        for world, changes in self.true_changes.items():
+            parts = regret_panels(regret_curves(curves, runs, world), true_changes=changes)
+            both: list[RegretPanel | ChangesPanel] = [*parts, *changes_panels(parts)]
+            panels += [dataclasses.replace(part, title=_title(world, part.title)) for part in both]
+        return panels
+
+    def _palette(self) -> dict[str, LineStyle]:
+        return line_styles(self.summary["policy"].unique())
+
+
+def _title(world: str, part: str) -> str:
+    """A panel's title: its world, cut so that it fits, and which policies it has if not all."""
+    ending = "" if part in ("", ALL_POLICIES) else f": {part[0].lower()}{part[1:]}"
+    room = LONGEST_TITLE - len(ending)
+    return f"{world if len(world) <= room else world[: room - 1] + '…'}{ending}"
+
+
+def tabulated(
+    rows: Sequence[RunRow], *, true_changes: Mapping[str, Sequence[int]], reporting: frozenset[str]
+) -> Comparison:
+    """The comparison of these runs."""
+    runs = cell_table(rows)
+    summary = summary_table(runs).rename(columns=AS_WORLD)
+    runs = runs.rename(columns=AS_WORLD)
+    return Comparison(
+        summary=_with_differences(summary, runs),
+        runs=runs,
+        curves=curve_table(rows).rename(columns=AS_WORLD),
+        true_changes=dict(true_changes),
+        reporting=reporting | set(runs.loc[runs["changes"].map(len) > 0, "policy"]),
+    )
+
+
+def _with_differences(summary: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
+    """The summary with the paired differences to the best policy of each world, behind the regret."""
+    columns: dict[str, list[float]] = {"behind": [], "behind_low": [], "behind_high": []}
+    for world, group in summary.groupby("world", sort=False):
+        regrets = runs[runs["world"] == world].pivot_table(index="seed", columns="policy", values="regret")
+        best = regrets[regrets.mean().idxmin()]
+        for policy in group["policy"]:
+            interval = t_interval((regrets[policy] - best).to_numpy())
+            for column, value in zip(columns, (interval.estimate, interval.low, interval.high), strict=True):
+                columns[column].append(value)
+    place = list(summary.columns).index("standard_error") + 1
+    for shift, (name, values) in enumerate(columns.items()):
+        summary.insert(place + shift, name, values)
+    return summary
+
+
+NOTHING = "–"
+HEADS = (
+    "policy",
+    "regret ± s.e.",
+    "behind the best [95 %]",
+    "changes found",
+    "false alarms per run",
+    "seconds per run",
+)
+PIXELS_PER_INCH = 96
+PICTURE_ALT = "Line chart: mean cumulative regret of every policy; where it ends is in the table."
+Rows = list[list[str]]
+
+
+def text_page(summary: pd.DataFrame, reporting: frozenset[str]) -> str:
+    """The table as text."""
+    tables = _tables(summary, reporting)
+    widths = [
+        max(map(len, column)) for column in zip(HEADS, *(row for rows in tables.values() for row in rows), strict=True)
+    ]
+    lines = [_headline(summary), "", _line(HEADS, widths)]
+    for world, rows in tables.items():
+        lines += ["", f"{world}:", *(_line(row, widths) for row in rows)]
+    return "\n".join(lines)
+
+
+def html_page(summary: pd.DataFrame, reporting: frozenset[str], figures: Sequence[Figure]) -> str:
+    """The table as HTML, then the figures, side by side where there is room; it needs nothing from elsewhere."""
+    body = "".join(_html_world(world, rows) for world, rows in _tables(summary, reporting).items())
+    return (
+        f"<p>{html.escape(_headline(summary))}</p>"
+        f'<div style="max-width:100%;overflow-x:auto"><table>{_html_row("th", HEADS)}{body}</table></div>'
+        f'<div style="display:flex;flex-wrap:wrap">{"".join(map(_image, figures))}</div>'
+    )
+
+
+def _headline(summary: pd.DataFrame) -> str:
+    worlds, policies = counted(summary["world"].nunique(), "world"), counted(summary["policy"].nunique(), "policy")
+    return f"{policies} in {worlds}, {counted(int(summary['seeds'].max()), 'seed')}"
+
+
+def _tables(summary: pd.DataFrame, reporting: frozenset[str]) -> dict[str, Rows]:
+    """Rows by world."""
+    tables: dict[str, Rows] = {}
+    for world, group in summary.groupby("world", sort=False):
+        records = group.sort_values("regret", kind="stable").to_dict("records")
+        tables[str(world)] = [_row(record, reports=record["policy"] in reporting) for record in records]
+    return tables
+
+
+def _row(record: Mapping[Any, Any], *, reports: bool) -> list[str]:
+    changes = record["changes_found"] + record["changes_missed"]
+    counts = reports and changes <= MOST_COUNTED_CHANGES_PER_RUN * record["seeds"]  # else it drifts
+    digits = _decimals(record["regret"])
+    error = "" if math.isnan(record["standard_error"]) else f" ± {record['standard_error']:,.{digits}f}"
+    return [
+        str(record["policy"]),
+        f"{record['regret']:,.{digits}f}{error}",
+        _behind(record, digits),
+        f"{record['changes_found']:,} of {changes:,}" if counts and changes else NOTHING,
+        f"{record['false_alarms_per_run']:.2f}" if counts else NOTHING,
+        f"{record['seconds_per_run']:.3f}",
+    ]
+
+
+def _behind(record: Mapping[Any, Any], digits: int) -> str:
+    if record["behind"] == 0:
+        return NOTHING
+    behind = f"{record['behind']:,.{digits}f}"
+    if math.isnan(record["behind_low"]):
+        return behind
+    return f"{behind} [{record['behind_low']:,.{digits}f}, {record['behind_high']:,.{digits}f}]"
+
+
+def _decimals(value: float) -> int:
+    """How many decimals show three digits of a value.
+
+    >>> _decimals(12345.6), _decimals(12.3), _decimals(0.0123)
+    (0, 1, 4)
+    """
+    return max(0, 2 - math.floor(math.log10(abs(value)))) if value else 0
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    first, *rest = zip(cells, widths, strict=True)
+    return "  ".join([first[0].ljust(first[1]), *(cell.rjust(width) for cell, width in rest)])
+
+
+def _html_world(world: str, rows: Rows) -> str:
+    style = "padding:0.8em 0.6em 0.1em;text-align:left"
+    head = f'<tr><th colspan="{len(HEADS)}" style="{style}">{html.escape(world)}</th></tr>'
+    return f"<tbody>{head}{''.join(_html_row('td', row) for row in rows)}</tbody>"
+
+
+def _html_row(tag: str, cells: Sequence[str]) -> str:
+    style = "padding:0.1em 0.6em;white-space:nowrap;text-align"
+    sides = ("left", *["right"] * (len(cells) - 1))
+    inside = (f'<{tag} style="{style}:{side}">{html.escape(c)}</{tag}>' for c, side in zip(cells, sides, strict=True))
+    return f"<tr>{''.join(inside)}</tr>"
+
+
+def _image(figure: Figure) -> str:
+    data = base64.b64encode(png(figure)).decode("ascii")
+    width = round(PIXELS_PER_INCH * figure.get_size_inches()[0])
+    style = f"width:{width}px;max-width:100%;height:auto"
+    return f'<img alt="{PICTURE_ALT}" style="{style}" src="data:image/png;base64,{data}">'

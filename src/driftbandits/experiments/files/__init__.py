@@ -1,1 +1,0 @@
-"""Files: what an experiment reads and leaves on disk (a run's configuration, finished cells); plays nothing."""

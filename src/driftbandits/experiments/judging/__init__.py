@@ -1,1 +1,0 @@
-"""Judging: tables, slopes, claims and verdicts, computed from finished cells; plays no policy."""
