@@ -39,7 +39,7 @@ BOMB_BYTES = 2_200 * 2**20  # when unpacked
 EXTRA_ADDRESS_SPACE = 4 * 2**30  # bytes beyond what the process has
 MOST_BYTES_READ = 1_200 * 2**20  # a state of a gigabyte may be genuine
 HANG_SECONDS = 120.0
-SEALS: Any = importlib.import_module("driftbandits.files") if importlib.util.find_spec("driftbandits.files") else None
+SEALS: Any = importlib.import_module("driftbandits._util.files")
 Bomb = Callable[[Path, dict[str, Any], int], None]
 
 

@@ -13,7 +13,7 @@ from benchmarks.rounds import (
     sphere,
     square,
 )
-from driftbandits.estimation import Sums, ips_estimate, law_factor
+from driftbandits.design.blocks import Sums, ips_estimate, law_factor
 from driftbandits.policies.gp.posterior import ArmPosterior
 from driftbandits.types import Floats
 

@@ -17,7 +17,7 @@ from sklearn.gaussian_process.kernels import RBF
 
 from benchmarks.frank_wolfe import frank_wolfe
 from benchmarks.timing import cholesky_seconds, median_time
-from driftbandits.arms import ArmSet
+from driftbandits.arms.arm_set import ArmSet
 from driftbandits.design import Design, information_gain, solve_design
 
 Floats = npt.NDArray[np.float64]

@@ -22,7 +22,7 @@ import numpy as np
 
 from benchmarks.detector_rivals import MATCHED, OWN, SETTINGS, Make, makers, quick_kswin
 from benchmarks.detector_streams import AFTER, KINDS, Kind
-from driftbandits.intervals import ConfidenceInterval, share_interval
+from driftbandits._util.intervals import ConfidenceInterval, share_interval
 from driftbandits.types import Floats
 
 STREAMS, QUICK_STREAMS = 200, 20

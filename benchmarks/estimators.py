@@ -15,8 +15,8 @@ from unittest import mock
 import numpy as np
 
 import driftbandits as db
+from driftbandits._util.intervals import share_interval
 from driftbandits.environments import Environment
-from driftbandits.intervals import share_interval
 from driftbandits.logs import Log, estimators
 from driftbandits.logs.estimators import Estimator
 from driftbandits.logs.targets import shares_of

@@ -21,10 +21,11 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
+from driftbandits.detection import detections
 from driftbandits.environments import Environment
 from driftbandits.experiments.building import build_policy, build_world
 from driftbandits.experiments.specs import Experiment, cells_of
-from driftbandits.simulation import detections, simulate
+from driftbandits.simulation import simulate
 from driftbandits.types import Floats, Ints
 from reproduction.autobandit import YARDSTICK
 from reproduction.claims import geometric_mean

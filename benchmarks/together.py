@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_limits
 
 import driftbandits as db
 from benchmarks.hidden import AUTO, WORLDS
-from driftbandits.configuration.presets import read_settings
+from driftbandits.configuration.models import read_settings
 from driftbandits.experiments.building import build_world
 from driftbandits.experiments.specs import cells_of
 from driftbandits.simulation import simulate

@@ -11,7 +11,7 @@ from collections import Counter
 import numpy as np
 
 import driftbandits as db
-from driftbandits.intervals import share_interval
+from driftbandits._util.intervals import share_interval
 from driftbandits.logs import Log
 from driftbandits.logs.advising import Advice, diagnose, too_short
 from driftbandits.types import Floats

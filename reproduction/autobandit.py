@@ -25,15 +25,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from driftbandits._util.markdown import csv, markdown
 from driftbandits.datasets.registry import REAL_PREFIX
 from driftbandits.environments.noise import PAPER_NOISE
 from driftbandits.environments.registry import noise_from_config
-from driftbandits.escaping import csv, markdown
 from driftbandits.experiments.results import Results
 from driftbandits.experiments.specs import HORIZON, Experiment, PolicySpec, by_id
 from driftbandits.policies import SlidingWindowGPUCB, WeightedGPUCB
 from driftbandits.report.blocks import NOTHING, Block, experiment_block
-from driftbandits.showing import counted
+from driftbandits.text import counted
 from reproduction.catalogue import (
     ADA_OPKB,
     ADA_OPKB_PUBLISHED,

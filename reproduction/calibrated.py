@@ -24,14 +24,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from driftbandits.escaping import csv, markdown
+from driftbandits._util.intervals import share_interval
+from driftbandits._util.markdown import csv, markdown
 from driftbandits.experiments.results import Results
 from driftbandits.experiments.seeds import EVALUATION_SEEDS
 from driftbandits.experiments.specs import CLIP_REWARDS, HORIZON, Experiment, by_id
-from driftbandits.intervals import share_interval
 from driftbandits.report.blocks import NOTHING, Block, ReportTable, TableEntry, columns, experiment_block, number
 from driftbandits.report.pictures import Picture, make_picture
-from driftbandits.showing import counted
+from driftbandits.text import counted
 from reproduction.autobandit import YARDSTICK, YARDSTICK_PAPER_PREFIX, kernel_of
 from reproduction.catalogue import (
     ADA_OPKB,

@@ -26,7 +26,7 @@ from driftbandits.report.blocks import (
     with_error,
 )
 from driftbandits.report.pictures import Picture, make_picture
-from driftbandits.showing import counted
+from driftbandits.text import counted
 from reproduction.claims import TargetVerdict
 from reproduction.figures import (
     GrowthPanel,

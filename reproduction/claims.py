@@ -23,8 +23,8 @@ from typing import Literal, get_args
 import numpy as np
 import pandas as pd
 
-from driftbandits.escaping import markdown
-from driftbandits.intervals import LEAST_SEEDS, ConfidenceInterval, IntervalVerdict
+from driftbandits._util.intervals import LEAST_SEEDS, ConfidenceInterval, IntervalVerdict
+from driftbandits._util.markdown import markdown
 
 CheckVerdict = Literal[IntervalVerdict, "not run"]
 ClaimVerdict = Literal[CheckVerdict, "depends on the settings"]

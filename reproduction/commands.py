@@ -8,9 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from driftbandits.cli.options import read_policy, say
 from driftbandits.cli.run_folder import Findings, play_into, print_outputs
-from driftbandits.cli.settings import read_policy
-from driftbandits.cli.show import say
 from driftbandits.errors import InputError
 from driftbandits.experiments.building import build_world, check_experiment
 from driftbandits.experiments.engines import Engine
@@ -18,7 +17,7 @@ from driftbandits.experiments.playing import Pass
 from driftbandits.experiments.results import Results
 from driftbandits.experiments.run_files import check_labels
 from driftbandits.experiments.specs import Experiment, PolicySpec
-from driftbandits.showing import counted
+from driftbandits.text import counted
 from driftbandits.tuning.own import TunedSettings, read_tuned
 from reproduction import catalogue
 from reproduction.groups import default_groups, find_experiments, group_of, judge, standard_passes

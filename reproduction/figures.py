@@ -16,9 +16,18 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator, PercentFormatter
 
-from driftbandits.intervals import LEAST_SEEDS
-from driftbandits.plots.frame import LABEL_POINTS, WITH_COMMAS, WITH_K, Frame, in_formulas, plain, tidy
-from driftbandits.plots.palette import MARKERS, LineStyle
+from driftbandits._util.intervals import LEAST_SEEDS
+from driftbandits.plots.frame import (
+    LABEL_POINTS,
+    MARKERS,
+    WITH_COMMAS,
+    WITH_K,
+    Frame,
+    LineStyle,
+    in_formulas,
+    plain,
+    tidy,
+)
 from driftbandits.plots.regret import MARK_POINTS, sample
 from driftbandits.types import Floats
 from reproduction.sweeps import Growth, Sweep, measure_growth, regret_by_seed

@@ -29,10 +29,10 @@ from typing import Any
 import pandas as pd
 
 from driftbandits import policies
+from driftbandits._util.intervals import judge_below, t_interval
 from driftbandits.experiments.results import Results
 from driftbandits.experiments.seeds import EVALUATION_SEEDS
 from driftbandits.experiments.specs import HORIZON, Experiment, PolicySpec, by_id
-from driftbandits.intervals import judge_below, t_interval
 from driftbandits.report.blocks import Block
 from reproduction.catalogue import (
     ADA_OPKB,

@@ -21,10 +21,10 @@ from typing import Any, Literal
 
 import pandas as pd
 
+from driftbandits._util.intervals import judge_below, judge_within, t_interval
 from driftbandits.experiments.results import Results
 from driftbandits.experiments.seeds import EVALUATION_SEEDS, TUNING_SEEDS
 from driftbandits.experiments.specs import HORIZON, Experiment, PolicySpec, by_id, cells_of
-from driftbandits.intervals import judge_below, judge_within, t_interval
 from driftbandits.report.blocks import Block, experiment_block
 from reproduction.catalogue import (
     ADA_OPKB,

@@ -14,9 +14,9 @@ from weakref import WeakKeyDictionary
 import pandas as pd
 
 from driftbandits import datasets
+from driftbandits._util.markdown import csv
 from driftbandits.datasets.registry import REAL_PREFIX, REWARD_RANGES
 from driftbandits.errors import InputError
-from driftbandits.escaping import csv
 from driftbandits.experiments.building import build_world
 from driftbandits.experiments.results import Results
 from driftbandits.experiments.specs import CLIP_REWARDS, Experiment, PolicySpec, by_id

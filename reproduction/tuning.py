@@ -23,7 +23,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from driftbandits.checks import check_count
+from driftbandits._util.checks import check_count
+from driftbandits._util.files import write_whole
+from driftbandits._util.progress import progress_bar
 from driftbandits.errors import InputError, did_you_mean
 from driftbandits.experiments.engines import Engine
 from driftbandits.experiments.folder_store import FolderStore
@@ -31,9 +33,7 @@ from driftbandits.experiments.runner import run_cells
 from driftbandits.experiments.seeds import TUNING_SEEDS
 from driftbandits.experiments.specs import Cell, Experiment, cells_of
 from driftbandits.experiments.stores import distinct, missing
-from driftbandits.files import write_whole
 from driftbandits.policies import Constants
-from driftbandits.progress import progress_bar
 from driftbandits.tuning.halving import (
     BestSettings,
     Rungs,

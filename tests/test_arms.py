@@ -53,7 +53,7 @@ KERNELS = [
 
 
 def gram(kernel, points):
-    from driftbandits.kernels import as_function
+    from driftbandits.arms.kernels import as_function
 
     return as_function(kernel)(points, points)
 

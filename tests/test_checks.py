@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from driftbandits.checks import check_count, check_flag, check_path, check_positive, check_probability, check_word
+from driftbandits._util.checks import check_count, check_flag, check_path, check_positive, check_probability, check_word
 from driftbandits.errors import InputError
 
 

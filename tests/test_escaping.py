@@ -4,7 +4,7 @@ import io
 import pandas as pd
 import pytest
 
-from driftbandits.escaping import csv, markdown
+from driftbandits._util.markdown import csv, markdown
 from driftbandits.experiments.results import SUMMARY_COLUMNS, summary_markdown
 from reproduction.autobandit import AutoBanditJudgement, autobandit_markdown
 from reproduction.claims import TargetVerdict, verdict_lines

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from driftbandits import files
+from driftbandits._util import files
+from driftbandits._util.files import BLANK_SEAL, clean, has_seal, seal_holds, sealed, write_whole
 from driftbandits.errors import InputError
-from driftbandits.files import BLANK_SEAL, clean, has_seal, seal_holds, sealed, write_whole
 from tests.concurrent_files import read_while_writing
 
 OLD, NEW = b"old" * 1000, b"new" * 2000
@@ -42,7 +42,7 @@ def in_a_process(code):
 import sys, types
 library = sys.modules["driftbandits"] = types.ModuleType("driftbandits")
 library.__path__ = [{folder!r}]
-from driftbandits.files import write_whole
+from driftbandits._util.files import write_whole
 """
     return subprocess.run([sys.executable, "-c", start + code], capture_output=True, text=True, check=False)
 

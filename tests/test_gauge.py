@@ -6,8 +6,8 @@ from sklearn.gaussian_process.kernels import RBF
 
 from driftbandits import ArmSet
 from driftbandits import state as states
+from driftbandits.arms.scaling import Gauge
 from driftbandits.errors import InputError, StateError
-from driftbandits.gauge import Gauge
 
 POINTS = np.random.default_rng(0).random((7, 2)) * [1.0, 50.0]
 

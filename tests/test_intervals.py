@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from driftbandits.intervals import (
+from driftbandits._util.intervals import (
     ConfidenceInterval,
     judge_at_most,
     judge_below,

@@ -5,9 +5,9 @@ import pytest
 import scipy.sparse
 from sklearn.gaussian_process import kernels as sk
 
-from driftbandits.arms import ArmSet
+from driftbandits.arms.arm_set import ArmSet
+from driftbandits.arms.kernels import NAMED, as_function, checked, diagonal, kernel_from_config
 from driftbandits.errors import InputError, KernelError, ReentryError
-from driftbandits.kernels import NAMED, as_function, checked, diagonal, kernel_from_config
 
 POINTS = np.random.default_rng(0).random((200, 3))
 

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import RBF, Matern
 
-from driftbandits import linalg
+from driftbandits._util import linalg
+from driftbandits._util.linalg import cholesky, pivoted_cholesky
 from driftbandits.errors import KernelError
-from driftbandits.linalg import cholesky, pivoted_cholesky
 
 
 def factor(matrix, tolerance=1e-10):

@@ -5,7 +5,7 @@ import pytest
 
 from driftbandits import GPUCB, ArmSet, LinearExp3
 from driftbandits.errors import InputError
-from driftbandits.log_columns import read_columns
+from driftbandits.policies.log_columns import read_columns
 
 ARMS = ArmSet([[0.0], [0.5], [1.0]], names=["low", "mid", "high"])
 GOOD = {"arm": [0, 1, 2, 1], "reward": [0.1, 0.2, 0.3, 0.4], "probability": [0.5, 0.25, 0.25, 1.0]}

@@ -7,22 +7,22 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
 
-from driftbandits import linalg, memory
-from driftbandits.arms import ArmSet
+from driftbandits._util import checks, linalg
+from driftbandits._util.checks import check_memory, memory_limit
+from driftbandits.arms.arm_set import ArmSet
 from driftbandits.errors import InputError
-from driftbandits.memory import check_memory, memory_limit
 
 
 @pytest.fixture
 def little(monkeypatch):
     """A machine of 8 MiB."""
-    for module in (memory, linalg):
+    for module in (checks, linalg):
         monkeypatch.setattr(module, "memory_limit", lambda: 8.0 * 2**20)
-    monkeypatch.setattr(memory, "NEVER_REFUSED_BYTES", 0)
+    monkeypatch.setattr(checks, "NEVER_REFUSED_BYTES", 0)
 
 
 def test_the_limit_is_that_of_the_machine_or_less():
-    assert 2**28 < memory_limit() <= memory._of_the_machine()
+    assert 2**28 < memory_limit() <= checks._of_the_machine()
 
 
 def test_what_needs_more_than_there_is_is_refused_with_the_numbers_and_the_cure():
@@ -38,18 +38,18 @@ def test_what_needs_more_than_there_is_is_refused_with_the_numbers_and_the_cure(
 
 
 def test_a_system_that_does_not_tell_has_no_limit(monkeypatch, tmp_path):
-    monkeypatch.delattr(memory.os, "sysconf")
-    monkeypatch.setattr(memory, "_CONTAINER_LIMIT_FILES", (tmp_path / "none",))
+    monkeypatch.delattr(checks.os, "sysconf")
+    monkeypatch.setattr(checks, "_CONTAINER_LIMIT_FILES", (tmp_path / "none",))
     monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY,) * 2)
     assert memory_limit() == math.inf
     check_memory(10**18, "anything", cure="")
 
 
 def test_a_container_limits_what_there_is(monkeypatch, tmp_path):
-    file = tmp_path / "memory.max"
-    monkeypatch.setattr(memory, "_CONTAINER_LIMIT_FILES", (file,))
+    file = tmp_path / "checks.max"
+    monkeypatch.setattr(checks, "_CONTAINER_LIMIT_FILES", (file,))
     file.write_text("max\n")
-    assert memory._of_the_container() == math.inf
+    assert checks._of_the_container() == math.inf
     file.write_text(f"{2**29}\n")
     assert memory_limit() == 2**29
 

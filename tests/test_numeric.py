@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 import scipy.sparse
 
-from driftbandits.numeric import as_float, as_floats
+from driftbandits._util.checks import as_float, as_floats
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@ import io
 
 import pytest
 
-from driftbandits import progress as progress_module
-from driftbandits.progress import progress_bar
+from driftbandits._util import progress as progress_module
+from driftbandits._util.progress import progress_bar
 
 
 class Terminal(io.StringIO):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from driftbandits.schedule import Replay, build_schedule, draw_schedule, replay_probability, replayed_share
+from driftbandits.design.blocks import Replay, build_schedule, draw_schedule, replay_probability, replayed_share
 
 PROPERTY = settings(max_examples=60, deadline=None, derandomize=True)
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from driftbandits._util.seeding import check_seed, generator_from_state, generator_state, stream
 from driftbandits.errors import InputError, StateError
-from driftbandits.seeding import check_seed, generator_from_state, generator_state, stream
 
 
 def draws(*names, seed=0):

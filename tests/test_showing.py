@@ -6,7 +6,7 @@ import pytest
 
 from driftbandits import AdaOPKB, ArmSet
 from driftbandits.errors import HorizonError, InputError
-from driftbandits.showing import breaking, counted, label, shown
+from driftbandits.text import breaking, counted, label, shown
 
 
 @pytest.mark.parametrize("value", [0, -7, 10**59, 0.1, 1e-300, "text", None, True, (0, 1), [1, 2], {"a": 1}, 1j, b"x"])

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from driftbandits.checks import check_count
+from driftbandits._util.checks import check_count
 
 DOCS = Path(__file__).parent.parent / "docs"
 sys.path.insert(0, str(DOCS / "_ext"))

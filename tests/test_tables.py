@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from driftbandits.arms.inputs import read_bounds, read_names, read_table
 from driftbandits.errors import InputError
-from driftbandits.tables import read_bounds, read_names, read_table
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 
 from driftbandits import GPUCB, ArmSet
+from driftbandits.arms.kernels import kernel_from_config
+from driftbandits.arms.tangent_kernel import NeuralTangentKernel
 from driftbandits.errors import InputError
-from driftbandits.kernels import kernel_from_config
-from driftbandits.tangent_kernel import NeuralTangentKernel
 
 POINTS = np.random.default_rng(0).standard_normal((12, 3))
 DEPTHS = (1, 2, 3, 5)

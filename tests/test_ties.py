@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from driftbandits.linalg import small_pivoted, upright
-from driftbandits.ties import SLACK, first_largest, largest_first, some_largest
+from driftbandits._util.linalg import SLACK, first_largest, largest_first, small_pivoted, some_largest, upright
 
 ROUNDING = 1e-14
 

@@ -6,8 +6,8 @@ from sklearn.gaussian_process.kernels import RBF
 
 import driftbandits as db
 from driftbandits import ArmSet
+from driftbandits.arms.kernels import USUAL_LENGTH, typical_distance, usual_kernel
 from driftbandits.environments.switching import SwitchingKernel
-from driftbandits.kernels import USUAL_LENGTH, typical_distance, usual_kernel
 
 SQUARE = np.random.default_rng(0).random((100, 2))
 

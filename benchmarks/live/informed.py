@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from driftbandits.seeding import stream
+from driftbandits._util.seeding import stream
 from driftbandits.types import Floats, Ints
 
 ROUNDS_BETWEEN_POSTERIORS = 20

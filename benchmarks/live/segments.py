@@ -12,7 +12,7 @@ import numpy as np
 import driftbandits as db
 from benchmarks.live import informed
 from benchmarks.live.shop import RATES, ROUNDS, Played, options, play
-from driftbandits.seeding import stream
+from driftbandits._util.seeding import stream
 from driftbandits.types import Bools, Floats
 
 SEGMENTS = ("mobile", "desktop", "tablet", "app", "mail")

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 import driftbandits as db
+from driftbandits._util.seeding import stream
 from driftbandits.policies import Policy
-from driftbandits.seeding import stream
 from driftbandits.types import Bools, Floats, Ints
 
 ROUNDS = 20_000

@@ -4,12 +4,12 @@ import importlib
 import typing
 
 from driftbandits import detection, environments, errors, policies
-from driftbandits.arms import ArmSet
+from driftbandits.arms.arm_set import ArmSet
+from driftbandits.arms.kernels import kernel_from_config
 from driftbandits.design import Design, Status, effective_dimension, information_gain, solve_design
 from driftbandits.detection import DriftDetector, first_detectable_horizon
 from driftbandits.errors import DriftbanditsError
 from driftbandits.experiments.comparing import compare
-from driftbandits.kernels import kernel_from_config
 from driftbandits.policies import *  # noqa: F403  # every policy: that list is the only one
 from driftbandits.policies.decisions import Feedback
 from driftbandits.simulation import Trace, simulate
@@ -23,7 +23,7 @@ if typing.TYPE_CHECKING:
     from driftbandits import logs as logs
     from driftbandits import plots as plots
     from driftbandits import testing as testing
-    from driftbandits.tangent_kernel import NeuralTangentKernel as NeuralTangentKernel
+    from driftbandits.arms.tangent_kernel import NeuralTangentKernel as NeuralTangentKernel
 
 __all__ = [
     "ArmSet",
@@ -63,7 +63,7 @@ def __getattr__(name: str) -> typing.Any:
     if name in ("experiments", "live", "logs", "plots", "testing"):
         return importlib.import_module(f"driftbandits.{name}")
     if name == "NeuralTangentKernel":  # a class of scikit-learn's, which takes a second to import
-        globals()[name] = importlib.import_module("driftbandits.tangent_kernel").NeuralTangentKernel
+        globals()[name] = importlib.import_module("driftbandits.arms.tangent_kernel").NeuralTangentKernel
         return globals()[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

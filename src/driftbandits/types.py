@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from driftbandits.showing import label
+from driftbandits.text import label
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

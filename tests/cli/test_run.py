@@ -4,8 +4,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from driftbandits.cli.options import merge, read_policy, read_settings
 from driftbandits.cli.run import read
-from driftbandits.cli.settings import merge, read_policy, read_settings
 from driftbandits.errors import InputError
 from driftbandits.experiments.run_files import run_schema
 

@@ -1,6 +1,6 @@
 import pytest
 
-from driftbandits.configuration.names import MOST_NAME_BYTES, check_name, folder_name
+from driftbandits.configuration.models import MOST_NAME_BYTES, check_name, folder_name
 from driftbandits.errors import InputError
 from driftbandits.experiments.run_files import read_experiment
 from reproduction.groups import EXPERIMENTS

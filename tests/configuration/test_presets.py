@@ -1,7 +1,7 @@
 import pytest
 
 from driftbandits import Constants, Variant
-from driftbandits.configuration.presets import PRESETS, plain_settings, read_settings
+from driftbandits.configuration.models import PRESETS, plain_settings, read_settings
 from driftbandits.errors import InputError
 
 

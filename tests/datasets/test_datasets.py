@@ -5,8 +5,8 @@ import pytest
 
 import driftbandits as db
 from driftbandits import datasets
-from driftbandits.datasets import copies, flights
-from driftbandits.datasets.sources import data_file
+from driftbandits.datasets import flights, series
+from driftbandits.datasets.series import data_file
 from driftbandits.errors import InputError, MissingDataError
 
 NAMES = datasets.names()  # their packages are among the pinned ones, so none is skipped
@@ -61,7 +61,7 @@ def test_the_semi_real_copy_has_a_known_truth(name):
     cells = panel.cells.rows(panel.played(0))
     mask = world.allowed(0, world.horizon)
     offered = np.ones_like(cells.offered) if mask is None else mask
-    truth = copies.moving_average(cells.means, panel.smoothing)
+    truth = series.moving_average(cells.means, panel.smoothing)
     assert (world.means(0, world.horizon)[offered] == truth[offered]).all()
     chosen = offered.argmax(axis=1)
     rewards = world.rewards(0, chosen, seed=2)

@@ -7,7 +7,7 @@ import pytest
 
 import driftbandits as db
 from driftbandits.datasets import SeriesReplay
-from driftbandits.datasets.cells import collect, from_table
+from driftbandits.datasets.series import collect, from_table
 from driftbandits.errors import InputError
 
 ROUNDS, ARMS = 60, 5

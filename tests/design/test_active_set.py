@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
 
-from driftbandits.arms import ArmSet
+from driftbandits.arms.arm_set import ArmSet
 from driftbandits.design import solve_design
 from driftbandits.design.active_set import _Search
 from driftbandits.design.interior_point import ArmSpace, FeatureSpace

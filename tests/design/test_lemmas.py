@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
 
 from driftbandits import ArmSet, information_gain, solve_design
-from driftbandits.estimation import law_factor
+from driftbandits.design.blocks import law_factor
 
 PROPERTY = settings(max_examples=40, deadline=None, derandomize=True)
 ROUNDING = 1e-8  # relative, of leverages computed from a Cholesky factor

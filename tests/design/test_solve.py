@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from driftbandits.arms import ArmSet
+from driftbandits.arms.arm_set import ArmSet
 from driftbandits.design import Status, solve_design
 from tests.design.oracles import COST_KINDS, FAMILIES, cases, certificate, make_case
 

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import RBF, DotProduct
 
-from driftbandits.arms import ArmSet
+from driftbandits.arms.arm_set import ArmSet
+from driftbandits.detection import Detection, detections
 from driftbandits.detection.detector import Verdict, kernel_cover
-from driftbandits.simulation import Detection, detections
 
 
 def test_verdict():

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from driftbandits.design.blocks import Replay
 from driftbandits.detection.gaps import GapWidths, _compare, _Side, gap_test, gaps
 from driftbandits.policies.opkb.parts import Epoch, OpenReplay
-from driftbandits.schedule import Replay
 
 PROPERTY = settings(max_examples=200, deadline=None, derandomize=True)
 vectors = st.integers(1, 8).flatmap(

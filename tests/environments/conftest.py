@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from driftbandits import environments as envs
-from driftbandits.arms import ArmSet
-from driftbandits.environments.sampling import sphere_arms
+from driftbandits.arms.arm_set import ArmSet
+from driftbandits.environments.reward_functions import sphere_arms
 
 ARMS = 12
 HORIZON = 600  # more than two blocks of the forgetting drift

@@ -7,7 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from driftbandits.arms import ArmSet
+from driftbandits.arms.arm_set import ArmSet
 from driftbandits.environments.drifting import BLOCK_ROUNDS, ForgettingDrift
 from driftbandits.errors import InputError
 

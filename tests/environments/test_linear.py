@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from driftbandits import environments, simulate
-from driftbandits.arms import ArmSet
+from driftbandits.arms.arm_set import ArmSet
 from driftbandits.environments.linear import DriftingLinear, SwitchingLinear
 from driftbandits.environments.noise import BernoulliNoise, GaussianNoise
 from driftbandits.errors import InputError

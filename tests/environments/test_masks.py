@@ -9,8 +9,8 @@ import pytest
 
 from driftbandits.environments import Tabular
 from driftbandits.environments import base as base_module
-from driftbandits.environments.cosine import CosineBandit
 from driftbandits.environments.noise import GaussianNoise, TruncatedGaussianNoise
+from driftbandits.environments.reward_functions import CosineBandit
 from driftbandits.errors import InputError
 
 HORIZON = 300

@@ -3,16 +3,15 @@
 import numpy as np
 import pytest
 
-from driftbandits.arms import ArmSet
+from driftbandits.arms.arm_set import ArmSet
 from driftbandits.environments import Piecewise, Tabular
 from driftbandits.environments.base import uniforms
-from driftbandits.environments.cosine import CosineBandit
 from driftbandits.environments.drifting import ForgettingDrift
 from driftbandits.environments.noise import GaussianNoise
-from driftbandits.environments.sampling import sphere_arms
+from driftbandits.environments.reward_functions import CosineBandit, sphere_arms
 from driftbandits.environments.switching import SwitchingKernel
 from driftbandits.errors import InputError
-from driftbandits.showing import shown
+from driftbandits.text import shown
 
 ARMS = ArmSet([[0.0], [0.5], [1.0]])
 
@@ -33,10 +32,10 @@ def test_what_memory_cannot_hold_is_refused_at_once(build, message):
 
 
 def test_the_rewards_of_many_segments_are_counted_before_they_are_drawn(monkeypatch):
-    from driftbandits import memory
+    from driftbandits._util import checks
 
-    monkeypatch.setattr(memory, "NEVER_REFUSED_BYTES", 0)
-    monkeypatch.setattr(memory, "memory_limit", lambda: 1e5)
+    monkeypatch.setattr(checks, "NEVER_REFUSED_BYTES", 0)
+    monkeypatch.setattr(checks, "memory_limit", lambda: 1e5)
     with pytest.raises(InputError, match=r"rewards of 5,000 segments would need .* fewer switches"):
         SwitchingKernel(ARMS, horizon=10_000, switches=range(1, 5_000), kind="redraw")
 

@@ -8,11 +8,11 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from driftbandits.arms import ArmSet
+from driftbandits.arms.arm_set import ArmSet
 from driftbandits.environments import SLOW_DRIFT, Piecewise, Tabular
-from driftbandits.environments.cosine import CosineBandit
 from driftbandits.environments.drifting import ForgettingDrift
 from driftbandits.environments.noise import BernoulliNoise, GaussianNoise, TruncatedGaussianNoise
+from driftbandits.environments.reward_functions import CosineBandit
 from driftbandits.environments.switching import SwitchingKernel
 from driftbandits.errors import InputError
 

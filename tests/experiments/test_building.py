@@ -177,7 +177,7 @@ def test_a_world_too_large_is_refused_before_it_is_built(settings, said):
 
 
 def test_rounds_must_fit_into_memory(monkeypatch):
-    monkeypatch.setattr("driftbandits.memory.memory_limit", lambda: 2**30)
+    monkeypatch.setattr("driftbandits._util.checks.memory_limit", lambda: 2**30)
     with pytest.raises(
         InputError, match="what happens in the 50,000,000 rounds of environment 'switching/1' would need"
     ):

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from driftbandits.detection import Detection
 from driftbandits.experiments.results import collect, summary_markdown
 from driftbandits.experiments.runner import run_cell
 from driftbandits.experiments.specs import Experiment, PolicySpec, cells_of
 from driftbandits.experiments.stores import CellResult
-from driftbandits.simulation import Detection
 
 WORLD = {"horizon": 300, "switches": [150], "size": 10}
 ONE = Experiment("one", "One", "switching/1", WORLD, (PolicySpec("any", "Uniform"), PolicySpec("old", "OPKB")), (0, 1))

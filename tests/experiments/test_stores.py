@@ -11,13 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from driftbandits._util.files import BLANK_SEAL, sealed
+from driftbandits.detection import Detection
 from driftbandits.errors import InputError
 from driftbandits.experiments import folder_store as store_module
 from driftbandits.experiments.folder_store import FolderStore
 from driftbandits.experiments.specs import Cell, PolicySpec
 from driftbandits.experiments.stores import CellResult, DamagedPartWarning, StoreError, damage_summary, missing, read
-from driftbandits.files import BLANK_SEAL, sealed
-from driftbandits.simulation import Detection
 
 
 def a_cell(seed=0, label="a label"):

@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 
-from driftbandits.machine import fingerprint
+from driftbandits._util.machine import fingerprint
 from tests.golden.play import PLAY
 from tests.golden.settings import SETTINGS
 from tests.golden.test_golden import RECORDED, new_policy

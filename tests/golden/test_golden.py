@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from driftbandits.machine import fingerprint
+from driftbandits._util.machine import fingerprint
 from driftbandits.policies import POLICIES
 from tests.golden.play import PLAY, ROUNDS, Run, arm_set
 from tests.golden.settings import SETTINGS

@@ -23,9 +23,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from driftbandits import Constants, information_gain, solve_design
+from driftbandits.design.blocks import Sums, draw_schedule, ips_estimate, law_factor, merge
 from driftbandits.detection.gaps import gap_test, gaps
-from driftbandits.estimation import Sums, ips_estimate, law_factor, merge
-from driftbandits.schedule import draw_schedule
 
 
 @dataclass(frozen=True)

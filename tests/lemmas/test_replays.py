@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from driftbandits.schedule import draw_schedule, replay_probability
+from driftbandits.design.blocks import draw_schedule, replay_probability
 
 FAILURE = 1e-6
 

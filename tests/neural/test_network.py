@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import scipy.stats
 
+from driftbandits._util.seeding import stream
 from driftbandits.errors import InputError
 from driftbandits.neural import Network
 from driftbandits.neural.network import initial_weights
-from driftbandits.seeding import stream
 from tests.neural.oracles import (
     central_differences,
     double_network,

@@ -1,4 +1,4 @@
-from driftbandits.plots.palette import COLOURS, DASHES, OTHER_COLOURS, line_styles
+from driftbandits.plots.frame import COLOURS, DASHES, OTHER_COLOURS, line_styles
 from reproduction.paper import PAPER
 
 

@@ -24,7 +24,6 @@ from driftbandits.errors import (
     UnknownDecisionError,
 )
 from driftbandits.policies import Policy
-from driftbandits.showing import counted
 from driftbandits.testing.helpers import (
     ROUNDS,
     PolicyFactory,
@@ -36,6 +35,7 @@ from driftbandits.testing.helpers import (
     require_equal,
     reward_of,
 )
+from driftbandits.text import counted
 from driftbandits.types import Decision
 
 _THREAD_COUNT = 8

@@ -14,7 +14,7 @@ import driftbandits as db
 from driftbandits.errors import InputError, LawError, StateError
 from driftbandits.experiments.building import cost_of
 from driftbandits.experiments.specs import Cell, PolicySpec, policy_class
-from driftbandits.plots.palette import line_styles
+from driftbandits.plots.frame import line_styles
 from driftbandits.policies import POLICIES
 from driftbandits.policies.algorithm import TOLERANCE, Family, check_law, freeze, is_frozen
 from driftbandits.testing.helpers import require_equal

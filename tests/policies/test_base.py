@@ -17,7 +17,7 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 import driftbandits as db
-from driftbandits import memory
+from driftbandits._util import checks
 from driftbandits.errors import (
     ConvergenceError,
     ConvergenceWarning,
@@ -290,18 +290,18 @@ def test_a_rank_that_memory_cannot_hold(many, many_with_points):
 @pytest.mark.parametrize("kind", [db.GPUCB, db.LinUCB, db.TimeVaryingGPUCB, db.WeightedGPUCB])
 def test_a_posterior_that_memory_cannot_hold(kind, monkeypatch):
     arms = db.ArmSet(np.eye(300), RBF(0.1))
-    monkeypatch.setattr(memory, "NEVER_REFUSED_BYTES", 0)
-    monkeypatch.setattr(memory, "memory_limit", lambda: 1e6)
+    monkeypatch.setattr(checks, "NEVER_REFUSED_BYTES", 0)
+    monkeypatch.setattr(checks, "memory_limit", lambda: 1e6)
     with pytest.raises(InputError, match="a posterior over 300 arms and 300 features would need"):
         kind(arms, horizon=1000)
-    monkeypatch.setattr(memory, "memory_limit", lambda: 2e6)
+    monkeypatch.setattr(checks, "memory_limit", lambda: 2e6)
     kind(arms, horizon=1000)
 
 
 def test_priors_that_memory_cannot_hold(monkeypatch):
     policy = db.AutoBandit(db.ArmSet(np.eye(100), RBF(0.1)), kernel="given")
-    monkeypatch.setattr(memory, "NEVER_REFUSED_BYTES", 0)
-    monkeypatch.setattr(memory, "memory_limit", lambda: 1e5)
+    monkeypatch.setattr(checks, "NEVER_REFUSED_BYTES", 0)
+    monkeypatch.setattr(checks, "memory_limit", lambda: 1e5)
     with pytest.raises(InputError, match=r"2 priors of 100 arms would need .* smaller rank"):
         policy.ask()
 

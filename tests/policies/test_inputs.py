@@ -22,7 +22,7 @@ import pytest
 import scipy.sparse
 
 import driftbandits as db
-from driftbandits.checks import check_count, check_positive
+from driftbandits._util.checks import check_count, check_positive
 from driftbandits.errors import DriftbanditsError, InputError, RewardError, UnknownDecisionError
 from driftbandits.policies.inputs import read_allowed, read_ids, read_rewards, read_waiting, whole_docstring
 from driftbandits.policies.rewards import RewardScale, read_range

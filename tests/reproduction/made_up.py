@@ -4,10 +4,10 @@ import dataclasses
 
 import numpy as np
 
+from driftbandits.detection import Detection
 from driftbandits.experiments.results import collect
 from driftbandits.experiments.specs import Experiment, PolicySpec, cells_of
 from driftbandits.experiments.stores import CellResult
-from driftbandits.simulation import Detection
 from reproduction.growth import SWEEPS
 
 

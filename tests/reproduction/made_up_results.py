@@ -4,11 +4,11 @@ import dataclasses
 
 import numpy as np
 
+from driftbandits.detection import Detection
 from driftbandits.experiments.results import collect
 from driftbandits.experiments.runner import CURVE_POINTS
 from driftbandits.experiments.specs import cells_of
 from driftbandits.experiments.stores import CellResult
-from driftbandits.simulation import Detection
 from reproduction.paper import PAPER, check_claims
 
 ROUNDS = np.unique(np.linspace(1, 10_000, CURVE_POINTS).astype(np.int64))

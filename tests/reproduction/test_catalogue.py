@@ -3,7 +3,7 @@
 import pytest
 
 from driftbandits import design
-from driftbandits.configuration.presets import read_settings
+from driftbandits.configuration.models import read_settings
 from driftbandits.errors import InputError
 from driftbandits.experiments.building import build_policy, build_world
 from driftbandits.experiments.specs import cells_of

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from driftbandits.intervals import ConfidenceInterval
-from driftbandits.plots.palette import line_styles
+from driftbandits._util.intervals import ConfidenceInterval
+from driftbandits.plots.frame import line_styles
 from reproduction.figures import (
     Dot,
     GrowthCurve,

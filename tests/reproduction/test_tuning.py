@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from driftbandits import ArmSet, create_policy
 from driftbandits.cli.app import app
-from driftbandits.configuration.presets import read_settings
+from driftbandits.configuration.models import read_settings
 from driftbandits.errors import InputError
 from driftbandits.experiments.building import build_policy, build_world
 from driftbandits.experiments.engines import Engine

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from driftbandits import live
-from driftbandits.intervals import share_interval, t_interval
+from driftbandits._util.intervals import share_interval, t_interval
 from driftbandits.service import series
 from driftbandits.service.series import LEAST, MOST_POINTS, Observer, Point, Progress, Series, Sums, band, count, curve
 from tests.live.conftest import Clock

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from driftbandits._util.files import BLANK_SEAL, sealed
 from driftbandits.errors import InputError
-from driftbandits.files import BLANK_SEAL, sealed
 from driftbandits.simulation import Trace
 from driftbandits.types import Change
 

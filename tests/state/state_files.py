@@ -9,7 +9,7 @@ from sklearn.gaussian_process.kernels import RBF
 
 import driftbandits as db
 from driftbandits import state as states
-from driftbandits.files import BLANK_SEAL, sealed
+from driftbandits._util.files import BLANK_SEAL, sealed
 
 ROW = np.dtype([("id", np.int64), ("probability", np.float64)])
 STATE = {

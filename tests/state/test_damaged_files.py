@@ -10,8 +10,8 @@ import pytest
 
 import driftbandits as db
 from driftbandits import state as states
+from driftbandits._util.files import BLANK_SEAL, sealed
 from driftbandits.errors import ReentryError, StateError
-from driftbandits.files import BLANK_SEAL, sealed
 from driftbandits.state import archive
 from tests.state.state_files import GOOD, ONE, STATE, archived, claiming, head, npy, played, resealed, same
 

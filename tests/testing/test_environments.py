@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from driftbandits import ArmSet, environments
-from driftbandits.configuration.references import load
+from driftbandits.arms.kernels import kernel_from_config
+from driftbandits.configuration.models import load
 from driftbandits.environments import Piecewise, Tabular
 from driftbandits.environments.noise import GaussianNoise, UniformNoise
-from driftbandits.kernels import kernel_from_config
 from driftbandits.testing import ENVIRONMENT_CHECKS
 from driftbandits.testing import environments as checks
 

@@ -10,8 +10,8 @@ import typer
 from typer.core import TyperGroup
 
 from driftbandits import __version__
-from driftbandits.cli import doctor, listing, live, logs, report, reproduce, run, service, tune
-from driftbandits.cli.show import say
+from driftbandits.cli import listing, live, logs, run, service, tune
+from driftbandits.cli.options import say
 from driftbandits.errors import DriftbanditsError, MissingExtraError
 
 # Which extra brings what a command may miss.
@@ -98,14 +98,14 @@ def _options(
     del version, traceback
 
 
-app.command("reproduce")(reproduce.reproduce)
+app.command("reproduce")(run.reproduce)
 app.command("run")(run.run)
-app.command("report")(report.report)
+app.command("report")(run.report)
 app.command("tune")(tune.tune)
 app.command("evaluate")(logs.evaluate)
 app.command("advise")(logs.advise)
 app.command("list")(listing.list_names)
-app.command("doctor")(doctor.doctor)
+app.command("doctor")(listing.doctor)
 app.add_typer(live.experiments, name="experiments")
 app.add_typer(live.db, name="db")
 app.command("serve")(service.serve)

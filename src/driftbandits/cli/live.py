@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from driftbandits.cli.options import Json
-from driftbandits.cli.show import print_json, print_table, say
+from driftbandits.cli.options import Json, print_json, print_table, say
 from driftbandits.errors import InputError
-from driftbandits.showing import counted
+from driftbandits.text import counted
 
 if TYPE_CHECKING:
     from driftbandits.live import Database

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from driftbandits.cli.options import Json
-from driftbandits.cli.show import print_json, say
+from driftbandits.cli.options import Json, print_json, say
 
 if TYPE_CHECKING:
     from driftbandits.logs import Log

@@ -1,17 +1,55 @@
-"""Options that several commands share."""
+"""What the commands share: options, settings on the command line, completion, output."""
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from driftbandits.cli import complete
+from driftbandits.configuration.files import read_value
+from driftbandits.configuration.models import default_label, resolve
 from driftbandits.errors import InputError
+from driftbandits.experiments.specs import PolicySpec
 
 if TYPE_CHECKING:
     from driftbandits.experiments.engines import Engine
+
+
+def say(message: str) -> None:
+    """A message, beside the data."""
+    typer.echo(message, err=True)
+
+
+def print_json(value: Any) -> None:
+    """Data for programs."""
+    typer.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def print_table(rows: Sequence[Mapping[str, Any]]) -> None:
+    """Data for people: aligned columns under the keys of the rows, numbers to the right."""
+    if not rows:
+        return
+    names = list(rows[0])
+    cells = [[_text(row[name]) for name in names] for row in rows]
+    widths = [max(len(name), *(len(row[k]) for row in cells)) for k, name in enumerate(names)]
+    right = [all(type(row[name]) in (int, float) for row in rows) for name in names]
+    for line in [names, ["-" * width for width in widths], *cells]:
+        parts = [
+            text.rjust(width) if to_right else text.ljust(width)
+            for text, width, to_right in zip(line, widths, right, strict=True)
+        ]
+        typer.echo("  ".join(parts).rstrip())
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.1f}" if isinstance(value, float) else str(value)
 
 
 def _not_zero(jobs: int) -> int:
@@ -53,3 +91,72 @@ def engine_of(name: str, jobs: int, address: str | None) -> Engine:
         return Engine(name, jobs=jobs, address=address)
     except InputError as error:
         raise typer.BadParameter(str(error)) from None
+
+
+def read_settings(items: Sequence[str]) -> dict[str, Any]:
+    """Settings from `key=value` items.
+
+    >>> read_settings(["horizon=2000", "noise.name=gaussian", "noise.sd=0.5", "switches=[500, 900]"])
+    {'horizon': 2000, 'noise': {'name': 'gaussian', 'sd': 0.5}, 'switches': [500, 900]}
+    """
+    settings: dict[str, Any] = {}
+    for item in items:
+        key, equals, text = item.partition("=")
+        if not equals or not re.fullmatch(r"\w+(\.\w+)*", key.strip()):
+            raise InputError(f"{item!r} is not a setting; write key=value, as in horizon=2000 or noise.sd=0.5")
+        *outer, last = key.strip().split(".")
+        inside = settings
+        for name in outer:
+            inside = inside.setdefault(name, {})
+            if not isinstance(inside, dict):
+                raise InputError(f"{item!r}: {name!r} was given a value of its own before")
+        inside[last] = read_value(text)
+    return settings
+
+
+def merge(settings: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """`settings` with those of `over` in their place, mappings inside merged alike.
+
+    >>> merge({"size": 20, "noise": {"name": "gaussian", "sd": 0.1}}, {"noise": {"sd": 0.5}})
+    {'size': 20, 'noise': {'name': 'gaussian', 'sd': 0.5}}
+    """
+    merged = dict(settings)
+    for key, value in over.items():
+        both = isinstance(merged.get(key), Mapping) and isinstance(value, Mapping)
+        merged[key] = merge(merged[key], value) if both else value
+    return merged
+
+
+def read_policy(text: str) -> PolicySpec:
+    """A policy from `name,key=value,...`; `label` is what tables call it, all other keys are its settings.
+
+    >>> read_policy("AdaOPKB,label=mine,constants.preset=published,constants.c0=2.0")
+    PolicySpec(label='mine', name='AdaOPKB', settings={'constants': {'preset': 'published', 'c0': 2.0}}, ...)
+    """
+    first, *rest = _split(text)
+    if not first or "=" in first:
+        raise InputError(f"{text!r} does not begin with a policy; write name,key=value, as in AdaOPKB,label=mine")
+    settings = read_settings(rest)
+    label = str(settings.pop("label", default_label(first)))
+    return PolicySpec(label, resolve(first), settings)
+
+
+def _split(text: str) -> list[str]:
+    """The parts between commas that are not inside brackets or quotes.
+
+    >>> _split("X,a=[1, 2],b='x, y'")
+    ['X', 'a=[1, 2]', "b='x, y'"]
+    """
+    parts, depth, quote = [""], 0, ""
+    for character in text:
+        if quote:
+            quote = "" if character == quote else quote
+        elif character in "'\"":
+            quote = character
+        else:
+            depth += (character in "[{") - (character in "]}")
+        if character == "," and not quote and depth <= 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part.strip() for part in parts]

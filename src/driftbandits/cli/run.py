@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,8 +11,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from driftbandits.cli import complete
-from driftbandits.cli.options import Address, EngineName, Jobs, Json, Policies, Resume, engine_of
-from driftbandits.cli.show import print_json
+from driftbandits.cli.options import (
+    Address,
+    EngineName,
+    Jobs,
+    Json,
+    Out,
+    Policies,
+    Resume,
+    Seeds,
+    engine_of,
+    print_json,
+)
 from driftbandits.errors import InputError
 
 if TYPE_CHECKING:
@@ -66,7 +77,7 @@ def run(
     where = engine_of(engine, jobs, address)
     experiment = read(file, environment, policy, settings, seeds)
     from driftbandits.cli.run_folder import RUN_MODE, play_into, print_outputs
-    from driftbandits.configuration.names import folder_name
+    from driftbandits.configuration.models import folder_name
     from driftbandits.experiments.building import check_experiment
     from driftbandits.experiments.playing import Pass
 
@@ -85,8 +96,8 @@ def read(
     file: Path | None, environment: str | None, policies: Sequence[str], settings: Sequence[str], seeds: int | None
 ) -> Experiment:
     """The experiment that a file or options describe; options go over the file."""
-    from driftbandits.cli.settings import merge, read_policy, read_settings
-    from driftbandits.configuration.references import resolve
+    from driftbandits.cli.options import merge, read_policy, read_settings
+    from driftbandits.configuration.models import resolve
     from driftbandits.experiments.run_files import check_labels, read_experiment
     from driftbandits.experiments.seeds import check_seed_count, default_seeds
     from driftbandits.experiments.specs import Experiment
@@ -106,4 +117,92 @@ def read(
         settings=merge(base.settings, read_settings(settings)),
         policies=check_labels([*base.policies, *(read_policy(text) for text in policies)]),
         seeds=base.seeds if seeds is None else tuple(range(check_seed_count(seeds))),
+    )
+
+
+def report(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The --out of an earlier reproduce or run.")],
+    json: Json = False,
+) -> None:
+    """Write tables, claims and report of a folder again, from its finished runs; nothing is played."""
+    from driftbandits.cli.run_folder import RUN_MODE, Findings, print_outputs, read_record, read_results, write_outputs
+    from driftbandits.experiments.study import load_study
+
+    record = read_record(folder)
+    make_findings = Findings
+    if record.about.get("mode") != RUN_MODE:
+        make_findings = load_study("commands", purpose=f"the report of {folder}").StudyFindings
+    print_outputs(write_outputs(record, make_findings(read_results(record, folder)), folder), as_json=json)
+
+
+def _positive(minutes: float | None) -> float | None:
+    if minutes is not None and not 0 < minutes < math.inf:
+        raise typer.BadParameter("must be a number above 0")
+    return minutes
+
+
+Ids = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="ID",
+        autocompletion=complete.experiments,
+        help="Ids, groups (paper, growth, linear, comparison, suite, real, yardstick, calibrated, five) or beginnings "
+        "of ids; by default paper growth linear.",
+    ),
+]
+
+
+def reproduce(
+    ids: Ids = None,
+    out: Out = Path("results/reproduce"),
+    seeds: Seeds = None,
+    policy: Policies = [],  # noqa: B006  (Typer makes a new list)
+    tuned: Annotated[
+        list[Path],
+        typer.Option(
+            "--tuned",
+            metavar="FILE",
+            help="What driftbandits tune found for a policy of yours: it joins with the settings for each dimension; "
+            "experiments of other dimensions are left out. May be given several times.",
+        ),
+    ] = [],  # noqa: B006
+    quick: Annotated[
+        bool, typer.Option("--quick", help="The first pass alone: two seeds, narrow networks, short sweeps.")
+    ] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="All seeds for trained networks too, and the group five.")
+    ] = False,
+    minutes: Annotated[
+        float | None,
+        typer.Option("--minutes", callback=_positive, help="End after the pass in which so many minutes are over."),
+    ] = None,
+    resume: Resume = False,
+    jobs: Jobs = -1,
+    engine: EngineName = "loky",
+    address: Address = None,
+    json: Json = False,
+) -> None:
+    """Run the paper's experiments; write tables, checked claims, figures and a report.
+
+    If no ID is given, in passes: the whole report is written again and again, sharper each time, the first after
+    minutes. Every finished run is kept at once: after an interruption, go on with --resume.
+    """
+    if quick and full:
+        raise typer.BadParameter("--quick and --full exclude each other")
+    if minutes is not None and (ids or quick or full):
+        raise typer.BadParameter("--minutes ends a run between passes, which it has without ID, --quick and --full")
+    where = engine_of(engine, jobs, address)
+    from driftbandits.experiments.study import load_study
+
+    load_study("commands", purpose="driftbandits reproduce").reproduce(
+        ids or [],
+        out=out,
+        seeds=seeds,
+        policies=policy,
+        tuned=tuned,
+        length="quick" if quick else "full" if full else "standard",
+        minutes=minutes,
+        resume=resume,
+        engine=where,
+        as_json=json,
     )

@@ -19,10 +19,13 @@ from typing import Any
 
 import typer
 
-from driftbandits import __version__, machine
-from driftbandits.cli.show import print_json, say
+from driftbandits import __version__
+from driftbandits._util import machine
+from driftbandits._util.files import write_whole
+from driftbandits._util.markdown import csv
+from driftbandits._util.packages import installed_versions
+from driftbandits.cli.options import print_json, say
 from driftbandits.errors import InputError
-from driftbandits.escaping import csv
 from driftbandits.experiments.engines import Engine
 from driftbandits.experiments.folder_store import FolderStore
 from driftbandits.experiments.playing import Pass, PassDone, play_passes
@@ -31,10 +34,8 @@ from driftbandits.experiments.run_files import plain_experiment, plain_to_experi
 from driftbandits.experiments.runner import RunError
 from driftbandits.experiments.specs import Experiment, cells_of
 from driftbandits.experiments.stores import CellResult, Store, StoreError, damage_summary, read
-from driftbandits.files import write_whole
-from driftbandits.packages import installed_versions
 from driftbandits.report import write_report
-from driftbandits.showing import counted
+from driftbandits.text import counted
 
 RECORD_NAME = "run.json"
 RUN_MODE = "run"  # in the record of an experiment of one's own; the study of the paper has other modes

@@ -9,8 +9,7 @@ from typing import Annotated
 import typer
 
 from driftbandits.cli.live import USUAL, Where
-from driftbandits.cli.options import Json
-from driftbandits.cli.show import print_json, print_table, say
+from driftbandits.cli.options import Json, print_json, print_table, say
 
 keys = typer.Typer(no_args_is_help=True, help="Keys: who may send requests to a server.")
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from driftbandits.cli import complete
-from driftbandits.cli.options import Address, EngineName, Jobs, Json, Out, engine_of
-from driftbandits.cli.show import print_json, print_table, say
+from driftbandits.cli.options import Address, EngineName, Jobs, Json, Out, engine_of, print_json, print_table, say
 from driftbandits.errors import did_you_mean
 
 if TYPE_CHECKING:
@@ -96,7 +95,7 @@ def _check_usage(
 
 
 def _is_policy(what: str) -> bool:
-    from driftbandits.configuration.references import is_reference
+    from driftbandits.configuration.models import is_reference
     from driftbandits.policies import POLICIES
 
     return is_reference(what) or what in POLICIES

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from driftbandits.errors import InputError, MissingExtraError
-from driftbandits.showing import shown
+from driftbandits.text import shown
 
 try:
     import yaml

@@ -1,12 +1,255 @@
-"""Models of configuration: strict, frozen, and with errors that name the place and the nearest valid key."""
+"""Everything that is wrong said at once: who mends a file wants all of it, not one thing per run."""
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
+import hashlib
+import importlib
+import importlib.util
+import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache, partial
+from pathlib import Path
+from types import ModuleType
 from typing import Annotated, Any, TypeVar, get_args
 
 from driftbandits.configuration.files import ConfigFile
-from driftbandits.errors import InputError, MissingExtraError, did_you_mean
+from driftbandits.errors import DriftbanditsError, InputError, MissingExtraError, did_you_mean
+from driftbandits.policies import Constants, Variant
+from driftbandits.text import breaking, shown
+
+
+class Problems:
+    """Collects errors of ours, and raises them together.
+
+    >>> problems = Problems()
+    >>> for value in (-1, 2, -3):
+    ...     with problems.noted():
+    ...         if value < 0:
+    ...             raise InputError(f"{value} is negative")
+    >>> problems.raise_all()
+    Traceback (most recent call last):
+    ...
+    driftbandits.errors.InputError: -1 is negative
+    -3 is negative
+    """
+
+    def __init__(self) -> None:
+        self._found: list[DriftbanditsError] = []
+
+    @contextlib.contextmanager
+    def noted(self) -> Iterator[None]:
+        """What goes wrong inside is noted, and the rest of it is left out."""
+        try:
+            yield
+        except DriftbanditsError as error:
+            self._found.append(error)
+
+    def raise_all(self) -> None:
+        """Raise what was noted: one error as it is, several as one with a line each."""
+        if len(self._found) == 1:
+            raise self._found[0]
+        if self._found:
+            raise InputError("\n".join(dict.fromkeys(map(str, self._found))))
+
+
+MOST_NAME_BYTES = 200  # file systems end at 255, and figures add to it
+# Windows has devices of these names in every folder.
+WINDOWS_DEVICES = frozenset(
+    {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10))}
+)
+
+
+def check_name(name: str, what: str) -> str:
+    """Give `name` back if it can be shown in one line of a table.
+
+    >>> check_name("window 500", "label")
+    'window 500'
+    """
+    if not name.strip():
+        raise InputError(f"{what} {name!r} is blank; name it in a word or two")
+    if (odd := breaking(name)) is not None:
+        raise InputError(f"{what} {shown(name)} has the control character {odd!r}; leave it out")
+    if (size := len(name.encode())) > MOST_NAME_BYTES:
+        raise InputError(f"{what} {shown(name)} has {size:,} bytes; it may have {MOST_NAME_BYTES}")
+    return name
+
+
+def folder_name(name: str, what: str = "id") -> str:
+    """The name of a folder for what is called `name`: one folder, below wherever it is put.
+
+    >>> folder_name("switching/1"), folder_name("a: <b>")
+    ('switching-1', 'a- -b')
+    >>> folder_name("..")
+    Traceback (most recent call last):
+    ...
+    driftbandits.errors.InputError: id '..' cannot name a folder; begin it with a letter or a digit
+    """
+    check_name(name, what)
+    if set(name.split("/")) & {"", ".", ".."} or name.startswith("."):
+        raise InputError(f"{what} {name!r} cannot name a folder; begin it with a letter or a digit")
+    folder = re.sub(r"[^\w.+=, ()-]+", "-", name).strip(" .-")
+    if not folder or folder.partition(".")[0].strip().lower() in WINDOWS_DEVICES:
+        raise InputError(f"{what} {name!r} cannot name a folder; choose another")
+    return folder
+
+
+def default_label(name: str) -> str:
+    """What a policy is called where nothing is said: its name, or that of its class.
+
+    >>> default_label("AdaOPKB"), default_label("/home/me/mine.py:MyPolicy")
+    ('AdaOPKB', 'MyPolicy')
+    """
+    return name.rpartition(":")[2]
+
+
+def is_reference(name: str) -> bool:
+    """Whether `name` points at a user's class rather than a registered one."""
+    return ":" in name
+
+
+def resolve(name: str, *, folder: Path | None = None) -> str:
+    """The reference with its file as an absolute path, so that worker processes find it; other names as they are.
+
+    A file is looked for in `folder`, if one is given, and then in the working directory. `my_module:MyPolicy` is looked
+    for as my_module.py in the working directory first.
+    """
+    if not is_reference(name):
+        return name
+    module, _, attribute = name.rpartition(":")
+    if folder is not None and module.endswith(".py") and (folder / module).is_file():
+        return f"{(folder / module).resolve()}:{attribute}"
+    for file in (Path(module), Path(f"{module}.py")):
+        if file.suffix == ".py" and file.is_file():
+            return f"{file.resolve()}:{attribute}"
+    if module.endswith(".py"):
+        raise InputError(f"there is no file {module!r}; give its path, as in path/to/{Path(module).name}:{attribute}")
+    return name
+
+
+def load(name: str) -> Any:
+    """The class or function that a resolved reference names."""
+    module, _, attribute = name.rpartition(":")
+    loaded = _load_module(module, source_of(name))
+    if not hasattr(loaded, attribute):
+        public = [key for key in vars(loaded) if not key.startswith("_")]
+        raise InputError(f"{module} has no {attribute!r}; it has: {', '.join(public)}")
+    return getattr(loaded, attribute)
+
+
+def source_of(name: str) -> str | None:
+    """Digest of the file a reference names, so that editing it makes a new run; None for registered names."""
+    if not is_reference(name):
+        return None
+    file = _file_of(name.rpartition(":")[0])
+    return hashlib.sha256(file.read_bytes()).hexdigest() if file is not None and file.is_file() else None
+
+
+def _file_of(module: str) -> Path | None:
+    if module.endswith(".py"):
+        return Path(module)
+    found = _find(module)
+    return Path(found.origin) if found is not None and found.origin else None
+
+
+def _find(module: str) -> Any:
+    try:
+        return importlib.util.find_spec(module)
+    except (ModuleNotFoundError, ValueError):
+        return None
+
+
+_DIGESTS: dict[str, str | None] = {}  # of modules, when they were loaded
+
+
+@lru_cache
+def _load_module(module: str, digest: str | None) -> ModuleType:
+    if not module.endswith(".py"):
+        if _find(module) is None:
+            raise InputError(f"there is no module {module!r} here; name its file instead, as in my_policy.py:MyPolicy")
+        if _DIGESTS.setdefault(module, digest) != digest:  # Python would go on with what it has imported
+            raise InputError(f"module {module!r} was changed after it was loaded; begin again in a new process")
+        return importlib.import_module(module)
+    file = Path(module)
+    if not file.is_file():
+        raise InputError(f"there is no file {module!r} on this machine; workers read it at the same path")
+    name = f"driftbandits_user_{file.stem}_{(digest or '')[:8]}"  # two files may have the same stem
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise InputError(f"{module!r} is not a Python file")
+    loaded = importlib.util.module_from_spec(spec)
+    sys.modules[name] = loaded  # dataclasses and pickles look their module up by name
+    sys.path.insert(0, str(file.parent))  # its neighbours may be imported
+    try:
+        spec.loader.exec_module(loaded)
+    finally:
+        sys.path.remove(str(file.parent))
+    return loaded
+
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "constants": {
+        "tuned": Constants.tuned,
+        "published": Constants.published,
+        "neural": Constants.neural,
+        "published_neural": Constants.published_neural,
+        "published_stationary": Constants.published_stationary,
+        "theory": partial(Constants.theory, bound=3.0, noise=0.3),  # about what the paper's worlds have
+    },
+    "variant": {"paper": Variant.paper, "published": Variant.published},
+}
+
+
+def read_settings(plain: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of a policy from plain values: `constants` and `variant` by preset, or by preset and what differs.
+
+    >>> read_settings({"constants": {"preset": "published", "c0": 2.0}})["constants"].c0
+    2.0
+    """
+    settings = dict(plain)
+    for key, presets in PRESETS.items():
+        if key in settings:
+            settings[key] = _preset(key, presets, settings[key])
+    if isinstance(settings.get("base_settings"), Mapping):
+        settings["base_settings"] = read_settings(settings["base_settings"])
+    return settings
+
+
+def plain_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The inverse of `read_settings`: constants and variants as mappings.
+
+    >>> plain_settings({"variant": Variant.paper()})["variant"]["share"]
+    0.5
+    """
+    return {
+        key: dataclasses.asdict(value)
+        if dataclasses.is_dataclass(value) and not isinstance(value, type)
+        else plain_settings(value)
+        if isinstance(value, Mapping)
+        else value
+        for key, value in settings.items()
+    }
+
+
+def _preset(key: str, presets: Mapping[str, Any], value: Any) -> Any:
+    if isinstance(value, str):
+        value = {"preset": value}
+    if not isinstance(value, Mapping):
+        raise InputError(f"{key} must be one of {', '.join(presets)}, or a mapping, got {value!r}")
+    changed = dict(value)
+    name = changed.pop("preset", next(iter(presets)))
+    if name not in presets:
+        raise InputError(f"{key} has no preset {name!r}; {did_you_mean(name, presets)}known: {', '.join(presets)}")
+    base = presets[name]()
+    known = ["preset", *(field.name for field in dataclasses.fields(base))]
+    for field_name in changed:
+        if field_name not in known:
+            hint = did_you_mean(field_name, known)
+            raise InputError(f"{key} has no setting {field_name!r}; {hint}known: {', '.join(known)}")
+    return dataclasses.replace(base, **changed)
+
 
 try:
     from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError

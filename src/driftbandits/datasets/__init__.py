@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from driftbandits.datasets.drift_test import DriftTest, drift_test
-from driftbandits.datasets.hindsight import SWITCHES, benchmarks_of, filled, switching_totals, turnover
-from driftbandits.datasets.panel import OFFSETS, Panel
+from driftbandits.datasets.hindsight import (
+    SWITCHES,
+    DriftTest,
+    benchmarks_of,
+    drift_test,
+    filled,
+    switching_totals,
+    turnover,
+)
 from driftbandits.datasets.registry import COPIES, create, load, names
-from driftbandits.datasets.replay import SeriesReplay
+from driftbandits.datasets.series import OFFSETS, Panel, SeriesReplay
 
 __all__ = [
     "COPIES",

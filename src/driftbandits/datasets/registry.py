@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from driftbandits.checks import check_count
-from driftbandits.datasets import copies, digits, flights, stocks
-from driftbandits.datasets.panel import OFFSETS, Panel
-from driftbandits.datasets.replay import SeriesReplay
+from driftbandits._util.checks import check_count
+from driftbandits._util.seeding import check_seed
+from driftbandits.datasets import digits, flights, series, stocks
+from driftbandits.datasets.series import OFFSETS, Panel, SeriesReplay
 from driftbandits.errors import InputError, near_and_valid
-from driftbandits.seeding import check_seed
-from driftbandits.showing import shown
+from driftbandits.text import shown
 from driftbandits.types import Ints
 
 DATASETS: dict[str, Callable[[], Panel]] = {
@@ -20,10 +19,10 @@ DATASETS: dict[str, Callable[[], Panel]] = {
 }
 
 COPIES: dict[str, Callable[[Panel, Ints, int], SeriesReplay]] = {
-    "as observed": copies.as_observed,
-    "reversed": copies.reversed_in_time,
-    "shuffled": copies.shuffled,
-    "semi-real": copies.semi_real,
+    "as observed": series.as_observed,
+    "reversed": series.reversed_in_time,
+    "shuffled": series.shuffled,
+    "semi-real": series.semi_real,
 }
 
 

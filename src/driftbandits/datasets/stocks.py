@@ -19,10 +19,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from driftbandits.arms import ArmSet
-from driftbandits.datasets.cells import from_table
-from driftbandits.datasets.panel import Panel, preparation
-from driftbandits.datasets.sources import data_file
+from driftbandits.arms.arm_set import ArmSet
+from driftbandits.datasets.series import Panel, data_file, from_table, preparation
 from driftbandits.types import Floats
 
 PACKAGE = "universal-portfolios==0.4.17"

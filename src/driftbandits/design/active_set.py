@@ -17,9 +17,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import lapack
 
+from driftbandits._util.linalg import some_largest
 from driftbandits.design.interior_point import separable_law, solve_and_certify
 from driftbandits.design.problem import Design, DesignProblem, Information, Status, gap_of
-from driftbandits.ties import some_largest
 from driftbandits.types import Bools, Floats, Ints
 
 _PIVOTED_ARMS = 1024  # among which the first working set is sought: among more it is no better

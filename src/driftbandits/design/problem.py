@@ -39,7 +39,7 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import blas, lapack
 
-from driftbandits.showing import counted
+from driftbandits.text import counted
 from driftbandits.types import Floats, Ints
 
 

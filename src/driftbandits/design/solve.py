@@ -16,16 +16,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from driftbandits.arms import ArmSet
-from driftbandits.blas_threads import one_blas_thread
-from driftbandits.checks import check_positive
+from driftbandits._util.checks import FLOAT_BYTES, as_floats, check_memory, check_positive
+from driftbandits._util.machine import one_blas_thread
+from driftbandits.arms.arm_set import ArmSet
 from driftbandits.design.active_set import solve_active_set
 from driftbandits.design.interior_point import possible_support, solve_interior_point
 from driftbandits.design.problem import Design, DesignProblem, Information, Status
 from driftbandits.errors import ConvergenceError, InputError
-from driftbandits.memory import FLOAT_BYTES, check_memory
-from driftbandits.numeric import as_floats
-from driftbandits.showing import counted, shown
+from driftbandits.text import counted, shown
 from driftbandits.types import Floats, Ints
 
 _INTERIOR_POINT_ARMS = 200  # beyond, the interior point's N^3 loses against pricing all arms a few times

@@ -18,9 +18,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from driftbandits import state as states
-from driftbandits.estimation import Sums
-from driftbandits.linalg import Cholesky
-from driftbandits.schedule import Replay
+from driftbandits._util.linalg import Cholesky
+from driftbandits.design.blocks import Replay, Sums
 from driftbandits.types import Floats, Ints
 
 

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 
 from driftbandits import state as states
-from driftbandits.checks import check_probability
+from driftbandits._util.checks import as_float, check_probability
+from driftbandits._util.seeding import check_seed, generator_from_state, generator_state, stream
 from driftbandits.detection.ranks import UrnRanks
 from driftbandits.detection.wagers import WORDS, Wagers
 from driftbandits.errors import InputError, StateError
-from driftbandits.numeric import as_float
-from driftbandits.seeding import check_seed, generator_from_state, generator_state, stream
-from driftbandits.showing import shown
+from driftbandits.text import shown
 
 FORMAT = 2
 _DRAWN_AT_ONCE = 512  # uniforms; even, as every number takes two

@@ -38,11 +38,11 @@ from typing import Any, Protocol
 import numpy as np
 
 from driftbandits import state as states
+from driftbandits.design.blocks import Sums
 from driftbandits.detection.detector import TOLD_SHARE, EpochSeen, Finding, ReplaySeen, Verdict
 from driftbandits.detection.ledger import Bucket, Ledger
 from driftbandits.detection.streams import Belief, Streams
-from driftbandits.estimation import Sums
-from driftbandits.state.plausible import FARTHEST
+from driftbandits.state.reader import FARTHEST
 from driftbandits.types import Floats, Ints
 
 

@@ -24,7 +24,7 @@ import numpy as np
 
 from driftbandits import state as states
 from driftbandits.errors import StateError
-from driftbandits.state.plausible import check_sums
+from driftbandits.state.reader import check_sums
 from driftbandits.types import Floats, Ints
 
 MOST_SPLITS_PER_ARM = 512  # beyond, every second one is dropped

@@ -12,7 +12,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from scipy.special import ndtr
 
-from driftbandits.checks import check_positive
+from driftbandits._util.checks import check_positive
 from driftbandits.detection.bets import POWERS
 from driftbandits.detection.gaps import Thresholds
 from driftbandits.errors import InputError

@@ -19,7 +19,7 @@ import numpy as np
 
 from driftbandits import state as states
 from driftbandits.errors import StateError
-from driftbandits.state.plausible import FARTHEST, ROUNDING
+from driftbandits.state.reader import FARTHEST, ROUNDING
 from driftbandits.types import Floats, Ints
 
 RECENT = 1024  # rounds kept one by one at least, once there were so many; twice as many at most

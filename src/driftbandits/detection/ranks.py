@@ -44,8 +44,8 @@ from typing import Any
 import numpy as np
 
 from driftbandits import state as states
-from driftbandits.seeding import stream
-from driftbandits.state.plausible import FARTHEST, ROUNDING
+from driftbandits._util.seeding import stream
+from driftbandits.state.reader import FARTHEST, ROUNDING
 from driftbandits.types import Floats, Ints
 
 KEPT = 10_000

@@ -38,12 +38,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from driftbandits import state as states
+from driftbandits._util.linalg import SLACK, first_largest, is_canonical
+from driftbandits._util.seeding import generator_from_state, generator_state, same_stream
 from driftbandits.detection.bets import POWERS, Bets, CutBets, OrderBets, PowerBets, stake_after
 from driftbandits.detection.detector import EpochSeen, Finding, ReplaySeen, Verdict
 from driftbandits.detection.ranks import Ranked, Uniforms
-from driftbandits.seeding import generator_from_state, generator_state, same_stream
-from driftbandits.state.plausible import ROUNDING
-from driftbandits.ties import SLACK, first_largest, is_canonical
+from driftbandits.state.reader import ROUNDING
 from driftbandits.types import Floats, Ints
 
 

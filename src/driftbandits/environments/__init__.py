@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from driftbandits.environments import registry
 from driftbandits.environments.base import Environment, uniforms
-from driftbandits.environments.cosine import SLOW_DRIFT
 from driftbandits.environments.noise import Noise
-from driftbandits.environments.piecewise import Piecewise
 from driftbandits.environments.registry import *  # noqa: F403  # whatever has a name: that list is the only one
+from driftbandits.environments.reward_functions import SLOW_DRIFT
+from driftbandits.environments.switching import Piecewise
 from driftbandits.environments.tabular import Tabular
 from driftbandits.environments.truth import Truth
 

@@ -11,15 +11,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from driftbandits.arms import ArmSet
-from driftbandits.blas_threads import one_blas_thread
-from driftbandits.checks import check_count
+from driftbandits._util.checks import FLOAT_BYTES, check_count, check_memory
+from driftbandits._util.machine import one_blas_thread
+from driftbandits._util.seeding import check_seed, stream
+from driftbandits.arms.arm_set import ArmSet
 from driftbandits.environments.checks import check_arm_set
 from driftbandits.environments.noise import Noise
 from driftbandits.environments.truth import Piece, Truth, measure
 from driftbandits.errors import InputError
-from driftbandits.memory import FLOAT_BYTES, check_memory
-from driftbandits.seeding import check_seed, stream
 from driftbandits.types import Bools, Floats, Ints, read_only
 
 UNIFORMS_PER_STREAM = 4096  # changing it changes every simulated reward

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from driftbandits.arms import ArmSet
+from driftbandits._util.checks import FLOAT_BYTES, as_float, as_floats, check_memory
+from driftbandits.arms.arm_set import ArmSet
 from driftbandits.errors import InputError
-from driftbandits.memory import FLOAT_BYTES, check_memory
-from driftbandits.numeric import as_float, as_floats
-from driftbandits.showing import shown
+from driftbandits.text import shown
 from driftbandits.types import Bools, Floats, read_only
 
 

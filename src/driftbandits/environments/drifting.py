@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from driftbandits.arms import ArmSet
-from driftbandits.checks import check_positive, check_probability
+from driftbandits._util.checks import check_positive, check_probability
+from driftbandits._util.seeding import check_seed, stream
+from driftbandits.arms.arm_set import ArmSet
 from driftbandits.environments.base import LARGEST_TABLE
 from driftbandits.environments.checks import check_finite, check_room
 from driftbandits.environments.noise import PAPER_NOISE, Noise
-from driftbandits.environments.sampling import SphereWorld
-from driftbandits.seeding import check_seed, stream
+from driftbandits.environments.reward_functions import SphereWorld
 from driftbandits.types import Floats, read_only
 
 BLOCK_ROUNDS = 256  # from one checkpoint to the next; changing it changes the drawn worlds

@@ -16,14 +16,14 @@ from typing import Any, Literal, Self, get_args
 import numpy as np
 import numpy.typing as npt
 
-from driftbandits.arms import ArmSet
-from driftbandits.checks import check_count, check_probability
+from driftbandits._util.checks import check_count, check_probability
+from driftbandits._util.seeding import check_seed, stream
+from driftbandits.arms.arm_set import ArmSet
 from driftbandits.environments.checks import check_arm_set, check_finite, check_room
 from driftbandits.environments.noise import PAPER_NOISE, Noise
-from driftbandits.environments.sampling import SphereWorld, sphere_points
-from driftbandits.environments.seeded_switches import SeededSwitches
+from driftbandits.environments.reward_functions import SphereWorld, sphere_points
+from driftbandits.environments.switching import SeededSwitches
 from driftbandits.errors import InputError
-from driftbandits.seeding import check_seed, stream
 from driftbandits.types import Floats, read_only
 
 LinearSwitchKind = Literal["flip", "redraw"]

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from driftbandits.checks import check_positive
+from driftbandits._util.checks import check_positive
 from driftbandits.errors import InputError
 from driftbandits.types import Floats
 

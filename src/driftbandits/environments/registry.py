@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from driftbandits.environments.base import Environment
-from driftbandits.environments.cosine import SLOW_DRIFT, STILL, CosineBandit
 from driftbandits.environments.drifting import ForgettingDrift
 from driftbandits.environments.linear import DriftingLinear, SwitchingLinear
 from driftbandits.environments.noise import (
@@ -18,7 +17,7 @@ from driftbandits.environments.noise import (
     TruncatedGaussianNoise,
     UniformNoise,
 )
-from driftbandits.environments.sampling import SphereWorld
+from driftbandits.environments.reward_functions import SLOW_DRIFT, STILL, CosineBandit, SphereWorld
 from driftbandits.environments.switching import SwitchingKernel
 from driftbandits.errors import InputError, near_and_valid
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from driftbandits.arms import ArmSet
+from driftbandits.arms.arm_set import ArmSet
 from driftbandits.environments.base import Environment, Shape
 from driftbandits.environments.checks import check_arm_set, check_array, check_mask
 from driftbandits.environments.noise import Noise, usual_noise

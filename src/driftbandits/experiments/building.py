@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from driftbandits import datasets, environments
-from driftbandits.arms import ArmSet
-from driftbandits.configuration.presets import read_settings
-from driftbandits.configuration.problems import Problems
-from driftbandits.configuration.references import is_reference, load
+from driftbandits._util.checks import check_memory
+from driftbandits.arms.arm_set import ArmSet
+from driftbandits.arms.kernels import kernel_from_config
+from driftbandits.configuration.models import Problems, is_reference, load, read_settings
 from driftbandits.datasets.registry import REAL_PREFIX
 from driftbandits.environments import Environment
 from driftbandits.errors import DriftbanditsError, InputError, did_you_mean
@@ -33,11 +33,9 @@ from driftbandits.experiments.specs import (
     cells_of,
     policy_class,
 )
-from driftbandits.kernels import kernel_from_config
-from driftbandits.memory import check_memory
 from driftbandits.policies import Policy, create_policy, find_policy
-from driftbandits.showing import shown
 from driftbandits.simulation import simulate
+from driftbandits.text import shown
 
 USUAL_ARMS = 100  # what the facts of policies are measured with
 LARGEST = 1e15

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from driftbandits._util.intervals import t_interval
 from driftbandits.experiments.results import (
     MOST_COUNTED_CHANGES_PER_RUN,
     RunRow,
@@ -19,9 +20,7 @@ from driftbandits.experiments.results import (
     curve_table,
     summary_table,
 )
-from driftbandits.intervals import t_interval
-from driftbandits.plots.frame import png
-from driftbandits.plots.palette import LineStyle, line_styles
+from driftbandits.plots.frame import LineStyle, line_styles, png
 from driftbandits.plots.regret import (
     ChangesPanel,
     RegretPanel,
@@ -31,7 +30,7 @@ from driftbandits.plots.regret import (
     regret_frame,
     regret_panels,
 )
-from driftbandits.showing import counted
+from driftbandits.text import counted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar
 from threadpoolctl import threadpool_limits
 
 from driftbandits import environments
-from driftbandits.blas_threads import one_blas_thread
-from driftbandits.checks import check_count
-from driftbandits.configuration.names import check_name, default_label
-from driftbandits.configuration.presets import plain_settings
-from driftbandits.configuration.references import is_reference, resolve
+from driftbandits._util.checks import check_count
+from driftbandits._util.machine import one_blas_thread
+from driftbandits._util.progress import progress_bar
+from driftbandits._util.seeding import check_seed
+from driftbandits.configuration.models import check_name, default_label, is_reference, plain_settings, resolve
 from driftbandits.datasets.registry import REAL_PREFIX, REWARD_RANGES
 from driftbandits.environments import Environment
 from driftbandits.errors import DriftbanditsError, InputError, did_you_mean
@@ -41,10 +41,8 @@ from driftbandits.experiments.specs import NOT_POLICY_SETTINGS, Cell, Experiment
 from driftbandits.experiments.stores import CellResult
 from driftbandits.experiments.study import study_experiments
 from driftbandits.policies import POLICIES, Policy
-from driftbandits.progress import progress_bar
-from driftbandits.seeding import check_seed
-from driftbandits.showing import shown
 from driftbandits.simulation import simulate
+from driftbandits.text import shown
 
 if TYPE_CHECKING:
     from driftbandits.experiments.comparison import Comparison

@@ -28,7 +28,7 @@ import joblib
 from joblib.parallel import ParallelBackendBase
 
 from driftbandits.errors import DriftbanditsError, InputError, MissingExtraError, did_you_mean
-from driftbandits.showing import first_line, shown
+from driftbandits.text import first_line, shown
 
 ENGINES = ("loky", "ray", "dask")
 ENGINE_PACKAGES = {"ray": "ray", "dask": "distributed"}

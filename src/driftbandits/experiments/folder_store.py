@@ -16,11 +16,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from driftbandits._util.files import BLANK_SEAL, clean, has_seal, seal_holds, sealed, write_whole
+from driftbandits._util.machine import fingerprint
 from driftbandits.errors import MissingExtraError
 from driftbandits.experiments.specs import Cell
 from driftbandits.experiments.stores import CellResult, StoreError, plain_result, result_of
-from driftbandits.files import BLANK_SEAL, clean, has_seal, seal_holds, sealed, write_whole
-from driftbandits.machine import fingerprint
 from driftbandits.version import __version__
 
 SCHEMA_VERSION = "2"  # 1 had no seal
@@ -202,7 +202,7 @@ def _to_parquet(result: CellResult, key: str) -> bytes:
     metadata = {
         "driftbandits.schema": SCHEMA_VERSION,
         "driftbandits.version": __version__,
-        "driftbandits.machine": fingerprint(),
+        "driftbandits._util.machine": fingerprint(),
         "driftbandits.key": key,
         "driftbandits.cell": json.dumps(dataclasses.asdict(result.cell), sort_keys=True),
         "driftbandits.seal": BLANK_SEAL,

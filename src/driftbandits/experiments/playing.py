@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from driftbandits._util.progress import Advance, Pace, progress_bar
 from driftbandits.errors import InputError
 from driftbandits.experiments.building import check_experiment, cost_of
 from driftbandits.experiments.engines import Engine
@@ -20,8 +21,7 @@ from driftbandits.experiments.seeds import check_seeds
 from driftbandits.experiments.specs import Cell, Experiment, cells_of
 from driftbandits.experiments.stores import Store, distinct
 from driftbandits.experiments.study import load_study
-from driftbandits.progress import Advance, Pace, progress_bar
-from driftbandits.showing import shown
+from driftbandits.text import shown
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from driftbandits.escaping import markdown
+from driftbandits._util.markdown import markdown
 from driftbandits.experiments.specs import Experiment, cells_of
 from driftbandits.experiments.stores import CellResult
-from driftbandits.showing import counted
+from driftbandits.text import counted
 
 MOST_COUNTED_CHANGES_PER_RUN = 100  # a world with more of them drifts, and counting those found says nothing
 MOST_NAMED_IN_REPR = 3

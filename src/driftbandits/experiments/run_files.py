@@ -22,28 +22,30 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from driftbandits import datasets
+from driftbandits.arms.kernels import COMBINED, NAMED
 from driftbandits.configuration.files import ConfigFile, read_config_file
 from driftbandits.configuration.models import (
+    PRESETS,
     ConfigDict,
     Field,
     NamedEnvironment,
     NamedPolicy,
     PolicyConfig,
+    Problems,
     Settings,
     StrictModel,
+    check_name,
+    default_label,
+    folder_name,
+    resolve,
     validated,
 )
-from driftbandits.configuration.names import check_name, default_label, folder_name
-from driftbandits.configuration.presets import PRESETS
-from driftbandits.configuration.problems import Problems
-from driftbandits.configuration.references import resolve
 from driftbandits.datasets import COPIES
 from driftbandits.datasets.registry import REAL_PREFIX
 from driftbandits.environments.registry import ENVIRONMENTS, NOISES, settings_of
 from driftbandits.errors import InputError
 from driftbandits.experiments.seeds import EVALUATION_SEEDS, check_seed_count, check_seeds, default_seeds
 from driftbandits.experiments.specs import NOT_POLICY_SETTINGS, NOT_WORLD_SETTINGS, Experiment, PolicySpec
-from driftbandits.kernels import COMBINED, NAMED
 from driftbandits.policies import POLICIES
 from driftbandits.policies.inputs import known_settings
 

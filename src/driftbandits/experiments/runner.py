@@ -23,8 +23,9 @@ import joblib
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from driftbandits.blas_threads import one_blas_thread
+from driftbandits._util.machine import one_blas_thread
 from driftbandits.datasets import turnover
+from driftbandits.detection import detections
 from driftbandits.environments import Environment
 from driftbandits.errors import DriftbanditsError, InputError
 from driftbandits.experiments.building import build_policy, build_world, cost_of
@@ -32,7 +33,7 @@ from driftbandits.experiments.engines import Engine, end_with
 from driftbandits.experiments.specs import Cell
 from driftbandits.experiments.stores import CellResult, DamagedPartWarning, Store, damage_summary, distinct
 from driftbandits.policies import Policy
-from driftbandits.simulation import detections, simulate
+from driftbandits.simulation import simulate
 
 CURVE_POINTS = 200
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from driftbandits.datasets import OFFSETS
 from driftbandits.datasets.registry import REAL_PREFIX
 from driftbandits.errors import InputError
-from driftbandits.showing import shown
+from driftbandits.text import shown
 
 EVALUATION_SEEDS = tuple(range(25))
 TUNING_SEEDS = tuple(range(1_000_000, 1_000_064))  # never used for a figure

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from driftbandits.configuration.references import is_reference, load, source_of
+from driftbandits.configuration.models import is_reference, load, source_of
 from driftbandits.errors import InputError
 from driftbandits.experiments.seeds import EVALUATION_SEEDS
 from driftbandits.policies import POLICIES, Policy
-from driftbandits.showing import shown
+from driftbandits.text import shown
 from driftbandits.version import __version__
 
 

@@ -15,10 +15,10 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from driftbandits.detection import Detection
 from driftbandits.errors import InputError
 from driftbandits.experiments.specs import Cell
-from driftbandits.showing import counted
-from driftbandits.simulation import Detection
+from driftbandits.text import counted
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ from driftbandits.live.export import whole_file
 from driftbandits.live.requests import LiveDecision
 from driftbandits.live.summary import ArmSummary, ExperimentSummary
 from driftbandits.policies.records import History
-from driftbandits.showing import shown
+from driftbandits.text import shown
 from driftbandits.types import Change
 
 try:

@@ -22,7 +22,7 @@ from sqlalchemy.engine import URL, make_url
 
 from driftbandits.errors import InputError, MissingExtraError, OtherDeciderError
 from driftbandits.live import tables
-from driftbandits.showing import first_line, shown
+from driftbandits.text import first_line, shown
 
 WRITING = "driftbandits_writing"
 BUSY_SECONDS = 10

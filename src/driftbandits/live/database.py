@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import sqlalchemy as sa
 
-from driftbandits.checks import check_positive
+from driftbandits._util.checks import check_positive
 from driftbandits.errors import (
     ExperimentExistsError,
     KeyReusedError,
@@ -37,7 +37,7 @@ from driftbandits.live.journal import Event, Journal
 from driftbandits.live.requests import clock
 from driftbandits.live.views import View
 from driftbandits.live.writer import Link, Writer
-from driftbandits.showing import first_line, shown
+from driftbandits.text import first_line, shown
 
 
 class Database:

@@ -18,7 +18,7 @@ from driftbandits.live.journal import Event, Journal
 from driftbandits.live.recovery import replayed_from
 from driftbandits.live.summary import beliefs
 from driftbandits.live.views import View
-from driftbandits.showing import shown
+from driftbandits.text import shown
 from driftbandits.types import Floats
 
 _ONE_AT_A_TIME = threading.Lock()

@@ -14,14 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from driftbandits import kernels
-from driftbandits.arms import ArmSet
-from driftbandits.checks import check_count, check_positive
+from driftbandits._util.checks import as_float, as_floats, check_count, check_positive
+from driftbandits._util.seeding import check_seed
+from driftbandits.arms import kernels
+from driftbandits.arms.arm_set import ArmSet
 from driftbandits.errors import InputError, JournalError, did_you_mean, near_and_valid
-from driftbandits.numeric import as_float, as_floats
 from driftbandits.policies import Policy, find_policy
-from driftbandits.seeding import check_seed
-from driftbandits.showing import breaking, shown
+from driftbandits.text import breaking, shown
 
 FORMAT = 1
 LONGEST_NAME = 200  # characters

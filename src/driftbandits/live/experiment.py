@@ -15,7 +15,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 
-from driftbandits.arms import ArmSet
+from driftbandits.arms.arm_set import ArmSet
 from driftbandits.errors import InputError
 from driftbandits.live.decision_audit import DecisionRecord, audit_in_subprocess
 from driftbandits.live.definition import read_options
@@ -25,7 +25,7 @@ from driftbandits.live.requests import MOST_PER_CALL, LiveDecision, Rejected, Re
 from driftbandits.live.summary import ExperimentSummary, summarise
 from driftbandits.live.views import View
 from driftbandits.live.writer import Batch, Writer
-from driftbandits.showing import shown
+from driftbandits.text import shown
 from driftbandits.types import Change
 
 Asked = str | LiveDecision  # a decision stands for its id

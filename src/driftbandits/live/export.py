@@ -32,7 +32,7 @@ from driftbandits.errors import InputError, LiveError, MissingExtraError
 from driftbandits.live.journal import Event, Journal, decision_id, undamaged
 from driftbandits.live.recovery import replica_before
 from driftbandits.live.views import View
-from driftbandits.showing import shown
+from driftbandits.text import shown
 
 log = logging.getLogger("driftbandits.live")
 ROWS = 50_000  # at a time

@@ -19,7 +19,7 @@ import sqlalchemy as sa
 
 from driftbandits.errors import JournalError, UnknownDecisionError
 from driftbandits.live import tables
-from driftbandits.showing import shown
+from driftbandits.text import shown
 from driftbandits.version import __version__
 
 KINDS = (

@@ -26,8 +26,8 @@ from driftbandits.live.definition import Definition, Entry, Option
 from driftbandits.live.journal import Event, Journal, check_event
 from driftbandits.live.replica import Counts, Open, Replica
 from driftbandits.policies import find_policy
-from driftbandits.showing import first_line
 from driftbandits.state import archive
+from driftbandits.text import first_line
 from driftbandits.version import __version__
 
 log = logging.getLogger("driftbandits.live")

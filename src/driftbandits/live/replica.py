@@ -21,13 +21,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftbandits.arms import ArmSet
+from driftbandits._util.seeding import stream
+from driftbandits.arms.arm_set import ArmSet
 from driftbandits.errors import HeldRewardsWarning, InputError, UnknownDecisionError
 from driftbandits.live.definition import Definition, Entry, changed, check_fallback, check_patience, number_of
 from driftbandits.live.journal import Event, check_event, dump
 from driftbandits.policies import Policy, find_policy
-from driftbandits.seeding import stream
-from driftbandits.showing import first_line, shown
+from driftbandits.text import first_line, shown
 from driftbandits.types import Bools, Floats
 
 log = logging.getLogger("driftbandits.live")

@@ -25,7 +25,7 @@ from driftbandits.errors import (
 from driftbandits.live.definition import check_size
 from driftbandits.live.journal import Event, Journal, check_reward, decision_id, dump, place_of
 from driftbandits.live.replica import Replica
-from driftbandits.showing import breaking, shown
+from driftbandits.text import breaking, shown
 
 LONGEST_KEY = 200  # characters of an idempotency key
 MOST_PER_CALL = 1000  # decisions, or rewards

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from driftbandits.live.replica import Replica
-from driftbandits.showing import counted, label
+from driftbandits.text import counted, label
 from driftbandits.types import Floats
 
 SILENT_DECISIONS = 100  # without any reward, before the summary says how to send one

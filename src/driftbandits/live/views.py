@@ -23,8 +23,8 @@ from driftbandits.live.journal import Journal
 from driftbandits.live.recovery import recover, replayed_from, replica_from, snapshot_of
 from driftbandits.live.replica import Replica
 from driftbandits.live.summary import ExperimentSummary, summarise
-from driftbandits.showing import first_line
 from driftbandits.state import archive
+from driftbandits.text import first_line
 from driftbandits.version import __version__
 
 # Between kinds of machines, of 1 or of the number itself if that is larger. Measured: 2e-11, and 5e-7 where networks

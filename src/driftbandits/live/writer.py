@@ -27,8 +27,8 @@ from driftbandits.live.journal import Journal
 from driftbandits.live.recovery import SECONDS, Recovery, load_snapshot, recover, snapshot_of
 from driftbandits.live.replica import Replica
 from driftbandits.live.requests import Handlers, Request, clock
-from driftbandits.showing import first_line, shown
 from driftbandits.state import archive
+from driftbandits.text import first_line, shown
 
 log = logging.getLogger("driftbandits.live")
 MOST_TOGETHER = 256  # requests in one transaction

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from driftbandits.blas_threads import one_blas_thread
-from driftbandits.checks import check_probability
+from driftbandits._util.checks import check_probability
+from driftbandits._util.machine import one_blas_thread
+from driftbandits._util.progress import progress_bar
+from driftbandits._util.seeding import check_seed, stream
 from driftbandits.errors import InputError
 from driftbandits.logs import changes as log_changes
 from driftbandits.logs import twins as worlds
@@ -20,9 +22,7 @@ from driftbandits.logs.log import Log, cell_count, cell_name, cells_of, merged, 
 from driftbandits.logs.recommendation import Recommendation, Waiting, recommend, waiting_of
 from driftbandits.logs.twins import TWINS, Fitted, Regrets, play_twins, steps_of, twin_of
 from driftbandits.logs.variation import Season, Variation, find_season, variation
-from driftbandits.progress import progress_bar
-from driftbandits.seeding import check_seed, stream
-from driftbandits.showing import counted, label, shown
+from driftbandits.text import counted, label, shown
 from driftbandits.types import Floats
 
 LEAST_ROWS = 300

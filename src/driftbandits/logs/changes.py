@@ -38,14 +38,13 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from driftbandits.checks import check_count
+from driftbandits._util.checks import as_floats, check_count
+from driftbandits._util.seeding import stream
 from driftbandits.detection.ranks import UrnRanks
 from driftbandits.detection.wagers import POWERS, Wagers, raised_ranks
 from driftbandits.errors import InputError
 from driftbandits.logs.log import Log, cells_of
-from driftbandits.numeric import as_floats
-from driftbandits.seeding import stream
-from driftbandits.showing import counted, shown
+from driftbandits.text import counted, shown
 from driftbandits.types import Bools, Floats, Ints
 
 STARTS = 64

@@ -26,8 +26,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from driftbandits.blas_threads import one_blas_thread
-from driftbandits.checks import check_probability, check_word
+from driftbandits._util.checks import check_probability, check_word
+from driftbandits._util.machine import one_blas_thread
+from driftbandits._util.seeding import stream
 from driftbandits.errors import InputError, MissingExtraError
 from driftbandits.logs import estimators
 from driftbandits.logs.changes import Piece, find_changes, pieces_of
@@ -35,8 +36,7 @@ from driftbandits.logs.estimators import ESTIMATORS, Estimator, Fit, Terms, loca
 from driftbandits.logs.log import Log, suspicious_arms
 from driftbandits.logs.targets import Shares, Target, shares_of
 from driftbandits.policies import Policy
-from driftbandits.seeding import stream
-from driftbandits.showing import counted, shown
+from driftbandits.text import counted, shown
 from driftbandits.types import Bools, Floats
 
 MOST_UNSUPPORTED = 0.01  # share of the target's choices, which biases its value by as much of the rewards' range

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from driftbandits.arms import ArmSet
+from driftbandits.arms.arm_set import ArmSet
 from driftbandits.errors import InputError, did_you_mean
-from driftbandits.showing import counted, shown
+from driftbandits.text import counted, shown
 from driftbandits.types import Bools, Floats, Ints
 
 MOST_CELLS = 160  # that beliefs and twins tell apart where there are segments

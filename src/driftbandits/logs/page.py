@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from driftbandits.checks import check_path
+from driftbandits._util.checks import check_path
+from driftbandits._util.files import write_whole
+from driftbandits._util.intervals import share_interval
 from driftbandits.environments import Tabular
 from driftbandits.errors import MissingExtraError
-from driftbandits.files import write_whole
-from driftbandits.intervals import share_interval
 from driftbandits.logs.advising import Advice
 from driftbandits.logs.estimators import local_variance
 from driftbandits.logs.log import Log, arms_of, cell_arms, is_masked
 from driftbandits.logs.twins import sample_world
 from driftbandits.logs.variation import CHANCES
-from driftbandits.showing import counted
+from driftbandits.text import counted
 from driftbandits.types import Floats
 from driftbandits.version import __version__
 

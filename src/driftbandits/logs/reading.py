@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from driftbandits.arms import ArmSet
+from driftbandits._util.checks import FLOAT_BYTES, check_memory
+from driftbandits.arms.arm_set import ArmSet
 from driftbandits.errors import InputError
-from driftbandits.log_columns import check_probabilities, check_rewards, check_told, refuse_rows
 from driftbandits.logs import tables
 from driftbandits.logs.log import Log
 from driftbandits.logs.tables import Column, Lists, Numbers, Texts
-from driftbandits.memory import FLOAT_BYTES, check_memory
-from driftbandits.showing import counted, shown
+from driftbandits.policies.log_columns import check_probabilities, check_rewards, check_told, refuse_rows
 from driftbandits.simulation import Trace
+from driftbandits.text import counted, shown
 from driftbandits.types import Bools, Floats, Ints
 
 _ROUNDING = 1e-6  # by which a law may miss its sum, or a probability its law: sums and single precision

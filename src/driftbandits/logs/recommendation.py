@@ -9,10 +9,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from driftbandits.intervals import t_interval
+from driftbandits._util.intervals import t_interval
 from driftbandits.logs.log import Log, cell_name
 from driftbandits.logs.twins import FIXED, Regrets, Twin
-from driftbandits.showing import counted, label
+from driftbandits.text import counted, label
 from driftbandits.types import Bools, Floats
 
 PATIENT_SHARE = 0.99  # of the rewards that came, which are to be waited for

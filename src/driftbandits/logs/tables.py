@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from driftbandits.errors import InputError, MissingExtraError, did_you_mean
-from driftbandits.showing import first_line, shown
+from driftbandits.text import first_line, shown
 from driftbandits.types import Bools, Floats, Ints
 
 _SUFFIXES = {

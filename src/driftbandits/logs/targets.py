@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from driftbandits._util.checks import FLOAT_BYTES, as_floats, check_memory
 from driftbandits.errors import InputError
 from driftbandits.logs.log import Log
-from driftbandits.memory import FLOAT_BYTES, check_memory
-from driftbandits.numeric import as_floats
-from driftbandits.showing import shown
+from driftbandits.text import shown
 from driftbandits.types import Bools, Floats, Ints
 
 Target = Any  # an arm, a law, a function of a `Row`, "best", "uniform", "log", or a learning policy

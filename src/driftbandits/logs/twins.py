@@ -27,15 +27,15 @@ from typing import Any
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from driftbandits.arms import ArmSet
+from driftbandits._util.intervals import ConfidenceInterval, t_interval
+from driftbandits._util.seeding import stream
+from driftbandits.arms.arm_set import ArmSet
 from driftbandits.environments import Environment, Tabular
 from driftbandits.environments.noise import BernoulliNoise, TruncatedGaussianNoise
-from driftbandits.intervals import ConfidenceInterval, t_interval
 from driftbandits.logs.estimators import Bins, bin_rewards
 from driftbandits.logs.log import Log, cell_arms, cell_count, is_masked, offered
 from driftbandits.policies import GPUCB, AutoBandit, CalibratedOPKB, Policy, SlidingWindowGPUCB
 from driftbandits.policies.length_scales import leading_features
-from driftbandits.seeding import stream
 from driftbandits.simulation import simulate
 from driftbandits.types import Bools, Floats, Ints
 

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from driftbandits._util.seeding import stream
 from driftbandits.logs.log import Log, cell_count, cells_of
-from driftbandits.seeding import stream
 from driftbandits.types import Floats, Ints
 
 _WINDOWS = 10

@@ -1,6 +1,6 @@
 """A network as a source of features for a fixed set of arms, before and after training on what was seen of them.
 
-The tangent kernel of a network of finite width, layer by layer; `driftbandits.tangent_kernel` has the closed form.
+The tangent kernel of a network of finite width, layer by layer; `driftbandits.arms.tangent_kernel` has the closed form.
 
 The gradient of f / sqrt(m) with respect to the weights of layer l is an outer product: delta_l of what comes back from
 the output, and h_(l-1) of what enters. So the Gram matrix of whole gradients is
@@ -20,7 +20,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from driftbandits.arms import ArmSet
+from driftbandits.arms.arm_set import ArmSet
 from driftbandits.errors import InputError, KernelError
 from driftbandits.neural.network import Arrays, Network, NumpyArrays, Training, train, weight_shapes
 from driftbandits.types import Floats, read_only
@@ -174,7 +174,7 @@ class NetworkModel:
     def start_gram(self) -> Floats:
         """Tangent kernel at W^(0), as it is, shape (N, N)."""
         if self.width == INFINITE:
-            from driftbandits.tangent_kernel import NeuralTangentKernel  # with scikit-learn, a second to import
+            from driftbandits.arms.tangent_kernel import NeuralTangentKernel  # with scikit-learn, a second to import
 
             return np.asarray(NeuralTangentKernel(self.depth)(self.points))
         return tangent_gram(self.start, self.points)

@@ -39,8 +39,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg.blas
 
+from driftbandits._util.seeding import stream
 from driftbandits.errors import ConvergenceError, ConvergenceWarning, InputError
-from driftbandits.seeding import stream
 from driftbandits.types import Floats
 
 Array = Any  # a NumPy array or a torch tensor; only the class that made it looks inside

@@ -15,7 +15,7 @@ from matplotlib.lines import Line2D
 from driftbandits.plots.frame import LABEL_POINTS, WITH_COMMAS, Frame, plain, tidy
 from driftbandits.policies import Policy
 from driftbandits.policies.records import History
-from driftbandits.showing import counted, label
+from driftbandits.text import counted, label
 from driftbandits.types import Floats, Ints
 
 MOST_COLOURED = 8  # arms; more colours cannot be told apart

@@ -1,19 +1,136 @@
-"""Panels placed to the hundredth of an inch, so that the axes of neighbours line up, with one legend below them all.
-
-Also text for matplotlib: labels as they are, and symbols such as L_T as formulas.
-"""
+"""One line style per policy, the same everywhere: colours tell algorithms apart; shade, mark and dashes variants."""
 
 from __future__ import annotations
 
 import io
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter
+
+from driftbandits.policies import GPUCB, POLICIES, Master
+
+# Colours of policies are Okabe and Ito's, with Tol's where those run out: told apart with any kind of colour vision.
+COLOURS = {
+    **{
+        name: kind.colour
+        for kind in POLICIES.values()
+        if kind.colour is not None
+        for name in (kind.label, kind.__name__)
+    },
+    "OPNN0": "#6A3D9A",  # OPNN that is not trained
+    f"{GPUCB.label}+{Master.label}": "#332288",
+}
+OTHER_COLOURS = ("#44AA99", "#661100", "#6699CC", "#DDAA33", "#AA4466", "#4477AA", "#7F7FBF", "#BB5566")
+Dashes = str | tuple[int, tuple[float, ...]]
+SOLID: Dashes = "-"
+DASHES: tuple[Dashes, ...] = (
+    SOLID,
+    (0, (4.5, 1.6)),
+    (0, (1.2, 1.2)),
+    (0, (6, 1.5, 1.2, 1.5)),
+    (0, (6, 1.5, 1.2, 1.5, 1.2, 1.5)),
+    (0, (9, 2)),
+)
+# Places in DASHES; where two want the same, the first listed here gets it.
+WANTED_DASHES = {
+    "": 0,
+    "tuned": 0,
+    "plain": 0,
+    "published, tuned": 0,
+    "published": 1,
+    "published, length scale 1": 2,
+    "window 1000": 3,
+    "infinite width": 0,
+    "theory": 0,
+}
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")  # by the places in DASHES too
+# How far the colour of a variant goes from its algorithm's, by the places in DASHES: below 0 to black, above to white.
+SHADES = (0.0, -0.45, 0.4, -0.7, 0.6, -0.25)
+SHADES_OF_DARK = (0.0, 0.45, 0.6, 0.3, 0.7, 0.15)
+DARK = 0.05  # relative luminance, below which black is no other shade
+
+
+@dataclass(frozen=True)
+class LineStyle:
+    """How a policy is drawn: its algorithm's colour in the variant's shade, and the variant's dashes and mark."""
+
+    colour: str
+    dashes: Dashes
+    marker: str = MARKERS[0]
+
+
+def shade(colour: str, place: int) -> str:
+    """The colour of the variant at this place in DASHES.
+
+    >>> shade("#0072B2", 0), shade("#0072B2", 1), shade("#222222", 1)
+    ('#0072B2', '#003F62', '#858585')
+    """
+    parts = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+    luminance = sum(share * part**2.2 for share, part in zip((0.2126, 0.7152, 0.0722), parts, strict=True))
+    step = (SHADES_OF_DARK if luminance < DARK else SHADES)[place]
+    end = 1.0 if step > 0 else 0.0
+    mixed = [part + abs(step) * (end - part) for part in parts]
+    return "#" + "".join(f"{round(255 * part):02X}" for part in mixed) if step else colour
+
+
+def algorithm(label: str) -> str:
+    """What comes before the first bracket or comma of a label.
+
+    >>> algorithm("ADA-OPKB (published, length scale 1)"), algorithm("OPNN, five matrices"), algorithm("(mine)")
+    ('ADA-OPKB', 'OPNN', '(mine)')
+    """
+    return label.partition(" (")[0].partition(",")[0].strip() or label
+
+
+def variant(label: str) -> str:
+    """The rest of a label, without brackets and commas around it.
+
+    >>> variant("SW-GPUCB (window 1000)"), variant("OPNN, five matrices"), variant("OPKB")
+    ('window 1000', 'five matrices', '')
+    """
+    return label.removeprefix(algorithm(label)).strip(" ,()")
+
+
+def line_styles(*figures: Iterable[str], own: Mapping[str, str] | None = None) -> dict[str, LineStyle]:
+    """A line style for each label; every argument holds the labels that stand in one figure.
+
+    `own` are colours of algorithms that choose theirs; of the library's own they are known.
+
+    Solid with circles is the plain or tuned variant, dashed with squares the published one. Known algorithms always
+    have the same colour; others take spare ones in their order, and share them again when there are too many. Two
+    variants of one algorithm never share shade, mark and dashes in a figure while there are any left.
+
+    >>> found = line_styles(["OPKB", "OPKB (published)", "mine"])
+    >>> found["OPKB"], found["OPKB (published)"].marker, found["mine"].colour
+    (LineStyle(colour='#56B4E9', dashes='-', marker='o'), 's', '#44AA99')
+    """
+    together = [dict.fromkeys(labels) for labels in figures]
+    distinct = list(dict.fromkeys(label for labels in together for label in labels))
+    known = {**(own or {}), **COLOURS}
+    unknown = [a for a in dict.fromkeys(map(algorithm, distinct)) if a not in known]
+    colours = known | {a: OTHER_COLOURS[number % len(OTHER_COLOURS)] for number, a in enumerate(unknown)}
+    order = {variant: place for place, variant in enumerate(WANTED_DASHES)}
+    dashes: dict[str, int] = {}
+    # known variants choose first, so that a published one is dashed whoever else is there
+    for label in sorted(distinct, key=lambda name: order.get(variant(name), len(order))):
+        near = {other for labels in together if label in labels for other in labels}
+        used = {dashes[other] for other in near & dashes.keys() if algorithm(other) == algorithm(label)}
+        dashes[label] = _free_dashes(WANTED_DASHES.get(variant(label), 2), used)
+    return {
+        label: LineStyle(shade(colours[algorithm(label)], place), DASHES[place], MARKERS[place])
+        for label, place in ((label, dashes[label]) for label in distinct)
+    }
+
+
+def _free_dashes(wish: int, used: set[int]) -> int:
+    order = [wish, *range(2, len(DASHES)), 1, 0]
+    return next((number for number in order if number not in used), wish)
+
 
 _SYMBOL = re.compile(r"\b(?:([LV])_T|gamma_T)\b")
 

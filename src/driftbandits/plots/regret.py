@@ -18,9 +18,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator
 
-from driftbandits.plots.frame import LABEL_POINTS, WITH_COMMAS, Frame, plain, tidy
-from driftbandits.plots.palette import LineStyle
-from driftbandits.showing import counted
+from driftbandits.plots.frame import LABEL_POINTS, WITH_COMMAS, Frame, LineStyle, plain, tidy
+from driftbandits.text import counted
 from driftbandits.types import Floats, Ints
 
 CURVES_BEFORE_SPLITTING = 5  # one panel shows as many well

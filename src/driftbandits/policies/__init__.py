@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from driftbandits.arms import ArmSet
+from driftbandits.arms.arm_set import ArmSet
 from driftbandits.errors import InputError, did_you_mean
 from driftbandits.policies.algorithm import Family
 from driftbandits.policies.auto.policy import AutoBandit

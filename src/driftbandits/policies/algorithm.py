@@ -20,8 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from driftbandits import state as states
-from driftbandits.arms import ArmSet
-from driftbandits.blas_threads import one_blas_thread
+from driftbandits._util.machine import one_blas_thread
+from driftbandits._util.seeding import stream
+from driftbandits.arms.arm_set import ArmSet
 from driftbandits.errors import InputError, LawError
 from driftbandits.policies.arm_migration import ArmsChange
 from driftbandits.policies.decisions import Feedback, OpenDecisions, ReorderBuffer, Row
@@ -29,8 +30,7 @@ from driftbandits.policies.guard import Guard
 from driftbandits.policies.inputs import check_settings, own_settings, signature_of, whole_docstring
 from driftbandits.policies.records import ChangeLog
 from driftbandits.policies.rewards import RewardScale
-from driftbandits.seeding import stream
-from driftbandits.showing import counted, shown
+from driftbandits.text import counted, shown
 from driftbandits.types import ARMS_CHANGED, Bools, Change, Floats, Ints
 
 

@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 
-from driftbandits.arms import ArmSet
+from driftbandits.arms.arm_set import ArmSet
+from driftbandits.arms.scaling import Gauge
 from driftbandits.errors import InputError
-from driftbandits.gauge import Gauge
-from driftbandits.showing import counted, shown
+from driftbandits.text import counted, shown
 from driftbandits.types import Floats, Ints
 
 _KERNEL_DIFFERENCE = 1e-6  # share of the largest k(x, x): two kernels that differ by less are one

@@ -22,10 +22,10 @@ from typing import Any, Literal, Self, overload
 import numpy as np
 import numpy.typing as npt
 
-from driftbandits.arms import ArmSet
-from driftbandits.checks import check_count, check_word
+from driftbandits._util.checks import check_count, check_word
+from driftbandits._util.seeding import check_seed, stream
+from driftbandits.arms.arm_set import ArmSet
 from driftbandits.errors import HorizonError, InputError, RewardError, UnknownDecisionError
-from driftbandits.log_columns import LogLike, read_columns
 from driftbandits.policies.algorithm import FIRST_HORIZON, UNTIL_TOLD, check_steady, is_frozen
 from driftbandits.policies.decisions import (
     GONE,
@@ -40,12 +40,12 @@ from driftbandits.policies.decisions import (
 from driftbandits.policies.guard import Guard, guarded
 from driftbandits.policies.inputs import check_size, read_allowed, read_ids, read_rewards, read_waiting, shown_waiting
 from driftbandits.policies.inspection import Inspection
+from driftbandits.policies.log_columns import LogLike, read_columns
 from driftbandits.policies.persistence import Persistence
 from driftbandits.policies.records import ChangeLog, HistoryLog, Look, Plays
 from driftbandits.policies.replay import Imposed, Imposition, play_log, read_imposition
 from driftbandits.policies.rewards import RewardMonitor, read_range
-from driftbandits.seeding import check_seed, stream
-from driftbandits.showing import counted
+from driftbandits.text import counted
 from driftbandits.types import Bools, Change, Decision, Decisions, Floats, Ints, read_only
 
 Asked = int | npt.ArrayLike | Decision | Decisions | Sequence[Decision]  # decisions that `ask` gave, or their ids

@@ -20,8 +20,8 @@ import numpy.typing as npt
 
 from driftbandits import state as states
 from driftbandits.errors import InputError, UnknownDecisionError
-from driftbandits.showing import shown
-from driftbandits.state.plausible import FARTHEST, ROUNDING
+from driftbandits.state.reader import FARTHEST, ROUNDING
+from driftbandits.text import shown
 from driftbandits.types import Bools, Decision, Decisions, Floats, Ints
 
 GONE = -1  # in the place of an arm's number: it is no longer offered

@@ -22,7 +22,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any, NoReturn, Protocol, TypeVar
 
-from driftbandits.blas_threads import hold, release
+from driftbandits._util.machine import hold, release
 from driftbandits.errors import InterruptedPolicyError, ReentryError
 
 

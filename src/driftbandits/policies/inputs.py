@@ -19,13 +19,11 @@ from typing import Any, Literal, NamedTuple, TypedDict
 
 import numpy as np
 
-from driftbandits.arms import ArmSet
-from driftbandits.checks import check_count, check_word
+from driftbandits._util.checks import TEXT, as_float, as_floats, check_count, check_memory, check_word
+from driftbandits.arms.arm_set import ArmSet
 from driftbandits.errors import InputError, RewardError, UnknownDecisionError, did_you_mean
-from driftbandits.memory import check_memory
-from driftbandits.numeric import TEXT, as_float, as_floats
 from driftbandits.policies.rewards import RewardScale
-from driftbandits.showing import shown
+from driftbandits.text import shown
 from driftbandits.types import Bools, Floats, Ints
 
 _DECISION = 72  # bytes of a decision asked in a batch: its row among those open, and its four columns

@@ -15,12 +15,12 @@ from typing import Any, Self
 
 import numpy as np
 
+from driftbandits._util.packages import data_frame
 from driftbandits.errors import DriftbanditsError, InputError
-from driftbandits.frames import data_frame
 from driftbandits.policies.algorithm import Algorithm
 from driftbandits.policies.guard import guarded
 from driftbandits.policies.records import History, HistoryLog, Look, Plays
-from driftbandits.showing import label
+from driftbandits.text import label
 from driftbandits.types import Floats, Ints
 
 ROWS_SHOWN = 20

@@ -10,13 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from driftbandits.arms import ArmSet
-from driftbandits.crossing import Crossing, correlation_matrix, pair_features
+from driftbandits._util.linalg import is_canonical, small_pivoted, upright
+from driftbandits.arms.arm_set import ArmSet
+from driftbandits.arms.features import Crossing, correlation_matrix, pair_features
+from driftbandits.arms.kernels import some_rows
+from driftbandits.arms.scaling import Gauge
 from driftbandits.errors import InputError
-from driftbandits.gauge import Gauge
-from driftbandits.kernels import some_rows
-from driftbandits.linalg import small_pivoted, upright
-from driftbandits.ties import is_canonical
 from driftbandits.types import Floats
 
 OCTAVES = (0.5, 0.25, 0.125, 0.0625)  # of the median distance between arms

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from driftbandits.arms import ArmSet
-from driftbandits.checks import check_count, check_depth, check_flag, check_positive
+from driftbandits._util.checks import FLOAT_BYTES, check_count, check_depth, check_flag, check_memory, check_positive
+from driftbandits.arms.arm_set import ArmSet
 from driftbandits.errors import InputError
-from driftbandits.memory import FLOAT_BYTES, check_memory
 from driftbandits.neural.model import INFINITE, NetworkModel
 from driftbandits.policies.algorithm import PolicyFacts
-from driftbandits.showing import shown
+from driftbandits.text import shown
 
 LARGEST_WIDTH = 65_536  # beyond this a weight matrix takes more than 16 GiB: surely a slip
 MOST_STEPS = 1_000_000  # of a training: hours for a narrow network

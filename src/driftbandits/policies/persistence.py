@@ -14,13 +14,15 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from driftbandits import machine
 from driftbandits import state as states
-from driftbandits.arms import ArmSet
-from driftbandits.blas_threads import one_blas_thread
-from driftbandits.checks import check_count, check_path
+from driftbandits._util import machine
+from driftbandits._util.checks import check_count, check_path
+from driftbandits._util.linalg import as_first_released
+from driftbandits._util.machine import one_blas_thread
+from driftbandits._util.seeding import generator_from_state, generator_state
+from driftbandits.arms.arm_set import ArmSet
+from driftbandits.arms.scaling import Gauge
 from driftbandits.errors import InputError, StateError
-from driftbandits.gauge import Gauge
 from driftbandits.policies.algorithm import FIRST_HORIZON, Algorithm
 from driftbandits.policies.arm_migration import ArmsChange, match_arms
 from driftbandits.policies.decisions import GONE, ROW, Renumbered, ReorderBuffer
@@ -28,10 +30,8 @@ from driftbandits.policies.guard import guarded
 from driftbandits.policies.inputs import COMMON_SETTINGS
 from driftbandits.policies.records import HistoryLog, Plays
 from driftbandits.policies.rewards import RewardMonitor
-from driftbandits.seeding import generator_from_state, generator_state
-from driftbandits.showing import label, shown
-from driftbandits.state.plausible import FARTHEST, check_phase
-from driftbandits.ties import as_first_released
+from driftbandits.state.reader import FARTHEST, check_phase
+from driftbandits.text import label, shown
 from driftbandits.version import __version__
 
 MOST_MACHINES = 20  # named in a state, the latest

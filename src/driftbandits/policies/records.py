@@ -27,10 +27,10 @@ import numpy as np
 import numpy.typing as npt
 
 from driftbandits import state as states
+from driftbandits._util.packages import data_frame
 from driftbandits.errors import StateError
-from driftbandits.frames import data_frame
-from driftbandits.showing import counted
-from driftbandits.state.plausible import FARTHEST, check_whole
+from driftbandits.state.reader import FARTHEST, check_whole
+from driftbandits.text import counted
 from driftbandits.types import ARMS_CHANGED, Change, Floats, Ints
 
 NEVER = -1  # as the round in which an arm was last played

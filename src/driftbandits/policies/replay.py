@@ -19,10 +19,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from driftbandits._util.checks import as_floats
 from driftbandits.errors import InputError
-from driftbandits.log_columns import LogColumns
-from driftbandits.numeric import as_floats
-from driftbandits.showing import counted, shown
+from driftbandits.policies.log_columns import LogColumns
+from driftbandits.text import counted, shown
 from driftbandits.types import Bools, Decisions, Floats, Ints
 
 _ROUNDING = 1e-9  # by which a probability of one may be above it

@@ -39,7 +39,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from driftbandits import state as states
-from driftbandits.checks import EXTREME
+from driftbandits._util.checks import EXTREME, TEXT, as_float
 from driftbandits.errors import (
     DelayWarning,
     HeldRewardsWarning,
@@ -49,10 +49,9 @@ from driftbandits.errors import (
     RewardRangeWarning,
     ZeroOneRewardsWarning,
 )
-from driftbandits.numeric import TEXT, as_float
-from driftbandits.showing import shown
 from driftbandits.state.declared import Declared, Value, count, flag
-from driftbandits.state.plausible import FARTHEST, ROUNDING
+from driftbandits.state.reader import FARTHEST, ROUNDING
+from driftbandits.text import shown
 from driftbandits.types import Floats, Ints
 
 Reward = TypeVar("Reward", float, Floats)

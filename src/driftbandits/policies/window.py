@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from driftbandits import state as states
-from driftbandits.arms import ArmSet
-from driftbandits.checks import check_count
+from driftbandits._util.checks import check_count
+from driftbandits.arms.arm_set import ArmSet
 from driftbandits.errors import InputError, StateError
 from driftbandits.policies.base import Policy
-from driftbandits.state.plausible import ROUNDING
+from driftbandits.state.reader import ROUNDING
 from driftbandits.types import Floats, Ints
 
 

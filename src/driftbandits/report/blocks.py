@@ -14,7 +14,7 @@ import pandas as pd
 from driftbandits.experiments.building import build_world
 from driftbandits.experiments.results import MOST_COUNTED_CHANGES_PER_RUN, Results
 from driftbandits.experiments.specs import Experiment, PolicySpec, cells_of, policy_class
-from driftbandits.plots.palette import LineStyle, algorithm, line_styles
+from driftbandits.plots.frame import LineStyle, algorithm, line_styles
 from driftbandits.plots.regret import (
     ChangesPanel,
     RegretPanel,

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from driftbandits._util.files import write_whole
+from driftbandits._util.packages import installed_versions
 from driftbandits.errors import MissingExtraError
 from driftbandits.experiments.results import Results
 from driftbandits.experiments.specs import Experiment
-from driftbandits.files import write_whole
-from driftbandits.packages import installed_versions
 from driftbandits.report.blocks import (
     ReportContext,
     ReportTable,

@@ -14,7 +14,7 @@ import matplotlib
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from driftbandits.files import write_whole
+from driftbandits._util.files import write_whole
 from driftbandits.plots.frame import Key, columns_of
 
 Panel = TypeVar("Panel")

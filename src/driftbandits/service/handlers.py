@@ -33,7 +33,7 @@ from driftbandits.service.keys import Caller
 from driftbandits.service.metrics import Monitor
 from driftbandits.service.problems import Problem, response_of
 from driftbandits.service.requests import check_depth, idempotency_key, parse, read_bytes
-from driftbandits.showing import first_line, shown
+from driftbandits.text import first_line, shown
 
 log = logging.getLogger("driftbandits.service")
 MOST_EVENTS = 1_000  # per answer

@@ -12,7 +12,7 @@ import numpy as np
 
 from driftbandits.live.definition import Definition
 from driftbandits.service.series import Point, Recent, Series
-from driftbandits.showing import label
+from driftbandits.text import label
 
 ENOUGH = 50  # rewards before anything is said of them
 EXPECTED_REWARDS = 14.0  # missing ones: e^-14 is one in a million

@@ -30,7 +30,7 @@ from driftbandits.service.keys import FRESH_SECONDS, Caller, Gate, Keyring
 from driftbandits.service.metrics import Metrics, Monitor
 from driftbandits.service.problems import URN
 from driftbandits.service.settings import Settings
-from driftbandits.showing import first_line
+from driftbandits.text import first_line
 
 log = logging.getLogger("driftbandits.service")
 ADOPT_SECONDS = 3.0  # between two searches for experiments that nobody decides in

@@ -31,7 +31,7 @@ from driftbandits.errors import InputError
 from driftbandits.live import Database, tables
 from driftbandits.live.definition import check_name
 from driftbandits.service.problems import Problem
-from driftbandits.showing import shown
+from driftbandits.text import shown
 
 COOKIE = "driftbandits_key"
 TOKEN_HEADER = "x-csrf-token"

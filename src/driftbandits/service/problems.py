@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from driftbandits import errors
 from driftbandits.live.requests import TooManyOpenError
-from driftbandits.showing import first_line
+from driftbandits.text import first_line
 
 MEDIA_TYPE = "application/problem+json"
 URN = "urn:driftbandits:"

@@ -12,7 +12,7 @@ from driftbandits.errors import near_and_valid
 from driftbandits.live.definition import LONGEST_NAME
 from driftbandits.live.requests import LONGEST_KEY, MOST_PER_CALL
 from driftbandits.service.problems import Problem
-from driftbandits.showing import shown
+from driftbandits.text import shown
 
 MOST_DEPTH = 20  # of brackets within brackets
 BODY_SECONDS = 30.0  # for a whole body to arrive

@@ -20,7 +20,7 @@ from functools import reduce
 import numpy as np
 import sqlalchemy as sa
 
-from driftbandits.intervals import CONFIDENCE_LEVEL
+from driftbandits._util.intervals import CONFIDENCE_LEVEL
 from driftbandits.live import View, tables
 from driftbandits.live.journal import Journal
 from driftbandits.live.replica import Counts

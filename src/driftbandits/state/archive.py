@@ -22,10 +22,10 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from driftbandits import files
+from driftbandits._util import files
 from driftbandits.errors import DriftbanditsError, StateError
-from driftbandits.showing import label
 from driftbandits.state.reader import Reader
+from driftbandits.text import label
 from driftbandits.version import __version__
 
 FORMAT = 6

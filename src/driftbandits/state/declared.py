@@ -28,9 +28,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from driftbandits.seeding import generator_from_state, generator_state
-from driftbandits.state.plausible import FARTHEST
-from driftbandits.state.reader import Reader, check
+from driftbandits._util.seeding import generator_from_state, generator_state
+from driftbandits.state.reader import FARTHEST, Reader, check
 
 Limit = float | str | None  # a number, the name of one, or none
 Limits = tuple[Limit, Limit]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import RBF
 
-from driftbandits.arms import ArmSet
+from driftbandits.arms.arm_set import ArmSet
 from driftbandits.errors import InputError
 from driftbandits.policies import Policy
 from driftbandits.testing.helpers import (

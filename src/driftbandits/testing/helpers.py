@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import RBF
 
-from driftbandits.arms import ArmSet
+from driftbandits.arms.arm_set import ArmSet
 from driftbandits.policies import Policy
 from driftbandits.types import Floats, Ints
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from driftbandits._util.seeding import generator_state, stream
 from driftbandits.errors import InputError
-from driftbandits.seeding import generator_state, stream
 from driftbandits.testing.helpers import (
     ROUNDS,
     PolicyFactory,

@@ -11,7 +11,7 @@ from contextlib import suppress
 import numpy as np
 from sklearn.gaussian_process.kernels import RBF
 
-from driftbandits.arms import ArmSet
+from driftbandits.arms.arm_set import ArmSet
 from driftbandits.errors import HorizonError, InputError
 from driftbandits.policies import Policy
 from driftbandits.policies.records import FIRST_STRIDE, MOST_ARMS, MOST_POINTS

@@ -13,9 +13,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from driftbandits.detection import Detection
 from driftbandits.experiments.specs import Cell, PolicySpec
 from driftbandits.experiments.stores import CellResult, Store, plain_result
-from driftbandits.simulation import Detection
 from driftbandits.testing.helpers import require
 
 StoreFactory = Callable[[], Store]

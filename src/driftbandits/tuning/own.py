@@ -12,20 +12,26 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from driftbandits.checks import check_count, check_path
+from driftbandits._util.checks import check_count, check_path
+from driftbandits._util.files import write_whole
 from driftbandits.configuration.files import ConfigFile
-from driftbandits.configuration.models import ConfigDict, Settings, StrictModel, validated
-from driftbandits.configuration.names import folder_name
-from driftbandits.configuration.references import is_reference, resolve
+from driftbandits.configuration.models import (
+    ConfigDict,
+    Settings,
+    StrictModel,
+    folder_name,
+    is_reference,
+    resolve,
+    validated,
+)
 from driftbandits.errors import InputError, did_you_mean
 from driftbandits.experiments.building import check_experiment, load_maker
 from driftbandits.experiments.engines import Engine
 from driftbandits.experiments.seeds import TUNING_SEEDS
 from driftbandits.experiments.specs import NOT_POLICY_SETTINGS, Experiment, PolicySpec
-from driftbandits.files import write_whole
 from driftbandits.policies import POLICIES, Policy
 from driftbandits.policies.inputs import signature_of
-from driftbandits.showing import shown
+from driftbandits.text import shown
 from driftbandits.tuning.halving import BestSettings, Rungs, Tuned, count_cells
 from driftbandits.tuning.search import launch
 from driftbandits.tuning.spaces import NamedSpace, Space, TuningWorld, environment_1, read_space

@@ -25,10 +25,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from driftbandits._util.progress import progress_bar
 from driftbandits.errors import InputError
 from driftbandits.experiments.engines import Engine
 from driftbandits.experiments.runner import RunError, run_cells
-from driftbandits.progress import progress_bar
 from driftbandits.tuning.halving import BestSettings, Slot, Standing, Tuned
 from driftbandits.tuning.study import Ledger, Search, StudyEntry, opened, without_password
 

@@ -20,10 +20,9 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from scipy.stats import qmc
 
-from driftbandits.checks import check_path
+from driftbandits._util.checks import check_path
 from driftbandits.configuration.files import ConfigFile, read_config_file
-from driftbandits.configuration.models import Field, Settings, StrictModel, validated
-from driftbandits.configuration.names import check_name, default_label
+from driftbandits.configuration.models import Field, Settings, StrictModel, check_name, default_label, validated
 from driftbandits.errors import InputError, did_you_mean
 from driftbandits.experiments.specs import HORIZON, NOT_POLICY_SETTINGS
 

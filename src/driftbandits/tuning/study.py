@@ -19,11 +19,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from driftbandits.configuration.presets import plain_settings
+from driftbandits.configuration.models import plain_settings
 from driftbandits.errors import DriftbanditsError, MissingExtraError
 from driftbandits.experiments.seeds import TUNING_SEEDS
 from driftbandits.experiments.specs import Cell, PolicySpec
-from driftbandits.showing import first_line
+from driftbandits.text import first_line
 from driftbandits.tuning.halving import (
     BestSettings,
     PointScore,

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from driftbandits import Constants, Variant, information_gain, solve_design
-from driftbandits.schedule import draw_schedule
-from driftbandits.seeding import stream
+from driftbandits._util.seeding import stream
+from driftbandits.design.blocks import draw_schedule
 
 
 @dataclass

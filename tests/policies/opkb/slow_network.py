@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
-from driftbandits.seeding import stream
+from driftbandits._util.seeding import stream
 from tests.policies.opkb.slow import SlowAdaOPKB
 
 

@@ -7,10 +7,10 @@ import dataclasses
 import numpy as np
 
 from driftbandits import ArmSet, Constants
+from driftbandits._util.seeding import stream
+from driftbandits.design.blocks import Replay, draw_schedule
 from driftbandits.environments import Piecewise
 from driftbandits.environments.noise import UniformNoise
-from driftbandits.schedule import Replay, draw_schedule
-from driftbandits.seeding import stream
 
 QUICK = Constants(sigma=1.0, failure_probability=1e-2, c0=1.3, c1=0.5, c2=0.3, c3=0.01, c4=0.5)
 FIRES = dataclasses.replace(QUICK, c0=1e-9)  # any tested difference is a change

@@ -14,6 +14,7 @@ from sklearn.gaussian_process.kernels import RBF
 import driftbandits as db
 from driftbandits import ArmSet, CalibratedOPKB
 from driftbandits.design import effective_dimension, solve_design
+from driftbandits.design.blocks import draw_schedule, replay_probability
 from driftbandits.errors import StateError
 from driftbandits.policies.opkb.closed_forms import (
     MOST_DESIGNS,
@@ -26,7 +27,6 @@ from driftbandits.policies.opkb.closed_forms import (
     ridge,
 )
 from driftbandits.policies.opkb.parts import MANY_ARMS, best_design
-from driftbandits.schedule import draw_schedule, replay_probability
 from driftbandits.state import Reader
 from driftbandits.testing.helpers import play, require_equal
 from tests.policies.opkb.worlds import belief_of, epoch_of, levels_of

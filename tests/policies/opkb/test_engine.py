@@ -12,11 +12,10 @@ from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
 
 import driftbandits as db
 from driftbandits import OPKB, AdaOPKB, ArmSet, Constants, Variant, information_gain, simulate, solve_design
+from driftbandits._util.seeding import stream
+from driftbandits.design.blocks import Replay, draw_schedule, law_factor
 from driftbandits.environments import Piecewise
 from driftbandits.environments.noise import GaussianNoise, UniformNoise
-from driftbandits.estimation import law_factor
-from driftbandits.schedule import Replay, draw_schedule
-from driftbandits.seeding import stream
 
 QUICK = Constants(sigma=1.0, failure_probability=1e-2, c0=1.3, c1=0.5, c2=0.3, c3=0.015, c4=0.5)
 

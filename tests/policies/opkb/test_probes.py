@@ -10,7 +10,7 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 from driftbandits import ArmSet, CalibratedOPKB, solve_design
-from driftbandits.estimation import Sums, expected_estimate, ips_estimate, law_factor
+from driftbandits.design.blocks import Sums, expected_estimate, ips_estimate, law_factor
 from driftbandits.policies.opkb.calibrated import LEAST_AGE_SHARE, SHORTEST_LOOK, promises
 from driftbandits.policies.opkb.closed_forms import ridge
 from driftbandits.policies.opkb.surrogate import Surrogate

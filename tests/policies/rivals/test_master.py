@@ -12,13 +12,13 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 import driftbandits as db
+from driftbandits._util.seeding import generator_from_state, generator_state
+from driftbandits.design.blocks import Replay
 from driftbandits.policies.gp.forgetting import SlidingWindowGPUCB
 from driftbandits.policies.gp.gpucb import GPUCB, LinUCB
 from driftbandits.policies.opkb.opkb import OPKB
 from driftbandits.policies.rivals.contradiction import BlockEvidence, Strength
 from driftbandits.policies.rivals.master import Master, regret_rate
-from driftbandits.schedule import Replay
-from driftbandits.seeding import generator_from_state, generator_state
 from driftbandits.testing import POLICY_CHECKS
 from tests.policies.rivals.playing import play
 from tests.policies.states import engine_of

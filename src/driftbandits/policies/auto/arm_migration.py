@@ -21,14 +21,14 @@ from typing import Any
 
 import numpy as np
 
-from driftbandits.crossing import pair_features
+from driftbandits._util.linalg import first_largest
+from driftbandits.arms.features import pair_features
 from driftbandits.errors import InputError
 from driftbandits.policies.arm_migration import ArmsChange, match_arms, old_features, unexplained
 from driftbandits.policies.auto.beliefs import Beliefs
 from driftbandits.policies.auto.hypotheses import LEVEL_VARIANCE, LOW, SIGNAL_VARIANCES, Priors, Representatives
 from driftbandits.policies.auto.mixture import Mixture
 from driftbandits.policies.length_scales import PairKernel, feature_map, unit_kernel
-from driftbandits.ties import first_largest
 from driftbandits.types import Floats, Ints
 
 _LEAST_SINGULAR = 1e-10  # of features, as a share of the largest

@@ -25,7 +25,7 @@ import scipy.linalg.blas
 
 from driftbandits import state as states
 from driftbandits.policies.auto.hypotheses import LARGEST_RATIO, LEVEL_VARIANCE, Priors, RateUnits, Tally
-from driftbandits.state.plausible import ROUNDING, check_covariance
+from driftbandits.state.reader import ROUNDING, check_covariance
 from driftbandits.types import Bools, Floats, Ints
 
 TERMS_GATHERED = 48  # at most, before they are multiplied out

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from driftbandits import state as states
+from driftbandits._util.linalg import SLACK, first_largest
 from driftbandits.policies.auto.beliefs import LARGEST_BELIEF, Beliefs
 from driftbandits.policies.auto.hypotheses import TYPICAL_SIGNAL_VARIANCE
 from driftbandits.policies.auto.mixture import LEVEL_SHIFT, LOCAL, RESET
-from driftbandits.state.plausible import FARTHEST
-from driftbandits.ties import SLACK, first_largest
+from driftbandits.state.reader import FARTHEST
 from driftbandits.types import Bools, Floats, Ints
 
 CHANGE_ODDS = 1e4  # of a change, against none since the last one

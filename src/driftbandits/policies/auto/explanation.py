@@ -13,7 +13,7 @@ from driftbandits.policies.auto.change_report import Watch
 from driftbandits.policies.auto.mixture import Mixture
 from driftbandits.policies.auto.probing import Looks
 from driftbandits.policies.rewards import RewardScale
-from driftbandits.showing import counted, label
+from driftbandits.text import counted, label
 from driftbandits.types import Floats
 
 _ARMS_SHOWN = 3

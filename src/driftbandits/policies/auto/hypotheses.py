@@ -64,11 +64,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftbandits import state as states
-from driftbandits.arms import ArmSet
-from driftbandits.kernels import some_rows
-from driftbandits.memory import FLOAT_BYTES, check_memory
+from driftbandits._util.checks import FLOAT_BYTES, check_memory
+from driftbandits.arms.arm_set import ArmSet
+from driftbandits.arms.kernels import some_rows
 from driftbandits.policies.length_scales import PairKernel, candidates, cut_features, pair_kernels
-from driftbandits.state.plausible import FARTHEST, check_whole
+from driftbandits.state.reader import FARTHEST, check_whole
 from driftbandits.types import Bools, Floats, Ints
 
 ARMS_AT_A_TIME = 4096  # where all arms are gone through: what is computed on the way stays small

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from driftbandits._util.linalg import first_largest
 from driftbandits.policies.auto.batching import LONGEST_GAP, MOST_SAID, NOISE_SAID, Together, observe_all
 from driftbandits.policies.auto.beliefs import TERMS_GATHERED, Beliefs, Forecast
 from driftbandits.policies.auto.change_report import CHANGE_ODDS, RegimeChange, Watch
@@ -19,7 +20,6 @@ from driftbandits.policies.auto.probing import Trial, Vigilance
 from driftbandits.policies.auto.samples import REWARDS_TO_LAST, Samples
 from driftbandits.policies.base import Policy
 from driftbandits.policies.decisions import Feedback, Row
-from driftbandits.ties import first_largest
 from driftbandits.types import Bools, Floats, Ints
 
 BIRTH_DEVIATIONS = 2.0  # off what the leader expects, for hypotheses of a change to be born

@@ -8,9 +8,9 @@ from typing import Any, Literal, Self, Unpack
 import numpy as np
 
 from driftbandits import state as states
-from driftbandits.arms import ArmSet
-from driftbandits.checks import check_count, check_probability, check_word
-from driftbandits.memory import FLOAT_BYTES, check_memory
+from driftbandits._util.checks import FLOAT_BYTES, check_count, check_memory, check_probability, check_word
+from driftbandits._util.seeding import stream
+from driftbandits.arms.arm_set import ArmSet
 from driftbandits.policies.algorithm import UNTIL_TOLD, Family, freeze
 from driftbandits.policies.arm_migration import ArmsChange
 from driftbandits.policies.auto.arm_migration import RepresentativesChange, migrate_counts, migrate_hypotheses
@@ -27,7 +27,6 @@ from driftbandits.policies.guard import guarded
 from driftbandits.policies.inputs import CommonSettings
 from driftbandits.policies.inspection import around, cut
 from driftbandits.policies.length_scales import ARMS_TRIED_PER_FEATURE
-from driftbandits.seeding import stream
 from driftbandits.types import Bools, Floats, Ints
 
 SAMPLES_PER_HYPOTHESIS = 32

@@ -45,7 +45,7 @@ import numpy as np
 from driftbandits import state as states
 from driftbandits.policies.auto.beliefs import LARGEST_BELIEF
 from driftbandits.policies.auto.hypotheses import LEVEL_VARIANCE, SIGNAL_VARIANCES, TYPICAL_SIGNAL_VARIANCE, Priors
-from driftbandits.state.plausible import FARTHEST, check_whole
+from driftbandits.state.reader import FARTHEST, check_whole
 from driftbandits.types import Bools, Floats, Ints
 
 HIDDEN_AT_FIRST = 0.4  # hidden changes that are expected before any was found, times the root of the regions

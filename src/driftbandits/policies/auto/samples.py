@@ -32,10 +32,10 @@ import scipy.linalg.blas
 import scipy.linalg.lapack
 
 from driftbandits import state as states
+from driftbandits._util.linalg import SLACK, first_largest, largest_first
+from driftbandits._util.seeding import generator_from_state, generator_state, same_stream, stream
 from driftbandits.policies.auto.batching import Joint
 from driftbandits.policies.auto.beliefs import LARGEST_BELIEF, Beliefs, Step
-from driftbandits.seeding import generator_from_state, generator_state, same_stream, stream
-from driftbandits.ties import SLACK, first_largest, largest_first
 from driftbandits.types import Bools, Floats, Ints
 
 MOST_SAMPLED = 4  # hypotheses

@@ -16,8 +16,8 @@ from typing import Any, Self
 import numpy as np
 
 from driftbandits import state as states
-from driftbandits.arms import ArmSet
-from driftbandits.checks import check_count, check_positive
+from driftbandits._util.checks import check_count, check_positive
+from driftbandits.arms.arm_set import ArmSet
 from driftbandits.detection.detector import kernel_cover
 from driftbandits.detection.glr import (
     History,
@@ -30,7 +30,7 @@ from driftbandits.detection.glr import (
 from driftbandits.policies.arm_migration import ArmsChange
 from driftbandits.policies.gp.gpucb import GPUCB
 from driftbandits.policies.optimistic import WatchedArms, forced_cycle
-from driftbandits.state.plausible import FARTHEST, ROUNDING, told_at_most
+from driftbandits.state.reader import FARTHEST, ROUNDING, told_at_most
 from driftbandits.types import Floats
 
 
@@ -67,7 +67,7 @@ class EventTriggeredGPUCB(GPUCB):
     The constants of the trigger follow Brunzema et al. as far as we could confirm them. Rewards of rounds before the
     one that fired, told after it, are counted in `late`. Cost per round: that of `GPUCB`.
 
-    >>> from driftbandits.arms import ArmSet
+    >>> from driftbandits.arms.arm_set import ArmSet
     >>> policy = EventTriggeredGPUCB(ArmSet([[0.0], [0.5], [1.0]]), seed=0)
     >>> policy.tell(policy.ask().id, 0.3)
     """

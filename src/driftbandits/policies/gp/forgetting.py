@@ -16,14 +16,14 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 from driftbandits import state as states
-from driftbandits.arms import ArmSet
-from driftbandits.checks import check_count, check_positive
+from driftbandits._util.checks import check_count, check_positive
+from driftbandits.arms.arm_set import ArmSet
 from driftbandits.errors import InputError
 from driftbandits.policies.algorithm import Family
 from driftbandits.policies.arm_migration import ArmsChange
 from driftbandits.policies.gp.gpucb import GPUCB
 from driftbandits.policies.window import SizedPolicy, WindowedPolicy
-from driftbandits.state.plausible import check_whole, told_at_most
+from driftbandits.state.reader import check_whole, told_at_most
 
 
 def _check(horizon: int, variation: float, dimension: float) -> None:
@@ -150,7 +150,7 @@ class RestartGPUCB(Forgetting):
 
     Bad right after a restart, when it knows nothing, and right before one, when much of what it knows is old.
 
-    >>> from driftbandits.arms import ArmSet
+    >>> from driftbandits.arms.arm_set import ArmSet
     >>> RestartGPUCB(ArmSet([[0.0], [0.5], [1.0]]), period=500, seed=0).period
     500
     """
@@ -219,7 +219,7 @@ class RestartLinUCB(RestartGPUCB):
     bound : norm of the parameter, in the user's units; default half the range
     others : see `RestartGPUCB`
 
-    >>> from driftbandits.arms import ArmSet
+    >>> from driftbandits.arms.arm_set import ArmSet
     >>> RestartLinUCB(ArmSet([[0.0], [0.5], [1.0]]), seed=0).period
     400
     """
@@ -244,7 +244,7 @@ class SlidingWindowGPUCB(WindowedPolicy, Forgetting):
         without
     others : see `GPUCB`
 
-    >>> from driftbandits.arms import ArmSet
+    >>> from driftbandits.arms.arm_set import ArmSet
     >>> SlidingWindowGPUCB(ArmSet([[0.0], [0.5], [1.0]]), window=200, seed=0).window
     200
     """
@@ -302,7 +302,7 @@ class SlidingWindowLinUCB(SlidingWindowGPUCB):
     bound : norm of the parameter, in the user's units; default half the range
     others : see `SlidingWindowGPUCB`
 
-    >>> from driftbandits.arms import ArmSet
+    >>> from driftbandits.arms.arm_set import ArmSet
     >>> SlidingWindowLinUCB(ArmSet([[0.0], [0.5], [1.0]]), seed=0).window
     200
     """

@@ -13,8 +13,8 @@ from typing import Any, ClassVar, Self, Unpack
 import numpy as np
 
 from driftbandits import state as states
-from driftbandits.arms import ArmSet
-from driftbandits.checks import check_positive, check_probability
+from driftbandits._util.checks import check_positive, check_probability
+from driftbandits.arms.arm_set import ArmSet
 from driftbandits.design import information_gain
 from driftbandits.errors import KernelError, StateError
 from driftbandits.policies.algorithm import UNTIL_TOLD, Family
@@ -34,7 +34,7 @@ from driftbandits.policies.guard import guarded
 from driftbandits.policies.inputs import CommonSettings
 from driftbandits.policies.inspection import around
 from driftbandits.policies.optimistic import Optimism, OptimisticPolicy
-from driftbandits.state.plausible import check_whole, told_at_most
+from driftbandits.state.reader import check_whole, told_at_most
 from driftbandits.types import Bools, Floats, Ints
 
 SMALLEST_RIDGE = 1e-4  # of the default: declaring no noise must not make a posterior believe one reward wholly

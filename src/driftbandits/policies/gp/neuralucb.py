@@ -13,8 +13,8 @@ from typing import Any, Self
 import numpy as np
 
 from driftbandits import state as states
-from driftbandits.arms import ArmSet
-from driftbandits.checks import check_count
+from driftbandits._util.checks import check_count
+from driftbandits.arms.arm_set import ArmSet
 from driftbandits.design import information_gain
 from driftbandits.errors import ConvergenceError
 from driftbandits.neural import ArmsSeen, NetworkModel, NetworkView
@@ -32,7 +32,7 @@ from driftbandits.policies.network import (
     network_model,
     network_settings,
 )
-from driftbandits.state.plausible import FARTHEST
+from driftbandits.state.reader import FARTHEST
 from driftbandits.types import Floats
 
 _LARGEST_OUTPUT = 1e6  # of a network trained on rewards of at most 1

@@ -55,12 +55,11 @@ import scipy.linalg.blas
 import scipy.linalg.lapack
 
 from driftbandits import state as states
-from driftbandits.arms import ArmSet
-from driftbandits.checks import check_positive, check_word
+from driftbandits._util.checks import FLOAT_BYTES, check_memory, check_positive, check_word
+from driftbandits.arms.arm_set import ArmSet
 from driftbandits.errors import KernelError
-from driftbandits.memory import FLOAT_BYTES, check_memory
 from driftbandits.policies.arm_migration import ArmsChange, match_places
-from driftbandits.state.plausible import FARTHEST, check_covariance, check_sums, check_whole
+from driftbandits.state.reader import FARTHEST, check_covariance, check_sums, check_whole
 from driftbandits.types import Bools, Floats, Ints
 
 CONFIDENCE_RULES = ("ridge", "igp", "paper")

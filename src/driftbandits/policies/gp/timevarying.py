@@ -21,8 +21,8 @@ import numpy as np
 import scipy.linalg.blas
 
 from driftbandits import state as states
-from driftbandits.arms import ArmSet
-from driftbandits.checks import check_positive, check_probability
+from driftbandits._util.checks import check_positive, check_probability
+from driftbandits.arms.arm_set import ArmSet
 from driftbandits.policies.algorithm import Family
 from driftbandits.policies.arm_migration import ArmsChange, old_features
 from driftbandits.policies.gp.gpucb import SMALLEST_RIDGE
@@ -30,7 +30,7 @@ from driftbandits.policies.gp.posterior import DRIFT_RULES, check_beta, check_po
 from driftbandits.policies.inputs import CommonSettings
 from driftbandits.policies.inspection import around
 from driftbandits.policies.optimistic import Optimism, OptimisticPolicy
-from driftbandits.state.plausible import check_covariance
+from driftbandits.state.reader import check_covariance
 from driftbandits.types import Floats
 
 _FAINTEST_FADE = 1e-8  # below, it is multiplied out

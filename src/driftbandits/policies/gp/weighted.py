@@ -45,8 +45,8 @@ import scipy.linalg.blas
 import scipy.linalg.lapack
 
 from driftbandits import state as states
-from driftbandits.arms import ArmSet
-from driftbandits.checks import check_probability, check_word
+from driftbandits._util.checks import check_probability, check_word
+from driftbandits.arms.arm_set import ArmSet
 from driftbandits.errors import KernelError
 from driftbandits.policies.algorithm import Family
 from driftbandits.policies.arm_migration import ArmsChange
@@ -56,7 +56,7 @@ from driftbandits.policies.gp.posterior import CONFIDENCE_RULES, WEIGHTED_RULES
 from driftbandits.policies.guard import guarded
 from driftbandits.policies.inspection import around
 from driftbandits.policies.optimistic import Optimism
-from driftbandits.state.plausible import ROUNDING, check_sums, told_at_most
+from driftbandits.state.reader import ROUNDING, check_sums, told_at_most
 from driftbandits.types import Floats, Ints
 
 _rank_one = scipy.linalg.blas.dger
@@ -264,7 +264,7 @@ class WeightedGPUCB(Forgetting):
     A late reward enters with the weight of its age since it was asked. Cost per round: O(N r m) with m <= r / 2 arms
     played lately, and O(N r^2 + r^3) whenever they become too many; O(N r^2) with "two_matrix".
 
-    >>> from driftbandits.arms import ArmSet
+    >>> from driftbandits.arms.arm_set import ArmSet
     >>> WeightedGPUCB(ArmSet([[0.0], [0.5], [1.0]]), seed=0).discount
     0.9975
     """
@@ -500,7 +500,7 @@ class DiscountedLinUCB(WeightedGPUCB):
         with the gain of the squared weights
     others : see `WeightedGPUCB`
 
-    >>> from driftbandits.arms import ArmSet
+    >>> from driftbandits.arms.arm_set import ArmSet
     >>> DiscountedLinUCB(ArmSet([[0.0], [0.5], [1.0]]), seed=0).discount
     0.99
     """

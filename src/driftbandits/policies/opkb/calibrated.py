@@ -21,8 +21,9 @@ from typing import Any, Literal, Self, Unpack
 import numpy as np
 
 from driftbandits import state as states
-from driftbandits.arms import ArmSet
-from driftbandits.checks import check_count, check_probability, check_word
+from driftbandits._util.checks import check_count, check_probability, check_word
+from driftbandits._util.seeding import check_seed, stream
+from driftbandits.arms.arm_set import ArmSet
 from driftbandits.detection.gaps import StreamsAndGaps
 from driftbandits.detection.horizons import rounds_by_ranks
 from driftbandits.detection.streams import Streams
@@ -35,8 +36,7 @@ from driftbandits.policies.opkb.closed_forms import PracticalConstants, TheoryCo
 from driftbandits.policies.opkb.engine import BlockPolicy
 from driftbandits.policies.opkb.parts import Epoch, Parts
 from driftbandits.policies.opkb.surrogate import Surrogate
-from driftbandits.seeding import check_seed, stream
-from driftbandits.state.plausible import FARTHEST, ROUNDING
+from driftbandits.state.reader import FARTHEST, ROUNDING
 from driftbandits.types import Bools, Floats, Ints
 
 

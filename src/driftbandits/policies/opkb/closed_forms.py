@@ -35,13 +35,13 @@ import numpy as np
 
 from driftbandits import state as states
 from driftbandits.design import Design, effective_dimension
+from driftbandits.design.blocks import law_factor
 from driftbandits.design.problem import Information
 from driftbandits.detection.gaps import gaps
 from driftbandits.detection.streams import part_arms
-from driftbandits.estimation import law_factor
 from driftbandits.policies.opkb.parts import MANY_ARMS, Epoch, Estimator, best_design, latest_law
 from driftbandits.policies.opkb.surrogate import Surrogate
-from driftbandits.state.plausible import ROUNDING
+from driftbandits.state.reader import ROUNDING
 from driftbandits.types import Floats, Ints
 
 REGRET_SHARE = 0.3  # of what a block is planned to lose, for replays, and as much for mixing with the optimal design

@@ -27,12 +27,12 @@ from typing import Any, Literal
 import numpy as np
 
 from driftbandits import state as states
-from driftbandits.checks import check_count, check_flag, check_positive, check_probability, check_word
+from driftbandits._util.checks import check_count, check_flag, check_positive, check_probability, check_word
 from driftbandits.design import Design
+from driftbandits.design.blocks import law_factor
 from driftbandits.errors import ConvergenceWarning, StateError
-from driftbandits.estimation import law_factor
 from driftbandits.policies.opkb.parts import Epoch, FeatureSource, best_design, latest_law
-from driftbandits.state.plausible import ROUNDING
+from driftbandits.state.reader import ROUNDING
 from driftbandits.types import Floats, Ints
 
 

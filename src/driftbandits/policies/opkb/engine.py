@@ -28,11 +28,12 @@ import numpy as np
 import numpy.typing as npt
 
 from driftbandits import state as states
-from driftbandits.arms import ArmSet
+from driftbandits._util.seeding import generator_from_state, generator_state, same_stream, stream
+from driftbandits.arms.arm_set import ArmSet
+from driftbandits.design.blocks import Replay, Schedule, Sums, build_schedule, draw_schedule, read_replay
 from driftbandits.detection import Finding
 from driftbandits.detection.gaps import gaps
 from driftbandits.errors import InputError, StateError
-from driftbandits.estimation import Sums
 from driftbandits.policies.algorithm import freeze
 from driftbandits.policies.arm_migration import ArmsChange
 from driftbandits.policies.base import Policy
@@ -48,9 +49,7 @@ from driftbandits.policies.opkb.parts import (
     point_law,
     read_sums,
 )
-from driftbandits.schedule import Replay, Schedule, build_schedule, draw_schedule, read_replay
-from driftbandits.seeding import generator_from_state, generator_state, same_stream, stream
-from driftbandits.state.plausible import FARTHEST, told_at_most
+from driftbandits.state.reader import FARTHEST, told_at_most
 from driftbandits.types import Bools, Decisions, Floats, Ints
 
 

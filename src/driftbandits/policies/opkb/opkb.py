@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Self, Unpack
 
 from driftbandits import state as states
-from driftbandits.arms import ArmSet
+from driftbandits.arms.arm_set import ArmSet
 from driftbandits.detection import Detector
 from driftbandits.detection.gaps import GapTest
 from driftbandits.detection.horizons import rounds_by_gaps
@@ -18,7 +18,7 @@ from driftbandits.policies.opkb.constants import Constants, PaperConstants, Vari
 from driftbandits.policies.opkb.engine import BlockPolicy
 from driftbandits.policies.opkb.parts import FeatureSource, InversePropensities, Parts
 from driftbandits.policies.rewards import RewardScale, read_range
-from driftbandits.showing import shown
+from driftbandits.text import shown
 from driftbandits.types import Floats, Ints
 
 _LEAST_DIVISOR = 1e-6  # rewards a million times their usual size train no network and pass every threshold

@@ -8,8 +8,9 @@ from typing import Any, ClassVar, Self, Unpack
 import numpy as np
 
 from driftbandits import state as states
-from driftbandits.arms import ArmSet
-from driftbandits.checks import check_flag
+from driftbandits._util.checks import check_flag
+from driftbandits._util.seeding import check_seed
+from driftbandits.arms.arm_set import ArmSet
 from driftbandits.errors import StateError
 from driftbandits.neural import ArmsSeen, NetworkModel
 from driftbandits.neural.model import INFINITE, Rate, Width
@@ -20,8 +21,7 @@ from driftbandits.policies.inputs import CommonSettings
 from driftbandits.policies.network import NetworkFacts, check_rate, network_model, network_settings
 from driftbandits.policies.opkb.constants import Constants, Variant
 from driftbandits.policies.opkb.opkb import PaperBlockPolicy
-from driftbandits.seeding import check_seed
-from driftbandits.state.plausible import FARTHEST, check_sums, check_whole
+from driftbandits.state.reader import FARTHEST, check_sums, check_whole
 from driftbandits.types import Floats, Ints
 
 _LARGEST_SQUARED_LENGTH = 1e6  # of features that are not normalised, squared; usual is 1 per layer

@@ -30,14 +30,13 @@ from typing import Any, Protocol
 import numpy as np
 
 from driftbandits import state as states
+from driftbandits._util.linalg import Cholesky
 from driftbandits.design import Design, solve_design
+from driftbandits.design.blocks import Replay, Sums, ips_estimate, law_factor, merge
 from driftbandits.detection import Detector
 from driftbandits.errors import ConvergenceError, ConvergenceWarning, StateError
-from driftbandits.estimation import Sums, ips_estimate, law_factor, merge
-from driftbandits.linalg import Cholesky
 from driftbandits.policies.algorithm import freeze
-from driftbandits.schedule import Replay
-from driftbandits.state.plausible import FARTHEST, ROUNDING, check_sums, check_whole
+from driftbandits.state.reader import FARTHEST, ROUNDING, check_sums, check_whole
 from driftbandits.types import Bools, Floats, Ints
 
 UNDER_WAY = 2**62  # in the place of the last tag and round of what has not ended

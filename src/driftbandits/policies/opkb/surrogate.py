@@ -47,12 +47,11 @@ from typing import Any
 import numpy as np
 
 from driftbandits import state as states
-from driftbandits.arms import ArmSet
+from driftbandits._util.linalg import cholesky, first_largest
+from driftbandits.arms.arm_set import ArmSet
 from driftbandits.detection.ledger import Ledger, Totals
-from driftbandits.linalg import cholesky
 from driftbandits.policies.length_scales import leading_features, other_kernels
-from driftbandits.state.plausible import FARTHEST, ROUNDING
-from driftbandits.ties import first_largest
+from driftbandits.state.reader import FARTHEST, ROUNDING
 from driftbandits.types import Floats, Ints
 
 LOW = -1.0  # end of the range inside

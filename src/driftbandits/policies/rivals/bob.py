@@ -20,8 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from driftbandits import state as states
-from driftbandits.arms import ArmSet
-from driftbandits.checks import check_count, check_probability, check_word
+from driftbandits._util.checks import check_count, check_probability, check_word
+from driftbandits._util.seeding import generator_from_state, generator_state, same_stream, stream
+from driftbandits.arms.arm_set import ArmSet
 from driftbandits.design import information_gain
 from driftbandits.errors import InputError, StateError
 from driftbandits.policies.algorithm import Family
@@ -35,9 +36,8 @@ from driftbandits.policies.rivals import nested
 from driftbandits.policies.rivals.exp3 import LinearExp3
 from driftbandits.policies.rivals.nested import Exp3
 from driftbandits.policies.window import SizedPolicy
-from driftbandits.seeding import generator_from_state, generator_state, same_stream, stream
-from driftbandits.showing import shown
-from driftbandits.state.plausible import FARTHEST, ROUNDING, told_at_most
+from driftbandits.state.reader import FARTHEST, ROUNDING, told_at_most
+from driftbandits.text import shown
 from driftbandits.types import Bools, Floats, Ints, read_only
 
 SETTINGS = ("window", "period", "discount", "restart")  # what a base may forget by

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from driftbandits import state as states
-from driftbandits.schedule import Replay, read_replay
-from driftbandits.state.plausible import ROUNDING, told_at_most
+from driftbandits.design.blocks import Replay, read_replay
+from driftbandits.state.reader import ROUNDING, told_at_most
 
 LARGEST_WIDTH = 1e150  # beyond all beliefs; squares are still finite
 UNDER_WAY = 2**62  # in the place of the first round after what has not ended

@@ -26,12 +26,12 @@ import numpy.typing as npt
 import scipy.linalg
 
 from driftbandits import state as states
-from driftbandits.arms import ArmSet
-from driftbandits.checks import check_count, check_flag, check_positive, check_probability
+from driftbandits._util.checks import check_count, check_flag, check_positive, check_probability
+from driftbandits._util.linalg import Cholesky
+from driftbandits.arms.arm_set import ArmSet
 from driftbandits.design import Design, solve_design
+from driftbandits.design.blocks import law_factor
 from driftbandits.errors import ConvergenceError, ConvergenceWarning, InputError, StateError
-from driftbandits.estimation import law_factor
-from driftbandits.linalg import Cholesky
 from driftbandits.policies.algorithm import UNTIL_TOLD, Family, freeze
 from driftbandits.policies.arm_migration import ArmsChange
 from driftbandits.policies.base import Policy
@@ -40,7 +40,7 @@ from driftbandits.policies.guard import guarded
 from driftbandits.policies.inputs import CommonSettings
 from driftbandits.policies.ucb.ucb import ArmMeans
 from driftbandits.policies.window import SizedPolicy
-from driftbandits.state.plausible import FARTHEST, ROUNDING, check_whole, told_at_most
+from driftbandits.state.reader import FARTHEST, ROUNDING, check_whole, told_at_most
 from driftbandits.types import Floats
 
 _DESIGN_REGULARISER = 1e-9  # beside points of mean square r: only there to keep the solver's matrix regular

@@ -19,8 +19,10 @@ import numpy as np
 import numpy.typing as npt
 
 from driftbandits import state as states
-from driftbandits.arms import ArmSet
-from driftbandits.checks import check_count, check_positive, check_probability, check_word
+from driftbandits._util.checks import check_count, check_positive, check_probability, check_word
+from driftbandits._util.seeding import generator_from_state, generator_state, same_stream, stream
+from driftbandits.arms.arm_set import ArmSet
+from driftbandits.design.blocks import Replay, build_schedule, read_replay, replay_probability
 from driftbandits.errors import StateError
 from driftbandits.policies.algorithm import Family
 from driftbandits.policies.arm_migration import ArmsChange
@@ -32,9 +34,7 @@ from driftbandits.policies.inputs import CommonSettings
 from driftbandits.policies.optimistic import OptimisticPolicy
 from driftbandits.policies.rivals import nested
 from driftbandits.policies.rivals.contradiction import LARGEST_WIDTH, Alarm, BlockEvidence, Strength
-from driftbandits.schedule import Replay, build_schedule, read_replay, replay_probability
-from driftbandits.seeding import generator_from_state, generator_state, same_stream, stream
-from driftbandits.state.plausible import FARTHEST
+from driftbandits.state.reader import FARTHEST
 from driftbandits.types import Bools, Floats, Ints
 
 
@@ -45,7 +45,7 @@ def regret_rate(
 
     `noise` is on the internal scale. Of bases outside the GPUCB and LinUCB family no bound is known here: 1.
 
-    >>> from driftbandits.arms import ArmSet
+    >>> from driftbandits.arms.arm_set import ArmSet
     >>> base = GPUCB(ArmSet([[0.0], [1.0]]), beta="ridge")
     >>> round(regret_rate(base, horizon=1000, noise=0.1, failure_probability=0.01), 2)
     7.22

@@ -20,7 +20,7 @@ from driftbandits.policies.base import Policy
 from driftbandits.policies.decisions import Row
 from driftbandits.policies.inputs import COMMON_SETTINGS
 from driftbandits.policies.window import WindowedPolicy
-from driftbandits.state.plausible import FARTHEST
+from driftbandits.state.reader import FARTHEST
 from driftbandits.types import Floats, Ints
 
 Inner = TypeVar("Inner", bound=Policy)

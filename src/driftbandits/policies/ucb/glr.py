@@ -17,8 +17,8 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from driftbandits import state as states
-from driftbandits.arms import ArmSet
-from driftbandits.checks import check_count, check_positive, check_probability, check_word
+from driftbandits._util.checks import check_count, check_positive, check_probability, check_word
+from driftbandits.arms.arm_set import ArmSet
 from driftbandits.detection.glr import (
     History,
     bernoulli_divergence,
@@ -32,7 +32,7 @@ from driftbandits.policies.algorithm import Family
 from driftbandits.policies.arm_migration import ArmsChange
 from driftbandits.policies.optimistic import Optimism, WatchedArms, forced_cycle
 from driftbandits.policies.ucb.ucb import ArmMeans, bernoulli_upper, bounded_interval, noisy_interval
-from driftbandits.state.plausible import FARTHEST, ROUNDING, check_whole, told_at_most
+from driftbandits.state.reader import FARTHEST, ROUNDING, check_whole, told_at_most
 from driftbandits.types import Floats
 
 

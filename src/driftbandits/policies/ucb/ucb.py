@@ -29,8 +29,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from driftbandits import state as states
-from driftbandits.arms import ArmSet
-from driftbandits.checks import check_positive, check_probability
+from driftbandits._util.checks import check_positive, check_probability
+from driftbandits.arms.arm_set import ArmSet
 from driftbandits.detection.glr import BERNOULLI_MARGIN
 from driftbandits.policies.algorithm import Family, freeze
 from driftbandits.policies.arm_migration import ArmsChange
@@ -39,7 +39,7 @@ from driftbandits.policies.decisions import Feedback, Row
 from driftbandits.policies.inspection import around
 from driftbandits.policies.optimistic import Optimism, OptimisticPolicy
 from driftbandits.policies.window import SizedPolicy, WindowedPolicy
-from driftbandits.state.plausible import ROUNDING, check_sums, check_whole, told_at_most
+from driftbandits.state.reader import ROUNDING, check_sums, check_whole, told_at_most
 from driftbandits.types import Floats, Ints
 
 _NEWTON_STEPS = 50  # of the Bernoulli index; about 5 are needed, 15 near the upper end
@@ -173,7 +173,7 @@ class Uniform(Policy):
     `estimate` is the mean of all rewards of each arm. Cost per round: that of a draw. Its settings are those that every
     policy has.
 
-    >>> from driftbandits.arms import ArmSet
+    >>> from driftbandits.arms.arm_set import ArmSet
     >>> Uniform(ArmSet([[0.0], [1.0]]), seed=0).law().tolist()
     [0.5, 0.5]
     """

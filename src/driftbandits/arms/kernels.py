@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.spatial
 
-from driftbandits.checks import check_depth, check_positive
+from driftbandits._util.checks import as_floats, check_depth, check_positive
 from driftbandits.errors import DriftbanditsError, InputError, KernelError, near_and_valid
-from driftbandits.numeric import as_floats
-from driftbandits.showing import counted, shown
+from driftbandits.text import counted, shown
 from driftbandits.types import Floats
 
 if TYPE_CHECKING:
     from sklearn.gaussian_process import kernels as sk
+
 
 KernelFunction = Callable[[Floats, Floats], Floats]  # scikit-learn's kernels are such functions
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def _sk() -> Any:
 
 
 def _neural_tangent(depth: Any = 3) -> sk.Kernel:
-    from driftbandits.tangent_kernel import NeuralTangentKernel
+    from driftbandits.arms.tangent_kernel import NeuralTangentKernel
 
     return NeuralTangentKernel(check_depth(int(depth) if depth == int(depth) else depth))
 

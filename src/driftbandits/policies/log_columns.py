@@ -22,11 +22,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from driftbandits.arms import ArmSet
+from driftbandits._util.checks import as_floats, check_memory
+from driftbandits.arms.arm_set import ArmSet
 from driftbandits.errors import InputError
-from driftbandits.memory import check_memory
-from driftbandits.numeric import as_floats
-from driftbandits.showing import counted, shown
+from driftbandits.text import counted, shown
 from driftbandits.types import Bools, Floats, Ints
 
 COLUMNS = ("round", "time", "arm", "reward", "probability", "told", "allowed", "law", "segment")

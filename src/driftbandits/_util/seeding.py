@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from driftbandits.errors import InputError, StateError
-from driftbandits.showing import shown
+from driftbandits.text import shown
 
 _SEPARATOR = "\x1f"
 LARGEST_SEED = 2**128  # as many as a generator has states; a longer one would only fill messages and files

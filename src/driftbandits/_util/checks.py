@@ -1,4 +1,4 @@
-"""Checks of single values that a caller passes: one line where one is used, one message that names value and cure."""
+"""Checks of single values and of memory: an error names the value and the cure."""
 
 from __future__ import annotations
 
@@ -6,11 +6,127 @@ import math
 import operator
 import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+import numpy.typing as npt
+
 from driftbandits.errors import InputError
-from driftbandits.numeric import as_float
-from driftbandits.showing import shown
+from driftbandits.text import shown
+from driftbandits.types import Floats
+
+TEXT = (str, bytes, bytearray)
+_NOT_NUMBERS = (*TEXT, complex, np.complexfloating, np.datetime64, np.timedelta64, np.ma.MaskedArray)
+_KIND_NAMES = {"S": "text", "U": "text", "T": "text", "c": "complex", "M": "dates", "m": "durations"}
+
+
+def as_float(value: Any) -> float:
+    """One number as a float: also a Decimal, a Fraction or anything else that `float` takes, but no text or date.
+
+    Raises TypeError, ValueError or OverflowError for what is none; the caller says what it was meant for.
+
+    >>> from fractions import Fraction
+    >>> as_float(Fraction(1, 4)), as_float(True)
+    (0.25, 1.0)
+    """
+    if isinstance(value, _NOT_NUMBERS) or np.ndim(value) != 0:
+        raise TypeError(f"{type(value).__name__} is not one number")
+    return float(value)
+
+
+def as_floats(values: Any) -> Floats:
+    """Numbers in any container as an array of floats of the same shape; None becomes NaN.
+
+    Raises TypeError, ValueError or OverflowError, which say what was found, for values that are no numbers, rows of
+    unequal length, masked entries and sparse matrices. Nothing is copied where it is an array of floats already.
+    """
+    if isinstance(values, TEXT):
+        raise TypeError("the values are text, not real numbers")
+    if hasattr(values, "toarray"):
+        raise TypeError(f"a {type(values).__name__} is sparse; call its toarray() first")
+    if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
+        raise TypeError("some values are masked")
+    return _plain_floats(np.asarray(values))
+
+
+def _plain_floats(array: npt.NDArray[Any]) -> Floats:
+    kind = array.dtype.kind
+    if kind in "fiub" and array.dtype.itemsize <= 8:
+        return array.astype(np.float64, copy=False)
+    if kind == "f":
+        with np.errstate(over="ignore"):  # a long double beyond floats becomes infinite, as any other would
+            return array.astype(np.float64)
+    if kind != "O":
+        raise TypeError(f"the values are {_KIND_NAMES.get(kind, f'of type {array.dtype}')}, not real numbers")
+    numbers = [math.nan if value is None else as_float(value) for value in array.ravel().tolist()]
+    return np.array(numbers, dtype=np.float64).reshape(array.shape)
+
+
+FLOAT_BYTES = 8  # in double precision
+NEVER_REFUSED_BYTES = 2**28  # importing the library takes nearly as much
+
+# Of cgroups 2 and of cgroups 1.
+_CONTAINER_LIMIT_FILES = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+
+
+def memory_limit() -> float:
+    """Bytes this process may use: what the machine has, less if a container or `ulimit -v` says so.
+
+    Infinite where the system does not tell.
+    """
+    return min(_of_the_machine(), _of_the_container(), _of_the_process())
+
+
+def check_memory(needed: int, what: str, *, cure: str) -> None:
+    """Refuse work that needs more than all the memory there is.
+
+    `needed` is the least it can do with, in bytes: what may just fit is let through.
+    """
+    if needed <= NEVER_REFUSED_BYTES:
+        return
+    limit = memory_limit()
+    if needed > limit:
+        raise InputError(
+            f"{what} would need {_in_words(needed)} of memory at least, and there are {_in_words(int(limit))}; {cure}"
+        )
+
+
+def _of_the_machine() -> float:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):  # no such question on Windows
+        return math.inf
+
+
+def _of_the_container() -> float:
+    for place in _CONTAINER_LIMIT_FILES:
+        try:
+            return float(place.read_text())
+        except (OSError, ValueError):  # not there, or "max"
+            continue
+    return math.inf
+
+
+def _of_the_process() -> float:
+    try:
+        import resource  # Unix only
+    except ImportError:
+        return math.inf
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return math.inf if limit == resource.RLIM_INFINITY else limit
+
+
+def _in_words(count: int) -> str:
+    """Bytes for a message.
+
+    >>> _in_words(24 << 30), _in_words(5 << 20), _in_words(10**30)
+    ('24.0 GiB', '5.0 MiB', '931322574615478515625 GiB')
+    """
+    if count < 2**30:
+        return f"{count / 2**20:.1f} MiB"
+    return f"{count / 2**30:.1f} GiB" if count < 2**50 else f"{shown(count >> 30)} GiB"
+
 
 Word = TypeVar("Word", bound=str)
 

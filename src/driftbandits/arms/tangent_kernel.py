@@ -19,7 +19,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.gaussian_process.kernels import Kernel
 
-from driftbandits.checks import check_depth
+from driftbandits._util.checks import check_depth
 from driftbandits.types import Floats
 
 

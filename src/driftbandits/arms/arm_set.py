@@ -20,18 +20,26 @@ from typing import Any, Literal
 
 import numpy as np
 
-from driftbandits import kernels
-from driftbandits.blas_threads import one_blas_thread
-from driftbandits.boxes import cell_centres, unit_points
-from driftbandits.checks import check_count, check_flag, check_positive, check_word
-from driftbandits.crossing import USUAL_CORRELATION, Crossing, correlation_matrix, pair_features, pair_points
-from driftbandits.encoding import Encoding, read_encoding
+from driftbandits._util.checks import check_count, check_flag, check_positive, check_word
+from driftbandits._util.machine import one_blas_thread
+from driftbandits.arms import kernels
+from driftbandits.arms.features import (
+    USUAL_CORRELATION,
+    Crossing,
+    correlation_matrix,
+    factored,
+    from_function,
+    from_matrix,
+    mixed_weights,
+    pair_features,
+    pair_points,
+    scale_of,
+)
+from driftbandits.arms.inputs import Encoding, Table, read_bounds, read_encoding, read_names, read_table
+from driftbandits.arms.kernels import KernelFunction, KernelLike
+from driftbandits.arms.scaling import Gauge, cell_centres, unit_points
 from driftbandits.errors import InputError, KernelError
-from driftbandits.factoring import factored, from_function, from_matrix, mixed_weights, scale_of
-from driftbandits.gauge import Gauge
-from driftbandits.kernels import KernelFunction, KernelLike
-from driftbandits.showing import breaking, counted, shown
-from driftbandits.tables import Table, read_bounds, read_names, read_table
+from driftbandits.text import breaking, counted, shown
 from driftbandits.types import Bools, Floats, Ints, read_only
 
 _FINEST_TOLERANCE = 1e-14  # below this the rest of a factorisation in double precision is rounding, not kernel

@@ -1,20 +1,7 @@
-"""One thread of BLAS while the library computes, and the user's own setting before and after.
+"""The fingerprint of this machine's arithmetic: where two are equal, results are equal bit for bit.
 
-Matrices of a bandit are small: a second thread gains nothing, costs many times the processor time where cores are busy,
-and changes the last digits. The number of threads belongs to the whole process, so those who compute are kept in one
-set: the first to come in puts the setting down to one, the last to leave puts back what was there, unless somebody else
-has changed it meanwhile. Other threads of the process find one thread of BLAS as long as anybody computes.
-
-A round asks and tells, and may pay a microsecond for both, so there is no lock. Holders come in before they lower, and
-whoever gives a library back looks for holders in the same statement or two in which it writes. An OpenBLAS is read and
-written as its variable `blas_cpu_number`: no function is called there, and only where one is called, or a loop goes
-round, does the interpreter let other threads or signal handlers in. Whatever comes in between then finds a whole step
-done, and every step may be done twice. Libraries without the variable (MKL, BLIS) are set by functions, through
-threadpoolctl: two threads that come and go in the same microsecond may compute with the user's setting there. An
-OpenBLAS on OpenMP has one setting per thread, and is left alone.
-
-A Ctrl-C may come before the first line of any Python function, `__exit__` too. So there is no context manager here:
-whoever holds releases once more where an exception is caught.
+Processors differ in the last digits: a BLAS chooses its kernels by the processor, NumPy its vector instructions, and
+both change with their versions. What that means for results is said in `docs/machines.md`.
 """
 
 from __future__ import annotations
@@ -22,10 +9,51 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
+import platform
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
+
+import numpy as np
+
+from driftbandits._util.packages import installed_versions
+
+
+@functools.cache
+def fingerprint() -> str:
+    """Processor, vector instructions, BLAS kernels and threads, and versions, as one line of text.
+
+    It is compared as a whole, and read by people: a later version may word it otherwise.
+
+    >>> fingerprint().split("; ")[-1].startswith("scikit-learn ")
+    True
+    """
+    versions = installed_versions(["numpy", "scipy", "scikit-learn"])
+    found = np.show_config(mode="dicts").get("SIMD Extensions", {}).get("found", [])
+    libc = "".join(platform.libc_ver()) or sys.platform
+    return "; ".join(
+        [
+            " ".join([platform.machine(), *found]),
+            ", ".join(_blas()) or "BLAS of an unknown kind",
+            "1 BLAS thread",  # while a policy computes, whatever the process has otherwise: see `blas_threads`
+            libc,
+            f"python {sys.version_info.major}.{sys.version_info.minor}",
+            *(f"{name} {version}" for name, version in versions.items()),
+        ]
+    )
+
+
+def _blas() -> list[str]:
+    """Kind, version and kernels of every BLAS in use."""
+    return sorted({_described(one.info()) for one in blas_libraries()})
+
+
+def _described(library: dict[str, Any]) -> str:
+    facts = (library.get(name) for name in ("internal_api", "version", "architecture"))
+    return " ".join(str(fact) for fact in facts if fact)
+
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
