@@ -59,7 +59,7 @@ def _long_journal(policy: str, events: int) -> None:
             database.make("shop", define(arms=ARMS, policy=policy, seed=0))
             view = database.view("shop")
             fill(database, view, events)
-            with database._writing.connect() as connection:
+            with database.engine.connect() as connection:
                 stored = connection.execute(sa.text("SELECT sum(length(content)) FROM snapshots")).scalar() or 0
         size = path.stat().st_size - stored  # the write-ahead log is gone: everything is closed
         start = min(_start(path) for _ in range(STARTS))
@@ -77,22 +77,21 @@ def _long_journal(policy: str, events: int) -> None:
 def fill(database: live.Database, view: View, events: int) -> None:
     """Decisions and rewards through the handlers, without threads; a snapshot where the writer would make one."""
     replica = Replica(view.definition)
-    with database._writing.connect() as connection:
-        journal = Journal(connection, view.experiment, view.token)
-        with connection.begin():
-            replica.replay(journal.events())
-        handlers = Handlers(replica, journal)
-        while replica.seq < events or replica.cost < ALMOST_DUE * recovery.SECONDS:
-            with connection.begin():
-                if replica.cost > recovery.SECONDS:
-                    content = archive.pack(recovery.snapshot_of(replica))
-                    journal.keep_snapshot(replica.seq, replica.time, content)
-                    replica.cost = 0.0
-                for _ in range(PER_TRANSACTION):
-                    made = handlers.serve(Request("decide", {"size": 1, "allowed": None, "segment": None}))
-                    number = ARMS.index(made[0]["arm"])
-                    handlers.serve(Request("reward", {"id": made[0]["id"], "reward": number % 7 / 7}))
-                journal.flush()
+    with view.journal() as journal:
+        replica.replay(journal.events())
+    while replica.seq < events or replica.cost < ALMOST_DUE * recovery.SECONDS:
+        with database.writing() as connection:
+            journal = Journal(connection, view.experiment, view.token)
+            handlers = Handlers(replica, journal)
+            if replica.cost > recovery.SECONDS:
+                content = archive.pack(recovery.snapshot_of(replica))
+                journal.keep_snapshot(replica.seq, replica.time, content)
+                replica.cost = 0.0
+            for _ in range(PER_TRANSACTION):
+                made = handlers.serve(Request("decide", {"size": 1, "allowed": None, "segment": None}))
+                number = ARMS.index(made[0]["arm"])
+                handlers.serve(Request("reward", {"id": made[0]["id"], "reward": number % 7 / 7}))
+            journal.flush()
 
 
 class Start(NamedTuple):

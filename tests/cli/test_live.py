@@ -51,7 +51,7 @@ def test_looking_makes_no_database(tmp_path, words):
 
 def test_a_check_changes_nothing(made):
     def content():
-        with live.open(made) as database, database._reading.connect() as connection:
+        with live.open(made) as database, database.engine.connect() as connection:
             return list(connection.connection.iterdump())
 
     before = content()
@@ -61,7 +61,7 @@ def test_a_check_changes_nothing(made):
 
 
 def test_damage_is_found_and_ends_in_an_error(made):
-    with live.Database(made) as database, database._writing.begin() as connection:
+    with live.Database(made) as database, database.writing() as connection:
         connection.exec_driver_sql("UPDATE events SET reward = 0.25 WHERE seq = 5")
     done = run("db", "check", made)
     assert done.exit_code == 1

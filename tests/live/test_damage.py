@@ -15,7 +15,7 @@ from tests.live.test_experiment import play
 
 
 def sql(database, text, **values):
-    with database._writing.begin() as connection:
+    with database.writing() as connection:
         return connection.execute(sa.text(text), values)
 
 
@@ -30,7 +30,7 @@ def made(url, clock, rounds=20, **fields):
 
 def test_a_full_disk_loses_nothing_and_says_so(url, clock):
     before = made(url, clock)
-    with live.open(url, clock=clock) as database, database._reading.connect() as connection:
+    with live.open(url, clock=clock) as database, database.engine.connect() as connection:
         pages = connection.execute(sa.text("PRAGMA page_count")).scalar()
     with live.open(url, clock=clock, pragmas={"max_page_count": pages}) as database:
         shop = database.experiment("prices")

@@ -105,7 +105,7 @@ def copy(original, tmp_path):
 
 def problems_after(url, change):
     with live.open(url) as database:
-        with database._writing.begin() as connection:
+        with database.writing() as connection:
             change(connection)
         check = database.view("prices").check()
         assert (check.verdict, check.fine) == ("damaged", False)
@@ -182,7 +182,7 @@ def test_beliefs_alone_tell_that_one_reward_of_a_thousand_was_altered(copy, by):
 
 def test_a_forged_machine_alone_is_no_damage(copy):
     with live.open(copy) as database:
-        with database._writing.begin() as connection:
+        with database.writing() as connection:
             forge(0.0)(connection)
         check = database.view("prices").check()
     assert (check.verdict, check.problems) == ("sound", ())
@@ -191,14 +191,14 @@ def test_a_forged_machine_alone_is_no_damage(copy):
 
 def test_a_snapshot_ahead_of_the_journal_or_of_another_one_is_never_used(copy, caplog):
     with live.open(copy) as database:
-        with database._writing.begin() as connection:
+        with database.writing() as connection:
             connection.exec_driver_sql("DELETE FROM events WHERE seq > 1991")
         summary = database.experiment("prices").summary()
         assert summary.events == 1991
         assert summary.brought_back == "replayed from the snapshot after event 1001"
         assert "ahead of the journal, whose newest event is 1991" in summary.health[0]
     with live.open(copy) as database:
-        with database._writing.begin() as connection:
+        with database.writing() as connection:
             resealed(altered)(connection)
         summary = database.view("prices").summary()
     assert summary.brought_back == "replayed from the snapshot after event 1001"  # before the altered event
@@ -207,7 +207,7 @@ def test_a_snapshot_ahead_of_the_journal_or_of_another_one_is_never_used(copy, c
 
 def test_an_unknown_fingerprint_is_read(copy):
     with live.open(copy) as database:
-        with database._writing.begin() as connection:
+        with database.writing() as connection:
             for odd in (None, "a machine", [1, 2], [["7", "x"]], {"x": 1}):
                 seq, content = connection.exec_driver_sql("SELECT seq, content FROM snapshots ORDER BY seq").first()
                 state = archive.unpack(content, limit=np.inf)

@@ -85,7 +85,7 @@ def test_a_session_that_was_ended_loses_nothing(url):
 
 
 def _end_sessions(database):
-    with database._reading.connect() as connection:
+    with database.engine.connect() as connection:
         connection.execute(
             sa.text("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid != pg_backend_pid()")
         )

@@ -211,11 +211,11 @@ def _database(url: str) -> list[dict[str, Any]]:
         if (file := _missing_file(url)) is not None:
             rows = [_row("database", f"there is none at {file} yet; measured beside it")]
             with tempfile.TemporaryDirectory(dir=file.parent) as aside, live.open(f"sqlite:///{aside}/x.db") as opened:
-                times = commit_seconds(opened._writing)
+                times = commit_seconds(opened)
         else:
             with live.open(url) as opened:
                 rows = [_row("database", opened.url.render_as_string()), _row("experiments", str(len(opened.names())))]
-                times = commit_seconds(opened._writing)
+                times = commit_seconds(opened)
     except (DriftbanditsError, sa.exc.SQLAlchemyError, OSError) as error:
         return [_row("database", first_line(error), fine=False)]
     middle, most = 1e3 * statistics.median(times), 1e3 * max(times)
@@ -231,21 +231,19 @@ def _missing_file(url: str) -> Path | None:
     return None if file is None or file.exists() else file
 
 
-def commit_seconds(engine: Any) -> list[float]:
+def commit_seconds(database: Any) -> list[float]:
     """How long a commit of one row takes, some times over; the row is of no experiment, and gone after."""
     import sqlalchemy as sa
 
     from driftbandits.live import tables
 
     table, times = tables.answers, []
-    with engine.connect() as connection:
-        for number in range(COMMITS):
-            begun = time.perf_counter()
-            with connection.begin():
-                connection.execute(
-                    sa.insert(table).values(experiment=-1, key=f"doctor {number}", time=0, digest="", answer="")
-                )
-            times.append(time.perf_counter() - begun)
-        with connection.begin():
-            connection.execute(sa.delete(table).where(table.c.experiment == -1))
+    for number in range(COMMITS):
+        begun = time.perf_counter()
+        with database.writing() as connection:
+            row = {"experiment": -1, "key": f"doctor {number}", "time": 0, "digest": "", "answer": ""}
+            connection.execute(sa.insert(table).values(row))
+        times.append(time.perf_counter() - begun)
+    with database.writing() as connection:
+        connection.execute(sa.delete(table).where(table.c.experiment == -1))
     return times

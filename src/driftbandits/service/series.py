@@ -158,27 +158,16 @@ def count(view: View, journal: Journal, points: int = POINTS) -> Series:
     expired_to = run.watermark()
     found = []
     for place, (decisions, begin, end, fallbacks) in sorted(decided.items()):
-        rewards, total, squares, least, most, forgotten = closed.get(place, (0, 0.0, 0.0, 0.0, 0.0, 0))
-        left = decisions - rewards - forgotten
-        last = (place + 1) * width - 1
+        there = closed.get(place, (0, 0.0, 0.0, 0.0, 0.0, 0))  # from rewards to forgotten, as a point has them
+        left, last = decisions - there[0] - there[-1], (place + 1) * width - 1
         expired = left if last <= expired_to else run.expired_within(place, expired_to)
-        found.append(
-            Point(
-                place * width,
-                begin,
-                end,
-                decisions,
-                fallbacks,
-                rewards,
-                total,
-                squares,
-                least,
-                most,
-                forgotten,
-                expired,
-            )
-        )
+        found.append(Point(place * width, begin, end, decisions, fallbacks, *there, expired))
     return Series(tuple(found), worth, newest.seq)
+
+
+def _in_time(events: sa.Table) -> sa.ColumnElement[bool]:
+    """Rewards that came before their decision was closed."""
+    return sa.and_(events.c.kind == "rewarded", sa.or_(events.c.payload.is_(None), events.c.payload != LATE))
 
 
 class _Run:
@@ -206,8 +195,7 @@ class _Run:
         """Rewards that came in time (count, sum, squares, least, most), and forgotten ones, by range."""
         events = self._events
         place = sa.cast(events.c.decision, sa.BigInteger) // self._width
-        told = sa.and_(events.c.kind == "rewarded", sa.or_(events.c.payload.is_(None), events.c.payload != LATE))
-        reward = sa.case((told, events.c.reward))
+        reward = sa.case((_in_time(events), events.c.reward))
         wanted = (
             sa.select(
                 place,
@@ -241,9 +229,8 @@ class _Run:
         made = sa.select(sa.func.count()).where(
             self._mine, events.c.kind == "decided", events.c.seq.between(first, last)
         )
-        told = sa.and_(events.c.kind == "rewarded", sa.or_(events.c.payload.is_(None), events.c.payload != LATE))
         gone = sa.select(sa.func.count(sa.distinct(events.c.decision))).where(
-            self._mine, sa.or_(told, events.c.kind == "forgotten"), events.c.decision.between(first, last)
+            self._mine, sa.or_(_in_time(events), events.c.kind == "forgotten"), events.c.decision.between(first, last)
         )
         connection = self._journal.connection
         return int(connection.execute(made).scalar() or 0) - int(connection.execute(gone).scalar() or 0)
@@ -264,11 +251,10 @@ def recent(view: View, journal: Journal, now: int) -> Recent:
     """The newest rewards and their decisions."""
     events, made = tables.events, tables.events.alias()
     mine = events.c.experiment == view.experiment
-    in_time = sa.or_(events.c.payload.is_(None), events.c.payload != LATE)
     wanted = (
         sa.select(events.c.seq, events.c.time, events.c.reward, made.c.time)
         .join(made, sa.and_(made.c.experiment == events.c.experiment, made.c.seq == events.c.decision))
-        .where(mine, events.c.kind == "rewarded", in_time, tables.has_time(events), tables.has_time(made))
+        .where(mine, _in_time(events), tables.has_time(events), tables.has_time(made))
         .order_by(events.c.seq.desc())
         .limit(RECENT)
     )
