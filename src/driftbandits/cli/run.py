@@ -88,7 +88,7 @@ def read(
     from driftbandits.cli.settings import merge, read_policy, read_settings
     from driftbandits.configuration.references import resolve
     from driftbandits.experiments.run_files import check_labels, read_experiment
-    from driftbandits.experiments.seeds import check_seed_count, default_seeds
+    from driftbandits.experiments.seeds import DEVELOPMENT, check_seed_count, default_seeds
     from driftbandits.experiments.specs import Experiment
 
     if (file is None) == (environment is None):
@@ -105,5 +105,5 @@ def read(
         base,
         settings=merge(base.settings, read_settings(settings)),
         policies=check_labels([*base.policies, *(read_policy(text) for text in policies)]),
-        seeds=base.seeds if seeds is None else tuple(range(check_seed_count(seeds))),
+        seeds=base.seeds if seeds is None else DEVELOPMENT.take(check_seed_count(seeds)),
     )
