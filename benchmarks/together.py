@@ -44,7 +44,7 @@ class AtOnce(db.AutoBandit):
 def play(name: str, seed: int) -> dict[str, Any]:
     """Final regrets and processor seconds of both."""
     experiment = YARDSTICK[f"yardstick/{name}"]
-    (cell,) = (cell for cell in cells_of(experiment) if cell.policy.label == AUTO and cell.seed == 0)
+    (cell,) = (cell for cell in cells_of(experiment) if cell.policy.label == AUTO and cell.seed == experiment.seeds[0])
     pair: dict[str, Any] = {"world": name, "seed": seed}
     with threadpool_limits(limits=1):
         world = build_world(cell.environment, cell.settings, seed)

@@ -4,6 +4,8 @@ python -m reproduction reproduce --quick
 python -m reproduction tune constants
 python -m reproduction report results/reproduce
 python -m reproduction list experiments
+python -m reproduction measure      # writes files of results, and their numbers into pages
+python -m reproduction fill         # only the pages
 """
 
 import sys
@@ -11,4 +13,9 @@ import sys
 from driftbandits.cli import main
 
 if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:] or ["reproduce", "--help"]))
+    arguments = sys.argv[1:] or ["reproduce", "--help"]
+    if arguments[0] in ("measure", "fill"):
+        from reproduction import measured
+
+        raise SystemExit(measured.main(arguments))
+    raise SystemExit(main(arguments))

@@ -27,7 +27,7 @@ import pandas as pd
 from driftbandits._util.intervals import share_interval
 from driftbandits._util.markdown import csv, markdown
 from driftbandits.experiments.results import Results
-from driftbandits.experiments.seeds import EVALUATION_SEEDS
+from driftbandits.experiments.seeds import EVALUATION
 from driftbandits.experiments.specs import CLIP_REWARDS, HORIZON, Experiment, by_id
 from driftbandits.report.blocks import NOTHING, Block, ReportTable, TableEntry, columns, experiment_block, number
 from driftbandits.report.pictures import Picture, make_picture
@@ -65,9 +65,10 @@ CALIBRATED_DELAYS_PREFIX = f"{CALIBRATED_PREFIX}delays/"
 CALIBRATED_OPKB_MOST_OVER_ADA_OPKB = 0.5  # in the worst world with changes
 CALIBRATED_OPKB_MOST_RUNS_WITH_FALSE_ALARM = 0.1  # the default of the policy's `false_alarm`
 KERNEL_POLICIES = (CALIBRATED_OPKB, CALIBRATED_OPKB_THEORY, ADA_OPKB, ADA_OPKB_PUBLISHED, ADA_OPKB_THEORY)
-ALARM_SEEDS = tuple(range(200))
+PAPER_SEEDS = EVALUATION.take(25)
+ALARM_SEEDS = EVALUATION.take(200)
 ALARM_DIMENSIONS = (2, 10)
-DELAY_SEEDS = tuple(range(20))
+DELAY_SEEDS = EVALUATION.take(20)
 DELAY_HORIZON = 6_000
 DELAY_CHANGE = 3_000
 
@@ -113,7 +114,7 @@ def _in_suite(world: Experiment) -> Experiment:
 def _of_paper(world: Experiment) -> Experiment:
     """The yardstick's, on all seeds that ADA-OPKB plays in the paper's figures."""
     name = CALIBRATED_PAPER_PREFIX + world.id.removeprefix(YARDSTICK_PAPER_PREFIX)
-    return dataclasses.replace(world, id=name, policies=(*KERNEL_POLICIES, AUTOBANDIT), seeds=EVALUATION_SEEDS)
+    return dataclasses.replace(world, id=name, policies=(*KERNEL_POLICIES, AUTOBANDIT), seeds=PAPER_SEEDS)
 
 
 def _stationary(name: str, dimension: int) -> Experiment:

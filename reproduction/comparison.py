@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from driftbandits.experiments.seeds import EVALUATION
 from driftbandits.experiments.specs import HORIZON, Experiment, by_id
 from driftbandits.report.blocks import Block
 from reproduction.catalogue import tuned_specs
@@ -18,6 +19,7 @@ COMPARISON: dict[str, Experiment] = by_id(
         environment=name,
         settings={"dimension": dimension, "horizon": HORIZON},
         policies=tuned_specs(dimension),
+        seeds=EVALUATION.take(25),
     )
     for dimension in (10, 2)
     for name, title in {

@@ -15,6 +15,7 @@ from typing import Any
 
 from driftbandits import policies
 from driftbandits.experiments.results import Results
+from driftbandits.experiments.seeds import EVALUATION
 from driftbandits.experiments.specs import Experiment, PolicySpec, by_id
 from driftbandits.report.blocks import (
     Block,
@@ -50,7 +51,7 @@ from reproduction.sweeps import (
 )
 from reproduction.topic import Group, StudyContext
 
-GROWTH_SEEDS = tuple(range(20))
+GROWTH_SEEDS = EVALUATION.take(20)
 GROWTH_ROUNDS = (2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000)
 GROWTH_SEGMENTS = (1, 2, 4, 8, 16)
 GROWTH_TURNS = (0.25, 0.5, 1.0, 2.0, 4.0)  # of the cosine's phase per run; the variation is proportional to it

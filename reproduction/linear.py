@@ -31,7 +31,7 @@ import pandas as pd
 from driftbandits import policies
 from driftbandits._util.intervals import judge_below, t_interval
 from driftbandits.experiments.results import Results
-from driftbandits.experiments.seeds import EVALUATION_SEEDS
+from driftbandits.experiments.seeds import EVALUATION
 from driftbandits.experiments.specs import HORIZON, Experiment, PolicySpec, by_id
 from driftbandits.report.blocks import Block
 from reproduction.catalogue import (
@@ -127,7 +127,8 @@ def _turning(arms: dict[str, Any], turns: float, horizon: int) -> LinearSetting:
 LINEAR_PREFIX = "linear/"
 SPHERE_DIMENSION, BOX_DIMENSION = 5, 2
 BOX_ERROR = 0.1  # 841 arms
-BOX_SEEDS = EVALUATION_SEEDS[:10]  # a run of some rivals takes seconds there
+SPHERE_SEEDS = EVALUATION.take(25)
+BOX_SEEDS = EVALUATION.take(10)  # a run of some rivals takes seconds there
 PREVIEW_ROUNDS, PREVIEW_ERROR = 2_000, 0.3  # 100 arms
 TOLD_THE_PATH = (
     policies.DiscountedLinUCB,
@@ -193,7 +194,7 @@ def _experiment(name: str, title: str, world: LinearSetting) -> Experiment:
         environment=world.environment,
         settings=world.settings,
         policies=_policies(world.path, dimension),
-        seeds=BOX_SEEDS if "box_error" in world.settings else EVALUATION_SEEDS,
+        seeds=BOX_SEEDS if "box_error" in world.settings else SPHERE_SEEDS,
     )
 
 
@@ -225,7 +226,7 @@ def quick_linear_world(experiment: Experiment) -> Experiment:
     return dataclasses.replace(short, title=f"{short.title} (T = {PREVIEW_ROUNDS:,})")
 
 
-SEEDS = tuple(range(6))
+SEEDS = EVALUATION.take(6)
 ROUNDS = (2_000, 4_000, 8_000, 16_000, 32_000)
 SEGMENTS = (2, 4, 8, 16, 32)  # from 2: with one segment V_T is 0, and bounds in it have no logarithm
 TURNS = (0.25, 0.5, 1.0, 2.0, 4.0)

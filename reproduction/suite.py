@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from driftbandits.experiments.seeds import EVALUATION
 from driftbandits.experiments.specs import CLIP_REWARDS, HORIZON, Experiment, PolicySpec, by_id
 from driftbandits.report.blocks import NOTHING, Block, ReportTable, TableEntry, columns, experiment_note, number
 from reproduction.catalogue import tuned_spec
@@ -21,7 +22,7 @@ from reproduction.topic import Group, StudyContext
 
 SUITE_PREFIX = "suite/"
 STATIONARY_PREFIX = "stationary/"  # after the prefix of a group: worlds of the suite in which nothing changes
-SUITE_SEEDS = tuple(range(10))
+SUITE_SEEDS = EVALUATION.take(10)
 SUITE_DIMENSIONS = (10, 3, 2)
 SUITE_POLICIES = (
     "ADA-OPKB",

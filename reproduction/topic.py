@@ -6,7 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
+from driftbandits.datasets.registry import REAL_PREFIX
+from driftbandits.errors import InputError
 from driftbandits.experiments.results import Results
+from driftbandits.experiments.seeds import EVALUATION, SeedRange
 from driftbandits.experiments.specs import Experiment
 from driftbandits.policies.algorithm import Family
 from driftbandits.report.blocks import Block, ReportContext, experiment_blocks
@@ -97,8 +100,9 @@ class Group:
     quick : an experiment as the first pass plays it, None where it leaves it out
     played : in which runs, if nothing is named
     anchor : its chapter's on the page; by default the name
+    purpose : what its seeds are for; seeds of another purpose are refused
 
-    >>> group = Group("small", "A small one", "One world.", (Experiment("small/1", "One", "switching/1", {}, ()),))
+    >>> group = Group("small", "A small one", "One world.", (Experiment("small/1", "One", "switching/1", {}, (), ()),))
     >>> group.holds("small/1"), group.welcomes("small/2"), group.anchor
     (True, True, 'small')
     """
@@ -112,8 +116,15 @@ class Group:
     quick: Shorten = quick
     played: Played = "when named"
     anchor: str = ""
+    purpose: SeedRange = EVALUATION
 
     def __post_init__(self) -> None:
+        for experiment in self.experiments:
+            simulated = not experiment.environment.startswith(REAL_PREFIX)  # a real series has start offsets, not seeds
+            if simulated and not self.purpose.holds(experiment.seeds):
+                raise InputError(
+                    f"{experiment.id} must be played on {self.purpose.purpose} seeds, from {self.purpose.first:,}"
+                )
         if not self.anchor:
             object.__setattr__(self, "anchor", self.name)
 

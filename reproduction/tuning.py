@@ -30,7 +30,7 @@ from driftbandits.errors import InputError, did_you_mean
 from driftbandits.experiments.engines import Engine
 from driftbandits.experiments.folder_store import FolderStore
 from driftbandits.experiments.runner import run_cells
-from driftbandits.experiments.seeds import TUNING_SEEDS
+from driftbandits.experiments.seeds import TUNING, check_tuning_world
 from driftbandits.experiments.specs import Cell, Experiment, cells_of
 from driftbandits.experiments.stores import distinct, missing
 from driftbandits.policies import Constants
@@ -239,12 +239,16 @@ class GridSearch:
     rungs: Rungs
     regrets: tuple[dict[Slot, float], ...]
 
+    def __post_init__(self) -> None:
+        for world in self.worlds:
+            check_tuning_world(world.environment)
+
     def cell(self, point: int, slot: Slot) -> Cell:
         """The run of one point on one tuning seed in one world."""
         seed, number = slot
         world = self.worlds[number]
         spec = informed_spec(self.label, self.grid.policy, self.grid.points[point], world)
-        (cell,) = cells_of(dataclasses.replace(world, policies=(spec,), seeds=(TUNING_SEEDS[seed],)))
+        (cell,) = cells_of(dataclasses.replace(world, policies=(spec,), seeds=TUNING.take(seed + 1)[-1:]))
         return cell
 
     def standing(self) -> Standing:
@@ -352,7 +356,7 @@ def how_oracles_were_made() -> str:
     seeds = max(rungs[-1][1] for grid in GRIDS.values() for rungs in (grid.single, grid.tuned or grid.single))
     return (
         f"driftbandits tune oracles: grids on the suite's {len(SUITE)} worlds, told kernel and noise, by halving over "
-        f"tuning seeds {TUNING_SEEDS[0]} to {TUNING_SEEDS[seeds - 1]}"
+        f"tuning seeds {TUNING.first} to {TUNING.first + seeds - 1}"
     )
 
 

@@ -21,7 +21,7 @@ ONE = Engine(jobs=1)
 SCRIPT = f"""
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the tests themselves run in the background
-sys.path.insert(0, {str(Path(__file__).parents[3])!r})
+sys.path.insert(0, {str(Path(__file__).parents[2])!r})
 from tests.experiments.odd_policy import odd_cells
 from driftbandits.errors import DriftbanditsError
 from driftbandits.experiments.engines import Engine

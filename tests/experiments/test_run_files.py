@@ -10,11 +10,11 @@ from driftbandits.errors import InputError, did_you_mean
 from driftbandits.experiments import run_files as config
 from driftbandits.experiments.building import check_experiment
 from driftbandits.experiments.run_files import plain_experiment, plain_to_experiment, read_experiment, run_schema
-from driftbandits.experiments.seeds import EVALUATION_SEEDS
+from driftbandits.experiments.seeds import DEFAULT_SEEDS
 from driftbandits.experiments.specs import cells_of
 from reproduction.groups import EXPERIMENTS
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 VALIDATOR = jsonschema.Draft202012Validator(run_schema())
 IN_DOCS = [
     (page.name, block)
@@ -115,7 +115,7 @@ def test_what_is_not_said_has_defaults(tmp_path):
     file = tmp_path / "mine.yaml"
     file.write_text("environment: switching/1\npolicies: [OPKB]\n")
     experiment = read_experiment(file)
-    assert (experiment.id, experiment.title, experiment.seeds) == ("mine", "mine", EVALUATION_SEEDS)
+    assert (experiment.id, experiment.title, experiment.seeds) == ("mine", "mine", DEFAULT_SEEDS)
     assert experiment.policies[0].label == "OPKB"
 
 

@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from driftbandits.experiments.building import build_world
+from driftbandits.experiments.seeds import EVALUATION
 from driftbandits.experiments.specs import Experiment, PolicySpec, cells_of
 from reproduction.autobandit import (
     KNOWS_CHANGES_LABEL,
@@ -36,7 +37,7 @@ def test_it_has_every_suite_world_the_papers_and_the_real_series():
     for name, world in SUITE.items():
         mine = YARDSTICK[name.replace("suite/", "yardstick/")]
         assert (mine.environment, mine.settings, mine.common) == (world.environment, world.settings, world.common)
-        assert mine.seeds == tuple(range(10))
+        assert mine.seeds == EVALUATION.take(10)
 
 
 def test_autobandit_is_in_every_one_of_them_and_in_every_real_series():

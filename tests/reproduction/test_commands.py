@@ -14,6 +14,7 @@ from driftbandits.experiments import playing
 from driftbandits.experiments.playing import Pass, PassDone
 from driftbandits.experiments.results import collect
 from driftbandits.experiments.runner import RunInterruptedError
+from driftbandits.experiments.seeds import EVALUATION
 from driftbandits.experiments.specs import cells_of
 from driftbandits.experiments.stores import DamagedPartWarning
 from driftbandits.tuning.own import read_tuned
@@ -116,7 +117,7 @@ def test_nothing_named_is_the_paper_and_table_1():
 
 def test_seeds_are_the_first_so_many():
     (experiment,) = choose(["switching/1"], quick=False, full=False, seeds=3)
-    assert experiment.seeds == (0, 1, 2)
+    assert experiment.seeds == EVALUATION.take(3)
     assert len(cells_of(experiment)) == 3 * len(experiment.policies)
 
 

@@ -9,6 +9,7 @@ from driftbandits.design import information_gain
 from driftbandits.experiments.building import build_policy, build_world
 from driftbandits.experiments.results import collect
 from driftbandits.experiments.runner import run_cell
+from driftbandits.experiments.seeds import EVALUATION
 from driftbandits.experiments.specs import Experiment, cells_of
 from reproduction.growth import GROWTH_POLICIES, QUICK_SWEEPS, STEADY_POLICIES, SWEEPS
 from reproduction.sweeps import Sweep, allowed_slope, information_gain_of, log_slopes, measure_growth
@@ -91,8 +92,8 @@ def test_quick_sweeps_are_checked_as_far_as_they_go():
 @pytest.mark.parametrize("policy", GROWTH_POLICIES, ids=lambda p: p.label)
 def test_gain_is_the_one_the_policy_works_with(policy):
     experiment = SWEEPS[0].experiments[0]
-    world = build_world(experiment.environment, experiment.settings, 0)
-    player = build_policy(policy, world, 0)
+    world = build_world(experiment.environment, experiment.settings, experiment.seeds[0])
+    player = build_policy(policy, world, experiment.seeds[0])
     player.ask()
     assert information_gain_of(experiment, policy) == pytest.approx(player._levels.gamma, rel=1e-5)
 
@@ -116,7 +117,7 @@ def test_rivals_have_their_own_powers_of_the_gain(rival, power):
     exponent = 3 / 4 if rival.startswith("SW") else 2 / 3
     expected = np.polyfit(np.log(values), np.log(gains**power * np.array(values) ** exponent), 1)[0]
     assert allowed_slope(sweep, rival, values) == pytest.approx(expected)
-    world = build_world(sweep.experiments[0].environment, sweep.experiments[0].settings, 0)
+    world = build_world(sweep.experiments[0].environment, sweep.experiments[0].settings, EVALUATION.first)
     ridge = spec.settings.get("ridge") or spec.settings["base_settings"]["ridge"]
     assert gains[0] == pytest.approx(information_gain(world.arms, horizon=world.horizon, sigma=ridge))
 
@@ -151,7 +152,7 @@ def test_a_policy_the_bound_is_not_about_has_the_plain_rate():
 def test_variation_is_proportional_to_turns():
     sweep = next(s for s in SWEEPS if s.symbol == "V_T")
     shorter = [Experiment(e.id, e.title, e.environment, _cut(e.settings, 8_000), ()) for e in sweep.experiments]
-    worlds = [build_world(e.environment, e.settings, 0) for e in shorter]
+    worlds = [build_world(e.environment, e.settings, e.seeds[0]) for e in shorter]
     ratios = [world.variation / turns for world, turns in zip(worlds, sweep.values, strict=True)]
     assert np.ptp(ratios) < 0.002 * np.mean(ratios)
 

@@ -15,7 +15,7 @@ from driftbandits.errors import InputError
 from driftbandits.experiments.building import build_policy, build_world
 from driftbandits.experiments.engines import Engine
 from driftbandits.experiments.runner import run_cell
-from driftbandits.experiments.seeds import TUNING_SEEDS
+from driftbandits.experiments.seeds import TUNING
 from driftbandits.experiments.specs import PolicySpec
 from driftbandits.policies import Constants
 from driftbandits.tuning import own
@@ -277,7 +277,7 @@ def windows(worlds=TINY[:1], rungs=((9, 1), (2, 2))):
 @pytest.mark.usefixtures("small_grids")
 def test_the_best_go_on_and_the_best_of_all_their_seeds_is_found():
     scores = {20: (9.0, 1.0), 50: (2.0, 6.0), 200: (3.0, 3.0)}
-    play, asked = made_up(lambda cell: scores[cell.policy.settings["window"]][cell.seed - TUNING_SEEDS[0]])
+    play, asked = made_up(lambda cell: scores[cell.policy.settings["window"]][cell.seed - TUNING.first])
     play_grids([found := windows()], play)
     assert found.standing().alive == (2, 1)
     assert found.score == pytest.approx(3.0)
@@ -303,7 +303,7 @@ def test_of_equals_the_lower_number_is_better():
 
 def test_only_tuning_seeds_are_played():
     for search in (grid_searches()[0], grid_searches()[-1]):
-        assert {search.cell(0, (seed, 0)).seed for seed in range(6)} <= set(TUNING_SEEDS)
+        assert {search.cell(0, (seed, 0)).seed for seed in range(6)} <= set(TUNING.take(6))
 
 
 def test_it_writes_what_it_found_and_goes_on_where_it_was(small_grids, tmp_path):

@@ -99,7 +99,7 @@ def read(
     from driftbandits.cli.options import merge, read_policy, read_settings
     from driftbandits.configuration.models import resolve
     from driftbandits.experiments.run_files import check_labels, read_experiment
-    from driftbandits.experiments.seeds import check_seed_count, default_seeds
+    from driftbandits.experiments.seeds import DEVELOPMENT, check_seed_count, default_seeds
     from driftbandits.experiments.specs import Experiment
 
     if (file is None) == (environment is None):
@@ -116,7 +116,7 @@ def read(
         base,
         settings=merge(base.settings, read_settings(settings)),
         policies=check_labels([*base.policies, *(read_policy(text) for text in policies)]),
-        seeds=base.seeds if seeds is None else tuple(range(check_seed_count(seeds))),
+        seeds=base.seeds if seeds is None else DEVELOPMENT.take(check_seed_count(seeds)),
     )
 
 

@@ -36,7 +36,7 @@ from driftbandits.experiments.building import (
 )
 from driftbandits.experiments.engines import Engine
 from driftbandits.experiments.runner import CellError, RunError, play_in, run_cells
-from driftbandits.experiments.seeds import check_seed_count, check_seeds
+from driftbandits.experiments.seeds import DEVELOPMENT, check_seed_count, check_seeds
 from driftbandits.experiments.specs import NOT_POLICY_SETTINGS, Cell, Experiment, PolicySpec
 from driftbandits.experiments.stores import CellResult
 from driftbandits.experiments.study import study_experiments
@@ -312,7 +312,7 @@ def read_seeds(seeds: int | Iterable[int]) -> tuple[int, ...]:
     if isinstance(seeds, str | bytes | bool | None) or not isinstance(seeds, SupportsIndex | Iterable):
         raise InputError(f"seeds must be {SEEDS}, got {shown(seeds)}")
     if not isinstance(seeds, Iterable):
-        return tuple(range(check_seed_count(check_count("seeds", seeds))))
+        return DEVELOPMENT.take(check_seed_count(check_count("seeds", seeds)))
     try:
         given = tuple(seeds)
     except TypeError:  # an array without a dimension

@@ -44,7 +44,7 @@ from driftbandits.datasets import COPIES
 from driftbandits.datasets.registry import REAL_PREFIX
 from driftbandits.environments.registry import ENVIRONMENTS, NOISES, settings_of
 from driftbandits.errors import InputError
-from driftbandits.experiments.seeds import EVALUATION_SEEDS, check_seed_count, check_seeds, default_seeds
+from driftbandits.experiments.seeds import DEFAULT_SEEDS, DEVELOPMENT, check_seed_count, check_seeds, default_seeds
 from driftbandits.experiments.specs import NOT_POLICY_SETTINGS, NOT_WORLD_SETTINGS, Experiment, PolicySpec
 from driftbandits.policies import POLICIES
 from driftbandits.policies.inputs import known_settings
@@ -63,7 +63,7 @@ class RunConfig(StrictModel):
     policies: list[NamedPolicy] = Field(min_length=1, description="Who plays, each by name alone or with settings.")
     seeds: Annotated[int, Field(ge=1)] | Annotated[list[Seed], Field(min_length=1)] | None = Field(
         default=None,
-        description=f"How many seeds, counted from 0, or a list of them; {len(EVALUATION_SEEDS)} by default.",
+        description=f"How many seeds, counted from 0, or a list of them; {len(DEFAULT_SEEDS)} by default.",
     )
     common: Settings = Field(default={}, description="Settings of every policy, where its own do not say otherwise.")
 
@@ -134,7 +134,7 @@ def check_labels(policies: Sequence[PolicySpec]) -> tuple[PolicySpec, ...]:
 def _seeds(given: int | list[int] | None, environment: str) -> tuple[int, ...]:
     if given is None:
         return default_seeds(environment)
-    return check_seeds(tuple(range(check_seed_count(given))) if isinstance(given, int) else tuple(given))
+    return check_seeds(DEVELOPMENT.take(check_seed_count(given)) if isinstance(given, int) else tuple(given))
 
 
 def _policy_spec(config: PolicyConfig, folder: Path | None) -> PolicySpec:

@@ -14,7 +14,7 @@ from typing import Any
 
 from driftbandits.configuration.models import is_reference, load, source_of
 from driftbandits.errors import InputError
-from driftbandits.experiments.seeds import EVALUATION_SEEDS
+from driftbandits.experiments.seeds import DEFAULT_SEEDS
 from driftbandits.policies import POLICIES, Policy
 from driftbandits.text import shown
 from driftbandits.version import __version__
@@ -108,7 +108,7 @@ class Experiment:
     environment: str
     settings: Mapping[str, Any]
     policies: tuple[PolicySpec, ...]
-    seeds: tuple[int, ...] = EVALUATION_SEEDS
+    seeds: tuple[int, ...] = DEFAULT_SEEDS
     common: Mapping[str, Any] = field(default_factory=dict)
 
 

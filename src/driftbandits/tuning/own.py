@@ -27,7 +27,7 @@ from driftbandits.configuration.models import (
 from driftbandits.errors import InputError, did_you_mean
 from driftbandits.experiments.building import check_experiment, load_maker
 from driftbandits.experiments.engines import Engine
-from driftbandits.experiments.seeds import TUNING_SEEDS
+from driftbandits.experiments.seeds import TUNING
 from driftbandits.experiments.specs import NOT_POLICY_SETTINGS, Experiment, PolicySpec
 from driftbandits.policies import POLICIES, Policy
 from driftbandits.policies.inputs import signature_of
@@ -172,7 +172,7 @@ def how_it_was_made(command: str, *, world: str = "environment 1") -> str:
     cells = count_cells(points, EQUAL_RUNGS, worlds=1)
     return (
         f"{command}: {points} points and {cells} cells of {world} per policy and dimension, "
-        f"on tuning seeds {TUNING_SEEDS[0]} to {TUNING_SEEDS[seeds - 1]}"
+        f"on tuning seeds {TUNING.first} to {TUNING.first + seeds - 1}"
     )
 
 
@@ -237,4 +237,4 @@ def _check_points(search: Search, label: str) -> None:
     world = search.worlds[0]
     for number in range(len(search.points)):
         point = search.cell(number, (0, 0)).policy
-        check_experiment(Experiment(label, label, world.environment, world.settings, (point,), TUNING_SEEDS[:1]))
+        check_experiment(Experiment(label, label, world.environment, world.settings, (point,), TUNING.take(1)))

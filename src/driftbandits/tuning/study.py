@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from driftbandits.configuration.models import plain_settings
 from driftbandits.errors import DriftbanditsError, MissingExtraError
-from driftbandits.experiments.seeds import TUNING_SEEDS
+from driftbandits.experiments.seeds import TUNING, check_tuning_world
 from driftbandits.experiments.specs import Cell, PolicySpec
 from driftbandits.text import first_line
 from driftbandits.tuning.halving import (
@@ -163,6 +163,10 @@ class Search:
     default: bool = True
     complete: Callable[[str, Mapping[str, Any]], Mapping[str, Any]] = lambda _, settings: settings
 
+    def __post_init__(self) -> None:
+        for world in self.worlds:
+            check_tuning_world(world.environment)
+
     @cached_property
     def points(self) -> tuple[Point, ...]:
         """The points tried."""
@@ -185,7 +189,7 @@ class Search:
         seed, world = slot
         settings = self.complete(self.space.policy, self.settings(point))
         spec = PolicySpec(f"{self.name}, point {point}", self.space.policy, settings)
-        return Cell(self.worlds[world].environment, self.worlds[world].settings, spec, TUNING_SEEDS[seed])
+        return Cell(self.worlds[world].environment, self.worlds[world].settings, spec, TUNING.take(seed + 1)[-1])
 
     def settings(self, point: int) -> dict[str, object]:
         """The settings of a point as plain values."""
