@@ -19,12 +19,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from driftbandits._util.files import write_whole
+from driftbandits._util.machine import fingerprint
 from driftbandits.errors import InputError, did_you_mean
 from driftbandits.experiments.engines import Engine
 from driftbandits.experiments.playing import play
 from driftbandits.experiments.specs import policy_class
-from driftbandits.files import write_whole
-from driftbandits.machine import fingerprint
 from driftbandits.version import __version__
 from reproduction.catalogue import AUTOBANDIT
 from reproduction.suite import SUITE

@@ -8,7 +8,7 @@ import pytest
 
 import driftbandits as db
 from driftbandits.errors import StateError
-from driftbandits.policies.records import FIRST_STRIDE, FOLLOWED, MOST_ARMS, MOST_POINTS, HistoryLog, Look, Plays
+from driftbandits.policies.records import FIRST_STRIDE, FOLLOWED, MOST_ARMS, MOST_POINTS, HistoryLog, Plays, Snapshot
 from driftbandits.state import Reader
 from driftbandits.testing.helpers import play, require_equal
 
@@ -60,7 +60,7 @@ def filled(rewards, arms=2, plays=None):
     for told in range(rewards):
         if log.left <= 0:
             followed = log.follow(np.zeros(arms, int) if plays is None else plays(told))
-            log.add(Look(told, followed, np.full((4, len(followed.arms)), told / rewards)))
+            log.add(Snapshot(told, followed, np.full((4, len(followed.arms)), told / rewards)))
         log.left -= 1
     return log
 
@@ -76,7 +76,7 @@ def test_looks_are_few_and_evenly_spread(rewards):
 
 def test_thinning_keeps_what_was_looked_at():
     log = filled(9_000)
-    rounds, values = log.looks(log.shown(np.zeros(2, int)), 9_001, np.ones((4, 2)))
+    rounds, values = log.snapshots(log.shown(np.zeros(2, int)), 9_001, np.ones((4, 2)))
     assert rounds[-1] == 9_001
     assert values[:, :-1] == pytest.approx(
         np.broadcast_to(rounds[:-1, None] / 9_000, (4, len(rounds) - 1, 2)), abs=1e-6
@@ -92,7 +92,7 @@ def test_the_arms_shown_are_those_played_most_and_known_since_they_were_followed
 
     log = filled(4_000, arms, plays)
     shown = log.shown(plays(4_000))
-    rounds, values = log.looks(shown, 4_000, np.zeros((4, len(shown))))
+    rounds, values = log.snapshots(shown, 4_000, np.zeros((4, len(shown))))
     assert len(log.arms) == FOLLOWED
     assert shown.tolist() == np.argsort(-plays(4_000), kind="stable")[:MOST_ARMS].tolist()
     fresh = np.isnan(values[0]).any(axis=0)
@@ -176,12 +176,12 @@ def test_histories_that_cannot_be_are_refused(wrong):
 def test_a_rearranged_history_goes_with_its_arms():
     log = HistoryLog(3)
     for told in range(3):
-        log.add(Look(told, log.follow(np.array([5, 0, 1])), np.array([[1.0, 2.0, 3.0], [0.0, 0.0, 1.0]])))
+        log.add(Snapshot(told, log.follow(np.array([5, 0, 1])), np.array([[1.0, 2.0, 3.0], [0.0, 0.0, 1.0]])))
     other = log.rearranged(np.array([2, -1, 0]))
     now, followed = np.array([[30.0, 40.0, 10.0], [1.0, 0.0, 0.0]]), other.follow(np.array([1, 0, 5]))
-    other.add(Look(4, followed, now[:, followed.arms]))
+    other.add(Snapshot(4, followed, now[:, followed.arms]))
     arms = other.shown(np.array([1, 0, 5]))
-    _, values = other.looks(arms, 9, now[:, arms])
+    _, values = other.snapshots(arms, 9, now[:, arms])
     assert arms.tolist() == [2, 0, 1]
     assert values[0, :3].tolist()[0][:2] == [1.0, 3.0]
     assert np.isnan(values[0, :3, 2]).all()

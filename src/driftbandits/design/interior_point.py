@@ -18,7 +18,7 @@ are at most one whatever p is: arms that fade away do not spoil the conditioning
 | z       |          | (N,)   | multiplier of p >= 0; only w = p z is kept                       |
 | w       | products | (N,)   | p * z, all near mu on the central path                           |
 | nu      | level    | scalar | multiplier of sum p = 1                                          |
-| B_ii    | hat      | (N,)   | p * leverage, from `newton.py`                                   |
+| B_ii    | hat      | (N,)   | p * leverage, the diagonal of B above                            |
 | u       | residual | (N,)   | p * (c - leverage - nu - z), zero when dual feasible             |
 | delta   | primal   | (N,)   | dp / p                                                           |
 | zeta    | dual     | (N,)   | dz / z                                                           |

@@ -29,6 +29,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from driftbandits import state as states
+from driftbandits.state.declared import Declared, array, count, listed
 from driftbandits.types import Floats, Ints
 
 
@@ -81,11 +82,11 @@ class Bets(Protocol):
     def export(self) -> dict[str, Any]:
         """What `load` needs, as JSON values and arrays."""
 
-    def load(self, state: states.Reader, numbers: int, rounds: int) -> None:
+    def load(self, state: states.Reader, *, numbers: int, rounds: int) -> None:
         """Inverse of `export`, after so many numbers of at most `rounds` rounds."""
 
 
-class PowerBets:
+class PowerBets(Declared):
     """Bets on small ranks, and if `two_sided` on large ones too.
 
     >>> bets = PowerBets()
@@ -146,18 +147,14 @@ class PowerBets:
         """Round at which the bet that would have won most by now should have begun: the estimated change."""
         return self._starts[max(range(len(self._leads)), key=self._leads.__getitem__)]
 
-    def export(self) -> dict[str, Any]:
-        """What `load` needs, as arrays."""
-        return {
-            "wealth": np.array(self.wealth),
-            "leads": np.array(self._leads),
-            "starts": np.array(self._starts, dtype=np.int64),
-        }
+    saved = (
+        listed("wealth", np.float64, "wealth", within=(0.0, None)),
+        listed("leads", np.float64, "wealth", within=(-_MOST_NATS, _MOST_NATS)),
+        listed("starts", np.int64, "wealth", within=(0, None)),
+    )
 
-    def load(self, state: states.Reader, numbers: int, rounds: int) -> None:
-        """Inverse of `export`, after so many numbers of at most `rounds` rounds."""
-        wealth, leads, starts = _read_wealth(state, (len(self.wealth),), numbers, rounds)
-        self.wealth, self._leads, self._starts = wealth.tolist(), leads.tolist(), starts.tolist()
+    def _check_state(self, *, numbers: int = 0, rounds: int = 0, **known: Any) -> None:
+        _check_bets(self.wealth, self._leads, self._starts, numbers, rounds)
         self._cash = cash_after(numbers)
 
 
@@ -168,7 +165,7 @@ _FACTORS_IF_WON: Floats = (1.0 - _KEPT_IF_LOST) * _NUMBER / np.maximum(
 ) + _KEPT_IF_LOST  # (numbers, starts)
 
 
-class OrderBets:
+class OrderBets(Declared):
     """Bets that all numbers from some one on lie above all before, or all below.
 
     >>> from driftbandits.detection.ranks import Ranked
@@ -206,17 +203,12 @@ class OrderBets:
         """Round at which the bet that has won most began."""
         return self._rounds[int((self.wealth.max(axis=0) / _STAKES).argmax())]
 
-    def export(self) -> dict[str, Any]:
-        """What `load` needs, as arrays."""
-        return {"wealth": self.wealth.copy(), "rounds": np.array(self._rounds, dtype=np.int64)}
+    saved = (array("wealth", within=(0.0, None)), listed("rounds", np.int64, None, within=(0, None)))
 
-    def load(self, state: states.Reader, numbers: int, rounds: int) -> None:
-        """Inverse of `export`, after so many numbers of at most `rounds` rounds."""
-        wealth = state.array("wealth", np.float64, self.wealth.shape)
-        states.check(bool((wealth >= 0).all() and not wealth[:, numbers:].any()), "evidence of order")
-        begun = state.array("rounds", np.int64, (min(numbers, MOST_ORDER_BETS),))
-        states.check(bool(((begun >= 0) & (begun < rounds)).all()), "rounds of a stream")
-        self.wealth, self._rounds = wealth, begun.tolist()
+    def _check_state(self, *, numbers: int = 0, rounds: int = 0, **known: Any) -> None:
+        states.check(not self.wealth[:, numbers:].any(), "evidence of order")
+        states.check(len(self._rounds) == min(numbers, MOST_ORDER_BETS), "number of bets on order")
+        states.check(max(self._rounds, default=-1) < rounds, "rounds of a stream")
         self.evidence = self._evidence(numbers)
 
 
@@ -238,7 +230,7 @@ _EDGES_LIST: list[float] = _EDGES.tolist()
 _EVEN: Floats = np.full(_FACTORS.shape[1], 1.0 / _FACTORS.shape[1])
 
 
-class CutBets:
+class CutBets(Declared):
     """Bets that numbers are among the largest, or among the smallest, more often than before, or less often.
 
     >>> from random import Random
@@ -289,32 +281,22 @@ class CutBets:
         leads, starts = self._best() if self._pieces else (self._leads, self._starts)
         return int(starts[int(leads.argmax())])
 
-    def export(self) -> dict[str, Any]:
-        """What `load` needs, as JSON values and arrays."""
-        return {
-            "wealth": self.wealth.copy(),
-            "leads": self._leads.copy(),
-            "starts": self._starts.copy(),
-            "pieces": np.array(self._pieces, dtype=np.int64),
-            "step_round": self._step_round,
-        }
+    saved = (
+        array("wealth", within=(0.0, None)),
+        array("leads", within=(-_MOST_NATS, _MOST_NATS)),
+        array("starts", within=(0, None)),
+        listed("pieces", np.int64, None, within=(0, len(_EDGES))),
+        count("step_round"),
+    )
 
-    def load(self, state: states.Reader, numbers: int, rounds: int) -> None:
-        """Inverse of `export`, after so many numbers of at most `rounds` rounds."""
-        self.wealth, self._leads, self._starts = _read_wealth(state, self.wealth.shape, numbers, rounds)
-        pieces: Ints = state.array("pieces", np.int64, (numbers % STEP,))
-        states.check(bool(((pieces >= 0) & (pieces <= len(_EDGES))).all()), "ranks of a stream")
-        self._pieces = pieces.tolist()
-        self._step_round = state.integer("step_round", high=max(rounds - 1, 0))
+    def _check_state(self, *, numbers: int = 0, rounds: int = 0, **known: Any) -> None:
+        _check_bets(self.wealth, self._leads, self._starts, numbers, rounds)
+        states.check(len(self._pieces) == numbers % STEP and self._step_round < max(rounds, 1), "ranks of a stream")
         self._cash = cash_after(numbers)
         self.evidence = self._evidence()
 
 
-def _read_wealth(state: states.Reader, shape: tuple[int], numbers: int, rounds: int) -> tuple[Floats, Floats, Ints]:
-    """Wealth of bets, what their best starts have won, and in which round these were."""
-    wealth, leads = state.array("wealth", np.float64, shape), state.array("leads", np.float64, shape)
-    starts: Ints = state.array("starts", np.int64, shape)
-    states.check(bool((wealth >= 0).all() and (numbers or not wealth.any())), "evidence of a stream")
-    states.check(bool((np.abs(leads) <= _MOST_NATS).all() and (numbers or not leads.any())), "best bets of a stream")
-    states.check(bool(((starts >= 0) & (starts < max(rounds, 1))).all()), "rounds of a stream")
-    return wealth, leads, starts
+def _check_bets(wealth: Any, leads: Any, starts: Any, numbers: int, rounds: int) -> None:
+    """Refuse bets that cannot be those on so many numbers of at most `rounds` rounds."""
+    states.check(bool(numbers) or not (np.any(wealth) or np.any(leads)), "evidence of a stream")
+    states.check(bool(np.all(np.asarray(starts) < max(rounds, 1))), "rounds of a stream")

@@ -13,7 +13,7 @@ replays, in the order told. Baseline and law are fixed before the first of them,
 follow the law is decided before they are played: as long as nothing changes, a stream is a sequence of independent
 draws of one distribution, whatever noise, kernel and policy. So is the part of it that fell on a cell, a fixed set of
 arms; and so are the rewards of a single arm, whichever law drew it: the policy only decides when its next one comes.
-So their ranks are a test (see `driftbandits.detection.streams`):
+So their ranks are a test:
 
 numbers   of                            sees
 |e|       a law, a law in a cell        a function that is another, there
@@ -105,7 +105,7 @@ class ConformalMartingale:
         self.numbers.load(state.reader("numbers"), most=rounds, largest=largest)
         with np.errstate(all="ignore"):
             for name, bets in self.bets.items():
-                bets.load(state.reader(name), self.numbers.count, rounds)
+                bets.load(state.reader(name), numbers=self.numbers.count, rounds=rounds)
             states.check(math.isfinite(self.evidence), "evidence of a stream")
 
 

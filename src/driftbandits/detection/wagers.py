@@ -18,12 +18,12 @@ Bets on ranks, in memory that does not grow: evidence that a stream has changed,
 
 symbol  name      meaning
 p_t               rank of number t, uniform on (0, 1) and independent of the others as long as nothing changes
-c_t     cash      wealth not yet bet after t numbers (`detection.cash`); v_t = c_{t-1} - c_t is bet at t
+c_t     cash      wealth not yet bet after t numbers (`detection.bets`); v_t = c_{t-1} - c_t is bet at t
 q                 what is bet on: p (numbers rise), 1 - p (fall), 2 min(p, 1 - p) (spread), 1 - 2 min(p, 1 - p) (gather)
 b_k     POWERS    k q^(k - 1): 1 on average over (0, 1), large for numbers far out
 M_t^k             (M_{t-1}^k + v_t) b_k, the wealth of a bet that begins anew at every number
 A_t               weighted mean of the M_t^k plus c_t: a martingale from 1
-B_t               the same of bets on shares (`detection.share_wagers`), for changes that no single number shows
+B_t               the same of bets on shares (`ShareWagers`), for changes that no single number shows
 evidence          max(A_t, B_t) / 2. By Ville's inequality either ever reaches 2 / a with probability a / 2 at most, so
                   this reaches 1 / a with probability a at most
 W_t^k             max(W_{t-1}^k, 1) b_k: what the bet begun at the best number has become; that number is the
@@ -39,6 +39,7 @@ import numpy as np
 
 from driftbandits import state as states
 from driftbandits.detection.bets import cash_after
+from driftbandits.state.declared import Declared, array, count, listed
 from driftbandits.types import Floats, Ints
 
 STEP = 16
@@ -61,7 +62,7 @@ _LOGS: Floats = np.log(factors(_MIDDLES))
 _EVEN: Floats = np.full(len(BETS), 1.0 / len(BETS))
 
 
-class ShareWagers:
+class ShareWagers(Declared):
     """Evidence that ranks fall below cuts more often than they should, or less often.
 
     >>> from random import Random
@@ -114,27 +115,18 @@ class ShareWagers:
         """Whether the numbers rose; else they fell."""
         return BETS[int(self._won.argmax())][1] > 1.0
 
-    def export(self) -> dict[str, Any]:
-        """Wealth and beginnings, as arrays."""
-        return {
-            "numbers": self.numbers,
-            "pieces": np.array(self._pieces, dtype=np.int64),
-            "wealth": self._wealth.copy(),
-            "won": self._won.copy(),
-            "starts": self._starts.copy(),
-        }
+    saved = (
+        count("numbers", high=None),
+        listed("pieces", np.int64, None, within=(0, len(CUTS))),
+        array("wealth", within=(0.0, None)),
+        array("won"),
+        array("starts", within=(0, None)),
+    )
 
-    def load(self, state: states.Reader, seen: int) -> None:
-        """Go on from what `export` gave after `seen` numbers."""
-        self.numbers = state.integer("numbers")
-        states.check(self.numbers == seen - seen % STEP, "numbers of steps")
-        pieces: Ints = state.array("pieces", np.int64, (seen % STEP,))
-        states.check(bool(((pieces >= 0) & (pieces <= len(CUTS))).all()), "ranks of a step")
-        wealth, won = (state.array(name, np.float64, (len(BETS),)) for name in ("wealth", "won"))
-        starts: Ints = state.array("starts", np.int64, (len(BETS),))
-        states.check(bool((wealth >= 0.0).all()), "wealth of bets on shares")
-        states.check(bool(((starts >= 0) & (starts < max(self.numbers, 1))).all()), "beginnings of bets on shares")
-        self._pieces, self._wealth, self._won, self._starts = pieces.tolist(), wealth, won, starts
+    def _check_state(self, *, seen: int = 0, **known: Any) -> None:
+        """After `seen` numbers."""
+        states.check(self.numbers == seen - seen % STEP and len(self._pieces) == seen % STEP, "numbers of steps")
+        states.check(bool((self._starts < max(self.numbers, 1)).all()), "beginnings of bets on shares")
         self.evidence = self._total()
 
 
@@ -162,7 +154,7 @@ def raised_ranks(ranks: Floats) -> Floats:
     return np.stack([power * bases[kind] ** (power - 1.0) for kind, power, _ in POWERS], axis=1)
 
 
-class Wagers:
+class Wagers(Declared):
     """Evidence that ranks are no longer uniform.
 
     >>> wagers = Wagers()
@@ -235,25 +227,22 @@ class Wagers:
     def _best(self) -> int:
         return max(range(_COUNT), key=self._won.__getitem__)
 
+    saved = (
+        count("numbers", high=None),
+        listed("wealth", np.float64, _COUNT, within=(0.0, None)),
+        listed("won", np.float64, _COUNT, within=(0.0, None)),
+        listed("starts", np.int64, _COUNT, within=(0, None)),
+    )
+
     def export(self) -> dict[str, Any]:
         """Wealth and beginnings, as arrays."""
-        return {
-            "numbers": self.numbers,
-            "wealth": np.array(self._wealth),
-            "won": np.array(self._won),
-            "starts": np.array(self._starts, dtype=np.int64),
-            "shares": self._shares.export(),
-        }
+        return {**super().export(), "shares": self._shares.export()}
 
-    def load(self, state: states.Reader) -> None:
+    def load(self, state: states.Reader, **known: Any) -> None:
         """Go on from what `export` gave."""
-        self.numbers = state.integer("numbers")
-        wealth, won = (state.array(name, np.float64, (_COUNT,)) for name in ("wealth", "won"))
-        starts = state.array("starts", np.int64, (_COUNT,))
-        states.check(bool((wealth >= 0.0).all() and (won >= 0.0).all()), "wealth of the bets")
-        states.check(bool(((starts >= 0) & (starts < max(self.numbers, 1))).all()), "beginnings of the bets")
-        self._wealth, self._won, self._starts = wealth.tolist(), won.tolist(), starts.tolist()
+        super().load(state, **known)
+        states.check(max(self._starts) < max(self.numbers, 1), "beginnings of the bets")
         self._cash = self._powers = cash_after(self.numbers)
         for own, bet in zip(self._wealth, POWERS, strict=True):  # in the order of `see`: bit for bit
             self._powers += bet[-1] * own
-        self._shares.load(state.reader("shares"), self.numbers)
+        self._shares.load(state.reader("shares"), seen=self.numbers)

@@ -1,10 +1,9 @@
 """What an author of a policy writes: the methods to implement, the optional ones, and the helpers they may call.
 
-The author's side of a policy: the books it finds, the hooks it writes, and the few helpers these may call.
-
-Six hooks must be written: `_start`, `_law`, `_learn`, `_estimate`, `_export` and `_import`. The others have defaults
-that suit most policies; `docs/extending.md` has complete examples. Hooks are called from inside the public methods of
-`Policy`, which hold its lock, so they call one another and the helpers here, never a public method.
+Six methods must be written: `_start`, `_law`, `_learn`, `_estimate`, `_export` and `_import`. The others have defaults
+that suit most policies; `docs/extending.md` has complete examples. They are called from inside the public methods
+of `Policy`, which hold its lock, so they call one another and the helpers here, never a public method. `PolicyFacts` is
+what tables, figures, searches and timetables know of a class.
 """
 
 from __future__ import annotations
@@ -128,7 +127,7 @@ def is_frozen(law: npt.NDArray[Any]) -> bool:
 
 
 def freeze(law: Floats) -> Floats:
-    """The law, which nobody can write to any more: it may be kept from round to round and is looked at once."""
+    """The law, made read-only: it may be kept from round to round and is checked once."""
     law.flags.writeable = False
     return law
 
@@ -237,10 +236,26 @@ class Algorithm(PolicyFacts, ABC):
 
     needs_horizon: bool = False  # whether horizon=None means doubling
     _counts_masked: bool = True  # whether a round whose mask removed mass advances the policy's clock
-    _interval_kept: int = 2  # rows that looks keep of the interval
+    _interval_kept: int = 2  # rows that snapshots keep of the interval
     _numbers_rounds: bool = False  # whether the number that `_stamp` gives a law is that of the round
 
     _needs_own_law: bool = False  # whether rewards are weighed by the law that drew them, so that no other will do
+
+    arms: ArmSet
+    horizon: int | None
+    seed: int
+    order: Literal["told", "asked"]
+    rounds: int  # asked so far
+    late: int  # rewards that came too late to be learned
+    _scale: RewardScale  # from the user's units to [-1, 1] and back
+    _pending: OpenDecisions
+    _held: ReorderBuffer
+    _change_log: ChangeLog
+    _version: int  # grows with every reward that is learned
+    _phase_start: int
+    _phase_length: int  # 0: not started
+    _checked: Floats | None  # the latest law that was checked
+    _guard: Guard
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         """Show the whole constructor in help and editors, and what each of its settings is; it computes as calls do."""
@@ -260,22 +275,6 @@ class Algorithm(PolicyFacts, ABC):
                 )
         check_settings(cls, given, settings)
         return super().__new__(cls)
-
-    arms: ArmSet
-    horizon: int | None
-    seed: int
-    order: Literal["told", "asked"]
-    rounds: int  # asked so far
-    late: int  # rewards that came too late to be learned
-    _scale: RewardScale  # from the user's units to [-1, 1] and back
-    _pending: OpenDecisions
-    _held: ReorderBuffer
-    _change_log: ChangeLog
-    _version: int  # grows with every reward that is learned
-    _phase_start: int
-    _phase_length: int  # 0: not started
-    _checked: Floats | None  # the latest law that was checked
-    _guard: Guard
 
     # --- what a policy writes -----------------------------------------------------------------------------------
 
@@ -338,16 +337,16 @@ class Algorithm(PolicyFacts, ABC):
         return None
 
     def _glimpse(self, arms: Ints) -> Sequence[Floats]:
-        """What a look keeps of these arms: their estimates, and what `_interval_from` finds their intervals from.
+        """What a snapshot keeps of these arms: their estimates, and what `_interval_from` finds their intervals from.
 
-        By default the ends of the intervals. Looks are taken while rewards are told: a policy that takes long to find
-        the estimates and intervals of all arms finds those of a few here, or leaves the rest to `_interval_from`.
+        By default the ends of the intervals. Snapshots are taken while rewards are told: a policy that takes long to
+        find the estimates and intervals of all arms finds those of a few here, or leaves the rest to `_interval_from`.
         """
         estimate, interval = self._checked_estimate(), self._checked_interval()
         return [estimate[arms], *(() if interval is None else interval[:, arms])]
 
     def _interval_from(self, estimate: Floats, kept: Floats) -> tuple[Floats, Floats]:
-        """Intervals from what looks kept: from n estimates, and `_interval_kept` rows of n numbers."""
+        """Intervals from what snapshots kept: from n estimates, and `_interval_kept` rows of n numbers."""
         return kept[0], kept[1]
 
     def _carried_tags(self, tags: Ints, change: ArmsChange) -> Ints:
@@ -445,18 +444,18 @@ class Algorithm(PolicyFacts, ABC):
         return self._phase_start + self._phase_length - self.rounds
 
     def _fit(self, law: Floats) -> Floats:
-        """The law, found to be one. A law kept from round to round is looked at once, if it cannot be written to."""
+        """The law, checked. A law kept from round to round is checked once, if it cannot be written to."""
         if law is None or self._checked is not law:
             check_law(law, arms=len(self.arms), policy=type(self).__name__, now=self.rounds)
             self._checked = law if is_frozen(law) else None
         return law
 
     def _checked_estimate(self) -> Floats:
-        """The estimates, found to be such."""
+        """The estimates, checked."""
         return check_estimate(self._estimate(), arms=len(self.arms), policy=type(self).__name__, now=self.rounds)
 
     def _checked_interval(self) -> Floats | None:
-        """Both ends of the intervals, shape (2, N), found to be such."""
+        """Both ends of the intervals, shape (2, N), checked."""
         found = self._interval()
         if found is None:
             return None

@@ -42,7 +42,7 @@ from driftbandits.policies.inputs import check_size, read_allowed, read_ids, rea
 from driftbandits.policies.inspection import Inspection
 from driftbandits.policies.log_columns import LogLike, read_columns
 from driftbandits.policies.persistence import Persistence
-from driftbandits.policies.records import ChangeLog, HistoryLog, Look, Plays
+from driftbandits.policies.records import ChangeLog, HistoryLog, Plays, Snapshot
 from driftbandits.policies.replay import Imposed, Imposition, play_log, read_imposition
 from driftbandits.policies.rewards import RewardMonitor, read_range
 from driftbandits.text import counted
@@ -209,7 +209,10 @@ class Policy(Inspection, Persistence):
             )
 
     def _ask_one(self) -> Decision:
-        """`_draw` for a single round without a mask, in plain numbers: the path of a live request."""
+        """`_draw` for a single round without a mask, in plain numbers: the path of a live request.
+
+        With 100 arms a round of ask and tell takes 9 us so, and 21 us by `_draw` (`Uniform`; `GPUCB` 23 and 51).
+        """
         self._check_left(1)
         self._move()
         number, tag = self._stamp()
@@ -495,11 +498,11 @@ class Policy(Inspection, Persistence):
         """
         row = self._single(ids, rewards)
         if row is not None:
-            look = self._take_look() if self._history.left <= 0 else None
+            snapshot = self._take_snapshot() if self._history.left <= 0 else None
             scaled = self._scale.inward(float(rewards))  # type: ignore[arg-type]
             self._guard.changing = True
             self._pending.strike_found()
-            self._record(look, 1)
+            self._record(snapshot, 1)
             self._monitor.see(scaled, scaled, 1, scaled == 0.0, scaled == 1.0)
             self._take_reward(row, scaled)
         else:
@@ -514,14 +517,14 @@ class Policy(Inspection, Persistence):
             inward, clipped = self._inward(values, good)
             closed, numbers, where = numbers[~good], numbers[good], where[good]
             order = np.argsort(numbers, kind="stable")
-            look = self._take_look() if self._history.left <= 0 else None
+            snapshot = self._take_snapshot() if self._history.left <= 0 else None
             self._guard.changing = True
             if len(closed):
                 self._count_late(closed)
             if len(numbers):
                 rows = self._pending.take(where[order])
                 self.clipped += clipped
-                self._record(look, len(inward))
+                self._record(snapshot, len(inward))
                 self._monitor.see_all(inward)
                 self._take_rewards(rows, inward[order])
         self._guard.changing = False
@@ -529,7 +532,10 @@ class Policy(Inspection, Persistence):
         self._warn()
 
     def _single(self, given: Asked, reward: Any) -> Row | None:
-        """One open decision, if this is its reward and in range: the path of a live request; None for the general."""
+        """One open decision, if this is its reward and in range: the path of a live request; None for the general.
+
+        With 100 arms a round of ask and tell takes 9 us so, and 63 us in general (`Uniform`; `GPUCB` 23 and 79).
+        """
         low, high = self.reward_range
         if not isinstance(reward, (float, int)) or not low <= reward <= high:
             return None
@@ -546,10 +552,10 @@ class Policy(Inspection, Persistence):
             raise UnknownDecisionError(OTHER_DECISION.format(id=given.id))
         return row
 
-    def _record(self, look: Look | None, count: int) -> None:
-        """Keep a look in the history, if one was due; `count` rewards are about to be learned."""
-        if look is not None:
-            self._history.add(look)
+    def _record(self, snapshot: Snapshot | None, count: int) -> None:
+        """Keep a snapshot in the history, if one was due; `count` rewards are about to be learned."""
+        if snapshot is not None:
+            self._history.add(snapshot)
         self._history.left -= count
 
     def _locate(self, given: Asked) -> tuple[Ints, Ints, Bools]:

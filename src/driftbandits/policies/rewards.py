@@ -1,17 +1,16 @@
 """Rewards: their scale, and monitors that notice when the declared range or the delays cannot be right.
 
-The scale of rewards: the declared range in the user's units, mapped to [-1, 1] inside every policy.
+The declared range, in the user's units, is mapped to [-1, 1] inside every policy.
 
 symbol     name      meaning
            middle    becomes 0
            half      half the width of the range, becomes 1: sizes, such as noise, are divided by it
 
-Rewards of 0 and 1 told under the default range: whoever counts clicks forgot to declare reward_range=(0, 1).
+Whoever tells rewards of 0 and 1 under the default range forgot to declare reward_range=(0, 1). In the range (-1, 1) a
+failure is the middle and not the low end: arms look half as different as they are, and AutoBandit does not see that its
+rewards have two values.
 
-In the range (-1, 1) a failure is the middle and not the low end: arms look half as different as they are, and
-AutoBandit does not see that its rewards have two values.
-
-Does how late a reward comes depend on the reward? A small sample of what was told, and a test that is exact.
+Whether how late a reward comes depends on the reward is found by an exact test on a small sample.
 
 symbol    name                meaning
 d         delay               rounds asked between a decision and its reward
@@ -22,8 +21,8 @@ p         p_value             of Fisher's exact test: whether the reward rises f
 
 Pairs are chosen by arms, rounds and rewards, not by delays. If delays do not depend on rewards, the two signs of a pair
 are independent, whatever the arms, and also where rewards drift, or where delays do: hence the test of the 2 x 2 table
-with both its margins given, instead of a count of concordant pairs alone. It is looked at when the number of rewards
-has doubled, at p < 1e-6: the chance of ever warning without cause is below 1e-6 per look, that is 1.3e-5 in the first
+with both its margins given, instead of a count of concordant pairs alone. It is made when the number of rewards
+has doubled, at p < 1e-6: the chance of ever warning without cause is below 1e-6 per test, that is 1.3e-5 in the first
 million rewards.
 """
 

@@ -20,7 +20,7 @@ from driftbandits.policies.auto.batching import (
     MOST_SAID,
     MOST_WAITING,
     NOISE_SAID,
-    Together,
+    RewardBatch,
     observe_all,
 )
 from driftbandits.policies.auto.beliefs import LEAST_VARIANCE, TERMS_GATHERED, Beliefs
@@ -234,7 +234,7 @@ def play_both(seed, rounds, change):
         reward = float((MEANS if now < change else -MEANS)[choice.arm] + 0.1 * rng.standard_normal())
         policy.tell(choice, reward)
         twin.tell(imposed, [reward])
-        waited += len(policy._together) > 0
+        waited += len(policy._batch) > 0
     assert waited > rounds / 8
     policy._catch_up()
     return policy, twin
@@ -279,7 +279,7 @@ def test_what_is_believed_of_the_arms_is_what_is_believed_where_no_reward_waits(
     [(0.0, MOST_WAITING), (MOST_DOUBTED / 100, MOST_WAITING), (MOST_DOUBTED / 5.5, 5), (MOST_DOUBTED, 1), (1.0, 1)],
 )
 def test_the_more_is_in_doubt_the_fewer_rewards_wait(doubt, most):
-    together = Together()
+    together = RewardBatch()
     together.allow(doubt)
     for waiting in range(most):
         assert not together.enough, waiting
@@ -293,14 +293,14 @@ def test_rewards_that_wait_are_learned_where_arms_become_too_many_to_wait():
     policy = db.AutoBandit(db.ArmSet(grid), seed=0, rank=30)
     rng = np.random.default_rng(0)
     policy.law()
-    while len(policy._together) < 4:
+    while len(policy._batch) < 4:
         choice = policy.ask()
         policy.tell(choice, float(0.5 - grid[choice.arm, 0] + 0.1 * rng.standard_normal()))
-    told = policy._beliefs.told + len(policy._together)
+    told = policy._beliefs.told + len(policy._batch)
     wider = policy.with_arms(policy.arms.extended(1.0 + np.linspace(0.001, 0.1, 100)[:, None]))
-    assert len(policy._together) >= 4
+    assert len(policy._batch) >= 4
     assert not wider._standing.everyone
-    assert len(wider._together) == 0
+    assert len(wider._batch) == 0
     assert wider._beliefs.told == told
     for _ in range(5):
         wider.tell(wider.ask(), 0.1)

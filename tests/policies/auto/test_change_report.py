@@ -9,7 +9,7 @@ from sklearn.gaussian_process.kernels import RBF
 
 from driftbandits import ArmSet, AutoBandit
 from driftbandits.policies.auto.beliefs import Beliefs
-from driftbandits.policies.auto.change_report import Watch
+from driftbandits.policies.auto.change_report import ChangeReport
 from driftbandits.policies.auto.hypotheses import RateUnits
 from driftbandits.policies.auto.mixture import LEVEL_SHIFT, LOCAL, PARTIAL, RESET, START
 from tests.policies.auto.reference import given, line, take_in
@@ -24,7 +24,7 @@ def after_a_change(means, *, origin=RESET, rate=0.0):
     beliefs.write(0, kind=0, birth=0, noise=0.001, origin=START)
     for arm in range(SIZE):
         take_in(beliefs, arm, BASE[arm])
-    watch = Watch(beliefs, SIZE)
+    watch = ChangeReport(beliefs, SIZE)
     watch.settle(np.ones(1), beliefs.reading(0)[0])
     if origin == RESET:
         beliefs.write(1, kind=0, birth=100, rate=rate, noise=0.001, origin=origin)
@@ -99,7 +99,7 @@ def test_beliefs_of_a_change_not_yet_found_are_not_kept_for_comparison():
 def test_rewards_never_settled_are_not_said_to_have_been_zero():
     """What the old hypothesis believes stands in, a little spoilt by the first rewards of the new world."""
     watch = after_a_change(-BASE)
-    fresh = Watch(watch._beliefs, SIZE)
+    fresh = ChangeReport(watch._beliefs, SIZE)
     found = fresh.find_change(np.array([1e-9, 1.0]), 130)
     np.testing.assert_allclose(found.before, BASE[found.moved], atol=0.1)
 
@@ -185,7 +185,7 @@ def slow_change():
     beliefs.write(1, kind=0, birth=4_000, noise=noise, origin=RESET)
     for arm, plays in enumerate([500, 500, 60, 60, 60]):
         beliefs.absorb(arm, beliefs.units.coordinate(LATER[arm]), noise / plays)
-    watch = Watch(beliefs, 5)
+    watch = ChangeReport(beliefs, 5)
     watch.settle(np.array([1.0, 0.0]), beliefs.units.rewards(beliefs.mean[1, :-1]))
     return watch
 

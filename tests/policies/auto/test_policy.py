@@ -189,8 +189,8 @@ def test_an_arm_is_doubted_for_a_few_of_its_rewards_only():
     for part in range(5):
         for _ in range(300):
             arm = int(play(policy, 1, means=MEANS * (-1) ** part)[0])
-            row = row + 1 if arm == doubted == policy._vigilance.doubted >= 0 else 0
-            longest, doubted = max(longest, row), policy._vigilance.doubted
+            row = row + 1 if arm == doubted == policy._probing.doubted >= 0 else 0
+            longest, doubted = max(longest, row), policy._probing.doubted
     assert longest <= MOST_LOOKS_IN_A_ROW
 
 

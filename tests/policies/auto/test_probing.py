@@ -14,7 +14,7 @@ import driftbandits as db
 from driftbandits import ArmSet
 from driftbandits.policies.auto import probing as module
 from driftbandits.policies.auto.hypotheses import Priors
-from driftbandits.policies.auto.probing import LARGEST_LOOK_SHARE, MOST_LOOKS_IN_A_ROW, TRIAL_SHARE, Trial, Vigilance
+from driftbandits.policies.auto.probing import LARGEST_LOOK_SHARE, MOST_LOOKS_IN_A_ROW, TRIAL_SHARE, Probing, Trial
 from tests.policies.auto.reference import given, line
 
 SIZE = 6
@@ -28,14 +28,14 @@ def independent():
 
 def watching(now=100):
     """All arms seen, arm 0 at last."""
-    vigilance = Vigilance(independent(), SIZE)
+    vigilance = Probing(independent(), SIZE)
     for arm in reversed(range(SIZE)):
         vigilance.see(arm, 0, now - 10 * arm)
     return vigilance
 
 
 def test_no_looks_before_anything_is_told():
-    assert (Vigilance(independent(), SIZE).law(np.zeros(SIZE), 0) == 0).all()
+    assert (Probing(independent(), SIZE).law(np.zeros(SIZE), 0) == 0).all()
 
 
 def stakes(hidden, best, now):
@@ -128,7 +128,7 @@ def test_the_summary_says_how_often_and_why():
     assert looks.share == vigilance.law(MEAN, 100).sum()
     assert looks.every == np.median(vigilance.intervals(MEAN, 100)[1:])
     assert (looks.found, looks.shown) == (2, 3)
-    assert Vigilance(given(line(1)), 1).summary(np.zeros(1), 5).every == math.inf
+    assert Probing(given(line(1)), 1).summary(np.zeros(1), 5).every == math.inf
 
 
 def test_a_mask_leaves_no_look_outside():
@@ -268,7 +268,7 @@ def test_the_chance_of_a_hidden_change_is_a_small_probability():
 
 def test_arms_alike_count_as_seen():
     arms = ArmSet(np.array([0.0, 0.01, 5.0])[:, None], RBF(0.2))
-    vigilance = Vigilance(given(arms), 3)
+    vigilance = Probing(given(arms), 3)
     vigilance.see(0, 0, 7)
     assert vigilance.seen.tolist() == [7.0, 7.0, 0.0]
 
@@ -276,7 +276,7 @@ def test_arms_alike_count_as_seen():
 def test_arms_alike_share_their_looks():
     """Two arms at one point are together looked at as often as one arm alone."""
     arms = ArmSet(np.array([0.0, 0.0, 5.0, 9.0])[:, None], RBF(0.2))
-    vigilance = Vigilance(given(arms), 4)
+    vigilance = Probing(given(arms), 4)
     vigilance.see(3, 0, 10)
     law = vigilance.law(np.array([0.1, 0.1, 0.1, 0.5]), 10)
     assert law[0] + law[1] == pytest.approx(law[2])
@@ -288,7 +288,7 @@ def test_arms_alike_share_their_looks():
     ids=["linear", "cut"],
 )
 def test_an_arm_told_of_counts_as_seen(arms):
-    vigilance = Vigilance(Priors(arms, auto=False, rank=10), len(arms))
+    vigilance = Probing(Priors(arms, auto=False, rank=10), len(arms))
     for arm in range(len(arms)):
         vigilance.see(arm, 0, 5)
     assert (vigilance.seen == 5).all()
@@ -368,7 +368,7 @@ def test_what_is_known_of_kept_arms_stays_to_the_last_digits():
 def test_an_arm_that_surprised_is_followed_through_a_change_of_arms():
     """Or forgotten with its arm: its old number is another arm's, or none."""
     policy = played()
-    policy._vigilance._stale, policy._vigilance._rival = 3, 0
+    policy._probing._stale, policy._probing._rival = 3, 0
     fewer = policy.with_arms(policy.arms.without(["a"]))
-    assert (fewer._vigilance._stale, fewer._vigilance._rival) == (2, -1)
-    assert policy.with_arms(policy.arms.without(["d"]))._vigilance._stale == -1
+    assert (fewer._probing._stale, fewer._probing._rival) == (2, -1)
+    assert policy.with_arms(policy.arms.without(["d"]))._probing._stale == -1

@@ -68,9 +68,9 @@ def test_a_late_reward_counts_as_seen_in_its_own_round():
     policy = AutoBandit(ArmSet(np.eye(3), np.eye(3)), seed=0, kernel="given")
     late = policy.ask()
     play(policy, 200, rng=np.random.default_rng(0), means=np.array([0.5, 0.0, -0.5]))
-    before = policy._vigilance.seen.copy()
+    before = policy._probing.seen.copy()
     policy.tell(late.id, 0.1)
-    np.testing.assert_array_equal(policy._vigilance.seen, np.maximum(before, np.where(np.arange(3) == late.arm, 1, 0)))
+    np.testing.assert_array_equal(policy._probing.seen, np.maximum(before, np.where(np.arange(3) == late.arm, 1, 0)))
 
 
 def test_features_that_hold_too_little_of_the_kernel_are_refused():

@@ -96,8 +96,8 @@ def test_an_arm_is_compared_with_the_best_allowed_in_its_round():
     state = policy.state_dict()
     require_equal(db.AutoBandit.restore(policy.arms, state).state_dict(), state)
     compared = []
-    verify = policy._vigilance.verify
-    policy._vigilance.verify = lambda *row: (compared.append(row[1]), verify(*row))
+    verify = policy._probing.verify
+    policy._probing.verify = lambda *row: (compared.append(row[1]), verify(*row))
     policy.ask(allowed=policy.arms.of("a"))  # asked later, of another segment
     policy.tell(choice, -0.5)
     assert compared == ([] if choice.arm == best else [best])
@@ -106,7 +106,7 @@ def test_an_arm_is_compared_with_the_best_allowed_in_its_round():
 def test_a_round_of_another_segment_leaves_a_doubt():
     policy = db.AutoBandit(crossed(0), seed=0)
     play(policy, 60, np.zeros(18))
-    vigilance = policy._vigilance
+    vigilance = policy._probing
     vigilance.doubted = 3
     vigilance.trust(8)
     expected = np.where(np.arange(18) == 8, 0.5, 0.0)

@@ -18,25 +18,15 @@ def test_sizes_balance_their_terms():
         1 - 1 / window, abs=1e-4
     )
     assert forgetting.linear_window(horizon=horizon, variation=0.0, dimension=5) == horizon
-    assert forgetting.linear_window_before_erratum(
-        horizon=horizon, variation=1.0, dimension=5
-    ) > forgetting.linear_window(horizon=horizon, variation=1.0, dimension=5)
     assert forgetting.linear_discount(horizon=10_000, variation=0.0, dimension=3) == 1.0
     with pytest.raises(InputError, match="variation"):
         forgetting.kernel_window(horizon=10, variation=-1.0, gain=1.0)
 
 
-def test_sizes_before_the_erratum_are_the_published_formulas():
-    kernel = {"horizon": 10_000, "variation": 2.0, "gain": 4.0}
+def test_sizes_are_the_corrected_formulas_within_the_horizon():
     linear = {"horizon": 10_000, "variation": 2.0, "dimension": 4}
-    assert forgetting.kernel_window_before_erratum(**kernel) == int(np.ceil(20_000 ** (2 / 3)))
-    assert forgetting.kernel_discount_before_erratum(**kernel) == pytest.approx(1 - (2 / 40_000) ** (2 / 3))
-    assert forgetting.linear_window_before_erratum(**linear) == int(np.ceil(20_000 ** (2 / 3)))
-    assert forgetting.linear_period_before_erratum(**linear) == int(np.floor((40_000 / 3) ** (2 / 3)))
-    assert forgetting.linear_discount_before_erratum(**linear) == pytest.approx(1 - (2 / 40_000) ** (2 / 3))
     assert forgetting.linear_period(**linear) == int(np.floor(np.sqrt(2) * np.sqrt(10_000 / 3)))
-    for size in (forgetting.kernel_window_before_erratum, forgetting.kernel_window):
-        assert size(horizon=50, variation=0.0, gain=1e6) == 50
+    assert forgetting.kernel_window(horizon=50, variation=0.0, gain=1e6) == 50
 
 
 ARMS = db.ArmSet(np.linspace(0, 1, 10)[:, None])

@@ -84,4 +84,4 @@ def detector_of(policy):
 
 
 def look_of(policy):
-    return policy._looks.look
+    return policy._probes.probe

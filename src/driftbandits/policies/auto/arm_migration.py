@@ -104,7 +104,7 @@ class RepresentativesChange:
         return -1 if arm < 0 else self._new.of(arm)
 
     def migrate_probing(self, state: dict[str, Any], kinds: Ints, clock: int) -> dict[str, Any]:
-        """The state of `Vigilance`: nothing has gone unseen of an arm that was not there."""
+        """The state of `Probing`: nothing has gone unseen of an arm that was not there."""
         told = np.zeros(len(self._new.numbers), dtype=np.int64)
         for place in np.flatnonzero(state["told"]).tolist():
             now = self._place(place)

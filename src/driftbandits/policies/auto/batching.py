@@ -1,9 +1,9 @@
 """Batching: uninformative rewards are collected, and several are learned in one step.
 
-Several rewards taken in at once: what one after the other would do to the beliefs, in one step.
+A step with several rewards does to the beliefs what one reward after the other would do.
 
 Drifting hypotheses forget between the rewards, and a residual beyond `shrunk_beyond` deviations is shrunk before the
-next is looked at, as in `Beliefs.observe`. Only the estimate of the noise stands still until all are in.
+next is learned, as in `Beliefs.observe`. Only the estimate of the noise stands still until all are in.
 
 The rewards are of few arms, often of one, so that all that happens is in two directions per arm: what was known of it
 when the first came, and its prior, to which a drifting hypothesis goes back. Everything is computed in these, and read
@@ -22,7 +22,7 @@ e       scores    (n, k)       L^-1 (y / root - expected): residuals given the r
 M       steps     (n, k, 2u)   L^-1 Z, times the root of what is left at the end
 W                 (n, k, R)    M B: the mean moves by W' e, the covariance by -W' W = -(T B)' (T B) where M' M = T' T
 
-Rewards that say little wait for others, and are learned together: see `joint`.
+Which rewards wait for others, and for how long:
 
 Most rewards are of an arm that is well known, and about what was expected of it. One such reward moves nothing that
 a decision would show, and taking in several at once costs hardly more than one. So a reward waits where the leading
@@ -40,6 +40,7 @@ import numpy as np
 
 from driftbandits import state as states
 from driftbandits.policies.auto.beliefs import LEAST_VARIANCE, Beliefs
+from driftbandits.state.declared import Declared, count, listed, number
 from driftbandits.types import Floats, Ints
 
 _LARGE = 1e30  # beyond the squares of all scores: rewards of at most 1e6 over deviations of at least 1e-3
@@ -173,7 +174,7 @@ NOISE_SAID = 1.0  # over the rewards behind the estimate of the noise, at least,
 LARGEST_COORDINATE = 1e6  # of a reward, in whatever units are learned in
 
 
-class Together:
+class RewardBatch(Declared):
     """Rewards that wait, in the order in which they will be learned."""
 
     def __init__(self) -> None:
@@ -208,12 +209,12 @@ class Together:
         self._arms, self._passed, self._rewards, self._said = [], [], [], 0.0
         return taken
 
-    def renumbered(self, target: Ints) -> Together:
+    def renumbered(self, target: Ints) -> RewardBatch:
         """The same where arm a has the number target[a] now; rewards of arms that are gone, -1, are left out.
 
         Their rounds pass before the next; those after the last are few, and lost.
         """
-        kept = Together()
+        kept = RewardBatch()
         kept._said, kept._most = self._said, self._most
         between = 0
         for arm, passed, reward in zip(target[self._arms].tolist(), self._passed, self._rewards, strict=True):
@@ -225,25 +226,13 @@ class Together:
 
     # --- state --------------------------------------------------------------------------------------------------
 
-    def export(self) -> dict[str, Any]:
-        """Everything."""
-        return {
-            "arms": np.array(self._arms, dtype=np.int64),
-            "passed": np.array(self._passed, dtype=np.int64),
-            "rewards": np.array(self._rewards, dtype=np.float64),
-            "said": self._said,
-            "most": self._most,
-        }
+    saved = (
+        listed("arms", np.int64, None, within=(0, None)),
+        listed("passed", np.int64, "arms", within=(1, MOST_WAITING * LONGEST_GAP)),
+        listed("rewards", np.float64, "arms", within=(-LARGEST_COORDINATE, LARGEST_COORDINATE)),
+        number("said", within=(0.0, MOST_SAID)),
+        count("most", low=1, high=MOST_WAITING),
+    )
 
-    def load(self, state: states.Reader, *, arms: int) -> None:
-        """Inverse of `export`."""
-        numbers = state.array("arms", np.int64, (None,))
-        passed = state.array("passed", np.int64, numbers.shape)
-        rewards = state.array("rewards", np.float64, numbers.shape)
-        self._most = state.integer("most", low=1, high=MOST_WAITING)
-        states.check(len(numbers) < self._most and bool(((numbers >= 0) & (numbers < arms)).all()), "arms")
-        states.check(bool(((passed > 0) & (passed <= MOST_WAITING * LONGEST_GAP)).all()), "passed")
-        states.check(bool((np.abs(rewards) <= LARGEST_COORDINATE).all()), "rewards")
-        self._said = state.number("said")
-        states.check(0.0 <= self._said <= MOST_SAID, "said")
-        self._arms, self._passed, self._rewards = numbers.tolist(), passed.tolist(), rewards.tolist()
+    def _check_state(self, *, offered: int = 0, **known: Any) -> None:
+        states.check(len(self._arms) < self._most and max(self._arms, default=0) < offered, "arms")

@@ -1,7 +1,7 @@
 """The hypotheses: Gaussian posteriors of the reward function in one stack, one row each.
 
 symbol  name      shape          meaning
-x, m    mean      (n, R)         expected coordinates, see `priors`; the last is the level all arms share
+x, m    mean      (n, R)         expected coordinates, see `hypotheses`; the last is the level all arms share
 S                 (n, R, R)      their covariance: breadth P + level J - fade (learned + recent' recent)
 P, J              (R, R)         prior of the row's kind, and of the level all arms share
 D       learned   (n, R, R)      what the rewards have explained, up to `fade`
@@ -296,7 +296,7 @@ class Beliefs:
         self.gathered += 1
 
     def move_all(self, rounds: int, shift: Floats, terms: Floats) -> None:
-        """Let rounds pass, then take the steps of several rewards at once, in as many terms or fewer: see `joint`."""
+        """Let rounds pass, then take the steps of several rewards at once, in as many terms at most: see `batching`."""
         self._make_room(terms.shape[1])
         n, last = self.count, self.gathered + terms.shape[1]
         self.pass_time(rounds)

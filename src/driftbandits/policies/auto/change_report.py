@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from driftbandits import state as states
 from driftbandits._util.linalg import SLACK, first_largest
 from driftbandits.policies.auto.beliefs import LARGEST_BELIEF, Beliefs
 from driftbandits.policies.auto.hypotheses import TYPICAL_SIGNAL_VARIANCE
 from driftbandits.policies.auto.mixture import LEVEL_SHIFT, LOCAL, RESET
-from driftbandits.state.reader import FARTHEST
+from driftbandits.state.declared import Declared, array, count, flag
 from driftbandits.types import Bools, Floats, Ints
 
 CHANGE_ODDS = 1e4  # of a change, against none since the last one
@@ -49,7 +48,7 @@ class RegimeChange:
     shift: bool  # all that was known stays but the level
 
 
-class Watch:
+class ChangeReport(Declared):
     """Compares the weight of hypotheses born after round `regime` with that of the steady ones born before."""
 
     def __init__(self, beliefs: Beliefs, arms: int) -> None:
@@ -160,16 +159,10 @@ class Watch:
             variance = rows.variances(kind, covariance, self._arms)
         return mean, np.maximum(variance, _LEAST_VARIANCE)
 
-    def export(self) -> dict[str, Any]:
-        """Rounds and beliefs compared with."""
-        rounds = {"regime": self.regime, "began": self.began, "epoch": self.epoch}
-        return {**rounds, "before": self.before.copy(), "settled": self._settled}
-
-    def load(self, state: states.Reader, *, rounds: int) -> None:
-        """Inverse of `export`."""
-        self.regime = state.integer("regime", high=rounds)
-        self.began = state.integer("began", high=self.regime)
-        self.epoch = state.integer("epoch", high=FARTHEST)
-        self.before = state.array("before", np.float64, self.before.shape)
-        states.check(bool((np.abs(self.before) <= LARGEST_BELIEF).all()), "before")
-        self._settled = state.flag("settled")
+    saved = (
+        count("regime", high="rounds"),
+        count("began", high="regime"),
+        count("epoch"),
+        array("before", within=(-LARGEST_BELIEF, LARGEST_BELIEF)),
+        flag("settled"),
+    )

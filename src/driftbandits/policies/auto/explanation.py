@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from driftbandits.policies.auto.beliefs import memory_of
-from driftbandits.policies.auto.change_report import Watch
+from driftbandits.policies.auto.change_report import ChangeReport
 from driftbandits.policies.auto.mixture import Mixture
 from driftbandits.policies.auto.probing import Looks
 from driftbandits.policies.rewards import RewardScale
@@ -151,7 +151,7 @@ def _scale(scale: float | None, none: str = "none, arms are independent") -> str
 
 def explain(
     mixture: Mixture,
-    watch: Watch,
+    watch: ChangeReport,
     *,
     rounds: int,
     looks: Looks,

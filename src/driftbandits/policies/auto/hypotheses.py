@@ -1,13 +1,13 @@
 """What AutoBandit's hypotheses are about: priors of the reward function, their features, rewards of two values.
 
-How many arms read the coordinates: the features of every kernel are held once, whatever the size of its signal.
+Many arms read the coordinates through features; those of a kernel are held once, whatever the size of its signal.
 
 symbol  name       shape    meaning
 phi_a   features   (N, r)   of one kernel
 s, l                        variances of the signal and of the level that all arms share
-h_a                (R,)     (sqrt(s) phi_a, zeros, sqrt(l)): the reward of arm a is h_a' x, see `priors`
+h_a                (R,)     (sqrt(s) phi_a, zeros, sqrt(l)): the reward of arm a is h_a' x, see below
 
-Some arms that stand for all where there are very many: which arms were seen and which have moved is said of them.
+Where there are very many arms, some represent all: which arms were seen and which have moved is recorded of these.
 
 An arm is represented by the nearest of them: by its point, or by its features where there are no points. Up to
 `MOST_REPRESENTATIVES` arms represent themselves. Where arms are options in segments, some options represent all, in
@@ -23,8 +23,8 @@ x                 (R,), the coordinates; N(0, P) in them
 
 Few arms are their own coordinates: h_a is a unit vector, and reading costs nothing. Many arms are linear in R - 1
 features of the kernel; P is then the identity. In both cases the level that all arms share is the last coordinate. Only
-new arms need it where arms are coordinates (`carrying`): what is known of the level they share, of the rest what the
-kernel says.
+new arms need it where arms are coordinates (`arm_migration`): what is known of the level they share, of the rest what
+the kernel says.
 
 Coordinates in which rewards of two values are chances of success, and the way to rewards and back.
 
@@ -44,11 +44,11 @@ p (1 - p), and skewed as a Gamma law is.
 Rewards of two values: have all rewards of every arm been the low end of the range or one other value of the arm?
 
 They are then successes and failures, 1 for a click or the price for a sale, and what is to be learned of an arm is its
-chance of success (`rate_units`). It begins when both kinds have been seen, and the first reward that is a third value
+chance of success (see above). It begins when both kinds have been seen, and the first reward that is a third value
 of its arm ends it for good.
 
 What is expected of an arm of which nothing is known, the centre, is the mean over the arms of their chances. After the
-first success it is little more than a guess, and all that was learned rests on it. So it is looked at anew whenever the
+first success it is little more than a guess, and all that was learned rests on it. So it is estimated anew whenever the
 rarer kind has become twice as frequent, and the first few times everything is learned anew from the counts of every
 arm: there is nothing yet to be said about changes. Later, only what is new begins with the new centre.
 """
@@ -65,10 +65,11 @@ import numpy as np
 
 from driftbandits import state as states
 from driftbandits._util.checks import FLOAT_BYTES, check_memory
-from driftbandits.arms.arm_set import ArmSet
+from driftbandits.arms import ArmSet
 from driftbandits.arms.kernels import some_rows
 from driftbandits.policies.length_scales import PairKernel, candidates, cut_features, pair_kernels
-from driftbandits.state.reader import FARTHEST, check_whole
+from driftbandits.state.declared import Declared, Value, array, count, flag, number
+from driftbandits.state.reader import check_whole
 from driftbandits.types import Bools, Floats, Ints
 
 ARMS_AT_A_TIME = 4096  # where all arms are gone through: what is computed on the way stays small
@@ -449,7 +450,7 @@ class Tally(NamedTuple):
     noise: float
 
 
-class TwoValued:
+class TwoValued(Declared):
     """Values and counts of every arm.
 
     >>> rewards = TwoValued(2)
@@ -568,33 +569,32 @@ class TwoValued:
 
     # --- state --------------------------------------------------------------------------------------------------
 
-    def export(self) -> dict[str, Any]:
-        """Everything."""
-        return {
-            "begun": self.begun,
-            "over": self.over,
-            "centre": self.centre,
-            "value": np.where(np.isnan(self.value), LOW, self.value),
-            "plays": self.plays.copy(),
-            "successes": self.successes.copy(),
-            "looked": self._looked,
-            "firm": self._firm,
-        }
+    saved = (
+        flag("begun"),
+        flag("over"),
+        number("centre", within=(LEAST_RATE, 1.0 - LEAST_RATE)),
+        Value(
+            "value",
+            lambda value: np.where(np.isnan(value), LOW, value),
+            lambda state, _, now, __: _read_value(state, now.shape),
+        ),
+        array("plays"),
+        array("successes"),
+        count("looked"),
+        flag("firm"),
+    )
 
-    def load(self, state: states.Reader, *, rounds: int) -> None:
-        """Inverse of `export`."""
-        self.begun, self.over, self._firm = (state.flag(name) for name in ("begun", "over", "firm"))
-        self.centre = state.number("centre")
-        states.check(LEAST_RATE <= self.centre <= 1.0 - LEAST_RATE, "centre")
-        value = state.array("value", np.float64, self.value.shape)
-        states.check(bool((np.abs(value) <= 1.0 + ROUNDING).all()), "value")
-        self.value = np.where(value > LOW + ROUNDING, value, np.nan)
+    def _check_state(self, *, rounds: int = 0, **known: Any) -> None:
         states.check(not self.begun or not bool(np.isnan(self.value).all()), "value")
-        self.plays = state.array("plays", np.int64, self.plays.shape)
-        self.successes = state.array("successes", np.int64, self.plays.shape)
         check_whole(self.plays, rounds, "plays")
         check_whole(self.successes, rounds, "successes")
         states.check(bool((self.successes <= self.plays).all()), "successes")
-        self._looked = state.integer("looked", high=FARTHEST)
         self._add_up()
         self._units = None
+
+
+def _read_value(state: states.Reader, shape: tuple[int, ...]) -> Floats:
+    """What a success of each arm pays, NaN where that is not known; a state has the low end there."""
+    value = state.array("value", np.float64, shape)
+    states.check(bool((np.abs(value) <= 1.0 + ROUNDING).all()), "value")
+    return np.where(value > LOW + ROUNDING, value, np.nan)

@@ -11,12 +11,12 @@ from typing import NamedTuple
 import numpy as np
 
 from driftbandits._util.linalg import first_largest
-from driftbandits.policies.auto.batching import LONGEST_GAP, MOST_SAID, NOISE_SAID, Together, observe_all
+from driftbandits.policies.auto.batching import LONGEST_GAP, MOST_SAID, NOISE_SAID, RewardBatch, observe_all
 from driftbandits.policies.auto.beliefs import TERMS_GATHERED, Beliefs, Forecast
-from driftbandits.policies.auto.change_report import CHANGE_ODDS, RegimeChange, Watch
+from driftbandits.policies.auto.change_report import CHANGE_ODDS, ChangeReport, RegimeChange
 from driftbandits.policies.auto.hypotheses import News, Representatives, TwoValued
 from driftbandits.policies.auto.mixture import Mixture
-from driftbandits.policies.auto.probing import Trial, Vigilance
+from driftbandits.policies.auto.probing import Probing, Trial
 from driftbandits.policies.auto.samples import REWARDS_TO_LAST, Samples
 from driftbandits.policies.base import Policy
 from driftbandits.policies.decisions import Feedback, Row
@@ -46,11 +46,11 @@ class Learning(Policy):
     _beliefs: Beliefs
     _mixture: Mixture
     _samples: Samples
-    _vigilance: Vigilance
-    _watch: Watch
+    _probing: Probing
+    _change_report: ChangeReport
     _trial: Trial
     _two_valued: TwoValued
-    _together: Together
+    _batch: RewardBatch
     _since_tidy: int  # rewards learned
     _renewal_due: bool  # whether hypotheses are to be born before the next reward is weighed
     _glances: Floats  # probabilities of looks where all arms are allowed
@@ -64,7 +64,7 @@ class Learning(Policy):
             self._learn_one(row, reward)
 
     def _learn_one(self, row: Row, reward: float) -> None:
-        """Let a reward that says little wait, see `together`; learn any other at once, and those waiting before it."""
+        """Let a reward that says little wait, see `batching`; learn any other at once, and those waiting before it."""
         news = self._two_valued.take(row.arm, reward)
         if news is not News.NONE or not self._lets_wait(row, reward):
             self._catch_up()
@@ -77,15 +77,15 @@ class Learning(Policy):
         waiting = self._waiting(row.arm, reward) if 0 < passed <= LONGEST_GAP and self._standing.everyone else None
         if waiting is None:
             return False
-        outlook, doubted, trying = self._outlook(row), self._vigilance.doubted, not self._trial.over
+        outlook, doubted, trying = self._outlook(row), self._probing.doubted, not self._trial.over
         self._beliefs.units = self._two_valued.units
         self._clock = row.id + 1
-        self._together.add(row.arm, passed, *waiting)
+        self._batch.add(row.arm, passed, *waiting)
         self._look_back(row, reward, outlook, on_time=True)
-        if self._together.enough or self._draws_anew(len(self._together)):
+        if self._batch.enough or self._draws_anew(len(self._batch)):
             self._catch_up()
             self._think_over()
-        elif trying or outlook.place != outlook.best or self._vigilance.doubted != doubted:
+        elif trying or outlook.place != outlook.best or self._probing.doubted != doubted:
             self._look_ahead()
         return True
 
@@ -100,7 +100,7 @@ class Learning(Policy):
         mean, variance = self._known_arms[arm]
         noise = self._beliefs.noise.item(leader)
         said = max(variance / noise, NOISE_SAID / self._beliefs.told)
-        if said > MOST_SAID and not len(self._together):
+        if said > MOST_SAID and not len(self._batch):
             return None
         if units is None:
             surprising = (reward - mean) ** 2 > BIRTH_DEVIATIONS**2 * (variance + noise)
@@ -111,9 +111,9 @@ class Learning(Policy):
 
     def _catch_up(self) -> None:
         """Learn the rewards that wait."""
-        if not len(self._together):
+        if not len(self._batch):
             return
-        arms, passed, rewards = self._together.take()
+        arms, passed, rewards = self._batch.take()
         before, after = int(passed[0]), int(passed[1:].sum())
         self._mixture.pass_time(before, self._clock - 1 - after)
         self._renew(self._clock - 1 - after)  # before the first of them, as if it had not waited
@@ -140,7 +140,7 @@ class Learning(Policy):
 
     def _look_ahead(self) -> None:
         """What is looked at from now on."""
-        self._glances = self._vigilance.law(self._standardised(), self._clock)
+        self._glances = self._probing.law(self._standardised(), self._clock)
         self._known_law = None
 
     def _know_nothing(self) -> None:
@@ -179,7 +179,7 @@ class Learning(Policy):
         return outlook
 
     def _in_coordinates(self, reward: float, news: News) -> float | None:
-        """The reward as the beliefs want it, None if they have it already: see `two_valued`."""
+        """The reward as the beliefs want it, None if they have it already: see `hypotheses`."""
         before, units = self._beliefs.units, self._two_valued.units
         self._beliefs.units = units
         if news is News.NEW_UNITS and before is not None and units is not None:
@@ -194,10 +194,10 @@ class Learning(Policy):
     def _learn_anew(self) -> None:
         """Start from what was counted of every arm."""
         self._beliefs.expect_noise(self._two_valued.noise(), self._two_valued.told)
-        self._mixture.learn_anew(self._watch.regime, self._two_valued.tallies())
+        self._mixture.learn_anew(self._change_report.regime, self._two_valued.tallies())
         self._samples.choose(self._mixture.weights(), anew=True)
-        self._watch.restart()
-        self._vigilance.trust()
+        self._change_report.restart()
+        self._probing.trust()
 
     def _pass_time(self, ident: int) -> bool:
         """Move the clock behind round `ident`; False if it is there already, the reward late."""
@@ -217,7 +217,7 @@ class Learning(Policy):
             self._renewal_due = False
             self._mixture.renew(row.id)
             if local and self._told_before(row.arm):  # else the arm is unlike its neighbours, not unlike itself
-                chance = self._vigilance.chance(self._standing.of(row.arm), self._clock)
+                chance = self._probing.chance(self._standing.of(row.arm), self._clock)
                 self._mixture.suspect(row.arm, chance, row.id)
         else:
             self._renew(row.id)
@@ -231,7 +231,7 @@ class Learning(Policy):
 
     def _told_before(self, arm: int) -> bool:
         """Whether this is not the first reward of an arm; of one among very many, not its first play."""
-        return bool(self._vigilance.told[arm] if self._standing.everyone else self._plays.counts[arm] > 1)
+        return bool(self._probing.told[arm] if self._standing.everyone else self._plays.counts[arm] > 1)
 
     def _surprises(self, arm: int, reward: float) -> tuple[bool, bool]:
         """Whether a reward is far enough off what the leader expects for births, and for that of a local change."""
@@ -261,8 +261,8 @@ class Learning(Policy):
         if full or samples.lacking(weights):
             samples.choose(weights, anew=full)
         if full:
-            self._watch.settle(weights, samples.mean(weights, self._standing.places))
-        self._together.allow(mixture.in_doubt(self._clock))
+            self._change_report.settle(weights, samples.mean(weights, self._standing.places))
+        self._batch.allow(mixture.in_doubt(self._clock))
 
     def _look_back(self, row: Row, reward: float, outlook: Outlook, *, on_time: bool, learned: bool = False) -> None:
         """Was that a change, was the arm surprisingly good, and which arms count as seen by it?"""
@@ -271,22 +271,22 @@ class Learning(Policy):
         deviation = math.sqrt(float(beliefs.noise[leader]))
         telling = on_time and beliefs.units is None  # of two values none is surprising
         if telling and place == outlook.best:
-            self._vigilance.compare(reward, float(outlook.expected[place]), deviation, self._clock)
+            self._probing.compare(reward, float(outlook.expected[place]), deviation, self._clock)
         if learned:
             self._find_change()
         if place == outlook.best:
-            self._vigilance.trust(place)
+            self._probing.trust(place)
         elif telling:
-            self._vigilance.verify(place, outlook.best, reward, outlook.expected, deviation, self._clock)
-        self._vigilance.confirm(place, reward, deviation)
-        self._vigilance.see(place, int(beliefs.kind[leader]), row.id + 1)
+            self._probing.verify(place, outlook.best, reward, outlook.expected, deviation, self._clock)
+        self._probing.confirm(place, reward, deviation)
+        self._probing.see(place, int(beliefs.kind[leader]), row.id + 1)
         self._trial.count(row.arm)
 
     def _find_change(self) -> None:
-        found = self._watch.find_change(self._mixture.weights(), self._clock)
+        found = self._change_report.find_change(self._mixture.weights(), self._clock)
         if found is not None:
-            best = first_largest(self._watch.before)
-            self._vigilance.record(found.moved, found.birth, best, shift=found.shift)
+            best = first_largest(self._change_report.before)
+            self._probing.record(found.moved, found.birth, best, shift=found.shift)
             self._two_valued.forget(slice(None) if found.whole else self._moved_arms(found))
             self._report(found)
 
@@ -299,7 +299,7 @@ class Learning(Policy):
 
     def _report(self, found: RegimeChange) -> None:
         self._report_change(
-            epoch=self._watch.epoch - 1,
+            epoch=self._change_report.epoch - 1,
             interval=(found.birth, self._clock),
             statistic=math.log(found.odds),
             threshold=math.log(CHANGE_ODDS),

@@ -10,23 +10,24 @@ import numpy as np
 from driftbandits import state as states
 from driftbandits._util.checks import FLOAT_BYTES, check_count, check_memory, check_probability, check_word
 from driftbandits._util.seeding import stream
-from driftbandits.arms.arm_set import ArmSet
+from driftbandits.arms import ArmSet
 from driftbandits.policies.algorithm import UNTIL_TOLD, Family, freeze
 from driftbandits.policies.arm_migration import ArmsChange
 from driftbandits.policies.auto.arm_migration import RepresentativesChange, migrate_counts, migrate_hypotheses
-from driftbandits.policies.auto.batching import Together
+from driftbandits.policies.auto.batching import RewardBatch
 from driftbandits.policies.auto.beliefs import Beliefs, moments
-from driftbandits.policies.auto.change_report import Watch
+from driftbandits.policies.auto.change_report import ChangeReport
 from driftbandits.policies.auto.explanation import Explanation, explain
 from driftbandits.policies.auto.hypotheses import SIGNAL_VARIANCES, Priors, TwoValued
 from driftbandits.policies.auto.learning import Learning
 from driftbandits.policies.auto.mixture import MORE_SLOTS, Mixture
-from driftbandits.policies.auto.probing import Trial, Vigilance, plays_of_a_trial
+from driftbandits.policies.auto.probing import Probing, Trial, plays_of_a_trial
 from driftbandits.policies.auto.samples import REWARDS_TO_LAST, ManySamples, Samples
 from driftbandits.policies.guard import guarded
 from driftbandits.policies.inputs import CommonSettings
 from driftbandits.policies.inspection import around, cut
 from driftbandits.policies.length_scales import ARMS_TRIED_PER_FEATURE
+from driftbandits.state.declared import array, count, flag, read, write
 from driftbandits.types import Bools, Floats, Ints
 
 SAMPLES_PER_HYPOTHESIS = 32
@@ -63,7 +64,7 @@ class AutoBandit(Learning):
     features; beyond that approximately, and a prior of independent arms is given up where arms become too many for it.
 
     Of more than 1,024 arms, some are compared at a time: the law is that of the best arms found so far, and arms are
-    looked at, and named in records of changes, by representatives (see `many_samples`).
+    probed, and named in records of changes, by representatives (see `samples`).
 
     Rewards that come late count only for hypotheses not born after their round; drifting ones take them as new.
     Cost per round: about 20 products of an (R, R) matrix with a vector, R the number of arms or features.
@@ -128,11 +129,11 @@ class AutoBandit(Learning):
         self._mixture = Mixture(self._beliefs)
         sampling = Samples if standing.everyone else ManySamples
         self._samples = sampling(self._beliefs, SAMPLES_PER_HYPOTHESIS, stream(self.seed, "samples"))
-        self._vigilance = Vigilance(priors, len(standing.numbers), together=standing.together)
-        self._watch = Watch(self._beliefs, len(standing.numbers))
+        self._probing = Probing(priors, len(standing.numbers), together=standing.together)
+        self._change_report = ChangeReport(self._beliefs, len(standing.numbers))
         self._trial = Trial(len(self.arms))
         self._two_valued = TwoValued(len(self.arms))
-        self._together = Together()
+        self._batch = RewardBatch()
         self._since_tidy, self._renewal_due = 0, False
         self._glances = np.zeros(len(standing.numbers))
         self._known_arms = {}
@@ -176,7 +177,7 @@ class AutoBandit(Learning):
         offered = mask[self._standing.places]
         if not offered.any():
             return None
-        return self._vigilance.law(self._standardised(), self._clock, offered)
+        return self._probing.law(self._standardised(), self._clock, offered)
 
     def _quiet_rounds(self) -> int:
         return UNTIL_TOLD  # time passes with what is told, looks included
@@ -206,9 +207,9 @@ class AutoBandit(Learning):
         self._begin_once()
         return explain(
             self._mixture,
-            self._watch,
+            self._change_report,
             rounds=self.rounds,
-            looks=self._vigilance.summary(self._standardised(), self._clock),
+            looks=self._probing.summary(self._standardised(), self._clock),
             changes=self.changes_found,
             names=self.arms.names,
             scale=self._scale,
@@ -234,50 +235,57 @@ class AutoBandit(Learning):
         if (moved.places < 0).any():  # those that were sampled may have gone
             self._samples.choose(self._mixture.weights(), anew=False)
         standing = RepresentativesChange(old._standing, self._standing, change)
-        probing = standing.migrate_probing(old._vigilance.export(), moved.kinds, self._clock)
-        self._vigilance.load(states.Reader(probing), rounds=self._clock)
+        probing = standing.migrate_probing(old._probing.export(), moved.kinds, self._clock)
+        self._probing.load(states.Reader(probing), rounds=self._clock)
         self._trial.load(states.Reader({"left": change.carry(old._trial.left, 0)}))
         self._trial.begin(change.added, plays_of_a_trial(float(self._beliefs.noise[self._mixture.leader()])))
-        self._together = old._together.renumbered(change.target)
+        self._batch = old._batch.renumbered(change.target)
         self._since_tidy, self._renewal_due = old._since_tidy, old._renewal_due
         if not self._standing.everyone:  # rewards wait only where all arms are read
             self._catch_up()
         self._think_over()
-        watch = old._watch.export()
+        watch = old._change_report.export()
         before = np.where(standing.sources >= 0, watch["before"][standing.sources], self._expected())
-        self._watch.load(states.Reader({**watch, "before": before}), rounds=self.rounds)
+        self._change_report.load(states.Reader({**watch, "before": before}), rounds=self.rounds)
 
     def _settings(self) -> dict[str, Any]:
         return {"kernel": self.kernel, "floor": self.floor, "rank": self.rank}
 
+    _saved = (
+        count("clock", high="rounds"),
+        count("since_tidy", high=REWARDS_TO_LAST - 1),
+        flag("renewal_due"),
+        array("glances", within=(0.0, 1.0)),
+    )
+
     def _export(self) -> dict[str, Any]:
-        parts = ("beliefs", "mixture", "samples", "vigilance", "watch", "two_valued", "trial", "together")
-        return {
-            "clock": self._clock,
-            "since_tidy": self._since_tidy,
-            "renewal_due": self._renewal_due,
-            "glances": self._glances.copy(),
-            **{name: getattr(self, f"_{name}").export() for name in parts},
+        parts: dict[str, Any] = {
+            "beliefs": self._beliefs,
+            "mixture": self._mixture,
+            "samples": self._samples,
+            "vigilance": self._probing,
+            "watch": self._change_report,
+            "two_valued": self._two_valued,
+            "trial": self._trial,
+            "together": self._batch,
         }
+        return {**write(self._saved, self), **{name: part.export() for name, part in parts.items()}}
 
     def _import(self, state: states.Reader) -> None:
         self._build()
-        self._clock = state.integer("clock", high=self.rounds)
+        read(self._saved, self, state, {})
         self._two_valued.load(state.reader("two_valued"), rounds=self.rounds)
         self._beliefs.units = self._two_valued.units
         self._beliefs.load(state.reader("beliefs"), rounds=self.rounds)
         self._mixture.load(state.reader("mixture"), rounds=self.rounds)
         self._samples.load(state.reader("samples"))
+        self._probing.load(state.reader("vigilance"), rounds=self._clock)
+        self._change_report.load(state.reader("watch"), rounds=self.rounds)
+        self._trial.load(state.reader("trial"))
+        self._batch.load(state.reader("together"), offered=len(self.arms))
         sampled = self._mixture.weights()[self._samples.rows]
         states.check(float(sampled.sum()) >= _LEAST_SAMPLED_WEIGHT, "hypotheses sampled")
-        self._vigilance.load(state.reader("vigilance"), rounds=self._clock)
-        self._watch.load(state.reader("watch"), rounds=self.rounds)
-        self._trial.load(state.reader("trial"))
-        self._together.load(state.reader("together"), arms=len(self.arms))
-        self._since_tidy = state.integer("since_tidy", high=REWARDS_TO_LAST - 1)
-        self._renewal_due = state.flag("renewal_due")
-        states.check(self._since_tidy + len(self._together) < REWARDS_TO_LAST, "rewards that wait")
-        self._glances = state.array("glances", np.float64, self._glances.shape)
-        states.check(bool((self._glances >= 0.0).all() and self._glances.sum() <= 1.0), "glances")
+        states.check(self._since_tidy + len(self._batch) < REWARDS_TO_LAST, "rewards that wait")
+        states.check(self._glances.sum() <= 1.0, "glances")
         tags = self._pending.rows()["tag"]
         states.check(bool(((tags >= 0) & (tags <= len(self.arms))).all()), "best allowed arms of open decisions")

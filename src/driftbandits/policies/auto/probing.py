@@ -1,19 +1,17 @@
 """Probing: how often inferior arms are re-tested, and how new arms are tried.
 
-How often to look at arms that look worse, in case one of them has become better unseen.
+An arm that is played shows its changes by itself. One that is not costs its gap at every probe, and a change for the
+better that goes unseen costs its gain in every round. With n independent things to probe, each every D rounds, probes
+cost n gap / D per round and lose stakes D / 2, least at D = sqrt(2 n gap / stakes): the rarer hidden changes are and
+the less they can win, the rarer the probes. Arms nearly as good are probed most often, and a probe of one arm is a
+probe of similar ones.
 
-An arm that is played shows its changes by itself. One that is not costs its gap at every look, and a change for the
-better that goes unseen costs its gain in every round. With n things to look at that know nothing of each other, looks
-at each every D rounds cost n gap / D per round and lose stakes D / 2, least at D = sqrt(2 n gap / stakes): the rarer
-hidden changes are and the less they can win, the rarer the looks. Arms nearly as good are looked at oftenest, and a
-look at one arm is a look at its like.
-
-A look that surprises is repeated at once. Where a change is then recorded, the arm had long been unseen, and the one
+A probe that surprises is repeated at once. Where a change is then recorded, the arm had long been unseen, and the one
 that was best before is as good as ever when it is played next, the change was hidden: no other would have shown it.
-Where the best arm itself surprised and has moved, the change showed by itself, and so may the next: looks become rarer,
-but not at arms unseen since a shift of the level was recorded: what is thought of them rests on that one reading.
+Where the best arm itself surprised and has moved, the change showed by itself, and so may the next: probes become
+rarer, but not of arms unseen since a shift of the level was recorded: what is believed of them rests on one reading.
 
-Arms that come later (`with_arms`) are tried first, see `trial`.
+Arms that come later (`with_arms`) are tried first, see below.
 
 symbol  name      meaning
 t                 rounds so far
@@ -25,14 +23,13 @@ L       stakes    what hidden changes are expected to win more in every round: a
                   at first wins G, and one like each of those found `WORTH_OF_FOUND`
 g_a     gap       by how much arm a is thought worse than the best
 v       shown     changes that showed by themselves; 0 for arms unseen since the last shift of the level
-D_a     interval  (1 + v) sqrt(2 n g_a / L), the mean time between two looks at arm a or its like
+D_a     interval  (1 + v) sqrt(2 n g_a / L), the mean time between two probes of arm a or a similar one
 
-New arms are tried: a share of the rounds goes to them until their own rewards say twice as much as the prior does.
-
-What was learned of the old arms says how good a new one may be, and if they are much alike it is a great deal: an arm
-twice as good as the best of twenty is next to impossible then, and would be played a few times in a thousand rounds.
-But a new option is not one more draw from the old ones; it was added because somebody expects much of it. A trial costs
-little: its plays are counted once per arm, not per round.
+A share of the rounds goes to new arms until their own rewards say twice as much as the prior does. What was learned of
+the old arms says how good a new one may be, and if they are much alike it is a great deal: an arm twice as good as the
+best of twenty is next to impossible then, and would be played a few times in a thousand rounds. But a new option is not
+one more draw from the old ones; it was added because somebody expects much of it. A trial costs little: its plays are
+counted once per arm, not per round.
 """
 
 from __future__ import annotations
@@ -45,7 +42,8 @@ import numpy as np
 from driftbandits import state as states
 from driftbandits.policies.auto.beliefs import LARGEST_BELIEF
 from driftbandits.policies.auto.hypotheses import LEVEL_VARIANCE, SIGNAL_VARIANCES, TYPICAL_SIGNAL_VARIANCE, Priors
-from driftbandits.state.reader import FARTHEST, check_whole
+from driftbandits.state.declared import Declared, array, count, number
+from driftbandits.state.reader import check_whole
 from driftbandits.types import Bools, Floats, Ints
 
 HIDDEN_AT_FIRST = 0.4  # hidden changes that are expected before any was found, times the root of the regions
@@ -70,14 +68,14 @@ class Looks(NamedTuple):
     shown: int  # changes that showed by themselves
 
 
-class Vigilance:
+class Probing(Declared):
     """When every arm was last looked at, and the probability of looking at it now.
 
     `together`: how many arms a segment has. What is played in one says nothing of a doubt about another.
     """
 
     def __init__(self, priors: Priors, arms: int, *, together: int | None = None) -> None:
-        self._together = arms if together is None else together  # arms of a segment, one after the other
+        self._batch = arms if together is None else together  # arms of a segment, one after the other
         self.hidden = 0  # hidden changes found
         self.shown = 0  # changes that showed by themselves
         self._shifted = 0  # the round of the last shift of the level
@@ -109,6 +107,10 @@ class Vigilance:
         """Rounds at which the arms, or arms like them, were last told of, (N,)."""
         self._note_seen()
         return self._seen
+
+    @seen.setter
+    def seen(self, seen: Floats) -> None:
+        self._seen, self._latest = seen, None
 
     def _note_seen(self) -> None:
         """Rewards mostly come of one arm many times in a row: of these, the last is noted for its like."""
@@ -149,7 +151,7 @@ class Vigilance:
 
     def _elsewhere(self, arm: int) -> bool:
         """Whether an arm is doubted that is never offered together with `arm`."""
-        return self.doubted >= 0 and self.doubted // self._together != arm // self._together
+        return self.doubted >= 0 and self.doubted // self._batch != arm // self._batch
 
     def verify(self, arm: int, best: int, reward: float, expected: Floats, deviation: float, now: int) -> None:
         """Look again at an arm that was surprisingly good: one reward never convinces, four in a row do.
@@ -218,44 +220,29 @@ class Vigilance:
         every = float(np.median(worse)) if len(worse) else math.inf
         return Looks(float(self.law(mean, now).sum()), every, self.hidden, self.shown)
 
-    def export(self) -> dict[str, Any]:
-        """Rounds and counts."""
-        return {
-            "hidden": self.hidden,
-            "shown": self.shown,
-            "shifted": self._shifted,
-            "startled": self._startled,
-            "seen": self.seen.copy(),
-            "told": self.told.copy(),
-            "kind": self._kind,
-            "doubted": self.doubted,
-            "again": self._again,
-            "reference": self._reference,
-            "stale": self._stale,
-            "stale_since": self._stale_since,
-            "rival": self._rival,
-            "rival_worth": self._rival_worth,
-            "claimed": self._claimed,
-        }
+    saved = (
+        count("hidden"),
+        count("shown"),
+        count("shifted", high="rounds"),
+        count("startled", high="rounds"),
+        array("seen", within=(0, "rounds")),
+        array("told"),
+        count("kind", low=-1),
+        count("doubted", low=-1),
+        count("again", high=MOST_LOOKS_IN_A_ROW),
+        number("reference", within=(-LARGEST_BELIEF, LARGEST_BELIEF)),
+        count("stale", low=-1),
+        count("stale_since", high="rounds"),
+        count("rival", low=-1),
+        number("rival_worth", within=(-LARGEST_BELIEF, LARGEST_BELIEF)),
+        count("claimed", low=-1),
+    )
 
-    def load(self, state: states.Reader, *, rounds: int) -> None:
-        """Inverse of `export`."""
-        self.hidden, self.shown = (state.integer(name, high=FARTHEST) for name in ("hidden", "shown"))
-        self._shifted, self._startled = (state.integer(name, high=rounds) for name in ("shifted", "startled"))
-        self._seen, self._latest = state.array("seen", np.float64, self._seen.shape), None
-        states.check(bool(((self._seen >= 0) & (self._seen <= rounds)).all()), "seen")
-        self.told = state.array("told", np.int64, self.told.shape)
-        self._kind = state.integer("kind", low=-1, high=self._priors.count - 1)
-        self.doubted = state.integer("doubted", low=-1, high=len(self._seen) - 1)
+    def _check_state(self, *, rounds: int = 0, **known: Any) -> None:
         check_whole(self.told, rounds, "told")
-        self._again = state.integer("again", high=MOST_LOOKS_IN_A_ROW)
-        highest = len(self._seen) - 1
-        self._stale, self._rival, self._claimed = (
-            state.integer(name, low=-1, high=highest) for name in ("stale", "rival", "claimed")
-        )
-        self._stale_since = state.integer("stale_since", high=rounds)
-        self._reference, self._rival_worth = state.number("reference"), state.number("rival_worth")
-        states.check(max(abs(self._reference), abs(self._rival_worth)) <= LARGEST_BELIEF, "reference")
+        states.check(self._kind < self._priors.count, "kind")
+        places = max(self.doubted, self._stale, self._rival, self._claimed)
+        states.check(places < len(self.told), "arms that are probed")
 
 
 def _expected_gain(best: float) -> float:
@@ -280,7 +267,7 @@ def plays_of_a_trial(noise: float) -> int:
     return min(max(math.ceil(PRIORS_WORTH * noise / _WIDEST_VARIANCE - 1e-9), LEAST_PLAYS), MOST_PLAYS)
 
 
-class Trial:
+class Trial(Declared):
     """How many plays every arm is still to have.
 
     >>> trial = Trial(4)
@@ -316,12 +303,8 @@ class Trial:
             tried &= mask
         return np.asarray(tried * (TRIAL_SHARE / max(int(np.count_nonzero(tried)), 1)), dtype=np.float64)
 
-    def export(self) -> dict[str, Any]:
-        """What is left."""
-        return {"left": self.left.copy()}
+    saved = (array("left"),)
 
-    def load(self, state: states.Reader) -> None:
-        """Inverse of `export`."""
-        self.left = state.array("left", np.int64, self.left.shape)
+    def _check_state(self, **known: Any) -> None:
         check_whole(self.left, MOST_PLAYS, "left")
         self.over = not self.left.any()

@@ -1,6 +1,4 @@
-"""How the mixture acts: posterior samples, and how often each arm is the best of one.
-
-How the mixture acts: posterior samples of its weightiest hypotheses, and how often each arm is their best.
+"""How the mixture acts: posterior samples of its weightiest hypotheses, and how often each arm is their best.
 
 Drawing samples anew needs a factor of every covariance. Instead samples are kept, and a reward moves them as it moves
 the posterior: f + gain (y + noise - f(a)), with noise drawn anew, is a sample of the new posterior if f was one of the
@@ -9,7 +7,7 @@ old (Matheron's rule). They are drawn anew only every few rewards, or when the w
 symbol  name     shape           meaning
 F       values   (k, m + 1, N)   rewards of all arms in m samples of each of k hypotheses, the mean before them
 
-Samples where there are very many arms: kept in the coordinates, their best arms sought among some arms at a time.
+Where there are very many arms, samples are kept in the coordinates, and their best arms sought among some at a time.
 
 To read every sample at every arm in every round would cost more than all else together. So a sample is R coordinates,
 and the best arm that has been found for it is kept. At every reward the next slice of the arms is read, and all arms
@@ -47,7 +45,7 @@ _JITTER = 1e-8
 
 
 class Samples:
-    """`number` samples of each of the weightiest hypotheses of `beliefs`; see `many_samples` for very many arms."""
+    """`number` samples of each of the weightiest hypotheses of `beliefs`; `ManySamples` for very many arms."""
 
     def __init__(self, beliefs: Beliefs, number: int, generator: np.random.Generator) -> None:
         self._rows: Ints = np.zeros(0, dtype=np.int64)
@@ -158,7 +156,7 @@ class Samples:
             self._find_best(slot)
 
     def follow_all(self, arms: Ints, joint: Joint) -> None:
-        """Move the samples by rewards of these arms, taken in at once; see `joint` for the symbols.
+        """Move the samples by rewards of these arms, taken in at once; see `batching` for the symbols.
 
         One after the other they would move a sample f by B' M' (e + L^-1 d / root), where d is noise, and the mean's f
         less f at the arms; the mean itself by B' M' e.

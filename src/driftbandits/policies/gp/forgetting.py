@@ -1,6 +1,6 @@
 """Forgetting by restarts and by sliding windows, for the kernel and the linear family, and by how much.
 
-Window, restart period and discount from the variation V_T, by the corrected analyses and the earlier ones.
+Window, restart period and discount from the variation V_T, by the corrected analyses.
 
 Zhao and Zhou (2021) found an error in the lemma behind the published sizes. The corrected ones balance
 sqrt(g) w^(3/2) V against g T / sqrt(w), with g the information gain (half convention) or the dimension. All are
@@ -46,12 +46,6 @@ def kernel_window(*, horizon: int, variation: float, gain: float) -> int:
     return _clip(math.ceil(gain**0.25 * math.sqrt(horizon / (1.0 + variation))), horizon)
 
 
-def kernel_window_before_erratum(*, horizon: int, variation: float, gain: float) -> int:
-    """The size published before the correction: ceil((g T / V)^(2/3)), in [1, T]."""
-    _check(horizon, variation, gain)
-    return horizon if variation == 0 else _clip(math.ceil((gain * horizon / variation) ** (2 / 3)), horizon)
-
-
 def kernel_discount(*, horizon: int, variation: float, gain: float) -> float:
     """Discount of WGPUCB: memory 1 / (1 - eta) equal to `kernel_window`: eta = 1 - min(1, g^(-1/4) sqrt((1 + V) / T)).
 
@@ -60,12 +54,6 @@ def kernel_discount(*, horizon: int, variation: float, gain: float) -> float:
     """
     _check(horizon, variation, gain)
     return _keep_some(1.0 - min(1.0, gain**-0.25 * math.sqrt((1.0 + variation) / horizon)))
-
-
-def kernel_discount_before_erratum(*, horizon: int, variation: float, gain: float) -> float:
-    """The discount with the memory of `kernel_window_before_erratum`: 1 - (V / (g T))^(2/3)."""
-    _check(horizon, variation, gain)
-    return _keep_some(1.0 - min(1.0, (variation / (gain * horizon)) ** (2 / 3)))
 
 
 def linear_window(*, horizon: int, variation: float, dimension: int) -> int:
@@ -78,34 +66,16 @@ def linear_window(*, horizon: int, variation: float, dimension: int) -> int:
     return horizon if variation == 0 else _clip(math.ceil(dimension**0.25 * math.sqrt(horizon / variation)), horizon)
 
 
-def linear_window_before_erratum(*, horizon: int, variation: float, dimension: int) -> int:
-    """The window published before the correction: ceil((d T / V)^(2/3)), in [1, T]."""
-    _check(horizon, variation, dimension)
-    return horizon if variation == 0 else _clip(math.ceil((dimension * horizon / variation) ** (2 / 3)), horizon)
-
-
 def linear_period(*, horizon: int, variation: float, dimension: int) -> int:
     """Restart period of RestartUCB: floor(d^(1/4) sqrt(T / (1 + V))), in [1, T]."""
     _check(horizon, variation, dimension)
     return _clip(math.floor(dimension**0.25 * math.sqrt(horizon / (1.0 + variation))), horizon)
 
 
-def linear_period_before_erratum(*, horizon: int, variation: float, dimension: int) -> int:
-    """The period published before the correction: floor((d T / (1 + V))^(2/3)), in [1, T]."""
-    _check(horizon, variation, dimension)
-    return _clip(math.floor((dimension * horizon / (1.0 + variation)) ** (2 / 3)), horizon)
-
-
 def linear_discount(*, horizon: int, variation: float, dimension: int) -> float:
     """Discount of D-LinUCB: 1 - d^(-1/4) sqrt(V / T)."""
     _check(horizon, variation, dimension)
     return _keep_some(1.0 - min(1.0, dimension**-0.25 * math.sqrt(variation / horizon)))
-
-
-def linear_discount_before_erratum(*, horizon: int, variation: float, dimension: int) -> float:
-    """The discount published before the correction: 1 - (V / (d T))^(2/3)."""
-    _check(horizon, variation, dimension)
-    return _keep_some(1.0 - min(1.0, (variation / (dimension * horizon)) ** (2 / 3)))
 
 
 def _keep_some(discount: float) -> float:
@@ -118,7 +88,7 @@ class Forgetting(SizedPolicy, GPUCB):
 
     _adds_only = False
 
-    _kernel_size: ClassVar[Callable[..., float]]  # of `sizes`
+    _kernel_size: ClassVar[Callable[..., float]]  # one of the functions above
     _linear_size: ClassVar[Callable[..., float]]
 
     def __init__(self, arms: ArmSet, *, variation: float | None = None, **settings: Any) -> None:

@@ -82,7 +82,7 @@ class NetworkPosterior(ArmPosterior):
         prior = {"features": self.features.copy(), "prior_mean": self.prior_mean.copy()}
         return {**super().export(), **prior, "since": self._since}
 
-    def load(self, state: states.Reader) -> None:
+    def load(self, state: states.Reader, **known: Any) -> None:
         """Inverse of `export`."""
         size = len(self.weights)
         features = state.array("features", np.float64, (size, None))
@@ -93,7 +93,7 @@ class NetworkPosterior(ArmPosterior):
         states.check(bool((np.abs(outputs) <= _LARGEST_OUTPUT).all()), "outputs of the network")
         self._set_prior(features, outputs)
         self._since = state.integer("since", high=FARTHEST)
-        super().load(state)
+        super().load(state, **known)
 
 
 class NeuralUCB(NetworkFacts, GPUCB):

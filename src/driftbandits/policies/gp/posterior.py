@@ -56,9 +56,10 @@ import scipy.linalg.lapack
 
 from driftbandits import state as states
 from driftbandits._util.checks import FLOAT_BYTES, check_memory, check_positive, check_word
-from driftbandits.arms.arm_set import ArmSet
+from driftbandits.arms import ArmSet
 from driftbandits.errors import KernelError
 from driftbandits.policies.arm_migration import ArmsChange, match_places
+from driftbandits.state.declared import Declared, array, count, number
 from driftbandits.state.reader import FARTHEST, check_covariance, check_sums, check_whole
 from driftbandits.types import Bools, Floats, Ints
 
@@ -124,7 +125,7 @@ REMOVALS_BETWEEN_REFRESHES = 256  # a refresh sweeps out their rounding
 _ROUNDING_OF_SUMS = 1e-6  # of what was added and taken away again
 
 
-class ArmPosterior:
+class ArmPosterior(Declared):
     """Posterior mean and variance of every arm under GP(m0, k) with noise variance `ridge`.
 
     Adding and removing single observations cost one rank-one update; `refresh` computes everything from (n, s) by a
@@ -259,28 +260,18 @@ class ArmPosterior:
         self.weights[places[named]], self.sums[places[named]] = other.weights[named], other.sums[named]
         self.refresh()
 
-    def export(self) -> dict[str, Any]:
-        """Everything but the prior."""
-        return {
-            "weights": self.weights.copy(),
-            "sums": self.sums.copy(),
-            "mean": self.mean.copy(),
-            "variance": self.variance.copy(),
-            "covariance": np.array(self._covariance, order="C"),
-            "information_gain": self.information_gain,
-            "removals": self._removals,
-        }
+    saved = (
+        array("weights"),
+        array("sums"),
+        array("mean", np.float64, ("weights",)),
+        array("variance", np.float64, ("weights",)),
+        array("covariance", np.float64, ("prior", "prior")),
+        number("information_gain"),
+        count("removals", high=REMOVALS_BETWEEN_REFRESHES - 1),
+    )
 
-    def load(self, state: states.Reader) -> None:
-        """Inverse of `export`."""
-        size = len(self.weights)
-        self.weights = state.array("weights", np.float64, (size,))
-        self.sums = state.array("sums", np.float64, (size,))
-        self.mean = state.array("mean", np.float64, (size,))
-        self.variance = state.array("variance", np.float64, (size,))
-        self._covariance = np.asfortranarray(state.array("covariance", np.float64, self._prior.shape))
-        self.information_gain = state.number("information_gain")
-        self._removals = state.integer("removals", high=REMOVALS_BETWEEN_REFRESHES - 1)
+    def _check_state(self, **known: Any) -> None:
+        self._covariance = np.asfortranarray(self._covariance)
         self._check_loaded()
 
     @np.errstate(all="ignore")
@@ -606,7 +597,7 @@ class LeadingPosterior(ArmPosterior):
         self._span.pool = None
         return super().export()
 
-    def load(self, state: states.Reader) -> None:
+    def load(self, state: states.Reader, **known: Any) -> None:
         """Inverse of `export`."""
         self._begin()
-        super().load(state)
+        super().load(state, **known)

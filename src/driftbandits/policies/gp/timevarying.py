@@ -22,7 +22,7 @@ import scipy.linalg.blas
 
 from driftbandits import state as states
 from driftbandits._util.checks import check_positive, check_probability
-from driftbandits.arms.arm_set import ArmSet
+from driftbandits.arms import ArmSet
 from driftbandits.policies.algorithm import Family
 from driftbandits.policies.arm_migration import ArmsChange, old_features
 from driftbandits.policies.gp.gpucb import SMALLEST_RIDGE
@@ -30,6 +30,7 @@ from driftbandits.policies.gp.posterior import DRIFT_RULES, check_beta, check_po
 from driftbandits.policies.inputs import CommonSettings
 from driftbandits.policies.inspection import around
 from driftbandits.policies.optimistic import Optimism, OptimisticPolicy
+from driftbandits.state.declared import Declared, array, number
 from driftbandits.state.reader import check_covariance
 from driftbandits.types import Floats
 
@@ -37,7 +38,7 @@ _FAINTEST_FADE = 1e-8  # below, it is multiplied out
 _LEAST_SINGULAR = 1e-10  # of features, as a share of the largest
 
 
-class DriftingPosterior:
+class DriftingPosterior(Declared):
     """Mean and variance of every arm's reward; the reward function drifts at `rate`, the noise has variance `ridge`.
 
     >>> posterior = DriftingPosterior(np.eye(2), ridge=1.0, rate=0.75)
@@ -119,22 +120,10 @@ class DriftingPosterior:
         else:
             self._explained = _diagonal(self._features @ self._learned, self._features)
 
-    def export(self) -> dict[str, Any]:
-        """Everything but the prior."""
-        return {
-            "fade": self._fade,
-            "shift": self._shift.copy(),
-            "explained": self._explained.copy(),
-            "learned": np.array(self._learned, order="C"),
-        }
+    saved = (number("fade", within=(_FAINTEST_FADE, 1.0)), array("shift"), array("explained"), array("learned"))
 
-    def load(self, state: states.Reader) -> None:
-        """Inverse of `export`."""
-        self._fade = state.number("fade")
-        self._shift = state.array("shift", np.float64, self._shift.shape)
-        self._explained = state.array("explained", np.float64, self._explained.shape)
-        self._learned = np.asfortranarray(state.array("learned", np.float64, (self._size, self._size)))
-        states.check(_FAINTEST_FADE <= self._fade <= 1.0, "fade")
+    def _check_state(self, **known: Any) -> None:
+        self._learned = np.asfortranarray(self._learned)
         self._check_loaded()
 
     @np.errstate(all="ignore")

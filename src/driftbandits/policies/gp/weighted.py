@@ -31,7 +31,7 @@ known at the anchor only fades: in its own eigenvectors it is diag(c H + lambda)
 term of rank one. Those m arms are a regression on top with the faded past as its prior, O(N r m) instead of O(N r^2);
 when they are many, the anchor moves to the present. Nothing but the weights is carried from round to round, so rounding
 does not grow. In few dimensions, and where the width takes both matrices, V and V2 are factored every round instead;
-where it takes both in few dimensions and beta is a number, they are carried from round to round (`few_dimensions`).
+where it takes both in few dimensions and beta is a number, they are carried from round to round (`FewDimensions`).
 Weights are kept relative to the present round (never eta^-t), so no horizon overflows.
 """
 

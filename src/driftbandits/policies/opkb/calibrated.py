@@ -1,12 +1,12 @@
 """CalibratedOPKB: ADA-OPKB without constants, and with alarms that carry a guarantee.
 
-A second look at an arm that surprised: playing it alone for a while, as long as it keeps its promise.
+A probe of an arm that surprised: playing it alone for a while, as long as it keeps its promise.
 
 The law of a block plays bad arms seldom and stays until the block ends. A bad arm that has become the best would be
 seen once and then again long after. So a reward that is far beyond what was expected of its arm, and beyond the best
 arm's, is followed up at once: the arm is played until its mean falls short of the best, or a martingale fires, or
 it was played `wanted` times; then a new block begins that knows. Where rewards have two values only, a single one says
-too little, and nothing is looked at twice. This is a matter of regret alone: rounds of a look follow no law of the
+too little, and nothing is probed. This is a matter of regret alone: rounds of a probe follow no law of the
 epoch, so no stream ranks them, and an arm's martingale holds however its rounds are chosen.
 """
 
@@ -66,13 +66,13 @@ class ResidualIPS(PosteriorMean):
 
 
 SHORTEST_LOOK = 32  # rounds
-LEAST_AGE_SHARE = 8  # a block that ends with a look has lasted 1 / 8 of its length: blocks double, so they stay few
+LEAST_AGE_SHARE = 8  # a block that ends with a probe has lasted 1 / 8 of its length: blocks double, so they stay few
 _SURPRISE = 3.0  # standard deviations of the noise
 
 
 @dataclass
-class Look:
-    """One look at `arm` of at most `wanted` rounds: those asked for it, and the rewards told of them."""
+class Probe:
+    """One probe of `arm` of at most `wanted` rounds: those asked for it, and the rewards told of them."""
 
     arm: int
     wanted: int
@@ -91,7 +91,7 @@ class Look:
         return self.told == self.wanted
 
     def lose(self, rounds: int) -> bool:
-        """Do without so many of the rounds asked; whether nothing is left of the look."""
+        """Do without so many of the rounds asked; whether nothing is left of the probe."""
         lost = min(rounds, self.asked - self.told)
         self.wanted -= lost
         self.asked -= lost
@@ -108,92 +108,92 @@ class Look:
         return dataclasses.asdict(self)
 
     @classmethod
-    def load(cls, state: states.Reader, arms: int) -> Look:
+    def load(cls, state: states.Reader, arms: int) -> Probe:
         """Inverse of `export`."""
         arm, wanted = state.integer("arm", high=arms - 1), state.integer("wanted", low=1, high=FARTHEST)
         asked = state.integer("asked", high=wanted)
         told, total = state.integer("told", high=asked), state.number("total")
-        states.check(abs(total) <= (1.0 + ROUNDING) * told, "rewards of a look")
+        states.check(abs(total) <= (1.0 + ROUNDING) * told, "rewards of a probe")
         return cls(arm, wanted, asked, told, total)
 
 
-class SecondLooks:
-    """At most one look at a time, by what the block expects and what is believed of the noise."""
+class SurpriseProbes:
+    """At most one probe at a time, by what the block expects and what is believed of the noise."""
 
     def __init__(self, surrogate: Surrogate) -> None:
         self._surrogate = surrogate
-        self._look: Look | None = None
+        self._probe: Probe | None = None
         self._first_round = 0  # of the block
         self._length = 0
 
     @property
-    def look(self) -> Look | None:
-        """The look under way, whether or not rounds of it are left to be asked."""
-        return self._look
+    def probe(self) -> Probe | None:
+        """The probe under way, whether or not rounds of it are left to be asked."""
+        return self._probe
 
     @property
     def arm(self) -> int | None:
         """The arm to be played now."""
-        return self._look.arm if self._look is not None and self._look.left > 0 else None
+        return self._probe.arm if self._probe is not None and self._probe.left > 0 else None
 
     @property
     def left(self) -> int:
-        """Rounds of the look still to be asked."""
-        return 0 if self._look is None else self._look.left
+        """Rounds of the probe still to be asked."""
+        return 0 if self._probe is None else self._probe.left
 
     @property
     def calls_for_a_block(self) -> bool:
         """Whether the arm has kept its promise to the end."""
-        return self._look is not None and self._look.kept
+        return self._probe is not None and self._probe.kept
 
     def open(self, first_round: int, length: int) -> None:
         """A block begins."""
-        self._look = None
+        self._probe = None
         self._first_round, self._length = first_round, length
 
     def ask(self, rounds: int) -> None:
         """The arm was asked for so many rounds."""
-        if self._look is not None:
-            self._look.asked += rounds
+        if self._probe is not None:
+            self._probe.asked += rounds
 
     def allow(self, mask: Bools) -> None:
-        """A look ends where its arm may not be played."""
-        if self._look is not None and not mask[self._look.arm]:
-            self._look = None
+        """A probe ends where its arm may not be played."""
+        if self._probe is not None and not mask[self._probe.arm]:
+            self._probe = None
 
     def surprise(self, arm: int, reward: float, round_: int, expected: Floats) -> None:
-        """Begin a look if the reward promises enough and no other is being played."""
+        """Begin a probe if the reward promises enough and no other is being played."""
         if self.arm is not None or self._surrogate.two_valued:  # one of two values promises nothing
             return
         own, noise = float(expected[arm]), self._surrogate.noise_variance
         if surprises(reward, own, noise) and promises(reward, own, float(expected.max()), noise):
             age = round_ - self._first_round
-            self._look = Look(arm, wanted=max(SHORTEST_LOOK, self._length // LEAST_AGE_SHARE - age))
+            self._probe = Probe(arm, wanted=max(SHORTEST_LOOK, self._length // LEAST_AGE_SHARE - age))
 
     def tell(self, arm: int, reward: float, expected: Floats) -> None:
-        """A reward of an arm that was looked at; the look ends if the arm disappoints."""
-        look = self._look
-        if look is None or look.arm != arm or look.told == look.asked:  # not a round of this look
+        """A reward of an arm that was probed; the probe ends if the arm disappoints."""
+        probe = self._probe
+        if probe is None or probe.arm != arm or probe.told == probe.asked:  # not a round of this probe
             return
-        if look.disappoints(reward, float(expected.max()), self._surrogate.noise_variance):
-            self._look = None
+        if probe.disappoints(reward, float(expected.max()), self._surrogate.noise_variance):
+            self._probe = None
 
     def lose(self, arms: Ints) -> None:
-        """A look does without rounds whose rewards will never come."""
-        if self._look is not None and self._look.lose(int(np.count_nonzero(arms == self._look.arm))):
-            self._look = None
+        """A probe does without rounds whose rewards will never come."""
+        if self._probe is not None and self._probe.lose(int(np.count_nonzero(arms == self._probe.arm))):
+            self._probe = None
 
     def export(self) -> dict[str, Any]:
-        """The look, if there is one."""
-        return {"look": None if self._look is None else self._look.export()}
+        """The probe, if there is one."""
+        return {"look": None if self._probe is None else self._probe.export()}
 
     def load(self, state: states.Reader, *, arms: int) -> None:
         """Inverse of `export`."""
-        self._look = None if state.raw("look") is None else Look.load(state.reader("look"), arms)
+        self._probe = None if state.raw("look") is None else Probe.load(state.reader("look"), arms)
 
 
 def promises(reward: float, expected: float, best: float, noise_variance: float) -> bool:
-    """Whether a reward of an arm of which `expected` was expected deserves a look.
+    """Whether a reward of an arm of which `expected` was expected deserves a probe.
 
     The best arm is played anyway, and so are those that SHORTEST_LOOK rounds could not tell from it.
 
@@ -229,10 +229,10 @@ class CalibratedOPKB(BlockPolicy):
     change is found. One is missed as long as it leaves ranks as they were, or falls on arms that are not played.
 
     - Practical mode (default): gaps come from the posterior mean, widths are one standard error, a law is chosen for
-      what it adds to what the epoch knows, an arm that surprises is looked at again (`policies/calibrated/looks.py`),
+      what it adds to what the epoch knows, an arm that surprises is probed (`SurpriseProbes`),
       and a new epoch goes on with the old mean where that fits. No bound on its regret is proved.
     - Theory mode: gaps come from residual IPS, widths hold for all arms at once, mixing bounds all importance weights
-      and nothing is looked at twice. With `kernel="given"` the paper's analysis of OPKB applies with residuals for
+      and nothing is probed. With `kernel="given"` the paper's analysis of OPKB applies with residuals for
       rewards and the effective dimension for the information gain. The paper's test of gaps runs beside the
       martingales, with half of `false_alarm` and empirical Bernstein widths, whose bound holds for noise and a kernel
       as believed.
@@ -259,7 +259,7 @@ class CalibratedOPKB(BlockPolicy):
     to within a quarter of the rounds since.
 
     Rewards of two values (0 or 1, 0 or a price) are noticed: signals are then looked for around the rate of successes,
-    a single success begins no second look, and every arm's martingale bets on shares too, which see rates change. Say
+    a single success begins no probe, and every arm's martingale bets on shares too, which see rates change. Say
     `reward_range=(0, 1)` for them.
 
     >>> import numpy as np
@@ -300,7 +300,7 @@ class CalibratedOPKB(BlockPolicy):
             mean = PosteriorMean(surrogate)
             constants = PracticalConstants(surrogate, mean, arms=len(arms))
             streams = Streams(level, len(arms), ranks, belief=surrogate, cells=constants.cells)
-            parts = Parts(surrogate, constants, mean, streams, SecondLooks(surrogate))
+            parts = Parts(surrogate, constants, mean, streams, SurpriseProbes(surrogate))
         else:
             ips = ResidualIPS(surrogate)
             bounded = TheoryConstants(surrogate, ips, arms=len(arms))

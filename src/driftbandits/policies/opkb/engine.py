@@ -83,7 +83,7 @@ class BlockPolicy(Policy):
         self._constants = parts.constants
         self._estimator = parts.estimator
         self._detector = parts.detector
-        self._looks = parts.looks
+        self._probes = parts.probes
         self._divisor = divisor
         self._coins = stream(self.seed, "schedule")
         self._tag = 0
@@ -116,8 +116,8 @@ class BlockPolicy(Policy):
         epoch.add(self._next_law(block, moved), self._estimator.baseline(), self._tag + 1)
         if self._detector is not None:
             self._detector.open(epoch, self.rounds)
-        if self._looks is not None:
-            self._looks.open(self.rounds, self._levels.block_size * 2**block)
+        if self._probes is not None:
+            self._probes.open(self.rounds, self._levels.block_size * 2**block)
         self._schedule = self._draw_schedule(block)
         self._open: list[OpenReplay] = []
         self._new_stretch(0)
@@ -165,22 +165,22 @@ class BlockPolicy(Policy):
         """m_t: the law followed in the present stretch."""
         return int(self._schedule.indices[self._stretch])
 
-    def _looked_at(self) -> int | None:
+    def _probed_arm(self) -> int | None:
         """The arm that is played out of turn now."""
-        return None if self._looks is None else self._looks.arm
+        return None if self._probes is None else self._probes.arm
 
     def _law(self) -> Floats:
-        arm = self._looked_at()
+        arm = self._probed_arm()
         return self._epoch.laws[self._index()] if arm is None else point_law(arm, len(self.arms))
 
     def _stamp(self) -> tuple[int, int]:
         """Laws have their numbers; the law that plays arm x alone has -1 - x."""
-        arm = self._looked_at()
+        arm = self._probed_arm()
         return (self._epoch.law_base + self._index() if arm is None else -1 - arm), self._tag
 
     def _steady(self) -> int:
-        if self._looks is not None and self._looks.arm is not None:
-            return self._looks.left
+        if self._probes is not None and self._probes.arm is not None:
+            return self._probes.left
         return max(self._length - self._position, 1)
 
     def _steady_rounds(self) -> int:
@@ -189,21 +189,21 @@ class BlockPolicy(Policy):
         return 1 if prompt or self._ended else super()._steady_rounds()
 
     def _advance(self, count: int) -> None:
-        if self._looks is not None and self._looks.arm is not None:
-            self._looks.ask(count)
+        if self._probes is not None and self._probes.arm is not None:
+            self._probes.ask(count)
         else:
             self._position += count
 
     def _draw(self, wanted: int, mask: Bools | None) -> Decisions:
-        if self._looks is not None and mask is not None:
-            self._move()  # which may end a look, or begin a block
-            self._looks.allow(mask)
+        if self._probes is not None and mask is not None:
+            self._move()  # which may end a probe, or begin a block
+            self._probes.allow(mask)
         return super()._draw(wanted, mask)
 
     # --- moving on ----------------------------------------------------------------------------------------------
 
     def _block_is_called_for(self) -> bool:
-        return self._looks is not None and self._looks.calls_for_a_block
+        return self._probes is not None and self._probes.calls_for_a_block
 
     def _has_fired(self) -> bool:
         return self._detector is not None and self._detector.fired
@@ -222,7 +222,7 @@ class BlockPolicy(Policy):
         return [item for item in self._ended if item.stop_round <= first_open]
 
     def _turn(self) -> None:
-        """A stretch is over, a change was found, a test has all its rewards or a look has ended.
+        """A stretch is over, a change was found, a test has all its rewards or a probe has ended.
 
         Then restart, or open a block or a stretch, or go on.
         """
@@ -286,7 +286,7 @@ class BlockPolicy(Policy):
     # --- the hooks of Policy: learning --------------------------------------------------------------------------
 
     def _learn(self, feedback: Feedback) -> None:
-        if self._looks is None:
+        if self._probes is None:
             self._add_many(feedback)
         else:
             for row, reward in feedback.rows():
@@ -296,8 +296,8 @@ class BlockPolicy(Policy):
         self._add(row, reward)
 
     def _lose(self, rows: npt.NDArray[np.void]) -> None:
-        if self._looks is not None:
-            self._looks.lose(rows["arm"][rows["law"] < 0])
+        if self._probes is not None:
+            self._probes.lose(rows["arm"][rows["law"] < 0])
 
     def _add(self, row: Row, reward: float) -> None:
         """`_add_many` for one reward, in plain numbers where it is one of the present block."""
@@ -322,8 +322,8 @@ class BlockPolicy(Policy):
                 item.sums.counts[law] += 1
         if self._detector is not None and self._detector.prompt:
             self._detector.see(law, arm, scaled, value, row.id)
-        if self._looks is not None and len(epoch.laws) > 1:
-            self._looks.surprise(arm, scaled, row.id, self._expected())
+        if self._probes is not None and len(epoch.laws) > 1:
+            self._probes.surprise(arm, scaled, row.id, self._expected())
 
     def _add_many(self, feedback: Feedback) -> None:
         """Add rewards to the block they were asked in and to every open replay that covers their round."""
@@ -360,7 +360,7 @@ class BlockPolicy(Policy):
         return values
 
     def _add_apart(self, row: Row, reward: float) -> None:
-        """A reward of a look: no law has drawn it."""
+        """A reward of a probe: no law has drawn it."""
         if row.tag < self._epoch.tags[0]:  # a closed epoch, or a masked round
             self.late += row.tag >= 0
             return
@@ -368,8 +368,8 @@ class BlockPolicy(Policy):
         self._features.observe_one(row.arm, scaled, row.id)
         if self._detector is not None and self._detector.prompt:
             self._detector.see_apart(row.arm, scaled, row.id)
-        if self._looks is not None:
-            self._looks.tell(row.arm, scaled, self._expected())
+        if self._probes is not None:
+            self._probes.tell(row.arm, scaled, self._expected())
 
     def _evaluate(self, rounds: int, arms: Ints, rewards: Floats, ids: Ints) -> bool:
         """Begin behind a log of so many rounds; these arms and internal rewards are known, of the rounds `ids`.
@@ -423,7 +423,7 @@ class BlockPolicy(Policy):
             "constants": self._constants.export(),
             "features": self._features.export(),
             "detector": {} if self._detector is None else self._detector.export(),
-            "looks": {} if self._looks is None else self._looks.export(),
+            "looks": {} if self._probes is None else self._probes.export(),
             "epoch": self._epoch.export(),
             "coins": generator_state(self._coins),
             "tag": self._tag,
@@ -510,7 +510,7 @@ class BlockPolicy(Policy):
             epoch.check_sums(part, most=most, largest=largest)
         told = sum(part.told for part in epoch.blocks)
         states.check(told <= most, "number of rewards told")
-        self._features.check(told=told, looked=self._looks is not None, largest=largest)
+        self._features.check(told=told, looked=self._probes is not None, largest=largest)
         for item in self._ended:
             epoch.check_sums(item.sums, most=item.stop_round - item.first_round, largest=largest)
         slot = int(self._schedule.edges[self._stretch])
@@ -521,12 +521,12 @@ class BlockPolicy(Policy):
             states.check(asked <= self.rounds - item.first_round, "rounds of a replay")  # masked ones do not count
 
     def _check_awaited(self, rows: npt.NDArray[np.void]) -> None:
-        """Refuse open decisions of laws that were not played in their stretch; a look has -1 - arm in a law's place."""
-        looks, drawn = rows[rows["law"] < 0], rows[rows["law"] >= 0]
-        states.check(self._looks is not None or not len(looks), "law of a pending decision")
+        """Refuse open decisions of laws that were not played in their stretch; that of a probe is -1 - arm."""
+        probes, drawn = rows[rows["law"] < 0], rows[rows["law"] >= 0]
+        states.check(self._probes is not None or not len(probes), "law of a pending decision")
         epoch = self._epoch
-        recent = looks[looks["tag"] >= epoch.tags[0]]  # those of an earlier epoch may have other numbers of arms
-        states.check(bool((recent["law"] == -1 - recent["arm"]).all()), "arm of a pending look")
+        recent = probes[probes["tag"] >= epoch.tags[0]]  # those of an earlier epoch may have other numbers of arms
+        states.check(bool((recent["law"] == -1 - recent["arm"]).all()), "arm of a pending probe")
         live = drawn[drawn["tag"] >= epoch.tags[0]]
         tags, laws = live["tag"], live["law"] - epoch.law_base
         blocks = np.searchsorted(epoch.tags, tags, side="right") - 1
@@ -539,11 +539,11 @@ class BlockPolicy(Policy):
         states.check(bool(inside.all()), "law or stretch of a pending decision")
 
     def _load_watch(self, state: states.Reader) -> None:
-        """The detector and the looks, which may be compared with all the rest."""
-        watched, looked = state.reader("detector"), state.reader("looks")
+        """The detector and the probes, which may be compared with all the rest."""
+        watched, probed = state.reader("detector"), state.reader("looks")
         if self._detector is not None:
             self._detector.load(watched, self._epoch, self._open, rounds=self.rounds)
-        if self._looks is not None:
+        if self._probes is not None:
             first_round = next(item.first_round for item in self._open if item.replay.index == self._schedule.block)
-            self._looks.open(first_round, self._levels.block_size * 2**self._schedule.block)
-            self._looks.load(looked, arms=len(self.arms))
+            self._probes.open(first_round, self._levels.block_size * 2**self._schedule.block)
+            self._probes.load(probed, arms=len(self.arms))

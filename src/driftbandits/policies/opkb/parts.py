@@ -15,7 +15,7 @@ features     phi^(j), what arms have in common  of the kernel, or of a network  
 constants    how much a block explores          of `Constants`, once per horizon   closed forms, at every block
 estimator    what the epoch says of rewards     IPS                                posterior mean, or residual IPS
 detector     whether something changed          gaps of replays, or none           conformal martingales of residuals
-looks        arms to be looked at out of turn   none                               arms that surprised (practical mode)
+probes       arms to be played out of turn       none                               arms that surprised (practical mode)
 
 All are objects handed to the constructor of `BlockPolicy`. `driftbandits.detection` says what a detector must do.
 IPS are inverse propensity scores: a reward counts the more, the less likely its arm was drawn.
@@ -298,7 +298,7 @@ class Estimator(Protocol):
         """What is taken off the rewards of a law that begins now, shape (N,), if it `subtracts`."""
 
 
-class Looks(Protocol):
+class Probes(Protocol):
     """The part that plays single arms out of turn: an arm is looked at instead of drawn from a law.
 
     What a block expects of arms is its baseline; without an estimator that subtracts one it expects nothing.
@@ -314,7 +314,7 @@ class Looks(Protocol):
 
     @property
     def calls_for_a_block(self) -> bool:
-        """Whether a look has ended in such a way that a new block should begin that knows of it."""
+        """Whether a probe has ended in such a way that a new block should begin that knows of it."""
 
     def open(self, first_round: int, length: int) -> None:
         """A block of `length` rounds begins; no arm is looked at."""
@@ -326,7 +326,7 @@ class Looks(Protocol):
         """Only these arms may be played now."""
 
     def surprise(self, arm: int, reward: float, round_: int, expected: Floats) -> None:
-        """A reward of a law of a block that expects these rewards; it may begin a look."""
+        """A reward of a law of a block that expects these rewards; it may begin a probe."""
 
     def tell(self, arm: int, reward: float, expected: Floats) -> None:
         """A reward of an arm that was looked at."""
@@ -343,13 +343,13 @@ class Looks(Protocol):
 
 @dataclass(frozen=True)
 class Parts:
-    """The parts of one policy. Without a detector laws are never replayed, without looks arms never out of turn."""
+    """The parts of one policy. Without a detector laws are never replayed, without probes arms never out of turn."""
 
     features: FeatureSource
     constants: BlockConstants
     estimator: Estimator
     detector: Detector | None = None
-    looks: Looks | None = None
+    probes: Probes | None = None
 
 
 class InversePropensities:

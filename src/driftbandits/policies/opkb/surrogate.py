@@ -48,9 +48,10 @@ import numpy as np
 
 from driftbandits import state as states
 from driftbandits._util.linalg import cholesky, first_largest
-from driftbandits.arms.arm_set import ArmSet
+from driftbandits.arms import ArmSet
 from driftbandits.detection.ledger import Ledger, Totals
 from driftbandits.policies.length_scales import leading_features, other_kernels
+from driftbandits.state.declared import array, count, number, read, write
 from driftbandits.state.reader import FARTHEST, ROUNDING
 from driftbandits.types import Floats, Ints
 
@@ -383,32 +384,28 @@ class Surrogate:
 
     # --- state --------------------------------------------------------------------------------------------------
 
+    _saved = (
+        array("closed", within=(-_ENORMOUS, _ENORMOUS)),
+        array("prior_mean", within=(-_UNBELIEVABLE, _UNBELIEVABLE)),
+        count("kernel"),
+        number("signal"),
+        number("noise_variance"),
+    )
+
     def export(self) -> dict[str, Any]:
         """What `load` needs, as JSON values and arrays."""
-        return {
-            **self._ledger.export(),
-            **self._values.export(),
-            "closed": self.closed.copy(),
-            "prior_mean": self.prior_mean.copy(),
-            "kernel": self.kernel,
-            "signal": self.signal,
-            "noise_variance": self.noise_variance,
-        }
+        return {**self._ledger.export(), **self._values.export(), **write(self._saved, self)}
 
     def load(self, state: states.Reader, *, rounds: int) -> None:
         """Inverse of `export`."""
         self.begin()
         self._ledger.load(state, rounds=rounds)
         self._values.load(state)
-        self.closed = state.array("closed", np.float64, self.closed.shape)
-        self.prior_mean = state.array("prior_mean", np.float64, (self._size,))
-        self.kernel = state.integer("kernel", high=len(self.kernels) - 1)
-        self.signal, self.noise_variance = state.number("signal"), state.number("noise_variance")
+        read(self._saved, self, state, {})
+        states.check(self.kernel < len(self.kernels), "kernel")
         for believed, tried in ((self.signal, SIGNAL_VARIANCES), (self.noise_variance, NOISE_VARIANCES)):
             inside = (1.0 - ROUNDING) * tried.min() <= believed <= (1.0 + ROUNDING) * tried.max()
             states.check(bool(inside), "signal or noise")
-        states.check(bool((np.abs(self.closed) <= _ENORMOUS).all()), "evidence of earlier epochs")
-        states.check(bool((np.abs(self.prior_mean) <= _UNBELIEVABLE).all()), "prior mean")
 
     def check(self, *, told: int, looked: bool, largest: float) -> None:
         """Rounds may have been kept from before the epoch, so their number says nothing."""

@@ -21,8 +21,8 @@ import numpy.typing as npt
 
 from driftbandits import state as states
 from driftbandits._util.checks import check_count, check_probability, check_word
-from driftbandits._util.seeding import generator_from_state, generator_state, same_stream, stream
-from driftbandits.arms.arm_set import ArmSet
+from driftbandits._util.seeding import same_stream, stream
+from driftbandits.arms import ArmSet
 from driftbandits.design import information_gain
 from driftbandits.errors import InputError, StateError
 from driftbandits.policies.algorithm import Family
@@ -32,11 +32,11 @@ from driftbandits.policies.decisions import Feedback, Row
 from driftbandits.policies.gp.forgetting import SlidingWindowGPUCB
 from driftbandits.policies.guard import guarded
 from driftbandits.policies.inputs import CommonSettings
-from driftbandits.policies.rivals import nested
 from driftbandits.policies.rivals.exp3 import LinearExp3
-from driftbandits.policies.rivals.nested import Exp3
+from driftbandits.policies.rivals.nested import Exp3, NestingPolicy, find_base, read_settings, seconds_of_base
 from driftbandits.policies.window import SizedPolicy
-from driftbandits.state.reader import FARTHEST, ROUNDING, told_at_most
+from driftbandits.state.declared import count, generator, number, read, write
+from driftbandits.state.reader import ROUNDING, told_at_most
 from driftbandits.text import shown
 from driftbandits.types import Bools, Floats, Ints, read_only
 
@@ -87,7 +87,7 @@ class _PastBlock:
     total: float
 
 
-class BanditOverBandit(Policy):
+class BanditOverBandit(NestingPolicy):
     """Plays a forgetting policy in blocks, anew each time, with a window (or period, or discount) chosen by Exp3.
 
     It needs no V_T; that is what it is for. At T = 10,000 and d = 10 a linear base has 10 blocks for 8 candidates: Exp3
@@ -129,7 +129,7 @@ class BanditOverBandit(Policy):
     @classmethod
     def seconds(cls, rounds: float, settings: Mapping[str, Any]) -> float:
         """Its own, and what the base takes."""
-        return super().seconds(rounds, settings) + nested.seconds_of_base(rounds, settings, SlidingWindowGPUCB)
+        return super().seconds(rounds, settings) + seconds_of_base(rounds, settings, SlidingWindowGPUCB)
 
     def __init__(
         self,
@@ -144,9 +144,9 @@ class BanditOverBandit(Policy):
         **common: Unpack[CommonSettings],
     ) -> None:
         super().__init__(arms, **common)
-        self.base = nested.find_base(base, Policy)  # type: ignore[type-abstract]
+        self.base = find_base(base, Policy)  # type: ignore[type-abstract]
         self.setting = _varied(self.base)
-        self.base_settings = nested.read_settings(base_settings)
+        self.base_settings = read_settings(base_settings)
         if self.setting in self.base_settings:
             raise InputError(f"{self.setting!r} is what the blocks choose; give its values as candidates=...")
         self.learner = check_word("learner", learner, ("exp3", "exp3p"))
@@ -223,7 +223,7 @@ class BanditOverBandit(Policy):
         return block_length(horizon=horizon, dimension=dimension)
 
     def _build(self, candidate: float, horizon: int) -> Policy:
-        return nested.build(self, self.base, {**self.base_settings, self.setting: candidate}, horizon=horizon)
+        return self._new_base(self.base, {**self.base_settings, self.setting: candidate}, horizon=horizon)
 
     def _new_block(self) -> None:
         self._chosen = self._choose()
@@ -266,7 +266,7 @@ class BanditOverBandit(Policy):
         return max(min(self._inner._quiet_rounds(), self._length - self._position), 1)
 
     def _drawn(self, arms: Sequence[int], counted: bool) -> None:
-        nested.follow(self._inner, arms, counted)
+        self._follow_base(self._inner, arms, counted)
         if counted:
             self._position += len(arms)
 
@@ -284,7 +284,7 @@ class BanditOverBandit(Policy):
             self._law_base += self._inner._stamp()[0] + 1
             self._new_block()
         else:
-            nested.turn(self._inner)
+            self._turn_base(self._inner)
 
     def _learn_blocks(self) -> None:
         """Learn from the blocks whose rewards are there; in the order told, from what has come by now."""
@@ -307,7 +307,7 @@ class BanditOverBandit(Policy):
             return
         self._total += reward
         own = Row(row.id - self._block_start, row.arm, row.law - self._law_base, row.tag, row.probability)
-        self.late += nested.teach(self._inner, own, reward)
+        self._teach_base(self._inner, own, reward)
 
     def _learn_past(self, ident: int, reward: float) -> None:
         """A reward of a block that is over."""
@@ -349,45 +349,45 @@ class BanditOverBandit(Policy):
             "failure_probability": self.failure_probability,
         }
 
+    _saved = (
+        generator("coins"),
+        count("chosen"),
+        count("block_start", low="phase_start", high="rounds"),
+        count("length", low=1),
+        count("position", high="length"),
+        number("total"),
+        count("law_base"),
+    )
+
     def _export(self) -> dict[str, Any]:
         return {
+            **write(self._saved, self),
             "block": self._block,
             "log_weights": self._exp3.log_weights.copy(),
-            "coins": generator_state(self._coins),
-            "chosen": self._chosen,
-            "block_start": self._block_start,
-            "length": self._length,
-            "position": self._position,
-            "total": self._total,
             "past": [dataclasses.asdict(item) for item in self._past],
-            "law_base": self._law_base,
-            "base": nested.export(self._inner),
+            "base": self._export_base(self._inner),
         }
 
     def _import(self, state: states.Reader) -> None:
         self._prepare(self._phase_length, state.integer("block", low=1, high=self._phase_length))
-        count = len(self._candidates)
-        self._exp3.log_weights = state.array("log_weights", np.float64, (count,))
+        read(self._saved, self, state, {})
+        self._exp3.log_weights = state.array("log_weights", np.float64, (len(self._candidates),))
         states.check(abs(float(self._exp3.log_weights.max())) <= ROUNDING, "weights of the candidates")
-        self._coins = generator_from_state(state.raw("coins"))
-        self._chosen = state.integer("chosen", high=count - 1)
-        self._block_start = state.integer("block_start", low=self._phase_start, high=self.rounds)
-        length = min(self._block, self._reach())
-        self._length = state.integer("length", low=length, high=length)
+        states.check(self._chosen < len(self._candidates), "chosen")
         played = self.rounds - self._block_start
-        self._position = state.integer("position", high=min(self._length, played))
-        self._total = state.number("total")
+        states.check(
+            self._length == min(self._block, self._reach()) and self._position <= played, "length of the block"
+        )
         most = told_at_most(self.rounds, self._pending.rows(), since=self._block_start)
         states.check(abs(self._total) <= (1.0 + ROUNDING) * most, "rewards of the block")
         self._past = [self._read_past(item) for item in state.readers("past")]
         starts = [item.start for item in self._past]
         states.check(starts == sorted(set(starts)) and (self.order == "asked" or not starts), "blocks that are over")
-        self._law_base = state.integer("law_base", high=FARTHEST)
         self._inner = self._build(self._candidates[self._chosen], self._reach())
-        nested.load(self._inner, state.reader("base"))
+        self._load_base(self._inner, state.reader("base"))
         states.check(self._inner.rounds == played, "rounds of the base")
         open_ids = self._awaited()["id"]
-        nested.check_untold(self._inner, open_ids[open_ids >= self._block_start] - self._block_start)
+        self._check_base_untold(self._inner, open_ids[open_ids >= self._block_start] - self._block_start)
 
     def _read_past(self, state: states.Reader) -> _PastBlock:
         start = state.integer("start", low=self._phase_start, high=self._block_start)

@@ -28,7 +28,7 @@ import scipy.linalg
 from driftbandits import state as states
 from driftbandits._util.checks import check_count, check_flag, check_positive, check_probability
 from driftbandits._util.linalg import Cholesky
-from driftbandits.arms.arm_set import ArmSet
+from driftbandits.arms import ArmSet
 from driftbandits.design import Design, solve_design
 from driftbandits.design.blocks import law_factor
 from driftbandits.errors import ConvergenceError, ConvergenceWarning, InputError, StateError
@@ -40,7 +40,8 @@ from driftbandits.policies.guard import guarded
 from driftbandits.policies.inputs import CommonSettings
 from driftbandits.policies.ucb.ucb import ArmMeans
 from driftbandits.policies.window import SizedPolicy
-from driftbandits.state.reader import FARTHEST, ROUNDING, check_whole, told_at_most
+from driftbandits.state.declared import array, count, number, read, write
+from driftbandits.state.reader import ROUNDING, check_whole, told_at_most
 from driftbandits.types import Floats
 
 _DESIGN_REGULARISER = 1e-9  # beside points of mean square r: only there to keep the solver's matrix regular
@@ -284,10 +285,10 @@ class LinearExp3(SizedPolicy):
             del self._open[number]
 
     def _lose(self, rows: npt.NDArray[np.void]) -> None:
-        for ident, number, tag in zip(rows["id"].tolist(), rows["law"].tolist(), rows["tag"].tolist(), strict=True):
-            entry = self._open.get(number)
+        for ident, law, tag in zip(rows["id"].tolist(), rows["law"].tolist(), rows["tag"].tolist(), strict=True):
+            entry = self._open.get(law)
             if entry is not None and tag != -1 and ident >= self._block_start:
-                self._release(number, entry)
+                self._release(law, entry)
 
     def _estimate(self) -> Floats:
         """Mean of the estimates since the restart: unbiased, and of large variance."""
@@ -303,18 +304,22 @@ class LinearExp3(SizedPolicy):
     def _settings(self) -> dict[str, Any]:
         return {"restart": self._size, "variation": self.variation, "kernel": self.kernel, "ridge": self.ridge}
 
+    _saved = (
+        count("number"),
+        count("block_start", low="phase_start", high="rounds"),
+        count("position", high="period"),
+        array("losses"),
+        count("told", high="position"),
+    )
+
     def _export(self) -> dict[str, Any]:
         return {
+            **write(self._saved, self),
             "horizon": self._phase_length,
             "design": self._design.copy(),
             "leverage": self._leverage,
             "dimension": self._dimension,
             "period": self._period,
-            "number": self._number,
-            "block_start": self._block_start,
-            "position": self._position,
-            "losses": self._losses.copy(),
-            "told": self._told,
             "open": {
                 "numbers": np.array(list(self._open), dtype=np.int64),
                 "counts": np.array([entry.count for entry in self._open.values()], dtype=np.int64),
@@ -323,18 +328,14 @@ class LinearExp3(SizedPolicy):
         }
 
     def _import(self, state: states.Reader) -> None:
-        size = len(self.arms)
         self._prepare(state.integer("horizon", low=self._phase_length, high=self._phase_length))
-        self._explore(state.law("design", size), state.number("leverage"), state.number("dimension"))
+        self._explore(state.law("design", len(self.arms)), state.number("leverage"), state.number("dimension"))
         self._check_design()
         self._tune(state.integer("period", low=1))
-        states.check(self._size is None or self._size == self._period, "period")
+        states.check(self._size in (None, self._period), "period")
         self._new_block()
-        self._number = state.integer("number", high=FARTHEST)
-        self._block_start = state.integer("block_start", low=self._phase_start, high=self.rounds)
-        self._position = state.integer("position", high=min(self._period, self.rounds - self._block_start))
-        self._losses = state.array("losses", np.float64, (size,))
-        self._told = state.integer("told", high=self._position)
+        read(self._saved, self, state, {})
+        states.check(self._position <= self.rounds - self._block_start, "position")
         self._import_open(state)
         # no estimate of a round is larger than 1 / eta, see above
         largest = max(1.0 / self._rate if self._rate > 0.0 else 0.0, self._leverage)
@@ -490,23 +491,21 @@ class Exp3S(Policy):
     def _settings(self) -> dict[str, Any]:
         return {"switches": self.switches, "exploration": self._given_exploration, "share": self._given_share}
 
+    _saved = (
+        array("log_weights", np.float64, ("arms",)),
+        number("gamma"),
+        number("alpha"),
+        count("first", low="phase_start", high="rounds"),
+    )
+
     def _export(self) -> dict[str, Any]:
-        return {
-            "log_weights": self._log_weights.copy(),
-            "means": self._means.export(),
-            "gamma": self._gamma,
-            "alpha": self._alpha,
-            "first": self._first,
-        }
+        return {**write(self._saved, self), "means": self._means.export()}
 
     def _import(self, state: states.Reader) -> None:
         size = len(self.arms)
-        self._log_weights = state.array("log_weights", np.float64, (size,))
+        read(self._saved, self, state, {})
         self._means = ArmMeans(size)
         self._means.load(state.reader("means"))
-        self._gamma = state.number("gamma")
-        self._alpha = state.number("alpha")
-        self._first = state.integer("first", low=self._phase_start, high=self.rounds)
         gamma, alpha = self._given_exploration, self._given_share
         if gamma is None:
             gamma = exp3s_exploration(horizon=self._phase_length, switches=self.switches, arms=size)

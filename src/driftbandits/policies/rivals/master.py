@@ -21,19 +21,18 @@ import numpy.typing as npt
 from driftbandits import state as states
 from driftbandits._util.checks import check_count, check_positive, check_probability, check_word
 from driftbandits._util.seeding import generator_from_state, generator_state, same_stream, stream
-from driftbandits.arms.arm_set import ArmSet
+from driftbandits.arms import ArmSet
 from driftbandits.design.blocks import Replay, build_schedule, read_replay, replay_probability
 from driftbandits.errors import StateError
 from driftbandits.policies.algorithm import Family
 from driftbandits.policies.arm_migration import ArmsChange
-from driftbandits.policies.base import Policy
 from driftbandits.policies.decisions import Feedback, Row
 from driftbandits.policies.gp.gpucb import GPUCB
 from driftbandits.policies.guard import guarded
 from driftbandits.policies.inputs import CommonSettings
 from driftbandits.policies.optimistic import OptimisticPolicy
-from driftbandits.policies.rivals import nested
 from driftbandits.policies.rivals.contradiction import LARGEST_WIDTH, Alarm, BlockEvidence, Strength
+from driftbandits.policies.rivals.nested import NestingPolicy, find_base, read_settings, seconds_of_base
 from driftbandits.state.reader import FARTHEST
 from driftbandits.types import Bools, Floats, Ints
 
@@ -45,7 +44,7 @@ def regret_rate(
 
     `noise` is on the internal scale. Of bases outside the GPUCB and LinUCB family no bound is known here: 1.
 
-    >>> from driftbandits.arms.arm_set import ArmSet
+    >>> from driftbandits.arms import ArmSet
     >>> base = GPUCB(ArmSet([[0.0], [1.0]]), beta="ridge")
     >>> round(regret_rate(base, horizon=1000, noise=0.1, failure_probability=0.01), 2)
     7.22
@@ -81,7 +80,7 @@ class _Instance:
     waiting: dict[int, tuple[int, float, float]] = field(default_factory=dict)  # id -> own round, value, width
 
 
-class Master(Policy):
+class Master(NestingPolicy):
     """MASTER: plays the shortest scheduled instance of a base policy, and starts anew when one of two tests fires.
 
     A block of order n schedules instances of orders m = n, ..., 0 (order n always, a shorter one at each of its places
@@ -146,7 +145,7 @@ class Master(Policy):
     @classmethod
     def seconds(cls, rounds: float, settings: Mapping[str, Any]) -> float:
         """Its own, and what the base takes."""
-        return super().seconds(rounds, settings) + nested.seconds_of_base(rounds, settings, GPUCB)
+        return super().seconds(rounds, settings) + seconds_of_base(rounds, settings, GPUCB)
 
     def __init__(
         self,
@@ -168,9 +167,9 @@ class Master(Policy):
         super().__init__(arms, **common)
         self.mode = check_word("mode", mode, ("practical", "theory"))
         practical = mode == "practical"
-        self.base = nested.find_base(base, OptimisticPolicy)  # type: ignore[type-abstract]
+        self.base = find_base(base, OptimisticPolicy)  # type: ignore[type-abstract]
         defaults = BASE_BY_MODE[self.mode] if issubclass(self.base, GPUCB) else {}
-        self.base_settings = {**defaults, **nested.read_settings(base_settings)}
+        self.base_settings = {**defaults, **read_settings(base_settings)}
         default_length = max(32, math.ceil(2.5 * len(arms))) if practical else 1
         self.length = default_length if length is None else check_count("length", length)
         default_scale = 0.3 if practical else 1.0
@@ -237,7 +236,7 @@ class Master(Policy):
         )
 
     def _build(self, order: int) -> OptimisticPolicy:
-        return nested.build(self, self.base, self.base_settings, horizon=self.length * 2**order)
+        return self._new_base(self.base, self.base_settings, horizon=self.length * 2**order)
 
     def _new_epoch(self) -> None:
         self._epoch += 1
@@ -305,7 +304,7 @@ class Master(Policy):
             # Test 1 needs a bound on the best of all arms; under a mask the arm played need not be it
             self._evidence.believe(float(policy._index().max()))
             waiting[first + position] = (policy.rounds + position, value, belief.width)
-        nested.follow(policy, arms, counted)
+        self._follow_base(policy, arms, counted)
         self._position += len(arms)
 
     def _quiet_rounds(self) -> int:
@@ -329,7 +328,7 @@ class Master(Policy):
         """Test what can be tested; then restart, open the next block or stretch, or let the active instance move on."""
         if self._phase_left() > 0:
             self._move_on()
-        nested.turn(self._active.policy)
+        self._turn_base(self._active.policy)
 
     def _move_on(self) -> None:
         over = self._position == self._stretch_length
@@ -383,7 +382,7 @@ class Master(Policy):
             return
         own_round, value, width = asked
         self._evidence.learn(row.id, reward, value, width)
-        self.late += nested.teach(instance.policy, Row(own_round, row.arm, 0, 0, row.probability), reward)
+        self._teach_base(instance.policy, Row(own_round, row.arm, 0, 0, row.probability), reward)
 
     def _learn_gone(self, ident: int, reward: float) -> None:
         """A reward of an instance that is over: evidence, where a test waits for it."""
@@ -462,7 +461,7 @@ class Master(Policy):
                 {
                     "serial": item.serial,
                     "order": item.order,
-                    "policy": nested.export(item.policy),
+                    "policy": self._export_base(item.policy),
                     "ids": np.array(list(item.waiting), dtype=np.int64),
                     "own_rounds": np.array([row[0] for row in item.waiting.values()], dtype=np.int64),
                     "beliefs": np.array([row[1:] for row in item.waiting.values()]).reshape(-1, 2),
@@ -542,7 +541,7 @@ class Master(Policy):
     def _read_instance(self, state: states.Reader, highest: int) -> _Instance:
         order = state.integer("order", high=highest)
         policy = self._build(order)
-        nested.load(policy, state.reader("policy"))
+        self._load_base(policy, state.reader("policy"))
         ids = state.array("ids", np.int64, (None,))
         own_rounds = state.array("own_rounds", np.int64, ids.shape)
         beliefs = state.array("beliefs", np.float64, (len(ids), 2)).tolist()
@@ -550,7 +549,7 @@ class Master(Policy):
         states.check(policy.rounds <= self.rounds - first, "rounds of an instance")
         _check_waiting(ids, first, self.rounds)
         _check_waiting(own_rounds, 0, policy.rounds)
-        nested.check_untold(policy, own_rounds)
+        self._check_base_untold(policy, own_rounds)
         states.check(all(abs(value) <= 1.0 and 0.0 <= width <= LARGEST_WIDTH for value, width in beliefs), "beliefs")
         waiting = {
             ident: (own, value, width)

@@ -73,69 +73,61 @@ def read_settings(base_settings: Any) -> dict[str, Any]:
     return {name: value.item() if isinstance(value, np.generic) else value for name, value in base_settings.items()}
 
 
-def build(outer: Policy, base: type[Inner], settings: Mapping[str, Any], *, horizon: int) -> Inner:
-    """A fresh base for `horizon` rounds of its own, on the arms, range and random draws of `outer`."""
-    try:
-        inner = base(
-            outer.arms,
-            horizon=horizon,
-            seed=outer.seed,
-            reward_range=outer.reward_range,
-            pending_limit=outer._pending.limit,
-            **settings,
-        )
-    except TypeError as error:
-        raise InputError(f"base_settings do not fit {base.__name__}: {error}") from error
-    inner._draws = outer._draws
-    return inner
+class NestingPolicy(Policy):
+    """A policy that plays others, which it drives by the methods that `Policy` calls on itself."""
 
+    def _new_base(self, base: type[Inner], settings: Mapping[str, Any], *, horizon: int) -> Inner:
+        """A fresh base for `horizon` rounds of its own, on the arms, range and random draws of this policy."""
+        try:
+            inner = base(
+                self.arms,
+                horizon=horizon,
+                seed=self.seed,
+                reward_range=self.reward_range,
+                pending_limit=self._pending.limit,
+                **settings,
+            )
+        except TypeError as error:
+            raise InputError(f"base_settings do not fit {base.__name__}: {error}") from error
+        inner._draws = self._draws
+        return inner
 
-def turn(inner: Policy) -> None:
-    """Let `inner` move on to its next law, if it is due."""
-    if inner._due():
-        inner._turn()
+    def _turn_base(self, inner: Policy) -> None:
+        """Let `inner` move on to its next law, if it is due."""
+        if inner._due():
+            inner._turn()
+            inner._version += 1
+
+    def _follow_base(self, inner: Policy, arms: Sequence[int], counted: bool) -> None:
+        """Tell `inner` which arms were drawn from its law."""
+        inner.rounds += len(arms)
+        inner._drawn(arms, counted)
+
+    def _teach_base(self, inner: Policy, row: Row, reward: float) -> None:
+        """Tell `inner` a reward; `row` has its own numbers. What comes too late for it is counted here."""
+        late = inner.late
+        inner._learn_one(row, reward)
         inner._version += 1
+        self.late += inner.late - late
 
+    def _export_base(self, inner: Policy) -> dict[str, Any]:
+        """State of a base that has begun."""
+        return {"rounds": inner.rounds, "late": inner.late, "version": inner._version, "engine": inner._export()}
 
-def follow(inner: Policy, arms: Sequence[int], counted: bool) -> None:
-    """Tell `inner` which arms were drawn from its law."""
-    inner.rounds += len(arms)
-    inner._drawn(arms, counted)
+    def _load_base(self, inner: Policy, state: states.Reader) -> None:
+        """Inverse of `_export_base`, into a base that `_new_base` has just made."""
+        if inner.horizon is None:
+            raise StateError("a base is built for a known number of rounds")
+        inner._phase_length = inner.horizon
+        inner.rounds = state.integer("rounds", high=inner.horizon)
+        inner.late = state.integer("late", high=FARTHEST)
+        inner._version = state.integer("version", high=FARTHEST)
+        inner._import(state.reader("engine"))
 
-
-def teach(inner: Policy, row: Row, reward: float) -> int:
-    """Tell `inner` a reward; `row` has its own numbers. Gives 1 if it came too late for `inner`, else 0."""
-    late = inner.late
-    inner._learn_one(row, reward)
-    inner._version += 1
-    return inner.late - late
-
-
-def export(inner: Policy) -> dict[str, Any]:
-    """State of a base that has begun."""
-    return {
-        "rounds": inner.rounds,
-        "late": inner.late,
-        "version": inner._version,
-        "engine": inner._export(),
-    }
-
-
-def load(inner: Policy, state: states.Reader) -> None:
-    """Inverse of `export`, into a base that `build` has just made."""
-    if inner.horizon is None:
-        raise StateError("a base is built for a known number of rounds")
-    inner._phase_length = inner.horizon
-    inner.rounds = state.integer("rounds", high=inner.horizon)
-    inner.late = state.integer("late", high=FARTHEST)
-    inner._version = state.integer("version", high=FARTHEST)
-    inner._import(state.reader("engine"))
-
-
-def check_untold(inner: Policy, rounds: Ints) -> None:
-    """Refuse a base that knows the rewards of these rounds of its own already, which are to come."""
-    if isinstance(inner, WindowedPolicy):
-        inner._window.check_untold(rounds)
+    def _check_base_untold(self, inner: Policy, rounds: Ints) -> None:
+        """Refuse a base that knows the rewards of these rounds of its own already, which are to come."""
+        if isinstance(inner, WindowedPolicy):
+            inner._window.check_untold(rounds)
 
 
 class Exp3:

@@ -18,7 +18,7 @@ import numpy as np
 
 from driftbandits import state as states
 from driftbandits._util.checks import check_count, check_positive, check_probability, check_word
-from driftbandits.arms.arm_set import ArmSet
+from driftbandits.arms import ArmSet
 from driftbandits.detection.glr import (
     History,
     bernoulli_divergence,
@@ -32,7 +32,8 @@ from driftbandits.policies.algorithm import Family
 from driftbandits.policies.arm_migration import ArmsChange
 from driftbandits.policies.optimistic import Optimism, WatchedArms, forced_cycle
 from driftbandits.policies.ucb.ucb import ArmMeans, bernoulli_upper, bounded_interval, noisy_interval
-from driftbandits.state.reader import FARTHEST, ROUNDING, check_whole, told_at_most
+from driftbandits.state.declared import array, count, read, write
+from driftbandits.state.reader import ROUNDING, check_whole, told_at_most
 from driftbandits.types import Floats
 
 
@@ -207,24 +208,21 @@ class GLRklUCB(WatchedArms):
         )
         return {name: getattr(self, name) for name in names}
 
+    _saved = (
+        count("length"),
+        count("episode", low=1),
+        count("origin", low="phase_start", high="rounds"),
+        array("since", np.int64, ("arms",), within=("phase_start", "rounds")),
+    )
+
     def _export(self) -> dict[str, Any]:
-        return {
-            "length": self._length,
-            "episode": self._episode,
-            "origin": self._origin,
-            "since": self._since.copy(),
-            "means": self._means.export(),
-            **export_histories(self._histories),
-        }
+        return {**write(self._saved, self), "means": self._means.export(), **export_histories(self._histories)}
 
     def _import(self, state: states.Reader) -> None:
         size = len(self.arms)
+        read(self._saved, self, state, {})
         length = 0 if self.horizon is None and not self.needs_horizon else self._phase_length
-        self._length = state.integer("length", low=length, high=length)
-        self._episode = state.integer("episode", low=1, high=FARTHEST)
-        self._origin = state.integer("origin", low=self._phase_start, high=self.rounds)
-        self._since = state.array("since", np.int64, (size,))
-        states.check(bool(((self._since >= self._phase_start) & (self._since <= self.rounds)).all()), "restarts")
+        states.check(self._length == length, "length")
         self._means = ArmMeans(size)
         self._means.load(state.reader("means"))
         check_whole(self._means.weights, told_at_most(self.rounds, self._pending.rows()), "number of rewards")

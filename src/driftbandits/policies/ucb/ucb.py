@@ -12,7 +12,7 @@ R         noise       scale of the sub-Gaussian noise
 tau       window      rounds kept
 gamma     discount    factor by which weights fade per round
 Y         switches    how often the world changes, where a size is computed from it
-n         weight of the rewards of an arm, in the window or discounted; see `means`
+n         weight of the rewards of an arm, in the window or discounted; see `ArmMeans`
 
 Means are weighted by time, in rounds and not in pulls of the arm. Widths are R sqrt(2 log(.) / n): on the internal
 scale [-1, 1], a reward of which only the range is known is 1-sub-Gaussian, so `noise` = half the range gives the
@@ -30,7 +30,7 @@ import numpy as np
 
 from driftbandits import state as states
 from driftbandits._util.checks import check_positive, check_probability
-from driftbandits.arms.arm_set import ArmSet
+from driftbandits.arms import ArmSet
 from driftbandits.detection.glr import BERNOULLI_MARGIN
 from driftbandits.policies.algorithm import Family, freeze
 from driftbandits.policies.arm_migration import ArmsChange
@@ -39,6 +39,7 @@ from driftbandits.policies.decisions import Feedback, Row
 from driftbandits.policies.inspection import around
 from driftbandits.policies.optimistic import Optimism, OptimisticPolicy
 from driftbandits.policies.window import SizedPolicy, WindowedPolicy
+from driftbandits.state.declared import Declared, array, count, number, read, write
 from driftbandits.state.reader import ROUNDING, check_sums, check_whole, told_at_most
 from driftbandits.types import Floats, Ints
 
@@ -89,7 +90,7 @@ def bernoulli_upper(mean: Floats, level: Floats) -> Floats:
     return np.asarray(2.0 * q - 1.0)
 
 
-class ArmMeans:
+class ArmMeans(Declared):
     """Weighted mean reward of every arm, with what an index needs of it kept up to date arm by arm.
 
     >>> means = ArmMeans(2)
@@ -155,14 +156,10 @@ class ArmMeans:
         means.refresh()
         return means
 
-    def export(self) -> dict[str, Any]:
-        """Weights and sums."""
-        return {"weights": self.weights.copy(), "sums": self.sums.copy()}
+    saved = (array("weights"), array("sums"))
 
-    def load(self, state: states.Reader, *, slack: float = 0.0) -> None:
-        """Inverse of `export`; `slack` is what removals may leave behind of a sum."""
-        self.weights = state.array("weights", np.float64, self.weights.shape)
-        self.sums = state.array("sums", np.float64, self.weights.shape)
+    def _check_state(self, *, slack: float = 0.0, **known: Any) -> None:
+        """`slack` is what removals may leave behind of a sum."""
         check_sums(self.weights, self.sums, "means of the arms", slack=slack)
         self.refresh()
 
@@ -173,7 +170,7 @@ class Uniform(Policy):
     `estimate` is the mean of all rewards of each arm. Cost per round: that of a draw. Its settings are those that every
     policy has.
 
-    >>> from driftbandits.arms.arm_set import ArmSet
+    >>> from driftbandits.arms import ArmSet
     >>> Uniform(ArmSet([[0.0], [1.0]]), seed=0).law().tolist()
     [0.5, 0.5]
     """
@@ -457,24 +454,21 @@ class DiscountedUCB(PlainUCB):
         self._resolved, self._clock, self._fade = old._resolved, old._clock, old._fade
         self._total = float(self._means.weights.sum())
 
+    _saved = (
+        number("resolved", within=(None, 1.0)),
+        count("clock", low="first", high="rounds"),
+        number("fade", within=(_FAINTEST_FADE, 1.0)),
+        number("total"),
+    )
+
     def _export(self) -> dict[str, Any]:
-        return {
-            **super()._export(),
-            "resolved": self._resolved,
-            "clock": self._clock,
-            "fade": self._fade,
-            "total": self._total,
-        }
+        return {**super()._export(), **write(self._saved, self)}
 
     def _import(self, state: states.Reader) -> None:
         super()._import(state)
-        self._resolved = state.number("resolved")
-        given = self._size
-        states.check(0.0 < self._resolved <= 1.0 and (given is None or self._resolved == given), "discount")
-        self._clock = state.integer("clock", low=max(self._first, self.rounds - 1), high=self.rounds)
-        self._fade = state.number("fade")
-        states.check(_FAINTEST_FADE <= self._fade <= 1.0, "fade")
-        self._total = state.number("total")
+        read(self._saved, self, state, {})
+        states.check(self._resolved > 0.0 and self._size in (None, self._resolved), "discount")
+        states.check(self._clock >= self.rounds - 1, "clock")
         weight = float(self._means.weights.sum())
         states.check(math.isclose(self._total, weight, rel_tol=ROUNDING), "weight of all arms")
         most = told_at_most(self.rounds, self._pending.rows(), since=self._first)
