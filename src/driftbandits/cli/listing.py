@@ -14,7 +14,6 @@ import typer
 
 from driftbandits.cli.options import Json
 from driftbandits.cli.show import print_json, print_table
-from driftbandits.datasets.registry import REAL_PREFIX
 from driftbandits.packages import installed_versions
 
 Rows = list[dict[str, Any]]
@@ -88,7 +87,7 @@ def _policies() -> Rows:
 
 def _environments() -> Rows:
     from driftbandits import datasets
-    from driftbandits.datasets.registry import DATASETS
+    from driftbandits.datasets.registry import DATASETS, REAL_PREFIX
     from driftbandits.environments.registry import ENVIRONMENTS, settings_of
 
     rows = []
