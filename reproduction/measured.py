@@ -114,10 +114,10 @@ def fill_pages(pages: Path = PAGES, *, folder: Path = RESULTS) -> list[Path]:
 def measure_spread() -> Measurement:
     """How much regret varies from seed to seed: AutoBandit in a world of the suite, on evaluation seeds."""
     world = dataclasses.replace(SUITE["suite/flip-3/d2"], policies=(AUTOBANDIT,))
-    regrets = play([world], engine=Engine(jobs=1)).cells["regret"]
+    regrets = play([world], engine=Engine(jobs=1)).cells["regret"].to_numpy(dtype=float)
     numbers = {
         "regret": float(regrets.mean()),
-        "standard_error": float(regrets.sem()),
+        "standard_error": float(regrets.std(ddof=1) / len(regrets) ** 0.5),
         "least": float(regrets.min()),
         "most": float(regrets.max()),
         "seeds": len(regrets),
