@@ -170,7 +170,7 @@ def test_a_device_that_is_not_there_is_refused_with_the_cure(device):
 
 def test_without_torch_the_install_line_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    monkeypatch.delitem(sys.modules, "driftbandits.neural.network")
+    monkeypatch.delitem(sys.modules, "driftbandits.neural.torch_arrays")
     settings = {"seed": 0, "width": 4, "depth": 2, "steps": 1, "learning_rate": "auto", "weight_decay": 1.0}
     assert math.isfinite(NetworkModel(H, **settings).initial.scale)
     with pytest.raises(MissingExtraError, match=r"needs torch; .* pip install '\.\[torch\]'"):

@@ -216,7 +216,7 @@ class CalibratedOPKB(BlockPolicy):
     """ADA-OPKB without constants: one number to set, the probability of ever restarting without a change.
 
     Epochs, blocks, laws and replays are those of `AdaOPKB`. What that takes as constants follows here from the noise,
-    the size of the signal and the length scale, all estimated (`policies/calibrated`), and no horizon is needed.
+    the size of the signal and the length scale, all estimated (`surrogate`), and no horizon is needed.
     Changes are found by ranks: every law, every cell of neighbouring arms and every arm has a conformal martingale of
     its residuals or rewards, which is looked at after every reward, and a restart keeps the rounds that belong to the
     new epoch. The record of a change says which one fired (`Change.stream`), with which evidence (`statistic`, at least
