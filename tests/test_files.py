@@ -37,7 +37,7 @@ def beside(path):
 
 def in_a_process(code):
     """Run code that has `write_whole`, in a process that imports nothing else of the library: that takes seconds."""
-    folder = str(Path(files.__file__).parent)
+    folder = str(Path(files.__file__).parents[1])
     start = f"""
 import sys, types
 library = sys.modules["driftbandits"] = types.ModuleType("driftbandits")

@@ -61,7 +61,7 @@ def test_there_is_something_to_check():
 
 
 def test_a_name_that_is_gone_would_be_noticed():
-    known = names_in(ROOT / "src" / "driftbandits" / "schedule.py")
+    known = names_in(ROOT / "src" / "driftbandits" / "design" / "blocks.py")
     assert "draw_schedule" in known
     assert "draw_timetable" not in known
 

@@ -97,7 +97,7 @@ def test_the_shell_completes_commands_ids_and_names(words, names, monkeypatch, c
 
 
 def test_completers_know_every_kind_of_name():
-    from driftbandits.cli import options as completers
+    from driftbandits.cli import complete as completers
 
     assert "paper" in completers.experiments("p")
     assert completers.environments("real/d") == ["real/digits"]

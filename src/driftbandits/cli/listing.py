@@ -22,7 +22,6 @@ from driftbandits._util import machine
 from driftbandits._util.packages import installed_versions
 from driftbandits.cli.live import USUAL
 from driftbandits.cli.options import Json, print_json, print_table
-from driftbandits.datasets.registry import REAL_PREFIX
 from driftbandits.text import first_line
 from driftbandits.version import __version__
 
@@ -97,7 +96,7 @@ def _policies() -> Rows:
 
 def _environments() -> Rows:
     from driftbandits import datasets
-    from driftbandits.datasets.registry import DATASETS
+    from driftbandits.datasets.registry import DATASETS, REAL_PREFIX
     from driftbandits.environments.registry import ENVIRONMENTS, settings_of
 
     rows = []

@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from driftbandits.cli import complete
-from driftbandits.configuration.files import read_value
-from driftbandits.configuration.models import default_label, resolve
 from driftbandits.errors import InputError
-from driftbandits.experiments.specs import PolicySpec
 
 if TYPE_CHECKING:
     from driftbandits.experiments.engines import Engine
+    from driftbandits.experiments.specs import PolicySpec
 
 
 def say(message: str) -> None:
@@ -99,6 +97,8 @@ def read_settings(items: Sequence[str]) -> dict[str, Any]:
     >>> read_settings(["horizon=2000", "noise.name=gaussian", "noise.sd=0.5", "switches=[500, 900]"])
     {'horizon': 2000, 'noise': {'name': 'gaussian', 'sd': 0.5}, 'switches': [500, 900]}
     """
+    from driftbandits.configuration.files import read_value
+
     settings: dict[str, Any] = {}
     for item in items:
         key, equals, text = item.partition("=")
@@ -133,6 +133,9 @@ def read_policy(text: str) -> PolicySpec:
     >>> read_policy("AdaOPKB,label=mine,constants.preset=published,constants.c0=2.0")
     PolicySpec(label='mine', name='AdaOPKB', settings={'constants': {'preset': 'published', 'c0': 2.0}}, ...)
     """
+    from driftbandits.configuration.models import default_label, resolve
+    from driftbandits.experiments.specs import PolicySpec
+
     first, *rest = _split(text)
     if not first or "=" in first:
         raise InputError(f"{text!r} does not begin with a policy; write name,key=value, as in AdaOPKB,label=mine")
