@@ -15,7 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-KINDS = ("python", "text", "text measured", "sh")
+KINDS = ("python", "text", "text measured", "text tree", "sh")
 
 
 def name_of(page):

@@ -113,6 +113,16 @@ def test_the_page_on_the_architecture_names_every_package_and_no_other(folder):
     assert named == there
 
 
+def test_the_tree_on_the_page_is_the_tree():
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    tree = page.split("```text tree\n")[1].split("```")[0]
+    package = tree.split("reproduction/")[0]
+    named = {name.removesuffix(".py") for name in re.findall(r"\b(\w+)(?:/|\.py)", package)}
+    families = {"auto", "opkb", "gp", "ucb", "rivals", "base", "algorithm"}
+    assert named - {"src", "driftbandits"} - families == packages_below(ROOT / "src" / "driftbandits")
+    assert families <= packages_below(ROOT / "src" / "driftbandits" / "policies")
+
+
 def test_the_page_on_the_architecture_names_every_file_of_the_study():
     section = (ROOT / "docs" / "architecture.md").read_text().split("### `reproduction`:")[1]
     table = re.search(r"^\| file .*?(?=^[^|])", section, flags=re.DOTALL | re.MULTILINE)[0]
