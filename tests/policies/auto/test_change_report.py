@@ -72,9 +72,9 @@ def test_a_change_is_found_once():
     ("origin", "words"),
     [
         (RESET, "all rewards before round 100"),
-        (PARTIAL, "part of what rewards before round 100"),
+        (PARTIAL, "part of the information from before round 100"),
         (LEVEL_SHIFT, "the level of all rewards"),
-        (LOCAL, "what it knew of the arms that moved"),
+        (LOCAL, "all rewards of the arms that moved"),
     ],
 )
 def test_it_says_what_was_forgotten(origin, words):

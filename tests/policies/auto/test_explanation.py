@@ -34,51 +34,45 @@ def test_names_cannot_break_the_lines(name):
 
 def test_sentences_come_before_the_numbers():
     lines = str(dataclasses.replace(PLAIN, changes=2, since=1_200, rounds=3_000)).split("\n")
-    assert lines[0] == "After 3,000 rounds and 2 changes found, the world is as it has been since round 1,200."
-    assert lines[1] == "The best arm is plain, expected to give 0.5."
-    assert lines[2].startswith("world ")
-    assert str(PLAIN).startswith("After 10 rounds and no change found, the world is as it was when it began.")
+    assert lines[0] == "After 3,000 rounds: 2 changes found. No change since round 1,200."
+    assert lines[1] == "The best arm is plain, with an expected reward of 0.5."
+    assert lines[2].startswith("dynamics ")
+    assert str(PLAIN).split("\n")[0] == "After 10 rounds: no change found."
 
 
 def test_drift_and_suspicion_are_said():
     drifting = str(dataclasses.replace(PLAIN, memory={math.inf: 0.2, 2_000.0: 0.8}))
-    assert "the world is drifting: what is older than 2,000 rounds counts little." in drifting
+    assert "no change found. Rewards are drifting: data older than 2,000 rounds counts little." in drifting
     doubtful = dataclasses.replace(PLAIN, suspected=0.31, suspected_since=1_234)
-    rest = "around round 1,234: 31 % likely, not enough for a record."
-    assert str(doubtful).split("\n")[1] == f"It may have changed {rest}"
-    assert str(dataclasses.replace(doubtful, changes=1)).split("\n")[1] == f"It may have changed again {rest}"
+    rest = "change around round 1,234 (31 % likely, not yet certain)."
+    assert str(doubtful).split("\n")[1] == f"There may have been a {rest}"
+    assert str(dataclasses.replace(doubtful, changes=1)).split("\n")[1] == f"There may have been another {rest}"
 
 
 @pytest.mark.parametrize(("changes", "since"), [(0, 0), (2, 1_000)])
-def test_a_world_that_has_probably_changed_is_not_said_to_be_as_it_was(changes, since):
+def test_a_probable_change_is_not_reported_as_no_change(changes, since):
     sure = dataclasses.replace(PLAIN, suspected=0.99, suspected_since=4_020, changes=changes, since=since)
     lines = str(sure).split("\n")
-    again = " again" if changes else ""
-    assert lines[0].endswith(
-        f"on record, the world has probably changed{again} around round 4,020: 99 % likely, not enough for a record."
-    )
-    assert "as it was" not in str(sure)
-    assert "as it has been" not in str(sure)
+    one = "another" if changes else "a"
+    assert lines[0].endswith(f"There was probably {one} change around round 4,020 (99 % likely, not yet certain).")
+    assert "No change since" not in str(sure)
     assert "may have" not in str(sure)
-    numbers = next(line for line in lines if line.startswith("world"))
-    assert "as it is since round 4020 (0.99)" in numbers
+    numbers = next(line for line in lines if line.startswith("dynamics"))
+    assert "unchanged since round 4020 (0.99)" in numbers
 
 
-def test_looks_are_said_with_their_reason():
+def test_the_interval_of_re_tests_and_their_finds_are_said():
     none = str(dataclasses.replace(PLAIN, look_every=1_432.0)).split("\n")[2]
-    assert none == (
-        "Each arm that looks worse is looked at about every 1,400 rounds, in case it has become better unseen; none "
-        "was found yet."
-    )
-    assert "better unseen; 2 such changes found so far." in str(dataclasses.replace(PLAIN, look_every=80.0, hidden=2))
+    assert none == "Inferior arms are re-tested about every 1,400 rounds: no change found that way."
+    assert "rounds: 2 changes found that way." in str(dataclasses.replace(PLAIN, look_every=80.0, hidden=2))
     twice = dataclasses.replace(PLAIN, look_every=80.0, shown=2)
-    assert "none was found yet, and 2 changes showed without a look." in " ".join(str(twice).split())
-    assert "looked at" not in str(PLAIN)
+    assert "no change found that way; 2 changes showed without one." in " ".join(str(twice).split())
+    assert "re-tested" not in str(PLAIN)
 
 
 def test_correlations_of_segments_have_a_line():
     text = str(dataclasses.replace(PLAIN, correlations={0.0: 0.25, 0.5: 0.75, None: 0.0}))
-    assert "segments      correlation unlike (0.25), 0.5 (0.75)" in text
+    assert "segments      correlation none (0.25), 0.5 (0.75)" in text
 
 
 def test_an_explanation_says_what_the_records_say():

@@ -15,7 +15,7 @@ from driftbandits.policies.auto import learning
 from driftbandits.policies.auto import policy as module
 from driftbandits.policies.auto.beliefs import Beliefs
 from driftbandits.policies.auto.mixture import Mixture
-from driftbandits.policies.auto.probing import MOST_LOOKS_IN_A_ROW
+from driftbandits.policies.auto.probing import MOST_PROBES_IN_A_ROW
 from driftbandits.policies.auto.samples import MOST_SAMPLED
 from driftbandits.policies.gp.timevarying import TimeVaryingGPUCB
 from driftbandits.testing import POLICY_CHECKS
@@ -191,7 +191,7 @@ def test_an_arm_is_doubted_for_a_few_of_its_rewards_only():
             arm = int(play(policy, 1, means=MEANS * (-1) ** part)[0])
             row = row + 1 if arm == doubted == policy._probing.doubted >= 0 else 0
             longest, doubted = max(longest, row), policy._probing.doubted
-    assert longest <= MOST_LOOKS_IN_A_ROW
+    assert longest <= MOST_PROBES_IN_A_ROW
 
 
 # --- units ------------------------------------------------------------------------------------------------------

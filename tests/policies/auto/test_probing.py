@@ -14,7 +14,7 @@ import driftbandits as db
 from driftbandits import ArmSet
 from driftbandits.policies.auto import probing as module
 from driftbandits.policies.auto.hypotheses import Priors
-from driftbandits.policies.auto.probing import LARGEST_LOOK_SHARE, MOST_LOOKS_IN_A_ROW, TRIAL_SHARE, Probing, Trial
+from driftbandits.policies.auto.probing import LARGEST_PROBE_SHARE, MOST_PROBES_IN_A_ROW, TRIAL_SHARE, Probing, Trial
 from tests.policies.auto.reference import given, line
 
 SIZE = 6
@@ -28,10 +28,10 @@ def independent():
 
 def watching(now=100):
     """All arms seen, arm 0 at last."""
-    vigilance = Probing(independent(), SIZE)
+    probing = Probing(independent(), SIZE)
     for arm in reversed(range(SIZE)):
-        vigilance.see(arm, 0, now - 10 * arm)
-    return vigilance
+        probing.see(arm, 0, now - 10 * arm)
+    return probing
 
 
 def test_no_looks_before_anything_is_told():
@@ -47,15 +47,15 @@ def stakes(hidden, best, now):
     density = stats.norm(scale=deviation).pdf
     gain = integrate.quad(lambda f: (f - best) * density(f), best, best + 12 * deviation)[0]
     expected = module.HIDDEN_AT_FIRST * math.sqrt(SIZE)
-    return (expected * gain + module.WORTH_OF_FOUND * hidden) / (now + module.ROUNDS_BEFORE_LOOKS)
+    return (expected * gain + module.WORTH_OF_FOUND * hidden) / (now + module.ROUNDS_BEFORE_PROBES)
 
 
 @pytest.mark.parametrize(("hidden", "now"), [(0, 100), (2, 100), (1, 5_000)])
 def test_intervals_cost_the_least_by_search(hidden, now):
     """Looks at all of n arms every D rounds cost n gap / D per round, and what goes unseen half of stakes times D."""
-    vigilance, at_stake = watching(now), stakes(hidden, 0.5, now)
-    vigilance.hidden = hidden
-    for arm, found in list(enumerate(vigilance.intervals(MEAN, now)))[1:]:
+    probing, at_stake = watching(now), stakes(hidden, 0.5, now)
+    probing.hidden = hidden
+    for arm, found in list(enumerate(probing.intervals(MEAN, now)))[1:]:
         cost = [
             SIZE * (0.5 - MEAN[arm]) / rounds + at_stake * rounds / 2.0
             for rounds in (found / 1.01, found, found * 1.01)
@@ -65,17 +65,17 @@ def test_intervals_cost_the_least_by_search(hidden, now):
 
 def test_the_mean_time_between_looks_is_the_interval():
     """By numerical integration of the chance that an arm has not been looked at again."""
-    vigilance, now, arm = watching(0), 4_000, 3
-    interval = vigilance.intervals(MEAN, now)[arm]
+    probing, now, arm = watching(0), 4_000, 3
+    interval = probing.intervals(MEAN, now)[arm]
 
     def rate(unseen):
-        vigilance.seen[:] = now
-        vigilance.seen[arm] = now - unseen
-        return vigilance.law(MEAN, now)[arm]
+        probing.seen[:] = now
+        probing.seen[arm] = now - unseen
+        return probing.law(MEAN, now)[arm]
 
     times = np.linspace(0.0, 4.0 * interval, 2_001)
     rates = np.array([rate(time) for time in times])
-    assert rates[:1_000].max() < LARGEST_LOOK_SHARE
+    assert rates[:1_000].max() < LARGEST_PROBE_SHARE
     unseen = np.exp(-integrate.cumulative_trapezoid(rates, times, initial=0.0))
     assert integrate.trapezoid(unseen, times) == pytest.approx(interval, rel=1e-3)
 
@@ -86,10 +86,10 @@ def test_the_arm_just_seen_is_not_looked_at():
 
 @pytest.mark.parametrize("hidden", [0, 3, 10**6])
 def test_looks_are_at_most_the_share_allowed(hidden):
-    vigilance = watching()
-    vigilance.hidden = hidden
-    assert vigilance.law(MEAN, 10**6).sum() <= LARGEST_LOOK_SHARE + 1e-12
-    assert vigilance.law(np.zeros(SIZE), 10**6).sum() <= LARGEST_LOOK_SHARE + 1e-12
+    probing = watching()
+    probing.hidden = hidden
+    assert probing.law(MEAN, 10**6).sum() <= LARGEST_PROBE_SHARE + 1e-12
+    assert probing.law(np.zeros(SIZE), 10**6).sum() <= LARGEST_PROBE_SHARE + 1e-12
 
 
 def test_staler_arms_are_looked_at_more():
@@ -98,9 +98,9 @@ def test_staler_arms_are_looked_at_more():
 
 
 def test_better_arms_are_looked_at_more():
-    vigilance = watching()
-    vigilance.seen[:] = 50.0
-    assert (np.diff(vigilance.law(MEAN, 100)[1:]) < 0).all()
+    probing = watching()
+    probing.seen[:] = 50.0
+    assert (np.diff(probing.law(MEAN, 100)[1:]) < 0).all()
 
 
 def test_looks_become_rarer_while_no_hidden_change_is_found():
@@ -115,114 +115,114 @@ def test_looks_become_rarer_the_less_can_be_won():
 
 
 def test_hidden_changes_found_make_looks_more_frequent():
-    vigilance = watching()
-    before = vigilance.law(MEAN, 100).sum()
-    vigilance.hidden += 1
-    assert vigilance.law(MEAN, 100).sum() > before
+    probing = watching()
+    before = probing.law(MEAN, 100).sum()
+    probing.hidden += 1
+    assert probing.law(MEAN, 100).sum() > before
 
 
 def test_the_summary_says_how_often_and_why():
-    vigilance = watching()
-    vigilance.hidden, vigilance.shown = 2, 3
-    looks = vigilance.summary(MEAN, 100)
-    assert looks.share == vigilance.law(MEAN, 100).sum()
-    assert looks.every == np.median(vigilance.intervals(MEAN, 100)[1:])
+    probing = watching()
+    probing.hidden, probing.shown = 2, 3
+    looks = probing.summary(MEAN, 100)
+    assert looks.share == probing.law(MEAN, 100).sum()
+    assert looks.every == np.median(probing.intervals(MEAN, 100)[1:])
     assert (looks.found, looks.shown) == (2, 3)
     assert Probing(given(line(1)), 1).summary(np.zeros(1), 5).every == math.inf
 
 
 def test_a_mask_leaves_no_look_outside():
     mask = np.arange(SIZE) > 2
-    vigilance = watching()
-    vigilance.doubted = 0
-    law = vigilance.law(MEAN, 100, mask)
+    probing = watching()
+    probing.doubted = 0
+    law = probing.law(MEAN, 100, mask)
     assert (law[~mask] == 0).all()
-    assert law.sum() <= LARGEST_LOOK_SHARE + 1e-12
+    assert law.sum() <= LARGEST_PROBE_SHARE + 1e-12
 
 
-def look(vigilance, reward, *, arm=4, best=0.5):
+def look(probing, reward, *, arm=4, best=0.5):
     """A reward of an arm of which 0.1 was expected, unseen for 40 of 100 rounds; the noise has deviation 0.1."""
-    vigilance.verify(arm, 0, reward, np.array([best, 0.0, 0.0, 0.0, 0.1, 0.1]), 0.1, 100)
+    probing.verify(arm, 0, reward, np.array([best, 0.0, 0.0, 0.0, 0.1, 0.1]), 0.1, 100)
 
 
 def test_the_second_look_comes_first():
-    vigilance = watching()
-    look(vigilance, 0.9)
-    assert vigilance.doubted == 4
-    assert vigilance.law(MEAN, 100)[4] >= module.SECOND_LOOK_PROBABILITY
-    assert vigilance.law(MEAN, 100).sum() <= 1.0
+    probing = watching()
+    look(probing, 0.9)
+    assert probing.doubted == 4
+    assert probing.law(MEAN, 100)[4] >= module.REPEAT_PROBE_PROBABILITY
+    assert probing.law(MEAN, 100).sum() <= 1.0
 
 
 def test_a_surprising_arm_is_asked_at_most_so_many_times_in_a_row():
-    vigilance, looks = watching(), 0
-    look(vigilance, 0.9)
-    while vigilance.doubted == 4:
+    probing, looks = watching(), 0
+    look(probing, 0.9)
+    while probing.doubted == 4:
         looks += 1
-        look(vigilance, 0.9)
-        assert looks <= MOST_LOOKS_IN_A_ROW
-    assert looks == MOST_LOOKS_IN_A_ROW - 1
+        look(probing, 0.9)
+        assert looks <= MOST_PROBES_IN_A_ROW
+    assert looks == MOST_PROBES_IN_A_ROW - 1
 
 
 @pytest.mark.parametrize(("reward", "best"), [(0.12, 0.1), (0.5, 0.9)], ids=["as expected", "good, but not enough"])
 def test_what_does_not_surprise_is_not_looked_at_again(reward, best):
-    vigilance = watching()
-    look(vigilance, reward, best=best)
-    assert vigilance.doubted == -1
+    probing = watching()
+    look(probing, reward, best=best)
+    assert probing.doubted == -1
 
 
 def test_a_disappointing_second_look_ends_it():
-    vigilance = watching()
-    look(vigilance, 0.9)
-    look(vigilance, 0.1)
-    assert vigilance.doubted == -1
+    probing = watching()
+    look(probing, 0.9)
+    look(probing, 0.1)
+    assert probing.doubted == -1
 
 
-def found(vigilance, *, moved=(3, 4), birth=99):
-    look(vigilance, 0.9)
-    vigilance.record(np.array(moved), birth, 0)
+def found(probing, *, moved=(3, 4), birth=99):
+    look(probing, 0.9)
+    probing.record(np.array(moved), birth, 0)
 
 
 @pytest.mark.parametrize(("reward", "hidden"), [(0.6, 1), (0.9, 0), (0.1, 0)], ids=["as ever", "risen too", "fallen"])
 def test_a_change_was_hidden_if_the_old_best_has_not_moved(reward, hidden):
-    vigilance = watching()
-    found(vigilance)
-    vigilance.confirm(4, 0.9, 0.1)  # says nothing of the old best
-    assert vigilance.hidden == 0
+    probing = watching()
+    found(probing)
+    probing.confirm(4, 0.9, 0.1)  # says nothing of the old best
+    assert probing.hidden == 0
     for _ in range(2):  # the second time it is no longer asked
-        vigilance.confirm(0, reward, 0.1)
-        assert vigilance.hidden == hidden
+        probing.confirm(0, reward, 0.1)
+        assert probing.hidden == hidden
 
 
 @pytest.mark.parametrize("otherwise", [{"moved": (2, 3)}, {"birth": 90}], ids=["others moved", "it began before"])
 def test_a_change_that_no_look_has_shown_was_not_hidden(otherwise):
-    vigilance = watching()
-    found(vigilance, **otherwise)
-    vigilance.confirm(0, 0.5, 0.1)
-    assert vigilance.hidden == 0
+    probing = watching()
+    found(probing, **otherwise)
+    probing.confirm(0, 0.5, 0.1)
+    assert probing.hidden == 0
 
 
 def test_a_change_of_an_arm_just_seen_was_not_hidden():
-    vigilance = watching()
-    vigilance.seen[4] = 95.0
-    found(vigilance)
-    vigilance.confirm(0, 0.5, 0.1)
-    assert vigilance.hidden == 0
+    probing = watching()
+    probing.seen[4] = 95.0
+    found(probing)
+    probing.confirm(0, 0.5, 0.1)
+    assert probing.hidden == 0
 
 
-def shown_by_the_best(vigilance, *, reward=0.1, moved=(0, 3), birth=99):
+def shown_by_the_best(probing, *, reward=0.1, moved=(0, 3), birth=99):
     """The best arm, of which 0.5 was expected, is played in round 99; then a change is recorded."""
-    vigilance.compare(reward, 0.5, 0.1, 100)
-    vigilance.record(np.array(moved), birth, 0)
-    return vigilance.shown
+    probing.compare(reward, 0.5, 0.1, 100)
+    probing.record(np.array(moved), birth, 0)
+    return probing.shown
 
 
 def test_a_change_that_the_best_arm_shows_makes_looks_rarer():
-    vigilance = watching()
-    before = vigilance.intervals(MEAN, 100)
-    assert shown_by_the_best(vigilance) == 1
-    assert vigilance.intervals(MEAN, 100) == pytest.approx(2.0 * before)
-    assert shown_by_the_best(vigilance) == 2
-    assert vigilance.intervals(MEAN, 100) == pytest.approx(3.0 * before)
+    probing = watching()
+    before = probing.intervals(MEAN, 100)
+    assert shown_by_the_best(probing) == 1
+    assert probing.intervals(MEAN, 100) == pytest.approx(2.0 * before)
+    assert shown_by_the_best(probing) == 2
+    assert probing.intervals(MEAN, 100) == pytest.approx(3.0 * before)
 
 
 @pytest.mark.parametrize(
@@ -236,49 +236,49 @@ def test_a_change_that_the_best_arm_does_not_show_leaves_looks_as_they_are(other
 
 def test_arms_unseen_since_a_shift_of_the_level_are_looked_at_as_often_as_ever():
     """A redraw that is taken for a shift would else stay unnoticed, for the best arm shows nothing of it."""
-    vigilance = watching()
-    before = vigilance.intervals(MEAN, 100)
-    vigilance.compare(0.1, 0.5, 0.1, 100)
-    vigilance.record(np.array([0, 3]), 75, 0, shift=True)
-    np.testing.assert_allclose(vigilance.intervals(MEAN, 100) / before, [2, 2, 2, 1, 1, 1])
+    probing = watching()
+    before = probing.intervals(MEAN, 100)
+    probing.compare(0.1, 0.5, 0.1, 100)
+    probing.record(np.array([0, 3]), 75, 0, shift=True)
+    np.testing.assert_allclose(probing.intervals(MEAN, 100) / before, [2, 2, 2, 1, 1, 1])
 
 
 def test_a_change_that_shows_by_itself_was_not_hidden():
-    vigilance = watching()
-    look(vigilance, 0.9)
-    assert shown_by_the_best(vigilance, moved=(0, 4)) == 1
-    vigilance.confirm(0, 0.5, 0.1)
-    assert vigilance.hidden == 0
+    probing = watching()
+    look(probing, 0.9)
+    assert shown_by_the_best(probing, moved=(0, 4)) == 1
+    probing.confirm(0, 0.5, 0.1)
+    assert probing.hidden == 0
 
 
 def test_a_look_without_a_change_finds_nothing():
-    vigilance = watching()
-    look(vigilance, 0.9)
-    vigilance.confirm(0, 0.5, 0.1)
-    assert vigilance.hidden == 0
+    probing = watching()
+    look(probing, 0.9)
+    probing.confirm(0, 0.5, 0.1)
+    assert probing.hidden == 0
 
 
 def test_the_chance_of_a_hidden_change_is_a_small_probability():
-    vigilance = watching()
+    probing = watching()
     for hidden in (0, 1, 10**6):
-        vigilance.hidden = hidden
+        probing.hidden = hidden
         for now in (100, 10_000):
-            assert 0 < vigilance.chance(3, now) <= 0.1
+            assert 0 < probing.chance(3, now) <= 0.1
 
 
 def test_arms_alike_count_as_seen():
     arms = ArmSet(np.array([0.0, 0.01, 5.0])[:, None], RBF(0.2))
-    vigilance = Probing(given(arms), 3)
-    vigilance.see(0, 0, 7)
-    assert vigilance.seen.tolist() == [7.0, 7.0, 0.0]
+    probing = Probing(given(arms), 3)
+    probing.see(0, 0, 7)
+    assert probing.seen.tolist() == [7.0, 7.0, 0.0]
 
 
 def test_arms_alike_share_their_looks():
     """Two arms at one point are together looked at as often as one arm alone."""
     arms = ArmSet(np.array([0.0, 0.0, 5.0, 9.0])[:, None], RBF(0.2))
-    vigilance = Probing(given(arms), 4)
-    vigilance.see(3, 0, 10)
-    law = vigilance.law(np.array([0.1, 0.1, 0.1, 0.5]), 10)
+    probing = Probing(given(arms), 4)
+    probing.see(3, 0, 10)
+    law = probing.law(np.array([0.1, 0.1, 0.1, 0.5]), 10)
     assert law[0] + law[1] == pytest.approx(law[2])
 
 
@@ -288,10 +288,10 @@ def test_arms_alike_share_their_looks():
     ids=["linear", "cut"],
 )
 def test_an_arm_told_of_counts_as_seen(arms):
-    vigilance = Probing(Priors(arms, auto=False, rank=10), len(arms))
+    probing = Probing(Priors(arms, auto=False, rank=10), len(arms))
     for arm in range(len(arms)):
-        vigilance.see(arm, 0, 5)
-    assert (vigilance.seen == 5).all()
+        probing.see(arm, 0, 5)
+    assert (probing.seen == 5).all()
 
 
 def test_the_expected_gain_is_half_the_mean_deviation_at_zero():

@@ -106,16 +106,16 @@ def test_an_arm_is_compared_with_the_best_allowed_in_its_round():
 def test_a_round_of_another_segment_leaves_a_doubt():
     policy = db.AutoBandit(crossed(0), seed=0)
     play(policy, 60, np.zeros(18))
-    vigilance = policy._probing
-    vigilance.doubted = 3
-    vigilance.trust(8)
+    probing = policy._probing
+    probing.doubted = 3
+    probing.trust(8)
     expected = np.where(np.arange(18) == 8, 0.5, 0.0)
-    vigilance.verify(9, 8, 0.0, expected, 0.1, 60)
-    assert vigilance.doubted == 3
-    vigilance.verify(9, 8, 0.9, expected, 0.1, 60)  # a surprise is
-    assert vigilance.doubted == 9
-    vigilance.trust(8)
-    assert vigilance.doubted == -1
+    probing.verify(9, 8, 0.0, expected, 0.1, 60)
+    assert probing.doubted == 3
+    probing.verify(9, 8, 0.9, expected, 0.1, 60)  # a surprise is
+    assert probing.doubted == 9
+    probing.trust(8)
+    assert probing.doubted == -1
 
 
 def test_unmasked_rounds_have_no_tag():

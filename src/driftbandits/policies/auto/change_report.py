@@ -1,6 +1,6 @@
-"""Says when the world has changed: the weight has left the hypotheses born before the last change.
+"""Change reports: a change is reported once the weight has left the hypotheses born before it.
 
-A reward seldom decides it alone, and a wild one never does: it counts by at most `mixture.MOST_NATS_PER_REWARD` nats.
+One reward seldom decides, and an outlier never does: it counts for at most `mixture.MOST_NATS_PER_REWARD` nats.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from driftbandits.state.declared import Declared, array, count, flag
 from driftbandits.types import Bools, Floats, Ints
 
 CHANGE_ODDS = 1e4  # of a change, against none since the last one
-SETTLED_WEIGHT = 0.5  # of all but the fresh hypotheses, for what is believed to be kept for comparison
-_KNOWN_ARM_VARIANCE = 0.25 * TYPICAL_SIGNAL_VARIANCE  # below, a hypothesis knows the arm
-_MOVED_DEVIATIONS = 2.0  # by which an arm must differ to have moved
-_NAMED_DEVIATIONS = 3.0  # by which it must differ from what was forgotten of it, to be named: of many arms some do by 2
+SETTLED_WEIGHT = 0.5  # weight of the older hypotheses above which the current estimates become the reference
+_KNOWN_ARM_VARIANCE = 0.25 * TYPICAL_SIGNAL_VARIANCE  # below it, an arm counts as known
+_MOVED_DEVIATIONS = 2.0  # difference from the reference above which an arm has moved
+_NAMED_DEVIATIONS = 3.0  # difference from the forgotten estimate above which an arm is named; by chance, some reach 2
 _LEAST_VARIANCE = 1e-12
-_LEAST_FORGOTTEN = 1e-6  # share of what is known of an arm, below which nothing of it was forgotten
+_LEAST_FORGOTTEN = 1e-6  # share of the information about an arm below which nothing of it was forgotten
 
 
 @dataclass(frozen=True, slots=True)
 class RegimeChange:
-    """A change: the hypothesis that explains it, and what it says. Rewards are on the internal scale.
+    """A change and the hypothesis that explains it. Rewards are on the internal scale.
 
-    `moved` is what decisions rest on: arms that are known well, and unlike what was believed when all was settled.
-    `named` is what people are told: those, and arms that are clearly unlike what was forgotten of them.
+    `moved` are the arms that decisions depend on: known well, and different from the last settled estimates.
+    `named` are the arms that the record names: these, and arms clearly different from their forgotten estimates.
     """
 
     birth: int
@@ -44,8 +44,8 @@ class RegimeChange:
     named_before: Floats
     named_after: Floats
     forgot: str
-    whole: bool  # nothing of what was known stays
-    shift: bool  # all that was known stays but the level
+    whole: bool  # everything was forgotten
+    shift: bool  # only the level was forgotten
 
 
 class ChangeReport(Declared):
@@ -53,34 +53,34 @@ class ChangeReport(Declared):
 
     def __init__(self, beliefs: Beliefs, arms: int) -> None:
         self.regime = 0
-        self.began = 0  # round in which the present world began, as the last record says
+        self.began = 0  # round of the last recorded change
         self.epoch = 0
-        self.before: Floats = np.zeros(arms)  # what was believed before the hypotheses of a change had much weight
+        self.before: Floats = np.zeros(arms)  # estimates before the hypotheses of a change had much weight
         self._settled = False
         self._beliefs = beliefs
-        self._arms = beliefs.priors.representatives.numbers  # of whom all is said here, by their places among them
+        self._arms = beliefs.priors.representatives.numbers  # the arms compared here; indices below are into this array
 
     def settle(self, weights: Floats, mean: Floats) -> None:
-        """Keep what is believed now, unless it is hypotheses of a change not yet found that believe it."""
+        """Keep the current estimates as the reference, unless hypotheses of a change not yet reported dominate."""
         if float(weights[self.fresh(len(weights))].sum()) < 1.0 - SETTLED_WEIGHT:
             self.before, self._settled = mean, True
 
     def restart(self) -> None:
-        """All was learned anew: there is nothing yet to compare with."""
+        """Learning has restarted: there is no reference to compare with yet."""
         self._settled = False
 
     def fresh(self, count: int) -> Bools:
-        """Which of the first `count` hypotheses were born after the last change was found."""
+        """Which of the first `count` hypotheses were born after the last reported change."""
         return np.asarray(self._beliefs.birth[:count] > self.regime)
 
     def find_change(self, weights: Floats, now: int) -> RegimeChange | None:
-        """The change that the weights show, if they do; everything born until `now` is then old.
+        """The change that the weights imply, or None; afterwards everything born up to `now` counts as old.
 
-        Drifting hypotheses say nothing about it: they are neither before a change nor after. But they must not lead.
+        Drifting hypotheses are neither before nor after a change, so they do not count; but none of them may lead.
         """
         beliefs = self._beliefs
         leader = first_largest(weights)
-        if not self.regime < beliefs.birth[leader] < now:  # born just now, it has not explained a reward yet
+        if not self.regime < beliefs.birth[leader] < now:  # a new one has not explained a reward yet
             return None
         fresh = self.fresh(len(weights))
         new = float(weights[fresh].sum())
@@ -104,18 +104,18 @@ class ChangeReport(Declared):
         least = 0.1 * math.sqrt(TYPICAL_SIGNAL_VARIANCE) * size
         moved = known & (difference > _MOVED_DEVIATIONS * np.sqrt(variance) + least)
         arms = np.flatnonzero(moved)
-        told = self.before
+        reference = self.before
         if steady is not None:
             forgotten, clear = self._forgotten(row, steady, mean, variance, least)
-            better = clear if beliefs.units is not None else clear & ~moved  # a change of rates shows slowly
-            told, moved = np.where(better, forgotten, self.before), moved | clear
+            better = clear if beliefs.units is not None else clear & ~moved  # success rates change visibly only slowly
+            reference, moved = np.where(better, forgotten, self.before), moved | clear
         named = np.flatnonzero(moved)
         origin, birth = int(beliefs.origin[row]), int(beliefs.birth[row])
         forgot = {
             RESET: f"all rewards before round {birth}",
             LEVEL_SHIFT: f"the level of all rewards before round {birth}, not their differences",
-            LOCAL: "what it knew of the arms that moved",
-        }.get(origin, f"part of what rewards before round {birth} said")
+            LOCAL: "all rewards of the arms that moved",
+        }.get(origin, f"part of the information from before round {birth}")
         return RegimeChange(
             birth=birth,
             odds=odds,
@@ -123,7 +123,7 @@ class ChangeReport(Declared):
             before=self.before[arms],
             after=mean[arms],
             named=named,
-            named_before=told[named],
+            named_before=reference[named],
             named_after=mean[named],
             forgot=forgot,
             whole=origin == RESET,
@@ -131,25 +131,26 @@ class ChangeReport(Declared):
         )
 
     def _forgotten(self, row: int, steady: int, mean: Floats, variance: Floats, least: Any) -> tuple[Floats, Bools]:
-        """What `steady` knew of every arm and `row` no longer believes, and of whom `row` clearly says something else.
+        """The estimates that `steady` has and `row` has forgotten, and the arms for which `row` clearly differs.
 
-        Both were told the same since `row` was born. A change that shows slowly is followed by drifting hypotheses, so
-        that what was believed last is no longer what was before it. But of an arm with mean m and variance v under
-        each, 1 / v is what is known and m / v adds up over rewards: the difference is what came before, without it.
+        Both hypotheses got the same rewards since `row` was born. While a change shows slowly, drifting hypotheses
+        follow it, so the last estimates are no longer those from before the change. But for an arm with mean m and
+        variance v, both the information 1 / v and m / v are sums over rewards: the difference between the two
+        hypotheses is exactly the part from before the change.
         """
         (m, v), (m_old, v_old) = self._coordinates(row), self._coordinates(steady)
         forgotten = 1.0 / v_old - 1.0 / v
-        told = forgotten > _LEAST_FORGOTTEN / v_old
-        forgotten = np.where(told, forgotten, 1.0)
+        informed = forgotten > _LEAST_FORGOTTEN / v_old
+        forgotten = np.where(informed, forgotten, 1.0)
         before, spread = (m_old / v_old - m / v) / forgotten, 1.0 / forgotten
         if self._beliefs.units is not None:
             units = self._beliefs.units.of(self._arms)
             before, spread = units.rewards(before), units.variances(before, spread)
         clear = np.abs(mean - before) > _NAMED_DEVIATIONS * np.sqrt(variance + spread) + least
-        return before, told & clear
+        return before, informed & clear
 
     def _coordinates(self, row: int) -> tuple[Floats, Floats]:
-        """Mean and variance of what a hypothesis learns of every arm: `Beliefs.reading` before it becomes rewards."""
+        """Mean and variance of every arm's coordinate under a hypothesis: `Beliefs.reading` before its link."""
         beliefs, rows = self._beliefs, self._beliefs.priors.rows
         covariance, kind = beliefs.covariance(row), int(beliefs.kind[row])
         if rows is None:

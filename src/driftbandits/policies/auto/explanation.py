@@ -1,4 +1,4 @@
-"""What the mixture believes, for people."""
+"""`explain()`: the beliefs of the mixture as sentences and numbers."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ import numpy as np
 from driftbandits.policies.auto.beliefs import memory_of
 from driftbandits.policies.auto.change_report import ChangeReport
 from driftbandits.policies.auto.mixture import Mixture
-from driftbandits.policies.auto.probing import Looks
+from driftbandits.policies.auto.probing import ProbingSummary
 from driftbandits.policies.rewards import RewardScale
 from driftbandits.text import counted, label
 from driftbandits.types import Floats
 
 _ARMS_SHOWN = 3
-_LEAST_SUSPICION = 0.05  # that is spoken of
-_STRONG_SUSPICION = 0.5  # from which on the world is not said to be as it was
-_LONGEST_INTERVAL_SHOWN = 1e6  # rounds between looks
+_LEAST_SUSPICION = 0.05  # a less likely change is not mentioned
+_STRONG_SUSPICION = 0.5  # from here on, no claim that nothing has changed
+_LONGEST_INTERVAL_SHOWN = 1e6  # rounds between re-tests
 _LEAST_WEIGHT_SHOWN = 0.005  # of a time scale or a length scale
 
 
 @dataclass(frozen=True, slots=True)
 class ArmBelief:
-    """Expected reward of an arm with its 95 % interval, those of `summary`; in the user's units."""
+    """Expected reward of an arm with its 95 % interval, as in `summary`, in the user's units."""
 
     arm: int
     name: str
@@ -36,26 +36,26 @@ class ArmBelief:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Beliefs of an `AutoBandit`; `str(explanation)` has them in sentences.
+    """Beliefs of an `AutoBandit`; `str(explanation)` puts them into sentences.
 
     Parameters
     ----------
     rounds : rounds asked so far
-    memory : weight of every time scale, by the number of rounds remembered; infinity is a world that does not drift
-    since : the round the present world began, as the record of the latest change says; 0 if none was found
-    suspected : probability that it has changed since then: no record yet
-    suspected_since : the round in which it has most likely changed, if it has
-    noise : standard deviation of a reward about its mean, in the user's units; if rewards have two values, of the best
-        arm's
-    length_scales : weight of every length scale, in standard deviations of the points' columns; 0 is independent arms,
-        None the kernel the arms came with
-    correlations : weight of every correlation of the segments, where arms are options in segments; None is the given
+    memory : weight of every time scale, keyed by the number of rounds remembered; infinity means no drift
+    since : the round of the latest recorded change; 0 if there is none
+    suspected : probability that there was another change since then, not yet recorded
+    suspected_since : the most likely round of that change
+    noise : standard deviation of the rewards of an arm about their mean, in the user's units; for rewards of two
+        values, that of the best arm
+    length_scales : weight of every length scale, in standard deviations of the points' columns; 0 means independent
+        arms, None the kernel of the `ArmSet`
+    correlations : weight of every correlation between segments, if the arms have segments; None is the given one
     best : the arms with the highest expected rewards
-    probing : probability that the next round is a look at an arm that seems worse
-    look_every : rounds between two looks at such an arm, or at one like it; the median over them
+    probing : probability that the next round re-tests an inferior arm
+    look_every : rounds between two re-tests of an inferior arm or a similar one, median over these arms
     changes : changes found so far
-    hidden : changes found by looks: an arm that was not played had become better
-    shown : changes that the best arm showed by itself; each makes looks rarer
+    hidden : changes found by re-tests: an arm that was not being played had become better
+    shown : changes that were visible in the best arm itself; each of them makes re-tests rarer
 
     >>> from driftbandits import ArmSet, AutoBandit
     >>> policy = AutoBandit(ArmSet([[0.0], [1.0]], names=["left", "right"]), seed=0)
@@ -83,58 +83,54 @@ class Explanation:
     correlations: dict[float | None, float] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        """Sentences first, the numbers after."""
+        """The sentences, then the numbers."""
         return "\n".join((*self._sentences(), *self._numbers()))
 
     def _sentences(self) -> list[str]:
-        changes = "no change" if self.changes == 0 else counted(self.changes, "change")
-        since = f"is as it has been since round {self.since:,}" if self.since else "is as it was when it began"
+        status = f" No change since round {self.since:,}." if self.changes else ""
         memory, weight = max(self.memory.items(), key=lambda item: item[1])
         if math.isfinite(memory) and weight > self.memory.get(math.inf, 0.0):
-            since = f"is drifting: what is older than {memory:,.0f} rounds counts little"
-        likely = f"{100 * self.suspected:.0f} % likely, not enough for a record"
-        doubt = f"{'again ' if self.changes else ''}around round {self.suspected_since:,}: {likely}"
-        found = "found"
+            status = f" Rewards are drifting: data older than {memory:,.0f} rounds counts little."
+        likely = f"change around round {self.suspected_since:,} ({100 * self.suspected:.0f} % likely, not yet certain)"
+        suspected = f"{'another ' if self.changes else 'a '}{likely}"
         if self.suspected >= _STRONG_SUSPICION:
-            found, since = "on record", f"has probably changed {doubt}"
+            status = f" There was probably {suspected}."
         first, others = self.best[0], " and ".join(label(arm.name) for arm in self.best[1:])
+        found = counted(self.changes, "change") if self.changes else "no change"
         sentences = [
-            f"After {counted(self.rounds, 'round')} and {changes} {found}, the world {since}.",
-            f"The best arm is {label(first.name)}, expected to give {first.mean:.3g}"
-            + (f"; next come {others}." if others else "."),
+            f"After {counted(self.rounds, 'round')}: {found} found.{status}",
+            f"The best arm is {label(first.name)}, with an expected reward of {first.mean:.3g}"
+            + (f"; next are {others}." if others else "."),
         ]
         if _LEAST_SUSPICION <= self.suspected < _STRONG_SUSPICION:
-            sentences.insert(1, f"It may have changed {doubt}.")
-        return [*sentences, *self._looks()]
+            sentences.insert(1, f"There may have been {suspected}.")
+        return [*sentences, *self._probing_sentence()]
 
-    def _looks(self) -> list[str]:
+    def _probing_sentence(self) -> list[str]:
         if self.look_every > _LONGEST_INTERVAL_SHOWN:
             return []
-        found = "none was found yet" if self.hidden == 0 else f"{counted(self.hidden, 'such change')} found so far"
-        shown = f", and {counted(self.shown, 'change')} showed without a look" if self.shown else ""
+        found = counted(self.hidden, "change") if self.hidden else "no change"
+        shown = f"; {counted(self.shown, 'change')} showed without one" if self.shown else ""
         every = float(f"{self.look_every:.2g}")
-        return [
-            f"Each arm that looks worse is looked at about every {every:,.0f} rounds, in case it has become better "
-            f"unseen; {found}{shown}."
-        ]
+        return [f"Inferior arms are re-tested about every {every:,.0f} rounds: {found} found that way{shown}."]
 
     def _numbers(self) -> list[str]:
         steady = self.memory.get(math.inf, 0.0)
         drifts = [
-            f"drifts, memory {memory:,.0f} rounds ({weight:.2f})"
+            f"drifting, memory {memory:,.0f} rounds ({weight:.2f})"
             for memory, weight in sorted(self.memory.items())
             if math.isfinite(memory) and weight >= _LEAST_WEIGHT_SHOWN
         ]
         fresh = self.suspected if self.suspected >= _LEAST_SUSPICION else 0.0
         parts = ((self.since, steady - fresh), (self.suspected_since, fresh))
-        moves = [
-            f"as it is since round {when} ({weight:.2f})" for when, weight in parts if weight >= _LEAST_WEIGHT_SHOWN
+        stable = [
+            f"unchanged since round {when} ({weight:.2f})" for when, weight in parts if weight >= _LEAST_WEIGHT_SHOWN
         ]
         arms = ", ".join(f"{label(b.name)} {b.mean:.3g} [{b.low:.3g}, {b.high:.3g}]" for b in self.best)
         scales = ", ".join(f"{_scale(s)} ({w:.2f})" for s, w in self.length_scales.items() if w >= _LEAST_WEIGHT_SHOWN)
-        related = [f"{_scale(r, 'unlike')} ({w:.2f})" for r, w in self.correlations.items() if w >= _LEAST_WEIGHT_SHOWN]
+        related = [f"{_scale(r, 'none')} ({w:.2f})" for r, w in self.correlations.items() if w >= _LEAST_WEIGHT_SHOWN]
         return [
-            f"world         {'; '.join(moves + drifts)}",
+            f"dynamics      {'; '.join(stable + drifts)}",
             f"noise         standard deviation {self.noise:.3g}",
             f"length scale  {scales}",
             *([f"segments      correlation {', '.join(related)}"] if related else []),
@@ -151,51 +147,54 @@ def _scale(scale: float | None, none: str = "none, arms are independent") -> str
 
 def explain(
     mixture: Mixture,
-    watch: ChangeReport,
+    report: ChangeReport,
     *,
     rounds: int,
-    looks: Looks,
+    probing: ProbingSummary,
     changes: int,
     names: Sequence[str] | None,
     scale: RewardScale,
     estimate: Floats,
     interval: Floats,
 ) -> Explanation:
-    """The beliefs of `mixture`, in the user's units; `estimate` and `interval` of every arm, which others show too."""
+    """The beliefs of `mixture`, in the user's units.
+
+    `estimate` and `interval` of every arm are given, so that they equal those of `summary`.
+    """
     beliefs, weights = mixture.beliefs, mixture.weights()
     memory: dict[float, float] = {}
     for rate, weight in zip(beliefs.rate[: beliefs.count].tolist(), weights.tolist(), strict=True):
         memory[memory_of(rate)] = memory.get(memory_of(rate), 0.0) + weight
     priors, kinds = beliefs.priors, mixture.kinds().tolist()
-    fresh = np.where((beliefs.rate[: beliefs.count] == 0) & watch.fresh(beliefs.count), weights, 0.0)
+    fresh = np.where((beliefs.rate[: beliefs.count] == 0) & report.fresh(beliefs.count), weights, 0.0)
     best = np.argsort(-estimate, kind="stable")[:_ARMS_SHOWN]
     noise = float(weights @ beliefs.noise[: beliefs.count])
-    if beliefs.units is not None:  # of two values, it depends on the arm
+    if beliefs.units is not None:  # the noise of two-valued rewards depends on the arm
         noise = float(beliefs.units.noise_of(estimate)[best[0]])
     low, middle, high = (scale.outward(values[best]) for values in (interval[0], estimate, interval[1]))
     return Explanation(
         rounds=rounds,
         memory=memory,
-        since=watch.began,
+        since=report.began,
         suspected=float(fresh.sum()),
         suspected_since=int(beliefs.birth[int(fresh.argmax())]),
         noise=scale.outward_size(math.sqrt(noise)),
-        length_scales=_added(priors.length_scales, kinds),
-        correlations=_added(priors.correlations, kinds) if priors.correlations else {},
+        length_scales=_total_weights(priors.length_scales, kinds),
+        correlations=_total_weights(priors.correlations, kinds) if priors.correlations else {},
         best=tuple(
             ArmBelief(int(arm), str(arm) if names is None else names[arm], float(m), float(a), float(b))
             for arm, m, a, b in zip(best, middle, low, high, strict=True)
         ),
-        probing=looks.share,
-        look_every=looks.every,
-        hidden=looks.found,
-        shown=looks.shown,
+        probing=probing.share,
+        look_every=probing.every,
+        hidden=probing.found,
+        shown=probing.shown,
         changes=changes,
     )
 
 
-def _added(values: Sequence[float | None], weights: Sequence[float]) -> dict[float | None, float]:
-    """Weight of every value, which several priors may have."""
+def _total_weights(values: Sequence[float | None], weights: Sequence[float]) -> dict[float | None, float]:
+    """Total weight of every value; several priors may share one."""
     found: dict[float | None, float] = {}
     for value, weight in zip(values, weights, strict=True):
         found[value] = found.get(value, 0.0) + weight

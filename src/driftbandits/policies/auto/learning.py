@@ -1,6 +1,6 @@
-"""How AutoBandit learns: rewards that say little together, any other by itself, and what they mean for what is next.
+"""How AutoBandit learns: batches of uninformative rewards, all other rewards one by one, and what follows from them.
 
-Part of `AutoBandit`, which builds the parts that are put to use here.
+A base class of `AutoBandit`, which builds the parts used here.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from driftbandits.policies.base import Policy
 from driftbandits.policies.decisions import Feedback, Row
 from driftbandits.types import Bools, Floats, Ints
 
-BIRTH_DEVIATIONS = 2.0  # off what the leader expects, for hypotheses of a change to be born
-LOCAL_BIRTH_DEVIATIONS = 2.5  # for the hypothesis that only this arm has changed
-BIRTH_NATS = 1.5  # for both, by which one who knows nothing of the arm expected a success or a failure more
+BIRTH_DEVIATIONS = 2.0  # deviation from the leader's prediction at which hypotheses of a change are born
+LOCAL_BIRTH_DEVIATIONS = 2.5  # deviation at which the hypothesis of a change of this arm alone is born
+BIRTH_NATS = 1.5  # the same for two-valued rewards: log-likelihood advantage of knowing nothing about the arm
 
 
 class Outlook(NamedTuple):
-    """What was expected, by representatives: which stand for the arm played and the best, and rewards.
+    """Expected rewards of the representatives before a reward, and which of them represent the played and the best arm.
 
-    Those of these two are those of the arms themselves.
+    The entries of these two are the expected rewards of the arms themselves.
     """
 
     place: int
@@ -39,9 +39,9 @@ class Outlook(NamedTuple):
 
 
 class Learning(Policy):
-    """The half of AutoBandit that takes in rewards."""
+    """The part of AutoBandit that learns from rewards."""
 
-    _clock: int  # the next round of which nothing is told
+    _clock: int  # the next round without a reward
     _standing: Representatives
     _beliefs: Beliefs
     _mixture: Mixture
@@ -52,27 +52,29 @@ class Learning(Policy):
     _two_valued: TwoValued
     _batch: RewardBatch
     _since_tidy: int  # rewards learned
-    _renewal_due: bool  # whether hypotheses are to be born before the next reward is weighed
-    _glances: Floats  # probabilities of looks where all arms are allowed
-    _known_arms: dict[int, tuple[float, float]]  # what the leader expects of arms whose rewards came
+    _renewal_due: bool  # whether hypotheses are to be born before the next reward
+    _glances: Floats  # probabilities of probes if all arms are allowed
+    _known_arms: dict[int, tuple[float, float]]  # the leader's predictions for arms that had rewards
     _known_law: Floats | None
     _known_mean: Floats | None
-    _known_best: int  # where it is highest, if it is known
+    _known_best: int  # the arm with the highest expected reward, if known
 
     def _learn(self, feedback: Feedback) -> None:
         for row, reward in feedback.rows():
             self._learn_one(row, reward)
 
     def _learn_one(self, row: Row, reward: float) -> None:
-        """Let a reward that says little wait, see `batching`; learn any other at once, and those waiting before it."""
+        """Add an uninformative reward to the batch, see `batching`; learn the batch and then any other reward at
+        once.
+        """
         news = self._two_valued.take(row.arm, reward)
         if news is not News.NONE or not self._lets_wait(row, reward):
             self._catch_up()
             self._learn_now(row, reward, news)
-            self._think_over()
+            self._refresh()
 
     def _lets_wait(self, row: Row, reward: float) -> bool:
-        """Whether a reward waits; those waiting are learned with it if they are enough by now."""
+        """Whether a reward goes into the batch; the batch is learned if it is full by then."""
         passed = row.id + 1 - self._clock
         waiting = self._waiting(row.arm, reward) if 0 < passed <= LONGEST_GAP and self._standing.everyone else None
         if waiting is None:
@@ -81,18 +83,18 @@ class Learning(Policy):
         self._beliefs.units = self._two_valued.units
         self._clock = row.id + 1
         self._batch.add(row.arm, passed, *waiting)
-        self._look_back(row, reward, outlook, on_time=True)
+        self._review(row, reward, outlook, on_time=True)
         if self._batch.enough or self._draws_anew(len(self._batch)):
             self._catch_up()
-            self._think_over()
+            self._refresh()
         elif trying or outlook.place != outlook.best or self._probing.doubted != doubted:
-            self._look_ahead()
+            self._update_probes()
         return True
 
     def _waiting(self, arm: int, reward: float) -> tuple[float, float] | None:
-        """A reward in the coordinates learned in, and how much it says; None if it is to be learned by itself.
+        """A reward in the coordinates of the beliefs, and its information; None if it must be learned by itself.
 
-        One that says too much to wait is learned at once with those that wait, if there are any.
+        One that is too informative to wait is learned at once, together with the batch if there is one.
         """
         leader, units = self._mixture.leader(), self._two_valued.units
         if arm not in self._known_arms:
@@ -110,7 +112,7 @@ class Learning(Policy):
         return None if surprising else (units.coordinate(float(success)), said)
 
     def _catch_up(self) -> None:
-        """Learn the rewards that wait."""
+        """Learn the rewards of the batch."""
         if not len(self._batch):
             return
         arms, passed, rewards = self._batch.take()
@@ -120,7 +122,7 @@ class Learning(Policy):
         self._mixture.pass_time(after, self._clock - 1)
         if not self._draws_anew(len(arms)):
             self._samples.pass_time(before + after)
-        if len(arms) == 1:  # which is quicker by itself
+        if len(arms) == 1:  # faster than a batch
             self._beliefs.pass_time(before)
             self._take_in(self._beliefs.forecast(int(arms[0])), float(rewards[0]))
         else:
@@ -130,26 +132,28 @@ class Learning(Policy):
             self._mixture.update_all(joint.likelihood)
             self._tidy(len(arms))
         self._find_change()
-        self._know_nothing()
+        self._invalidate()
 
-    def _think_over(self) -> None:
-        """What is expected, and what is looked at, from now on; it stays until something more is learned."""
+    def _refresh(self) -> None:
+        """Compute the expected rewards and the probing law; both stay valid until the next reward is learned."""
         self._samples.seek(self._mixture.weights())
-        self._know_nothing()
-        self._look_ahead()
+        self._invalidate()
+        self._update_probes()
 
-    def _look_ahead(self) -> None:
-        """What is looked at from now on."""
+    def _update_probes(self) -> None:
+        """Compute the probing law."""
         self._glances = self._probing.law(self._standardised(), self._clock)
         self._known_law = None
 
-    def _know_nothing(self) -> None:
-        """Read off what is believed anew when it is wanted next."""
+    def _invalidate(self) -> None:
+        """Invalidate the cached estimates and law."""
         self._known_arms.clear()
         self._known_law = self._known_mean = None
 
     def _learn_now(self, row: Row, reward: float, news: News) -> None:
-        """What was expected is read before time passes, and hypotheses are born before the reward is weighed."""
+        """Learn a reward: read the predictions before time passes, and let hypotheses be born before the weights are
+        updated.
+        """
         beliefs, outlook = self._beliefs, self._outlook(row)
         on_time = self._pass_time(row.id)
         told = self._in_coordinates(reward, news)
@@ -157,10 +161,10 @@ class Learning(Policy):
             forecast = self._forecast(row, told) if on_time else beliefs.forecast(row.arm)
             able = None if on_time else beliefs.birth[: beliefs.count] <= row.id
             self._take_in(forecast, told, able)
-        self._look_back(row, reward, outlook, on_time=on_time, learned=True)
+        self._review(row, reward, outlook, on_time=on_time, learned=True)
 
     def _take_in(self, forecast: Forecast, told: float, able: Bools | None = None) -> None:
-        """Learn one reward; hypotheses not `able` do not."""
+        """Update the beliefs by one reward; hypotheses not in `able` are left alone."""
         step = self._beliefs.observe(forecast, told, able)
         if not self._draws_anew(1):
             self._samples.follow(forecast.arm, step)
@@ -168,7 +172,7 @@ class Learning(Policy):
         self._tidy(1)
 
     def _outlook(self, row: Row) -> Outlook:
-        """What was expected before a reward."""
+        """Expected rewards before a reward."""
         standing, expected = self._standing, self._expected()
         if standing.everyone:
             return Outlook(row.arm, row.tag - 1 if row.tag else self._known_best, expected)
@@ -179,7 +183,7 @@ class Learning(Policy):
         return outlook
 
     def _in_coordinates(self, reward: float, news: News) -> float | None:
-        """The reward as the beliefs want it, None if they have it already: see `hypotheses`."""
+        """The reward in the coordinates of the beliefs, or None if they already include it: see `hypotheses`."""
         before, units = self._beliefs.units, self._two_valued.units
         self._beliefs.units = units
         if news is News.NEW_UNITS and before is not None and units is not None:
@@ -192,7 +196,7 @@ class Learning(Policy):
         return reward if units is None else units.coordinate(float(self._two_valued.is_success(reward)))
 
     def _learn_anew(self) -> None:
-        """Start from what was counted of every arm."""
+        """Restart from the counts of every arm."""
         self._beliefs.expect_noise(self._two_valued.noise(), self._two_valued.told)
         self._mixture.learn_anew(self._change_report.regime, self._two_valued.tallies())
         self._samples.choose(self._mixture.weights(), anew=True)
@@ -200,7 +204,7 @@ class Learning(Policy):
         self._probing.trust()
 
     def _pass_time(self, ident: int) -> bool:
-        """Move the clock behind round `ident`; False if it is there already, the reward late."""
+        """Advance the clock past round `ident`; False if it is past it already, that is, for a late reward."""
         passed = ident + 1 - self._clock
         if passed <= 0:
             return False
@@ -211,12 +215,14 @@ class Learning(Policy):
         return True
 
     def _forecast(self, row: Row, reward: float) -> Forecast:
-        """What the hypotheses expect of the arm; a reward the leader did not expect gives birth to others first."""
+        """Predictions of the hypotheses for the arm; a reward that surprises the leader first gives birth to
+        hypotheses.
+        """
         births, local = self._surprises(row.arm, reward)
         if births:
             self._renewal_due = False
             self._mixture.renew(row.id)
-            if local and self._told_before(row.arm):  # else the arm is unlike its neighbours, not unlike itself
+            if local and self._had_reward(row.arm):  # otherwise it differs from its neighbours, not from its past
                 chance = self._probing.chance(self._standing.of(row.arm), self._clock)
                 self._mixture.suspect(row.arm, chance, row.id)
         else:
@@ -224,17 +230,17 @@ class Learning(Policy):
         return self._beliefs.forecast(row.arm)
 
     def _renew(self, now: int) -> None:
-        """Let hypotheses be born that are due, just before rewards that can weigh them."""
+        """Let hypotheses be born that are due, just before rewards that update their weights."""
         if self._renewal_due:
             self._renewal_due = False
             self._mixture.renew_in_time(now)
 
-    def _told_before(self, arm: int) -> bool:
-        """Whether this is not the first reward of an arm; of one among very many, not its first play."""
+    def _had_reward(self, arm: int) -> bool:
+        """Whether the arm had a reward before; with very many arms, whether it was played before."""
         return bool(self._probing.told[arm] if self._standing.everyone else self._plays.counts[arm] > 1)
 
     def _surprises(self, arm: int, reward: float) -> tuple[bool, bool]:
-        """Whether a reward is far enough off what the leader expects for births, and for that of a local change."""
+        """Whether a reward is surprising enough for births, and for the birth of a local change."""
         leader, units = self._mixture.leader(), self._beliefs.units
         mean, variance = self._beliefs.expects(leader, arm)
         if units is not None:
@@ -244,16 +250,16 @@ class Learning(Policy):
         return deviations > BIRTH_DEVIATIONS, deviations > LOCAL_BIRTH_DEVIATIONS
 
     def _draws_anew(self, rewards: int) -> bool:
-        """Whether samples are drawn anew after so many more rewards: those there are need not follow these."""
+        """Whether samples will be redrawn after so many more rewards: then the present ones need not be updated."""
         return self._since_tidy + rewards >= REWARDS_TO_LAST
 
     def _tidy(self, rewards: int) -> None:
-        """Every few rewards draw new samples and see that hypotheses are born; sooner if the weight moves."""
+        """Redraw samples and let hypotheses be born every few rewards; sooner if the weights move."""
         mixture, samples = self._mixture, self._samples
         full = self._draws_anew(rewards)
         self._since_tidy = 0 if full else self._since_tidy + rewards
         if full:
-            if self._beliefs.gathered > TERMS_GATHERED // 2:  # samples are drawn from what is multiplied out
+            if self._beliefs.gathered > TERMS_GATHERED // 2:  # samples are drawn from the multiplied-out form
                 self._beliefs.flush()
             mixture.prune()
             self._renewal_due = True
@@ -264,12 +270,12 @@ class Learning(Policy):
             self._change_report.settle(weights, samples.mean(weights, self._standing.places))
         self._batch.allow(mixture.in_doubt(self._clock))
 
-    def _look_back(self, row: Row, reward: float, outlook: Outlook, *, on_time: bool, learned: bool = False) -> None:
-        """Was that a change, was the arm surprisingly good, and which arms count as seen by it?"""
+    def _review(self, row: Row, reward: float, outlook: Outlook, *, on_time: bool, learned: bool = False) -> None:
+        """After a reward: report a change, repeat a surprising probe, and mark the arms that were seen."""
         beliefs = self._beliefs
         leader, place = self._mixture.leader(), outlook.place
         deviation = math.sqrt(float(beliefs.noise[leader]))
-        telling = on_time and beliefs.units is None  # of two values none is surprising
+        telling = on_time and beliefs.units is None  # no single two-valued reward is surprising
         if telling and place == outlook.best:
             self._probing.compare(reward, float(outlook.expected[place]), deviation, self._clock)
         if learned:
@@ -291,7 +297,7 @@ class Learning(Policy):
             self._report(found)
 
     def _moved_arms(self, found: RegimeChange) -> Ints:
-        """All arms of which something was counted and whose representatives have moved."""
+        """All arms that were counted and whose representatives have moved."""
         if self._standing.everyone:
             return found.moved
         counted, moved = np.flatnonzero(self._two_valued.plays), set(found.moved.tolist())
@@ -318,6 +324,6 @@ class Learning(Policy):
         return self._known_mean
 
     def _standardised(self) -> Floats:
-        """The expected rewards on the scale of the priors."""
+        """Expected rewards on the scale of the priors."""
         units = self._beliefs.units
         return self._expected() if units is None else units.standardised(self._expected())

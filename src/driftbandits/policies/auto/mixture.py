@@ -1,10 +1,10 @@
-"""The weights of the hypotheses: when did the present world begin, does it drift, how smooth is it?
+"""The weights of the hypotheses: when was the last change, do rewards drift, how smooth is the reward function?
 
-Every prior starts with one hypothesis that never forgets and one for each rate of drift. The world may change at any
-time, with probability 1 / (t + 30) per round. Every few rewards, and before a surprising one is weighed, that share of
-the weight moves to hypotheses born now (all is new; much is new; only the common level is new) and back to the drifting
-ones. What predicts badly loses weight. Where no row is free, the hypothesis that is missed least is merged into a
-neighbour in age.
+Every prior starts with one hypothesis that never forgets and one for each rate of drift. A change has probability 1 /
+(t + 30) per round. Every few rewards, and before a surprising one is weighed, that share of the weight moves to
+hypotheses born now (a change of everything; of most; of the common level alone) and back to the drifting ones.
+Hypotheses that predict badly lose weight. If no row is free, the most dispensable hypothesis is merged into a neighbour
+in age.
 """
 
 from __future__ import annotations
@@ -23,18 +23,16 @@ from driftbandits.types import Bools, Floats
 
 DRIFT_RATES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
 STEADY_SLOTS = 12  # for hypotheses that do not drift
-MORE_SLOTS = (
-    12  # where rewards have two values: rare successes tell hypotheses apart so slowly that they must live long
-)
-_REWARDS_BETWEEN_BIRTHS = 32  # and births must be rare, times `RateUnits.slowness`
+MORE_SLOTS = 12  # for two-valued rewards: rare successes separate hypotheses so slowly that they must live long
+_REWARDS_BETWEEN_BIRTHS = 32  # births must be rare too; times `RateUnits.slowness`
 _YOUNG_ROUNDS = 64  # after its birth, times `RateUnits.slowness`
-ROUNDS_BEFORE_THE_FIRST = 30.0  # for which the world is taken to have stood
-MOST_NATS_PER_REWARD = 4.0  # counts against a hypothesis, more than against the best
-START, RESET, PARTIAL, LEVEL_SHIFT, LOCAL = range(5)  # where a hypothesis comes from
-BIRTH_SHARES = {RESET: 0.4, PARTIAL: 0.38, LEVEL_SHIFT: 0.02}  # of the weight that moves; the rest goes to the drifting
-PARTIAL_WIDENING = 0.3  # of the prior, where much is new
-LEAST_PRIOR_WEIGHT = 1e-4  # a prior with less weight is given up
-_LEAST_BREEDING_WEIGHT = 0.05  # a prior with less weight has no births
+ROUNDS_BEFORE_THE_FIRST = 30.0  # rounds without a change, as prior evidence
+MOST_NATS_PER_REWARD = 4.0  # largest loss in log weight per reward, relative to the best hypothesis
+START, RESET, PARTIAL, LEVEL_SHIFT, LOCAL = range(5)  # origin of a hypothesis
+BIRTH_SHARES = {RESET: 0.4, PARTIAL: 0.38, LEVEL_SHIFT: 0.02}  # of the weight that moves; drifting ones get the rest
+PARTIAL_WIDENING = 0.3  # multiple of the prior added to a partly new hypothesis
+LEAST_PRIOR_WEIGHT = 1e-4  # a prior with less weight is dropped
+_LEAST_BREEDING_WEIGHT = 0.05  # a prior with less weight gets no births
 _SMALLEST_WEIGHT = 1e-200
 _LARGEST_LOG_WEIGHT = 100.0  # of the heaviest, and the least is its negative
 
@@ -49,12 +47,12 @@ class Mixture:
         self.log_weight: Floats = np.full(len(beliefs.mean), -np.inf)
         self._due = 0.0  # hazard of the rounds since the last births
         self._born = 0  # the round of the last births
-        self._weights: Floats | None = None  # of `log_weight`, until they move
+        self._weights: Floats | None = None  # cache of the normalised weights
         self._leader: int | None = None
 
     @staticmethod
     def capacity(kinds: int, *, rates: tuple[float, ...] = DRIFT_RATES, slots: int = STEADY_SLOTS) -> int:
-        """Rows needed, and `MORE_SLOTS` where rewards may have two values."""
+        """Rows needed; `MORE_SLOTS` more if rewards may have two values."""
         return kinds * len(rates) + max(slots, kinds)
 
     def start(self, birth: int) -> None:
@@ -77,7 +75,7 @@ class Mixture:
         self._forget_weights()
 
     def learn_anew(self, birth: int, tallies: Iterable[Tally]) -> None:
-        """Start, and learn what is known of the arms as if it had been told at once."""
+        """Start, and learn the counts of the arms as if they were one batch of rewards."""
         self.start(birth)
         log_weight = self.log_weight[: self.beliefs.count]
         log_weight += self.beliefs.absorb_all(tallies)
@@ -93,15 +91,15 @@ class Mixture:
         return self._weights
 
     def leader(self) -> int:
-        """The weightiest row."""
+        """The row with the largest weight."""
         if self._leader is None:
             self._leader = first_largest(self.log_weight[: self.beliefs.count])
         return self._leader
 
     def in_doubt(self, now: int) -> float:
-        """Weight of the young hypotheses, or of all others where a young one leads: the next rewards tell them apart.
+        """Weight of the young hypotheses, or of all others if a young one leads: the next rewards will separate them.
 
-        Where they do so slowly it counts less, see `slowness`.
+        It counts for less if they do so slowly, see `slowness`.
         """
         weights, leader = self.weights(), self.leader()
         young = self.beliefs.birth[: self.beliefs.count] > max(now - _YOUNG_ROUNDS * self.slowness, 0)
@@ -109,13 +107,13 @@ class Mixture:
         return doubted / self.slowness
 
     def _forget_weights(self) -> None:
-        """They have moved."""
+        """Invalidate the cached weights."""
         self._weights = self._leader = None
 
     def pass_time(self, rounds: int, now: int) -> None:
-        """Let `rounds` rounds pass, up to round `now`: the world may have changed in each.
+        """Let `rounds` rounds pass, up to round `now`: each may have had a change.
 
-        Where rewards say little, changes as frequent as otherwise could not be found, and would only unsettle.
+        If rewards carry little information, changes at the usual rate could not be found and would only add variance.
         """
         slowness = self.slowness
         stood = ROUNDS_BEFORE_THE_FIRST * slowness
@@ -123,12 +121,14 @@ class Mixture:
 
     @property
     def slowness(self) -> float:
-        """How many rewards say as much as one does where both values are as frequent; 1 if there are more than two."""
+        """How many rewards carry as much information as one with equally frequent values; 1 if there are more than two
+        values.
+        """
         units = self.beliefs.units
         return 1.0 if units is None else units.slowness
 
     def update(self, likelihood: Floats, able: Bools | None = None) -> None:
-        """Weigh by the log likelihoods of a reward; hypotheses not `able` keep their share."""
+        """Update the weights by the log likelihoods of a reward; hypotheses not in `able` keep their share."""
         log_weight = self.log_weight[: self.beliefs.count]
         if able is None:
             likelihood = np.maximum(likelihood, likelihood.item(likelihood.argmax()) - MOST_NATS_PER_REWARD)
@@ -144,7 +144,7 @@ class Mixture:
         self._forget_weights()
 
     def update_all(self, likelihoods: Floats) -> None:
-        """Weigh by the log likelihoods of several rewards, (n, k), each given those before."""
+        """Update the weights by the log likelihoods of several rewards, (n, k), each given those before."""
         counted = np.maximum(likelihoods, likelihoods.max(axis=0) - MOST_NATS_PER_REWARD)
         log_weight = self.log_weight[: self.beliefs.count]
         log_weight += np.add.reduce(counted, axis=1)
@@ -160,19 +160,19 @@ class Mixture:
     # --- births -------------------------------------------------------------------------------------------------
 
     def prune(self) -> None:
-        """Give up priors with next to no weight."""
+        """Drop priors with next to no weight."""
         by_kind = self.kinds()
         unlikely = (by_kind < LEAST_PRIOR_WEIGHT) & (by_kind > 0)
         if unlikely.any():
             self._give_up(unlikely)
 
     def renew_in_time(self, now: int) -> None:
-        """`renew`, unless the last births are too near to be told from those of now."""
+        """`renew`, unless the last births are too recent to be distinguished from new ones."""
         if now - self._born >= _REWARDS_BETWEEN_BIRTHS * (self.slowness - 1.0):
             self.renew(now)
 
     def renew(self, now: int) -> None:
-        """Let weight move to hypotheses born at round `now`, as much as has become due."""
+        """Move the weight that is due to hypotheses born at round `now`."""
         hazard = -math.expm1(-self._due)
         self._due, self._born = 0.0, now
         if not self.slots or hazard == 0.0:
@@ -192,7 +192,7 @@ class Mixture:
         self._forget_weights()
 
     def _move(self, hazard: float, by_kind: Floats) -> None:
-        """Take the share `hazard` from all, and give the drifting hypotheses what is theirs of it."""
+        """Take the share `hazard` from all hypotheses, and give the drifting ones their part of it."""
         n = self.beliefs.count
         weights = (1.0 - hazard) * self.weights()  # a new array
         drifting = self.beliefs.rate[:n] > 0
@@ -216,7 +216,7 @@ class Mixture:
             self._forget_weights()
 
     def suspect(self, arm: int, chance: float, now: int) -> None:
-        """Let a hypothesis be born of a surprise: all is as the leader thinks but `arm` and its like."""
+        """Add a hypothesis after a surprise: as the leader, except for `arm` and similar arms."""
         beliefs = self.beliefs
         row, leader = self._room(), self.leader()
         beliefs.copy(leader, row, birth=now, breadth=0.0, level=0.0, origin=LOCAL)
@@ -225,7 +225,7 @@ class Mixture:
         self._forget_weights()
 
     def _room(self) -> int:
-        """A row to write, freed by merging if need be; it has no weight."""
+        """A row to write to, freed by merging if necessary; it has no weight."""
         beliefs = self.beliefs
         n = beliefs.count
         steady = [row for row, rate in enumerate(beliefs.rate[:n].tolist()) if rate == 0.0]
@@ -240,10 +240,11 @@ class Mixture:
         return max(self.slots, self.beliefs.priors.count) + more
 
     def _merge(self, steady: list[int]) -> int:
-        """Free the row that is missed least; its weight goes to the heavier neighbour in age, of the same prior.
+        """Free the most dispensable row; its weight goes to the heavier neighbour in age with the same prior.
 
-        Missed least is what has little weight and near neighbours, near for its age. Never freed: the leader, and the
-        oldest and the youngest of a prior, unless there is nothing else. Plain numbers: so few are quicker so.
+        Most dispensable is a row of little weight with close neighbours in age, relative to its age. Never freed,
+        unless nothing else is left: the leader, and the oldest and youngest row of a prior. In plain numbers, which are
+        faster for so few.
         """
         n = self.beliefs.count
         logs, kinds, births = (part[:n].tolist() for part in (self.log_weight, self.beliefs.kind, self.beliefs.birth))
@@ -265,7 +266,9 @@ class Mixture:
         return row
 
     def _lightest(self, steady: list[int]) -> tuple[int, int]:
-        """The lightest steady row but the leader, and its heir: the heaviest other row of its prior, or the leader."""
+        """The lightest steady row except the leader, and its heir: the heaviest other row of its prior, or the
+        leader.
+        """
         n, leader = self.beliefs.count, self.leader()
         others = [row for row in steady if row != leader]
         row = others[first_largest(-self.log_weight[others])]
@@ -289,5 +292,5 @@ class Mixture:
         steady = int(np.count_nonzero(self.beliefs.rate[:n] == 0))
         states.check(1 <= steady <= self._steady_slots(), "rate")
         states.check(n - steady <= self.beliefs.priors.count * len(self.rates), "rate")
-        # the heaviest has weight 1 after a reward, and after births what is left of it
+        # the heaviest has weight 1 after a reward, and what is left of it after births
         states.check(-_LARGEST_LOG_WEIGHT <= float(self.log_weight[:n].max()) <= _LARGEST_LOG_WEIGHT, "log_weight")

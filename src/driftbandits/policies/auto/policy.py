@@ -36,38 +36,38 @@ _LEAST_SAMPLED_WEIGHT = 1e-3  # weight of the hypotheses sampled: they are chose
 
 
 class AutoBandit(Learning):
-    """The policy with nothing to set: it learns how fast the world moves, how noisy and how smooth it is.
+    """The policy without settings: it learns how fast rewards change, how noisy they are and how similar arms are.
 
-    It keeps hypotheses about when the present world began and whether it drifts, each a Gaussian posterior, weighs them
-    by how well they predicted, and plays an arm as often as it is best in samples of the mixture (Thompson sampling
-    with an explicit law). After a surprise, hypotheses of a change are born: everything is new, much is, only the level
-    of all arms is, only this arm is. Rewards of two values (0 or 1, 0 or the price) are learned as chances of success.
-    Arms that look worse are looked at now and then, the more often the more could be won, and the more changes were
-    found that way. What each part does is said in its file in `policies/auto`.
+    It keeps a mixture of hypotheses about when the last change was and whether rewards drift. Each is a Gaussian
+    posterior, weighted by how well it predicted. An arm is played as often as it is best in samples from the mixture
+    (Thompson sampling with an explicit law). A surprising reward adds hypotheses of a change: of everything, of most of
+    it, of the level of all arms, or of this arm alone. Rewards of two values (0 or 1, 0 or the price) are modelled by
+    their probability of success. Inferior arms are re-tested now and then: more often where more can be gained, and
+    after changes were found that way. The files in `policies/auto` describe the parts.
 
-    There is no theorem about its regret. What holds by construction: the law recorded is the law drawn from, every
-    allowed arm has at least floor / N, and one reward changes the odds between two hypotheses by at most e^4.
+    There is no regret bound. What holds by construction: the recorded law is the law drawn from, every allowed arm has
+    a probability of at least floor / N, and one reward changes the odds between two hypotheses by at most e^4.
 
     Parameters
     ----------
-    horizon : not needed; with one, more rounds are refused
-    kernel : "auto" tries length scales an octave apart on the arms' points, and independent arms, whatever kernel the
-        arms came with; "given" believes that kernel. Arms made from a kernel matrix or from features have no points to
-        try: "auto" then tries that kernel and independent arms. On arms crossed with segments it tries length scales
-        of the options times correlations of the segments (the given one, 0, 0.5 and 1)
-    floor : share of probability spread evenly over the allowed arms, so that each has at least floor / N
-    rank : beyond twice as many arms, the kernel is cut to this many features; what they leave out is not learned (half
-        the variance at most, or InputError), and "auto" has no independent arms
+    horizon : not needed; if given, more rounds are refused
+    kernel : "auto" tries length scales an octave apart on the arms' points, and independent arms, and ignores the
+        kernel of the `ArmSet`; "given" uses that kernel. Arms made from a kernel matrix or from features have no
+        points: "auto" then tries that kernel and independent arms. For arms crossed with segments it tries length
+        scales of the options times correlations of the segments (the given one, 0, 0.5 and 1)
+    floor : share of the probability spread evenly over the allowed arms, so that each has at least floor / N
+    rank : with more than twice as many arms, the kernel is truncated to this many features; the rest is not learned (at
+        most half the variance, or InputError), and "auto" does not try independent arms
     others : see `Policy`
 
-    `with_arms` gives new arms what the hypotheses say of them, exactly where the kernel is given and not cut to `rank`
-    features; beyond that approximately, and a prior of independent arms is given up where arms become too many for it.
+    `with_arms` predicts new arms from the posterior: exactly if the kernel is given and not truncated, otherwise
+    approximately. A prior of independent arms is dropped if the arms become too many for it.
 
-    Of more than 1,024 arms, some are compared at a time: the law is that of the best arms found so far, and arms are
-    probed, and named in records of changes, by representatives (see `samples`).
+    With more than 1,024 arms, the law covers the best arms found so far, and probes and change records use
+    representatives of groups of similar arms (see `samples`).
 
-    Rewards that come late count only for hypotheses not born after their round; drifting ones take them as new.
-    Cost per round: about 20 products of an (R, R) matrix with a vector, R the number of arms or features.
+    Late rewards update only hypotheses that were born before their round; drifting ones treat them as new.
+    Cost per round: about 20 products of an (R, R) matrix with a vector, where R is the number of arms or features.
 
     >>> policy = AutoBandit(ArmSet([[0.0], [0.5], [1.0]], names=["low", "mid", "high"]), seed=0)
     >>> for _ in range(200):
@@ -82,8 +82,9 @@ class AutoBandit(Learning):
     colour = "#EE3377"
     family = Family.NOTHING_TO_SET
     reports_changes = True
-    # 2: looks by what can be won; 3: rarer where changes show by themselves; 4: rewards that say little wait for
-    # others; 5: and waiting leaves the chances of a change as they are; 6: hypotheses of equal weight in turn
+    # 2: probes depend on the possible gain; 3: fewer where changes are visible without them; 4: uninformative rewards
+    # are batched; 5: and batching leaves the probability of a change as it is; 6: ties between hypotheses are broken
+    # by turns
     behaviour = 6
     microseconds_per_round = 260.0
 
@@ -100,13 +101,13 @@ class AutoBandit(Learning):
         self.kernel = check_word("kernel", kernel, ("auto", "given"), cure="a kernel of your own goes into the ArmSet")
         self.floor = check_probability("floor", floor, zero=True)
         self.rank = check_count("rank", rank)
-        self._check_room()
+        self._check_memory()
 
-    def _check_room(self) -> None:
-        """Refuse a rank that cannot be held, before the kernels are tried."""
+    def _check_memory(self) -> None:
+        """Refuse a rank that needs too much memory, before the kernels are tried."""
         size = len(self.arms)
         if self.kernel == "given":
-            return  # what its features need is known when they are cut
+            return  # checked when its features are computed
         if size <= 2 * self.rank:  # independent arms are among the kernels: each hypothesis has an (N, N) matrix
             numbers = (Mixture.capacity(len(SIGNAL_VARIANCES)) + MORE_SLOTS) * size**2
         else:
@@ -120,7 +121,7 @@ class AutoBandit(Learning):
         self._clock = self.rounds
         self._mixture.start(self.rounds)
         self._samples.choose(self._mixture.weights(), anew=True)
-        self._think_over()
+        self._refresh()
 
     def _build(self) -> None:
         priors = Priors(self.arms, auto=self.kernel == "auto", rank=self.rank)
@@ -147,31 +148,31 @@ class AutoBandit(Learning):
         return self._known_law
 
     def _law_within(self, mask: Bools) -> tuple[Floats, bool]:
-        """Samples vote for their best allowed arm: better than the law restricted, which may have no mass there."""
+        """Samples vote for their best allowed arm; the restricted law might have no mass on the allowed arms."""
         return self._compose(mask), not bool(mask.all())
 
     def _stamp_within(self, mask: Bools | None) -> tuple[int, int]:
-        """With a mask the tag is one more than the best allowed arm: what the arm played will be compared with."""
+        """With a mask, the tag is one more than the best allowed arm, which the played arm is compared with later."""
         version, _ = self._stamp()
         return version, 0 if mask is None else 1 + self._samples.best(self._mixture.weights(), mask)
 
     def _compose(self, mask: Bools | None) -> Floats:
         law = self._samples.frequencies(self._mixture.weights(), mask)
-        looks = self._looks(mask)
-        if looks is not None:
-            law *= 1.0 - float(np.add.reduce(looks))
-            law[self._standing.places] += looks
+        probes = self._probe_law(mask)
+        if probes is not None:
+            law *= 1.0 - float(np.add.reduce(probes))
+            law[self._standing.places] += probes
         trial = self._trial.law(mask)
         if trial is not None:
             law *= 1.0 - float(trial.sum())
             law += trial
-        law /= np.add.reduce(law)  # votes are many small numbers: a single allowed arm has exactly 1
+        law /= np.add.reduce(law)  # votes are sums of small numbers: a single allowed arm must get exactly 1
         law *= 1.0 - self.floor
         law += self.floor / len(law) if mask is None else mask * (self.floor / np.count_nonzero(mask))
         return law
 
-    def _looks(self, mask: Bools | None) -> Floats | None:
-        """Probabilities of a look at every representative; None if none of them is allowed."""
+    def _probe_law(self, mask: Bools | None) -> Floats | None:
+        """Probability of probing every representative; None if none of them is allowed."""
         if mask is None:
             return self._glances
         offered = mask[self._standing.places]
@@ -180,7 +181,7 @@ class AutoBandit(Learning):
         return self._probing.law(self._standardised(), self._clock, offered)
 
     def _quiet_rounds(self) -> int:
-        return UNTIL_TOLD  # time passes with what is told, looks included
+        return UNTIL_TOLD  # the law changes only with rewards, probes included
 
     # --- beliefs ------------------------------------------------------------------------------------------------
 
@@ -198,7 +199,7 @@ class AutoBandit(Learning):
 
     @guarded
     def explain(self) -> Explanation:
-        """What it believes now, in a few lines: print it, or read its fields.
+        """The current beliefs in a few lines: print them, or read the fields.
 
         Returns
         -------
@@ -209,7 +210,7 @@ class AutoBandit(Learning):
             self._mixture,
             self._change_report,
             rounds=self.rounds,
-            looks=self._probing.summary(self._standardised(), self._clock),
+            probing=self._probing.summary(self._standardised(), self._clock),
             changes=self.changes_found,
             names=self.arms.names,
             scale=self._scale,
@@ -220,7 +221,7 @@ class AutoBandit(Learning):
     # --- state --------------------------------------------------------------------------------------------------
 
     def _carried_tags(self, tags: Ints, change: ArmsChange) -> Ints:
-        """Of a best allowed arm that is gone nothing is left to compare with."""
+        """A best allowed arm that was removed leaves no tag: there is nothing to compare with."""
         return np.where(tags > 0, change.target[np.maximum(tags - 1, 0)] + 1, tags)
 
     def _carry(self, old: Self, change: ArmsChange) -> None:
@@ -232,7 +233,7 @@ class AutoBandit(Learning):
         self._beliefs.load(states.Reader(moved.beliefs), rounds=self.rounds)
         self._mixture.load(states.Reader(moved.mixture), rounds=self.rounds)
         self._samples.draw_as(old._samples, moved.places)
-        if (moved.places < 0).any():  # those that were sampled may have gone
+        if (moved.places < 0).any():  # hypotheses that were sampled may be gone
             self._samples.choose(self._mixture.weights(), anew=False)
         standing = RepresentativesChange(old._standing, self._standing, change)
         probing = standing.migrate_probing(old._probing.export(), moved.kinds, self._clock)
@@ -241,12 +242,12 @@ class AutoBandit(Learning):
         self._trial.begin(change.added, plays_of_a_trial(float(self._beliefs.noise[self._mixture.leader()])))
         self._batch = old._batch.renumbered(change.target)
         self._since_tidy, self._renewal_due = old._since_tidy, old._renewal_due
-        if not self._standing.everyone:  # rewards wait only where all arms are read
+        if not self._standing.everyone:  # rewards are batched only where all arms are read
             self._catch_up()
-        self._think_over()
-        watch = old._change_report.export()
-        before = np.where(standing.sources >= 0, watch["before"][standing.sources], self._expected())
-        self._change_report.load(states.Reader({**watch, "before": before}), rounds=self.rounds)
+        self._refresh()
+        report = old._change_report.export()
+        before = np.where(standing.sources >= 0, report["before"][standing.sources], self._expected())
+        self._change_report.load(states.Reader({**report, "before": before}), rounds=self.rounds)
 
     def _settings(self) -> dict[str, Any]:
         return {"kernel": self.kernel, "floor": self.floor, "rank": self.rank}

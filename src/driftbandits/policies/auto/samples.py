@@ -1,23 +1,24 @@
-"""How the mixture acts: posterior samples of its weightiest hypotheses, and how often each arm is their best.
+"""How the mixture acts: posterior samples of its heaviest hypotheses, and how often each arm is the best in them.
 
-Drawing samples anew needs a factor of every covariance. Instead samples are kept, and a reward moves them as it moves
-the posterior: f + gain (y + noise - f(a)), with noise drawn anew, is a sample of the new posterior if f was one of the
-old (Matheron's rule). They are drawn anew only every few rewards, or when the weight has moved to other hypotheses.
+Drawing samples needs a factor of every covariance. So samples are kept, and a reward moves them as it moves the
+posterior: f + gain (y + noise - f(a)), with fresh noise, is a sample of the new posterior if f was one of the old
+(Matheron's rule). They are redrawn only every few rewards, or when the weight has moved to other hypotheses.
 
 symbol  name     shape           meaning
 F       values   (k, m + 1, N)   rewards of all arms in m samples of each of k hypotheses, the mean before them
 
-Where there are very many arms, samples are kept in the coordinates, and their best arms sought among some at a time.
+With very many arms, samples are kept as coordinates, and their best arms are searched for in slices of the arms.
 
-To read every sample at every arm in every round would cost more than all else together. So a sample is R coordinates,
-and the best arm that has been found for it is kept. At every reward the next slice of the arms is read, and all arms
-that are the best of some sample: a sample takes the best of these. Samples of one posterior are alike, so what is best
-in one is a good guess for the others, and for those drawn anew, which read the representatives too. Every arm is read
-once in `_ROUNDS_TO_READ_ALL` rewards. The law is that of the best arms kept: whatever they are, it is drawn from.
+Evaluating every sample at every arm in every round would cost more than everything else. So a sample is R coordinates,
+and the best arm found for it so far is kept. Every reward evaluates the next slice of the arms, and all arms that are
+the best of some sample: each sample takes the best of these. Samples of one posterior are similar, so the best arm of
+one is a good guess for the others and for redrawn ones, which also evaluate the representatives. Every arm is evaluated
+once in `_ROUNDS_TO_READ_ALL` rewards. The law is that of the best arms found: decisions are drawn from it exactly,
+however good the search is.
 
 symbol  name     shape           meaning
 X       values   (k, m + 1, R)   coordinates of m samples of each of k hypotheses, the mean before them
-        best     (k, m)          the best arm found of every sample
+        best     (k, m)          the best arm found for every sample
 """
 
 from __future__ import annotations
@@ -37,10 +38,10 @@ from driftbandits.policies.auto.beliefs import LARGEST_BELIEF, Beliefs, Step
 from driftbandits.types import Bools, Floats, Ints
 
 MOST_SAMPLED = 4  # hypotheses
-LARGEST_UNSAMPLED_WEIGHT = 0.1  # beyond, the hypotheses to sample are chosen anew
-_DRIFTS_PER_SAMPLE = 8  # drawn once from each prior, the same for all seeds; each drift is taken from them
-REWARDS_TO_LAST = 32  # then samples are drawn anew: new ones try other arms, and drifts repeat themselves
-_FAST_DRIFT = 3e-3  # beyond, drift moves the samples at once; below, only when they are drawn anew
+LARGEST_UNSAMPLED_WEIGHT = 0.1  # above it, the hypotheses to sample are chosen again
+_DRIFTS_PER_SAMPLE = 8  # drawn once from each prior, the same for all seeds; drift steps are taken from them
+REWARDS_TO_LAST = 32  # then samples are redrawn: new ones try other arms, and drift steps repeat
+_FAST_DRIFT = 3e-3  # above it, drift moves the samples at once; below, only redrawing does
 _JITTER = 1e-8
 
 
@@ -60,7 +61,7 @@ class Samples:
         self._pools: dict[int, Floats] = {}  # made when first needed, from the prior alone
 
     def draw_as(self, other: Samples, places: Ints) -> None:
-        """Sample what `other` samples, by the numbers it would draw next; its hypothesis k is places[k] here, or -1."""
+        """Sample what `other` samples, with its generator; its hypothesis k is places[k] here, or -1."""
         self._generator = same_stream(other._generator)
         self._rows = places[other.rows]
         self._rows = self._rows[self._rows >= 0]
@@ -70,7 +71,7 @@ class Samples:
 
     @property
     def rows(self) -> Ints:
-        """Hypotheses sampled, shape (k,). Samples of a row that was written over since are dropped first."""
+        """Hypotheses sampled, shape (k,). Samples of a row overwritten since are dropped first."""
         if self._writes != self._beliefs.writes:
             self._writes = self._beliefs.writes
             self._keep(self._beliefs.serial[self._rows] == self._serials)
@@ -107,12 +108,12 @@ class Samples:
         return self.mean(weights)
 
     def seek(self, weights: Floats) -> None:
-        """Called when samples have moved for the last time in a round: nothing to do where all arms are read."""
+        """Called after the last move of the samples in a round; nothing to do where all arms are evaluated."""
 
     def _shares(self, weights: Floats) -> Floats:
         """Weights of the hypotheses sampled, adding up to 1."""
         rows = self.rows
-        if self._shared[0] is not weights or self._shared[1] is not rows:  # asked for several times in a round
+        if self._shared[0] is not weights or self._shared[1] is not rows:  # used several times in a round
             share = weights[rows]
             share /= np.add.reduce(share)
             self._shared = (weights, rows, share)
@@ -143,7 +144,7 @@ class Samples:
         return self._pools[kind]
 
     def follow(self, arm: int, step: Step) -> None:
-        """Move the samples by a reward of `arm`."""
+        """Update the samples by a reward of `arm`."""
         rows = self.rows
         said = self._said_of(arm)
         shifts = (said[:, 0] + step.residual[rows])[:, None] - said
@@ -156,7 +157,7 @@ class Samples:
             self._find_best(slot)
 
     def follow_all(self, arms: Ints, joint: Joint) -> None:
-        """Move the samples by rewards of these arms, taken in at once; see `batching` for the symbols.
+        """Update the samples by a batch of rewards of these arms; see `batching` for the symbols.
 
         One after the other they would move a sample f by B' M' (e + L^-1 d / root), where d is noise, and the mean's f
         less f at the arms; the mean itself by B' M' e.
@@ -176,7 +177,7 @@ class Samples:
             self._find_best(slot)
 
     def _find_best(self, slot: int) -> None:
-        """Note the best arms, as soon as samples have moved: they are at hand then."""
+        """Find the best arms right after the samples have moved, while they are in the cache."""
         self._values[slot, 1:].argmax(axis=1, out=self._best[slot])
 
     def _put(self, slot: int, values: Floats) -> None:
@@ -184,7 +185,7 @@ class Samples:
         self._find_best(slot)
 
     def choose(self, weights: Floats, *, anew: bool) -> None:
-        """Sample the weightiest hypotheses, those that have samples already only if `anew`."""
+        """Sample the heaviest hypotheses; redraw those that have samples already only if `anew`."""
         order = largest_first(weights)[:MOST_SAMPLED]  # at first many are equal
         enough = int(np.searchsorted(np.cumsum(weights[order]), 1.0 - LARGEST_UNSAMPLED_WEIGHT / 4.0)) + 1
         chosen = order[:enough].tolist()
@@ -196,7 +197,7 @@ class Samples:
             self._serials = np.append(self._serials, self._beliefs.serial[row])
 
     def lacking(self, weights: Floats) -> bool:
-        """Whether too much weight is without samples, and others would have more."""
+        """Whether too much weight is without samples, and another choice would have more."""
         sampled = float(np.add.reduce(weights[self.rows]))
         if sampled >= 1.0 - LARGEST_UNSAMPLED_WEIGHT:
             return False
@@ -211,7 +212,7 @@ class Samples:
     def _drawn(self, row: int) -> Floats:
         beliefs, rows = self._beliefs, self._beliefs.priors.rows
         mean, covariance = beliefs.mean[row], beliefs.covariance(row)
-        if rows is None:  # arms are read off; the level behind them is not wanted
+        if rows is None:  # only the arms are needed, not the level
             mean, covariance = mean[:-1], covariance[:-1, :-1]
         coordinates = np.empty((self._number + 1, len(mean)))
         coordinates[0] = mean
@@ -225,24 +226,26 @@ class Samples:
         return beliefs.priors.size
 
     def _said_of(self, arms: int | Ints) -> Floats:
-        """What the samples say of an arm, shape (k, m + 1), or of several, (k, m + 1, M)."""
+        """Values of the samples at an arm, shape (k, m + 1), or at several, (k, m + 1, M)."""
         return self.values[:, :, arms]
 
     def _in_values(self, row: int, coordinates: Floats) -> Floats:
-        """Coordinates under hypothesis `row`, the level among them, as samples are kept: as rewards of all arms."""
+        """Coordinates under hypothesis `row`, including the level, in the form samples are kept in: rewards of all
+        arms.
+        """
         priors = self._beliefs.priors
         if priors.rows is None:
             return coordinates[..., :-1]
         return priors.rows.rewards(int(self._beliefs.kind[row]), coordinates)
 
     def _directions(self, rows: Ints, basis: Floats) -> Floats:
-        """Directions (n, b, R) of all hypotheses, of these as samples are kept."""
+        """Directions (n, b, R) of all hypotheses, for the sampled ones in the form samples are kept in."""
         if self._beliefs.priors.rows is None:
             return basis[rows, :, :-1]
         return np.stack([self._in_values(row, basis[row]) for row in rows.tolist()])
 
     def _drifts(self, kind: int, normal: Floats) -> Floats:
-        """Draws from a prior, made of standard normal numbers."""
+        """Draws from a prior, from standard normal numbers."""
         priors = self._beliefs.priors
         if priors.rows is None:
             return _with_covariance(priors.prior[kind, :-1, :-1], normal)
@@ -274,11 +277,11 @@ class Samples:
 
 
 def _with_covariance(covariance: Floats, normal: Floats) -> Floats:
-    """Rows with covariance S, up to rounding, made of rows of standard normal numbers, which are written over."""
+    """Rows with covariance S, up to rounding, from rows of standard normal numbers, which are overwritten."""
     size = len(covariance)
     raised = covariance.copy()
     raised.flat[:: size + 1] += _JITTER
-    # transposed, so that BLAS takes both as they are
+    # transposed, so that BLAS needs no copy
     root, failed = scipy.linalg.lapack.dpotrf(raised.T, lower=1, clean=0, overwrite_a=1)
     if failed:  # rounding has left it slightly indefinite
         values, vectors = np.linalg.eigh(covariance)
@@ -286,7 +289,7 @@ def _with_covariance(covariance: Floats, normal: Floats) -> Floats:
     return np.asarray(scipy.linalg.blas.dtrmm(1.0, root, normal.T, lower=1, overwrite_b=1).T)
 
 
-LEAST_SLICE = 512  # arms read at every reward
+LEAST_SLICE = 512  # arms evaluated at every reward
 _ROUNDS_TO_READ_ALL = 128  # at most
 MOST_ALLOWED_READ = 1024  # of the arms that a mask allows
 
@@ -302,17 +305,17 @@ class ManySamples(Samples):
         self._readings = priors.rows
         self._standing = priors.rows.some(priors.representatives.numbers)
         self._size = priors.size
-        # a slice is every so manieth arm: neighbours in number may be neighbours in all else
+        # a slice is a stride through the arms: arms with close numbers may be close in every other way
         self._step = max(min(self._size // LEAST_SLICE, _ROUNDS_TO_READ_ALL), 1)
-        self._next = 0  # arm with which the next slice begins
-        self._drawn_anew = False  # whether there are samples that `seek` has not seen
-        self._top = 0  # the best arm found of the mean
+        self._next = 0  # first arm of the next slice
+        self._drawn_anew = False  # whether there are samples that `seek` has not processed
+        self._top = 0  # the best arm found for the mean
         self._expected: Floats = np.zeros(self._standing.size)
 
     # --- reading ------------------------------------------------------------------------------------------------
 
     def rewards(self, arms: Ints | slice = slice(None)) -> Floats:
-        """What the samples say of these arms, shape (k, m + 1, M), in coordinates where rewards have two values."""
+        """Values of the samples at these arms, shape (k, m + 1, M); for two-valued rewards, in coordinates."""
         return self._readings.rewards_of_each(self._beliefs.kind[self.rows], self.values, arms)
 
     def frequencies(self, weights: Floats, mask: Bools | None = None) -> Floats:
@@ -331,20 +334,20 @@ class ManySamples(Samples):
         return self._mixed(weights, read[:, 0], arms)
 
     def best(self, weights: Floats, mask: Bools | None = None) -> int:
-        """The arm of the highest expected reward found; with a mask, of some of those allowed."""
+        """The arm with the highest expected reward found; with a mask, among some of the allowed ones."""
         if mask is None:
             return self._top
         arms = self._allowed(mask)
         return int(arms[first_largest(self.mean(weights, arms))])
 
     def expected(self, weights: Floats) -> Floats:
-        """Expected rewards of the representatives when `seek` was called last, shape (M,)."""
+        """Expected rewards of the representatives at the last call of `seek`, shape (M,)."""
         return self._expected
 
     def seek(self, weights: Floats) -> None:
-        """Seek better arms in the next slice and among the best found; for new samples, in the representatives too."""
+        """Search the next slice and the best arms found for better ones; for new samples, the representatives too."""
         kinds = self._beliefs.kind[self.rows]
-        found = np.unique(np.append(self._best, self._top))  # of samples that are gone too: good for new ones
+        found = np.unique(np.append(self._best, self._top))  # of samples that are gone too: good guesses for new ones
         blocks = [
             (self.rewards(slice(self._next, None, self._step)), np.arange(self._next, self._size, self._step)),
             (self.rewards(found), found),
@@ -361,13 +364,13 @@ class ManySamples(Samples):
         self._next, self._drawn_anew = (self._next + 1) % self._step, False
 
     def _best_in(self, read: Floats, arms: Ints) -> tuple[Ints, Floats]:
-        """The best of these arms in every sample but the mean, and what it is worth there, each (k, m)."""
+        """The best of these arms in every sample except the mean, and its value there, each (k, m)."""
         sampled = self._sampled(read, arms)
         places = sampled.argmax(axis=2)
         return arms[places], np.take_along_axis(sampled, places[:, :, None], axis=2)[:, :, 0]
 
     def _sampled(self, read: Floats, arms: Ints) -> Floats:
-        """Rewards of the samples but the mean, shape (k, m, M), of what they say of `arms`."""
+        """Rewards of the samples except the mean, shape (k, m, M), from their values at `arms`."""
         units = self._beliefs.units
         return read[:, 1:] if units is None else units.of(arms).sampled_rewards(read)
 
@@ -376,7 +379,7 @@ class ManySamples(Samples):
         return np.asarray(self._shares(weights) @ (means if units is None else units.of(arms).rewards(means)))
 
     def _allowed(self, mask: Bools) -> Ints:
-        """Allowed arms to seek the best among: evenly spread ones, and those that are the best of all."""
+        """Allowed arms to search: evenly spread ones, and the best ones found."""
         allowed = np.flatnonzero(mask)
         if len(allowed) <= MOST_ALLOWED_READ:
             return allowed
@@ -406,12 +409,12 @@ class ManySamples(Samples):
         self._drawn_anew = True
 
     def _find_best(self, slot: int) -> None:
-        """Nothing: `seek` does."""
+        """Nothing to do: `seek` does it."""
 
     # --- state --------------------------------------------------------------------------------------------------
 
     def export(self) -> dict[str, Any]:
-        """Samples, generator, and what was found of the best arms."""
+        """Samples, generator and the best arms found."""
         found = {"best": self._best.copy(), "top": self._top, "next": self._next, "expected": self._expected.copy()}
         return {**super().export(), **found}
 
@@ -428,6 +431,6 @@ class ManySamples(Samples):
 
 
 def _best_of_blocks(blocks: list[tuple[Ints, Floats]]) -> Ints:
-    """Of the best arms of every block, those worth most."""
+    """The best among the best arms of every block."""
     arms, worth = (np.array(part) for part in zip(*blocks, strict=True))
     return np.asarray(np.take_along_axis(arms, worth.argmax(axis=0)[None], axis=0)[0])
