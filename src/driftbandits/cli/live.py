@@ -113,7 +113,7 @@ def upgrade(database: Annotated[str, typer.Argument(help="URL of the database.")
 
 _VERDICTS = {
     "identical": "sound and identical",
-    "sound": "sound, written on another kind of machine or by another version, largest difference {:.2g}",
+    "sound": "sound, largest difference {:.2g}",
     "damaged": "DAMAGED",
 }
 

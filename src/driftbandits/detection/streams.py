@@ -46,6 +46,8 @@ from driftbandits.detection.ranks import Ranked, Uniforms
 from driftbandits.state.reader import ROUNDING
 from driftbandits.types import Floats, Ints
 
+SCORE_DIGITS = 9  # of residuals: equal ones are ties on every machine, whatever their last digits
+
 
 class ConformalMartingale:
     """A stream with the evidence that it has changed, to larger numbers or, if `two_sided`, to smaller ones.
@@ -238,6 +240,7 @@ class Streams:
 
     def see(self, law: int, arm: int, reward: float, value: float, round_: int) -> None:
         """A reward of the epoch and its residual; once something has fired, the rest belongs to the next."""
+        value = round(value, SCORE_DIGITS)
         if self._fired is None:
             u = self._uniform()
             firing = self._streams[law].see(arm, value, u, round_)

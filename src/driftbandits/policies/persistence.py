@@ -268,7 +268,9 @@ class Persistence(Algorithm):
     def _all_provenance(self) -> list[list[Any]]:
         """On which machines, and by which `behaviour`, what is in the policy was computed; the present ones last."""
         now = [self.behaviour, machine.fingerprint()]
-        return [*(one for one in self._provenance if one != now), now][-MOST_MACHINES:]
+        others = [one for one in self._provenance if one != now]
+        first = others[:1] if _is_of_first_release(others[:1]) else []  # says which features the state is written in
+        return [*first, *others[len(first) :][1 - MOST_MACHINES :], now]
 
     def _engine(self) -> dict[str, Any]:
         engine = self._export()
