@@ -4,7 +4,9 @@ import pytest
 
 import driftbandits as db
 from driftbandits import state as states
+from driftbandits._util import machine
 from driftbandits.live.views import compare
+from driftbandits.policies.persistence import MOST_MACHINES
 from tests.state.released import CASES, FOLDER, PLAYED, read_decisions
 
 RELEASES = sorted(FOLDER.iterdir())
@@ -41,3 +43,18 @@ def test_the_states_have_seen_something():
     policies = {name: CASES[name].load(FOLDER / db.__version__ / f"{name}.state") for name in CASES}
     assert all(policy.pending for policy in policies.values())
     assert sum(policy.changes_found > 0 for policy in policies.values()) >= 5
+
+
+def test_after_many_machines_a_state_still_says_in_which_features_it_is_written(monkeypatch):
+    """A state of 0.3.0 keeps its features however often it moves; fewer machines than it has seen are named."""
+    name = "AutoBandit-mirrored"
+    policy = CASES[name].load(FOLDER / "0.3.0" / f"{name}.state")
+    law = policy.law()
+    for number in range(40):
+        monkeypatch.setattr(machine, "fingerprint", lambda number=number: f"machine {number}")
+        state = policy.state_dict()
+        policy = type(policy).restore(policy.arms, state)
+    assert state["provenance"][0][0] == 0
+    assert state["provenance"][-1][1] == "machine 39"
+    assert len(state["provenance"]) <= MOST_MACHINES
+    assert policy.law().tolist() == law.tolist()

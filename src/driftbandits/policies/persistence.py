@@ -270,7 +270,7 @@ class Persistence(Algorithm):
         now = [self.behaviour, machine.fingerprint()]
         others = [one for one in self._provenance if one != now]
         first = others[:1] if _is_of_first_release(others[:1]) else []  # says which features the state is written in
-        return [*first, *others[len(first) :][1 - MOST_MACHINES :], now]
+        return [*first, *others[len(first) :][len(first) + 1 - MOST_MACHINES :], now]
 
     def _engine(self) -> dict[str, Any]:
         engine = self._export()
