@@ -37,7 +37,9 @@ def test_made_listed_shown_exported_and_checked(made, tmp_path):
     assert json.loads(run("experiments", "show", "prices", "-d", made, "--json").stdout)["rewards"] == 4
     done = run("experiments", "export", "prices", str(tmp_path / "log.parquet"), "-d", made)
     assert "4 decisions written to" in done.stderr
-    assert run("db", "check", made).stdout.startswith("prices: sound and identical; 9 events")
+    assert run("db", "check", made).stdout.startswith(
+        "prices: sound; 9 events, 0 snapshots\n  there is no snapshot yet"
+    )
     assert "up to date" in run("db", "upgrade", made).stderr
 
 

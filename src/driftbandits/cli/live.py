@@ -111,11 +111,7 @@ def upgrade(database: Annotated[str, typer.Argument(help="URL of the database.")
     say(f"made: {', '.join(steps)}" if steps else "nothing to do: the database is up to date")
 
 
-_VERDICTS = {
-    "identical": "sound and identical",
-    "sound": "sound, largest difference {:.2g}",
-    "damaged": "DAMAGED",
-}
+_VERDICTS = {"identical": "sound and identical", "sound": "sound", "damaged": "DAMAGED"}
 
 
 @db.command("check")
@@ -137,7 +133,8 @@ def check(
             found = opened.view(each).check()
             differing = f", {found.differing:,} rounds would be drawn otherwise here" if found.differing else ""
             size = f"{counted(found.events, 'event')}, {counted(found.snapshots, 'snapshot')}"
-            typer.echo(f"{each}: {_VERDICTS[found.verdict].format(found.largest)}; {size}{differing}")
+            largest = f", largest difference {found.largest:.2g}" if found.largest else ""
+            typer.echo(f"{each}: {_VERDICTS[found.verdict]}{largest}; {size}{differing}")
             for sentence in (*found.problems, *found.notes):
                 typer.echo(f"  {sentence}")
             wrong += not found.fine
