@@ -2,7 +2,7 @@ import sys
 
 import pytest
 
-from driftbandits.configuration.models import is_reference, load, resolve, source_of
+from driftbandits.configuration.references import is_reference, load, resolve, source_of
 from driftbandits.errors import InputError
 from driftbandits.experiments.specs import Cell, PolicySpec
 

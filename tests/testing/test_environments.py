@@ -8,7 +8,7 @@ import pytest
 
 from driftbandits import ArmSet, environments
 from driftbandits.arms.kernels import kernel_from_config
-from driftbandits.configuration.models import load
+from driftbandits.configuration.references import load
 from driftbandits.environments import Piecewise, Tabular
 from driftbandits.environments.noise import GaussianNoise, UniformNoise
 from driftbandits.testing import ENVIRONMENT_CHECKS

@@ -133,7 +133,8 @@ def read_policy(text: str) -> PolicySpec:
     >>> read_policy("AdaOPKB,label=mine,constants.preset=published,constants.c0=2.0")
     PolicySpec(label='mine', name='AdaOPKB', settings={'constants': {'preset': 'published', 'c0': 2.0}}, ...)
     """
-    from driftbandits.configuration.models import default_label, resolve
+    from driftbandits.configuration.models import default_label
+    from driftbandits.configuration.references import resolve
     from driftbandits.experiments.specs import PolicySpec
 
     first, *rest = _split(text)

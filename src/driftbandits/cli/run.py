@@ -97,7 +97,7 @@ def read(
 ) -> Experiment:
     """The experiment that a file or options describe; options go over the file."""
     from driftbandits.cli.options import merge, read_policy, read_settings
-    from driftbandits.configuration.models import resolve
+    from driftbandits.configuration.references import resolve
     from driftbandits.experiments.run_files import check_labels, read_experiment
     from driftbandits.experiments.seeds import DEVELOPMENT, check_seed_count, default_seeds
     from driftbandits.experiments.specs import Experiment

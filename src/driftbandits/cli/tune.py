@@ -95,7 +95,7 @@ def _check_usage(
 
 
 def _is_policy(what: str) -> bool:
-    from driftbandits.configuration.models import is_reference
+    from driftbandits.configuration.references import is_reference
     from driftbandits.policies import POLICIES
 
     return is_reference(what) or what in POLICIES

@@ -18,7 +18,8 @@ from driftbandits import datasets, environments
 from driftbandits._util.checks import check_memory
 from driftbandits.arms.arm_set import ArmSet
 from driftbandits.arms.kernels import kernel_from_config
-from driftbandits.configuration.models import Problems, is_reference, load, read_settings
+from driftbandits.configuration.models import Problems, read_settings
+from driftbandits.configuration.references import is_reference, load
 from driftbandits.datasets.registry import REAL_PREFIX
 from driftbandits.environments import Environment
 from driftbandits.errors import DriftbanditsError, InputError, did_you_mean

@@ -21,7 +21,8 @@ from driftbandits._util.checks import check_count
 from driftbandits._util.machine import one_blas_thread
 from driftbandits._util.progress import progress_bar
 from driftbandits._util.seeding import check_seed
-from driftbandits.configuration.models import check_name, default_label, is_reference, plain_settings, resolve
+from driftbandits.configuration.models import check_name, default_label, plain_settings
+from driftbandits.configuration.references import is_reference, resolve
 from driftbandits.datasets.registry import REAL_PREFIX, REWARD_RANGES
 from driftbandits.environments import Environment
 from driftbandits.errors import DriftbanditsError, InputError, did_you_mean

@@ -37,9 +37,9 @@ from driftbandits.configuration.models import (
     check_name,
     default_label,
     folder_name,
-    resolve,
     validated,
 )
+from driftbandits.configuration.references import resolve
 from driftbandits.datasets import COPIES
 from driftbandits.datasets.registry import REAL_PREFIX
 from driftbandits.environments.registry import ENVIRONMENTS, NOISES, settings_of

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from driftbandits.configuration.models import is_reference, load, source_of
+from driftbandits.configuration.references import is_reference, load, source_of
 from driftbandits.errors import InputError
 from driftbandits.experiments.seeds import DEFAULT_SEEDS
 from driftbandits.policies import POLICIES, Policy

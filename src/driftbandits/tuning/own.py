@@ -15,15 +15,8 @@ from typing import Any
 from driftbandits._util.checks import check_count, check_path
 from driftbandits._util.files import write_whole
 from driftbandits.configuration.files import ConfigFile
-from driftbandits.configuration.models import (
-    ConfigDict,
-    Settings,
-    StrictModel,
-    folder_name,
-    is_reference,
-    resolve,
-    validated,
-)
+from driftbandits.configuration.models import ConfigDict, Settings, StrictModel, folder_name, validated
+from driftbandits.configuration.references import is_reference, resolve
 from driftbandits.errors import InputError, did_you_mean
 from driftbandits.experiments.building import check_experiment, load_maker
 from driftbandits.experiments.engines import Engine
