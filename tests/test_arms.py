@@ -564,7 +564,7 @@ def test_fingerprint_of_other_arms_differs(size):
     others = [
         ArmSet(points, RBF(0.3)),
         ArmSet(points, RBF(0.300001)),
-        ArmSet(points, sk.RationalQuadratic(0.3, alpha=1e6)),
+        ArmSet(points, sk.RationalQuadratic(0.3, alpha=1e3)),
         ArmSet(points, 2.0 * RBF(0.3)),
         ArmSet(points, 2.000001 * RBF(0.3)),
         ArmSet(points, RBF(0.3), tolerance=1e-6),
