@@ -189,8 +189,8 @@ def test_what_is_absorbed_at_once_is_what_is_absorbed_one_by_one(arms):
     same = functools.partial(
         np.testing.assert_allclose, rtol=1e-12, atol=1e-12
     )  # stacks of other heights round otherwise
-    same(at_once.absorb_all(tallies), density)
+    agree(at_once.absorb_all(tallies), density)
     assert at_once.gathered == in_turn.gathered
     for row in range(in_turn.count):
-        same(at_once.mean[row], in_turn.mean[row])
-        same(at_once.covariance(row), in_turn.covariance(row))
+        agree(at_once.mean[row], in_turn.mean[row])
+        agree(at_once.covariance(row), in_turn.covariance(row))
