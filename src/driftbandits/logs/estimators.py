@@ -280,14 +280,28 @@ def mean_and_ends(terms: Terms, *, level: float) -> tuple[float, float, float]:
     return value, value - half, value + half
 
 
-def self_normalised(rewards: Floats, weights: Floats, *, level: float) -> tuple[float, float, float]:
-    """The estimate of `snips`, and the ends of its interval, by the derivative of the ratio."""
+def self_normalised(
+    rewards: Floats, weights: Floats, others: Floats | None = None, *, level: float
+) -> tuple[float, float, float]:
+    """The estimate of `snips`, and the ends of its interval, by the derivative of the ratio.
+
+    With the weights of `others`, the difference of two targets on the same rows.
+    """
+    value, noise = _ratio(rewards, weights)
+    if others is not None:
+        other_value, other_noise = _ratio(rewards, others)
+        value, noise = value - other_value, noise - other_noise
+    half = _half_width(noise, level)
+    return value, value - half, value + half
+
+
+def _ratio(rewards: Floats, weights: Floats) -> tuple[float, Floats]:
+    """Weighted mean of the rewards, and the linearised noise of each; NaN where all weights are 0."""
     total = float(weights.sum())
     if total == 0.0:
-        return math.nan, math.nan, math.nan
+        return math.nan, np.full(len(weights), math.nan)
     value = float(weights @ rewards) / total
-    half = _half_width(weights * (rewards - value) * (len(weights) / total), level)
-    return value, value - half, value + half
+    return value, weights * (rewards - value) * (len(weights) / total)
 
 
 def _half_width(noise: Floats, level: float) -> float:
@@ -352,20 +366,6 @@ def _boundary(spread: float, alpha: float) -> float:
     spread = max(spread, 1.0)
     logs = s * math.log(math.log(eta * spread)) + math.log(float(zeta(s)) / (alpha * math.log(eta) ** s))
     return math.sqrt(first**2 * spread * logs + (second * logs) ** 2) + second * logs
-
-
-def self_normalised_difference(
-    rewards: Floats, weights: Floats, others: Floats, *, level: float
-) -> tuple[float, float, float]:
-    """As `self_normalised` for the difference of two targets on the same rows."""
-    totals = [float(weights.sum()), float(others.sum())]
-    if 0.0 in totals:
-        return math.nan, math.nan, math.nan
-    both = [(own, float(own @ rewards) / total, total) for own, total in zip((weights, others), totals, strict=True)]
-    noise = [own * (rewards - value) * (len(own) / total) for own, value, total in both]
-    difference = both[0][1] - both[1][1]
-    half = _half_width(noise[0] - noise[1], level)
-    return difference, difference - half, difference + half
 
 
 @dataclass(frozen=True)

@@ -22,14 +22,15 @@ import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from driftbandits._util.checks import check_probability, check_word
 from driftbandits._util.machine import one_blas_thread
+from driftbandits._util.packages import data_frame
 from driftbandits._util.seeding import stream
-from driftbandits.errors import InputError, MissingExtraError
+from driftbandits.errors import InputError
 from driftbandits.logs import estimators
 from driftbandits.logs.changes import Piece, find_changes, pieces_of
 from driftbandits.logs.estimators import ESTIMATORS, Estimator, Fit, Terms, local_variance
@@ -105,10 +106,6 @@ def doubt(weights: Floats) -> str:
         f"weights are {weights.mean():.3g} on average and should be 1: are these the probabilities that arms were "
         f"drawn with, and could the target's arms be drawn at all?"
     )
-
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -187,13 +184,10 @@ class Evaluation:
         return self.whole.verdict
 
     @property
-    def table(self) -> pd.DataFrame:
+    def table(self) -> Any:
         """One row per part of the log, or one for all of it; needs pandas."""
-        try:
-            import pandas as pd
-        except ImportError:
-            raise MissingExtraError("pandas", extra="experiments", purpose="a table") from None
-        return pd.DataFrame([vars(part) for part in self.parts or (self.whole,)])
+        rows = [vars(part) for part in self.parts or (self.whole,)]
+        return data_frame({name: [row[name] for row in rows] for name in rows[0]}, purpose="a table")
 
     def __repr__(self) -> str:
         """The answer, one line per part, and what must be known."""
@@ -261,8 +255,6 @@ def evaluate(
         raise InputError(f"evaluate wants a Log, got {shown(log)} of type {type(log).__name__}; see Log.read")
     check_word("estimator", estimator, ESTIMATORS)
     check_probability("level", level)
-    from driftbandits.policies import Policy
-
     if isinstance(target, Policy) or isinstance(against, Policy):
         if against is not None:
             raise InputError("a learning policy is not compared with another target on the same rows; value each alone")
@@ -355,38 +347,29 @@ class _Valuing:
     def estimate(self, label: str, rows: Bools) -> Estimate:
         """The value on some rows."""
         rows = rows & self.counted
-        terms = self.terms.take(rows)
-        size = self._effective_size(rows)
-        largest = float(terms.weights.max(initial=0.0))
-        number = int(np.count_nonzero(rows))
-        refused = "" if self.estimator == "direct" else refusal(self.missing[rows])
-        if refused:
-            return Estimate(label, number, *NO_NUMBERS, size, largest, refused)
+        terms, log = self.terms.take(rows), self.log.take(rows)
+        weights = [estimators.weights_of(log, own.take(rows)) for own in self._targets()]
+        size = min(map(estimators.effective_size, weights))  # of two targets, that of the one with less overlap
+        verdict = self._refusal(rows, weights, size)
+        ends, anytime = NO_NUMBERS[:3], NO_NUMBERS[3:]
+        if not verdict:
+            ends = self._ends(terms, rows)
+            if self.against is None:
+                anytime = estimators.anytime_ends(log, terms.weights, level=self.level)
+        return Estimate(label, len(log), *ends, *anytime, size, float(terms.weights.max(initial=0.0)), verdict)
+
+    def _refusal(self, rows: Bools, weights: list[Floats], size: float) -> str:
+        """Why these rows give no estimate; empty where they do."""
+        weighted = self.estimator != "direct"
+        if weighted and (unsupported_rows := refusal(self.missing[rows])):
+            return unsupported_rows
         if size < LEAST_EFFECTIVE_SIZE:
-            verdict = (
-                f"this log cannot tell: effective sample size {size:.0f} of {counted(number, 'row')}, below "
+            return (
+                f"this log cannot tell: effective sample size {size:.0f} of {counted(len(weights[0]), 'row')}, below "
                 f"{LEAST_EFFECTIVE_SIZE:.0f}"
             )
-            return Estimate(label, number, *NO_NUMBERS, size, largest, verdict)
-        rare = "" if self.estimator == "direct" else self._rarity(rows)
-        if rare:
-            return Estimate(label, number, *NO_NUMBERS, size, largest, rare)
-        ends = self._ends(terms, rows)
-        anytime = (math.nan, math.nan)
-        if self.against is None:
-            anytime = estimators.anytime_ends(self.log.take(rows), terms.weights, level=self.level)
-        return Estimate(label, number, *ends, *anytime, size, largest)
-
-    def _effective_size(self, rows: Bools) -> float:
-        """Of the target, or of the worse covered of two."""
-        log = self.log.take(rows)
-        return min(estimators.effective_size(estimators.weights_of(log, own.take(rows))) for own in self._targets())
-
-    def _rarity(self, rows: Bools) -> str:
-        """Why choices that are too rare to be in the log keep it from telling; of the first target that has such."""
-        log = self.log.take(rows)
-        every = [estimators.weights_of(log, own.take(rows)) for own in self._targets()]
-        return next(filter(None, (rarity(own, estimators.effective_size(own)) for own in every)), "")
+        rare = (rarity(own, estimators.effective_size(own)) for own in weights) if weighted else ()
+        return next(filter(None, rare), "")
 
     def _ends(self, terms: Terms, rows: Bools) -> tuple[float, float, float]:
         known_laws = not self.shares.own and (self.against is None or not self.against.own)
@@ -397,10 +380,8 @@ class _Valuing:
             return estimators.mean_and_ends(terms, level=self.level)
         log = self.log.take(rows)
         own = estimators.weights_of(log, self.shares.take(rows))
-        if self.against is None:
-            return estimators.self_normalised(log.reward, own, level=self.level)
-        others = estimators.weights_of(log, self.against.take(rows))
-        return estimators.self_normalised_difference(log.reward, own, others, level=self.level)
+        others = None if self.against is None else estimators.weights_of(log, self.against.take(rows))
+        return estimators.self_normalised(log.reward, own, others, level=self.level)
 
     def _bin_weights(self, fit: Fit, rows: Bools) -> Floats:
         weights = estimators.bin_weights(self.log, self.shares, fit.bins, rows)
