@@ -186,9 +186,8 @@ def test_what_is_absorbed_at_once_is_what_is_absorbed_one_by_one(arms):
     density = np.zeros(in_turn.count)
     for tally in tallies:
         density += in_turn.absorb(*tally)
-    same = functools.partial(
-        np.testing.assert_allclose, rtol=1e-12, atol=1e-12
-    )  # stacks of other heights round otherwise
+    # stacks of different heights round differently
+    agree = functools.partial(np.testing.assert_allclose, rtol=1e-12, atol=1e-12)
     agree(at_once.absorb_all(tallies), density)
     assert at_once.gathered == in_turn.gathered
     for row in range(in_turn.count):
