@@ -37,6 +37,7 @@ NAMES = (
     "wrong_sign",
     "live",
     "hidden",
+    "money",
 )
 
 

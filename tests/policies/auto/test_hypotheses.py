@@ -6,13 +6,23 @@ Rewards of two values: when they are taken for successes and failures, and what 
 import copy
 import math
 
+import hypothesis.strategies as st
 import numpy as np
 import pytest
+from hypothesis import given as using
 
 from driftbandits import ArmSet, AutoBandit
 from driftbandits.errors import StateError
 from driftbandits.policies.auto.beliefs import TERMS_GATHERED, Beliefs
-from driftbandits.policies.auto.hypotheses import LOW, RARER_FOR_A_FIRM_CENTRE, News, RateUnits, Tally, TwoValued
+from driftbandits.policies.auto.hypotheses import (
+    LOW,
+    RARER_FOR_A_FIRM_CENTRE,
+    REWARDS_FOR_A_SHARE,
+    News,
+    RateUnits,
+    Tally,
+    TwoValued,
+)
 from driftbandits.policies.auto.mixture import Mixture
 from tests.policies.auto.reference import given, line, plane
 
@@ -170,21 +180,25 @@ def shop(seed=0, **settings):
 # --- which rewards have two values ------------------------------------------------------------------------------------
 
 
-def test_it_begins_with_both_kinds_and_a_third_value_ends_it_for_good():
+def test_it_begins_with_both_kinds_and_ends_for_good_where_most_rewards_are_successes_that_vary():
     rewards = TwoValued(2)
     assert [rewards.take(0, -1.0) for _ in range(5)] == [News.NONE] * 5
     assert not rewards.active
     assert rewards.take(1, 0.25) is News.LEARN_ANEW
     assert rewards.active
-    assert rewards.take(1, 0.5) is News.END
+    assert rewards.take(1, 0.5) is News.LEARN_ANEW
+    assert rewards.varying
+    taken = [rewards.take(1, 0.01 * number) for number in range(30)]
+    assert taken.index(News.END) + 7 == REWARDS_FOR_A_SHARE
     assert not rewards.active
     assert rewards.take(1, -1.0) is News.NONE
-    assert rewards.plays.tolist() == [5, 1]  # counted no further
+    assert rewards.told == REWARDS_FOR_A_SHARE  # counted no further
 
 
 def test_rewards_that_never_were_two_valued_are_no_news():
     rewards = TwoValued(2)
-    assert [rewards.take(0, value) for value in (0.1, 0.2, -1.0)] == [News.NONE] * 3
+    assert {rewards.take(0, 0.01 * number) for number in range(REWARDS_FOR_A_SHARE)} == {News.NONE}
+    assert rewards.take(0, -1.0) is News.NONE
     assert rewards.over
     assert rewards.units is None
 
@@ -196,6 +210,29 @@ def test_every_arm_has_a_value_of_its_own_and_one_without_success_that_of_the_ot
     np.testing.assert_array_equal(rewards.units.reach, [1.0, 2.0, 1.5])
     rewards.take(2, -0.5)
     np.testing.assert_array_equal(rewards.units.reach, [1.0, 2.0, 0.5])
+
+
+@using(
+    st.lists(
+        st.tuples(st.integers(0, 2), st.one_of(st.just(-1.0), st.just(-1.0), st.floats(-0.9, 1.0))),
+        min_size=1,
+        max_size=60,
+    )
+)
+def test_what_was_counted_of_an_arm_has_the_mean_of_its_rewards(told):
+    """Whatever the rewards, as long as they are counted: in the coordinates learned in, and as rewards."""
+    rewards = TwoValued(3)
+    for arm, reward in told:
+        rewards.take(arm, reward)
+    if rewards.over or not rewards.begun:
+        return
+    units = rewards.units
+    for tally in rewards.tallies():
+        mean = np.mean([reward for arm, reward in told if arm == tally.arm])
+        assert LOW + units.reach[tally.arm] * (units.centre + units.spread * tally.mean) == pytest.approx(
+            mean, abs=1e-9
+        )
+        assert tally.noise > 0.0
 
 
 def test_the_centre_is_a_mean_over_arms_not_over_plays():
@@ -262,14 +299,57 @@ def test_after_a_third_value_the_usual_model_goes_on():
     play(policy, 1500, rng=rng)
     before = policy.estimate()
     policy.tell(policy.ask(), 0.5)
-    assert policy._beliefs.units is None
     np.testing.assert_allclose(policy.estimate(), before, atol=0.04)
     assert policy.explain().noise == pytest.approx(0.27, abs=0.08)
+    policy._two_valued.over = True
+    policy._beliefs.units = None
+    policy._learn_anew()
+    np.testing.assert_allclose(policy.estimate(), before, atol=0.04)
     means = np.array([0.1, 0.1, 0.1, 0.1, 0.8, 0.1])
     for _ in range(300):
         choice = policy.ask()
         policy.tell(choice, float(np.clip(means[choice.arm] + 0.1 * rng.standard_normal(), 0, 1)))
     assert policy.law().argmax() == 4
+
+
+def offers(policy, rounds, rng, *, chances=(0.04, 0.02, 0.03), amounts=(50.0, 150.0, 60.0)):
+    """Sales of varying amounts; sums of rewards and plays of every arm."""
+    sums, plays = np.zeros(3), np.zeros(3)
+    for _ in range(rounds):
+        choice = policy.ask()
+        amount = (
+            amounts[choice.arm] * (1.0 + 0.3 * rng.standard_normal()) if rng.random() < chances[choice.arm] else 0.0
+        )
+        reward = float(np.clip(amount, 0.0, 500.0))
+        policy.tell(choice, reward)
+        sums[choice.arm] += reward
+        plays[choice.arm] += 1
+    return sums, plays
+
+
+def test_amounts_that_vary_are_believed_to_be_what_they_are_on_average():
+    """Three offers of which the second pays best, 3 a round: it is played most, and estimates are near plain means."""
+    policy = AutoBandit(ArmSet.separate(["a", "b", "c"]), seed=1, reward_range=(0.0, 500.0))
+    sums, plays = offers(policy, 6_000, np.random.default_rng(1))
+    assert policy._two_valued.varying
+    assert plays.argmax() == 1
+    assert policy.estimate()[1] == pytest.approx(sums[1] / plays[1], rel=0.1)
+    low, high = policy.interval()
+    assert ((low < sums / plays) & (sums / plays < high)).all()
+    assert policy.explain().noise == pytest.approx(np.sqrt(0.02 * 150.0**2 * 1.09), rel=0.35)
+    assert policy.changes == ()
+
+
+def test_amounts_that_vary_survive_saving_and_new_arms():
+    policy = AutoBandit(ArmSet.separate(["a", "b", "c"]), seed=0, reward_range=(0.0, 500.0))
+    offers(policy, 1_500, np.random.default_rng(0))
+    again = AutoBandit.restore(policy.arms, policy.state_dict())
+    both = [offers(one, 500, np.random.default_rng(5)) for one in (policy, again)]
+    np.testing.assert_array_equal(both[0], both[1])
+    np.testing.assert_array_equal(policy.law(), again.law())
+    more = policy.with_arms(policy.arms.extended(names=["d"]))
+    np.testing.assert_allclose(more.estimate()[:3], policy.estimate(), rtol=0.2, atol=0.3)
+    np.testing.assert_array_equal(more._two_valued.paid[:3], policy._two_valued.paid)
 
 
 def test_a_change_is_found_and_what_was_counted_before_it_is_forgotten():

@@ -84,6 +84,8 @@ def migrate_counts(state: dict[str, Any], change: ArmsChange) -> dict[str, Any]:
         "value": value,
         "plays": change.carry(state["plays"], 0),
         "successes": change.carry(state["successes"], 0),
+        "paid": change.carry(state["paid"], 0.0),
+        "squares": change.carry(state["squares"], 0.0),
     }
 
 

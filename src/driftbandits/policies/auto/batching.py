@@ -161,8 +161,7 @@ def _shrunk(factor: Floats, residuals: Floats, beyond: float) -> tuple[Floats, F
 def _likelihood(beliefs: Beliefs, rewards: Floats, deviations: Floats, scores: Floats) -> Floats:
     """Log density of each reward given those before, as `Beliefs.observe` has it."""
     if beliefs.units is not None:
-        rates = beliefs.units.rates(rewards - deviations * scores)
-        return np.where(rewards > 0.0, np.log(rates), np.log1p(-rates))
+        return beliefs.units.evidence(rewards - deviations * scores, rewards)
     return beliefs.likelihood(np.square(scores), np.square(deviations), beliefs.freedom(len(rewards)))
 
 

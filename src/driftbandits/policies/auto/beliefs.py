@@ -276,7 +276,7 @@ class Beliefs:
         residual = reward - forecast.mean
         square = residual * residual / total
         if self.units is not None:
-            likelihood = self.units.likelihood(forecast.mean, success=reward > 0.0)
+            likelihood = self.units.evidence(forecast.mean, np.float64(reward))
         else:
             likelihood = self.likelihood(square, total, self.told)
             if square.item(square.argmax()) > self.shrunk_beyond**2:

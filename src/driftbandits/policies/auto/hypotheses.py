@@ -44,8 +44,14 @@ p (1 - p), and skewed as a Gamma law is.
 Rewards of two values: have all rewards of every arm been the low end of the range or one other value of the arm?
 
 They are then successes and failures, 1 for a click or the price for a sale, and what is to be learned of an arm is its
-chance of success (see above). It begins when both kinds have been seen, and the first reward that is a third value
-of its arm ends it for good.
+chance of success (see above). It begins when both kinds have been seen.
+
+A third value of an arm makes successes amounts that vary, such as the value of a basket. A reward then counts as
+reward / reach successes, where reach is what a success of the arm paid on average when everything was last learned
+anew. So the expected reward of an arm converges to the mean of its rewards, whatever the distribution of the amounts.
+The variance of the noise grows by the dispersion, E[v^2] / E[v]^2 of the amounts v of successes, and evidence between
+hypotheses is divided by it (quasi-likelihood). Once more than half of the rewards are successes, they are learned as
+plain rewards from then on.
 
 What is expected of an arm of which nothing is known, the centre, is the mean over the arms of their chances. After the
 first success it is little more than a guess, and all that was learned rests on it. So it is estimated anew whenever the
@@ -342,6 +348,7 @@ class RateUnits:
 
     centre: float
     reach: Floats
+    dispersion: float = 1.0
     spread: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -350,17 +357,17 @@ class RateUnits:
 
     def of(self, arms: Ints | slice) -> RateUnits:
         """The same for some of the arms."""
-        return RateUnits(self.centre, self.reach[arms])
+        return RateUnits(self.centre, self.reach[arms], self.dispersion)
 
     @property
     def noise(self) -> float:
         """Variance of the noise."""
-        return self.centre * (1.0 - self.centre) / self.spread**2
+        return self.centre * (1.0 - self.centre) * self.dispersion / self.spread**2
 
     @property
     def slowness(self) -> float:
         """How many rewards say as much as one does where both kinds are as frequent."""
-        return 0.25 / (self.centre * (1.0 - self.centre))
+        return 0.25 * self.dispersion / (self.centre * (1.0 - self.centre))
 
     @property
     def sizes(self) -> Floats:
@@ -384,7 +391,15 @@ class RateUnits:
     def surprise(self, coordinate: float, *, success: bool) -> float:
         """Nats by which one who knows nothing of the arm expected this more than one who expects `coordinate`."""
         ignorant, expected = self.likelihood(np.array([0.0, coordinate]), success=success).tolist()
-        return float(ignorant - expected)
+        return float(ignorant - expected) / self.dispersion
+
+    def evidence(self, coordinates: Floats, told: Floats | np.float64) -> Floats:
+        """Quasi-likelihood (log) of rewards `told` as coordinates where `coordinates` are expected; both broadcast."""
+        rates = self.rates(coordinates)
+        if self.dispersion == 1.0:
+            return np.where(told > 0.0, np.log(rates), np.log1p(-rates))
+        successes = self.centre + self.spread * told
+        return np.asarray((successes * np.log(rates) + (1.0 - successes) * np.log1p(-rates)) / self.dispersion)
 
     # --- rewards ------------------------------------------------------------------------------------------------
 
@@ -398,7 +413,7 @@ class RateUnits:
 
     def noise_of(self, rewards: Floats) -> Floats:
         """Variance of a single reward of every arm where these are expected, shape (N,)."""
-        return np.asarray((rewards - LOW) * (LOW + self.reach - rewards))
+        return np.asarray((rewards - LOW) * (LOW + self.reach * self.dispersion - rewards))
 
     def _relative_noise(self, rates: Floats) -> Floats:
         return np.asarray(rates * (1.0 - rates) / (self.centre * (1.0 - self.centre)))
@@ -431,6 +446,8 @@ class RateUnits:
 ROUNDING = 1e-9
 RARER_FOR_A_FIRM_CENTRE = 32  # of the rarer kind
 LEAST_MOVE = 0.1  # of the centre, relative to the rarer chance: less changes nothing
+REWARDS_FOR_A_SHARE = 32  # before so many, nobody can say whether most rewards are successes
+_WORTH_OF_USUAL = 2.0  # successes, of what successes of all arms pay where that of one is estimated
 
 
 class News(Enum):
@@ -439,7 +456,7 @@ class News(Enum):
     NONE = auto()
     LEARN_ANEW = auto()  # chances, from the counts of all arms, this reward among them
     NEW_UNITS = auto()  # chances about another centre; what is believed stays
-    END = auto()  # it is a third value: rewards, from the counts of all arms
+    END = auto()  # most rewards are successes of many values: plain rewards, from the counts of all arms
 
 
 class Tally(NamedTuple):
@@ -450,12 +467,23 @@ class Tally(NamedTuple):
     noise: float
 
 
+def _added(value: Value) -> Value:
+    """A value that states written before amounts could vary do not have: it is as it is at the beginning."""
+
+    def read(state: states.Reader, key: str, now: Any, found: Any) -> Any:
+        return value.read(state, key, now, found) if state.has(key) else now
+
+    return Value(value.name, value.write, read)
+
+
 class TwoValued(Declared):
     """Values and counts of every arm.
 
     >>> rewards = TwoValued(2)
     >>> [rewards.take(arm, reward).name for arm, reward in [(0, -1.0), (1, -1.0), (0, 0.5), (0, 0.5), (0, 0.7)]]
-    ['NONE', 'NONE', 'LEARN_ANEW', 'LEARN_ANEW', 'END']
+    ['NONE', 'NONE', 'LEARN_ANEW', 'LEARN_ANEW', 'LEARN_ANEW']
+    >>> rewards.varying, rewards.successes_in(0, -1.0), rewards.successes_in(0, 0.7) > 1.0
+    (True, 0.0, True)
     """
 
     def __init__(self, arms: int) -> None:
@@ -465,6 +493,10 @@ class TwoValued(Declared):
         self.value: Floats = np.full(arms, np.nan)  # of a success, inside; NaN where none was seen
         self.plays: Ints = np.zeros(arms, dtype=np.int64)
         self.successes: Ints = np.zeros(arms, dtype=np.int64)
+        self.varying = False  # whether successes of an arm differ
+        self.dispersion = 1.0
+        self.paid: Floats = np.zeros(arms)  # by successes, above a failure
+        self.squares: Floats = np.zeros(arms)  # of what each paid
         self.told = 0  # rewards counted
         self._won = 0
         self._units: RateUnits | None = None
@@ -478,17 +510,64 @@ class TwoValued(Declared):
         if self.over:
             return News.NONE
         success = reward > LOW + ROUNDING
-        if success and self.value[arm] != reward:
-            if not np.isnan(self.value[arm]):
-                self.over = True
-                return News.END if self.begun else News.NONE
-            self.value[arm] = reward
-            self._units = None
+        varies = success and not self.varying and self._is_third(arm, reward)
+        if self._is_dense():
+            self.over = True
+            return News.END if self.begun else News.NONE
         self.plays[arm] += 1
-        self.successes[arm] += success
         self.told += 1
-        self._won += success
-        return self._look()
+        if success:
+            self._count_success(arm, reward - LOW)
+        return self._begin_varying() if varies else self._look()
+
+    def _is_third(self, arm: int, reward: float) -> bool:
+        """Whether a success of the arm paid something else before; its first success is noted."""
+        if self.value[arm] == reward:
+            return False
+        if not np.isnan(self.value[arm]):
+            return True
+        self.value[arm] = reward
+        self._units = None
+        return False
+
+    def _is_dense(self) -> bool:
+        """Whether successes vary and most rewards are successes."""
+        return self.varying and self.told >= REWARDS_FOR_A_SHARE and 2 * self._won > self.told
+
+    def _count_success(self, arm: int, paid: float) -> None:
+        self.successes[arm] += 1
+        self._won += 1
+        self.paid[arm] += paid
+        self.squares[arm] += paid * paid
+
+    def _begin_varying(self) -> News:
+        self.varying = True
+        self._look()
+        if not self.begun:  # no failure yet
+            return News.NONE
+        self._measure_amounts(anew=True)
+        return News.LEARN_ANEW
+
+    def _measure_amounts(self, *, anew: bool) -> None:
+        """Estimate the dispersion of amounts and, if everything is learned anew, what a success of each arm pays."""
+        if not self.varying:
+            return
+        if anew:
+            had = self.successes > 0
+            usual = self.paid.sum() / self._won if self._won else float(self._reach().mean())
+            own = (self.paid + _WORTH_OF_USUAL * usual) / (self.successes + _WORTH_OF_USUAL)
+            self.value = np.where(had, LOW + own, np.nan) if had.any() else self.value
+        reach = self._reach()
+        squares, amounts = float((self.squares / reach**2).sum()), float((self.paid / reach).sum())
+        self.dispersion = max((squares + _WORTH_OF_USUAL) / (amounts + _WORTH_OF_USUAL), 1.0)
+        self._units = None
+
+    def successes_in(self, arm: int, reward: float) -> float:
+        """How many successes a reward counts for: 1 or 0, or what it is over what a success of the arm usually pays."""
+        units = self.units
+        if not self.is_success(reward):
+            return 0.0
+        return (reward - LOW) / float(units.reach[arm]) if self.varying and units is not None else 1.0
 
     def is_success(self, reward: float) -> bool:
         """Whether it is not the low end of the range."""
@@ -503,10 +582,13 @@ class TwoValued(Declared):
         before, firm = self.centre, self._firm
         centre = self._mean_rate()
         self._firm = firm or rarer >= RARER_FOR_A_FIRM_CENTRE
-        if self.begun and abs(centre - before) < LEAST_MOVE * min(before, 1.0 - before):
+        moved = abs(centre - before) >= LEAST_MOVE * min(before, 1.0 - before)
+        if self.begun and not (moved or (self.varying and not firm)):
             return News.NONE
         self.centre, begun, self.begun, self._units = centre, self.begun, True, None
-        return News.NEW_UNITS if firm and begun else News.LEARN_ANEW
+        news = News.NEW_UNITS if firm and begun else News.LEARN_ANEW
+        self._measure_amounts(anew=news is News.LEARN_ANEW)
+        return news
 
     def _mean_rate(self) -> float:
         """Mean over the arms of their chances, each shrunk towards that of all rewards by about 1 / chance plays.
@@ -529,7 +611,7 @@ class TwoValued(Declared):
     def units(self) -> RateUnits | None:
         """The coordinates of chances, if they are learned; an arm without a success is taken to pay what others do."""
         if self._units is None and self.active:
-            self._units = RateUnits(self.centre, self._reach())
+            self._units = RateUnits(self.centre, self._reach(), self.dispersion)
         return self._units if self.active else None
 
     def _reach(self) -> Floats:
@@ -542,6 +624,8 @@ class TwoValued(Declared):
         if units is not None:
             return units.noise
         plays = np.maximum(self.plays, 1)
+        if self.varying:
+            return float((self.squares - np.square(self.paid) / plays).sum() / plays.sum())
         rates = (self.successes + self.centre) / (plays + 1.0)
         spread = np.square(self._reach()) * rates * (1.0 - rates)
         return float(plays @ spread / plays.sum())
@@ -552,15 +636,16 @@ class TwoValued(Declared):
         found = []
         for arm in np.flatnonzero(self.plays).tolist():
             plays = int(self.plays[arm])
-            rate = int(self.successes[arm]) / plays
+            successes = float(self.paid[arm] / reach[arm]) if self.varying else int(self.successes[arm])
+            rate = successes / plays
             mean = LOW + float(reach[arm]) * rate if units is None else units.coordinate(rate)
             found.append(Tally(arm, mean, noise / plays))
         return found
 
     def forget(self, arms: Ints | slice) -> None:
         """These arms have changed: what was counted before says nothing of them."""
-        self.plays[arms] = 0
-        self.successes[arms] = 0
+        for counted in (self.plays, self.successes, self.paid, self.squares):
+            counted[arms] = 0
         self._add_up()
         self._looked = min(self._looked, RARER_FOR_A_FIRM_CENTRE // 2)
 
@@ -582,6 +667,10 @@ class TwoValued(Declared):
         array("successes"),
         count("looked"),
         flag("firm"),
+        _added(flag("varying")),
+        _added(number("dispersion", within=(1.0, None))),
+        _added(array("paid", within=(0.0, None))),
+        _added(array("squares", within=(0.0, None))),
     )
 
     def _check_state(self, *, rounds: int = 0, **known: Any) -> None:
@@ -589,8 +678,13 @@ class TwoValued(Declared):
         check_whole(self.plays, rounds, "plays")
         check_whole(self.successes, rounds, "successes")
         states.check(bool((self.successes <= self.plays).all()), "successes")
+        limit = (2.0 + ROUNDING) * self.successes * (1.0 + ROUNDING)
+        states.check(bool((self.paid <= limit).all() and (self.squares <= 2.0 * limit).all()), "paid")
         self._add_up()
         self._units = None
+        if not self.varying and not self.paid.any():  # a state written before amounts could vary
+            reach = np.where(np.isnan(self.value), LOW, self.value) - LOW
+            self.paid, self.squares = self.successes * reach, self.successes * reach**2
 
 
 def _read_value(state: states.Reader, shape: tuple[int, ...]) -> Floats:

@@ -109,7 +109,7 @@ class Learning(Policy):
             return None if surprising else (reward, said)
         success = self._two_valued.is_success(reward)
         surprising = units.surprise(mean, success=success) > BIRTH_NATS
-        return None if surprising else (units.coordinate(float(success)), said)
+        return None if surprising else (units.coordinate(self._two_valued.successes_in(arm, reward)), said)
 
     def _catch_up(self) -> None:
         """Learn the rewards of the batch."""
@@ -156,7 +156,7 @@ class Learning(Policy):
         """
         beliefs, outlook = self._beliefs, self._outlook(row)
         on_time = self._pass_time(row.id)
-        told = self._in_coordinates(reward, news)
+        told = self._in_coordinates(row.arm, reward, news)
         if told is not None:
             forecast = self._forecast(row, told) if on_time else beliefs.forecast(row.arm)
             able = None if on_time else beliefs.birth[: beliefs.count] <= row.id
@@ -182,7 +182,7 @@ class Learning(Policy):
         outlook.expected[[outlook.place, outlook.best]] = self._samples.mean(weights, np.array([row.arm, best]))
         return outlook
 
-    def _in_coordinates(self, reward: float, news: News) -> float | None:
+    def _in_coordinates(self, arm: int, reward: float, news: News) -> float | None:
         """The reward in the coordinates of the beliefs, or None if they already include it: see `hypotheses`."""
         before, units = self._beliefs.units, self._two_valued.units
         self._beliefs.units = units
@@ -193,7 +193,7 @@ class Learning(Policy):
             self._learn_anew()
         if news is News.LEARN_ANEW:
             return None
-        return reward if units is None else units.coordinate(float(self._two_valued.is_success(reward)))
+        return reward if units is None else units.coordinate(self._two_valued.successes_in(arm, reward))
 
     def _learn_anew(self) -> None:
         """Restart from the counts of every arm."""

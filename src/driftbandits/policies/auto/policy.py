@@ -40,10 +40,11 @@ class AutoBandit(Learning):
 
     It keeps a mixture of hypotheses about when the last change was and whether rewards drift. Each is a Gaussian
     posterior, weighted by how well it predicted. An arm is played as often as it is best in samples from the mixture
-    (Thompson sampling with an explicit law). A surprising reward adds hypotheses of a change: of everything, of most of
-    it, of the level of all arms, or of this arm alone. Rewards of two values (0 or 1, 0 or the price) are modelled by
-    their probability of success. Inferior arms are re-tested now and then: more often where more can be gained, and
-    after changes were found that way. The files in `policies/auto` describe the parts.
+    (Thompson sampling with an explicit law). A surprising reward adds hypotheses of a change: of everything, of
+    most of it, of the level of all arms, or of this arm alone. Rewards of two values (0 or 1, 0 or the price), and
+    rewards that are mostly 0 and sometimes an amount, are modelled by their probability of success. Inferior arms
+    are re-tested now and then: more often where more can be gained, and after changes were found that way. The
+    files in `policies/auto` describe the parts.
 
     There is no regret bound. What holds by construction: the recorded law is the law drawn from, every allowed arm has
     a probability of at least floor / N, and one reward changes the odds between two hypotheses by at most e^4.
@@ -84,8 +85,8 @@ class AutoBandit(Learning):
     reports_changes = True
     # 2: probes depend on the possible gain; 3: fewer where changes are visible without them; 4: uninformative rewards
     # are batched; 5: and batching leaves the probability of a change as it is; 6: ties between hypotheses are broken
-    # by turns
-    behaviour = 6
+    # by turns; 7: successes may pay amounts that vary
+    behaviour = 7
     microseconds_per_round = 260.0
 
     def __init__(
