@@ -90,10 +90,15 @@ def play(row: str, world: Environment, *, seed: int) -> float:
     """Total regret of one row of the table."""
     if row != "ours":
         return play_as_coded(world, seed=seed, wrong_sign=row == "as coded")
-    policy = db.SlidingWindowGPUCB(
-        world.arms, horizon=world.horizon, seed=seed, window=WINDOW, ridge=OUR_RIDGE, scale=OUR_SCALE
-    )
+    policy = our_policy(world.arms, world.horizon, seed=seed)
     return float(db.simulate(policy, world, seed=seed).regret.sum())
+
+
+def our_policy(arms: db.ArmSet, horizon: int, *, seed: int, window: int = WINDOW) -> db.SlidingWindowGPUCB:
+    """SW-GPUCB with the rule for beta and the settings of their files, as the study plays it."""
+    return db.SlidingWindowGPUCB(
+        arms, horizon=horizon, seed=seed, window=window, ridge=OUR_RIDGE, scale=OUR_SCALE, beta="ridge"
+    )
 
 
 def run(*, quick: bool = False) -> None:
