@@ -5,12 +5,13 @@ The shop of three offers (4 % of visits x 50, 2 % x 150, 3 % x 60), and nine dra
 best offer of each half is the reference. Everybody has the range (0, 500) and otherwise defaults; Thompson sampling is
 on plain means. Earnings are expected ones, so luck of single sales does not count.
 
-    python -m benchmarks money            3 seeds, 20,000 visits
+    python -m benchmarks money            6 seeds, 20,000 visits
     python -m benchmarks money --quick    1 seed, 5,000 visits
 """
 
 from __future__ import annotations
 
+import functools
 import math
 import warnings
 from concurrent.futures import ProcessPoolExecutor
@@ -19,9 +20,9 @@ from dataclasses import dataclass
 import numpy as np
 
 import driftbandits as db
+from driftbandits.experiments.seeds import EVALUATION
 from driftbandits.types import Floats
 
-FIRST_SEED = 2_700_000  # of the evaluation range
 RANGE = (0.0, 500.0)
 POLICIES = ("AutoBandit", "GPUCB", "Thompson", "Uniform")
 
@@ -43,7 +44,7 @@ class Shop:
 def shops() -> list[Shop]:
     """The shop of three offers, and nine drawn ones."""
     found = [Shop("three offers", np.array([[0.04, 0.02, 0.03]]), np.array([[50.0, 150.0, 60.0]]), 0.3)]
-    rng = np.random.default_rng(FIRST_SEED)
+    rng = np.random.default_rng(EVALUATION.first)
     for number in range(9):
         offers, variation = int(rng.integers(3, 21)), float(np.exp(rng.uniform(math.log(0.05), 0.0)))
         halves = 2 if number >= 5 else 1
@@ -74,7 +75,7 @@ class Thompson:
         self._squares[arm] += reward**2
 
 
-def play(shop: Shop, policy: str, seed: int, visits: int) -> float:
+def play(shop: Shop, policy: str, seed: int, *, visits: int) -> float:
     """Expected earnings over those of the best fixed offer (of each half)."""
     warnings.simplefilter("ignore")  # about noise and ranges: they are not what is measured here
     rng, offers = np.random.default_rng(seed), shop.means.shape[1]
@@ -99,18 +100,15 @@ def play(shop: Shop, policy: str, seed: int, visits: int) -> float:
 
 def run(*, quick: bool = False) -> None:
     """Print a table: mean and standard error for every shop and policy."""
-    seeds, visits = (1, 5_000) if quick else (3, 20_000)
-    print(f"share of the best fixed offer, {visits:,} visits, {seeds} seeds from {FIRST_SEED:,}")
+    visits = 5_000 if quick else 20_000
+    seeds = EVALUATION.take(1 if quick else 6)
+    print(f"share of the best fixed offer, {visits:,} visits, {len(seeds)} seeds from {seeds[0]:,}")
     print(f"{'':44}" + "".join(f"{policy:>18}" for policy in POLICIES))
     with ProcessPoolExecutor(2) as pool:
         for shop in shops():
             row = []
             for policy in POLICIES:
-                shares = list(
-                    pool.map(
-                        play, [shop] * seeds, [policy] * seeds, range(FIRST_SEED, FIRST_SEED + seeds), [visits] * seeds
-                    )
-                )
-                error = np.std(shares, ddof=1) / math.sqrt(seeds) if seeds > 1 else math.nan
+                shares = list(pool.map(functools.partial(play, shop, policy, visits=visits), seeds))
+                error = np.std(shares, ddof=1) / math.sqrt(len(seeds)) if len(seeds) > 1 else math.nan
                 row.append(f"{np.mean(shares):.3f} ± {error:.3f}")
             print(f"{shop.name:44}" + "".join(f"{cell:>18}" for cell in row), flush=True)
