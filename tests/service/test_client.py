@@ -39,7 +39,9 @@ def test_it_has_the_methods_of_a_local_experiment():
             assert list(inspect.signature(getattr(kind, name)).parameters) == wanted, name
 
 
-def test_decisions_rewards_and_what_can_be_looked_at(client, shop, tmp_path):
+def test_decisions_rewards_and_what_can_be_looked_at(client, tmp_path):
+    arms = {"low": [1.0], "high": [2.0]}
+    shop = client.create("read", arms=arms, policy="DiscountedUCB", fallback="low", seed=1)
     one, several = shop.decide(), shop.decide(3, allowed=["high"])
     assert one.arm in ("low", "high")
     assert {choice.arm for choice in several} == {"high"}
@@ -55,7 +57,7 @@ def test_decisions_rewards_and_what_can_be_looked_at(client, shop, tmp_path):
     assert shop.events(after=1, limit=1)[0]["id"] == one.id
     shop.export(tmp_path / "log.parquet")
     assert pq.read_table(tmp_path / "log.parquet").num_rows == 4
-    assert "shop" in client.names()
+    assert "read" in client.names()
     shop.pause()
     assert shop.decide().fallback
     shop.resume()

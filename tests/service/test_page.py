@@ -23,8 +23,22 @@ def page():
 
 @pytest.fixture(scope="module")
 def shop(send):
+    """An experiment that tests only read."""
+    return played(send, "hostile")
+
+
+@pytest.fixture(scope="module")
+def listed(send):
+    """Experiments with hostile names."""
+    names = [name.replace("/", "|") for name in HOSTILE]
+    for name in names:
+        send.make(name)
+    return names
+
+
+def played(send, name):
     """An experiment with rewards, hostile names, and an arm that was retired."""
-    path = send.make("hostile", arms=[*HOSTILE, "good", "gone"], policy="AutoBandit")
+    path = send.make(name, arms=[*HOSTILE, "good", "gone"], policy="AutoBandit")
     send.post(f"{path}/arms", {"retire": ["gone"]})
     for _ in range(6):
         made = send.decide(path, 20)
@@ -40,9 +54,10 @@ def look(page, url, width):
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_an_empty_list_says_how_to_begin(page, url):
-    look(page, f"{url}/", 1400)
-    assert "No experiments yet" in page.text()
+def test_an_empty_list_says_how_to_begin(page, tmp_path):
+    with serving(database=f"sqlite:///{tmp_path}/empty.db") as url:
+        look(page, f"{url}/", 1400)
+        assert "No experiments yet" in page.text()
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -77,19 +92,16 @@ def test_what_is_played_what_pays_and_what_changed(page, send, shop, width):
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_the_list_leads_to_hostile_names(page, send, shop, width):
-    names = [name.replace("/", "|") for name in HOSTILE]
-    if width == WIDTHS[0]:
-        for name in names:
-            send.make(name)
+def test_the_list_leads_to_hostile_names(page, send, listed, width):
     look(page, f"{send.url}/", width)
     links = page.evaluate("[...document.querySelectorAll('main a')].map((link) => link.getAttribute('href'))")
-    assert {f"/experiments/{quote(name, safe='!()*' + chr(39))}" for name in names} <= set(links)
+    assert {f"/experiments/{quote(name, safe='!()*' + chr(39))}" for name in listed} <= set(links)
     look(page, f"{send.url}{links[-1]}", width)
 
 
-def test_it_refreshes_by_itself_and_its_buttons_work(page, send, shop):
-    look(page, f"{send.url}/experiments/hostile", 390)
+def test_it_refreshes_by_itself_and_its_buttons_work(page, send):
+    shop = played(send, "buttons")
+    look(page, f"{send.url}/experiments/buttons", 390)
     click = "[...document.querySelectorAll('button')].find((one) => one.innerText === {}).click()"
     page.evaluate(click.format(json.dumps("Pause")))
     page.wait("document.querySelector('#mode').innerText === 'paused: the fallback decides'")
