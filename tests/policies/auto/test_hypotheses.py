@@ -340,6 +340,21 @@ def test_amounts_that_vary_are_believed_to_be_what_they_are_on_average():
     assert policy.changes == ()
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")  # at first nothing but a corner of the range is seen
+def test_an_offer_that_pays_far_more_than_the_others_is_believed_to_when_it_comes_late():
+    """Offers of about 1 for 2,000 rounds, then 400 rounds of one that pays 300 in a twentieth of its rounds."""
+    policy, rng = (
+        AutoBandit(ArmSet.separate(["a", "b", "c"]), seed=0, reward_range=(0.0, 500.0)),
+        np.random.default_rng(0),
+    )
+    for number in range(2_400):
+        choice = policy.ask(allowed=["a", "b"] if number < 2_000 else ["c"])
+        chance, amount = ((0.3, 1.0), (0.25, 1.2), (0.05, 300.0))[choice.arm]
+        policy.tell(choice, float(rng.uniform(0.5, 1.5) * amount) if rng.random() < chance else 0.0)
+    assert policy.law().argmax() == 2
+    assert policy.estimate()[2] == pytest.approx(15.0, rel=0.4)
+
+
 def test_amounts_that_vary_survive_saving_and_new_arms():
     policy = AutoBandit(ArmSet.separate(["a", "b", "c"]), seed=0, reward_range=(0.0, 500.0))
     offers(policy, 1_500, np.random.default_rng(0))

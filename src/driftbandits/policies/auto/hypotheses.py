@@ -447,6 +447,7 @@ ROUNDING = 1e-9
 RARER_FOR_A_FIRM_CENTRE = 32  # of the rarer kind
 LEAST_MOVE = 0.1  # of the centre, relative to the rarer chance: less changes nothing
 REWARDS_FOR_A_SHARE = 32  # before so many, nobody can say whether most rewards are successes
+_FAR_FROM_USUAL = 2.0  # times, up or down: what an arm pays is then measured anew
 _WORTH_OF_USUAL = 2.0  # successes, of what successes of all arms pay where that of one is estimated
 
 
@@ -518,7 +519,13 @@ class TwoValued(Declared):
         self.told += 1
         if success:
             self._count_success(arm, reward - LOW)
-        return self._begin_varying() if varies else self._look()
+        if varies:
+            return self._begin_varying()
+        news = self._look()
+        if news is News.NONE and success and self._pays_otherwise(arm):
+            self._measure_amounts(anew=True)
+            return News.LEARN_ANEW
+        return news
 
     def _is_third(self, arm: int, reward: float) -> bool:
         """Whether a success of the arm paid something else before; its first success is noted."""
@@ -561,6 +568,17 @@ class TwoValued(Declared):
         squares, amounts = float((self.squares / reach**2).sum()), float((self.paid / reach).sum())
         self.dispersion = max((squares + _WORTH_OF_USUAL) / (amounts + _WORTH_OF_USUAL), 1.0)
         self._units = None
+
+    def _pays_otherwise(self, arm: int) -> bool:
+        """Whether successes of the arm pay far from what it was measured to pay: a chance above 1 would be needed.
+
+        Checked at its first success, its second, its fourth and so on, so everything is learned anew only a few times.
+        """
+        count = int(self.successes[arm])
+        if self.units is None or not self.varying or count & (count - 1):
+            return False
+        ratio = float(self.paid[arm]) / count / float(self.units.reach[arm])
+        return not 1.0 / _FAR_FROM_USUAL < ratio < _FAR_FROM_USUAL
 
     def successes_in(self, arm: int, reward: float) -> float:
         """How many successes a reward counts for: 1 or 0, or what it is over what a success of the arm usually pays."""
