@@ -24,9 +24,10 @@ from driftbandits.policies.auto.batching import (
     observe_all,
 )
 from driftbandits.policies.auto.beliefs import LEAST_VARIANCE, TERMS_GATHERED, Beliefs
-from driftbandits.policies.auto.hypotheses import Priors, RateUnits
+from driftbandits.policies.auto.hypotheses import Priors
 from driftbandits.policies.auto.mixture import Mixture
 from driftbandits.policies.auto.samples import Samples
+from driftbandits.policies.auto.successes import RateUnits
 from tests.policies.auto.reference import line, plane
 
 ARMS = {"arms": line(), "features": plane()}

@@ -12,7 +12,7 @@ from sklearn.gaussian_process.kernels import RBF
 
 from driftbandits import ArmSet
 from driftbandits.policies.auto.beliefs import TERMS_GATHERED, Beliefs
-from driftbandits.policies.auto.hypotheses import Tally
+from driftbandits.policies.auto.successes import Tally
 from driftbandits.policies.gp.posterior import ArmPosterior
 from driftbandits.policies.gp.timevarying import DriftingPosterior
 from tests.policies.auto import reference

@@ -10,8 +10,8 @@ from sklearn.gaussian_process.kernels import RBF
 from driftbandits import ArmSet, AutoBandit
 from driftbandits.policies.auto.beliefs import Beliefs
 from driftbandits.policies.auto.change_report import ChangeReport
-from driftbandits.policies.auto.hypotheses import RateUnits
 from driftbandits.policies.auto.mixture import LEVEL_SHIFT, LOCAL, PARTIAL, RESET, START
+from driftbandits.policies.auto.successes import RateUnits
 from tests.policies.auto.reference import given, line, take_in
 
 SIZE = 8

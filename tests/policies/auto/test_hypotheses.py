@@ -14,7 +14,8 @@ from hypothesis import given as using
 from driftbandits import ArmSet, AutoBandit
 from driftbandits.errors import StateError
 from driftbandits.policies.auto.beliefs import TERMS_GATHERED, Beliefs
-from driftbandits.policies.auto.hypotheses import (
+from driftbandits.policies.auto.mixture import Mixture
+from driftbandits.policies.auto.successes import (
     LOW,
     RARER_FOR_A_FIRM_CENTRE,
     REWARDS_FOR_A_SHARE,
@@ -23,7 +24,6 @@ from driftbandits.policies.auto.hypotheses import (
     Tally,
     TwoValued,
 )
-from driftbandits.policies.auto.mixture import Mixture
 from tests.policies.auto.reference import given, line, plane
 
 ARMS = {"arms": line(), "features": plane()}

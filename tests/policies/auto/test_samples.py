@@ -18,8 +18,9 @@ from driftbandits._util.seeding import stream
 from driftbandits.policies import length_scales
 from driftbandits.policies.auto import hypotheses, samples
 from driftbandits.policies.auto import samples as module
-from driftbandits.policies.auto.hypotheses import Priors, RateUnits, Readings, Representatives
+from driftbandits.policies.auto.hypotheses import Priors, Readings, Representatives
 from driftbandits.policies.auto.samples import REWARDS_TO_LAST, ManySamples, Samples
+from driftbandits.policies.auto.successes import RateUnits
 from driftbandits.testing import POLICY_CHECKS
 from tests.policies.auto.reference import exact, given, in_arm_coordinates, line, plane, some_rewards, take_in
 

@@ -26,8 +26,9 @@ from driftbandits.arms.features import pair_features
 from driftbandits.errors import InputError
 from driftbandits.policies.arm_migration import ArmsChange, match_arms, old_features, unexplained
 from driftbandits.policies.auto.beliefs import Beliefs
-from driftbandits.policies.auto.hypotheses import LEVEL_VARIANCE, LOW, SIGNAL_VARIANCES, Priors, Representatives
+from driftbandits.policies.auto.hypotheses import LEVEL_VARIANCE, SIGNAL_VARIANCES, Priors, Representatives
 from driftbandits.policies.auto.mixture import Mixture
+from driftbandits.policies.auto.successes import LOW
 from driftbandits.policies.length_scales import PairKernel, feature_map, unit_kernel
 from driftbandits.types import Floats, Ints
 

@@ -24,7 +24,8 @@ import numpy as np
 import scipy.linalg.blas
 
 from driftbandits import state as states
-from driftbandits.policies.auto.hypotheses import LARGEST_RATIO, LEVEL_VARIANCE, Priors, RateUnits, Tally
+from driftbandits.policies.auto.hypotheses import LEVEL_VARIANCE, Priors
+from driftbandits.policies.auto.successes import LARGEST_RATIO, RateUnits, Tally
 from driftbandits.state.reader import ROUNDING, check_covariance
 from driftbandits.types import Bools, Floats, Ints
 

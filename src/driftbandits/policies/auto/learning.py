@@ -14,10 +14,11 @@ from driftbandits._util.linalg import first_largest
 from driftbandits.policies.auto.batching import LONGEST_GAP, MOST_SAID, NOISE_SAID, RewardBatch, observe_all
 from driftbandits.policies.auto.beliefs import TERMS_GATHERED, Beliefs, Forecast
 from driftbandits.policies.auto.change_report import CHANGE_ODDS, ChangeReport, RegimeChange
-from driftbandits.policies.auto.hypotheses import News, Representatives, TwoValued
+from driftbandits.policies.auto.hypotheses import Representatives
 from driftbandits.policies.auto.mixture import Mixture
 from driftbandits.policies.auto.probing import Probing, Trial
 from driftbandits.policies.auto.samples import REWARDS_TO_LAST, Samples
+from driftbandits.policies.auto.successes import News, TwoValued
 from driftbandits.policies.base import Policy
 from driftbandits.policies.decisions import Feedback, Row
 from driftbandits.types import Bools, Floats, Ints

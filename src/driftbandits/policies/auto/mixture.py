@@ -18,7 +18,7 @@ import numpy as np
 from driftbandits import state as states
 from driftbandits._util.linalg import SLACK, first_largest, largest_first
 from driftbandits.policies.auto.beliefs import Beliefs
-from driftbandits.policies.auto.hypotheses import Tally
+from driftbandits.policies.auto.successes import Tally
 from driftbandits.types import Bools, Floats
 
 DRIFT_RATES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)

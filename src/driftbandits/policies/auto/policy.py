@@ -18,11 +18,12 @@ from driftbandits.policies.auto.batching import RewardBatch
 from driftbandits.policies.auto.beliefs import Beliefs, moments
 from driftbandits.policies.auto.change_report import ChangeReport
 from driftbandits.policies.auto.explanation import Explanation, explain
-from driftbandits.policies.auto.hypotheses import SIGNAL_VARIANCES, Priors, TwoValued
+from driftbandits.policies.auto.hypotheses import SIGNAL_VARIANCES, Priors
 from driftbandits.policies.auto.learning import Learning
 from driftbandits.policies.auto.mixture import MORE_SLOTS, Mixture
 from driftbandits.policies.auto.probing import Probing, Trial, plays_of_a_trial
 from driftbandits.policies.auto.samples import REWARDS_TO_LAST, ManySamples, Samples
+from driftbandits.policies.auto.successes import TwoValued
 from driftbandits.policies.guard import guarded
 from driftbandits.policies.inputs import CommonSettings
 from driftbandits.policies.inspection import around, cut
