@@ -28,7 +28,7 @@ from driftbandits.policies.decisions import Feedback, OpenDecisions, ReorderBuff
 from driftbandits.policies.guard import Guard
 from driftbandits.policies.inputs import check_settings, own_settings, signature_of, whole_docstring
 from driftbandits.policies.records import ChangeLog
-from driftbandits.policies.rewards import RewardScale
+from driftbandits.policies.rewards import Dependence, RewardScale
 from driftbandits.text import counted, shown
 from driftbandits.types import ARMS_CHANGED, Bools, Change, Floats, Ints
 
@@ -235,6 +235,7 @@ class Algorithm(PolicyFacts, ABC):
     """What a policy is made of; `Policy` adds what users call."""
 
     needs_horizon: bool = False  # whether horizon=None means doubling
+    learns_open_decisions: ClassVar[bool] = False  # whether a decision without a reward is data, see `auto.exposures`
     _counts_masked: bool = True  # whether a round whose mask removed mass advances the policy's clock
     _interval_kept: int = 2  # rows that snapshots keep of the interval
     _numbers_rounds: bool = False  # whether the number that `_stamp` gives a law is that of the round
@@ -363,6 +364,17 @@ class Algorithm(PolicyFacts, ABC):
 
     def _lose(self, rows: npt.NDArray[np.void]) -> None:
         """The rewards of these decisions were forgotten and will never come."""
+
+    def _at(self, now: float, patience: float | None) -> None:
+        """The caller's clock, in seconds, and after how many a decision is closed as missing."""
+
+    def _delays_depend(self, found: Dependence) -> str | None:
+        """How late rewards come depends on what they are; what the policy has done about it, None if nothing."""
+        return None
+
+    def _learn_late(self, ids: Ints, rewards: Floats) -> int:
+        """Rewards of decisions that were closed as missing; how many of them were learned."""
+        return 0
 
     def _evaluate(self, rounds: int, arms: Ints, rewards: Floats, ids: Ints) -> bool:
         """Where `_needs_own_law`: begin with another's log of so many rounds as a first evaluation; whether it can."""

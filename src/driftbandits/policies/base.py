@@ -15,6 +15,7 @@ methods are called from inside, so they call one another and never the public on
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Self, overload
@@ -22,7 +23,7 @@ from typing import Any, Literal, Self, overload
 import numpy as np
 import numpy.typing as npt
 
-from driftbandits._util.checks import check_count, check_word
+from driftbandits._util.checks import check_count, check_positive, check_word
 from driftbandits._util.seeding import check_seed, stream
 from driftbandits.arms.arm_set import ArmSet
 from driftbandits.errors import HorizonError, InputError, RewardError, UnknownDecisionError
@@ -66,9 +67,10 @@ class Policy(Inspection, Persistence):
     pending_limit : how many decisions without a reward are remembered, and how many rewards may wait for one; beyond it
         the oldest is dropped and counted
     order : "told" learns rewards as they are told; "asked" in the order of their rounds: a reward is held while an
-        earlier decision is open, so that quick ones do not overtake slow ones, and learned as late as the slowest
+        earlier decision is open, so that quick ones do not overtake slow ones, and learned as late as the slowest. By
+        default "told", and with patience "asked", but for policies that learn from open decisions (`AutoBandit`)
     patience : rounds after which a decision whose reward has not come is closed as missing; None waits for ever. It
-        implies order="asked" and needs `missing`
+        needs `missing`
     missing : what a decision closed without a reward is worth: a number within the range (0.0 for "no sale"), or
         "forget" where that says nothing about the reward. `expire` needs it too
 
@@ -112,7 +114,7 @@ class Policy(Inspection, Persistence):
         reward_range: tuple[float, float] = (-1.0, 1.0),
         out_of_range: Literal["error", "clip"] = "error",
         pending_limit: int = 1_000_000,
-        order: Literal["told", "asked"] = "told",
+        order: Literal["told", "asked"] | None = None,
         patience: int | None = None,
         missing: float | Literal["forget"] | None = None,
     ) -> None:
@@ -123,9 +125,10 @@ class Policy(Inspection, Persistence):
         self._scale = read_range(reward_range)
         self.reward_range = (self._scale.low, self._scale.high)
         self.out_of_range = check_word("out_of_range", out_of_range, ("error", "clip"))
-        waiting = read_waiting(order, patience, missing, self._scale)
+        waiting = read_waiting(order, patience, missing, self._scale, open_is_data=self.learns_open_decisions)
         self.order, self.patience, self.missing = waiting.order, waiting.patience, waiting.missing
         self._missing_value = waiting.value
+        self._open_is_data = self.learns_open_decisions and self.order == "told" and self._missing_value == -1.0
         self.rounds = 0
         self._provenance = []
         self.clipped = 0
@@ -141,7 +144,8 @@ class Policy(Inspection, Persistence):
         self._phase_length = 0
         self._cdf: tuple[Floats, Floats, int] | None = None
         self._checked = None
-        self._monitor = RewardMonitor(self._scale, watches_delays=self.order == "told")
+        watches = self.order == "told" and not self._open_is_data
+        self._monitor = RewardMonitor(self._scale, watches_delays=watches, adapts=self._delays_depend)
         self._held = ReorderBuffer()
         self._listener: Callable[[UserWarning], None] | None = None  # gets warnings where nobody would see them
         self._plays = Plays(len(arms))
@@ -520,7 +524,8 @@ class Policy(Inspection, Persistence):
             snapshot = self._take_snapshot() if self._history.left <= 0 else None
             self._guard.changing = True
             if len(closed):
-                self._count_late(closed)
+                learned = self._learn_late(closed, self._scale.inward(self._scale.clip(values[~good])))
+                self._count_late(closed, learned)
             if len(numbers):
                 rows = self._pending.take(where[order])
                 self.clipped += clipped
@@ -630,6 +635,31 @@ class Policy(Inspection, Persistence):
         self._guard.changing = False
         self._settle()
         self._warn()
+
+    @guarded
+    def at(self, now: float, *, patience: float | None = None) -> None:
+        """Say what time it is, before asking and telling, where decisions are closed by a clock of yours (`expire`).
+
+        Policies that learn from open decisions (`AutoBandit`) then count the ages of decisions in seconds, not in
+        rounds; others ignore it. Time never goes back: an earlier time than the last is taken for the last.
+
+        Parameters
+        ----------
+        now : seconds since a beginning of your choice, at least 0
+        patience : seconds after which you will `expire` a decision; None if never
+
+        Raises
+        ------
+        InputError
+            For a time below 0 or not finite, and for patience that is not positive.
+        """
+        if type(now) is not float or not 0.0 <= now < math.inf:  # a live request comes with a plain float
+            now = check_positive("now", now, zero=True, cure="give seconds from a fixed beginning")
+        if patience is not None and (type(patience) is not float or not 0.0 < patience < math.inf):
+            patience = check_positive("patience", patience, cure="None waits for ever")
+        self._guard.changing = True
+        self._at(now, patience)
+        self._guard.changing = False
 
     def _inward(self, values: Floats, good: Bools) -> tuple[Floats, int]:
         """Rewards of the decisions that are open, on the internal scale, and how many of them had to be clipped."""
@@ -770,7 +800,7 @@ class Policy(Inspection, Persistence):
 
     def _rounds_to_close(self) -> int:
         """For how many rounds from now at most the last one alone can close decisions that others wait for."""
-        if self.order == "told":
+        if self.order == "told" and self.patience is None:
             return UNTIL_TOLD
         left = self._pending.limit - len(self._pending) + 1
         if self.patience is not None:
@@ -789,11 +819,11 @@ class Policy(Inspection, Persistence):
         if self.patience is None and self._held.is_long():
             self._monitor.see_held(self._first_open(), len(self._held))
 
-    def _count_late(self, ids: Ints) -> None:
+    def _count_late(self, ids: Ints, learned: int) -> None:
         """Count rewards of decisions that are closed; whether they are many is asked each time they have doubled."""
         before = self.late
         self.late += len(ids)
-        if self.late.bit_length() == before.bit_length():
+        if learned == len(ids) or self.late.bit_length() == before.bit_length():
             return
         forgotten = self.forgotten - (self.expired if self._missing_value is None else 0)
         longer = f"build the policy with a patience above {self.patience}"

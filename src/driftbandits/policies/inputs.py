@@ -154,7 +154,7 @@ class CommonSettings(TypedDict, total=False):
     reward_range: tuple[float, float]
     out_of_range: Literal["error", "clip"]
     pending_limit: int
-    order: Literal["told", "asked"]
+    order: Literal["told", "asked"] | None
     patience: int | None
     missing: float | Literal["forget"] | None
 
@@ -288,13 +288,18 @@ class Waiting:
     value: float | None
 
 
-def read_waiting(order: Any, patience: Any, missing: Any, scale: RewardScale) -> Waiting:
+def read_waiting(order: Any, patience: Any, missing: Any, scale: RewardScale, *, open_is_data: bool = False) -> Waiting:
     """The settings `order`, `patience` and `missing`; patience implies the order asked.
+
+    Not for a policy that learns from open decisions where these count as the low end of the range (`open_is_data`): it
+    needs no order, unless it is told to keep one.
 
     >>> read_waiting("told", 600, 0, RewardScale(0.0, 2.0))
     Waiting(order='asked', patience=600, missing=0.0, value=-1.0)
+    >>> read_waiting(None, 600, 0, RewardScale(0.0, 2.0), open_is_data=True).order
+    'told'
     """
-    order = check_word("order", order, ("told", "asked"))
+    order = None if order is None else check_word("order", order, ("told", "asked"))
     kept = _read_missing(missing, scale)
     if patience is not None:
         patience = check_count("patience", patience, cure="it is a number of rounds; None waits for ever")
@@ -304,9 +309,10 @@ def read_waiting(order: Any, patience: Any, missing: Any, scale: RewardScale) ->
                 f"such as missing={scale.low:g}, or missing='forget' if that says nothing about the reward; there is "
                 f"no safe default, for where only successes are reported, forgetting the rest teaches that all succeed"
             )
-        order = "asked"
     value = None if kept is None or kept == FORGET else scale.inward(float(kept))
-    return Waiting(order=order, patience=patience, missing=kept, value=value)
+    if patience is not None and not (open_is_data and value == -1.0 and order != "asked"):
+        order = "asked"
+    return Waiting(order=order or "told", patience=patience, missing=kept, value=value)
 
 
 def _read_missing(missing: Any, scale: RewardScale) -> float | Literal["forget"] | None:

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
@@ -331,11 +331,14 @@ class RewardMonitor:
     ['ZeroOneRewardsWarning']
     """
 
-    def __init__(self, scale: RewardScale, *, watches_delays: bool) -> None:
+    def __init__(
+        self, scale: RewardScale, *, watches_delays: bool, adapts: Callable[[Dependence], str | None] = lambda _: None
+    ) -> None:
         self.notices: list[UserWarning] = []  # to be given when the present call is over
         self.watches_zero_one = (scale.low, scale.high) == DEFAULT_RANGE  # the internal scale is then the user's
         self.delays = DelaySample(watching=watches_delays)
         self._scale = scale
+        self._adapts = adapts  # lets the policy do something about delays that depend on rewards, and say what
         self._seen, self._least, self._most = 0, math.inf, -math.inf
         self._zeros = self._ones = 0
         self._said_late = False  # not saved: who goes on may hear it once more
@@ -414,7 +417,7 @@ class RewardMonitor:
         found = self.delays.dependence() if due else None
         if found is not None:
             self.delays.stop()
-            self.notices.append(DelayWarning(found.advice(self._scale)))
+            self.notices.append(DelayWarning(self._adapts(found) or found.advice(self._scale)))
 
     def see_late(self, *, missed: int, told: int, after: int, cure: str) -> None:
         """`missed` rewards came after their decision was closed as missing, `told` in time; the last after a while."""

@@ -64,7 +64,7 @@ def exact(priors, rates, *, noise):
     """Beliefs and mixture, one hypothesis per rate and prior, with known noise and nothing shrunk; 0 never forgets."""
     drifting, slots = tuple(rate for rate in rates if rate), int(0.0 in rates)
     rows = Mixture.capacity(priors.count, rates=drifting, slots=slots)
-    beliefs = Beliefs(priors, rows, known_noise=noise, shrunk_beyond=math.inf)
+    beliefs = Beliefs(priors, rows, known_noise=noise)
     mixture = Mixture(beliefs, rates=drifting, slots=slots)
     mixture.start(0)
     return beliefs, mixture

@@ -12,6 +12,7 @@ from sklearn.gaussian_process.kernels import RBF
 
 from driftbandits import ArmSet
 from driftbandits.policies.auto.beliefs import TERMS_GATHERED, Beliefs
+from driftbandits.policies.auto.hypotheses import LEVEL_VARIANCE, SIGNAL_VARIANCES
 from driftbandits.policies.auto.successes import Tally
 from driftbandits.policies.gp.posterior import ArmPosterior
 from driftbandits.policies.gp.timevarying import DriftingPosterior
@@ -122,18 +123,22 @@ def test_the_noise_is_learned():
     assert math.sqrt(beliefs.noise[0]) == pytest.approx(0.3, rel=0.1)
 
 
-def test_a_wild_reward_moves_the_mean_no_further_than_a_surprising_one():
-    means = []
-    for deviations in (3.0, 300.0):
-        beliefs = estimating(known_noise=0.01, shrunk_beyond=3.0)
-        forecast = beliefs.forecast(4)
-        beliefs.observe(forecast, deviations * math.sqrt(forecast.variance[0] + 0.01))
-        means.append(beliefs.reading(0)[0])
-    np.testing.assert_allclose(*means, rtol=1e-12)
+@using(st.lists(st.sampled_from([-1.0, -0.99, 0.0, 0.7, 1.0]), min_size=40, max_size=80), st.integers(0, 2**31 - 1))
+@settings(deadline=None, max_examples=25)
+def test_what_is_believed_of_an_arm_is_the_mean_of_its_rewards(values, seed):
+    """With known noise and one hypothesis: the closed form, sum / (n + noise / prior), whatever the distribution."""
+    arms = ArmSet(np.arange(2.0)[:, None], np.eye(2))
+    beliefs = Beliefs(given(arms), 1, known_noise=0.5)
+    beliefs.write(0, kind=0, birth=0, noise=0.5)
+    rewards = np.random.default_rng(seed).permutation(values)
+    for reward in rewards.tolist():
+        beliefs.observe(beliefs.forecast(0), reward)
+    prior = SIGNAL_VARIANCES[0] + LEVEL_VARIANCE
+    assert beliefs.reading(0)[0][0] == pytest.approx(rewards.sum() / (len(rewards) + 0.5 / prior), abs=1e-9)
 
 
 def test_a_copy_is_wider_by_what_was_asked():
-    beliefs = Beliefs(given(line()), 2, known_noise=NOISE, shrunk_beyond=math.inf)
+    beliefs = Beliefs(given(line()), 2, known_noise=NOISE)
     beliefs.write(0, kind=0, birth=0, rate=0.1, noise=NOISE)
     play_in(beliefs, some_rewards(10, 20))
     beliefs.copy(0, 1, birth=7, breadth=0.5, level=0.0, origin=2)

@@ -97,7 +97,7 @@ def test_beliefs_of_a_change_not_yet_found_are_not_kept_for_comparison():
 
 
 def test_rewards_never_settled_are_not_said_to_have_been_zero():
-    """What the old hypothesis believes stands in, a little spoilt by the first rewards of the new world."""
+    """What the rewards before the change say takes the place of settled estimates."""
     watch = after_a_change(-BASE)
     fresh = ChangeReport(watch._beliefs, SIZE)
     found = fresh.find_change(np.array([1e-9, 1.0]), 130)

@@ -263,7 +263,7 @@ def clusters():
 def test_a_suspect_is_the_leader_but_for_the_arm_and_its_like(arms):
     """Wider by the part of the prior, level apart, that the arm shares; the mean stays."""
     priors = given(arms)
-    beliefs = Beliefs(priors, Mixture.capacity(1), known_noise=NOISE, shrunk_beyond=math.inf)
+    beliefs = Beliefs(priors, Mixture.capacity(1), known_noise=NOISE)
     mixture = Mixture(beliefs)
     mixture.start(0)
     weigh(beliefs, mixture, some_rewards(len(arms), 25))

@@ -134,7 +134,7 @@ def test_with_one_rate_alone_it_believes_what_time_varying_gpucb_does(monkeypatc
     ridge = 0.02
     monkeypatch.setattr(reference.priors_module, "SIGNAL_VARIANCES", (0.1,))
     monkeypatch.setattr(learning, "BIRTH_DEVIATIONS", math.inf)
-    monkeypatch.setattr(module, "Beliefs", partial(Beliefs, known_noise=ridge, shrunk_beyond=math.inf))
+    monkeypatch.setattr(module, "Beliefs", partial(Beliefs, known_noise=ridge))
     monkeypatch.setattr(module, "Mixture", OneRate)
     policy = AutoBandit(line(), kernel="given")
     features = reference.root_of(reference.covariance_of(given(line()), 0))

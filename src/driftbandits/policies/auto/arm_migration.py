@@ -21,15 +21,18 @@ from typing import Any
 
 import numpy as np
 
+from driftbandits import state as states
 from driftbandits._util.linalg import first_largest
 from driftbandits.arms.features import pair_features
 from driftbandits.errors import InputError
 from driftbandits.policies.arm_migration import ArmsChange, match_arms, old_features, unexplained
 from driftbandits.policies.auto.beliefs import Beliefs
+from driftbandits.policies.auto.exposures import Exposures
 from driftbandits.policies.auto.hypotheses import LEVEL_VARIANCE, SIGNAL_VARIANCES, Priors, Representatives
 from driftbandits.policies.auto.mixture import Mixture
 from driftbandits.policies.auto.successes import LOW
 from driftbandits.policies.length_scales import PairKernel, feature_map, unit_kernel
+from driftbandits.state.reader import FARTHEST
 from driftbandits.types import Floats, Ints
 
 _LEAST_SINGULAR = 1e-10  # of features, as a share of the largest
@@ -88,6 +91,14 @@ def migrate_counts(state: dict[str, Any], change: ArmsChange) -> dict[str, Any]:
         "paid": change.carry(state["paid"], 0.0),
         "squares": change.carry(state["squares"], 0.0),
     }
+
+
+def migrate_exposures(exposures: Exposures, change: ArmsChange) -> dict[str, Any]:
+    """The state of `Exposures`: cohorts without the plays of arms that are gone."""
+    moved = Exposures(len(change.target))
+    moved.load(states.Reader(exposures.export()), rounds=FARTHEST)
+    moved.renumber(change.target, len(change.source))
+    return moved.export()
 
 
 class RepresentativesChange:

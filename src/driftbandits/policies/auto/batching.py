@@ -2,8 +2,8 @@
 
 A step with several rewards does to the beliefs what one reward after the other would do.
 
-Drifting hypotheses forget between the rewards, and a residual beyond `shrunk_beyond` deviations is shrunk before the
-next is learned, as in `Beliefs.observe`. Only the estimate of the noise stands still until all are in.
+Drifting hypotheses forget between the rewards, as in `Beliefs.observe`. Only the estimate of the noise stands still
+until all are in. A reward may stand for several of its arm: their mean, with the weight of their number (`exposures`).
 
 The rewards are of few arms, often of one, so that all that happens is in two directions per arm: what was known of it
 when the first came, and its prior, to which a drifting hypothesis goes back. Everything is computed in these, and read
@@ -16,7 +16,7 @@ q_i     kept      (n, k)       what is left at reward i of the covariance, of th
 w_i     grown     (n, k)       (1 - q_i) / q_i, the multiple of the prior by which the world has grown until then
 B       basis     (n, 2u, R)   covariances of the coordinates with each arm's reward: S before all this, then the prior
 Z                 (n, k, 2u)   1 at the arm of reward i, and w_i at its prior: Z B is how the rewards covary with all
-K                 (n, k, k)    covariance of the rewards: (Z B)_i at the arm of reward j, i <= j; and noise / q_i
+K                 (n, k, k)    covariance of the rewards: (Z B)_i at the arm of reward j, i <= j; noise / q_i / weight_i
 L       factor    (n, k, k)    K = L L'
 e       scores    (n, k)       L^-1 (y / root - expected): residuals given the rewards before, in their own deviations
 M       steps     (n, k, 2u)   L^-1 Z, times the root of what is left at the end
@@ -56,23 +56,29 @@ class Joint(NamedTuple):
     scores: Floats
     steps: Floats
     basis: Floats
-    noise: Floats  # (n,), the variance that was taken for that of the noise
+    noise: Floats  # (n, 1 or k), the variance that was taken for that of the noise
 
 
-def observe_all(beliefs: Beliefs, arms: Ints, passed: Ints, rewards: Floats) -> Joint:
-    """Take in the rewards of these arms; before each of them so many rounds pass. Shapes (k,)."""
+def observe_all(beliefs: Beliefs, arms: Ints, passed: Ints, rewards: Floats, weights: Floats | None = None) -> Joint:
+    """Take in the rewards of these arms; before each of them so many rounds pass. Shapes (k,).
+
+    With `weights`, chances are learned, and each reward is a mean over so many decisions of its arm.
+    """
     elapsed = passed.cumsum()
     kept = beliefs.kept(elapsed)
     root = np.sqrt(kept)
-    noise = beliefs.noise[: beliefs.count].copy()
+    noise = beliefs.noise[: beliefs.count, None].copy()
+    if weights is not None:
+        noise = noise / weights
     directions = _directions(beliefs, arms)
     residuals = rewards / root - directions.expected
     factor, scores, steps = _factored(directions, kept, noise, residuals)
-    raw = scores
-    if beliefs.units is None and np.abs(scores).max() > beliefs.shrunk_beyond:
-        raw, scores = _shrunk(factor, residuals, beliefs.shrunk_beyond)
     deviations = np.diagonal(factor, axis1=1, axis2=2) * root
-    likelihood = _likelihood(beliefs, rewards, deviations, raw)
+    if weights is not None and beliefs.units is not None:
+        variances = np.maximum(np.square(deviations) - noise, LEAST_VARIANCE)
+        likelihood = beliefs.units.evidence_of_many(rewards - deviations * scores, variances, rewards, weights)
+    else:
+        likelihood = _likelihood(beliefs, rewards, deviations, scores)
     basis = directions.basis
     shift = np.matmul(np.matmul(scores[:, None], steps), basis)[:, 0]
     fewest = _fewest(steps) if len(arms) > basis.shape[1] else steps  # as many terms say the same
@@ -129,7 +135,7 @@ def _factored(directions: _Directions, kept: Floats, noise: Floats, residuals: F
     matrix[:, k + 1 : k + 1 + u, :k] = steps
     matrix[:, k + 1 + u :, :k] = steps * grown[:, None]
     diagonal = matrix.reshape(n, -1)[:, :: size + 1]
-    diagonal[:, :k] = np.maximum(diagonal[:, :k], LEAST_VARIANCE) + noise[:, None] / kept
+    diagonal[:, :k] = np.maximum(diagonal[:, :k], LEAST_VARIANCE) + noise / kept
     diagonal[:, k:] = _LARGE
     whole = np.linalg.cholesky(matrix)
     return whole[:, :k, :k], whole[:, k, :k], whole[:, k + 1 :, :k].swapaxes(1, 2)
@@ -146,16 +152,6 @@ def _fewest(steps: Floats) -> Floats:
         factor[:, j, j:] = row
         left[:, j + 1 :, j + 1 :] -= row[:, 1:, None] * row[:, None, 1:]
     return factor
-
-
-def _shrunk(factor: Floats, residuals: Floats, beyond: float) -> tuple[Floats, Floats]:
-    """Scores before and after shrinking, where each is found after those before it were shrunk."""
-    raw, scores = np.empty_like(residuals), np.empty_like(residuals)
-    for i in range(residuals.shape[1]):
-        known = np.einsum("nj,nj->n", factor[:, i, :i], scores[:, :i])
-        raw[:, i] = (residuals[:, i] - known) / factor[:, i, i]
-        scores[:, i] = np.clip(raw[:, i], -beyond, beyond)
-    return raw, scores
 
 
 def _likelihood(beliefs: Beliefs, rewards: Floats, deviations: Floats, scores: Floats) -> Floats:

@@ -32,7 +32,6 @@ from driftbandits.types import Bools, Floats, Ints
 TERMS_GATHERED = 48  # at most, before they are multiplied out
 FIRST_NOISE_VARIANCE = 0.01  # a guess worth two rewards
 NOISE_MEMORY = 400.0  # rewards, about
-SHRUNK_BEYOND = 3.0  # standard deviations of a residual: one wild reward is not a new world
 _FAINTEST_FADE = 1e-6  # below, it is multiplied out
 LEAST_NOISE_VARIANCE = 1e-6  # a quiet spell must not make the next reward a wonder
 LEAST_VARIANCE = 1e-12
@@ -57,7 +56,7 @@ class Step(NamedTuple):
 
     likelihood: Floats  # (n,), log
     column: Floats  # (n, R)
-    residual: Floats  # (n,), after shrinking
+    residual: Floats  # (n,)
     total: Floats  # (n,), variance of the reward
     noise: Floats  # (n,), the part of it that is noise
 
@@ -65,16 +64,15 @@ class Step(NamedTuple):
 class Beliefs:
     """A stack of at most `capacity` Gaussian posteriors; rows 0 to `count` - 1 are in use.
 
-    `known_noise` fixes the variance of the noise, `shrunk_beyond` where residuals are shrunk (infinity: never).
+    `known_noise` fixes the variance of the noise. Residuals are never cut: what an arm is believed to give converges to
+    the mean of its rewards, whatever their distribution. What a wild reward may do to the weights is limited in
+    `mixture`.
     """
 
-    def __init__(
-        self, priors: Priors, capacity: int, *, known_noise: float | None = None, shrunk_beyond: float = SHRUNK_BEYOND
-    ) -> None:
+    def __init__(self, priors: Priors, capacity: int, *, known_noise: float | None = None) -> None:
         width = priors.width
         self.priors = priors
         self.known_noise = known_noise
-        self.shrunk_beyond = shrunk_beyond
         self.count = 0
         self.told = 2.0  # rewards behind the estimate of the noise, the guess among them
         self.gathered = 0  # terms in `recent`
@@ -280,8 +278,6 @@ class Beliefs:
             likelihood = self.units.evidence(forecast.mean, np.float64(reward))
         else:
             likelihood = self.likelihood(square, total, self.told)
-            if square.item(square.argmax()) > self.shrunk_beyond**2:
-                residual *= np.minimum(1.0, self.shrunk_beyond / np.sqrt(np.maximum(square, LEAST_VARIANCE)))
         if able is not None:
             column *= able[:, None]
         self._move(column, total, residual)
@@ -371,7 +367,7 @@ class Beliefs:
         self.told = min(self.told + 1.0, NOISE_MEMORY)
 
     def learn_noise_of_all(self, totals: Floats, residuals: Floats) -> None:
-        """The same for several rewards, (n, k), each foreseen with the noise as it is estimated now."""
+        """The same for several rewards, (n, k), each predicted with the noise as it is estimated now."""
         noise = self.noise[: self.count]
         share = noise[:, None] / totals
         changes = share * share * (residuals * residuals - totals)
@@ -379,7 +375,7 @@ class Beliefs:
         np.maximum(noise, LEAST_NOISE_VARIANCE, out=noise)
         self.told = min(self.told + totals.shape[1], NOISE_MEMORY)
 
-    def expect_noise(self, variance: float, rewards: int) -> None:
+    def expect_noise(self, variance: float, rewards: float) -> None:
         """Let new hypotheses begin with noise of this variance, as that many rewards have shown it."""
         self.first_noise = max(variance, LEAST_NOISE_VARIANCE)
         self.told = min(2.0 + rewards, NOISE_MEMORY)

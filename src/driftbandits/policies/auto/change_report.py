@@ -90,7 +90,9 @@ class ChangeReport(Declared):
             return None
         steady = first_largest(before, slack=SLACK * old) if old > 0 else None
         if not self._settled and steady is not None:
-            self.before, self._settled = beliefs.reading(steady, self._arms)[0], True
+            before, _, informed = self._before(leader, steady)
+            self.before = np.where(informed, before, beliefs.reading(steady, self._arms)[0])
+            self._settled = True
         found = self._describe(leader, new / max(old, 1e-300), steady)
         self.regime, self.began = now, found.birth
         self.epoch += 1
@@ -131,7 +133,13 @@ class ChangeReport(Declared):
         )
 
     def _forgotten(self, row: int, steady: int, mean: Floats, variance: Floats, least: Any) -> tuple[Floats, Bools]:
-        """The estimates that `steady` has and `row` has forgotten, and the arms for which `row` clearly differs.
+        """The estimates that `steady` has and `row` has forgotten, and the arms for which `row` clearly differs."""
+        before, spread, informed = self._before(row, steady)
+        clear = np.abs(mean - before) > _NAMED_DEVIATIONS * np.sqrt(variance + spread) + least
+        return before, informed & clear
+
+    def _before(self, row: int, steady: int) -> tuple[Floats, Floats, Bools]:
+        """What rewards before `row` was born say of every arm: mean, variance, and whether they say anything.
 
         Both hypotheses got the same rewards since `row` was born. While a change shows slowly, drifting hypotheses
         follow it, so the last estimates are no longer those from before the change. But for an arm with mean m and
@@ -146,8 +154,7 @@ class ChangeReport(Declared):
         if self._beliefs.units is not None:
             units = self._beliefs.units.of(self._arms)
             before, spread = units.rewards(before), units.variances(before, spread)
-        clear = np.abs(mean - before) > _NAMED_DEVIATIONS * np.sqrt(variance + spread) + least
-        return before, informed & clear
+        return before, spread, informed
 
     def _coordinates(self, row: int) -> tuple[Floats, Floats]:
         """Mean and variance of every arm's coordinate under a hypothesis: `Beliefs.reading` before its link."""

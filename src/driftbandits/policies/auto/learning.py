@@ -6,25 +6,35 @@ A base class of `AutoBandit`, which builds the parts used here.
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from typing import NamedTuple
 
 import numpy as np
 
 from driftbandits._util.linalg import first_largest
-from driftbandits.policies.auto.batching import LONGEST_GAP, MOST_SAID, NOISE_SAID, RewardBatch, observe_all
+from driftbandits.policies.auto.batching import (
+    LONGEST_GAP,
+    MOST_SAID,
+    MOST_WAITING,
+    NOISE_SAID,
+    RewardBatch,
+    observe_all,
+)
 from driftbandits.policies.auto.beliefs import TERMS_GATHERED, Beliefs, Forecast
 from driftbandits.policies.auto.change_report import CHANGE_ODDS, ChangeReport, RegimeChange
+from driftbandits.policies.auto.exposures import Exposures
 from driftbandits.policies.auto.hypotheses import Representatives
 from driftbandits.policies.auto.mixture import Mixture
 from driftbandits.policies.auto.probing import Probing, Trial
 from driftbandits.policies.auto.samples import REWARDS_TO_LAST, Samples
-from driftbandits.policies.auto.successes import News, TwoValued
+from driftbandits.policies.auto.successes import LOW, ROUNDING, News, RateUnits, TwoValued
 from driftbandits.policies.base import Policy
 from driftbandits.policies.decisions import Feedback, Row
 from driftbandits.types import Bools, Floats, Ints
 
 BIRTH_DEVIATIONS = 2.0  # deviation from the leader's prediction at which hypotheses of a change are born
 LOCAL_BIRTH_DEVIATIONS = 2.5  # deviation at which the hypothesis of a change of this arm alone is born
+LATE_BEFORE_SILENCE = 8  # rewards that came late, before it is asked whether most decisions get none
 BIRTH_NATS = 1.5  # the same for two-valued rewards: log-likelihood advantage of knowing nothing about the arm
 
 
@@ -51,6 +61,8 @@ class Learning(Policy):
     _change_report: ChangeReport
     _trial: Trial
     _two_valued: TwoValued
+    _exposures: Exposures
+    _silence_checked: int = 0  # binary digits of the number of late rewards when it was last asked whether others come
     _batch: RewardBatch
     _since_tidy: int  # rewards learned
     _renewal_due: bool  # whether hypotheses are to be born before the next reward
@@ -60,14 +72,30 @@ class Learning(Policy):
     _known_mean: Floats | None
     _known_best: int  # the arm with the highest expected reward, if known
 
+    @abstractmethod
+    def _notice_silence(self) -> None:
+        """Count open decisions from now on, if of most decisions nothing is heard."""
+
     def _learn(self, feedback: Feedback) -> None:
+        if self._exposures.active:
+            feedback = feedback.chosen(feedback.rewards > LOW + ROUNDING)
         for row, reward in feedback.rows():
             self._learn_one(row, reward)
 
     def _learn_one(self, row: Row, reward: float) -> None:
         """Add an uninformative reward to the batch, see `batching`; learn the batch and then any other reward at
-        once.
+        once. Where open decisions count, a reward waits for the next step, and only successes are news.
         """
+        if self._exposures.active:
+            if reward > LOW + ROUNDING and self._exposures.tell(row.id, row.arm, reward, self._time()):
+                self._learn_exposed()
+            return
+        seen = self._monitor.delays.seen
+        if seen >= LATE_BEFORE_SILENCE and seen.bit_length() > self._silence_checked:
+            self._silence_checked = seen.bit_length()
+            self._notice_silence()
+            if self._exposures.active:
+                return
         news = self._two_valued.take(row.arm, reward)
         if news is not News.NONE or not self._lets_wait(row, reward):
             self._catch_up()
@@ -172,6 +200,69 @@ class Learning(Policy):
         self._mixture.update(step.likelihood, able)
         self._tidy(1)
 
+    def _time(self) -> float:
+        """Now, as ages of decisions are counted: the caller's clock, or rounds."""
+        return self._exposures.now if self._exposures.timed else float(self.rounds)
+
+    def _learn_exposed(self) -> None:
+        """Learn what decisions have said since the last step, whether their rewards have come or not."""
+        found = self._exposures.collect(self._time(), self._two_valued.plays)
+        if not len(found.arms):
+            return
+        passed = max(self.rounds - self._clock, 0)
+        self._clock += passed
+        self._samples.pass_time(passed)
+        self._mixture.pass_time(passed, self._clock - 1)
+        news = self._two_valued.take_exposed(found, self._exposures.decisions)
+        self._change_units(news)
+        units = self._two_valued.units
+        if units is None or news is News.LEARN_ANEW:
+            self._beliefs.pass_time(passed)
+        else:
+            successes = np.zeros(len(found.arms))
+            for arm, reward in found.told:
+                successes[np.searchsorted(found.arms, arm)] += self._two_valued.successes_in(arm, reward)
+            self._take_in_exposed(found.arms, passed, successes, found.exposure, units)
+        if self._two_valued.over:
+            self._exposures.stop()
+        kind = int(self._beliefs.kind[self._mixture.leader()])
+        for arm in found.arms.tolist():
+            self._probing.see(self._standing.of(arm), kind, int(self._plays.last[arm]) + 1)
+        self._find_change()
+        self._refresh()
+
+    def _take_in_exposed(self, arms: Ints, passed: int, successes: Floats, exposure: Floats, units: RateUnits) -> None:
+        """Update the beliefs by the successes of these arms among so many decisions; surprising ones give birth."""
+        surprises = self._surprising(arms, successes, exposure, units)
+        if len(surprises):
+            self._renewal_due = False
+            self._mixture.renew(self._clock - 1)
+            for arm in surprises.tolist():
+                if self._had_reward(arm):
+                    self._mixture.suspect(
+                        arm, self._probing.chance(self._standing.of(arm), self._clock), self._clock - 1
+                    )
+        else:
+            self._renew(self._clock - 1)
+        coordinates = (successes / exposure - units.centre) / units.spread
+        for start in range(0, len(arms), MOST_WAITING):
+            some = slice(start, start + MOST_WAITING)
+            rounds = np.zeros(len(arms[some]), dtype=np.int64)
+            rounds[0] = passed if start == 0 else 0
+            joint = observe_all(self._beliefs, arms[some], rounds, coordinates[some], exposure[some])
+            if not self._draws_anew(len(rounds)):
+                self._samples.follow_all(arms[some], joint)
+            self._mixture.update_all(joint.likelihood)
+            self._tidy(len(rounds))
+
+    def _surprising(self, arms: Ints, successes: Floats, exposure: Floats, units: RateUnits) -> Ints:
+        """Arms of which one who knows nothing expected this more than the leader did."""
+        leader = self._mixture.leader()
+        means = np.array([[0.0, self._beliefs.expects(leader, arm)[0]] for arm in arms.tolist()]).T
+        rates = units.rates(means)
+        found = successes * np.log(rates) - exposure * rates
+        return np.asarray(arms[(found[0] - found[1]) / units.dispersion > BIRTH_NATS])
+
     def _outlook(self, row: Row) -> Outlook:
         """Expected rewards before a reward."""
         standing, expected = self._standing, self._expected()
@@ -184,7 +275,15 @@ class Learning(Policy):
         return outlook
 
     def _in_coordinates(self, arm: int, reward: float, news: News) -> float | None:
-        """The reward in the coordinates of the beliefs, or None if they already include it: see `hypotheses`."""
+        """The reward in the coordinates of the beliefs, or None if they already include it: see `successes`."""
+        self._change_units(news)
+        units = self._two_valued.units
+        if news is News.LEARN_ANEW:
+            return None
+        return reward if units is None else units.coordinate(self._two_valued.successes_in(arm, reward))
+
+    def _change_units(self, news: News) -> None:
+        """Let the beliefs speak of rewards or of chances, as is due after a reward."""
         before, units = self._beliefs.units, self._two_valued.units
         self._beliefs.units = units
         if news is News.NEW_UNITS and before is not None and units is not None:
@@ -192,9 +291,6 @@ class Learning(Policy):
             self._samples.choose(self._mixture.weights(), anew=True)
         elif news in (News.LEARN_ANEW, News.END):
             self._learn_anew()
-        if news is News.LEARN_ANEW:
-            return None
-        return reward if units is None else units.coordinate(self._two_valued.successes_in(arm, reward))
 
     def _learn_anew(self) -> None:
         """Restart from the counts of every arm."""

@@ -2,37 +2,48 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Literal, Self, Unpack
 
 import numpy as np
+import numpy.typing as npt
 
 from driftbandits import state as states
 from driftbandits._util.checks import FLOAT_BYTES, check_count, check_memory, check_probability, check_word
 from driftbandits._util.seeding import stream
 from driftbandits.arms import ArmSet
+from driftbandits.errors import DelayWarning
 from driftbandits.policies.algorithm import UNTIL_TOLD, Family, freeze
 from driftbandits.policies.arm_migration import ArmsChange
-from driftbandits.policies.auto.arm_migration import RepresentativesChange, migrate_counts, migrate_hypotheses
+from driftbandits.policies.auto.arm_migration import (
+    RepresentativesChange,
+    migrate_counts,
+    migrate_exposures,
+    migrate_hypotheses,
+)
 from driftbandits.policies.auto.batching import RewardBatch
 from driftbandits.policies.auto.beliefs import Beliefs, moments
 from driftbandits.policies.auto.change_report import ChangeReport
 from driftbandits.policies.auto.explanation import Explanation, explain
+from driftbandits.policies.auto.exposures import Exposures
 from driftbandits.policies.auto.hypotheses import SIGNAL_VARIANCES, Priors
 from driftbandits.policies.auto.learning import Learning
 from driftbandits.policies.auto.mixture import MORE_SLOTS, Mixture
 from driftbandits.policies.auto.probing import Probing, Trial, plays_of_a_trial
 from driftbandits.policies.auto.samples import REWARDS_TO_LAST, ManySamples, Samples
-from driftbandits.policies.auto.successes import TwoValued
+from driftbandits.policies.auto.successes import LOW, ROUNDING, TwoValued
 from driftbandits.policies.guard import guarded
 from driftbandits.policies.inputs import CommonSettings
 from driftbandits.policies.inspection import around, cut
 from driftbandits.policies.length_scales import ARMS_TRIED_PER_FEATURE
+from driftbandits.policies.rewards import Dependence
 from driftbandits.state.declared import array, count, flag, read, write
 from driftbandits.types import Bools, Floats, Ints
 
 SAMPLES_PER_HYPOTHESIS = 32
 DEFAULT_RANK = 100
+SILENT_SHARE = 0.5  # of old decisions: above it, no reward means that there was no success
 _LEAST_SAMPLED_WEIGHT = 1e-3  # weight of the hypotheses sampled: they are chosen anew long before
 
 
@@ -86,8 +97,9 @@ class AutoBandit(Learning):
     reports_changes = True
     # 2: probes depend on the possible gain; 3: fewer where changes are visible without them; 4: uninformative rewards
     # are batched; 5: and batching leaves the probability of a change as it is; 6: ties between hypotheses are broken
-    # by turns; 7: successes may pay amounts that vary
-    behaviour = 7
+    # by turns; 7: successes may pay amounts that vary; 8: open decisions are data, and residuals are not cut
+    behaviour = 8
+    learns_open_decisions = True
     microseconds_per_round = 260.0
 
     def __init__(
@@ -121,6 +133,8 @@ class AutoBandit(Learning):
     def _start(self, horizon: int | None) -> None:
         self._build()
         self._clock = self.rounds
+        if self.patience is not None and self._open_is_data:
+            self._exposures.begin(now=float(self.rounds), patience=float(self.patience), first_id=self.rounds)
         self._mixture.start(self.rounds)
         self._samples.choose(self._mixture.weights(), anew=True)
         self._refresh()
@@ -136,6 +150,7 @@ class AutoBandit(Learning):
         self._change_report = ChangeReport(self._beliefs, len(standing.numbers))
         self._trial = Trial(len(self.arms))
         self._two_valued = TwoValued(len(self.arms))
+        self._exposures = Exposures(len(self.arms))
         self._batch = RewardBatch()
         self._since_tidy, self._renewal_due = 0, False
         self._glances = np.zeros(len(standing.numbers))
@@ -183,7 +198,80 @@ class AutoBandit(Learning):
         return self._probing.law(self._standardised(), self._clock, offered)
 
     def _quiet_rounds(self) -> int:
-        return UNTIL_TOLD  # the law changes only with rewards, probes included
+        """Without delays the law changes only with rewards, probes included."""
+        return self._exposures.left if self._exposures.active else UNTIL_TOLD
+
+    # --- open decisions -----------------------------------------------------------------------------------------
+
+    def _drawn(self, arms: Sequence[int], counted: bool) -> None:
+        super()._drawn(arms, counted)
+        first = self.rounds - len(arms)
+        if self._exposures.active:
+            for arm in arms if not self._trial.over else ():
+                self._trial.count(arm)  # its rewards may be a day away
+            if self._exposures.play(arms, first, self._exposures.now if self._exposures.timed else float(first)):
+                self._step()
+
+    def _delays_depend(self, found: Dependence) -> str | None:
+        """Failures come later than successes: count open decisions, unless failures are no zeros."""
+        slow = found.slow_reward <= LOW + ROUNDING < found.quick_reward
+        if not slow or self.missing is not None or self._two_valued.over or self.order == "asked":
+            return None
+        low, quick = self.reward_range[0], self._scale.outward(found.quick_reward)
+        seen = f"rewards near {quick:.3g} come {found.sooner} rounds sooner than rewards of {low:g}"
+        return self._count_open(seen, found.longest)
+
+    def _notice_silence(self) -> None:
+        """Only successes are told, and of most decisions nothing: count these as failures, as far as their age says."""
+        if self.missing is not None or self.order == "asked" or self._two_valued.begun or self._two_valued.over:
+            return
+        told = self._monitor.delays.kept()
+        longest = int(np.quantile([item.delay for item in told], 0.9))
+        before = self.rounds - 2 * longest
+        self._pending.gather()
+        silent = len(self._pending.before(before)) / max(before, 1)
+        if before < 2 * len(told) or silent < SILENT_SHARE or min(item.reward for item in told) <= LOW + ROUNDING:
+            return
+        seen = (
+            f"{silent:.0%} of the decisions more than {2 * longest:,} rounds old have no reward, and none of the "
+            f"{len(told)} rewards told was {self.reward_range[0]:g}"
+        )
+        self._monitor.delays.stop()
+        self._monitor.notices.append(DelayWarning(self._count_open(seen, longest)))
+
+    def _count_open(self, seen: str, longest: int) -> str:
+        """Learn anew, with open decisions as data; what is said of it."""
+        epoch, low, patience = self._change_report.epoch, self.reward_range[0], math.ceil(1.5 * max(longest, 1))
+        self._start(None)
+        self._change_report.epoch = epoch
+        self._exposures.begin(now=float(self.rounds), patience=float(patience), first_id=self.rounds, grows=True)
+        return (
+            f"{seen}: from now on a decision without a reward counts in part as one of {low:g}, as much as its age "
+            f"says; what was learned before is dropped. Pass patience={patience}, missing={low!r} to have this from "
+            f"the beginning, or missing='forget' where rewards get lost"
+        )
+
+    def _step(self) -> None:
+        self._version += 1
+        self._learn_exposed()
+
+    def _at(self, now: float, patience: float | None) -> None:
+        self._begin_once()
+        if patience is None or not self._open_is_data or self._two_valued.over:
+            return
+        step = self._exposures.at(now, patience)
+        if not self._exposures.active:
+            self._exposures.begin(now=now, patience=patience, first_id=self.rounds)
+        elif step:
+            self._step()
+
+    def _close_missing(self, rows: npt.NDArray[np.void]) -> None:
+        if self._exposures.active:
+            self._exposures.close(rows["id"], rows["arm"])
+        super()._close_missing(rows)
+
+    def _learn_late(self, ids: Ints, rewards: Floats) -> int:
+        return self._exposures.tell_late(ids, rewards, self._time())
 
     # --- beliefs ------------------------------------------------------------------------------------------------
 
@@ -242,6 +330,7 @@ class AutoBandit(Learning):
         self._probing.load(states.Reader(probing), rounds=self._clock)
         self._trial.load(states.Reader({"left": change.carry(old._trial.left, 0)}))
         self._trial.begin(change.added, plays_of_a_trial(float(self._beliefs.noise[self._mixture.leader()])))
+        self._exposures.load(states.Reader(migrate_exposures(old._exposures, change)), rounds=self.rounds)
         self._batch = old._batch.renumbered(change.target)
         self._since_tidy, self._renewal_due = old._since_tidy, old._renewal_due
         if not self._standing.everyone:  # rewards are batched only where all arms are read
@@ -272,6 +361,8 @@ class AutoBandit(Learning):
             "trial": self._trial,
             "together": self._batch,
         }
+        if self._exposures.active:
+            parts["exposures"] = self._exposures
         return {**write(self._saved, self), **{name: part.export() for name, part in parts.items()}}
 
     def _import(self, state: states.Reader) -> None:
@@ -286,6 +377,8 @@ class AutoBandit(Learning):
         self._change_report.load(state.reader("watch"), rounds=self.rounds)
         self._trial.load(state.reader("trial"))
         self._batch.load(state.reader("together"), offered=len(self.arms))
+        if state.has("exposures"):
+            self._exposures.load(state.reader("exposures"), rounds=self.rounds)
         sampled = self._mixture.weights()[self._samples.rows]
         states.check(float(sampled.sum()) >= _LEAST_SAMPLED_WEIGHT, "hypotheses sampled")
         states.check(self._since_tidy + len(self._batch) < REWARDS_TO_LAST, "rewards that wait")

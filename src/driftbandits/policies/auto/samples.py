@@ -166,7 +166,7 @@ class Samples:
         said = self._said_of(arms)
         differences = said[:, :1] - said
         noise = self._generator.standard_normal((len(rows), self._number, len(arms)))
-        noise *= np.sqrt(joint.noise[rows])[:, None, None]
+        noise *= np.sqrt(joint.noise[rows])[:, None]
         differences[:, 1:] += noise
         steps = joint.steps[rows]
         weights = np.linalg.solve(joint.factor[rows].swapaxes(1, 2), steps)

@@ -41,8 +41,10 @@ from enum import Enum, auto
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import gammaln
 
 from driftbandits import state as states
+from driftbandits.policies.auto.exposures import Collected
 from driftbandits.policies.auto.hypotheses import LEVEL_VARIANCE, SIGNAL_VARIANCES
 from driftbandits.state.declared import Declared, Value, array, count, flag, number
 from driftbandits.state.reader import check_whole
@@ -121,6 +123,20 @@ class RateUnits:
             return np.where(told > 0.0, np.log(rates), np.log1p(-rates))
         successes = self.centre + self.spread * told
         return np.asarray((successes * np.log(rates) + (1.0 - successes) * np.log1p(-rates)) / self.dispersion)
+
+    def evidence_of_many(self, means: Floats, variances: Floats, told: Floats, weights: Floats) -> Floats:
+        """Log probability of `told` on average over so many decisions (`weights`), up to what is common to all.
+
+        Successes are a Poisson number of a Gamma chance, with this mean and variance in coordinates: a negative
+        binomial law, which takes fractions of decisions too. Both numbers are scaled by how much less (chances are not
+        small) or more (amounts vary) successes scatter than a Poisson number.
+        """
+        scale = weights / ((1.0 - self.centre) * self.dispersion)
+        rates = self.rates(means)
+        shape = np.square(rates) / (self.spread**2 * self._relative_noise(rates) * variances)
+        successes, expected = np.maximum(self.centre + self.spread * told, 0.0) * scale, rates * scale
+        found = gammaln(successes + shape) - gammaln(shape) - shape * np.log1p(expected / shape)
+        return np.asarray(found + successes * np.log(rates / (shape + expected)))
 
     # --- rewards ------------------------------------------------------------------------------------------------
 
@@ -213,13 +229,13 @@ class TwoValued(Declared):
         self.over = False
         self.centre = 0.5
         self.value: Floats = np.full(arms, np.nan)  # of a success, inside; NaN where none was seen
-        self.plays: Ints = np.zeros(arms, dtype=np.int64)
+        self.plays: Floats = np.zeros(arms)  # decisions that are known to be successes or failures, see `exposures`
         self.successes: Ints = np.zeros(arms, dtype=np.int64)
         self.varying = False  # whether successes of an arm differ
         self.dispersion = 1.0
         self.paid: Floats = np.zeros(arms)  # by successes, above a failure
         self.squares: Floats = np.zeros(arms)  # of what each paid
-        self.told = 0  # rewards counted
+        self.told = 0.0  # plays counted, of all arms
         self._won = 0
         self._units: RateUnits | None = None
         self._looked = 0  # how often the rarer kind had been seen when the centre was last looked at
@@ -233,17 +249,36 @@ class TwoValued(Declared):
             return News.NONE
         success = reward > LOW + ROUNDING
         varies = success and not self.varying and self._is_third(arm, reward)
-        if self._is_dense():
-            self.over = True
-            return News.END if self.begun else News.NONE
+        if self._is_dense(self.told):
+            return self._end()
         self.plays[arm] += 1
         self.told += 1
         if success:
             self._count_success(arm, reward - LOW)
+        return self._news(varies, [arm] if success else [])
+
+    def take_exposed(self, found: Collected, decisions: int) -> News:
+        """Count exposures and successes; there were so many decisions so far."""
+        if self._is_dense(decisions):
+            return self._end()
+        self.plays[found.arms] += found.exposure
+        self.told += float(found.exposure.sum())
+        varies = False
+        for arm, reward in found.told:
+            varies |= not self.varying and self._is_third(arm, reward)
+            self._count_success(arm, reward - LOW)
+        return self._news(varies, [arm for arm, _ in found.told])
+
+    def _end(self) -> News:
+        self.over = True
+        return News.END if self.begun else News.NONE
+
+    def _news(self, varies: bool, successful: list[int]) -> News:
+        """What rewards, among them successes of these arms, have done to the units; `varies`: to the first of many."""
         if varies:
             return self._begin_varying()
         news = self._look()
-        if news is News.NONE and success and self._pays_otherwise(arm):
+        if news is News.NONE and any(self._pays_otherwise(arm) for arm in successful):
             self._measure_amounts(anew=True)
             return News.LEARN_ANEW
         return news
@@ -258,9 +293,9 @@ class TwoValued(Declared):
         self._units = None
         return False
 
-    def _is_dense(self) -> bool:
-        """Whether successes vary and most rewards are successes."""
-        return self.varying and self.told >= REWARDS_FOR_A_SHARE and 2 * self._won > self.told
+    def _is_dense(self, decisions: float) -> bool:
+        """Whether successes vary and most of so many decisions are successes."""
+        return self.varying and decisions >= REWARDS_FOR_A_SHARE and 2 * self._won > decisions
 
     def _count_success(self, arm: int, paid: float) -> None:
         self.successes[arm] += 1
@@ -314,7 +349,7 @@ class TwoValued(Declared):
 
     def _look(self) -> News:
         """Whether the centre is another now; looked at whenever the rarer kind was seen twice as often as then."""
-        rarer = min(self._won, self.told - self._won)
+        rarer = int(min(self._won, self.told - self._won))
         if rarer < max(2 * self._looked, 1):
             return News.NONE
         self._looked = rarer
@@ -334,7 +369,7 @@ class TwoValued(Declared):
 
         That of all rewards would move to the chance of the arm that is played most.
         """
-        pooled = (self._won + 0.5) / (self.told + 1.0)
+        pooled = min((self._won + 0.5) / (self.told + 1.0), 1.0 - LEAST_RATE)
         worth = 1.0 / min(pooled, 1.0 - pooled)
         mean = float(((self.successes + worth * pooled) / (self.plays + worth)).mean())
         return min(max(mean, LEAST_RATE), 1.0 - LEAST_RATE)
@@ -374,7 +409,7 @@ class TwoValued(Declared):
         units, noise, reach = self.units, self.noise(), self._reach()
         found = []
         for arm in np.flatnonzero(self.plays).tolist():
-            plays = int(self.plays[arm])
+            plays = float(self.plays[arm])
             successes = float(self.paid[arm] / reach[arm]) if self.varying else int(self.successes[arm])
             rate = successes / plays
             mean = LOW + float(reach[arm]) * rate if units is None else units.coordinate(rate)
@@ -389,7 +424,7 @@ class TwoValued(Declared):
         self._looked = min(self._looked, RARER_FOR_A_FIRM_CENTRE // 2)
 
     def _add_up(self) -> None:
-        self.told, self._won = int(self.plays.sum()), int(self.successes.sum())
+        self.told, self._won = float(self.plays.sum()), int(self.successes.sum())
 
     # --- state --------------------------------------------------------------------------------------------------
 
@@ -402,7 +437,7 @@ class TwoValued(Declared):
             lambda value: np.where(np.isnan(value), LOW, value),
             lambda state, _, now, __: _read_value(state, now.shape),
         ),
-        array("plays"),
+        Value("plays", lambda plays: _written_plays(plays), lambda state, _, now, __: _read_plays(state, now.shape)),
         array("successes"),
         count("looked"),
         flag("firm"),
@@ -414,9 +449,8 @@ class TwoValued(Declared):
 
     def _check_state(self, *, rounds: int = 0, **known: Any) -> None:
         states.check(not self.begun or not bool(np.isnan(self.value).all()), "value")
-        check_whole(self.plays, rounds, "plays")
+        states.check(float(self.plays.sum()) <= (1.0 + ROUNDING) * rounds, "plays")
         check_whole(self.successes, rounds, "successes")
-        states.check(bool((self.successes <= self.plays).all()), "successes")
         limit = (2.0 + ROUNDING) * self.successes * (1.0 + ROUNDING)
         states.check(bool((self.paid <= limit).all() and (self.squares <= 2.0 * limit).all()), "paid")
         self._add_up()
@@ -424,6 +458,21 @@ class TwoValued(Declared):
         if not self.varying and not self.paid.any():  # a state written before amounts could vary
             reach = np.where(np.isnan(self.value), LOW, self.value) - LOW
             self.paid, self.squares = self.successes * reach, self.successes * reach**2
+
+
+def _written_plays(plays: Floats) -> Floats | Ints:
+    """Plays of every arm: whole numbers, unless open decisions are counted in part."""
+    whole = plays.astype(np.int64)
+    return whole if bool((whole == plays).all()) else plays.copy()
+
+
+def _read_plays(state: states.Reader, shape: tuple[int, ...]) -> Floats:
+    """Inverse of `_written_plays`."""
+    raw = state.raw("plays")
+    whole = isinstance(raw, np.ndarray) and raw.dtype == np.int64
+    plays = state.array("plays", np.int64 if whole else np.float64, shape).astype(np.float64)
+    states.check(bool((plays >= 0.0).all()), "plays")
+    return plays
 
 
 def _read_value(state: states.Reader, shape: tuple[int, ...]) -> Floats:
