@@ -73,6 +73,7 @@ def audit(view: View, given: str) -> DecisionRecord:
         expired = any((e.decision or 0) >= event.seq for e in journal.events(event.seq, kinds=("expired",)))
     details = event.details
     segment, fallback = details.get("segment"), bool(details.get("fallback", False))
+    replica.tell_time(event.time)
     replica.paused = fallback  # the law of what decided, whether the policy was paused or had stopped
     law = replica.law(replica.mask_of(details), segment)
     estimates = beliefs(replica, segment)[0]

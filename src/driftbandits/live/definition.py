@@ -113,13 +113,16 @@ class Definition:
         return first.with_points([option.features for option in options], names)
 
     def build_policy(self, arms: ArmSet) -> Policy:
-        """A new policy. With patience it learns in the order of the decisions, which the writer closes by its clock."""
+        """A new policy. With patience it learns in the order of the decisions, which the writer closes by its clock.
+
+        A policy that learns from open decisions needs no order.
+        """
         waiting: dict[str, Any] = {}
-        if self.patience is not None:
+        kind = find_policy(self.policy)
+        if self.patience is not None and not (kind.learns_open_decisions and self.missing == self.reward_range[0]):
             waiting["order"] = "asked"
         if self.missing is not None:
             waiting["missing"] = self.missing
-        kind = find_policy(self.policy)
         settings = dict(self.settings)
         if not self.arms[0].features and "rank" in inspect.signature(kind).parameters:
             settings.setdefault("rank", RANK_OF_STRANGERS)

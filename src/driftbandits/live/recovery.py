@@ -43,6 +43,7 @@ def snapshot_of(replica: Replica) -> dict[str, Any]:
         "library": __version__,
         **replica.plain_values(),
         "open": np.array(rows, dtype=np.int64).reshape(-1, 4),
+        "expired": np.array(list(replica.expired.items()), dtype=np.int64).reshape(-1, 2),
         "policy": None if replica.policy is None else replica.policy.state_dict(),
     }
 
@@ -64,6 +65,10 @@ def load_snapshot(content: bytes, definition: Definition) -> Replica:
     inside = (rows[:, 0] > 0) & (rows[:, 0] <= replica.seq) & (rows[:, 2] >= 0) & (rows[:, 2] < len(replica.entries))
     states.check(bool(inside.all() and (np.diff(rows[:, 0]) > 0).all()), "open decisions")
     replica.open = OrderedDict((seq, Open(*rest)) for seq, *rest in rows.tolist())
+    if reader.has("expired"):  # snapshots of 0.3.0 have none
+        late = reader.array("expired", np.int64, (None, 2))
+        states.check(bool((late[:, 0] > 0).all() and (late[:, 0] <= replica.seq).all()), "expired decisions")
+        replica.expired = OrderedDict((seq, ident) for seq, ident in late.tolist())
     replica.number_arms()
     if reader.raw("policy") is not None:
         replica.adopt(find_policy(definition.policy).restore(replica.build_arms(), reader.raw("policy")))

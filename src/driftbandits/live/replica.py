@@ -34,6 +34,7 @@ log = logging.getLogger("driftbandits.live")
 NOT_OF_THE_POLICY = -1  # in the place of the policy's id: a fallback decided, or a policy before a restart
 MOST_AT_ONCE = 1000  # decisions imposed in one call
 MOST_OPEN = 1_000_000  # decisions without a reward that are remembered; the oldest is dropped for another
+MOST_EXPIRED = 200_000  # closed decisions whose late rewards are still learned; the oldest is given up for another
 EVENT_SECONDS = 2e-5  # of CPU for reading and checking an event in a replay, beside the policy's own
 
 
@@ -173,6 +174,7 @@ class Replica(Roster):
         self.counts = Counts()
         self.notices: dict[str, str] = {}  # what the policy warned of, by the kind of warning
         self.open: OrderedDict[int, Open] = OrderedDict()  # by the seq of the decision, oldest first
+        self.expired: OrderedDict[int, int] = OrderedDict()  # seq and policy id, where late rewards are learned
         self.seq = self.time = self.seal = 0
         self.differing = 0  # rounds of a replay in which the policy would have drawn something else
         self.cost = 0.0  # about how many CPU seconds a replay of the events since the last snapshot takes
@@ -197,6 +199,11 @@ class Replica(Roster):
         policy._listener = self._hear
         self.policy = policy
         self.number_arms()
+
+    def tell_time(self, clock: int) -> None:
+        """What time it is, before the policy is asked or told anything, if it learns from open decisions."""
+        if self.policy is not None and self._depends_on_time:
+            self.policy.at(max(self.time, clock) / 1e6, patience=self.patience)
 
     def _hear(self, warning: UserWarning) -> None:
         if isinstance(warning, HeldRewardsWarning):  # that rewards wait is what patience means
@@ -226,7 +233,7 @@ class Replica(Roster):
         """Decide `size` times: by the policy, or by the fallback where that cannot."""
         mask, details = self.read_request(allowed, segment)
         begun = time.thread_time()
-        drawn = None if self.paused else self._ask(size, mask, details)
+        drawn = None if self.paused else self._ask(size, mask, details, clock)
         self.cost += time.thread_time() - begun
         made = []
         for place in range(size):
@@ -244,12 +251,13 @@ class Replica(Roster):
             made.append(event)
         return made
 
-    def _ask(self, size: int, mask: Bools, details: dict[str, Any]) -> list[tuple[int, float, int]] | None:
+    def _ask(self, size: int, mask: Bools, details: dict[str, Any], clock: int) -> list[tuple[int, float, int]] | None:
         policy = self.policy
         if policy is None:
             return None
         allowed = self.policy_mask(mask, details.get("segment"))
         try:
+            self.tell_time(clock)
             if size == 1:
                 one = policy.ask(allowed=allowed)
                 return [(self.entry_of(one.arm), one.probability, one.id)]
@@ -300,11 +308,16 @@ class Replica(Roster):
         found = self.open.pop(event.decision or 0, None)
         if found is None:
             self.counts.late += 1
+            late = self.expired.pop(event.decision or 0, None)
+            if late is not None and self.policy is not None:
+                self.tell_time(event.time)
+                self._teach(self.policy.tell, late, event.reward)
             return
         self.counts.rewards += 1
         if self.policy is None or found.policy_id == NOT_OF_THE_POLICY:
             self.counts.untold += 1
         else:
+            self.tell_time(event.time)
             self._teach(self.policy.tell, found.policy_id, event.reward)
 
     def _forgotten(self, event: Event) -> None:
@@ -321,7 +334,16 @@ class Replica(Roster):
         self.counts.expired += len(closed)
         ids = [one.policy_id for one in closed if one.policy_id != NOT_OF_THE_POLICY]
         if self.policy is not None and ids:
+            self.tell_time(event.time)
             self._teach(self.policy.expire, ids)
+            if self.policy.learns_open_decisions:
+                self.expired.update(
+                    (seq, one.policy_id)
+                    for seq, one in zip(gone, closed, strict=True)
+                    if one.policy_id != NOT_OF_THE_POLICY
+                )
+                while len(self.expired) > MOST_EXPIRED:
+                    self.expired.popitem(last=False)
 
     def _teach(self, method: Any, *values: Any) -> None:
         try:
@@ -342,6 +364,7 @@ class Replica(Roster):
 
     def disown(self) -> None:
         """The open decisions are no longer the policy's: their rewards will be journaled and not told."""
+        self.expired.clear()
         for seq, one in self.open.items():
             self.open[seq] = one._replace(policy_id=NOT_OF_THE_POLICY)
 
@@ -404,7 +427,10 @@ class Replica(Roster):
         for event in events:
             check_event(event, before, self.seal if before is None else before.seal)
             if waiting and (
-                event.kind != "decided" or event.payload != waiting[0].payload or len(waiting) == MOST_AT_ONCE
+                event.kind != "decided"
+                or event.payload != waiting[0].payload
+                or len(waiting) == MOST_AT_ONCE
+                or (event.time != waiting[0].time and self._depends_on_time)
             ):
                 self.replay_decisions(waiting)
                 waiting = []
@@ -416,6 +442,10 @@ class Replica(Roster):
         if waiting:
             self.replay_decisions(waiting)
         return count
+
+    @property
+    def _depends_on_time(self) -> bool:
+        return self.patience is not None and self.policy is not None and self.policy.learns_open_decisions
 
     def replay_decisions(self, events: Sequence[Event]) -> None:
         """Apply decisions that were journaled one after the other, all with the same payload."""
@@ -429,6 +459,7 @@ class Replica(Roster):
         allowed = self.policy_mask(self.mask_of(details), segment)
         arms = [self.arm_of(int(event.arm or 0), segment) for event in events]
         shares = [float(event.probability or 0.0) for event in events]
+        self.tell_time(events[0].time)
         one = len(events) == 1  # by far the most: what is not a list is quicker
         found = self.policy.impose(arms[0] if one else arms, shares[0] if one else shares, allowed)
         self.differing += found.differing

@@ -115,9 +115,9 @@ class Doubts(Declared):
         return moved
 
     saved = (
-        array("plays", within=(0, "rounds")),
+        array("plays", within=(0, None)),
         array("sums"),
-        count("told", high="rounds"),
+        count("told"),
         count("suspect", low=-1),
         count("checks", high=CHECKS),
     )

@@ -234,11 +234,6 @@ class Exposures(Declared):
         """The age by which half of the rewards have come."""
         return float(np.interp(0.5, self._arrived, _ENDS)) * self.patience
 
-    def open_weight(self) -> float:
-        """Decisions in cohorts that may still get rewards, each by what of its exposure is not yet counted."""
-        self._seal_newest()
-        return sum((1.0 - e) * int(n.sum()) for e, n in zip(self._exposed, self._counts, strict=True))
-
     # --- cohorts --------------------------------------------------------------------------------------------------
 
     def _open_cohort(self, first_id: int, time: float) -> None:
@@ -324,7 +319,7 @@ class Exposures(Declared):
         count("since", high="rounds"),
         flag("timed"),
         number("now"),
-        number("stepped", within=(None, "now")),
+        number("stepped"),
         count("calls"),
         listed("first", np.int64, None, within=("since", "rounds")),
         listed("start", np.float64, "first"),

@@ -246,7 +246,8 @@ class Learning(Policy):
             self._exposures.stop()
         kind = int(self._beliefs.kind[self._mixture.leader()])
         for arm in found.arms.tolist():
-            self._probing.see(self._standing.of(arm), kind, int(self._plays.last[arm]) + 1)
+            plays, last = int(self._plays.counts[arm]), int(self._plays.last[arm])
+            self._probing.see(self._standing.of(arm), kind, last + 1, plays=plays)
         self._find_change()
         self._refresh()
 

@@ -43,7 +43,7 @@ from driftbandits import state as states
 from driftbandits.policies.auto.beliefs import LARGEST_BELIEF
 from driftbandits.policies.auto.hypotheses import LEVEL_VARIANCE, SIGNAL_VARIANCES, TYPICAL_SIGNAL_VARIANCE, Priors
 from driftbandits.state.declared import Declared, array, count, number
-from driftbandits.state.reader import check_whole
+from driftbandits.state.reader import FARTHEST, check_whole
 from driftbandits.types import Bools, Floats, Ints
 
 HIDDEN_AT_FIRST = 0.4  # expected number of hidden changes before any was found, per square root of the regions
@@ -92,15 +92,18 @@ class Probing(Declared):
         self._claimed = -1  # the same arm once a change is recorded, until it is played again
         self._startled = 0  # rounds up to and including the last surprising reward of the best arm
 
-    def see(self, arm: int, kind: int, now: int) -> None:
-        """Note a reward of `arm` from round `now` - 1; arms similar under the likeliest prior count as seen too."""
+    def see(self, arm: int, kind: int, now: int, *, plays: int = FARTHEST) -> None:
+        """Note a reward of `arm` from round `now` - 1; arms similar under the likeliest prior count as seen too.
+
+        Where decisions count in part, an arm has no more rewards than `plays`.
+        """
         latest = self._latest
         if latest is not None and latest[0] == arm and latest[1] == kind:
             now = max(now, latest[2])
         else:
             self._note_seen()
         self._kind, self._latest = kind, (arm, kind, now)
-        self.told[arm] += 1
+        self.told[arm] += self.told.item(arm) < plays
 
     @property
     def seen(self) -> Floats:
