@@ -146,17 +146,17 @@ def _theory(label: str, policy: type[policies.Policy], settings: Mapping[str, An
 # Rivals of Table 1 that are told nothing of the world.
 UNTOLD_RIVALS = (
     *(
-        _theory(f"{base.label}+{policies.BanditOverBandit.label}", policies.BanditOverBandit, {"base": base.__name__})
+        _theory(f"{policies.policy_label(base)}+BOB", policies.BanditOverBandit, {"base": base.__name__})
         for base in CHOOSE_SIZES
     ),
     _theory(
-        f"{policies.LinUCB.label}+{policies.Master.label}",
+        "LinUCB+MASTER",
         policies.Master,
         {"base": policies.LinUCB.__name__, "mode": "theory", "base_settings": {"beta": "ridge"}},
     ),
 )
-LINUCB = _theory(policies.LinUCB.label, policies.LinUCB, {})  # never forgets: its bound is for a theta that stays
-UNIFORM = PolicySpec(policies.Uniform.label, policies.Uniform.__name__, written_out(policies.Uniform.__name__, {}))
+LINUCB = _theory("LinUCB", policies.LinUCB, {})  # never forgets: its bound is for a theta that stays
+UNIFORM = PolicySpec("Uniform", policies.Uniform.__name__, written_out(policies.Uniform.__name__, {}))
 
 
 def theory_rivals(path: float) -> tuple[PolicySpec, ...]:
@@ -165,7 +165,7 @@ def theory_rivals(path: float) -> tuple[PolicySpec, ...]:
     >>> [rival.settings["variation"] for rival in theory_rivals(1.6) if "variation" in rival.settings]
     [1.6, 1.6, 1.6, 1.6]
     """
-    told = (_theory(policy.label, policy, {"variation": path}) for policy in TOLD_THE_PATH)
+    told = (_theory(policies.policy_label(policy), policy, {"variation": path}) for policy in TOLD_THE_PATH)
     return (*told, *UNTOLD_RIVALS)
 
 

@@ -41,7 +41,7 @@ from driftbandits.experiments.seeds import DEVELOPMENT, check_seed_count, check_
 from driftbandits.experiments.specs import NOT_POLICY_SETTINGS, Cell, Experiment, PolicySpec
 from driftbandits.experiments.stores import CellResult
 from driftbandits.experiments.study import study_experiments
-from driftbandits.policies import POLICIES, Policy
+from driftbandits.policies import POLICIES, Policy, policy_label
 from driftbandits.simulation import simulate
 from driftbandits.text import shown
 
@@ -214,7 +214,7 @@ def _contestant(entry: Entry) -> Contestant:
 
 def _own_label(maker: Callable[..., Any]) -> Any:
     """What a class of policies says of itself, or the name of a function."""
-    return maker.label if isinstance(maker, type) and issubclass(maker, Policy) else name_of(maker, "policy")
+    return policy_label(maker) if isinstance(maker, type) and issubclass(maker, Policy) else name_of(maker, "policy")
 
 
 def _named_policy(entry: Entry, text: str) -> Contestant:

@@ -25,8 +25,8 @@ def policy_class(name: str) -> type[Policy]:
 
     `Policy`, of which nothing is known, where there is none to be had: a file may be gone or broken.
 
-    >>> policy_class("SlidingWindowGPUCB").label, policy_class("gone.py:Mine").label
-    ('SW-GPUCB', 'Policy')
+    >>> policy_class("SlidingWindowGPUCB").__name__, policy_class("gone.py:Mine").__name__
+    ('SlidingWindowGPUCB', 'Policy')
     """
     if not is_reference(name):
         return POLICIES.get(name, Policy)

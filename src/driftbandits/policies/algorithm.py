@@ -2,8 +2,7 @@
 
 Six methods must be written: `_start`, `_law`, `_learn`, `_estimate`, `_export` and `_import`. The others have defaults
 that suit most policies; `docs/extending.md` has complete examples. They are called from inside the public methods
-of `Policy`, which hold its lock, so they call one another and the helpers here, never a public method. `PolicyFacts` is
-what tables, figures, searches and timetables know of a class.
+of `Policy`, which hold its lock, so they call one another and the helpers here, never a public method.
 """
 
 from __future__ import annotations
@@ -44,66 +43,6 @@ class Family(StrEnum):
     LINEAR = "linear"
     PLAIN = "plain, no features"
     OTHER = "other"
-
-
-class PolicyFacts:
-    """Facts of a class of policies. A subclass inherits them, but for its name, its colour and whose it is.
-
-    >>> from driftbandits import SlidingWindowGPUCB
-    >>> SlidingWindowGPUCB.label, str(SlidingWindowGPUCB.family), SlidingWindowGPUCB.reports_changes
-    ('SW-GPUCB', 'Gaussian process', False)
-    """
-
-    label: ClassVar[str] = "Policy"  # in tables and figures: its authors' name for it, by default that of the class
-    colour: ClassVar[str | None] = None  # of its line in every figure; None: one that is free
-    of_the_paper: ClassVar[bool] = False  # whether it is one of the paper's own algorithms
-    family: ClassVar[str] = Family.OTHER
-    reports_changes: ClassVar[bool] = False
-    behaviour: ClassVar[int] = 1  # one more where it plays differently than before with the same settings
-    # What a run takes on one core, measured with 100 arms while other processes were busy: once, and per round. With
-    # more arms it grows like this power of their number.
-    seconds_per_run: ClassVar[float] = 0.0
-    microseconds_per_round: ClassVar[float] = 40.0
-    arms_power: ClassVar[float] = 0.25
-
-    def __init_subclass__(cls, **keywords: Any) -> None:
-        """Two classes never share a name or a colour because one derives from the other."""
-        super().__init_subclass__(**keywords)
-        for name, fact in {"label": cls.__name__, "colour": None, "of_the_paper": False}.items():
-            if name not in vars(cls):
-                setattr(cls, name, fact)
-
-    @classmethod
-    def trains(cls, settings: Mapping[str, Any]) -> bool:
-        """Whether a policy with these settings trains a network, and so takes long.
-
-        Parameters
-        ----------
-        settings : those of the class, by name
-
-        Returns
-        -------
-        bool
-        """
-        del settings
-        return False
-
-    @classmethod
-    def seconds(cls, rounds: float, settings: Mapping[str, Any]) -> float:
-        """Roughly what a run with 100 arms takes on one core; a guess, which may be off by a factor of two.
-
-        Parameters
-        ----------
-        rounds : of the run
-        settings : those of the class, by name
-
-        Returns
-        -------
-        float
-            Seconds.
-        """
-        del settings
-        return cls.seconds_per_run + 1e-6 * cls.microseconds_per_round * rounds
 
 
 TOLERANCE = 1e-6  # by which the sum may be off
@@ -231,9 +170,17 @@ FIRST_HORIZON = 1024  # horizon=None: policies that need one start with this and
 UNTIL_TOLD = 2**62  # rounds for which a law stays that moves with rewards alone
 
 
-class Algorithm(PolicyFacts, ABC):
-    """What a policy is made of; `Policy` adds what users call."""
+class Algorithm(ABC):
+    """What a policy is made of; `Policy` adds what users call.
 
+    >>> from driftbandits import SlidingWindowGPUCB
+    >>> str(SlidingWindowGPUCB.family), SlidingWindowGPUCB.reports_changes
+    ('Gaussian process', False)
+    """
+
+    family: ClassVar[str] = Family.OTHER
+    reports_changes: ClassVar[bool] = False
+    behaviour: ClassVar[int] = 1  # one more where it plays differently than before with the same settings
     needs_horizon: bool = False  # whether horizon=None means doubling
     learns_open_decisions: ClassVar[bool] = False  # whether a decision without a reward is data, see `auto.exposures`
     _counts_masked: bool = True  # whether a round whose mask removed mass advances the policy's clock
@@ -257,6 +204,21 @@ class Algorithm(PolicyFacts, ABC):
     _phase_length: int  # 0: not started
     _checked: Floats | None  # the latest law that was checked
     _guard: Guard
+
+    @classmethod
+    def trains(cls, settings: Mapping[str, Any]) -> bool:
+        """Whether a policy with these settings trains a network, and so takes long.
+
+        Parameters
+        ----------
+        settings : those of the class, by name
+
+        Returns
+        -------
+        bool
+        """
+        del settings
+        return False
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         """Show the whole constructor in help and editors, and what each of its settings is; it computes as calls do."""

@@ -14,7 +14,7 @@ import pandas as pd
 from driftbandits.experiments.building import build_world
 from driftbandits.experiments.results import MOST_COUNTED_CHANGES_PER_RUN, Results
 from driftbandits.experiments.specs import Experiment, PolicySpec, cells_of, policy_class
-from driftbandits.plots.frame import LineStyle, algorithm, line_styles
+from driftbandits.plots.frame import LineStyle, line_styles
 from driftbandits.plots.regret import (
     ChangesPanel,
     RegretPanel,
@@ -225,13 +225,7 @@ class ReportContext:
     @cached_property
     def palette(self) -> Mapping[str, LineStyle]:
         """How the line of every policy is drawn."""
-        own = {
-            algorithm(p.label): colour
-            for e in self.results.experiments
-            for p in e.policies
-            if (colour := self.kind(e, p).colour) is not None
-        }
-        return line_styles(*([policy.label for policy in e.policies] for e in self.results.experiments), own=own)
+        return line_styles(*([policy.label for policy in e.policies] for e in self.results.experiments))
 
     @cached_property
     def detecting(self) -> frozenset[str]:

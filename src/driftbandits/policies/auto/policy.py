@@ -92,7 +92,6 @@ class AutoBandit(Learning):
     'mid'
     """
 
-    colour = "#EE3377"
     family = Family.NOTHING_TO_SET
     reports_changes = True
     # 2: probes depend on the possible gain; 3: fewer where changes are visible without them; 4: uninformative rewards
@@ -100,7 +99,6 @@ class AutoBandit(Learning):
     # by turns; 7: successes may pay amounts that vary; 8: open decisions are data, and residuals are not cut
     behaviour = 8
     learns_open_decisions = True
-    microseconds_per_round = 260.0
 
     def __init__(
         self,

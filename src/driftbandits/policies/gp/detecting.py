@@ -74,8 +74,6 @@ class EventTriggeredGPUCB(GPUCB):
 
     _adds_only = False
 
-    label = "ET-GP-UCB"
-    colour = "#CC6677"
     reports_changes = True
 
     def _start(self, horizon: int | None) -> None:
@@ -163,10 +161,7 @@ class DetectionAugmentedGPUCB(WatchedArms, GPUCB):
 
     _adds_only = False
 
-    label = "DAL-GP-UCB"
-    colour = "#77AADD"
     reports_changes = True
-    microseconds_per_round = 35.0
     needs_horizon = True
 
     def __init__(self, arms: ArmSet, *, cover: int = 10, exploration: float = 0.3, **settings: Any) -> None:

@@ -125,7 +125,6 @@ class RestartGPUCB(Forgetting):
     500
     """
 
-    label = "R-GPUCB"
     _usual_size: ClassVar[float] = 2_500
     _size_name: ClassVar[str] = "period"
     _kernel_size = staticmethod(kernel_window)
@@ -194,9 +193,7 @@ class RestartLinUCB(RestartGPUCB):
     400
     """
 
-    label = "RestartUCB"
     family = Family.LINEAR
-    microseconds_per_round = 24.0
     _linear: ClassVar[bool] = True
     _usual_size: ClassVar[float] = 400
 
@@ -219,8 +216,6 @@ class SlidingWindowGPUCB(WindowedPolicy, Forgetting):
     200
     """
 
-    label = "SW-GPUCB"
-    colour = "#009E73"
     _usual_size: ClassVar[float] = 800
     _kernel_size = staticmethod(kernel_window)
     _linear_size = staticmethod(linear_window)
@@ -277,8 +272,6 @@ class SlidingWindowLinUCB(SlidingWindowGPUCB):
     200
     """
 
-    label = "SW-LinUCB"
     family = Family.LINEAR
-    microseconds_per_round = 30.0
     _linear: ClassVar[bool] = True
     _usual_size: ClassVar[float] = 200

@@ -65,9 +65,7 @@ class GPUCB(OptimisticPolicy):
     >>> policy.tell(policy.ask().id, 0.3)
     """
 
-    colour = "#222222"
     family = Family.GAUSSIAN_PROCESS
-    microseconds_per_round = 30.0
     _linear: ClassVar[bool] = False
     _adds_only: ClassVar[bool] = True  # rewards are never forgotten, nor beliefs of all arms asked for between rounds
     _rules: ClassVar[tuple[str, ...]] = CONFIDENCE_RULES  # what beta may be called
@@ -247,5 +245,4 @@ class LinUCB(GPUCB):
     """
 
     family = Family.LINEAR
-    microseconds_per_round = 22.0
     _linear: ClassVar[bool] = True

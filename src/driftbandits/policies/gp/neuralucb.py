@@ -124,8 +124,6 @@ class NeuralUCB(NetworkFacts, GPUCB):
     _adds_only = False
 
     family = Family.NEURAL
-    microseconds_per_round = 70.0  # a training after every few rewards, of a narrow network
-    arms_power = 0.7
 
     _posterior: NetworkPosterior
     _ridge_over_variance = 30.0
@@ -206,5 +204,3 @@ class SlidingWindowNeuralUCB(NeuralUCB, SlidingWindowGPUCB):
     >>> SlidingWindowNeuralUCB(ArmSet([[0.0], [0.5], [1.0]]), window=200, width=20, seed=0).window
     200
     """
-
-    label = "SW-NeuralUCB"

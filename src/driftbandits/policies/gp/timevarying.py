@@ -175,10 +175,7 @@ class TimeVaryingGPUCB(OptimisticPolicy):
     >>> policy.tell(policy.ask().id, 0.3)
     """
 
-    label = "TV-GP-UCB"
-    colour = "#999933"
     family = Family.GAUSSIAN_PROCESS
-    microseconds_per_round = 30.0
 
     def __init__(
         self,

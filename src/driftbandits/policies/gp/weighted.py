@@ -269,9 +269,6 @@ class WeightedGPUCB(Forgetting):
     0.9975
     """
 
-    label = "WGPUCB"
-    colour = "#AA4499"
-    microseconds_per_round = 110.0
     _size_name: ClassVar[str] = "discount"
     _usual_size: ClassVar[float] = 0.9975
     _kernel_size = staticmethod(forgetting.kernel_discount)
@@ -505,9 +502,7 @@ class DiscountedLinUCB(WeightedGPUCB):
     0.99
     """
 
-    label = "D-LinUCB"
     family = Family.LINEAR
-    microseconds_per_round = 60.0
     _linear: ClassVar[bool] = True
     _rules: ClassVar[tuple[str, ...]] = CONFIDENCE_RULES
     _usual_size: ClassVar[float] = 0.99

@@ -275,11 +275,9 @@ class CalibratedOPKB(BlockPolicy):
     15
     """
 
-    colour = "#117733"
     family = Family.NOTHING_TO_SET
     behaviour = 2  # 2: features and cells of mirrored arms chosen alike on every machine
     reports_changes = True
-    microseconds_per_round = 60.0
 
     def __init__(
         self,

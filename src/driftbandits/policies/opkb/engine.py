@@ -68,7 +68,6 @@ class BlockPolicy(Policy):
     `divisor`: what rewards on [-1, 1] are divided by before they are estimated from and tested.
     """
 
-    arms_power = 0.6  # designs are solved over all arms
     _counts_masked = False
     _needs_own_law = True
 

@@ -181,11 +181,6 @@ class OPKB(KernelBlockPolicy):
     (1, 0)
     """
 
-    colour = "#56B4E9"
-    of_the_paper = True
-    seconds_per_run = 0.03
-    microseconds_per_round = 1.5
-
 
 class AdaOPKB(KernelBlockPolicy):
     """OPKB that replays its earlier laws to notice a change, and starts anew when it finds one.
@@ -217,11 +212,6 @@ class AdaOPKB(KernelBlockPolicy):
     ()
     """
 
-    label = "ADA-OPKB"
-    colour = "#0072B2"
-    of_the_paper = True
-    seconds_per_run = 0.07
-    microseconds_per_round = 11.0
     reports_changes = True
 
     @classmethod

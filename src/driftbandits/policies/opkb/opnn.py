@@ -156,16 +156,6 @@ class NeuralBlockPolicy(NetworkFacts, PaperBlockPolicy):
     family = Family.NEURAL
     _seconds_of_trainings: ClassVar[float]  # in a run of 10,000 rounds at the paper's width and depth, on one core
 
-    @classmethod
-    def seconds(cls, rounds: float, settings: Mapping[str, Any]) -> float:
-        """Trainings in addition, whose number hardly depends on the rounds."""
-        without = super().seconds(rounds, settings)
-        if not cls.trains(settings):
-            return without
-        width, depth = settings.get("width", PAPER_WIDTH), settings.get("depth", PAPER_DEPTH)
-        size: float = (width / PAPER_WIDTH) ** 2 * (depth - 2) / (PAPER_DEPTH - 2)
-        return without + size * cls._seconds_of_trainings
-
     def __init__(
         self,
         arms: ArmSet,
@@ -261,12 +251,6 @@ class OPNN(NeuralBlockPolicy):
     (1, 0)
     """
 
-    colour = "#E69F00"
-    of_the_paper = True
-    seconds_per_run = 0.1
-    microseconds_per_round = 1.5
-    _seconds_of_trainings = 20.0
-
     @classmethod
     def published(cls, arms: ArmSet, **settings: Any) -> Self:
         """OPNN with the constants and step size of the authors' files, on unscaled features; OPNN0: `train=False`.
@@ -306,13 +290,7 @@ class AdaOPNN(NeuralBlockPolicy):
     ()
     """
 
-    label = "ADA-OPNN"
-    colour = "#D55E00"
-    of_the_paper = True
     reports_changes = True
-    seconds_per_run = 0.1
-    microseconds_per_round = 11.0
-    _seconds_of_trainings = 90.0
 
     @classmethod
     def published(cls, arms: ArmSet, **settings: Any) -> Self:

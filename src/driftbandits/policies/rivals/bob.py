@@ -33,7 +33,7 @@ from driftbandits.policies.gp.forgetting import SlidingWindowGPUCB
 from driftbandits.policies.guard import guarded
 from driftbandits.policies.inputs import CommonSettings
 from driftbandits.policies.rivals.exp3 import LinearExp3
-from driftbandits.policies.rivals.nested import Exp3, NestingPolicy, find_base, read_settings, seconds_of_base
+from driftbandits.policies.rivals.nested import Exp3, NestingPolicy, find_base, read_settings
 from driftbandits.policies.window import SizedPolicy
 from driftbandits.state.declared import count, generator, number, read, write
 from driftbandits.state.reader import ROUNDING, told_at_most
@@ -121,15 +121,8 @@ class BanditOverBandit(NestingPolicy):
     (10, (1, 2, 4, 10))
     """
 
-    label = "BOB"
     family = Family.WRAPPER
-    microseconds_per_round = 15.0  # beside what the base takes
     needs_horizon = True
-
-    @classmethod
-    def seconds(cls, rounds: float, settings: Mapping[str, Any]) -> float:
-        """Its own, and what the base takes."""
-        return super().seconds(rounds, settings) + seconds_of_base(rounds, settings, SlidingWindowGPUCB)
 
     def __init__(
         self,

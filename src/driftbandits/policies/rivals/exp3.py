@@ -101,9 +101,7 @@ class LinearExp3(SizedPolicy):
     >>> policy.tell(policy.ask().id, 0.3)
     """
 
-    label = "Restart-Adv"
     family = Family.LINEAR
-    microseconds_per_round = 80.0
     needs_horizon = True
     _counts_masked = False
     _needs_own_law = True
@@ -415,9 +413,7 @@ class Exp3S(Policy):
     >>> policy.tell(policy.ask().id, 0.3)
     """
 
-    label = "Exp3.S"
     family = Family.PLAIN
-    microseconds_per_round = 30.0
 
     def __init__(
         self,

@@ -32,7 +32,7 @@ from driftbandits.policies.guard import guarded
 from driftbandits.policies.inputs import CommonSettings
 from driftbandits.policies.optimistic import OptimisticPolicy
 from driftbandits.policies.rivals.contradiction import LARGEST_WIDTH, Alarm, BlockEvidence, Strength
-from driftbandits.policies.rivals.nested import NestingPolicy, find_base, read_settings, seconds_of_base
+from driftbandits.policies.rivals.nested import NestingPolicy, find_base, read_settings
 from driftbandits.state.reader import FARTHEST
 from driftbandits.types import Bools, Floats, Ints
 
@@ -135,17 +135,10 @@ class Master(NestingPolicy):
     32
     """
 
-    label = "MASTER"
     family = Family.WRAPPER
     reports_changes = True
-    microseconds_per_round = 35.0  # beside what the base takes
     needs_horizon = True
     _numbers_rounds = True  # bases move with time
-
-    @classmethod
-    def seconds(cls, rounds: float, settings: Mapping[str, Any]) -> float:
-        """Its own, and what the base takes."""
-        return super().seconds(rounds, settings) + seconds_of_base(rounds, settings, GPUCB)
 
     def __init__(
         self,

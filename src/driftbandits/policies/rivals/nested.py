@@ -42,13 +42,6 @@ def find_base(base: Any, kind: type[Inner]) -> type[Inner]:
     return found
 
 
-def seconds_of_base(rounds: float, settings: Mapping[str, Any], usual: type[Policy]) -> float:
-    """Roughly what the base takes; the usual one where the settings name none that there is, as building will say."""
-    base, own = settings.get("base", usual), settings.get("base_settings")
-    found = _by_name(base, Policy) if isinstance(base, str) else usual  # type: ignore[type-abstract]
-    return (found or usual).seconds(rounds, own if isinstance(own, Mapping) else {})
-
-
 def _by_name(name: str, kind: type[Policy]) -> type[Policy] | None:
     found = [below for below in _subclasses(kind) if below.__name__ == name]
     own = [below for below in found if below.__module__.startswith(_LIBRARY)]

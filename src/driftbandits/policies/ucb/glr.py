@@ -66,11 +66,8 @@ class GLRklUCB(WatchedArms):
     >>> policy.tell(policy.ask().id, 0.3)
     """
 
-    label = "GLR-klUCB"
-    colour = "#882255"
     family = Family.PLAIN
     reports_changes = True
-    microseconds_per_round = 36.0
 
     def __init__(
         self,

@@ -175,9 +175,7 @@ class Uniform(Policy):
     [0.5, 0.5]
     """
 
-    colour = "#888888"
     family = Family.PLAIN
-    microseconds_per_round = 1.5
     _interval_kept = 1  # the numbers of rewards
 
     def _start(self, horizon: int | None) -> None:
@@ -258,7 +256,6 @@ class PlainUCB(SizedPolicy, OptimisticPolicy):
     """What the two plain UCB bandits share: a size given or computed, widths R sqrt(2 log(.) / n), a mean per arm."""
 
     family = Family.PLAIN
-    microseconds_per_round = 16.0
     _size_rule: ClassVar[Callable[..., float]]
     _rounding_of_sums: ClassVar[float] = 0.0  # of what was added and taken away again
 
@@ -342,7 +339,6 @@ class SlidingWindowUCB(WindowedPolicy, PlainUCB):
     607
     """
 
-    label = "SW-UCB"
     _usual_size: ClassVar[float] = 1_600
     _size_rule = staticmethod(plain_window)
     _rounding_of_sums: ClassVar[float] = 1e-6
@@ -402,7 +398,6 @@ class DiscountedUCB(PlainUCB):
     0.9975
     """
 
-    label = "D-UCB"
     _size_name: ClassVar[str] = "discount"
     _usual_size: ClassVar[float] = 0.999
     _size_rule = staticmethod(plain_discount)
