@@ -48,7 +48,7 @@ FAULTS = (
     ),
     Fault(
         "a policy without its lock",
-        "policies/guard.py",
+        "_util/guard.py",
         "with guard.lock: result",
         "with threading.RLock(): result",
         "tests/policies/test_guard.py",

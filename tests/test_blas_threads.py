@@ -14,7 +14,7 @@ import pytest
 
 import driftbandits as db
 from driftbandits._util import machine
-from driftbandits._util.machine import hold, one_blas_thread, release
+from driftbandits._util.guard import hold, one_blas_thread, release
 
 POLICIES = ("GPUCB", "CalibratedOPKB", "AutoBandit", "AdaOPKB", "WeightedGPUCB", "LinUCB", "LinearExp3", "Master")
 OTHER_THREADS = 3  # what the user has set in these tests: neither one nor the number of cores

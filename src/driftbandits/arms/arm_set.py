@@ -21,7 +21,7 @@ from typing import Any, Literal
 import numpy as np
 
 from driftbandits._util.checks import check_count, check_flag, check_positive, check_word
-from driftbandits._util.machine import one_blas_thread
+from driftbandits._util.guard import one_blas_thread
 from driftbandits.arms import kernels
 from driftbandits.arms.features import (
     USUAL_CORRELATION,

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from driftbandits._util.checks import FLOAT_BYTES, as_floats, check_memory, check_positive
-from driftbandits._util.machine import one_blas_thread
+from driftbandits._util.guard import one_blas_thread
 from driftbandits.arms.arm_set import ArmSet
 from driftbandits.design.active_set import solve_active_set
 from driftbandits.design.interior_point import possible_support, solve_interior_point

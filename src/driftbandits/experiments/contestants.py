@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from driftbandits import environments
 from driftbandits._util.checks import check_count
-from driftbandits._util.machine import one_blas_thread
+from driftbandits._util.guard import one_blas_thread
 from driftbandits._util.progress import progress_bar
 from driftbandits._util.seeding import check_seed
 from driftbandits.configuration.models import check_name, default_label, plain_settings

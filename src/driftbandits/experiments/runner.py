@@ -23,7 +23,7 @@ import joblib
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from driftbandits._util.machine import one_blas_thread
+from driftbandits._util.guard import one_blas_thread
 from driftbandits.datasets import turnover
 from driftbandits.detection import detections
 from driftbandits.environments import Environment

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from driftbandits._util.checks import check_probability
-from driftbandits._util.machine import one_blas_thread
+from driftbandits._util.guard import one_blas_thread
 from driftbandits._util.progress import progress_bar
 from driftbandits._util.seeding import check_seed, stream
 from driftbandits.errors import InputError

@@ -18,13 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from driftbandits import state as states
-from driftbandits._util.machine import one_blas_thread
+from driftbandits._util.guard import Guard, one_blas_thread
 from driftbandits._util.seeding import stream
 from driftbandits.arms.arm_set import ArmSet
 from driftbandits.errors import InputError, LawError
 from driftbandits.policies.arm_migration import ArmsChange
 from driftbandits.policies.decisions import Feedback, OpenDecisions, ReorderBuffer, Row
-from driftbandits.policies.guard import Guard
 from driftbandits.policies.inputs import check_settings, own_settings, signature_of, whole_docstring
 from driftbandits.policies.records import ChangeLog
 from driftbandits.policies.rewards import Dependence, RewardScale
@@ -166,6 +165,19 @@ def restrict(law: Floats, mask: Bools) -> tuple[Floats, bool]:
     return (kept / total if total > 0 else mask / mask.sum()), True
 
 
+class OneByOne(ABC):
+    """For a policy that learns rewards one after the other, by `_learn_one`."""
+
+    @abstractmethod
+    def _learn_one(self, row: Row, reward: float) -> None:
+        """Take in one reward."""
+
+    def _learn(self, feedback: Feedback) -> None:
+        """Take in rewards, given in the order of their rounds."""
+        for row, reward in feedback.rows():
+            self._learn_one(row, reward)
+
+
 FIRST_HORIZON = 1024  # horizon=None: policies that need one start with this and double it
 UNTIL_TOLD = 2**62  # rounds for which a law stays that moves with rewards alone
 
@@ -187,6 +199,7 @@ class Algorithm(ABC):
     _interval_kept: int = 2  # rows that snapshots keep of the interval
     _numbers_rounds: bool = False  # whether the number that `_stamp` gives a law is that of the round
 
+    _has_turns: ClassVar[bool]  # whether its law moves on by `_due` and `_turn`
     _needs_own_law: bool = False  # whether rewards are weighed by the law that drew them, so that no other will do
 
     arms: ArmSet
@@ -223,6 +236,7 @@ class Algorithm(ABC):
     def __init_subclass__(cls, **keywords: Any) -> None:
         """Show the whole constructor in help and editors, and what each of its settings is; it computes as calls do."""
         super().__init_subclass__(**keywords)
+        cls._has_turns = cls._due is not Algorithm._due
         if "__init__" in vars(cls):
             cls.__init__ = one_blas_thread(vars(cls)["__init__"])  # type: ignore[method-assign]
         signature = signature_of(cls)

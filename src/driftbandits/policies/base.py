@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from driftbandits._util.checks import check_count, check_positive, check_word
+from driftbandits._util.guard import Guard, guarded
 from driftbandits._util.seeding import check_seed, stream
 from driftbandits.arms.arm_set import ArmSet
 from driftbandits.errors import HorizonError, InputError, RewardError, UnknownDecisionError
@@ -38,7 +39,6 @@ from driftbandits.policies.decisions import (
     Row,
     read_decisions,
 )
-from driftbandits.policies.guard import Guard, guarded
 from driftbandits.policies.inputs import check_size, read_allowed, read_ids, read_rewards, read_waiting, shown_waiting
 from driftbandits.policies.inspection import Inspection
 from driftbandits.policies.log_columns import LogLike, read_columns
@@ -692,7 +692,8 @@ class Policy(Inspection, Persistence):
         self._guard.changing = False
 
     def _unsettled(self) -> bool:
-        return self._due() or (self._phase_left() == 0 and self.horizon is None)
+        due = self._has_turns and self._due()
+        return due or (self.horizon is None and self.rounds == self._phase_start + self._phase_length)
 
     def _move(self) -> None:
         """Get ready for the next ask: start, turn to the next law, or double the horizon."""

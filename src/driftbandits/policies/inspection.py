@@ -13,10 +13,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from driftbandits._util.guard import guarded
 from driftbandits._util.packages import data_frame
 from driftbandits.errors import DriftbanditsError, InputError
 from driftbandits.policies.algorithm import Algorithm
-from driftbandits.policies.guard import guarded
 from driftbandits.policies.records import History, HistoryLog, Plays, Snapshot
 from driftbandits.text import label
 from driftbandits.types import Floats, Ints

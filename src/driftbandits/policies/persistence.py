@@ -17,8 +17,8 @@ import numpy.typing as npt
 from driftbandits import state as states
 from driftbandits._util import machine
 from driftbandits._util.checks import check_count, check_path
+from driftbandits._util.guard import guarded, one_blas_thread
 from driftbandits._util.linalg import as_first_released
-from driftbandits._util.machine import one_blas_thread
 from driftbandits._util.seeding import generator_from_state, generator_state
 from driftbandits.arms.arm_set import ArmSet
 from driftbandits.arms.scaling import Gauge
@@ -26,7 +26,6 @@ from driftbandits.errors import InputError, StateError
 from driftbandits.policies.algorithm import FIRST_HORIZON, Algorithm
 from driftbandits.policies.arm_migration import ArmsChange, match_arms
 from driftbandits.policies.decisions import GONE, ROW, Renumbered, ReorderBuffer
-from driftbandits.policies.guard import guarded
 from driftbandits.policies.inputs import COMMON_SETTINGS
 from driftbandits.policies.records import HistoryLog, Plays
 from driftbandits.policies.rewards import RewardMonitor

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from driftbandits import state as states
 from driftbandits._util.checks import FLOAT_BYTES, check_count, check_memory, check_probability, check_word
+from driftbandits._util.guard import guarded
 from driftbandits._util.seeding import stream
 from driftbandits.arms import ArmSet
 from driftbandits.errors import DelayWarning
@@ -33,7 +34,6 @@ from driftbandits.policies.auto.mixture import MORE_SLOTS, Mixture
 from driftbandits.policies.auto.probing import Probing, Trial, plays_of_a_trial
 from driftbandits.policies.auto.samples import REWARDS_TO_LAST, ManySamples, Samples
 from driftbandits.policies.auto.successes import LOW, ROUNDING, TwoValued
-from driftbandits.policies.guard import guarded
 from driftbandits.policies.inputs import CommonSettings
 from driftbandits.policies.inspection import around, cut
 from driftbandits.policies.length_scales import ARMS_TRIED_PER_FEATURE

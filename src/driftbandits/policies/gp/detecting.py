@@ -28,6 +28,7 @@ from driftbandits.detection.glr import (
     read_histories,
 )
 from driftbandits.policies.arm_migration import ArmsChange
+from driftbandits.policies.decisions import Row
 from driftbandits.policies.gp.gpucb import GPUCB
 from driftbandits.policies.optimistic import WatchedArms, forced_cycle
 from driftbandits.state.reader import FARTHEST, ROUNDING, told_at_most
@@ -82,7 +83,8 @@ class EventTriggeredGPUCB(GPUCB):
         self._epoch_start = self.rounds
         self._told = 0  # in this epoch
 
-    def _add(self, ident: int, arm: int, reward: float) -> None:
+    def _learn_one(self, row: Row, reward: float) -> None:
+        ident, arm = row.id, row.arm
         if ident < self._epoch_start:
             self.late += 1
             return
@@ -199,11 +201,12 @@ class DetectionAugmentedGPUCB(WatchedArms, GPUCB):
         place = (self.rounds - self._origin) % self._cycle
         return self._watched[place] if place < len(self._watched) else None
 
-    def _add(self, ident: int, arm: int, reward: float) -> None:
+    def _learn_one(self, row: Row, reward: float) -> None:
+        ident, arm = row.id, row.arm
         if ident < self._origin:
             self.late += 1
             return
-        super()._add(ident, arm, reward)
+        super()._learn_one(row, reward)
         if arm in self._watched:
             history = self._histories.setdefault(arm, History(spacing=1))
             history.add(reward, ident)

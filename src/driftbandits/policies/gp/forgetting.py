@@ -21,6 +21,7 @@ from driftbandits.arms.arm_set import ArmSet
 from driftbandits.errors import InputError
 from driftbandits.policies.algorithm import Family
 from driftbandits.policies.arm_migration import ArmsChange
+from driftbandits.policies.decisions import Row
 from driftbandits.policies.gp.gpucb import GPUCB
 from driftbandits.policies.window import SizedPolicy, WindowedPolicy
 from driftbandits.state.reader import check_whole, told_at_most
@@ -154,11 +155,11 @@ class RestartGPUCB(Forgetting):
         self._posterior.reset()
         self._block_start = self.rounds
 
-    def _add(self, ident: int, arm: int, reward: float) -> None:
-        if ident < self._block_start:
+    def _learn_one(self, row: Row, reward: float) -> None:
+        if row.id < self._block_start:
             self.late += 1
         else:
-            self._posterior.add(arm, reward)
+            self._posterior.add(row.arm, reward)
 
     def _carry(self, old: Self, change: ArmsChange) -> None:
         super()._carry(old, change)
@@ -230,8 +231,9 @@ class SlidingWindowGPUCB(WindowedPolicy, Forgetting):
     def _take_back(self, arm: int, reward: float) -> None:
         self._posterior.remove(arm, reward)
 
-    def _add(self, ident: int, arm: int, reward: float) -> None:
+    def _learn_one(self, row: Row, reward: float) -> None:
         """Add before removing what leaves at the same time: the removal is then better conditioned."""
+        ident, arm = row.id, row.arm
         if not self._window.accepts(ident, self.rounds):
             self.late += 1
             return

@@ -14,11 +14,13 @@ import numpy as np
 
 from driftbandits import state as states
 from driftbandits._util.checks import check_positive, check_probability
+from driftbandits._util.guard import guarded
 from driftbandits.arms.arm_set import ArmSet
 from driftbandits.design import information_gain
 from driftbandits.errors import KernelError, StateError
 from driftbandits.policies.algorithm import UNTIL_TOLD, Family
 from driftbandits.policies.arm_migration import ArmsChange
+from driftbandits.policies.decisions import Row
 from driftbandits.policies.gp.posterior import (
     CONFIDENCE_RULES,
     LEAST_ARMS,
@@ -30,7 +32,6 @@ from driftbandits.policies.gp.posterior import (
     check_posterior,
     confidence_factor,
 )
-from driftbandits.policies.guard import guarded
 from driftbandits.policies.inputs import CommonSettings
 from driftbandits.policies.inspection import around
 from driftbandits.policies.optimistic import Optimism, OptimisticPolicy
@@ -161,9 +162,9 @@ class GPUCB(OptimisticPolicy):
     def _quiet_rounds(self) -> int:
         return UNTIL_TOLD
 
-    def _add(self, ident: int, arm: int, reward: float) -> None:
+    def _learn_one(self, row: Row, reward: float) -> None:
         posterior = self._posterior
-        posterior.add(arm, reward)
+        posterior.add(row.arm, reward)
         if isinstance(posterior, LeadingPosterior):
             posterior.settle(self._factor(posterior.information_gain), len(self.arms))
 

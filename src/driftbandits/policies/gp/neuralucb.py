@@ -163,14 +163,14 @@ class NeuralUCB(NetworkFacts, GPUCB):
     def _learn(self, feedback: Feedback) -> None:
         *earlier, last = feedback.rows()
         for row, reward in earlier:
-            self._add(row.id, row.arm, reward)
+            super()._learn_one(row, reward)
             if self._posterior.take_due():
                 self._rebase(self._posterior.train())
         self._learn_one(*last)
 
     def _learn_one(self, row: Row, reward: float) -> None:
         """Train last, when what leaves a window has left: should that fail, the reward is learned all the same."""
-        self._add(row.id, row.arm, reward)
+        super()._learn_one(row, reward)
         if self._posterior.take_due():
             try:
                 view = self._posterior.train()

@@ -46,14 +46,15 @@ import scipy.linalg.lapack
 
 from driftbandits import state as states
 from driftbandits._util.checks import check_probability, check_word
+from driftbandits._util.guard import guarded
 from driftbandits.arms.arm_set import ArmSet
 from driftbandits.errors import KernelError
 from driftbandits.policies.algorithm import Family
 from driftbandits.policies.arm_migration import ArmsChange
+from driftbandits.policies.decisions import Row
 from driftbandits.policies.gp import forgetting
 from driftbandits.policies.gp.forgetting import Forgetting
 from driftbandits.policies.gp.posterior import CONFIDENCE_RULES, WEIGHTED_RULES
-from driftbandits.policies.guard import guarded
 from driftbandits.policies.inspection import around
 from driftbandits.policies.optimistic import Optimism
 from driftbandits.state.reader import ROUNDING, check_sums, told_at_most
@@ -352,7 +353,8 @@ class WeightedGPUCB(Forgetting):
         self._clock = clock
         self._beliefs = None
 
-    def _add(self, ident: int, arm: int, reward: float) -> None:
+    def _learn_one(self, row: Row, reward: float) -> None:
+        ident, arm = row.id, row.arm
         if ident < self._first:
             self.late += 1
             return

@@ -22,6 +22,7 @@ import numpy as np
 
 from driftbandits import state as states
 from driftbandits._util.checks import check_count, check_probability, check_word
+from driftbandits._util.guard import guarded
 from driftbandits._util.seeding import check_seed, stream
 from driftbandits.arms.arm_set import ArmSet
 from driftbandits.detection.gaps import StreamsAndGaps
@@ -29,7 +30,6 @@ from driftbandits.detection.horizons import rounds_by_ranks
 from driftbandits.detection.streams import Streams
 from driftbandits.policies.algorithm import Family
 from driftbandits.policies.arm_migration import ArmsChange
-from driftbandits.policies.guard import guarded
 from driftbandits.policies.inputs import CommonSettings
 from driftbandits.policies.inspection import around
 from driftbandits.policies.opkb.closed_forms import PracticalConstants, TheoryConstants

@@ -289,16 +289,13 @@ class BlockPolicy(Policy):
             self._add_many(feedback)
         else:
             for row, reward in feedback.rows():
-                self._add(row, reward)
-
-    def _learn_one(self, row: Row, reward: float) -> None:
-        self._add(row, reward)
+                self._learn_one(row, reward)
 
     def _lose(self, rows: npt.NDArray[np.void]) -> None:
         if self._probes is not None:
             self._probes.lose(rows["arm"][rows["law"] < 0])
 
-    def _add(self, row: Row, reward: float) -> None:
+    def _learn_one(self, row: Row, reward: float) -> None:
         """`_add_many` for one reward, in plain numbers where it is one of the present block."""
         epoch = self._epoch
         if row.law < 0:

@@ -9,6 +9,7 @@ import numpy as np
 
 from driftbandits import state as states
 from driftbandits._util.checks import check_flag
+from driftbandits._util.guard import guarded
 from driftbandits._util.seeding import check_seed
 from driftbandits.arms.arm_set import ArmSet
 from driftbandits.errors import StateError
@@ -16,7 +17,6 @@ from driftbandits.neural import ArmsSeen, NetworkModel
 from driftbandits.neural.model import INFINITE, Rate, Width
 from driftbandits.neural.network import Network
 from driftbandits.policies.algorithm import Family
-from driftbandits.policies.guard import guarded
 from driftbandits.policies.inputs import CommonSettings
 from driftbandits.policies.network import NetworkFacts, check_rate, network_model, network_settings
 from driftbandits.policies.opkb.constants import Constants, Variant

@@ -21,16 +21,16 @@ import numpy.typing as npt
 
 from driftbandits import state as states
 from driftbandits._util.checks import check_count, check_probability, check_word
+from driftbandits._util.guard import guarded
 from driftbandits._util.seeding import same_stream, stream
 from driftbandits.arms import ArmSet
 from driftbandits.design import information_gain
 from driftbandits.errors import InputError, StateError
-from driftbandits.policies.algorithm import Family
+from driftbandits.policies.algorithm import Family, OneByOne
 from driftbandits.policies.arm_migration import ArmsChange
 from driftbandits.policies.base import Policy
-from driftbandits.policies.decisions import Feedback, Row
+from driftbandits.policies.decisions import Row
 from driftbandits.policies.gp.forgetting import SlidingWindowGPUCB
-from driftbandits.policies.guard import guarded
 from driftbandits.policies.inputs import CommonSettings
 from driftbandits.policies.rivals.exp3 import LinearExp3
 from driftbandits.policies.rivals.nested import Exp3, NestingPolicy, find_base, read_settings
@@ -87,7 +87,7 @@ class _PastBlock:
     total: float
 
 
-class BanditOverBandit(NestingPolicy):
+class BanditOverBandit(OneByOne, NestingPolicy):
     """Plays a forgetting policy in blocks, anew each time, with a window (or period, or discount) chosen by Exp3.
 
     It needs no V_T; that is what it is for. At T = 10,000 and d = 10 a linear base has 10 blocks for 8 candidates: Exp3
@@ -287,10 +287,6 @@ class BanditOverBandit(NestingPolicy):
                 share = 0.5 + item.total / (2.0 * self._block)
                 self._exp3.update(item.chosen, min(max(share, 0.0), 1.0), item.law)
         self._past = [item for item in self._past if item.stop > known]
-
-    def _learn(self, feedback: Feedback) -> None:
-        for row, reward in feedback.rows():
-            self._learn_one(row, reward)
 
     def _learn_one(self, row: Row, reward: float) -> None:
         if row.tag == -1:  # a mask had removed mass, for a base that does not count such rounds

@@ -27,16 +27,16 @@ import scipy.linalg
 
 from driftbandits import state as states
 from driftbandits._util.checks import check_count, check_flag, check_positive, check_probability
+from driftbandits._util.guard import guarded
 from driftbandits._util.linalg import Cholesky
 from driftbandits.arms import ArmSet
 from driftbandits.design import Design, solve_design
 from driftbandits.design.blocks import law_factor
 from driftbandits.errors import ConvergenceError, ConvergenceWarning, InputError, StateError
-from driftbandits.policies.algorithm import UNTIL_TOLD, Family, freeze
+from driftbandits.policies.algorithm import UNTIL_TOLD, Family, OneByOne, freeze
 from driftbandits.policies.arm_migration import ArmsChange
 from driftbandits.policies.base import Policy
 from driftbandits.policies.decisions import Feedback, Row
-from driftbandits.policies.guard import guarded
 from driftbandits.policies.inputs import CommonSettings
 from driftbandits.policies.ucb.ucb import ArmMeans
 from driftbandits.policies.window import SizedPolicy
@@ -387,7 +387,7 @@ def exp3s_exploration(*, horizon: int, switches: float, arms: int) -> float:
     return min(1.0, math.sqrt(arms * hardness / ((math.e - 1.0) * horizon)))
 
 
-class Exp3S(Policy):
+class Exp3S(OneByOne, Policy):
     """Exp3.S (Auer, Cesa-Bianchi, Freund and Schapire 2002): law (1 - gamma) w / sum(w) + gamma / N.
 
     A reward x in [0, 1] of arm a, drawn with probability p, multiplies w_a by exp(gamma x / (N p)); then every weight
@@ -463,10 +463,6 @@ class Exp3S(Policy):
 
     def _quiet_rounds(self) -> int:
         return UNTIL_TOLD
-
-    def _learn(self, feedback: Feedback) -> None:
-        for row, reward in feedback.rows():
-            self._learn_one(row, reward)
 
     def _learn_one(self, row: Row, reward: float) -> None:
         if row.id < self._first:

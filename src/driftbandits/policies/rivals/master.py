@@ -20,15 +20,15 @@ import numpy.typing as npt
 
 from driftbandits import state as states
 from driftbandits._util.checks import check_count, check_positive, check_probability, check_word
+from driftbandits._util.guard import guarded
 from driftbandits._util.seeding import generator_from_state, generator_state, same_stream, stream
 from driftbandits.arms import ArmSet
 from driftbandits.design.blocks import Replay, build_schedule, read_replay, replay_probability
 from driftbandits.errors import StateError
-from driftbandits.policies.algorithm import Family
+from driftbandits.policies.algorithm import Family, OneByOne
 from driftbandits.policies.arm_migration import ArmsChange
-from driftbandits.policies.decisions import Feedback, Row
+from driftbandits.policies.decisions import Row
 from driftbandits.policies.gp.gpucb import GPUCB
-from driftbandits.policies.guard import guarded
 from driftbandits.policies.inputs import CommonSettings
 from driftbandits.policies.optimistic import OptimisticPolicy
 from driftbandits.policies.rivals.contradiction import LARGEST_WIDTH, Alarm, BlockEvidence, Strength
@@ -80,7 +80,7 @@ class _Instance:
     waiting: dict[int, tuple[int, float, float]] = field(default_factory=dict)  # id -> own round, value, width
 
 
-class Master(NestingPolicy):
+class Master(OneByOne, NestingPolicy):
     """MASTER: plays the shortest scheduled instance of a base policy, and starts anew when one of two tests fires.
 
     A block of order n schedules instances of orders m = n, ..., 0 (order n always, a shorter one at each of its places
@@ -362,10 +362,6 @@ class Master(NestingPolicy):
             for order in orders:
                 beliefs = self._instances[order].waiting if order in self._instances else {}
                 self._gone |= {ident: (value, width) for ident, (_, value, width) in beliefs.items()}
-
-    def _learn(self, feedback: Feedback) -> None:
-        for row, reward in feedback.rows():
-            self._learn_one(row, reward)
 
     def _learn_one(self, row: Row, reward: float) -> None:
         instance = self._find(row.tag)

@@ -30,6 +30,7 @@ from driftbandits.detection.glr import (
 )
 from driftbandits.policies.algorithm import Family
 from driftbandits.policies.arm_migration import ArmsChange
+from driftbandits.policies.decisions import Row
 from driftbandits.policies.optimistic import Optimism, WatchedArms, forced_cycle
 from driftbandits.policies.ucb.ucb import ArmMeans, bernoulli_upper, bounded_interval, noisy_interval
 from driftbandits.state.declared import array, count, read, write
@@ -160,7 +161,8 @@ class GLRklUCB(WatchedArms):
 
     # --- learning -----------------------------------------------------------------------------------------------
 
-    def _add(self, ident: int, arm: int, reward: float) -> None:
+    def _learn_one(self, row: Row, reward: float) -> None:
+        ident, arm = row.id, row.arm
         if ident < self._since[arm]:
             self.late += 1
             return

@@ -350,7 +350,8 @@ class SlidingWindowUCB(WindowedPolicy, PlainUCB):
     def _take_back(self, arm: int, reward: float) -> None:
         self._means.shift(arm, -1.0, reward)
 
-    def _add(self, ident: int, arm: int, reward: float) -> None:
+    def _learn_one(self, row: Row, reward: float) -> None:
+        ident, arm = row.id, row.arm
         if not self._window.accepts(ident, self.rounds):
             self.late += 1
             return
@@ -429,7 +430,8 @@ class DiscountedUCB(PlainUCB):
             self._total *= self._fade
             self._fade = 1.0
 
-    def _add(self, ident: int, arm: int, reward: float) -> None:
+    def _learn_one(self, row: Row, reward: float) -> None:
+        ident, arm = row.id, row.arm
         if ident < self._first:
             self.late += 1
             return
