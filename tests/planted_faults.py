@@ -98,8 +98,8 @@ FAULTS = (
     Fault(
         "a world that switches one round late",
         "environments/switching.py",
-        "segment = bisect_right(self._starts, start) - 1",
-        "segment = bisect_right(self._starts, max(start - 1, 0)) - 1",
+        "stop <= self._switches[segment]:",
+        "stop <= self._switches[segment] + 1:",
         "tests/environments/test_worlds.py tests/environments/test_base.py",
     ),
     Fault(

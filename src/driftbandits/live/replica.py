@@ -114,7 +114,7 @@ class Roster:
 
     def build_arms(self) -> ArmSet:
         """The arms for the policy: all entries, or the active ones where masked rounds teach it nothing."""
-        drops = not (self.policy or find_policy(self.definition.policy))._counts_masked
+        drops = not (self.policy or find_policy(self.definition.policy)).counts_masked
         numbers = [number for number, entry in enumerate(self.entries) if not (drops and entry.retired)]
         return self.definition.build_arms([self.entries[number].option for number in numbers], numbers)
 
@@ -194,7 +194,7 @@ class Replica(Roster):
     def adopt(self, policy: Policy) -> None:
         """Let this policy decide; what it warns of is kept, for nobody would see it."""
         policy.law()  # it begins now, not when it is first asked
-        policy._listener = self._hear
+        policy.listener = self._hear
         self.policy = policy
         self.number_arms()
 

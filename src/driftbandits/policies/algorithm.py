@@ -195,7 +195,7 @@ class Algorithm(ABC):
     behaviour: ClassVar[int] = 1  # one more where it plays differently than before with the same settings
     needs_horizon: bool = False  # whether horizon=None means doubling
     learns_open_decisions: ClassVar[bool] = False  # whether a decision without a reward is data, see `auto.exposures`
-    _counts_masked: bool = True  # whether a round whose mask removed mass advances the policy's clock
+    counts_masked: bool = True  # whether a round whose mask removed mass advances the policy's clock
     _interval_kept: int = 2  # rows that snapshots keep of the interval
     _numbers_rounds: bool = False  # whether the number that `_stamp` gives a law is that of the round
 

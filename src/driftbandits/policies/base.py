@@ -147,7 +147,7 @@ class Policy(Inspection, Persistence):
         watches = self.order == "told" and not self._open_is_data
         self._monitor = RewardMonitor(self._scale, watches_delays=watches, adapts=self._delays_depend)
         self._held = ReorderBuffer()
-        self._listener: Callable[[UserWarning], None] | None = None  # gets warnings where nobody would see them
+        self.listener: Callable[[UserWarning], None] | None = None  # gets warnings where nobody would see them
         self._plays = Plays(len(arms))
         self._history = HistoryLog(len(arms), kept=self._interval_kept)
         self._guard = Guard()
@@ -251,7 +251,7 @@ class Policy(Inspection, Persistence):
         self._move()
         law, removed = (self._law(), False) if mask is None else self._law_within(mask)
         self._fit(law)
-        counted = self._counts_masked or not removed
+        counted = self.counts_masked or not removed
         count = min(wanted, self._phase_left(), self._rounds_to_close(), self._quiet_now() if counted else wanted)
         number, tag = self._stamp_within(mask)
         laws = number + np.arange(count) if self._numbers_rounds else np.full(count, number)
@@ -380,12 +380,12 @@ class Policy(Inspection, Persistence):
                     f"not drawn from its law: it can learn from its own log only; AutoBandit takes any"
                 )
         self._guard.changing = True
-        vars(self).update({name: value for name, value in vars(pupil).items() if name not in ("_guard", "_listener")})
+        vars(self).update({name: value for name, value in vars(pupil).items() if name not in ("_guard", "listener")})
         self._guard.changing = False
 
     def _new_copy(self) -> Self:
         copy = self.restore(self.arms, self._state())
-        copy._listener = self._listener
+        copy.listener = self.listener
         return copy
 
     @guarded
@@ -839,10 +839,10 @@ class Policy(Inspection, Persistence):
         """Give the warnings that have come up to whoever called a public method, or to who listens in their place."""
         notices, self._monitor.notices = self._monitor.notices, []
         for notice in notices:
-            if self._listener is None:
+            if self.listener is None:
                 warnings.warn(notice, stacklevel=4)  # over the public method and its guard
             else:
-                self._listener(notice)
+                self.listener(notice)
 
     def __repr__(self) -> str:
         shown = {**self._shown(), **shown_waiting(self.order, self.patience, self.missing)}

@@ -157,7 +157,7 @@ def looking_decides_nothing(make: PolicyFactory) -> None:
     """Summaries, intervals and histories between rounds, and looks at every reward, leave decisions and state alone."""
     watched, left_alone = (make(arms_on_a_line(), horizon=ROUNDS, seed=15) for _ in range(2))
     for _ in range(40):
-        watched._history.left = 0
+        vars(watched)["_history"].left = 0  # a snapshot at every reward
         require(play(watched, 1) == play(left_alone, 1), "looking changed a decision")
         before = watched.state_dict()
         _look(watched)

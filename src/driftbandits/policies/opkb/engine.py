@@ -68,7 +68,7 @@ class BlockPolicy(Policy):
     `divisor`: what rewards on [-1, 1] are divided by before they are estimated from and tested.
     """
 
-    _counts_masked = False
+    counts_masked = False
     _needs_own_law = True
 
     def __init__(self, arms: ArmSet, parts: Parts, divisor: float = 1.0, **common: Unpack[CommonSettings]) -> None:

@@ -38,7 +38,7 @@ from driftbandits.policies.window import SizedPolicy
 from driftbandits.state.declared import count, generator, number, read, write
 from driftbandits.state.reader import ROUNDING, told_at_most
 from driftbandits.text import shown
-from driftbandits.types import Bools, Floats, Ints, read_only
+from driftbandits.types import Floats, read_only
 
 SETTINGS = ("window", "period", "discount", "restart")  # what a base may forget by
 _MOST_CANDIDATES = 10_000  # a policy is built for each of them
@@ -148,7 +148,7 @@ class BanditOverBandit(OneByOne, NestingPolicy):
         self._given_candidates = None if candidates is None else _read_candidates(candidates)
         for candidate in self._given_candidates or (0.5 if self.setting == "discount" else 1,):
             self._build(candidate, 1)  # refuses unusable settings now
-        self._counts_masked, self._numbers_rounds = self.base._counts_masked, self.base._numbers_rounds
+        self.counts_masked, self._numbers_rounds = self.base.counts_masked, self.base._numbers_rounds
         self._needs_own_law = self.base._needs_own_law
         self._coins = stream(self.seed, "candidates")
         self._law_base = 0
@@ -239,24 +239,19 @@ class BanditOverBandit(OneByOne, NestingPolicy):
 
     # --- the hooks of Policy: the base plays --------------------------------------------------------------------
 
-    def _law(self) -> Floats:
-        return self._inner._law()
+    @property
+    def _playing(self) -> Policy:
+        return self._inner
 
-    def _law_within(self, mask: Bools) -> tuple[Floats, bool]:
-        return self._inner._law_within(mask)
-
-    def _pick(self, law: Floats, count: int) -> Ints:
-        return self._inner._pick(law, count)
+    def _left(self) -> int:
+        return self._length - self._position
 
     def _stamp(self) -> tuple[int, int]:
         number, tag = self._inner._stamp()
         return self._law_base + number, tag
 
     def _steady(self) -> int:
-        return max(min(self._inner._steady(), self._length - self._position), 1)
-
-    def _quiet_rounds(self) -> int:
-        return max(min(self._inner._quiet_rounds(), self._length - self._position), 1)
+        return max(min(self._inner._steady(), self._left()), 1)
 
     def _drawn(self, arms: Sequence[int], counted: bool) -> None:
         self._follow_base(self._inner, arms, counted)
@@ -311,12 +306,6 @@ class BanditOverBandit(OneByOne, NestingPolicy):
         own["id"] -= self._block_start
         own["law"] -= self._law_base
         self._inner._lose(own)
-
-    def _estimate(self) -> Floats:
-        return self._inner._estimate()
-
-    def _interval(self) -> tuple[Floats, Floats] | None:
-        return self._inner._interval()
 
     # --- state --------------------------------------------------------------------------------------------------
 

@@ -103,7 +103,7 @@ class LinearExp3(SizedPolicy):
 
     family = Family.LINEAR
     needs_horizon = True
-    _counts_masked = False
+    counts_masked = False
     _needs_own_law = True
     _size_name: ClassVar[str] = "restart"
 

@@ -34,7 +34,7 @@ from driftbandits.policies.optimistic import OptimisticPolicy
 from driftbandits.policies.rivals.contradiction import LARGEST_WIDTH, Alarm, BlockEvidence, Strength
 from driftbandits.policies.rivals.nested import NestingPolicy, find_base, read_settings
 from driftbandits.state.reader import FARTHEST
-from driftbandits.types import Bools, Floats, Ints
+from driftbandits.types import Ints
 
 
 def regret_rate(
@@ -275,14 +275,17 @@ class Master(OneByOne, NestingPolicy):
 
     # --- the hooks of Policy: the active instance plays ---------------------------------------------------------
 
-    def _law(self) -> Floats:
-        return self._active.policy._law()
+    @property
+    def _playing(self) -> OptimisticPolicy:
+        return self._active.policy
 
-    def _law_within(self, mask: Bools) -> tuple[Floats, bool]:
-        return self._active.policy._law_within(mask)
+    @property
+    def _eldest(self) -> OptimisticPolicy:
+        """The instance that has played most."""
+        return max(self._instances.values(), key=lambda item: item.policy.rounds).policy
 
-    def _pick(self, law: Floats, count: int) -> Ints:
-        return self._active.policy._pick(law, count)
+    def _left(self) -> int:
+        return self._stretch_length - self._position
 
     def _stamp(self) -> tuple[int, int]:
         return self.rounds, self._active.serial
@@ -299,9 +302,6 @@ class Master(OneByOne, NestingPolicy):
             waiting[first + position] = (policy.rounds + position, value, belief.width)
         self._follow_base(policy, arms, counted)
         self._position += len(arms)
-
-    def _quiet_rounds(self) -> int:
-        return max(min(self._active.policy._quiet_rounds(), self._stretch_length - self._position), 1)
 
     def _due(self) -> bool:
         if self._active.policy._due():
@@ -393,16 +393,6 @@ class Master(OneByOne, NestingPolicy):
             if instance is not None:
                 instance.waiting.pop(ident, None)
             self._gone.pop(ident, None)
-
-    def _estimate(self) -> Floats:
-        return self._oldest()._estimate()
-
-    def _interval(self) -> tuple[Floats, Floats] | None:
-        return self._oldest()._interval()
-
-    def _oldest(self) -> OptimisticPolicy:
-        """The instance that has played most, whose beliefs are shown."""
-        return max(self._instances.values(), key=lambda item: item.policy.rounds).policy
 
     def _raise(self, alarm: Alarm) -> None:
         self._alarms[alarm.test - 1] += 1
