@@ -163,7 +163,7 @@ def test_the_page_on_the_architecture_names_every_file_of_the_study():
 @pytest.mark.parametrize("figure", ["ask-tell.svg", "reproduce.svg"])
 def test_pictures_of_the_architecture_name_files_that_exist(figure):
     picture = (ROOT / "docs" / "figures" / figure).read_text()
-    packages = ("", "policies", "policies/opkb", "experiments", "cli")
+    packages = ("", "_util", "policies", "policies/opkb", "experiments", "cli")
     places = re.findall(r"Consolas, monospace\">([^<]*)<", picture)
     names = [name.strip() for place in places for name in place.split(",") if name.strip() not in ("", "…")]
     assert len(names) > 10
