@@ -30,7 +30,7 @@ from driftbandits.datasets.registry import REAL_PREFIX
 from driftbandits.environments.noise import PAPER_NOISE
 from driftbandits.environments.registry import noise_from_config
 from driftbandits.experiments.results import Results
-from driftbandits.experiments.specs import HORIZON, Experiment, PolicySpec, by_id
+from driftbandits.experiments.specs import HORIZON, Experiment, PolicySpec
 from driftbandits.policies import SlidingWindowGPUCB, WeightedGPUCB, policy_label
 from driftbandits.report.blocks import NOTHING, Block, experiment_block
 from driftbandits.text import counted
@@ -42,6 +42,7 @@ from reproduction.catalogue import (
     ONE_SETTING_ENDING,
     SETTINGS_FOLDER,
     TUNED_HERE_ENDING,
+    by_id,
     written_out,
 )
 from reproduction.chapters import ratio_picture, verdict_table, world_table

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -271,6 +271,11 @@ def tuned_specs(dimension: int) -> tuple[PolicySpec, ...]:
 
 def _spec(label: str, entry: Mapping[str, Any]) -> PolicySpec:
     return PolicySpec(label, entry["policy"], written_out(entry["policy"], entry["settings"]))
+
+
+def by_id(experiments: Iterable[Experiment]) -> dict[str, Experiment]:
+    """The experiments by their ids, in order."""
+    return {experiment.id: experiment for experiment in experiments}
 
 
 QUICK_SEEDS, QUICK_WIDTH = 2, 256

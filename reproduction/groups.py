@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from driftbandits.errors import InputError, did_you_mean
 from driftbandits.experiments.playing import Pass
 from driftbandits.experiments.results import Results
-from driftbandits.experiments.specs import Experiment, by_id
+from driftbandits.experiments.specs import Experiment
 from reproduction.autobandit import AUTOBANDIT_YARDSTICK
 from reproduction.calibrated import CALIBRATED_OPKB_GROUP
-from reproduction.catalogue import with_networks_narrow
+from reproduction.catalogue import by_id, with_networks_narrow
 from reproduction.comparison import TUNED_COMPARISON
 from reproduction.growth import GROWTH_OF_REGRET
 from reproduction.linear import LINEAR_BANDITS, LINEAR_TABLE_1

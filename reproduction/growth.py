@@ -16,10 +16,8 @@ from typing import Any
 from driftbandits import policies
 from driftbandits.experiments.results import Results
 from driftbandits.experiments.seeds import EVALUATION
-from driftbandits.experiments.specs import Experiment, PolicySpec, by_id
-from driftbandits.report.blocks import (
-    Block,
-)
+from driftbandits.experiments.specs import Experiment, PolicySpec
+from driftbandits.report.blocks import Block
 from driftbandits.report.pictures import Picture, make_picture
 from reproduction.catalogue import (
     ADA_OPKB,
@@ -30,6 +28,7 @@ from reproduction.catalogue import (
     OPNN_INFINITE,
     OPNN_NARROW,
     THEORY_ENDING,
+    by_id,
     written_out,
 )
 from reproduction.chapters import describe_slopes, sweep_blocks

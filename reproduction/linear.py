@@ -29,10 +29,10 @@ from typing import Any
 import pandas as pd
 
 from driftbandits import policies
-from driftbandits._util.intervals import judge_below, t_interval
+from driftbandits._util.intervals import t_interval
 from driftbandits.experiments.results import Results
 from driftbandits.experiments.seeds import EVALUATION
-from driftbandits.experiments.specs import HORIZON, Experiment, PolicySpec, by_id
+from driftbandits.experiments.specs import HORIZON, Experiment, PolicySpec
 from driftbandits.report.blocks import Block
 from reproduction.catalogue import (
     ADA_OPKB,
@@ -42,13 +42,14 @@ from reproduction.catalogue import (
     LINEAR_FILE,
     THEORY_ENDING,
     TUNED_ENDING,
+    by_id,
     quick,
     tuned_settings,
     tuned_spec,
     written_out,
 )
 from reproduction.chapters import rankings_named, sweep_blocks
-from reproduction.claims import Check, CheckVerdict, Claim, ClaimsJudgement, make_check
+from reproduction.claims import Check, CheckVerdict, Claim, ClaimsJudgement, judge_below, make_check
 from reproduction.sweeps import (
     Bound,
     PowerLaw,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -147,11 +147,6 @@ class Cell:
         """What tells runs kept of a registered policy from those it played before it was changed; at first nothing."""
         number = 1 if is_reference(self.policy.name) else policy_class(self.policy.name).behaviour
         return {} if number == 1 else {"behaviour": number}
-
-
-def by_id(experiments: Iterable[Experiment]) -> dict[str, Experiment]:
-    """The experiments by their ids, in order."""
-    return {experiment.id: experiment for experiment in experiments}
 
 
 def cells_of(experiment: Experiment) -> list[Cell]:

@@ -189,12 +189,6 @@ def read(store: Store, cells: Iterable[Cell], *, on_damage: Callable[[str], None
     return [dataclasses.replace(found[key], cell=cell) for key, cell in keyed if key in found]
 
 
-def missing(store: Store, cells: Iterable[Cell]) -> list[Cell]:
-    """The cells still to be played, in their order; of those with equal keys only the first."""
-    finished = store.finished()
-    return [cell for key, cell in distinct(cells).items() if key not in finished]
-
-
 def distinct(cells: Iterable[Cell]) -> dict[str, Cell]:
     """The first cell of each key, in order: two experiments may ask for the same run under two labels."""
     first: dict[str, Cell] = {}

@@ -268,4 +268,3 @@ def tidy(axes: Axes, *, title: str, xlabel: str, ylabel: str = "", outdent: floa
 
 
 WITH_COMMAS = FuncFormatter(lambda value, _: f"{value:,.0f}" if abs(value) >= 1 or value == 0 else f"{value:g}")
-WITH_K = FuncFormatter(lambda value, _: f"{value / 1000:g}k" if value >= 1000 else f"{value:g}")

@@ -171,15 +171,6 @@ def columns(*heads: str) -> tuple[TableColumn, ...]:
     return tuple(TableColumn(head, numeric=number > 0) for number, head in enumerate(heads))
 
 
-def regret_entry(row: Mapping[Any, Any] | None) -> TableEntry:
-    """Mean regret with its standard error; a dash where nothing was played.
-
-    >>> regret_entry({"regret": 3721.4, "standard_error": 155.6}).text, regret_entry(None).text
-    ('3,721 ± 156', '–')
-    """
-    return TableEntry(NOTHING if row is None else with_error(row["regret"], row["standard_error"]))
-
-
 @dataclass(frozen=True)
 class Block:
     """A part of a section with a heading of its own: notes, a figure, tables; in that order, each if there is one.

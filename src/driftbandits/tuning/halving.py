@@ -61,17 +61,6 @@ def slots(seeds: int, worlds: int) -> list[Slot]:
     return [(seed, world) for seed in range(seeds) for world in range(worlds)]
 
 
-def geometric_mean_regret(regrets: Regrets, over: Sequence[Slot]) -> float:
-    """Geometric mean over worlds of the mean final regret over seeds: no world counts more because its regret is large.
-
-    >>> round(geometric_mean_regret({(0, 0): 1.0, (1, 0): 3.0, (0, 1): 50.0, (1, 1): 50.0}, slots(2, 2)), 6)
-    10.0
-    """
-    worlds = sorted({world for _, world in over})
-    means = [mean_regret(regrets, [slot for slot in over if slot[1] == world]) for world in worlds]
-    return float(np.exp(np.mean(np.log(means))))
-
-
 def count_cells(points: int, rungs: Rungs, *, worlds: int) -> int:
     """Cells that a search of so many points takes.
 
