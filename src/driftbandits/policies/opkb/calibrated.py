@@ -26,8 +26,7 @@ from driftbandits._util.guard import guarded
 from driftbandits._util.seeding import check_seed, stream
 from driftbandits.arms.arm_set import ArmSet
 from driftbandits.detection.gaps import StreamsAndGaps
-from driftbandits.detection.horizons import rounds_by_ranks
-from driftbandits.detection.streams import Streams
+from driftbandits.detection.streams import Streams, rounds_by_ranks
 from driftbandits.policies.algorithm import Family
 from driftbandits.policies.arm_migration import ArmsChange
 from driftbandits.policies.inputs import CommonSettings

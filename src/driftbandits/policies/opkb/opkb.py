@@ -9,8 +9,7 @@ from typing import Any, Self, Unpack
 from driftbandits import state as states
 from driftbandits.arms.arm_set import ArmSet
 from driftbandits.detection import Detector
-from driftbandits.detection.gaps import GapTest
-from driftbandits.detection.horizons import rounds_by_gaps
+from driftbandits.detection.gaps import GapTest, rounds_by_gaps
 from driftbandits.errors import InputError, StateError
 from driftbandits.policies.algorithm import Family
 from driftbandits.policies.inputs import CommonSettings
