@@ -163,7 +163,7 @@ def one_blas_thread(function: Function) -> Function:
 
 
 class Guard:
-    """The lock of one policy, and whether its state was left half changed."""
+    """The lock of a policy, and whether its state was left half changed."""
 
     __slots__ = ("__weakref__", "cause", "changing", "entered", "lock")
 
@@ -174,7 +174,7 @@ class Guard:
         _GUARDS.add(self)
 
     def renew(self) -> None:
-        """An open lock, whoever held it."""
+        """A fresh lock."""
         self.lock = threading.RLock()
         # Whether this thread holds it; without a public name, but `threading.Condition` is built on it too.
         self.entered: Callable[[], bool] = self.lock._is_owned  # type: ignore[attr-defined]

@@ -127,7 +127,7 @@ def _commit() -> str | None:
         return done.stdout.strip()
 
     with contextlib.suppress(OSError, subprocess.SubprocessError):
-        # an installed copy may lie inside somebody else's repository
+        # an installed copy may lie inside another repository
         if git("ls-files", "__init__.py"):
             return git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain", "--", ".") else "")
     return None

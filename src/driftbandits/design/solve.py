@@ -234,7 +234,7 @@ def _read_candidates(candidates: Any, count: int) -> Ints | None:
 
 @one_blas_thread
 def information_gain(arms: ArmSet | Floats, *, horizon: float, sigma: float, tolerance: float = 1e-6) -> float:
-    """Largest information that `horizon` rounds can bring, in the paper's convention, without the factor 1/2.
+    """Maximum information gain of `horizon` rounds, in the paper's convention, without the factor 1/2.
 
         gamma = max_P log det(I + (T / sigma) Phi' diag(P) Phi) = max_P log det S(P, sigma / T) - r log(sigma / T)
 

@@ -121,7 +121,7 @@ class ReplaySeen(Protocol):
 
 
 class Detector(Protocol):
-    """What watches for changes, inside a policy of the OPKB family.
+    """A change detector inside a policy of the OPKB family.
 
     A protocol: a class with these methods is one, and need not derive from it. The page on extending the library has a
     complete example. Rewards are on the engine's scale, [-1, 1].
@@ -135,7 +135,7 @@ class Detector(Protocol):
 
     @property
     def fired(self) -> bool:
-        """Whether a reward has made it fire. It stays so until `begin`, whatever rewards are still told meanwhile."""
+        """Whether it has fired. This stays true until `begin`, whatever rewards come in between."""
 
     def begin(self) -> None:
         """A new epoch begins."""
@@ -230,7 +230,7 @@ def kernel_cover(features: Floats, size: int) -> Ints:
 
 @dataclass(frozen=True)
 class Detection:
-    """What became of the true changes of a run.
+    """How a run's true changes were detected.
 
     A true change counts as found by the first alarm after it and before the next true change; every other alarm is
     false.

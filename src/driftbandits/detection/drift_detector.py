@@ -21,19 +21,19 @@ _PLAIN = (int, bool, np.float64)  # kinds that need no second look
 
 
 class DriftDetector:
-    """Says when a stream of numbers has changed, whatever their distribution was.
+    """Detects changes in a stream of numbers of any distribution.
 
     A conformal test martingale. As long as numbers are independent draws from one distribution, or exchangeable, the
     smoothed rank of each among those before is uniform and independent of the others, and bets on ranks gain nothing
     on average. It alarms when `evidence` reaches 1 / `false_alarm`, which by Ville's inequality has probability
-    `false_alarm` at most **in a stream of any length**; nothing is assumed of the numbers, so nothing can be wrong
-    with the assumption. After an alarm it starts anew at the next update, with the same promise.
+    `false_alarm` at most **in a stream of any length**; nothing is assumed of the numbers, so there is no assumption to
+    violate. After an alarm it starts anew at the next update, with the same promise.
 
     It sees rises and falls, and numbers that spread or gather. It is called as river's detectors are: `update(x)`, then
     `drift_detected`. A number takes a few microseconds and memory stays below 2 MB however long the stream: the first
-    10,000 numbers are ranked exactly, later ones among these (see `detection.urn`; the promise stays exact).
+    10,000 numbers are ranked exactly, later ones among these (see `detection/ranks.py`; the promise stays exact).
 
-    Bad at: dependent numbers (a slow wave is a change to it, and rightly so); a change within the first dozen numbers,
+    Bad at: dependent numbers (a slow wave counts as a change); a change within the first dozen numbers,
     where no rank is extreme; rare events, where only their frequency tells (a rate of 0.02 that trebles is mostly
     missed in a thousand numbers).
 
@@ -133,7 +133,7 @@ class DriftDetector:
 
     @property
     def evidence(self) -> float:
-        """How many to one the stream speaks for a change: 1 at most on average as long as nothing changes."""
+        """Evidence for a change, as odds: at most 1 on average as long as nothing changes."""
         return self._wagers.evidence
 
     @property
@@ -147,7 +147,7 @@ class DriftDetector:
         return self._alarms
 
     def clone(self) -> DriftDetector:
-        """A new one with the same settings, as river's trees and forests ask for.
+        """A new detector with the same settings, as river's trees and forests require.
 
         Returns
         -------
@@ -186,7 +186,7 @@ class DriftDetector:
 
     @classmethod
     def restore(cls, state: dict[str, Any]) -> DriftDetector:
-        """The detector that `state_dict` was taken of.
+        """Restore a detector from its `state_dict`.
 
         Parameters
         ----------

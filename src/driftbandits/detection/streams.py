@@ -5,8 +5,8 @@ Conformal test martingales: evidence that a stream of numbers has changed, whate
 If the numbers are independent draws from one law, the smoothed rank of each among those before it is uniform on
 (0, 1), and ranks are independent of each other (`driftbandits.detection.ranks`). A bet on ranks whose factor is 1 on
 average over (0, 1) then multiplies wealth without gain (`driftbandits.detection.bets`): wealth is a martingale, and by
-Ville's inequality it ever reaches 1 / a with probability a at most. Nothing is assumed of the law, so nothing can be
-wrong with the assumption. Time per number and memory are bounded, however long the stream.
+Ville's inequality it ever reaches 1 / a with probability a at most. Nothing is assumed of the law, so there is no
+assumption to violate. Time per number and memory are bounded, however long the stream.
 
 Every law of the epoch has a stream: the residuals e = y - b(x) of the rounds that followed it, in its own block and in
 replays, in the order told. Baseline and law are fixed before the first of them, x is drawn afresh, and which rounds

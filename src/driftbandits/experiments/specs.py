@@ -23,7 +23,7 @@ from driftbandits.version import __version__
 def policy_class(name: str) -> type[Policy]:
     """The class called `name`, registered or a user's `file.py:Class`.
 
-    `Policy`, of which nothing is known, where there is none to be had: a file may be gone or broken.
+    `Policy` itself if the class cannot be loaded, because its file is gone or broken.
 
     >>> policy_class("SlidingWindowGPUCB").__name__, policy_class("gone.py:Mine").__name__
     ('SlidingWindowGPUCB', 'Policy')
@@ -58,7 +58,7 @@ class PolicySpec:
     name : a registered name, or `file.py:Class` for a user's own
     settings : by name, plain values as in JSON
     kernel : what the policy is told instead of the world's kernel, a mapping of `kernel_from_config`
-    seeds : it plays only the first so many, because a run is long
+    seeds : it plays only the first `seeds` seeds, because a run is long
 
     Raises
     ------

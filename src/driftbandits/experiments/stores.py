@@ -84,7 +84,7 @@ def result_of(plain: Mapping[str, Any], cell: Cell) -> CellResult:
     Raises
     ------
     KeyError, TypeError, ValueError
-        For what is no plain result.
+        If `plain` is not a plain result.
 
     >>> from driftbandits.experiments.specs import PolicySpec
     >>> from driftbandits.experiments.runner import run_cell
@@ -208,7 +208,7 @@ def damage_summary(damages: Sequence[str]) -> str:
 
 
 class MemoryStore:
-    """A store that keeps results as long as it is there itself.
+    """A store that keeps results in memory.
 
     >>> from driftbandits.experiments.specs import PolicySpec
     >>> from driftbandits.experiments.runner import run_cell
@@ -251,7 +251,7 @@ class MemoryStore:
         }
 
     def write(self, key: str, result: CellResult) -> None:
-        """Keep a copy that nobody can write to.
+        """Keep a read-only copy.
 
         Parameters
         ----------

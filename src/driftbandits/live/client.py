@@ -73,8 +73,8 @@ class Client:
     Parameters
     ----------
     url : where it is, such as http://127.0.0.1:8350
-    key : as `driftbandits keys create` printed it; None where none is needed
-    timeout : seconds that a call may take in all, with everything that is sent again
+    key : the one that `driftbandits keys create` printed; None where none is needed
+    timeout : seconds that a call may take in all, retries included
 
     Raises
     ------
@@ -96,7 +96,7 @@ class Client:
 
         Parameters
         ----------
-        name : of the experiment, not taken yet
+        name : of the new experiment
         fields : as `Database.create` takes them, by name
 
         Returns
@@ -106,7 +106,7 @@ class Client:
         Raises
         ------
         InputError
-            For whatever is wrong with the fields.
+            If a field is invalid.
         ExperimentExistsError
             If the name is taken.
         AwayError
@@ -131,7 +131,7 @@ class Client:
         return _names(finish(self._link.send(Sending("GET", _EXPERIMENTS))))
 
     def experiment(self, name: str) -> RemoteExperiment:
-        """An experiment of the service; whether it exists shows when it is first used.
+        """An experiment of the service. Whether it exists is checked at its first use.
 
         Parameters
         ----------

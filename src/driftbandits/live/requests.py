@@ -47,7 +47,7 @@ class LiveDecision:
 
     Parameters
     ----------
-    id : what `reward` and `forget` want back
+    id : to pass to `reward` and `forget`
     arm : name of the arm to play
     probability : with which it was drawn
     fallback : whether the fallback decided instead of the policy; its reward is journaled and not learned from
@@ -81,12 +81,12 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class RewardAnswer:
-    """What became of rewards.
+    """The result of sending rewards.
 
     Parameters
     ----------
     accepted : how many were taken
-    repeated : how many had been told before with the same value
+    repeated : how many had been sent before with the same value
     late : how many came after their decision was closed; they change nothing
     rejected : those that were not taken
 

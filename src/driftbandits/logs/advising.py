@@ -78,15 +78,15 @@ class Advice:
 
     Parameters
     ----------
-    log : that was asked about
-    verdict : whether its world moves, in a sentence
+    log : the log
+    verdict : whether rewards change, in a sentence
     moves : True or False; None where this log cannot tell, and then nothing is recommended
     changes : the changes found
-    least_changes : bounds the number of changes from below, but for false alarms
+    least_changes : a lower bound on the number of changes, up to false alarms
     variation : how much the world moves, or None
-    season : a rhythm of the world, approximately, or None
+    season : a periodic pattern, approximately, or None
     beliefs : what is believed of rewards over time, or None
-    regrets : what policies lose in the twins, or None
+    regrets : the regret of policies in the twins, or None
     recommendation : the policy to use and why, or None
     false_alarm : probability that a change is reported although nothing moves
     notes : what of the log was left out, and which arms may be slips
@@ -112,7 +112,7 @@ class Advice:
 
     @property
     def gradual(self) -> bool:
-        """Whether the world moves all the time rather than at times."""
+        """Whether rewards change all the time rather than at times."""
         drifts = self.beliefs is not None and self.beliefs.weight_of("drifts") > self.beliefs.weight_of("switches")
         return self.season is not None or drifts
 

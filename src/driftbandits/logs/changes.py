@@ -405,7 +405,7 @@ def _segments(log: Log) -> Pieces:
 
 
 def _stretches(log: Log) -> Pieces:
-    """Changes are looked for in every other row and valued on the rest: rows that chose the ends would flatter them."""
+    """Changes are searched in every other row and evaluated on the rest, so that estimates are not too good."""
     searched = np.zeros(len(log), dtype=bool)
     searched[::2] = True
     half = log.take(searched)

@@ -353,7 +353,7 @@ class Algorithm(ABC):
         return 0
 
     def _evaluate(self, rounds: int, arms: Ints, rewards: Floats, ids: Ints) -> bool:
-        """Where `_needs_own_law`: begin with another's log of so many rounds as a first evaluation; whether it can."""
+        """Where `_needs_own_law`: start from the log of another policy as a first evaluation; whether that works."""
         return False
 
     def _carry(self, old: Self, change: ArmsChange) -> None:

@@ -289,7 +289,7 @@ class Policy(Inspection, Persistence):
 
     @guarded
     def impose(self, arms: int | npt.ArrayLike, probabilities: float | npt.ArrayLike, allowed: Any = None) -> Imposed:
-        """Take over rounds drawn elsewhere: as `ask`, but the arms and their probabilities are given.
+        """Replay rounds that were drawn elsewhere: like `ask`, with the arms and their probabilities given.
 
         The draws are made and thrown away, so where they agree with what is given the policy stands afterwards as after
         `ask`, bit for bit; where not, `differing` counts it. Rewards are told to `decisions` as to those of `ask`. For
@@ -341,7 +341,7 @@ class Policy(Inspection, Persistence):
 
     @guarded
     def learn(self, log: Mapping[str, Any] | LogLike) -> None:
-        """Take in a log, one's own or another's, as if this new policy had played it; then it goes on from there.
+        """Learn from a log, of this policy or of another, as if this new policy had played it (warm start).
 
         Policies that weigh rewards by the law that drew them take in their own log so; another's is a first evaluation
         for the OPKB family, and refused by the Exp3 family.
@@ -390,7 +390,7 @@ class Policy(Inspection, Persistence):
 
     @guarded
     def law(self, allowed: Any = None) -> Floats:
-        """Probabilities over all arms that the next `ask` will draw from. Asking for it changes nothing.
+        """Probabilities over all arms that the next `ask` will draw from. Reading them changes nothing.
 
         Parameters
         ----------
@@ -471,7 +471,7 @@ class Policy(Inspection, Persistence):
 
     @guarded
     def tell(self, ids: Asked, rewards: float | npt.ArrayLike) -> None:
-        """Tell the rewards of decisions, late, in any order, never twice.
+        """Tell the rewards of decisions: late, in any order, but only once each.
 
         An error changes nothing, for the whole call. Where `missing` is set, decisions may have been closed meanwhile:
         rewards of those are counted in `late` and change nothing.
@@ -584,7 +584,7 @@ class Policy(Inspection, Persistence):
 
     @guarded
     def forget(self, ids: Asked) -> None:
-        """Say that the rewards of these decisions will never come.
+        """Close decisions whose rewards will never come.
 
         Parameters
         ----------
@@ -606,7 +606,7 @@ class Policy(Inspection, Persistence):
 
     @guarded
     def expire(self, ids: Asked) -> None:
-        """Close decisions as missing: by a clock of yours, where `patience` counts rounds.
+        """Close decisions as missing, by your own clock; `patience` counts rounds.
 
         What that means is what the policy was built with: `missing`, a number or "forget". Decisions that are closed
         already are left as they are.
@@ -638,10 +638,10 @@ class Policy(Inspection, Persistence):
 
     @guarded
     def at(self, now: float, *, patience: float | None = None) -> None:
-        """Say what time it is, before asking and telling, where decisions are closed by a clock of yours (`expire`).
+        """Set the time, before asking and telling, where you close decisions by your own clock (`expire`).
 
         Policies that learn from open decisions (`AutoBandit`) then count the ages of decisions in seconds, not in
-        rounds; others ignore it. Time never goes back: an earlier time than the last is taken for the last.
+        rounds; others ignore it. Time never goes back: a time before the last one counts as the last one.
 
         Parameters
         ----------
@@ -836,7 +836,7 @@ class Policy(Inspection, Persistence):
         )
 
     def _warn(self) -> None:
-        """Give the warnings that have come up to whoever called a public method, or to who listens in their place."""
+        """Issue the collected warnings to the caller of a public method, or pass them to the listener."""
         notices, self._monitor.notices = self._monitor.notices, []
         for notice in notices:
             if self.listener is None:

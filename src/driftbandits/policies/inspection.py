@@ -185,7 +185,7 @@ class Inspection(Algorithm):
         Raises
         ------
         InputError
-            If the policy does not know how far off it may be, and so has none.
+            If the policy has no intervals.
 
         >>> from driftbandits import ArmSet, GPUCB
         >>> policy = GPUCB(ArmSet([[0.0], [1.0]]), reward_range=(0, 1), noise=0.05, seed=0)

@@ -74,7 +74,7 @@ class Persistence(Algorithm):
     @classmethod
     @one_blas_thread
     def restore(cls, arms: ArmSet, state: Mapping[str, Any]) -> Self:
-        """A policy that goes on from `state` as the one that gave it would have.
+        """Restore a policy that continues from `state` exactly as the original would have.
 
         Parameters
         ----------
@@ -119,7 +119,7 @@ class Persistence(Algorithm):
 
         Parameters
         ----------
-        path : of the file; one that is there is replaced
+        path : of the file; an existing one is replaced
 
         Raises
         ------
@@ -140,13 +140,13 @@ class Persistence(Algorithm):
 
     @classmethod
     def load(cls, arms: ArmSet, path: str | os.PathLike[str], *, limit: int | None = states.LIMIT) -> Self:
-        """Go on from a file written by `save`.
+        """Restore a policy from a file written by `save`.
 
         Parameters
         ----------
         arms : those that the policy was built with
         path : of the file
-        limit : bytes that the state may take, for files of strangers; None for any
+        limit : most bytes that the state may take, for untrusted files; None for any
 
         Returns
         -------
@@ -167,7 +167,7 @@ class Persistence(Algorithm):
 
     @guarded
     def with_arms(self, arms: ArmSet) -> Self:
-        """A policy of the same class that goes on where this one stands, with other arms; this one stays as it is.
+        """A policy of the same class that continues from this one with other arms; this one is unchanged.
 
         Arms are the same if their names are, or their points where there are no names. Kept arms keep what is known of
         them, new ones get what the kernel says given the rest; policies that cannot start anew and record that in

@@ -175,7 +175,7 @@ def columns(*heads: str) -> tuple[TableColumn, ...]:
 class Block:
     """A part of a section with a heading of its own: notes, a figure, tables; in that order, each if there is one.
 
-    Tables are folded, for a reader looks at figures first; not if they are `unfolded`, because they are the figure.
+    Tables are folded, because readers start with the figures; not if they are `unfolded`, because they are the figure.
     """
 
     id: str

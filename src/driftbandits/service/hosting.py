@@ -72,7 +72,7 @@ class Waiting:
         with self._lock:
             ready, self._done, self._woken = self._done, deque(), False
         for waiter, done in ready:
-            if waiter.done():  # whoever asked has gone
+            if waiter.done():  # the caller has gone
                 continue
             error = done.exception()
             if error is None:
@@ -133,7 +133,7 @@ class Host:
     def _note_opening(self, name: str, done: asyncio.Task[Experiment]) -> None:
         self._opening.pop(name, None)
         if not done.cancelled():
-            done.exception()  # seen, also where whoever waited for it is gone
+            done.exception()  # retrieved, even if the caller has gone
 
     async def _open(self, name: str) -> Experiment:
         if self._closing:

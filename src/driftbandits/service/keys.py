@@ -211,7 +211,7 @@ class Gate:
             raise Problem(403, "origin", "pages of other servers may not send requests to this one")
 
     def token(self, caller: Caller) -> str:
-        """The token of a page that this caller loaded: whoever cannot read the page cannot know it."""
+        """The token of a page that this caller loaded: only someone who can read the page knows it."""
         secret = caller.key.encode() or self._secret
         return hmac.new(secret, b"driftbandits page", hashlib.sha256).hexdigest()
 

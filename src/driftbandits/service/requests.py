@@ -126,7 +126,7 @@ class RejectedReward(BaseModel):
 
 
 class RewardAnswer(BaseModel):
-    """What became of rewards."""
+    """The result of sending rewards."""
 
     accepted: int
     repeated: int

@@ -146,7 +146,7 @@ class Series:
 
 
 def count(view: View, journal: Journal, points: int = POINTS) -> Series:
-    """Count the journal in so many ranges at most."""
+    """Count the journal in at most `points` ranges."""
     oldest, newest = journal.oldest(), journal.newest()
     missing = view.definition.missing
     worth = float(missing) if isinstance(missing, int | float) and view.definition.patience is not None else None
@@ -431,7 +431,7 @@ class Observer:
     def get(self) -> Observed:
         """What was counted, as new as `SHARE` allows and never outgrown.
 
-        While somebody counts, others take what is known, if that will do.
+        While one thread counts, others use the last count if it is recent enough.
         """
         known, too_little = self._found, self._shows_too_little()
         if known is not None and not too_little and time.monotonic() < self._again_at:

@@ -231,7 +231,7 @@ def inspect_changes(writer: Writer, replica: Replica) -> tuple[list[Change], dic
 
 
 def history(found: dict[str, Any] | None, progress: Progress, seen: Observed, *, points: int) -> dict[str, Any]:
-    """Estimates and probabilities over time, thinned to so many moments; rewards as they came, counted `age` s ago."""
+    """Estimates and probabilities over time, thinned to `points` moments; rewards as they came, counted `age` s ago."""
     answer: dict[str, Any] = {"rewards": [asdict(point) for point in seen.curve], "age": round(seen.age, 1)}
     if found is None:
         empty: dict[str, Any] = {name: [] for name in ("rounds", "times", "arms", "estimate", "probability")}

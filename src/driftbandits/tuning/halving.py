@@ -1,6 +1,6 @@
 """Synchronous successive halving: which points continue depends on the scores of a whole rung, and on nothing else.
 
-So it does not matter who played what, where, or in which order: whoever has the scores can say where a search stands.
+So it does not matter who played what, where, or in which order: the scores alone tell how far a search is.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def slots(seeds: int, worlds: int) -> list[Slot]:
 
 
 def count_cells(points: int, rungs: Rungs, *, worlds: int) -> int:
-    """Cells that a search of so many points takes.
+    """The number of cells in a search over `points` points.
 
     >>> count_cells(32, ((32, 1), (8, 4), (2, 16)), worlds=1)
     80

@@ -94,7 +94,7 @@ def tuned_entry(found: BestSettings) -> dict[str, Any]:
 
 
 def read_found(path: Path) -> Found:
-    """What the file holds; nothing where there is none yet."""
+    """The content of the file; empty if there is no file yet."""
     if not path.exists():
         return {}
     try:

@@ -49,7 +49,7 @@ def trigger_threshold(*, deviation: float, noise: float, observations: int, fail
 
 
 class EventTriggeredGPUCB(GPUCB):
-    """ET-GP-UCB (Brunzema et al. 2022): GPUCB that drops its data when a reward is too far from its prediction.
+    """ET-GP-UCB (Brunzema et al. 2022): GPUCB that discards its data when a reward is too far from its prediction.
 
     It fires at |y - mean(x)| > sqrt(2 log(2 pi_t / delta)) (sd(x) + R), `trigger_threshold`; t counts the rewards of
     the epoch. The reward that fired belongs to the new epoch and opens it. Each firing is recorded in `changes`.

@@ -60,7 +60,7 @@ class GPUCB(OptimisticPolicy):
     others : see `Policy`
 
     Cost per round: O(N^2), or O(N r) where the kernel's rank r is below N / 2; from 20,000 arms on, O(N r / 25) in most
-    rounds (`policies/gp/leading.py`).
+    rounds (`LeadingPosterior` in `policies/gp/posterior.py`).
 
     >>> policy = GPUCB(ArmSet([[0.0], [0.5], [1.0]]), seed=0)
     >>> policy.tell(policy.ask().id, 0.3)

@@ -113,10 +113,10 @@ class NetworkFeatures:
         self.seen.sums = state.array("sums", np.float64, (size,))
         check_whole(self.seen.counts, FARTHEST, "number of rewards")
 
-    def check(self, *, told: int, looked: bool, largest: float) -> None:
+    def check(self, *, told: int, probed: bool, largest: float) -> None:
         """Refuse sums to train on that are not those of the epoch."""
         seen = float(self.seen.counts.sum())
-        states.check(seen == told or (looked and seen > told), "number of rewards to train on")
+        states.check(seen == told or (probed and seen > told), "number of rewards to train on")
         check_sums(self.seen.counts, self.seen.sums, "sums of rewards to train on", largest=largest)
 
     def _read_features(self, state: states.Reader, name: str) -> Floats:
@@ -222,7 +222,7 @@ class NeuralBlockPolicy(NetworkFacts, PaperBlockPolicy):
 
 
 class OPNN(NeuralBlockPolicy):
-    """OPKB on the features of a neural network that is trained at the start of every block; for a steady world.
+    """OPKB on the features of a neural network, trained at the start of every block; for rewards that do not change.
 
     The network f(x; W) is fully connected with ReLU and no biases. Its features are g(x; W) / sqrt(m), the gradient
     with respect to its weights; the estimate, the laws and the blocks are those of `OPKB`. With `train=False` (the

@@ -90,7 +90,7 @@ class _PastBlock:
 class BanditOverBandit(OneByOne, NestingPolicy):
     """Plays a forgetting policy in blocks, anew each time, with a window (or period, or discount) chosen by Exp3.
 
-    It needs no V_T; that is what it is for. At T = 10,000 and d = 10 a linear base has 10 blocks for 8 candidates: Exp3
+    Its purpose is to need no V_T. At T = 10,000 and d = 10 a linear base has 10 blocks for 8 candidates: Exp3
     learns next to nothing, and this is a policy with a random window of at most 1,000 rounds.
 
     Its defaults are not enough for 10,000 rounds, since many of the windows that the theory tries are only a few rounds

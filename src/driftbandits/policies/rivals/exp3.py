@@ -79,7 +79,7 @@ def restart_period(*, horizon: int, variation: float, dimension: float, arms: in
 class LinearExp3(SizedPolicy):
     """Exp3 for linear bandits (Lattimore and Szepesvari, chapter 27), forgetting everything every `restart` rounds.
 
-    It assumes nothing about how rewards change, not even chance, and pays for it with a wide law throughout: its bound
+    It assumes nothing about how rewards change, and pays for it by exploring a lot throughout: its bound
     2 sqrt(3 d H log N) is above 2,300 for d = 10, N = 100 and a single block of 10,000 rounds.
 
     Its defaults are not enough for horizons of 10,000 rounds, nor where rewards are not linear in the points: it must
@@ -394,7 +394,7 @@ class Exp3S(OneByOne, Policy):
     gains e alpha / N times the sum of all, which bounds how long a switch takes to follow. Weights are kept as
     logarithms.
 
-    It assumes nothing of the rewards but their range, and pays for it: with the default exploration, a hundred arms and
+    It assumes only the range of the rewards, and pays for it: with the default exploration, a hundred arms and
     ten thousand rounds, four rounds in ten are uniform draws. A control, not a recommendation.
 
     Its defaults are not enough with a hundred arms and 10,000 rounds: it must be told a horizon many times as long.

@@ -85,7 +85,7 @@ class Master(OneByOne, NestingPolicy):
 
     A block of order n schedules instances of orders m = n, ..., 0 (order n always, a shorter one at each of its places
     with probability `replay_scale` rho(2^n) / rho(2^m)); in every round the shortest one there plays and learns, the
-    others pause. A block that ends in peace is followed by a fresh one twice as long; an alarm starts at order 0.
+    others pause. A block that ends without an alarm is followed by one twice as long; an alarm starts at order 0.
 
     Test 1, when an instance's interval I ends: its mean reward is above every optimistic value of the block.
     Test 2, every round: the base earns less than it believed.

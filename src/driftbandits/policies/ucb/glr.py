@@ -43,8 +43,8 @@ class GLRklUCB(WatchedArms):
 
     Index: the largest q with n kl(mean, q) <= log(t - tau). Every episode goes through all arms once, and again every
     floor(N / alpha_k) rounds, so that changes of arms not in play are found in the end. Knows neither when nor how
-    often the world changes. No kernel: after a restart all arms are learned anew, each by itself, and slow drift is
-    not its case.
+    often the world changes. No kernel: after a restart all arms are learned anew, each by itself, and it is not made
+    for slow drift.
 
     Parameters
     ----------

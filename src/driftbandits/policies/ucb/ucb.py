@@ -380,8 +380,8 @@ class DiscountedUCB(PlainUCB):
     """D-UCB (Kocsis and Szepesvari 2006): UCB on exponentially discounted rewards, without a kernel.
 
     Index mean + scale R sqrt(2 log(n) / n_a), with n_a the discounted count of the arm and n that of all arms
-    together; all fade every round. Garivier and Moulines' proof has twice that width: scale=2. An arm left alone
-    becomes uncertain again, so all arms are revisited for ever, within about 1 / (1 - discount) rounds.
+    together; all fade every round. Garivier and Moulines' proof has twice that width: scale=2. An arm that is not
+    played becomes uncertain again, so every arm is played again within about 1 / (1 - discount) rounds.
 
     Parameters
     ----------
