@@ -335,6 +335,11 @@ def _refuse(what: str, settings: Mapping[str, Any], own: Mapping[str, str]) -> N
             raise InputError(f"{what} cannot be given {key!r}: {reason}")
 
 
+def policy_maker(name: str) -> Any:
+    """The class of a registered policy, or what a reference names; InputError if there is none."""
+    return load_maker(f"policy {name!r}", name) if is_reference(name) else find_policy(name)
+
+
 def load_maker(what: str, name: str) -> Any:
     """The class or function that a reference names; InputError that begins with `what` if it cannot be loaded."""
     maker = _trying(f"{what} cannot be loaded", lambda: load(name))
