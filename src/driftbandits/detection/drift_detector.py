@@ -1,4 +1,4 @@
-"""A change detector for any stream of independent numbers, with a promise on false alarms."""
+"""A change detector for any stream of independent numbers, with a bound on false alarms."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class DriftDetector:
         self._begin()
 
     def _draw(self) -> None:
-        """Uniforms for the next numbers, drawn many at a time: one by one they would cost as much as all the rest."""
+        """Uniforms for the next numbers, drawn in blocks: one by one they would cost as much as all the rest."""
         self._before_drawing = generator_state(self._generator)
         self._uniforms: list[float] = (1.0 - self._generator.random(_DRAWN_AT_ONCE)).tolist()  # none is 0
         self._used = 0
@@ -158,7 +158,7 @@ class DriftDetector:
         return DriftDetector(self.false_alarm, seed=self.seed)
 
     def __repr__(self) -> str:
-        """Settings, and how far it is."""
+        """Settings, and the numbers seen so far."""
         found = f", {self._alarms} alarms" if self._alarms else ""
         return f"DriftDetector(false_alarm={self.false_alarm:g}, seed={self.seed}; {self._updates} updates{found})"
 
@@ -232,7 +232,7 @@ class DriftDetector:
         self._check_parts()
 
     def _check_parts(self) -> None:
-        """Parts that cannot belong together."""
+        """Refuse parts that cannot belong together."""
         numbers = self._updates - self._start
         states.check(self._ranks.count == numbers == self._wagers.numbers, "numbers since the last start")
         found = self._alarms > 0

@@ -422,7 +422,7 @@ class Database:
 
 
 def _check_unused(connection: sa.Connection, key: str, name: str) -> None:
-    """Refuse a key that made another experiment: requests to make one share their keys."""
+    """Refuse a key that created another experiment: creation requests share one set of keys."""
     answers, made = tables.answers, tables.experiments
     created = sa.select(made.c.name).join(
         answers, sa.and_(answers.c.experiment == made.c.id, answers.c.time == made.c.created)

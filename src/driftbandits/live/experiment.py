@@ -304,12 +304,12 @@ class Operations:
 
 
 def id_of(given: Any) -> Any:
-    """A decision stands for its id."""
+    """The id of a decision, or an id as it is."""
     return given.id if isinstance(given, LiveDecision) else given
 
 
 def allowed_names(given: Iterable[str] | None) -> list[str] | None:
-    """Names of arms as a list; a single text would be taken apart into letters."""
+    """Names of arms as a list; a single text is refused, because it would be split into letters."""
     if isinstance(given, str):
         raise InputError(f"allowed must be a list of names of arms, got {shown(given)}; use [{shown(given)}]")
     return None if given is None else list(given)

@@ -96,7 +96,7 @@ def parquet_pieces(view: View) -> Iterator[Piece]:
 
 
 def _schema(pa: Any, names: tuple[str, ...]) -> Any:
-    """Types of the columns, as Parquet has them."""
+    """Parquet types of the columns."""
     kinds = {
         "round": pa.int64(),
         "time": pa.float64(),
@@ -219,7 +219,7 @@ class JournalLog:
 
 
 def arm_names(journal: Journal, view: View) -> list[str]:
-    """Names of all arms there ever were, by number."""
+    """Names of all arms, retired ones included, by number."""
     replica = replica_before(journal, view.definition)
     for event in undamaged(journal.events(kinds=("arms",))):
         replica.apply(event)

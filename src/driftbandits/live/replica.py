@@ -149,7 +149,7 @@ class Open(NamedTuple):
 
 @dataclass(slots=True)
 class Counts:
-    """What has happened so far."""
+    """Counts of events so far."""
 
     decisions: int = 0
     fallbacks: int = 0
@@ -192,7 +192,7 @@ class Replica(Roster):
         self.trouble, self.notices = "", {}
 
     def adopt(self, policy: Policy) -> None:
-        """Let this policy decide; what it warns of is kept, for nobody would see it."""
+        """Let this policy decide; its warnings are kept, because nobody would see them."""
         policy.law()  # it begins now, not when it is first asked
         policy.listener = self._hear
         self.policy = policy
@@ -211,7 +211,7 @@ class Replica(Roster):
         return Event(self.seq + 1, max(self.time, clock), kind, **values).sealed(self.seal)
 
     def take(self, event: Event) -> None:
-        """This event has happened."""
+        """Record that this event has happened."""
         self.seq, self.time, self.seal = event.seq, event.time, event.seal
         self.cost += EVENT_SECONDS
 
@@ -368,7 +368,7 @@ class Replica(Roster):
         self.number_arms()
 
     def _give_arms(self) -> None:
-        """Hand the policy the arms as they are now, if they are others than it has."""
+        """Pass the current arms to the policy, if they differ from its own."""
         if self.policy is None:
             return
         arms = self.build_arms()
@@ -376,7 +376,7 @@ class Replica(Roster):
             self.adopt(self.policy.with_arms(arms))
 
     def give_up(self, error: BaseException) -> None:
-        """The policy cannot go on: the fallback answers from now on."""
+        """The policy has failed: the fallback answers from now on."""
         self.trouble = f"{type(error).__name__}: {first_line(error)}"
         log.error("the policy %s stopped after event %d: %s", self.definition.policy, self.seq, self.trouble)
         self.policy = None

@@ -385,7 +385,7 @@ def _verdict(
 
 
 def _unmoved(size: str, doubt: float, false_alarm: float) -> str:
-    """No change was found; where the model has it that something moves, the log has too little to be sure of it."""
+    """No change was found; if the model suggests that rewards move, the log is too short to be sure."""
     promise = f"(false alarm {100 * false_alarm:g} %)"
     if doubt < _DOUBTFUL:
         return f"Nothing moves as far as this log can tell: no change in {size} {promise}."
@@ -396,7 +396,7 @@ def _unmoved(size: str, doubt: float, false_alarm: float) -> str:
 
 
 def _period(log: Log, season: Season) -> str:
-    """The period, and how far the log can tell it from others."""
+    """The period, and how well the log determines it."""
     dates = log.time is not None and log.time[0] > 1e8
     size = _SECONDS_PER_DAY if dates and season.period > _SECONDS_PER_DAY else 3_600.0 if dates else 1.0
     parts = (part / size for part in (season.period, season.low, season.high))

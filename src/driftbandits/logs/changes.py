@@ -312,7 +312,7 @@ def episodes(changes: Sequence[LogChange], rows: int) -> tuple[Episode, ...]:
 
 
 def _episode(group: list[LogChange]) -> Episode:
-    """The alarm with the shortest interval knows best when it was."""
+    """The alarm with the shortest interval dates the change best."""
     sharpest = min(group, key=lambda one: one.interval[1] - one.interval[0])
     cells = tuple(sorted({one.cell for one in group if one.cell >= 0}))
     return Episode(

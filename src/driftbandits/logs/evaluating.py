@@ -190,7 +190,7 @@ class Evaluation:
         return data_frame({name: [row[name] for row in rows] for name in rows[0]}, purpose="a table")
 
     def __repr__(self) -> str:
-        """The answer, one line per part, and what must be known."""
+        """The answer, one line per part, with its caveats."""
         lines = [f"{self.target}, by {self.estimator}: {_words(self.whole, self.level)}"]
         lines += [f"  {part.label}: {_words(part, self.level)}" for part in self.parts]
         return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
@@ -309,7 +309,7 @@ class _Valuing:
         return shares
 
     def _best(self) -> Shares:
-        """The arm that did best on even rows; odd ones value it."""
+        """The best arm on even rows, to be evaluated on odd ones."""
         chosen = np.zeros(len(self.log), dtype=bool)
         chosen[::2] = True
         arm = best_arm(self.log.take(chosen))
@@ -453,7 +453,7 @@ def _estimate(log: Log, policy: Policy, piece: Piece, level: float, *, check: bo
 
 
 def _no_choice(log: Log) -> str:
-    """A row whose arm was certain is never there for a learner that waits for another."""
+    """Refuse logs in which arms were certain: rejection sampling would never accept other arms there."""
     rows = int(np.count_nonzero(certain(log)))
     if rows <= MOST_UNSUPPORTED * len(log):
         return ""

@@ -170,7 +170,7 @@ def _read(array: Any, name: str) -> Column:
 
 
 def _floats(array: Any) -> Floats:
-    """Numbers of 64 bits; whole ones beyond 2^53 would be rounded, which nobody counts to."""
+    """Numbers of 64 bits; whole numbers beyond 2^53 would be rounded, but no log counts that far."""
     import pyarrow as pa
 
     return np.array(array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), dtype=np.float64)

@@ -21,7 +21,7 @@ LEVELS = ("debug", "info", "warning", "error")
 
 
 class Settings(BaseModel):
-    """Everything that can be set, with what it is by default."""
+    """All settings with their defaults."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -80,7 +80,7 @@ def read_settings(flags: Mapping[str, Any], file: Path | None = None) -> Setting
 
 
 def _read_environment() -> dict[str, str]:
-    """What variables set. A misspelt one is refused; one that is like none of ours may be another program's."""
+    """What variables set. A misspelt one is refused; one unlike any of ours may belong to another program."""
     known = {f"{PREFIX}{name.upper()}": name for name in Settings.model_fields}
     for name in os.environ:
         near = did_you_mean(name.upper(), known, cutoff=0.9) if name.upper().startswith(PREFIX) else ""
