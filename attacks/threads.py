@@ -158,8 +158,8 @@ def _check(row: AttackRow, policy: Policy, workers: list[Worker], books: dict[st
             row.note(fault, bad=True, example=f"{row.attack}: {found} for {wanted}")
     told, asked = _told(plays), _told(sum((worker.asked for worker in workers), Counter[int]()))
     for place in books:
-        wanted = (asked if place == ASKED else told)[_kind(place)]
-        if not np.allclose(_arrays(state).get(place, np.zeros(0)).ravel(), wanted, atol=1e-6):
+        expected = (asked if place == ASKED else told)[_kind(place)]
+        if not np.allclose(_arrays(state).get(place, np.zeros(0)).ravel(), expected, atol=1e-6):
             row.note("sums are not what was told", bad=True, example=f"{row.attack}: {place}")
     row.counts["sums compared"] += len(books)
 

@@ -115,7 +115,7 @@ class Request:
 
     @property
     def digest(self) -> str:
-        """By which a repeated request is recognised."""
+        """Recognises a repeated request."""
         text = json.dumps([self.kind, self.values], sort_keys=True, default=repr)
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -140,7 +140,7 @@ class Handlers:
         self.now = now
 
     def serve(self, request: Request) -> Any:
-        """The answer; an error of the caller's changes nothing."""
+        """Serve a request. An error by the caller changes nothing."""
         known = None if request.key is None else self.journal.answer(request.key)
         if known is not None:
             if known.digest != request.digest:
@@ -197,12 +197,12 @@ class Handlers:
         ]
 
     def _reward(self, request: Request) -> dict[str, Any]:
-        """One reward: what is wrong with it is raised."""
+        """One reward: errors are raised."""
         outcome = self._take_reward(request.values["id"], request.values["reward"], request.key)
         return {"accepted": 0, "repeated": 0, "late": 0, "rejected": [], outcome: 1}
 
     def _rewards(self, request: Request) -> dict[str, Any]:
-        """Several: what is wrong with one is answered, and the others are taken."""
+        """Several rewards: errors of one are reported in the answer, and the others are accepted."""
         answer: dict[str, Any] = {"accepted": 0, "repeated": 0, "late": 0, "rejected": []}
         for given, reward in request.values["rewards"]:
             try:

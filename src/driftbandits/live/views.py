@@ -252,7 +252,7 @@ def _policy_counts(state: dict[str, Any] | None) -> dict[str, Any] | None:
 
 
 def _provenance(policy: dict[str, Any]) -> list[list[Any]]:
-    """Behaviour and machine of whoever wrote a state; of older versions neither is known."""
+    """Behaviour and machine of the writer of a state; older versions recorded neither."""
     written = policy.get("provenance")
     if not isinstance(written, list):
         return [[0, f"a machine that driftbandits {policy.get('library')} did not note"]]

@@ -114,7 +114,7 @@ class Metrics:
         self._step.labels(name).observe(batch.step_seconds)
 
     def text(self) -> bytes:
-        """As Prometheus reads it."""
+        """The metrics in Prometheus format."""
         return generate_latest(self.registry)
 
 
