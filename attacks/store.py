@@ -9,7 +9,8 @@ from driftbandits.errors import DriftbanditsError
 from driftbandits.experiments.folder_store import FolderStore
 from driftbandits.experiments.runner import run_cell
 from driftbandits.experiments.specs import Cell, PolicySpec
-from driftbandits.experiments.stores import CellResult, Store, missing, read
+from driftbandits.experiments.stores import CellResult, Store, read
+from reproduction.tuning import missing
 
 CELLS_DAMAGED = 4
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 import driftbandits as db
+from driftbandits._util.guard import Guard, guarded
 from driftbandits.policies.algorithm import check_law
-from driftbandits.policies.guard import Guard, guarded
 from driftbandits.state import archive
 
 TURNS = 20

@@ -19,7 +19,8 @@ from driftbandits.experiments.engines import Engine
 from driftbandits.experiments.folder_store import FolderStore
 from driftbandits.experiments.runner import run_cell, run_cells
 from driftbandits.experiments.specs import Cell, PolicySpec
-from driftbandits.experiments.stores import CellResult, Store, missing, read
+from driftbandits.experiments.stores import CellResult, Store, read
+from reproduction.tuning import missing
 
 PARTS_STORED = 2_000
 

@@ -115,16 +115,17 @@ def draw(found: Sequence[Measured], path: Path) -> None:
     """Time per round over the number of arms, a line per policy, both axes logarithmic."""
     from matplotlib.figure import Figure
 
+    from driftbandits.plots.frame import COLOURS
+
     figure = Figure(figsize=(9.0, 6.0), layout="constrained")
     axes = figure.subplots()
     for name in dict.fromkeys(item.policy for item in found):
         mine = [item for item in found if item.policy == name]
-        kind = db.POLICIES[name]
         strong = name in ("AutoBandit", "CalibratedOPKB", "AdaOPKB", "GPUCB", "Uniform")
         axes.loglog(
             [item.arms for item in mine],
             [1e6 * item.median for item in mine],
-            color=kind.colour,
+            color=COLOURS.get(name),
             marker="o" if strong else ".",
             linewidth=2.0 if strong else 0.8,
             label=name,

@@ -30,8 +30,8 @@ from driftbandits.datasets.registry import REAL_PREFIX
 from driftbandits.environments.noise import PAPER_NOISE
 from driftbandits.environments.registry import noise_from_config
 from driftbandits.experiments.results import Results
-from driftbandits.experiments.specs import HORIZON, Experiment, PolicySpec, by_id
-from driftbandits.policies import SlidingWindowGPUCB, WeightedGPUCB
+from driftbandits.experiments.specs import HORIZON, Experiment, PolicySpec
+from driftbandits.policies import SlidingWindowGPUCB, WeightedGPUCB, policy_label
 from driftbandits.report.blocks import NOTHING, Block, experiment_block
 from driftbandits.text import counted
 from reproduction.catalogue import (
@@ -42,6 +42,7 @@ from reproduction.catalogue import (
     ONE_SETTING_ENDING,
     SETTINGS_FOLDER,
     TUNED_HERE_ENDING,
+    by_id,
     written_out,
 )
 from reproduction.chapters import ratio_picture, verdict_table, world_table
@@ -209,8 +210,8 @@ YARDSTICK: dict[str, Experiment] = by_id(
 )
 # Baselines by the columns they have; the best single setting is known only when the results are.
 TUNED_RIVALS = {
-    "window": SlidingWindowGPUCB.label + TUNED_HERE_ENDING,
-    "discount": WeightedGPUCB.label + TUNED_HERE_ENDING,
+    "window": policy_label(SlidingWindowGPUCB) + TUNED_HERE_ENDING,
+    "discount": policy_label(WeightedGPUCB) + TUNED_HERE_ENDING,
     "gpucb": f"GPUCB{TUNED_HERE_ENDING}",
 }
 RIVAL_COLUMNS = ("window", "discount", "single", "gpucb")

@@ -28,7 +28,7 @@ from driftbandits._util.intervals import share_interval
 from driftbandits._util.markdown import csv, markdown
 from driftbandits.experiments.results import Results
 from driftbandits.experiments.seeds import EVALUATION
-from driftbandits.experiments.specs import CLIP_REWARDS, HORIZON, Experiment, by_id
+from driftbandits.experiments.specs import CLIP_REWARDS, HORIZON, Experiment
 from driftbandits.report.blocks import NOTHING, Block, ReportTable, TableEntry, columns, experiment_block, number
 from driftbandits.report.pictures import Picture, make_picture
 from driftbandits.text import counted
@@ -40,6 +40,7 @@ from reproduction.catalogue import (
     AUTOBANDIT,
     CALIBRATED_OPKB,
     CALIBRATED_OPKB_THEORY,
+    by_id,
 )
 from reproduction.chapters import ratio_picture, verdict_table, world_table
 from reproduction.claims import (

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -154,6 +154,9 @@ def written_out(policy: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     return {**every, "base_settings": {**base, **every.get("base_settings", {})}}
 
 
+OF_THE_PAPER = frozenset({"OPKB", "AdaOPKB", "OPNN", "AdaOPNN"})  # the paper's own algorithms
+
+
 # How a label ends: says where the settings come from.
 PUBLISHED_ENDING = " (published)"
 TUNED_ENDING = " (tuned)"  # found by equal search on environment 1
@@ -171,7 +174,7 @@ def _row(
     seeds: int | None = None,
 ) -> PolicySpec:
     name = policy.__name__
-    return PolicySpec(policy.label + ending, name, written_out(name, settings or {}), seeds=seeds)
+    return PolicySpec(policies.policy_label(policy) + ending, name, written_out(name, settings or {}), seeds=seeds)
 
 
 AUTOBANDIT = _row(policies.AutoBandit, {"kernel": "auto"})  # is told neither kernel nor noise
@@ -185,7 +188,7 @@ ADA_OPKB_PUBLISHED = _row(policies.AdaOPKB, PUBLISHED, ending=PUBLISHED_ENDING)
 # The authors told ADA-OPKB another length scale on slow drift, and there alone.
 ADA_OPKB_PUBLISHED_ON_DRIFT = dataclasses.replace(
     ADA_OPKB_PUBLISHED,
-    label=f"{policies.AdaOPKB.label} (published, length scale 1)",
+    label=f"{policies.policy_label(policies.AdaOPKB)} (published, length scale 1)",
     kernel={"name": "rbf", "length_scale": 1.0},
 )
 # The optimal design for 4,000 to 8,000 of 10,000 rounds, by dimension, then one law to the end.
@@ -268,6 +271,11 @@ def tuned_specs(dimension: int) -> tuple[PolicySpec, ...]:
 
 def _spec(label: str, entry: Mapping[str, Any]) -> PolicySpec:
     return PolicySpec(label, entry["policy"], written_out(entry["policy"], entry["settings"]))
+
+
+def by_id(experiments: Iterable[Experiment]) -> dict[str, Experiment]:
+    """The experiments by their ids, in order."""
+    return {experiment.id: experiment for experiment in experiments}
 
 
 QUICK_SEEDS, QUICK_WIDTH = 2, 256

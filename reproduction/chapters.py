@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 
@@ -22,7 +23,6 @@ from driftbandits.report.blocks import (
     listed,
     number,
     policy_table,
-    regret_entry,
     with_error,
 )
 from driftbandits.report.pictures import Picture, make_picture
@@ -45,6 +45,15 @@ from reproduction.figures import (
 )
 from reproduction.sweeps import Sweep
 from reproduction.topic import StudyContext
+
+
+def regret_entry(row: Mapping[Any, Any] | None) -> TableEntry:
+    """Mean regret with its standard error; a dash where nothing was played.
+
+    >>> regret_entry({"regret": 3721.4, "standard_error": 155.6}).text, regret_entry(None).text
+    ('3,721 ± 156', '–')
+    """
+    return TableEntry(NOTHING if row is None else with_error(row["regret"], row["standard_error"]))
 
 
 def ratio_picture(

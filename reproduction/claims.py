@@ -23,11 +23,47 @@ from typing import Literal, get_args
 import numpy as np
 import pandas as pd
 
-from driftbandits._util.intervals import LEAST_SEEDS, ConfidenceInterval, IntervalVerdict
+from driftbandits._util.intervals import ConfidenceInterval
 from driftbandits._util.markdown import markdown
 
+IntervalVerdict = Literal["holds", "does not hold", "undecided"]
+LEAST_SEEDS = 3  # two seeds give an interval, but one that rests on a single difference
 CheckVerdict = Literal[IntervalVerdict, "not run"]
 ClaimVerdict = Literal[CheckVerdict, "depends on the settings"]
+
+
+def judge_below(interval: ConfidenceInterval, bound: float = 0.0) -> IntervalVerdict:
+    """Whether the mean is less than `bound`: the whole interval is, or is more, or it cannot be said.
+
+    >>> judge_below(ConfidenceInterval(-2.0, -3.0, -1.0, seeds=25))
+    'holds'
+    >>> judge_below(ConfidenceInterval(-2.0, -5.0, 1.0, seeds=25))
+    'undecided'
+    """
+    if interval.seeds < LEAST_SEEDS:
+        return "undecided"
+    if interval.high < bound:
+        return "holds"
+    return "does not hold" if interval.low > bound else "undecided"
+
+
+def judge_at_most(interval: ConfidenceInterval, bound: float) -> IntervalVerdict:
+    """As `judge_below`, but an interval that just reaches `bound` is within it."""
+    return "holds" if interval.seeds >= LEAST_SEEDS and interval.high <= bound else judge_below(interval, bound)
+
+
+def judge_within(interval: ConfidenceInterval, margin: float) -> IntervalVerdict:
+    """Whether the mean lies in [-margin, margin]: the whole interval does, or lies outside, or it cannot be said.
+
+    >>> interval = ConfidenceInterval(2.0, 1.0, 3.0, seeds=25)
+    >>> judge_within(interval, 5.0), judge_within(interval, 0.5)
+    ('holds', 'does not hold')
+    """
+    if interval.seeds < LEAST_SEEDS:
+        return "undecided"
+    if interval.low >= -margin and interval.high <= margin:
+        return "holds"
+    return "does not hold" if interval.low > margin or interval.high < -margin else "undecided"
 
 
 @dataclass(frozen=True)

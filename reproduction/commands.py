@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from driftbandits.cli.options import read_policy, say
-from driftbandits.cli.run_folder import Findings, play_into, print_outputs
+from driftbandits.cli.run_folder import print_outputs
 from driftbandits.errors import InputError
 from driftbandits.experiments.building import build_world, check_experiment
 from driftbandits.experiments.engines import Engine
-from driftbandits.experiments.playing import Pass
 from driftbandits.experiments.results import Results
 from driftbandits.experiments.run_files import check_labels
 from driftbandits.experiments.specs import Experiment, PolicySpec
@@ -22,6 +21,7 @@ from driftbandits.tuning.own import TunedSettings, read_tuned
 from reproduction import catalogue
 from reproduction.groups import default_groups, find_experiments, group_of, judge, standard_passes
 from reproduction.page import VERDICT_ORDER, counted_verdicts, write_report
+from reproduction.passes import Pass, PassFindings, play_passes_into
 
 Length = Literal["quick", "standard", "full"]
 NOT_DECIDED = ("undecided", "not run")
@@ -48,7 +48,7 @@ def reproduce(
             dataclasses.replace(one, experiments=first_seeds(one.experiments, seeds)) for one in standard_passes()
         ]
     passes = with_guests(passes, [read_policy(text) for text in policies], tuned)
-    outputs = play_into(
+    outputs = play_passes_into(
         out,
         passes,
         title=_title(ids),
@@ -61,7 +61,7 @@ def reproduce(
     print_outputs(outputs, as_json=as_json)
 
 
-class StudyFindings(Findings):
+class StudyFindings(PassFindings):
     """Claims of the paper and targets, judged once for the page, the files and the lines."""
 
     def __init__(self, results: Results) -> None:

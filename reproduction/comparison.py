@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from driftbandits.experiments.seeds import EVALUATION
-from driftbandits.experiments.specs import HORIZON, Experiment, by_id
+from driftbandits.experiments.specs import HORIZON, Experiment
 from driftbandits.report.blocks import Block
-from reproduction.catalogue import tuned_specs
+from reproduction.catalogue import by_id, tuned_specs
 from reproduction.chapters import rankings_named
 from reproduction.paper import ENVIRONMENT_1, ENVIRONMENT_2, SLOW_COSINE
 from reproduction.topic import Group, StudyContext

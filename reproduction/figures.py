@@ -16,21 +16,13 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator, PercentFormatter
 
-from driftbandits._util.intervals import LEAST_SEEDS
-from driftbandits.plots.frame import (
-    LABEL_POINTS,
-    MARKERS,
-    WITH_COMMAS,
-    WITH_K,
-    Frame,
-    LineStyle,
-    in_formulas,
-    plain,
-    tidy,
-)
+from driftbandits.plots.frame import LABEL_POINTS, MARKERS, WITH_COMMAS, Frame, LineStyle, in_formulas, plain, tidy
 from driftbandits.plots.regret import MARK_POINTS, sample
 from driftbandits.types import Floats
+from reproduction.claims import LEAST_SEEDS
 from reproduction.sweeps import Growth, Sweep, measure_growth, regret_by_seed
+
+WITH_K = FuncFormatter(lambda value, _: f"{value / 1000:g}k" if value >= 1000 else f"{value:g}")
 
 
 @dataclass(frozen=True)

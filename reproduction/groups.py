@@ -7,16 +7,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from driftbandits.errors import InputError, did_you_mean
-from driftbandits.experiments.playing import Pass
 from driftbandits.experiments.results import Results
-from driftbandits.experiments.specs import Experiment, by_id
+from driftbandits.experiments.specs import Experiment
 from reproduction.autobandit import AUTOBANDIT_YARDSTICK
 from reproduction.calibrated import CALIBRATED_OPKB_GROUP
-from reproduction.catalogue import with_networks_narrow
+from reproduction.catalogue import by_id, with_networks_narrow
 from reproduction.comparison import TUNED_COMPARISON
 from reproduction.growth import GROWTH_OF_REGRET
 from reproduction.linear import LINEAR_BANDITS, LINEAR_TABLE_1
 from reproduction.paper import FIVE_WEIGHT_MATRICES, PAPER_FIGURES, PAPER_IN_OTHER_DIMENSIONS, PAPER_SIZES
+from reproduction.passes import Pass
 from reproduction.real_data import REAL_SERIES
 from reproduction.suite import SUITE_OF_WORLDS
 from reproduction.topic import Group, Judgements

@@ -16,19 +16,19 @@ from typing import Any
 from driftbandits import policies
 from driftbandits.experiments.results import Results
 from driftbandits.experiments.seeds import EVALUATION
-from driftbandits.experiments.specs import Experiment, PolicySpec, by_id
-from driftbandits.report.blocks import (
-    Block,
-)
+from driftbandits.experiments.specs import Experiment, PolicySpec
+from driftbandits.report.blocks import Block
 from driftbandits.report.pictures import Picture, make_picture
 from reproduction.catalogue import (
     ADA_OPKB,
     ADA_OPKB_PUBLISHED,
+    OF_THE_PAPER,
     OPKB,
     OPKB_PUBLISHED,
     OPNN_INFINITE,
     OPNN_NARROW,
     THEORY_ENDING,
+    by_id,
     written_out,
 )
 from reproduction.chapters import describe_slopes, sweep_blocks
@@ -108,8 +108,8 @@ def kernel_rivals(variation: float) -> tuple[PolicySpec, ...]:
     """
     master = {"base": policies.GPUCB.__name__, "mode": "theory", "base_settings": {"beta": "ridge"}}
     return (
-        *(_theory(policy.label, policy, {"variation": variation}) for policy in TOLD_THE_VARIATION),
-        _theory(f"{policies.GPUCB.label}+{policies.Master.label}", policies.Master, master),
+        *(_theory(policies.policy_label(policy), policy, {"variation": variation}) for policy in TOLD_THE_VARIATION),
+        _theory("GPUCB+MASTER", policies.Master, master),
     )
 
 
@@ -236,7 +236,8 @@ def growth_blocks(context: StudyContext, experiments: Sequence[Experiment]) -> l
 
 def _lines_picture(context: StudyContext, sweeps: Sequence[Sweep], panels: Sequence[GrowthPanel]) -> Picture | None:
     """The paper's own algorithms only: with all rivals nobody could tell them apart."""
-    ours = {p.label for s in sweeps for e in s.experiments for p in e.policies if context.kind(e, p).of_the_paper}
+    played = [(e, p) for s in sweeps for e in s.experiments for p in e.policies]
+    ours = {p.label for e, p in played if context.kind(e, p).__name__ in OF_THE_PAPER}
     cut = [dataclasses.replace(panel, curves=tuple(c for c in panel.curves if c.policy in ours)) for panel in panels]
     drawn = [panel for panel in cut if panel.curves]
     if not drawn:

@@ -29,10 +29,10 @@ from typing import Any
 import pandas as pd
 
 from driftbandits import policies
-from driftbandits._util.intervals import judge_below, t_interval
+from driftbandits._util.intervals import t_interval
 from driftbandits.experiments.results import Results
 from driftbandits.experiments.seeds import EVALUATION
-from driftbandits.experiments.specs import HORIZON, Experiment, PolicySpec, by_id
+from driftbandits.experiments.specs import HORIZON, Experiment, PolicySpec
 from driftbandits.report.blocks import Block
 from reproduction.catalogue import (
     ADA_OPKB,
@@ -42,13 +42,14 @@ from reproduction.catalogue import (
     LINEAR_FILE,
     THEORY_ENDING,
     TUNED_ENDING,
+    by_id,
     quick,
     tuned_settings,
     tuned_spec,
     written_out,
 )
 from reproduction.chapters import rankings_named, sweep_blocks
-from reproduction.claims import Check, CheckVerdict, Claim, ClaimsJudgement, make_check
+from reproduction.claims import Check, CheckVerdict, Claim, ClaimsJudgement, judge_below, make_check
 from reproduction.sweeps import (
     Bound,
     PowerLaw,
@@ -146,17 +147,17 @@ def _theory(label: str, policy: type[policies.Policy], settings: Mapping[str, An
 # Rivals of Table 1 that are told nothing of the world.
 UNTOLD_RIVALS = (
     *(
-        _theory(f"{base.label}+{policies.BanditOverBandit.label}", policies.BanditOverBandit, {"base": base.__name__})
+        _theory(f"{policies.policy_label(base)}+BOB", policies.BanditOverBandit, {"base": base.__name__})
         for base in CHOOSE_SIZES
     ),
     _theory(
-        f"{policies.LinUCB.label}+{policies.Master.label}",
+        "LinUCB+MASTER",
         policies.Master,
         {"base": policies.LinUCB.__name__, "mode": "theory", "base_settings": {"beta": "ridge"}},
     ),
 )
-LINUCB = _theory(policies.LinUCB.label, policies.LinUCB, {})  # never forgets: its bound is for a theta that stays
-UNIFORM = PolicySpec(policies.Uniform.label, policies.Uniform.__name__, written_out(policies.Uniform.__name__, {}))
+LINUCB = _theory("LinUCB", policies.LinUCB, {})  # never forgets: its bound is for a theta that stays
+UNIFORM = PolicySpec("Uniform", policies.Uniform.__name__, written_out(policies.Uniform.__name__, {}))
 
 
 def theory_rivals(path: float) -> tuple[PolicySpec, ...]:
@@ -165,7 +166,7 @@ def theory_rivals(path: float) -> tuple[PolicySpec, ...]:
     >>> [rival.settings["variation"] for rival in theory_rivals(1.6) if "variation" in rival.settings]
     [1.6, 1.6, 1.6, 1.6]
     """
-    told = (_theory(policy.label, policy, {"variation": path}) for policy in TOLD_THE_PATH)
+    told = (_theory(policies.policy_label(policy), policy, {"variation": path}) for policy in TOLD_THE_PATH)
     return (*told, *UNTOLD_RIVALS)
 
 

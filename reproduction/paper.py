@@ -21,10 +21,10 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from driftbandits._util.intervals import judge_below, judge_within, t_interval
+from driftbandits._util.intervals import t_interval
 from driftbandits.experiments.results import Results
 from driftbandits.experiments.seeds import EVALUATION, TUNING
-from driftbandits.experiments.specs import HORIZON, Experiment, PolicySpec, by_id, cells_of
+from driftbandits.experiments.specs import HORIZON, Experiment, PolicySpec, cells_of
 from driftbandits.report.blocks import Block, experiment_block
 from reproduction.catalogue import (
     ADA_OPKB,
@@ -48,10 +48,11 @@ from reproduction.catalogue import (
     SW_GPUCB_PUBLISHED,
     SW_GPUCB_RETUNED,
     WGPUCB_PUBLISHED,
+    by_id,
     tuned_spec,
 )
 from reproduction.chapters import rankings_named
-from reproduction.claims import Check, Claim, ClaimsJudgement, make_check
+from reproduction.claims import Check, Claim, ClaimsJudgement, judge_below, judge_within, make_check
 from reproduction.growth import GROWTH, SWEEPS, growth_claims, without_guests
 from reproduction.sweeps import Sweep, sweeps_of
 from reproduction.topic import Group, StudyContext

@@ -19,9 +19,10 @@ from driftbandits.datasets.registry import REAL_PREFIX, REWARD_RANGES
 from driftbandits.errors import InputError
 from driftbandits.experiments.building import build_world
 from driftbandits.experiments.results import Results
-from driftbandits.experiments.specs import CLIP_REWARDS, Experiment, PolicySpec, by_id
-from driftbandits.report.blocks import Block, ReportTable, TableEntry, columns, experiment_block, regret_entry
-from reproduction.catalogue import ADA_OPKB, ADA_OPKB_PUBLISHED, AUTOBANDIT, tuned_spec
+from driftbandits.experiments.specs import CLIP_REWARDS, Experiment, PolicySpec
+from driftbandits.report.blocks import Block, ReportTable, TableEntry, columns, experiment_block
+from reproduction.catalogue import ADA_OPKB, ADA_OPKB_PUBLISHED, AUTOBANDIT, by_id, tuned_spec
+from reproduction.chapters import regret_entry
 from reproduction.claims import Judgement
 from reproduction.topic import Group, StudyContext
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from driftbandits import policies
-from driftbandits.policies import Constants
+from driftbandits.policies import Constants, policy_label
 from driftbandits.tuning.halving import Rungs
 from driftbandits.tuning.spaces import Space, Values
 from reproduction.catalogue import GPUCB_PUBLISHED_SETTINGS
@@ -87,7 +87,7 @@ def _space(
     *,
     ending: str = "",
 ) -> tuple[str, Space]:
-    return policy.label + ending, Space(policy.__name__, ranges, settings, published)
+    return policy_label(policy) + ending, Space(policy.__name__, ranges, settings, published)
 
 
 def _wrapped(
@@ -96,7 +96,7 @@ def _wrapped(
     ranges: Mapping[str, tuple[float, float]],
     own: tuple[str, ...] = (),
 ) -> tuple[str, Space]:
-    return f"{base.label}+{wrapper.label}", Space(wrapper.__name__, ranges, _based(base.__name__, own))
+    return f"{policy_label(base)}+{policy_label(wrapper)}", Space(wrapper.__name__, ranges, _based(base.__name__, own))
 
 
 _MASTER = (policies.Master, MASTER_RANGES, MASTER_OWN_SETTINGS)

@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 
 from driftbandits.experiments.seeds import EVALUATION
-from driftbandits.experiments.specs import CLIP_REWARDS, HORIZON, Experiment, PolicySpec, by_id
+from driftbandits.experiments.specs import CLIP_REWARDS, HORIZON, Experiment, PolicySpec
 from driftbandits.report.blocks import NOTHING, Block, ReportTable, TableEntry, columns, experiment_note, number
-from reproduction.catalogue import tuned_spec
+from reproduction.catalogue import by_id, tuned_spec
 from reproduction.paper import SLOW_COSINE
 from reproduction.topic import Group, StudyContext
 

@@ -24,20 +24,21 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from driftbandits._util.intervals import ConfidenceInterval, judge_at_most, t_interval
+from driftbandits._util.intervals import ConfidenceInterval, t_interval
 from driftbandits.arms.arm_set import ArmSet
 from driftbandits.arms.tangent_kernel import NeuralTangentKernel
 from driftbandits.design import information_gain
 from driftbandits.environments import Environment
 from driftbandits.experiments.building import build_policy, build_world
 from driftbandits.experiments.results import Results
-from driftbandits.experiments.specs import Experiment, PolicySpec, by_id
+from driftbandits.experiments.specs import Experiment, PolicySpec
 from driftbandits.neural.model import on_sphere
 from driftbandits.policies import Policy
 from driftbandits.policies.opkb.opkb import PaperBlockPolicy
 from driftbandits.policies.opkb.opnn import PAPER_DEPTH, NeuralBlockPolicy
 from driftbandits.types import Floats
-from reproduction.claims import Check, make_check
+from reproduction.catalogue import by_id
+from reproduction.claims import Check, judge_at_most, make_check
 
 
 @dataclass(frozen=True)

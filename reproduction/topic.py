@@ -13,7 +13,7 @@ from driftbandits.experiments.seeds import EVALUATION, SeedRange
 from driftbandits.experiments.specs import Experiment
 from driftbandits.policies.algorithm import Family
 from driftbandits.report.blocks import Block, ReportContext, experiment_blocks
-from reproduction.catalogue import quick
+from reproduction.catalogue import OF_THE_PAPER, quick
 from reproduction.claims import Claim, Judgement, TargetVerdict
 
 Kind = TypeVar("Kind", bound=Judgement)
@@ -73,7 +73,7 @@ class StudyContext(ReportContext):
         """The paper's own algorithms, and those that go beyond it: they stand beside its rivals."""
         kinds = {policy.label: self.kind(experiment, policy) for policy in experiment.policies}
         return (
-            frozenset(label for label, kind in kinds.items() if kind.of_the_paper),
+            frozenset(label for label, kind in kinds.items() if kind.__name__ in OF_THE_PAPER),
             frozenset(label for label, kind in kinds.items() if kind.family == Family.NOTHING_TO_SET),
         )
 

@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 
 import driftbandits as db
-from driftbandits._util import machine
-from driftbandits._util.machine import hold, one_blas_thread, release
+from driftbandits._util import guard
+from driftbandits._util.guard import hold, one_blas_thread, release
 
 POLICIES = ("GPUCB", "CalibratedOPKB", "AutoBandit", "AdaOPKB", "WeightedGPUCB", "LinUCB", "LinearExp3", "Master")
 OTHER_THREADS = 3  # what the user has set in these tests: neither one nor the number of cores
 
 
-libraries = machine.blas_libraries  # those of NumPy and SciPy: other tests of this process may load more
+libraries = guard.blas_libraries  # those of NumPy and SciPy: other tests of this process may load more
 
 
 def threads():
@@ -39,7 +39,7 @@ def users_setting():
     before = threads()
     set_threads(OTHER_THREADS)
     yield
-    assert not machine._SETTING.holders
+    assert not guard._SETTING.holders
     for library, number in zip(libraries(), before, strict=True):
         library._get_symbol("openblas_set_num_threads")(number)
 
@@ -74,7 +74,7 @@ class Looking(db.GPUCB):
 
 def test_both_libraries_are_found():
     inside()
-    assert len(machine._SETTING.libraries) == len(libraries()) >= 1
+    assert len(guard._SETTING.libraries) == len(libraries()) >= 1
 
 
 def test_one_inside_and_as_before_outside():
@@ -159,7 +159,7 @@ def test_eight_threads_at_once():
 
 def _found():
     inside()
-    return machine._SETTING.libraries
+    return guard._SETTING.libraries
 
 
 def test_eight_threads_with_policies():
@@ -189,7 +189,7 @@ def test_a_forked_child_begins_with_the_users_setting():
     stop, begun = threading.Event(), threading.Event()
 
     def busy():
-        with machine._SETTING.lock:
+        with guard._SETTING.lock:
             inside(lambda: (begun.set(), stop.wait()))
 
     worker = threading.Thread(target=busy)
@@ -212,7 +212,7 @@ def test_an_interruption_at_any_line_gives_back():
 
         def trace(frame, event, _):
             nonlocal left
-            if event == "line" and frame.f_code.co_filename == machine.__file__:
+            if event == "line" and frame.f_code.co_filename == guard.__file__:
                 left -= 1
                 if left == 0:
                     raise KeyboardInterrupt
@@ -226,7 +226,7 @@ def test_an_interruption_at_any_line_gives_back():
         finally:
             sys.settrace(None)
         assert all_are(OTHER_THREADS), line
-        assert not machine._SETTING.holders
+        assert not guard._SETTING.holders
         if left > 0:
             break
     assert 10 < line < 99  # more lines than a call that does nothing, and all of them

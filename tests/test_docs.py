@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +16,7 @@ from driftbandits.live.definition import Definition
 from driftbandits.policies import Policy
 from tests.pages import KINDS, PAGES, ROOT, Block, blocks_of, name_of, write_files
 
+PACKAGE = ROOT / "src" / "driftbandits"
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 
@@ -123,6 +125,34 @@ def test_the_tree_on_the_page_is_the_tree():
     assert families <= packages_below(ROOT / "src" / "driftbandits" / "policies")
 
 
+def entered(call):
+    """Files of the package in which functions are called, in the order of their first calls."""
+    found = {}
+
+    def note(frame, event, _):
+        if event == "call" and frame.f_code.co_filename.startswith(str(PACKAGE)):
+            found.setdefault(Path(frame.f_code.co_filename).relative_to(PACKAGE).as_posix())
+
+    sys.setprofile(note)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return list(found)
+
+
+def test_a_tell_enters_the_files_that_the_page_on_the_architecture_lists():
+    policy = db.GPUCB(db.ArmSet([[0.0], [0.5], [1.0]]), seed=0)
+    for _ in range(3):
+        policy.tell(policy.ask().id, 0.3)
+    decision = policy.ask()
+    found = entered(lambda: policy.tell(decision.id, 0.3))
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    listed = re.findall(r"`(\w+/[\w/]+\.py)`", page.split("**Its `tell`**")[1].split("\n\n")[0])
+    assert found == listed
+    assert len(found) <= 6
+
+
 def test_the_page_on_the_architecture_names_every_file_of_the_study():
     section = (ROOT / "docs" / "architecture.md").read_text().split("### `reproduction`:")[1]
     table = re.search(r"^\| file .*?(?=^[^|])", section, flags=re.DOTALL | re.MULTILINE)[0]
@@ -133,7 +163,7 @@ def test_the_page_on_the_architecture_names_every_file_of_the_study():
 @pytest.mark.parametrize("figure", ["ask-tell.svg", "reproduce.svg"])
 def test_pictures_of_the_architecture_name_files_that_exist(figure):
     picture = (ROOT / "docs" / "figures" / figure).read_text()
-    packages = ("", "policies", "policies/opkb", "experiments", "cli")
+    packages = ("", "_util", "policies", "policies/opkb", "experiments", "cli")
     places = re.findall(r"Consolas, monospace\">([^<]*)<", picture)
     names = [name.strip() for place in places for name in place.split(",") if name.strip() not in ("", "…")]
     assert len(names) > 10

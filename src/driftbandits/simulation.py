@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from driftbandits._util import files
 from driftbandits._util.checks import check_count
-from driftbandits._util.machine import one_blas_thread
+from driftbandits._util.guard import one_blas_thread
 from driftbandits._util.packages import data_frame
 from driftbandits._util.seeding import check_seed
 from driftbandits.environments import Environment, uniforms
@@ -40,7 +40,7 @@ class Trace:
     ----------
     start : the first round played
     arm : number of the arm played, per round
-    reward : what it brought
+    reward : the observed reward
     regret : the best mean of the round less the mean of the arm played; not cumulative
     probability : with which the arm was drawn
     law : number of the law it was drawn from
@@ -198,7 +198,7 @@ def _arrow() -> tuple[Any, Any]:
 
 
 _LONGEST_STRETCH = 65_536  # rounds asked at once, so that memory stays bounded whatever the policy's stretches
-_SINGLE_ROUNDS = 64  # before looking again whether the policy is sure of more
+_SINGLE_ROUNDS = 64  # before the policy is asked again for how long its law stays
 
 
 @one_blas_thread
@@ -210,10 +210,10 @@ def simulate(
     rounds: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Trace:
-    """Let `policy` play `world`, telling every reward at once, and keep what happened.
+    """Let `policy` play `world`, telling every reward immediately, and record the run.
 
-    The policy is asked for as many rounds as its law is certain to stay, so thousands of rounds cost one call; the
-    result is the same, decision for decision, as asking round by round. A policy that has already played goes on at
+    The policy is asked for as many rounds as its law is certain to stay the same, so thousands of rounds cost one call;
+    the result is the same, decision for decision, as asking round by round. A policy that has already played goes on at
     the world's round number `policy.rounds`. In a world that does not always offer every arm the policy is asked round
     by round for one of those offered.
 

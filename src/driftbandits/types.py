@@ -30,7 +30,7 @@ class Decision:
 
     Parameters
     ----------
-    id : what `tell` and `forget` want back; ids count from 0
+    id : to pass to `tell` and `forget`; ids count from 0
     arm : number of the arm to play
     probability : with which it was drawn, under the law restricted to what was allowed in its round
     law : number of the law; two decisions with the same number were drawn from the same law
@@ -61,7 +61,7 @@ class Decisions:
 
     Parameters
     ----------
-    ids : what `tell` and `forget` want back
+    ids : to pass to `tell` and `forget`
     arms : numbers of the arms to play
     probabilities : with which they were drawn
     laws : numbers of the laws they were drawn from
@@ -81,7 +81,7 @@ class Decisions:
 
     @classmethod
     def joined(cls, parts: Sequence[Decisions]) -> Decisions:
-        """Decisions one part after the other.
+        """Concatenate decisions.
 
         Parameters
         ----------
@@ -99,7 +99,7 @@ class Decisions:
         return cls(ids, arms, probabilities, laws, parts[0].arm_names)
 
     def chosen(self, mask: Bools) -> Decisions:
-        """Those of the rows where the mask says so.
+        """The rows that a mask selects.
 
         Parameters
         ----------

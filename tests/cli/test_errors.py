@@ -2,7 +2,6 @@
 
 import pytest
 
-from driftbandits.cli import run_folder
 from driftbandits.experiments.runner import RunInterruptedError
 
 WORLD = (
@@ -195,7 +194,7 @@ def test_an_interruption_says_what_is_kept_and_how_to_go_on(cli, monkeypatch):
     def interrupted(*arguments, **settings):
         raise RunInterruptedError("interrupted; 1 of 6 cells are finished and safe in out: play the same again")
 
-    monkeypatch.setattr(run_folder, "play_passes", interrupted)
+    monkeypatch.setattr("reproduction.passes.play_passes", interrupted)
     result = cli("reproduce", "small", "--out", "out")
     assert result.exit_code == 130
     assert result.stderr.splitlines()[-1].startswith("driftbandits: interrupted; 1 of 6")

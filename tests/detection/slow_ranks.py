@@ -1,30 +1,16 @@
-"""A slow twin of `detection.urn`, `detection.wagers` and `detection.share_wagers`, from their definitions."""
+"""A slow twin of `detection/ranks.py` and `detection/wagers.py`, from their definitions."""
 
 import numpy as np
 
 from driftbandits.detection.wagers import BETS, POWERS, STEP
 
 
-def exact_ranks(numbers, ties, uniforms):
-    """Smoothed rank of each pair (number, tie) among all before, counted one by one."""
-    pairs = list(zip(numbers, ties, strict=True))
+def exact_ranks(numbers, uniforms):
+    """Smoothed rank of each number among all before, counted one by one."""
     return [
-        (sum(earlier > pair for earlier in pairs[:t]) + u) / (t + 1)
-        for t, (pair, u) in enumerate(zip(pairs, uniforms, strict=True))
+        (sum(earlier > x for earlier in numbers[:t]) + u * (numbers[:t].count(x) + 1)) / (t + 1)
+        for t, (x, u) in enumerate(zip(numbers, uniforms, strict=True))
     ]
-
-
-def urn_ranks(numbers, ties, uniforms, kept):
-    """As `exact_ranks` for the first `kept`; then every gap between these is given its whole mass."""
-    pairs = list(zip(numbers, ties, strict=True))
-    ranks = exact_ranks(numbers[:kept], ties[:kept], uniforms[:kept])
-    cuts = sorted(pairs[:kept])
-    masses = np.ones(kept + 1)
-    for t in range(kept, len(pairs)):
-        gap = sum(cut < pairs[t] for cut in cuts)
-        ranks.append((masses[gap + 1 :].sum() + uniforms[t] * masses[gap]) / (t + 1))
-        masses[gap] += 1
-    return ranks
 
 
 def evidence_of(ranks):

@@ -22,8 +22,7 @@ def test_it_agrees_with_ranks_counted_one_by_one_and_bets_by_definition():
     uniforms = list(detector._uniforms)
     for x in numbers:
         detector.update(x)
-    ties, smoothing = uniforms[0 : 2 * len(numbers) : 2], uniforms[1 : 2 * len(numbers) : 2]
-    expected, begun = evidence_of(exact_ranks(numbers, ties, smoothing))
+    expected, begun = evidence_of(exact_ranks(numbers, uniforms[: len(numbers)]))
     assert detector.evidence == pytest.approx(expected, rel=1e-9)
     assert detector._wagers.begun == begun
 
@@ -71,7 +70,7 @@ def test_false_alarms_are_as_rare_as_promised(kind):
     assert stats.binom.sf(20, 200, 0.05) < 0.002
 
 
-@pytest.mark.parametrize("stop", [0, 1, 255, 256, 257, 330, 421, 500])
+@pytest.mark.parametrize("stop", [0, 1, 421, 500, 511, 512, 513])
 def test_a_restored_one_goes_on_bit_for_bit(stop):
     numbers = normals(3, (0, 1, 300), (4, 1, 300))
     first = db.DriftDetector(seed=5)
@@ -98,18 +97,16 @@ def test_state_survives_at_the_moment_of_the_alarm():
 @pytest.mark.parametrize(
     ("path", "value"),
     [
-        ("format", 1),
+        ("format", 2),
         ("false_alarm", 0.0),
         ("seed", "-1"),
-        ("used", 3),
-        ("used", 513),
         ("updates", 7),
         ("alarms", 1),
         ("since", 2),
         ("kind", "rose"),
         ("drift_detected", True),
         ("generator", {}),
-        ("ranks.numbers", 2),
+        ("ranks.count", 2),
         ("wagers.numbers", 2),
     ],
 )
@@ -159,7 +156,7 @@ def test_memory_stays_below_two_megabytes():
         detector.update(x)
     used = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
-    assert detector._ranks.numbers == 12_000
+    assert detector._ranks.count == 12_000
     assert used < 2e6
 
 

@@ -17,7 +17,8 @@ from driftbandits.errors import InputError
 from driftbandits.experiments import folder_store as store_module
 from driftbandits.experiments.folder_store import FolderStore
 from driftbandits.experiments.specs import Cell, PolicySpec
-from driftbandits.experiments.stores import CellResult, DamagedPartWarning, StoreError, damage_summary, missing, read
+from driftbandits.experiments.stores import CellResult, DamagedPartWarning, StoreError, damage_summary, read
+from reproduction.tuning import missing
 
 
 def a_cell(seed=0, label="a label"):

@@ -46,7 +46,6 @@ def test_variants_that_never_meet_may_both_be_solid():
     assert line_styles(["A (tuned)", "A"])["A (tuned)"].dashes == DASHES[2]
 
 
-def test_an_algorithm_of_ones_own_may_choose_its_colour_and_class_names_have_those_of_labels():
-    found = line_styles(["Mine (tuned)", "AdaOPKB", "ADA-OPKB"], own={"Mine": "#123456"})
-    assert found["Mine (tuned)"].colour == "#123456"
+def test_class_names_have_the_colours_of_labels():
+    found = line_styles(["AdaOPKB", "ADA-OPKB"])
     assert found["AdaOPKB"].colour == found["ADA-OPKB"].colour

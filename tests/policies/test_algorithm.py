@@ -12,10 +12,10 @@ import pytest
 
 import driftbandits as db
 from driftbandits.errors import InputError, LawError, StateError
-from driftbandits.experiments.building import cost_of
+from driftbandits.experiments.building import TIMINGS, cost_of
 from driftbandits.experiments.specs import Cell, PolicySpec, policy_class
-from driftbandits.plots.frame import line_styles
-from driftbandits.policies import POLICIES
+from driftbandits.plots.frame import COLOURS, OTHER_COLOURS, line_styles
+from driftbandits.policies import LABELS, POLICIES, policy_label
 from driftbandits.policies.algorithm import TOLERANCE, Family, check_law, freeze, is_frozen
 from driftbandits.testing.helpers import require_equal
 from driftbandits.types import read_only
@@ -25,18 +25,15 @@ import driftbandits as db
 
 class Cousin(db.GPUCB):
     family = "cousins"
-
-    @classmethod
-    def seconds(cls, rounds, settings):
-        return rounds * settings.get("beta", 1.0)
 """
 
 
 def test_labels_and_colours_tell_policies_apart_and_every_one_has_a_family():
     kinds = list(db.POLICIES.values())
-    assert len({kind.label for kind in kinds}) == len(kinds)
-    colours = [kind.colour for kind in kinds if kind.colour is not None]
-    assert len(set(colours)) == len(colours)
+    assert len({policy_label(kind) for kind in kinds}) == len(kinds)
+    assert set(LABELS) < set(db.POLICIES)
+    colours = [COLOURS[kind.__name__] for kind in kinds if kind.__name__ in COLOURS]
+    assert len(set(colours)) == len(colours) > 10
     assert {kind.family for kind in kinds} == set(Family) - {Family.OTHER}
 
 
@@ -45,19 +42,18 @@ def test_the_list_follows_the_order_of_families():
     assert places == sorted(places)
 
 
-def test_a_derived_class_has_its_own_name_and_colour_and_the_family_it_comes_from():
+def test_a_derived_class_has_its_own_name_and_the_family_it_comes_from():
     class Mine(db.AdaOPKB):
         pass
 
-    assert (Mine.label, Mine.colour, Mine.of_the_paper) == ("Mine", None, False)
+    assert policy_label(Mine) == "Mine"
     assert (Mine.family, Mine.reports_changes) == (Family.OPTIMISATION, True)
 
 
 @pytest.mark.parametrize("name", db.POLICIES)
 def test_a_policy_is_drawn_in_its_colour(name):
-    kind = db.POLICIES[name]
-    if kind.colour is not None:
-        assert line_styles([f"{kind.label} (tuned)"])[f"{kind.label} (tuned)"].colour == kind.colour
+    label = f"{policy_label(db.POLICIES[name])} (tuned)"
+    assert line_styles([label])[label].colour == COLOURS.get(name, OTHER_COLOURS[0])
 
 
 @pytest.mark.parametrize(
@@ -82,12 +78,22 @@ def test_a_wider_or_deeper_network_costs_more_and_an_untrained_one_little_more_t
     assert cost("OPKB") < cost("OPNN", train=False) < 3 * cost("OPKB") < cost("NeuralUCB")
 
 
+def test_timings_are_those_of_policies_and_a_wrapper_costs_what_its_base_does():
+    assert set(TIMINGS) - {"Policy"} <= set(db.POLICIES)
+
+    def cost(name, **settings):
+        return cost_of(Cell("switching/1", {}, PolicySpec("a", name, settings), 0))
+
+    assert cost("Master") == pytest.approx(cost("GPUCB") + 0.35)
+    assert cost("Master", base="LinUCB") == pytest.approx(cost("LinUCB") + 0.35)
+
+
 def test_facts_of_a_users_class_count_and_a_file_that_is_gone_leaves_none(tmp_path):
     file = tmp_path / "mine.py"
     file.write_text(OWN)
     name = f"{file}:Cousin"
-    assert (policy_class(name).label, policy_class(name).family) == ("Cousin", "cousins")
-    assert cost_of(Cell("switching/1", {"horizon": 50}, PolicySpec("a", name, {"beta": 2.0}), 0)) == 100.0
+    assert (policy_label(policy_class(name)), policy_class(name).family) == ("Cousin", "cousins")
+    assert cost_of(Cell("switching/1", {"horizon": 50}, PolicySpec("a", name), 0)) == pytest.approx(50 * 30e-6)
     file.unlink()
     assert policy_class(name) is db.Policy
     file.write_text("raise SystemExit('not today')")

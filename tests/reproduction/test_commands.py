@@ -11,14 +11,13 @@ import pytest
 from driftbandits.cli import run_folder
 from driftbandits.errors import InputError
 from driftbandits.experiments import playing
-from driftbandits.experiments.playing import Pass, PassDone
 from driftbandits.experiments.results import collect
 from driftbandits.experiments.runner import RunInterruptedError
 from driftbandits.experiments.seeds import EVALUATION
 from driftbandits.experiments.specs import cells_of
 from driftbandits.experiments.stores import DamagedPartWarning
 from driftbandits.tuning.own import read_tuned
-from reproduction import commands
+from reproduction import commands, passes
 from reproduction.claims import Check, Claim
 from reproduction.commands import choose, tuned_guests
 from reproduction.comparison import COMPARISON
@@ -26,6 +25,7 @@ from reproduction.groups import default_groups, group_names, standard_passes
 from reproduction.growth import GROWTH
 from reproduction.linear import LINEAR, LINEAR_GROWTH
 from reproduction.paper import BEST_SIZES, FIVE_MATRICES, PAPER, ClaimsJudgement
+from reproduction.passes import Pass, PassDone
 from reproduction.topic import Judgements
 from tests.cli.conftest import SMALL
 
@@ -421,10 +421,10 @@ def test_an_interruption_keeps_the_last_report_and_its_record(small, tmp_path, m
 def test_the_line_of_the_last_pass_names_no_next(monkeypatch):
     done = PassDone(2, 5, (), None, PASSES[1], 540.0)
     monkeypatch.setattr(commands, "judge", lambda results: JUDGED if results is None else Judgements())
-    line = run_folder.pass_line(done, commands.StudyFindings(None), seconds=840.0)
+    line = passes.pass_line(done, commands.StudyFindings(None), seconds=840.0)
     assert line == "pass 2 of 5 done, 14 minutes; claims decided so far: 1 of 3; next: more seeds, about 9 minutes"
     ended = dataclasses.replace(done, number=5, following=None)
-    last = run_folder.pass_line(ended, commands.StudyFindings(collect([], [])), seconds=60.0)
+    last = passes.pass_line(ended, commands.StudyFindings(collect([], [])), seconds=60.0)
     assert last == "pass 5 of 5 done, 1 minute"
 
 

@@ -6,7 +6,6 @@ import pytest
 
 from driftbandits.errors import InputError
 from driftbandits.experiments.building import build_policy, build_world
-from driftbandits.experiments.playing import Pass, first_to_play, left_to_play
 from driftbandits.experiments.results import collect
 from driftbandits.experiments.seeds import EVALUATION
 from driftbandits.experiments.specs import Experiment, PolicySpec, cells_of
@@ -31,6 +30,7 @@ from reproduction.growth import GROWTH, GROWTH_ROUNDS, QUICK_SWEEPS
 from reproduction.linear import LINEAR, LINEAR_GROWTH
 from reproduction.page import write_report
 from reproduction.paper import BEST_SIZES, FIVE_MATRICES, PAPER, ClaimsJudgement
+from reproduction.passes import Pass, first_to_play, left_to_play
 from reproduction.real_data import is_real
 from reproduction.topic import Group, Judgements
 from tests.reproduction.made_up import own_experiment, results_of, small

@@ -5,6 +5,7 @@ import pytest
 
 from driftbandits import POLICIES, ArmSet, create_policy
 from driftbandits.errors import InputError
+from driftbandits.policies import policy_label
 from driftbandits.tuning.own import EQUAL_RUNGS
 from driftbandits.tuning.spaces import Space, read_space, trial_points
 from reproduction.catalogue import GPUCB_PUBLISHED, SW_GPUCB_PUBLISHED, tuned_settings, written_out
@@ -71,7 +72,7 @@ def test_a_search_for_the_default_leaves_it_out():
 def test_labels_of_the_comparison_are_those_of_its_classes():
     assert set(tuned_settings()["d=10"]) == set(SPACES)
     for label, space in SPACES.items():
-        assert POLICIES[space.policy].label in label
+        assert policy_label(POLICIES[space.policy]) in label
 
 
 def test_every_policy_with_something_to_search_has_the_same_budget():

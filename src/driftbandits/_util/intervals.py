@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtrit
 
-IntervalVerdict = Literal["holds", "does not hold", "undecided"]
-
 CONFIDENCE_LEVEL = 0.95
-LEAST_SEEDS = 3  # two seeds give an interval, but one that rests on a single difference
 
 
 @dataclass(frozen=True)
@@ -56,37 +52,3 @@ def share_interval(hits: int, runs: int) -> ConfidenceInterval:
 
     ends = stats.binomtest(hits, runs).proportion_ci(confidence_level=CONFIDENCE_LEVEL, method="exact")
     return ConfidenceInterval(hits / runs, float(ends.low), float(ends.high), runs)
-
-
-def judge_below(interval: ConfidenceInterval, bound: float = 0.0) -> IntervalVerdict:
-    """Whether the mean is less than `bound`: the whole interval is, or is more, or it cannot be said.
-
-    >>> judge_below(ConfidenceInterval(-2.0, -3.0, -1.0, seeds=25))
-    'holds'
-    >>> judge_below(ConfidenceInterval(-2.0, -5.0, 1.0, seeds=25))
-    'undecided'
-    """
-    if interval.seeds < LEAST_SEEDS:
-        return "undecided"
-    if interval.high < bound:
-        return "holds"
-    return "does not hold" if interval.low > bound else "undecided"
-
-
-def judge_at_most(interval: ConfidenceInterval, bound: float) -> IntervalVerdict:
-    """As `judge_below`, but an interval that just reaches `bound` is within it."""
-    return "holds" if interval.seeds >= LEAST_SEEDS and interval.high <= bound else judge_below(interval, bound)
-
-
-def judge_within(interval: ConfidenceInterval, margin: float) -> IntervalVerdict:
-    """Whether the mean lies in [-margin, margin]: the whole interval does, or lies outside, or it cannot be said.
-
-    >>> interval = ConfidenceInterval(2.0, 1.0, 3.0, seeds=25)
-    >>> judge_within(interval, 5.0), judge_within(interval, 0.5)
-    ('holds', 'does not hold')
-    """
-    if interval.seeds < LEAST_SEEDS:
-        return "undecided"
-    if interval.low >= -margin and interval.high <= margin:
-        return "holds"
-    return "does not hold" if interval.low > margin or interval.high < -margin else "undecided"

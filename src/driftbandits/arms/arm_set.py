@@ -21,7 +21,7 @@ from typing import Any, Literal
 import numpy as np
 
 from driftbandits._util.checks import check_count, check_flag, check_positive, check_word
-from driftbandits._util.machine import one_blas_thread
+from driftbandits._util.guard import one_blas_thread
 from driftbandits.arms import kernels
 from driftbandits.arms.features import (
     USUAL_CORRELATION,
@@ -195,7 +195,7 @@ class ArmSet:
 
     @classmethod
     def separate(cls, names: Sequence[str]) -> ArmSet:
-        """Arms of which nothing is known but their names: each is learned on its own.
+        """Arms of which only the names are known: each is learned independently.
 
         Their points are 0, 1, 2, ..., which say nothing: policies that learn from points (the linear and the neural
         ones) have nothing to go by here. More arms come with `extended(names=...)`, some go with `without(...)`.
@@ -394,7 +394,7 @@ class ArmSet:
         Raises
         ------
         InputError
-            For a segment that there is not, and for arms not made by `crossed`.
+            For an unknown segment, and for arms not made by `crossed`.
 
         >>> ArmSet.crossed(["red", "blue"], ["mobile", "desktop"]).of("mobile").tolist()
         [True, True, False, False]
@@ -415,7 +415,7 @@ class ArmSet:
         Raises
         ------
         InputError
-            For a number that no arm has, and for arms not made by `crossed`.
+            For a number out of range, and for arms not made by `crossed`.
 
         >>> ArmSet.crossed(["red", "blue"], ["mobile", "desktop"]).pair(2)
         ('red', 'desktop')
@@ -440,7 +440,7 @@ class ArmSet:
         return Gauge.of(self.points, scale=self.scale, length_scale=length)
 
     def gauged(self, gauge: Gauge) -> ArmSet:
-        """The same arms measured by the gauge of others, which came first.
+        """The same arms on the scale of an earlier arm set.
 
         Parameters
         ----------
@@ -470,11 +470,11 @@ class ArmSet:
         return arms
 
     def options_gauged(self, gauge: Gauge) -> ArmSet:
-        """The same pairs, their options measured by the gauge of others, which came first.
+        """The same pairs, their options on the scale of an earlier arm set.
 
         Parameters
         ----------
-        gauge : of arms that came first
+        gauge : of the earlier arm set
 
         Returns
         -------
@@ -497,12 +497,12 @@ class ArmSet:
 
     @property
     def guessed(self) -> bool:
-        """Whether nobody gave the kernel."""
+        """Whether the kernel is a guess, because none was given."""
         return self._guessed
 
     @property
     def follows(self) -> bool:
-        """Whether they are measured as other arms, which came first."""
+        """Whether they are on the scale of an earlier arm set."""
         return self._given_gauge is not None
 
     def with_points(self, points: Any, names: Sequence[str] | None = None, *, tolerance: float | None = None) -> ArmSet:
@@ -546,7 +546,7 @@ class ArmSet:
         )
 
     def extended(self, points: Any | None = None, names: Sequence[str] | None = None) -> ArmSet:
-        """These arms and more of them, at the end, measured alike.
+        """These arms and new ones at the end, on the same scale.
 
         Parameters
         ----------
@@ -612,7 +612,7 @@ class ArmSet:
         return bool(np.abs(gram - gram[0, 0] * np.eye(len(gram))).max() <= _NOTHING_IN_COMMON * gram[0, 0])
 
     def without(self, arms: Sequence[str] | Sequence[int]) -> ArmSet:
-        """These arms but for some of them, measured alike.
+        """These arms without some of them, on the same scale.
 
         Parameters
         ----------
@@ -625,7 +625,7 @@ class ArmSet:
         Raises
         ------
         InputError
-            For arms that there are not, and if none would be left.
+            For unknown arms, and if none would be left.
 
         >>> ArmSet([[0.0], [0.5], [1.0]], names=["low", "mid", "high"]).without(["mid"]).names
         ('low', 'high')
@@ -650,7 +650,7 @@ class ArmSet:
         return number
 
     def check_columns(self, dimension: int, columns: Sequence[str] | None) -> None:
-        """Refuse arms described by other numbers than these.
+        """Refuse arms that are described by other columns.
 
         Parameters
         ----------

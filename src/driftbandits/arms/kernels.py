@@ -136,7 +136,7 @@ def typical_distance(points: Floats) -> float | None:
 
 
 def some_rows(rows: Floats, most: int) -> Floats:
-    """At most so many of the rows, spread at random: every tenth of a grid would all lie in a few columns."""
+    """At most `most` of the rows, spread at random: every tenth of a grid would all lie in a few columns."""
     return rows if len(rows) <= most else rows[np.random.default_rng(0).permutation(len(rows))[:most]]
 
 

@@ -21,7 +21,7 @@ EXTRAS = {
     "sqlalchemy": "live",
     "psycopg": "postgres",
     **dict.fromkeys(
-        ("fastapi", "starlette", "uvicorn", "httptools", "pydantic_settings", "prometheus_client", "plotly", "httpx"),
+        ("fastapi", "starlette", "uvicorn", "httptools", "prometheus_client", "plotly", "httpx"),
         "serve",
     ),
     "ray": "ray",

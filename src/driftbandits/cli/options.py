@@ -82,7 +82,7 @@ Policies = Annotated[
 
 
 def engine_of(name: str, jobs: int, address: str | None) -> Engine:
-    """The engine these options name; wrong usage if there is none such."""
+    """The engine these options name; wrong usage if there is no such engine."""
     from driftbandits.experiments.engines import Engine
 
     try:

@@ -79,7 +79,6 @@ def run(
     from driftbandits.cli.run_folder import RUN_MODE, play_into, print_outputs
     from driftbandits.configuration.models import folder_name
     from driftbandits.experiments.building import check_experiment
-    from driftbandits.experiments.playing import Pass
 
     try:
         check_experiment(experiment)
@@ -87,8 +86,7 @@ def run(
         place = "" if file is None else f"{file}: "
         raise InputError("\n".join(place + line for line in str(error).splitlines())) from None
     folder = out or Path("results") / folder_name(experiment.id)
-    only = [Pass("runs", (experiment,))]
-    outputs = play_into(folder, only, title=experiment.title, mode=RUN_MODE, engine=where, resume=resume)
+    outputs = play_into(folder, [experiment], title=experiment.title, mode=RUN_MODE, engine=where, resume=resume)
     print_outputs(outputs, as_json=json)
 
 

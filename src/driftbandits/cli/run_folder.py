@@ -11,11 +11,11 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import typer
 
@@ -28,7 +28,7 @@ from driftbandits.cli.options import print_json, say
 from driftbandits.errors import InputError
 from driftbandits.experiments.engines import Engine
 from driftbandits.experiments.folder_store import FolderStore
-from driftbandits.experiments.playing import Pass, PassDone, play_passes
+from driftbandits.experiments.playing import missing, played
 from driftbandits.experiments.results import Results, collect, summary_markdown
 from driftbandits.experiments.run_files import plain_experiment, plain_to_experiment
 from driftbandits.experiments.runner import RunError
@@ -127,7 +127,7 @@ def _commit() -> str | None:
         return done.stdout.strip()
 
     with contextlib.suppress(OSError, subprocess.SubprocessError):
-        # an installed copy may lie inside somebody else's repository
+        # an installed copy may lie inside another repository
         if git("ls-files", "__init__.py"):
             return git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain", "--", ".") else "")
     return None
@@ -148,11 +148,6 @@ class Findings:
         """Texts to write, by the name of the file."""
         return {}
 
-    @property
-    def progress(self) -> str:
-        """How far questions are answered, after a pass."""
-        return ""
-
     def lines(self) -> list[str]:
         """What to print below the summary."""
         return []
@@ -164,9 +159,6 @@ class Findings:
     def write_page(self, out: Path, *, title: str, about: Mapping[str, object]) -> Path:
         """Write the page, and give its path."""
         return write_report(self.results, out=out, title=title, about=about)
-
-
-MakeFindings = Callable[[Results], Findings]
 
 
 @dataclass(frozen=True)
@@ -183,96 +175,56 @@ class Outputs:
         return self.findings.results
 
 
-def play_into(
-    out: Path,
-    passes: Sequence[Pass],
-    *,
-    title: str,
-    mode: str,
-    engine: Engine,
-    resume: bool,
-    minutes: float | None = None,
-    make_findings: MakeFindings = Findings,
-) -> Outputs:
-    """Play what is missing of the passes into `out`; after each, write tables, claims and the report.
+class Recording:
+    """A run that is played into a folder: its record is there from the beginning, and is always that of its report.
 
-    The record is there from the beginning, and is always that of the report that is there. With `minutes`, no pass
-    begins after so many.
+    Where the run ends in an error that leaves finished runs behind, the error says how to go on.
     """
-    store = FolderStore(out)
-    _refuse_to_overwrite(store, out, resume)
-    before = seconds_before(out, store)
-    fresh = new_record(title, passes[0].experiments, mode=mode, engine=engine, files=former_files(out))
-    record = _first_record(fresh, out, len(passes))
-    _write_first(record, out)
-    begun = time.perf_counter()
-    written: list[Outputs] = []
-    try:
-        with _saying_how_to_go_on():
-            for done in play_passes(passes, store=store, engine=engine, show=True):
-                seconds = time.perf_counter() - begun
-                record = _record_of(done, fresh, files=record.files)
-                record.about["wall_seconds"] = None if before is None else round(before + seconds, 1)
-                written.append(write_outputs(record, make_findings(done.results), out))
-                record = written[-1].record
-                if done.of > 1:
-                    say(pass_line(done, written[-1].findings, seconds=seconds))
-                if done.following is None:
-                    break
-                write_record(_under_way(record), out)
-                if minutes is not None and seconds >= 60 * minutes:
-                    say(f"ended here, as {minutes:g} minutes have passed; --resume goes on")
-                    break
-    finally:
-        if before is not None:
-            record.about["wall_seconds"] = round(before + time.perf_counter() - begun, 1)
+
+    def __init__(self, out: Path, record: Record, *, resume: bool) -> None:
+        self.out, self.store = out, FolderStore(out)
+        _refuse_to_overwrite(self.store, out, resume)
+        self.record = record
+        self._before = seconds_before(out, self.store)
+
+    def __enter__(self) -> Self:
+        self._begun = time.perf_counter()
+        _write_first(self.record, self.out)
+        return self
+
+    @property
+    def seconds(self) -> float:
+        """Since it began."""
+        return time.perf_counter() - self._begun
+
+    def write(self, record: Record, findings: Findings) -> Outputs:
+        """Write tables and report, and the record of them."""
+        self.record = record
+        self._note_seconds()
+        outputs = write_outputs(record, findings, self.out)
+        self.record = outputs.record
+        return outputs
+
+    def _note_seconds(self) -> None:
+        if self._before is not None:
+            self.record.about["wall_seconds"] = round(self._before + self.seconds, 1)
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        self._note_seconds()
         with contextlib.suppress(OSError):  # a full disk has been told of already
-            write_record(record, out)
-    return written[-1]
+            write_record(self.record, self.out)
+        if isinstance(error, RunError | StoreError):
+            error.args = (f"{error}, with --resume",)
 
 
-def pass_line(done: PassDone, findings: Findings, *, seconds: float) -> str:
-    """Where a run stands after a pass, in a line."""
-    parts = [f"pass {done.number} of {done.of} done, {_minutes(seconds)}"]
-    if findings.progress:
-        parts.append(findings.progress)
-    if done.following is not None:
-        parts.append(f"next: {done.following.title}, about {_minutes(done.seconds_to_come)}")
-    return "; ".join(parts)
-
-
-def _minutes(seconds: float) -> str:
-    return counted(max(round(seconds / 60), 1), "minute")
-
-
-def _record_of(done: PassDone, fresh: Record, *, files: tuple[str, ...]) -> Record:
-    """The record of the report that is written after this pass."""
-    which = {"pass": f"{done.number} of {done.of}"} if done.of > 1 else {}
-    return dataclasses.replace(fresh, experiments=done.experiments, about={**fresh.about, **which}, files=files)
-
-
-def _first_record(fresh: Record, out: Path, passes: int) -> Record:
-    """The record until the first report is written: where passes go on, that of the report that is there."""
-    with contextlib.suppress(InputError):
-        former = read_record(out)
-        if passes > 1 and "pass" in former.about:
-            return _under_way(former)
-    return fresh
-
-
-def _under_way(record: Record) -> Record:
-    """The record while something is played: should that be killed, nobody knows how long it took."""
-    return dataclasses.replace(record, about={**record.about, "wall_seconds": None})
-
-
-@contextlib.contextmanager
-def _saying_how_to_go_on() -> Iterator[None]:
-    """Add the option to errors that leave finished runs behind."""
-    try:
-        yield
-    except (RunError, StoreError) as error:
-        error.args = (f"{error}, with --resume",)
-        raise
+def play_into(
+    out: Path, experiments: Sequence[Experiment], *, title: str, mode: str, engine: Engine, resume: bool
+) -> Outputs:
+    """Play what is missing of the experiments into `out`, and write tables and the report."""
+    record = new_record(title, experiments, mode=mode, engine=engine, files=former_files(out))
+    with Recording(out, record, resume=resume) as run:
+        new = missing(experiments, run.store)
+        return run.write(record, Findings(played(experiments, new, store=run.store, engine=engine, show=True)))
 
 
 def read_results(record: Record, out: Path) -> Results:

@@ -100,8 +100,8 @@ def benchmarks_of(world: Environment) -> dict[str, float]:
     -------
     dict
         "per step" is the best arm of every round, out of reach where most of the change is noise; "fixed" the best
-        single arm; "1 switch", "3 switches", "10 switches" the best sequences with at most so many. The total of a run
-        is "per step" less the sum of its trace's regret.
+        single arm; "1 switch", "3 switches", "10 switches" the best sequences with at most that many. The total of a
+        run is "per step" less the sum of its trace's regret.
 
     >>> from driftbandits import ArmSet
     >>> from driftbandits.environments import Tabular

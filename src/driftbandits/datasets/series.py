@@ -93,7 +93,7 @@ class Panel:
 
 
 def preparation(rounds: int) -> int:
-    """How many of so many rounds make the recipe: 5%, rounded up.
+    """How many of `rounds` rounds belong to the recipe: 5%, rounded up.
 
     >>> preparation(2190)
     110

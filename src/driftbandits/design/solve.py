@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from driftbandits._util.checks import FLOAT_BYTES, as_floats, check_memory, check_positive
-from driftbandits._util.machine import one_blas_thread
+from driftbandits._util.guard import one_blas_thread
 from driftbandits.arms.arm_set import ArmSet
 from driftbandits.design.active_set import solve_active_set
 from driftbandits.design.interior_point import possible_support, solve_interior_point
@@ -234,7 +234,7 @@ def _read_candidates(candidates: Any, count: int) -> Ints | None:
 
 @one_blas_thread
 def information_gain(arms: ArmSet | Floats, *, horizon: float, sigma: float, tolerance: float = 1e-6) -> float:
-    """Largest information that `horizon` rounds can bring, in the paper's convention, without the factor 1/2.
+    """Maximum information gain of `horizon` rounds, in the paper's convention, without the factor 1/2.
 
         gamma = max_P log det(I + (T / sigma) Phi' diag(P) Phi) = max_P log det S(P, sigma / T) - r log(sigma / T)
 

@@ -3,8 +3,7 @@
 Rule: nothing here knows a policy. A detector sees epochs, rewards and beliefs through the protocols it states.
 """
 
-from driftbandits.detection.detector import Detection, Detector, Finding, Verdict, detections
+from driftbandits.detection.detector import Detection, Detector, Finding, Verdict, detections, first_detectable_horizon
 from driftbandits.detection.drift_detector import DriftDetector
-from driftbandits.detection.horizons import first_detectable_horizon
 
 __all__ = ["Detection", "Detector", "DriftDetector", "Finding", "Verdict", "detections", "first_detectable_horizon"]

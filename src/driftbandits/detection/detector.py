@@ -13,13 +13,15 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from driftbandits import state as states
+from driftbandits._util.checks import check_positive
 from driftbandits._util.linalg import Cholesky
 from driftbandits.design.blocks import Replay, Sums
+from driftbandits.errors import InputError
 from driftbandits.types import Floats, Ints
 
 
@@ -119,7 +121,7 @@ class ReplaySeen(Protocol):
 
 
 class Detector(Protocol):
-    """What watches for changes, inside a policy of the OPKB family.
+    """A change detector inside a policy of the OPKB family.
 
     A protocol: a class with these methods is one, and need not derive from it. The page on extending the library has a
     complete example. Rewards are on the engine's scale, [-1, 1].
@@ -133,7 +135,7 @@ class Detector(Protocol):
 
     @property
     def fired(self) -> bool:
-        """Whether a reward has made it fire. It stays so until `begin`, whatever rewards are still told meanwhile."""
+        """Whether it has fired. This stays true until `begin`, whatever rewards come in between."""
 
     def begin(self) -> None:
         """A new epoch begins."""
@@ -228,7 +230,7 @@ def kernel_cover(features: Floats, size: int) -> Ints:
 
 @dataclass(frozen=True)
 class Detection:
-    """What became of the true changes of a run.
+    """How a run's true changes were detected.
 
     A true change counts as found by the first alarm after it and before the next true change; every other alarm is
     false.
@@ -271,3 +273,56 @@ def detections(true_changes: Sequence[int], alarms: Sequence[int]) -> Detection:
         if found:
             delays.append(found[0] - change)
     return Detection(delays=tuple(delays), missed=len(truth) - len(delays), false_alarms=len(rounds) - len(delays))
+
+
+LATEST = 10**15  # rounds; what is later than this is never
+
+
+@runtime_checkable
+class Watching(Protocol):
+    """A policy whose test has a stated level."""
+
+    def rounds_to_find(self, size: float | None = None) -> int:
+        """Least rounds in which a change of `size`, in the units of the rewards, can be found."""
+
+
+def first_detectable_horizon(policy: object, size: float | None = None) -> int:
+    """Smallest number of rounds in which `policy` can find a change of `size`.
+
+    For ADA-OPKB and ADA-OPNN: the smallest horizon with a test that an arm can fail whose gap grew from 0 to `size`,
+    estimated without any error. For CalibratedOPKB: rounds before the change and after it, at the best time for it,
+    until residuals of a law that moved by `size` in every round have gathered the evidence on average, for Gaussian
+    noise of the size estimated so far (the rewards of a single arm, or luck, may do it sooner).
+
+    Parameters
+    ----------
+    policy : an AdaOPKB, AdaOPNN or CalibratedOPKB; it is not changed, and its own horizon does not matter
+    size : of the change, in the units of the rewards; by default half of the declared range
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    InputError
+        For other policies, and for a change too small to be found in 10^15 rounds.
+
+    >>> from driftbandits import AdaOPKB, ArmSet, CalibratedOPKB, Constants
+    >>> arms = ArmSet(np.linspace(0, 1, 20)[:, None])
+    >>> theory = AdaOPKB(arms, constants=Constants.theory(bound=1.0, noise=1.0))
+    >>> first_detectable_horizon(theory) > 10_000_000
+    True
+    >>> first_detectable_horizon(CalibratedOPKB(arms)) < 100
+    True
+    """
+    if not isinstance(policy, Watching):
+        raise InputError(
+            f"first_detectable_horizon knows AdaOPKB, AdaOPNN and CalibratedOPKB, got {type(policy).__name__}, "
+            f"which has no test of a stated level"
+        )
+    needed = policy.rounds_to_find(None if size is None else check_positive("size", size))
+    if needed > LATEST:
+        which = "half the range" if size is None else f"{size:g}"
+        raise InputError(f"a change of {which} is too small to be found in 10^15 rounds; ask for a larger one")
+    return needed

@@ -1,4 +1,4 @@
-"""A change detector for any stream of independent numbers, with a promise on false alarms."""
+"""A change detector for any stream of independent numbers, with a bound on false alarms."""
 
 from __future__ import annotations
 
@@ -10,30 +10,32 @@ import numpy as np
 from driftbandits import state as states
 from driftbandits._util.checks import as_float, check_probability
 from driftbandits._util.seeding import check_seed, generator_from_state, generator_state, stream
-from driftbandits.detection.ranks import UrnRanks
+from driftbandits.detection.ranks import Ranked
 from driftbandits.detection.wagers import WORDS, Wagers
 from driftbandits.errors import InputError, StateError
 from driftbandits.text import shown
 
-FORMAT = 2
-_DRAWN_AT_ONCE = 512  # uniforms; even, as every number takes two
+FORMAT = 3  # 2 ranked later numbers among the first 10,000
+EXACT = 10_000  # numbers that are ranked exactly
+_DRAWN_AT_ONCE = 512  # uniforms
 _PLAIN = (int, bool, np.float64)  # kinds that need no second look
 
 
 class DriftDetector:
-    """Says when a stream of numbers has changed, whatever their distribution was.
+    """Detects changes in a stream of numbers of any distribution.
 
     A conformal test martingale. As long as numbers are independent draws from one distribution, or exchangeable, the
     smoothed rank of each among those before is uniform and independent of the others, and bets on ranks gain nothing
     on average. It alarms when `evidence` reaches 1 / `false_alarm`, which by Ville's inequality has probability
-    `false_alarm` at most **in a stream of any length**; nothing is assumed of the numbers, so nothing can be wrong
-    with the assumption. After an alarm it starts anew at the next update, with the same promise.
+    `false_alarm` at most **in a stream of any length**; nothing is assumed of the numbers, so there is no assumption to
+    violate. After an alarm it starts anew at the next update, with the same promise.
 
     It sees rises and falls, and numbers that spread or gather. It is called as river's detectors are: `update(x)`, then
     `drift_detected`. A number takes a few microseconds and memory stays below 2 MB however long the stream: the first
-    10,000 numbers are ranked exactly, later ones among these (see `detection.urn`; the promise stays exact).
+    10,000 numbers are ranked exactly, later ones to within a fifth of their distance from the ends (see
+    `detection/ranks.py`; the promise stays exact).
 
-    Bad at: dependent numbers (a slow wave is a change to it, and rightly so); a change within the first dozen numbers,
+    Bad at: dependent numbers (a slow wave counts as a change); a change within the first dozen numbers,
     where no rank is extreme; rare events, where only their frequency tells (a rate of 0.02 that trebles is mostly
     missed in a thousand numbers).
 
@@ -52,7 +54,7 @@ class DriftDetector:
     >>> for t in range(400):
     ...     if detector.update(draw.gauss(0.0 if t < 300 else 2.0, 1.0)):
     ...         print(f"alarm at {t}: numbers {detector.kind} since about {detector.since}")
-    alarm at 320: numbers rose since about 299
+    alarm at 319: numbers rose since about 299
     """
 
     def __init__(self, false_alarm: float = 0.01, seed: int | None = 0) -> None:
@@ -69,14 +71,14 @@ class DriftDetector:
         self._begin()
 
     def _draw(self) -> None:
-        """Uniforms for the next numbers, drawn many at a time: one by one they would cost as much as all the rest."""
+        """Uniforms for the next numbers, drawn in blocks: one by one they would cost as much as all the rest."""
         self._before_drawing = generator_state(self._generator)
-        self._uniforms: list[float] = self._generator.random(_DRAWN_AT_ONCE).tolist()
+        self._uniforms: list[float] = (1.0 - self._generator.random(_DRAWN_AT_ONCE)).tolist()  # none is 0
         self._used = 0
 
     def _begin(self) -> None:
         self._start = self._updates
-        self._ranks = UrnRanks()
+        self._ranks = Ranked(exact=EXACT)
         self._wagers = Wagers()
 
     def update(self, x: float) -> bool:
@@ -106,8 +108,8 @@ class DriftDetector:
         if used == _DRAWN_AT_ONCE:
             self._draw()
             used = 0
-        self._used = used + 2
-        rank = self._ranks.see(number, self._uniforms[used], self._uniforms[used + 1])
+        self._used = used + 1
+        rank = self._ranks.see(number, self._uniforms[used])
         self._updates += 1
         if self._wagers.see(rank) < self._threshold:
             return False
@@ -133,7 +135,7 @@ class DriftDetector:
 
     @property
     def evidence(self) -> float:
-        """How many to one the stream speaks for a change: 1 at most on average as long as nothing changes."""
+        """Evidence for a change, as odds: at most 1 on average as long as nothing changes."""
         return self._wagers.evidence
 
     @property
@@ -147,7 +149,7 @@ class DriftDetector:
         return self._alarms
 
     def clone(self) -> DriftDetector:
-        """A new one with the same settings, as river's trees and forests ask for.
+        """A new detector with the same settings, as river's trees and forests require.
 
         Returns
         -------
@@ -156,7 +158,7 @@ class DriftDetector:
         return DriftDetector(self.false_alarm, seed=self.seed)
 
     def __repr__(self) -> str:
-        """Settings, and how far it is."""
+        """Settings, and the numbers seen so far."""
         found = f", {self._alarms} alarms" if self._alarms else ""
         return f"DriftDetector(false_alarm={self.false_alarm:g}, seed={self.seed}; {self._updates} updates{found})"
 
@@ -173,7 +175,6 @@ class DriftDetector:
             "false_alarm": self.false_alarm,
             "seed": str(self.seed),  # up to 128 bits
             "generator": self._before_drawing,
-            "used": self._used,
             "updates": self._updates,
             "alarms": self._alarms,
             "start": self._start,
@@ -186,7 +187,7 @@ class DriftDetector:
 
     @classmethod
     def restore(cls, state: dict[str, Any]) -> DriftDetector:
-        """The detector that `state_dict` was taken of.
+        """Restore a detector from its `state_dict`.
 
         Parameters
         ----------
@@ -218,23 +219,22 @@ class DriftDetector:
     def _import(self, reader: states.Reader) -> None:
         self._generator = generator_from_state(reader.raw("generator"))
         self._draw()
-        self._used = reader.integer("used", high=_DRAWN_AT_ONCE)
         self._updates = reader.integer("updates")
+        self._used = (self._updates - 1) % _DRAWN_AT_ONCE + 1 if self._updates else 0
         self._alarms = reader.integer("alarms", high=self._updates)
         self._start = reader.integer("start", high=self._updates)
         since = reader.integer("since", low=-1, high=max(self._updates - 1, -1))
         self._since = None if since < 0 else since
         self._kind = reader.text("kind")
         self._drift_detected = reader.flag("drift_detected")
-        self._ranks.load(reader.reader("ranks"))
+        self._ranks.load(reader.reader("ranks"), most=self._updates, largest=math.inf)
         self._wagers.load(reader.reader("wagers"))
         self._check_parts()
 
     def _check_parts(self) -> None:
-        """Parts that cannot belong together."""
+        """Refuse parts that cannot belong together."""
         numbers = self._updates - self._start
-        states.check(self._ranks.numbers == numbers == self._wagers.numbers, "numbers since the last start")
-        states.check(self._used % 2 == 0, "uniforms used")
+        states.check(self._ranks.count == numbers == self._wagers.numbers, "numbers since the last start")
         found = self._alarms > 0
         states.check((self._since is not None) == found, "time of the last change")
         states.check(self._kind in (WORDS if found else ("",)), "kind of the last change")

@@ -39,7 +39,7 @@ import numpy as np
 
 from driftbandits import state as states
 from driftbandits.design.blocks import Sums
-from driftbandits.detection.detector import TOLD_SHARE, EpochSeen, Finding, ReplaySeen, Verdict
+from driftbandits.detection.detector import LATEST, TOLD_SHARE, EpochSeen, Finding, ReplaySeen, Verdict
 from driftbandits.detection.ledger import Bucket, Ledger
 from driftbandits.detection.streams import Belief, Streams
 from driftbandits.state.reader import FARTHEST
@@ -352,3 +352,30 @@ class StreamsAndGaps(Streams):
         """Inverse of `export`."""
         super().load(state, epoch, under_way, rounds=rounds)
         self._gaps.load(state.reader("gaps"), epoch, under_way, rounds=rounds)
+
+
+def rounds_by_gaps(size: float, thresholds_at: Callable[[int], Thresholds]) -> int:
+    """The least horizon T that is at least the rounds needed at horizon T, found from below (they grow with T).
+
+    `thresholds_at` gives what the test would take from the constants of a run of so many rounds.
+    """
+    horizon = 1
+    while horizon <= LATEST:
+        needed = _rounds_to_a_test(size, thresholds_at(horizon))
+        if needed <= horizon:
+            break
+        horizon = needed
+    return horizon
+
+
+def _rounds_to_a_test(size: float, thresholds: Thresholds) -> int:
+    """Rounds of an epoch until the first test with a threshold below `size` ends."""
+    least = LATEST + 1
+    for block in range(thresholds.lowest_index + 1, 100):
+        before = thresholds.block_size * (2**block - 1)
+        if before >= least:
+            break
+        for index in range(thresholds.lowest_index, block + thresholds.tests_blocks):
+            if thresholds.test_threshold(index, block - 1) < size:
+                least = min(least, before + thresholds.block_size * 2**index)
+    return least

@@ -221,7 +221,7 @@ class Ledger:
         self.told = len(self._rounds) + round(sum(float(bucket.totals[0].sum()) for bucket in self._buckets))
 
     def _set_recent(self, arms: Ints, rewards: Floats, rounds: Ints) -> None:
-        """Arrays of the interpreter: appended to in no time, and read by NumPy in no time."""
+        """Arrays of the standard library: cheap to append to, and read by NumPy without a copy."""
         self._arms, self._rewards, self._rounds = array("q"), array("d"), array("q")
         for kept, column in ((self._arms, arms), (self._rewards, rewards), (self._rounds, rounds)):
             kept.frombytes(column.tobytes())

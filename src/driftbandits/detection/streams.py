@@ -5,8 +5,8 @@ Conformal test martingales: evidence that a stream of numbers has changed, whate
 If the numbers are independent draws from one law, the smoothed rank of each among those before it is uniform on
 (0, 1), and ranks are independent of each other (`driftbandits.detection.ranks`). A bet on ranks whose factor is 1 on
 average over (0, 1) then multiplies wealth without gain (`driftbandits.detection.bets`): wealth is a martingale, and by
-Ville's inequality it ever reaches 1 / a with probability a at most. Nothing is assumed of the law, so nothing can be
-wrong with the assumption. Time per number and memory are bounded, however long the stream.
+Ville's inequality it ever reaches 1 / a with probability a at most. Nothing is assumed of the law, so there is no
+assumption to violate. Time per number and memory are bounded, however long the stream.
 
 Every law of the epoch has a stream: the residuals e = y - b(x) of the rounds that followed it, in its own block and in
 replays, in the order told. Baseline and law are fixed before the first of them, x is drawn afresh, and which rounds
@@ -36,12 +36,13 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+from scipy.special import ndtr
 
 from driftbandits import state as states
 from driftbandits._util.linalg import SLACK, first_largest, is_canonical
 from driftbandits._util.seeding import generator_from_state, generator_state, same_stream
 from driftbandits.detection.bets import POWERS, Bets, CutBets, OrderBets, PowerBets, stake_after
-from driftbandits.detection.detector import EpochSeen, Finding, ReplaySeen, Verdict
+from driftbandits.detection.detector import LATEST, EpochSeen, Finding, ReplaySeen, Verdict
 from driftbandits.detection.ranks import Ranked, Uniforms
 from driftbandits.state.reader import ROUNDING
 from driftbandits.types import Floats, Ints
@@ -409,3 +410,28 @@ def _read_cells(state: states.Reader, size: int) -> Ints:
     cells: Ints = state.array("cells", np.int64, (size,))
     states.check(bool((cells >= 0).all() and (cells < size).all()), "cells")
     return cells
+
+
+_NODES = 64  # of the quadrature over the noise
+
+
+def rounds_by_ranks(size: float, nats_to_fire: Callable[[int], float]) -> int:
+    """Least rounds before and after a change of `size` standard deviations of the noise, over its time and the bets.
+
+    `nats_to_fire` gives the evidence that a bet begun after so many rounds needs.
+    """
+    draws, likely = np.polynomial.hermite_e.hermegauss(_NODES)  # of the noise, and how likely each is
+    likely /= likely.sum()
+    sides = 2.0 * ndtr(-np.abs(draws + size)), ndtr(-(draws + size))
+    needed = LATEST + 1
+    for before in np.unique(np.geomspace(8, 10**9, 300).astype(np.int64)).tolist():
+        if before >= needed:
+            break
+        nats = nats_to_fire(before)
+        for tails, more in zip(sides, (0.0, math.log(2.0)), strict=True):  # of e, large and small ones are bet on
+            log_ranks = float(likely @ np.log((before * tails + 0.5) / (before + 1)))
+            for power in POWERS:
+                gain = math.log(power) + (power - 1.0) * log_ranks
+                if gain > 0:
+                    needed = min(needed, before + math.ceil((nats + more) / gain))
+    return needed

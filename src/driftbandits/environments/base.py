@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from driftbandits._util.checks import FLOAT_BYTES, check_count, check_memory
-from driftbandits._util.machine import one_blas_thread
+from driftbandits._util.guard import one_blas_thread
 from driftbandits._util.seeding import check_seed, stream
 from driftbandits.arms.arm_set import ArmSet
 from driftbandits.environments.checks import check_arm_set

@@ -1,4 +1,4 @@
-"""A world given number by number."""
+"""A world given as a table of means."""
 
 from __future__ import annotations
 

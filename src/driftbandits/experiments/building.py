@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from driftbandits import datasets, environments
 from driftbandits._util.checks import check_memory
@@ -34,12 +34,52 @@ from driftbandits.experiments.specs import (
     cells_of,
     policy_class,
 )
-from driftbandits.policies import Policy, create_policy, find_policy
+from driftbandits.policies import POLICIES, Policy, create_policy, find_policy
+from driftbandits.policies.opkb.opnn import PAPER_DEPTH, PAPER_WIDTH
 from driftbandits.simulation import simulate
 from driftbandits.text import shown
 
-USUAL_ARMS = 100  # what the facts of policies are measured with
+USUAL_ARMS = 100  # what TIMINGS were measured with
 LARGEST = 1e15
+
+
+class Timing(NamedTuple):
+    """What a run takes on one core, measured with 100 arms while other processes were busy."""
+
+    microseconds: float  # per round; of a wrapper, beside what its base takes
+    seconds: float = 0.0  # once
+    arms_power: float = 0.25  # with more arms it grows like this power of their number
+    trainings: float = 0.0  # seconds of a run's trainings at the paper's width and depth
+
+
+DESIGNS = 0.6  # the power of a policy that solves designs over all arms
+TIMINGS = {
+    "Policy": Timing(40.0),
+    "AutoBandit": Timing(260.0),
+    "CalibratedOPKB": Timing(60.0, 0.0, DESIGNS),
+    "AdaOPKB": Timing(11.0, 0.07, DESIGNS),
+    "OPKB": Timing(1.5, 0.03, DESIGNS),
+    "AdaOPNN": Timing(11.0, 0.1, DESIGNS, 90.0),
+    "OPNN": Timing(1.5, 0.1, DESIGNS, 20.0),
+    "NeuralUCB": Timing(70.0, 0.0, 0.7),
+    "DetectionAugmentedGPUCB": Timing(35.0),
+    "GPUCB": Timing(30.0),
+    "TimeVaryingGPUCB": Timing(30.0),
+    "WeightedGPUCB": Timing(110.0),
+    "LinUCB": Timing(22.0),
+    "RestartLinUCB": Timing(24.0),
+    "SlidingWindowLinUCB": Timing(30.0),
+    "DiscountedLinUCB": Timing(60.0),
+    "BanditOverBandit": Timing(15.0),
+    "Master": Timing(35.0),
+    "LinearExp3": Timing(80.0),
+    "SlidingWindowUCB": Timing(16.0),
+    "DiscountedUCB": Timing(16.0),
+    "GLRklUCB": Timing(36.0),
+    "Exp3S": Timing(30.0),
+    "Uniform": Timing(1.5),
+}
+USUAL_BASES = {"Master": "GPUCB", "BanditOverBandit": "SlidingWindowGPUCB"}
 
 
 def cost_of(cell: Cell) -> float:
@@ -53,8 +93,27 @@ def cost_of(cell: Cell) -> float:
     # a user's own world may mean something else by it
     rounds = _number(cell.settings, "horizon", HORIZON)
     kind = policy_class(cell.policy.name)
-    more: float = max(_arms(cell.settings) / USUAL_ARMS, 1.0) ** kind.arms_power
-    return more * kind.seconds(rounds, cell.policy.settings)
+    more: float = max(_arms(cell.settings) / USUAL_ARMS, 1.0) ** _timing(kind).arms_power
+    return more * _seconds(kind, rounds, cell.policy.settings)
+
+
+def _timing(kind: type[Policy]) -> Timing:
+    """That of the class, or of the nearest that it derives from."""
+    return next(TIMINGS[above.__name__] for above in kind.__mro__ if above.__name__ in TIMINGS)
+
+
+def _seconds(kind: type[Policy], rounds: float, settings: Mapping[str, Any]) -> float:
+    """Of a run with 100 arms; that of a network depends on its size, that of a wrapper on its base."""
+    timing = _timing(kind)
+    seconds = timing.seconds + 1e-6 * timing.microseconds * rounds
+    if timing.trainings and kind.trains(settings):
+        width, depth = settings.get("width", PAPER_WIDTH), settings.get("depth", PAPER_DEPTH)
+        seconds += timing.trainings * (width / PAPER_WIDTH) ** 2 * (depth - 2) / (PAPER_DEPTH - 2)
+    if usual := USUAL_BASES.get(kind.__name__):
+        base, own = settings.get("base", usual), settings.get("base_settings")
+        found = policy_class(base if base in POLICIES else usual)
+        seconds += _seconds(found, rounds, own if isinstance(own, Mapping) else {})
+    return seconds
 
 
 def _arms(settings: Mapping[str, Any]) -> float:
@@ -274,6 +333,11 @@ def _refuse(what: str, settings: Mapping[str, Any], own: Mapping[str, str]) -> N
     for key, reason in own.items():
         if key in settings:
             raise InputError(f"{what} cannot be given {key!r}: {reason}")
+
+
+def policy_maker(name: str) -> Any:
+    """The class of a registered policy, or what a reference names; InputError if there is none."""
+    return load_maker(f"policy {name!r}", name) if is_reference(name) else find_policy(name)
 
 
 def load_maker(what: str, name: str) -> Any:

@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from driftbandits import environments
 from driftbandits._util.checks import check_count
-from driftbandits._util.machine import one_blas_thread
+from driftbandits._util.guard import one_blas_thread
 from driftbandits._util.progress import progress_bar
 from driftbandits._util.seeding import check_seed
 from driftbandits.configuration.models import check_name, default_label, plain_settings
@@ -32,8 +32,8 @@ from driftbandits.experiments.building import (
     check_experiment,
     check_one_horizon,
     check_world,
-    load_maker,
     make_policy,
+    policy_maker,
 )
 from driftbandits.experiments.engines import Engine
 from driftbandits.experiments.runner import CellError, RunError, play_in, run_cells
@@ -41,7 +41,7 @@ from driftbandits.experiments.seeds import DEVELOPMENT, check_seed_count, check_
 from driftbandits.experiments.specs import NOT_POLICY_SETTINGS, Cell, Experiment, PolicySpec
 from driftbandits.experiments.stores import CellResult
 from driftbandits.experiments.study import study_experiments
-from driftbandits.policies import POLICIES, Policy
+from driftbandits.policies import Policy, policy_label
 from driftbandits.simulation import simulate
 from driftbandits.text import shown
 
@@ -214,19 +214,15 @@ def _contestant(entry: Entry) -> Contestant:
 
 def _own_label(maker: Callable[..., Any]) -> Any:
     """What a class of policies says of itself, or the name of a function."""
-    return maker.label if isinstance(maker, type) and issubclass(maker, Policy) else name_of(maker, "policy")
+    if isinstance(maker, type) and issubclass(maker, Policy):
+        return vars(maker).get("label", policy_label(maker))
+    return name_of(maker, "policy")
 
 
 def _named_policy(entry: Entry, text: str) -> Contestant:
     name = resolve(text)
-    if is_reference(name):
-        maker = load_maker(f"policy {text!r}", name)
-    elif name in POLICIES:
-        maker = POLICIES[name]
-    else:
-        hint = did_you_mean(name, POLICIES, cutoff=0.4)
-        raise InputError(f"no policy is called {name!r}; {hint}known: {', '.join(POLICIES)}")
-    return Contestant(label_of(entry, "policy", partial(_own_label, maker)), name, plain_settings(entry.settings))
+    label = label_of(entry, "policy", partial(_own_label, policy_maker(name)))
+    return Contestant(label, name, plain_settings(entry.settings))
 
 
 def read_worlds(given: Any) -> tuple[World, ...]:

@@ -70,7 +70,7 @@ class Engine:
     Raises
     ------
     InputError
-        For an engine that there is not, a number of jobs that cannot be, and an address for loky.
+        For an unknown engine, an impossible number of jobs, and an address for loky.
 
     >>> Engine("loky", jobs=2)
     Engine(name='loky', jobs=2, address=None)
@@ -96,7 +96,7 @@ class Engine:
     def started(self, *, cells: int | None = None) -> Iterator[None]:
         """Make this joblib's backend, and shut down afterwards what had to be started: no more workers than `cells`.
 
-        Whoever calls `run_cells` many times holds this open around all the calls: inside, they find the engine running,
+        Callers of `run_cells` keep this open around many calls, which then share the running engine:
         and a local Ray or Dask cluster, which takes seconds to start, is started once.
 
         Parameters

@@ -1,15 +1,11 @@
-"""Experiments in, results out: `play`, and `play_passes` for what is written again and again with more seeds.
-
-What a pass has in common with earlier ones is not played again: a run has one key, whichever pass asks for it.
-"""
+"""Experiments in, results out."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 
-from driftbandits._util.progress import Advance, Pace, progress_bar
+from driftbandits._util.progress import Pace, progress_bar
 from driftbandits.errors import InputError
 from driftbandits.experiments.building import check_experiment, cost_of
 from driftbandits.experiments.engines import Engine
@@ -22,49 +18,6 @@ from driftbandits.experiments.specs import Cell, Experiment, cells_of
 from driftbandits.experiments.stores import Store, distinct
 from driftbandits.experiments.study import load_study
 from driftbandits.text import shown
-
-
-@dataclass(frozen=True)
-class Pass:
-    """What is played before the report is written again: `title` says what is new in it, `experiments` are all of it.
-
-    >>> Pass("runs", ()).cells
-    []
-    """
-
-    title: str
-    experiments: tuple[Experiment, ...]
-
-    @property
-    def cells(self) -> list[Cell]:
-        """All its cells, those with equal keys too."""
-        return [cell for experiment in self.experiments for cell in cells_of(experiment)]
-
-    @property
-    def distinct_cells(self) -> dict[str, Cell]:
-        """Its cells by key."""
-        return distinct(self.cells)
-
-
-def left_to_play(passes: Sequence[Pass], held: set[str]) -> list[dict[str, Cell]]:
-    """What each pass adds to those before it, by key; of `held` nothing is left."""
-    known, added = set(held), []
-    for one in passes:
-        new = {key: cell for key, cell in one.distinct_cells.items() if key not in known}
-        known.update(new)
-        added.append(new)
-    return added
-
-
-def first_to_play(added: Sequence[dict[str, Cell]]) -> int:
-    """Where to begin: with the last of the passes that lack nothing, whose report can be written at once.
-
-    >>> cell = Cell("switching/1", {}, None, 0)
-    >>> first_to_play([{}, {}, {"key": cell}, {}]), first_to_play([{"key": cell}, {}])
-    (1, 0)
-    """
-    lacking = next((number for number, cells in enumerate(added) if cells), len(added))
-    return max(lacking - 1, 0)
 
 
 def play(
@@ -102,57 +55,41 @@ def play(
     Results(small: 1 policy, 2 of 2 runs)
 
     """
-    (done,) = play_passes([Pass("runs", tuple(_chosen(experiments)))], store=store, engine=engine, show=show)
-    return done.results
-
-
-@dataclass(frozen=True, eq=False)  # results have no single truth value to compare by
-class PassDone:
-    """A pass that has been played: its number among `of`, what is there now, and what the next will take in seconds."""
-
-    number: int
-    of: int
-    experiments: tuple[Experiment, ...]
-    results: Results
-    following: Pass | None
-    seconds_to_come: float
-
-
-def play_passes(
-    passes: Sequence[Pass],
-    *,
-    store: Store | str | os.PathLike[str] | None = None,
-    engine: Engine = Engine(),  # noqa: B008  # frozen
-    show: bool = False,
-) -> Iterator[PassDone]:
-    """Play the passes one after the other, and give each as soon as it is done.
-
-    Passes that lack nothing are left out, but for the last of them. Arguments and errors are those of `play`; without
-    a store, what passes have in common is played by each.
-    """
+    chosen = _chosen(experiments)
     kept = FolderStore(store) if isinstance(store, str | os.PathLike) else store
-    added = left_to_play(passes, set() if kept is None else kept.finished())
-    costs = [sum(map(cost_of, cells.values())) for cells in added]
-    pace = Pace()
-    for at in range(first_to_play(added), len(passes)):
-        one, new = passes[at], added[at]
-        label = "runs" if len(passes) == 1 else f"pass {at + 1} of {len(passes)}"
-        cells = one.cells
-        with progress_bar(
-            len(cells), label, cost=costs[at], show=show, pace=pace, after=sum(costs[at + 1 :])
-        ) as advance:
+    return played(chosen, missing(chosen, kept), store=kept, engine=engine, show=show)
 
-            def tell(finished: list[Cell], new: Mapping[str, Cell] = new, advance: Advance = advance) -> None:
-                played = [cell for key, cell in distinct(finished).items() if key in new]
-                advance(len(finished), sum(map(cost_of, played)))
 
-            results = collect(one.experiments, run_cells(cells, store=kept, engine=engine, progress=tell))
-        following = passes[at + 1] if at + 1 < len(passes) else None
-        cost = costs[at + 1] if following else 0.0
-        seconds = pace.seconds_for(cost)
-        if seconds is None:  # nothing has been played yet
-            seconds = cost / engine.local_jobs
-        yield PassDone(at + 1, len(passes), one.experiments, results, following, seconds)
+def played(
+    experiments: Sequence[Experiment],
+    new: Mapping[str, Cell],
+    *,
+    store: Store | None,
+    engine: Engine,
+    show: bool,
+    label: str = "runs",
+    pace: Pace | None = None,
+    after: float = 0.0,
+) -> Results:
+    """Play what is missing of experiments that are known to play: the cells `new`, by key.
+
+    `pace` is that of earlier calls, and `after` the cost of what will be played later, for the progress shown.
+    """
+    cells = [cell for experiment in experiments for cell in cells_of(experiment)]
+    cost = sum(map(cost_of, new.values()))
+    with progress_bar(len(cells), label, cost=cost, show=show, pace=pace or Pace(), after=after) as advance:
+
+        def tell(finished: list[Cell]) -> None:
+            advance(len(finished), sum(cost_of(cell) for key, cell in distinct(finished).items() if key in new))
+
+        return collect(experiments, run_cells(cells, store=store, engine=engine, progress=tell))
+
+
+def missing(experiments: Sequence[Experiment], store: Store | None) -> dict[str, Cell]:
+    """The cells that the store does not hold, by key."""
+    held = set() if store is None else store.finished()
+    cells = distinct(cell for experiment in experiments for cell in cells_of(experiment))
+    return {key: cell for key, cell in cells.items() if key not in held}
 
 
 def _chosen(given: Sequence[Experiment | str]) -> list[Experiment]:

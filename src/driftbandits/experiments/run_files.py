@@ -79,7 +79,7 @@ def read_experiment(path: Path) -> Experiment:
 
 
 def experiment_of(config: RunConfig, *, default_id: str, folder: Path | None = None) -> Experiment:
-    """The experiment a configuration means; files of classes are looked for in `folder` first, then here."""
+    """The experiment a configuration means; files of classes are searched in `folder` first, then here."""
     name = config.id or default_id
     title, world = config.title or name, config.environment.name
     seeds: tuple[int, ...] = ()

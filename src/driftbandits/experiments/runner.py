@@ -23,7 +23,7 @@ import joblib
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from driftbandits._util.machine import one_blas_thread
+from driftbandits._util.guard import one_blas_thread
 from driftbandits.datasets import turnover
 from driftbandits.detection import detections
 from driftbandits.environments import Environment
@@ -108,7 +108,7 @@ def run_cells(
 ) -> list[CellResult]:
     """Play the cells that `store` does not hold, and give the results of all in their order.
 
-    Each result is in the store before the next is looked at; cells with equal keys are played once. `progress` is
+    Each result is stored before the next is handled; cells with equal keys are played once. `progress` is
     called with the cells finished since its last call, the first time with those the store held. Results are
     the same on every engine and any number of jobs. Warnings of the cells are issued here, once for each place. A part
     of the store that is damaged, or of another schema version, gives a DamagedPartWarning; its cell is played

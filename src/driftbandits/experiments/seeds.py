@@ -71,16 +71,16 @@ def default_seeds(environment: str) -> tuple[int, ...]:
 
 
 def check_seed_count(count: int) -> int:
-    """Give `count` back if so many seeds can be played."""
+    """Return `count` if that many seeds can be played."""
     if count > MOST_RUNS_PER_EXPERIMENT:
         raise InputError(f"seeds must be at most {MOST_RUNS_PER_EXPERIMENT:,}, got {shown(count)}; {PLAY_FEWER_SEEDS}")
     return count
 
 
 def check_seeds(seeds: tuple[int, ...]) -> tuple[int, ...]:
-    """Give the seeds back if no two are the same, and tables can hold them.
+    """Return the seeds if they differ and fit into tables.
 
-    A run counted twice would make errors look smaller than they are.
+    A run counted twice would understate standard errors.
     """
     if len(set(seeds)) < len(seeds):
         raise InputError(f"seeds must differ from one another, got {shown(list(seeds))}")

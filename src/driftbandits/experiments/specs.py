@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,10 +23,10 @@ from driftbandits.version import __version__
 def policy_class(name: str) -> type[Policy]:
     """The class called `name`, registered or a user's `file.py:Class`.
 
-    `Policy`, of which nothing is known, where there is none to be had: a file may be gone or broken.
+    `Policy` itself if the class cannot be loaded, because its file is gone or broken.
 
-    >>> policy_class("SlidingWindowGPUCB").label, policy_class("gone.py:Mine").label
-    ('SW-GPUCB', 'Policy')
+    >>> policy_class("SlidingWindowGPUCB").__name__, policy_class("gone.py:Mine").__name__
+    ('SlidingWindowGPUCB', 'Policy')
     """
     if not is_reference(name):
         return POLICIES.get(name, Policy)
@@ -58,7 +58,7 @@ class PolicySpec:
     name : a registered name, or `file.py:Class` for a user's own
     settings : by name, plain values as in JSON
     kernel : what the policy is told instead of the world's kernel, a mapping of `kernel_from_config`
-    seeds : it plays only the first so many, because a run is long
+    seeds : it plays only the first `seeds` seeds, because a run is long
 
     Raises
     ------
@@ -147,11 +147,6 @@ class Cell:
         """What tells runs kept of a registered policy from those it played before it was changed; at first nothing."""
         number = 1 if is_reference(self.policy.name) else policy_class(self.policy.name).behaviour
         return {} if number == 1 else {"behaviour": number}
-
-
-def by_id(experiments: Iterable[Experiment]) -> dict[str, Experiment]:
-    """The experiments by their ids, in order."""
-    return {experiment.id: experiment for experiment in experiments}
 
 
 def cells_of(experiment: Experiment) -> list[Cell]:

@@ -84,7 +84,7 @@ def result_of(plain: Mapping[str, Any], cell: Cell) -> CellResult:
     Raises
     ------
     KeyError, TypeError, ValueError
-        For what is no plain result.
+        If `plain` is not a plain result.
 
     >>> from driftbandits.experiments.specs import PolicySpec
     >>> from driftbandits.experiments.runner import run_cell
@@ -189,12 +189,6 @@ def read(store: Store, cells: Iterable[Cell], *, on_damage: Callable[[str], None
     return [dataclasses.replace(found[key], cell=cell) for key, cell in keyed if key in found]
 
 
-def missing(store: Store, cells: Iterable[Cell]) -> list[Cell]:
-    """The cells still to be played, in their order; of those with equal keys only the first."""
-    finished = store.finished()
-    return [cell for key, cell in distinct(cells).items() if key not in finished]
-
-
 def distinct(cells: Iterable[Cell]) -> dict[str, Cell]:
     """The first cell of each key, in order: two experiments may ask for the same run under two labels."""
     first: dict[str, Cell] = {}
@@ -214,7 +208,7 @@ def damage_summary(damages: Sequence[str]) -> str:
 
 
 class MemoryStore:
-    """A store that keeps results as long as it is there itself.
+    """A store that keeps results in memory.
 
     >>> from driftbandits.experiments.specs import PolicySpec
     >>> from driftbandits.experiments.runner import run_cell
@@ -257,7 +251,7 @@ class MemoryStore:
         }
 
     def write(self, key: str, result: CellResult) -> None:
-        """Keep a copy that nobody can write to.
+        """Keep a read-only copy.
 
         Parameters
         ----------

@@ -62,7 +62,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> typing.Any:
-    """The public names, loaded where they are asked for: what they need may not be installed."""
+    """Load public names on first use: their dependencies may not be installed."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:

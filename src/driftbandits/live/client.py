@@ -73,8 +73,8 @@ class Client:
     Parameters
     ----------
     url : where it is, such as http://127.0.0.1:8350
-    key : as `driftbandits keys create` printed it; None where none is needed
-    timeout : seconds that a call may take in all, with everything that is sent again
+    key : the one that `driftbandits keys create` printed; None where none is needed
+    timeout : seconds that a call may take in all, retries included
 
     Raises
     ------
@@ -96,7 +96,7 @@ class Client:
 
         Parameters
         ----------
-        name : of the experiment, not taken yet
+        name : of the new experiment
         fields : as `Database.create` takes them, by name
 
         Returns
@@ -106,7 +106,7 @@ class Client:
         Raises
         ------
         InputError
-            For whatever is wrong with the fields.
+            If a field is invalid.
         ExperimentExistsError
             If the name is taken.
         AwayError
@@ -131,7 +131,7 @@ class Client:
         return _names(finish(self._link.send(Sending("GET", _EXPERIMENTS))))
 
     def experiment(self, name: str) -> RemoteExperiment:
-        """An experiment of the service; whether it exists shows when it is first used.
+        """An experiment of the service. Whether it exists is checked at its first use.
 
         Parameters
         ----------
@@ -158,7 +158,7 @@ class Client:
 
 
 def _documented_by(other: Callable[..., Any]) -> Callable[[F], F]:
-    """For a method that does what another does: its docstring."""
+    """Copy the docstring of an equivalent method."""
 
     def describe(method: F) -> F:
         method.__doc__ = other.__doc__
@@ -235,7 +235,7 @@ class RemoteOperations(Operations):
         return answer["decisions"] if kind == "decide" else answer
 
     def _knows(self, given: Any) -> bool:
-        """Not a decision that a client made while the service was away."""
+        """Whether the service made this decision, not a client while the service was away."""
         return not (isinstance(given, str) and given.startswith(AWAY))
 
     async def decide(
@@ -372,12 +372,12 @@ class Fallback:
         return bool(self._active) and self._now() - self._failed_at < self.TRY_AGAIN
 
     def see(self, summary: Any) -> None:
-        """A summary came: these arms are active."""
+        """Note the active arms of a summary."""
         self._active = [arm["name"] for arm in summary["arms"] if not arm["retired"]]
         self._arm, self._seen_at = summary["fallback"], self._now()
 
     def put_off(self) -> None:
-        """The arms could not be read; not so soon again."""
+        """The arms could not be read: retry later."""
         self._seen_at = self._now() - self.SEE_AGAIN + self.TRY_AGAIN
 
     def see_arms(self, active: Iterable[str]) -> None:
@@ -389,7 +389,7 @@ class Fallback:
         self._failed_at = self._now()
 
     def decide(self, size: int, allowed: Iterable[str] | None, error: Exception | None = None) -> list[LiveDecision]:
-        """Decide here; raises `error` where no arm was ever seen."""
+        """Decide locally; raises `error` if no arm was ever seen."""
         names = None if allowed is None else set(allowed)
         choices = [name for name in self._active if names is None or name in names]
         if not choices:
@@ -461,7 +461,7 @@ class Attempts:
 
     @property
     def left(self) -> float:
-        """Seconds for the next attempt: two fit usually, so that a lost answer can still be asked for."""
+        """Seconds for the next attempt: usually two fit, so that a lost answer can still be fetched."""
         return max(min(self._end - self._now(), self._each), 0.001)
 
     def arguments(self, sending: Sending) -> dict[str, Any]:
@@ -477,7 +477,7 @@ class Attempts:
         }
 
     def is_open(self, status: int) -> bool:
-        """Whether an answer with this status is to be followed by another attempt."""
+        """Whether an answer with this status should be followed by another attempt."""
         return status in (502, 503, 504) or (status == 409 and self._unsettled)
 
     def after_error(self, error: Exception) -> float:
@@ -508,7 +508,7 @@ class Attempts:
 
 
 def _error_of(answer: httpx.Response) -> Exception:
-    """The library's own error for a problem that a server told of."""
+    """The library's error for a problem response of the server."""
     try:
         content = answer.json()
     except ValueError:
@@ -532,7 +532,7 @@ class Link:
         self.http = client(base_url=self.url, headers=headers, trust_env=False)
 
     async def send(self, sending: Sending) -> Any:
-        """The content of the answer; sent again while that may help."""
+        """The content of the answer; retried while that may help."""
         attempts = Attempts(self.timeout, slow=sending.slow)
         while True:
             try:

@@ -115,14 +115,14 @@ _SPACE = 0x64726966  # "drif": advisory locks have two numbers, and others may u
 
 
 class FileLock:
-    """The lock of all experiments in a SQLite file; freed by the system however the process ends."""
+    """The lock of all experiments in a SQLite file; released by the system however the process ends."""
 
     def __init__(self, database: Path) -> None:
         self.path = database.with_name(database.name + ".lock")
         self._file: BinaryIO | None = None
 
     def acquire(self) -> None:
-        """Take it, or say who has it."""
+        """Acquire it, or raise an error that names the holder."""
         if self._file is not None:
             return
         file = self.path.open("a+b", buffering=0)
@@ -142,14 +142,14 @@ class FileLock:
         self._file = file
 
     def release(self) -> None:
-        """Give it back; the file stays, or two could hold two files of one name."""
+        """Release it. The file stays: otherwise two processes could lock two files of one name."""
         if self._file is not None:
             self._file.close()
             self._file = None
 
 
 def take_lease(connection: sa.Connection, experiment: int, name: str, holder: str, address: str | None) -> None:
-    """Take the advisory lock of an experiment for this session, or say who has it."""
+    """Take the advisory lock of an experiment for this session, or raise an error that names the holder."""
     taken = connection.execute(sa.text("SELECT pg_try_advisory_lock(:a, :b)"), {"a": _SPACE, "b": experiment}).scalar()
     lease = tables.leases
     if not taken:
@@ -169,7 +169,7 @@ def take_lease(connection: sa.Connection, experiment: int, name: str, holder: st
 
 
 def free_lease(connection: sa.Connection, experiment: int) -> None:
-    """Give the advisory lock back; where that fails the session is ended, which does it too."""
+    """Release the advisory lock; if that fails, end the session, which releases it too."""
     try:
         connection.execute(sa.delete(tables.leases).where(tables.leases.c.experiment == experiment))
         connection.execute(sa.text("SELECT pg_advisory_unlock(:a, :b)"), {"a": _SPACE, "b": experiment})

@@ -53,7 +53,7 @@ class Database:
     Raises
     ------
     InputError
-        For a URL that is none of SQLite or Postgres.
+        For a URL that is neither SQLite nor Postgres.
 
     >>> import tempfile
     >>> import driftbandits as db
@@ -92,7 +92,7 @@ class Database:
     # --- schema -------------------------------------------------------------------------------------------------
 
     def prepare(self, *, create: bool) -> None:
-        """Make the tables of an empty database, if that is wanted; refuse one of another schema.
+        """Create the tables of an empty database, if wanted; refuse a database with another schema.
 
         Parameters
         ----------
@@ -137,7 +137,7 @@ class Database:
 
         Parameters
         ----------
-        name : of the experiment, not taken yet
+        name : of the new experiment
         fields : by name, those that follow; all but `arms` may be left out
         arms : names; or mappings with "name" and "features"; or a mapping of names to features
         policy : name of a policy, AutoBandit by default
@@ -157,7 +157,7 @@ class Database:
         Raises
         ------
         InputError
-            For fields that do not exist, or whatever is wrong with their values.
+            For unknown fields and invalid values.
         ExperimentExistsError
             If the name is taken.
         OtherDeciderError
@@ -175,15 +175,15 @@ class Database:
         ----------
         name : of the experiment
         definition : what it is made with
-        key : an idempotency key; one that was made by the same request is fine then
-        digest : of the request, by which it is known again
+        key : an idempotency key; the same request may then be repeated
+        digest : of the request, to recognise a repetition
 
         Raises
         ------
         ExperimentExistsError
             If the name is taken.
         KeyReusedError
-            If the key came with another request before.
+            If the key was used with another request.
         LiveError
             If the database cannot be written to.
         """
@@ -260,7 +260,7 @@ class Database:
         return View(self._reading, self._text, name, row.id, row.token, Definition.from_json(row.definition))
 
     def experiment(self, name: str) -> Experiment:
-        """Open an experiment for deciding; opened twice it is the same object.
+        """Open an experiment for deciding; opening it twice gives the same object.
 
         Parameters
         ----------
@@ -292,7 +292,7 @@ class Database:
             return self._turns.setdefault(name, threading.Lock())
 
     def hold(self) -> None:
-        """Be the one who decides in a SQLite file; `experiment` does it too. In Postgres it does nothing.
+        """Take the lock of a SQLite file for deciding; `experiment` does so too. In Postgres this does nothing.
 
         Raises
         ------
@@ -316,7 +316,7 @@ class Database:
 
         Parameters
         ----------
-        name : of the experiment; one that is not open stays so
+        name : of the experiment; nothing happens if it is not open
         """
         with self._turn_of(name):
             experiment = self._opened.pop(name, None)
@@ -325,12 +325,12 @@ class Database:
 
     @property
     def engine(self) -> sa.Engine:
-        """For what only reads."""
+        """The engine for reading."""
         return self._reading
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[sa.Connection]:
-        """A transaction that writes, beside those who decide.
+        """A writing transaction, beside those of the deciders.
 
         Yields
         ------
@@ -371,10 +371,10 @@ class Database:
             free_lease(connection, view.experiment)
 
     def trim(self, name: str, *, days: float) -> int:
-        """Delete events of an experiment that are older than so many days, as far as no kept snapshot needs them.
+        """Delete events of an experiment that are older than `days`, unless a kept snapshot needs them.
 
-        What was decided then can no longer be audited, exported or rewarded, unless it is open still; what was
-        learned stays.
+        Deleted decisions can no longer be audited, exported or rewarded, unless they are still open; what was learned
+        stays.
 
         Parameters
         ----------
@@ -401,7 +401,7 @@ class Database:
     # --- the end ------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Close all experiments: what waits is served, and others may decide."""
+        """Close all experiments: waiting requests are served first, then others may decide."""
         with self._guard:
             self._closed = True  # who comes later opens nothing; who opens now is waited for
             names = list(self._turns)
@@ -422,7 +422,7 @@ class Database:
 
 
 def _check_unused(connection: sa.Connection, key: str, name: str) -> None:
-    """Refuse a key that made another experiment: requests to make one share their keys."""
+    """Refuse a key that created another experiment: creation requests share one set of keys."""
     answers, made = tables.answers, tables.experiments
     created = sa.select(made.c.name).join(
         answers, sa.and_(answers.c.experiment == made.c.id, answers.c.time == made.c.created)
@@ -453,7 +453,7 @@ def open_database(
     create : whether the tables are made where there are none
     pragmas : those of SQLite that differ from the usual ones
     address : where this server can be reached, for others that find an experiment leased by it
-    clock : gives microseconds since 1970, for those who play a day in a minute
+    clock : gives microseconds since 1970, for simulations that run faster than real time
 
     Returns
     -------
@@ -462,7 +462,7 @@ def open_database(
     Raises
     ------
     InputError
-        For a URL that is none of SQLite or Postgres.
+        For a URL that is neither SQLite nor Postgres.
     SchemaError
         For a database of another version of the library, or without tables where `create` is False.
     LiveError

@@ -130,7 +130,7 @@ class Definition:
 
 
 def define(**given: Any) -> Definition:
-    """Check what an experiment is to be made with; unknown names are answered with the nearest.
+    """Check the fields of a new experiment; errors about unknown names suggest the nearest.
 
     >>> define(arms=["red", "blue"], reward_range=(0, 1)).policy
     'AutoBandit'
@@ -249,7 +249,7 @@ def check_name(what: str, name: Any) -> str:
 
 
 def check_patience(patience: Any) -> float | None:
-    """Seconds, or None for ever."""
+    """Seconds, or None for no limit."""
     return None if patience is None else check_positive("patience (seconds)", patience, cure="None waits for ever")
 
 
@@ -299,7 +299,7 @@ def _read_missing(missing: Any) -> float | str | None:
 
 @dataclass(slots=True)
 class Entry:
-    """An arm that the experiment has or had; its number is its place in the list, for good."""
+    """An arm that the experiment has or had; its number is its position in the list and never changes."""
 
     option: Option
     retired: bool = False

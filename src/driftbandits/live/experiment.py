@@ -132,7 +132,7 @@ class Operations:
         return _reward_answer(await self._perform("rewards", {"rewards": given}, key))
 
     async def forget(self, ids: Asked | Iterable[Asked], *, key: str | None = None) -> int:
-        """Say that the rewards of these decisions will never come.
+        """Close decisions whose rewards will never come.
 
         Parameters
         ----------
@@ -245,7 +245,7 @@ class Operations:
 
         Parameters
         ----------
-        after : number of the event behind which they begin
+        after : number of the event after which to start
         limit : how many at most
 
         Returns
@@ -304,12 +304,12 @@ class Operations:
 
 
 def id_of(given: Any) -> Any:
-    """A decision stands for its id."""
+    """The id of a decision, or an id as it is."""
     return given.id if isinstance(given, LiveDecision) else given
 
 
 def allowed_names(given: Iterable[str] | None) -> list[str] | None:
-    """Names of arms as a list; a single text would be taken apart into letters."""
+    """Names of arms as a list; a single text is refused, because it would be split into letters."""
     if isinstance(given, str):
         raise InputError(f"allowed must be a list of names of arms, got {shown(given)}; use [{shown(given)}]")
     return None if given is None else list(given)
@@ -498,12 +498,12 @@ class _Blocking(AsyncExperiment):
 class Experiment(Synchronous):
     """One experiment, open for deciding. `Database.create` and `Database.experiment` give it.
 
-    Every call returns when what it did is on disk: a crash, or kill -9, loses nothing that was answered. With a `key`
+    Every call returns once its effect is on disk: a crash, or kill -9, loses nothing that was answered. With a `key`
     a request can be sent again, after an error or a time-out, without being done twice: the same key and request get
     the answer that was stored.
 
-    Whatever changes something raises NotStoredError if the database did not store it, KeyReusedError for a key that
-    came with another request before, and LiveError where the experiment was closed or too many requests wait.
+    Calls that change something raise NotStoredError if the database did not store the change, KeyReusedError for a key
+    that was used with another request, and LiveError where the experiment was closed or too many requests wait.
 
     Parameters
     ----------
@@ -533,11 +533,11 @@ class Experiment(Synchronous):
     def submit(
         self, kind: str, values: dict[str, Any], key: str | None = None, *, most: int | None = None
     ) -> Future[Any]:
-        """Serve a request in plain values, as a service has it.
+        """Submit a request in plain values, as a service does.
 
         Parameters
         ----------
-        kind : what is asked for, such as "decide"
+        kind : of request, such as "decide"
         values : the arguments of the method of that name
         key : an idempotency key
         most : how many open decisions, or arms, the experiment may have afterwards; None for any number
@@ -560,11 +560,11 @@ class Experiment(Synchronous):
         return self._writer.submit(Request(kind, values, check_key(key), most))
 
     def watch(self, on_batch: Callable[[Batch], None]) -> None:
-        """Be told of every transaction.
+        """Register a callback for every transaction.
 
         Parameters
         ----------
-        on_batch : called in the writer's thread: be quick
+        on_batch : called in the writer's thread, so it must be fast
         """
         self._writer.on_batch = on_batch
 
@@ -579,7 +579,7 @@ class Experiment(Synchronous):
         return AsyncExperiment(self)
 
     def close(self) -> None:
-        """Serve what waits, and end; `Database.close` does it for all."""
+        """Serve waiting requests and close; `Database.close` does so for all experiments."""
         self._writer.close()
 
     @property

@@ -16,6 +16,7 @@ id             the public id
 from __future__ import annotations
 
 import contextlib
+import io
 import logging
 import math
 import os
@@ -95,7 +96,7 @@ def parquet_pieces(view: View) -> Iterator[Piece]:
 
 
 def _schema(pa: Any, names: tuple[str, ...]) -> Any:
-    """Types of the columns, as Parquet has them."""
+    """Parquet types of the columns."""
     kinds = {
         "round": pa.int64(),
         "time": pa.float64(),
@@ -111,13 +112,12 @@ def _schema(pa: Any, names: tuple[str, ...]) -> Any:
     return pa.schema([(name, kinds[name]) for name in names])
 
 
-class _Sink:
+class _Sink(io.RawIOBase):
     """A file object that is written to and emptied in turns."""
 
     def __init__(self) -> None:
         self._written: list[bytes] = []
         self._size = 0
-        self.closed = False
 
     def write(self, data: Any) -> int:
         self._written.append(bytes(data))
@@ -127,20 +127,8 @@ class _Sink:
     def tell(self) -> int:
         return self._size
 
-    def flush(self) -> None:
-        """Nothing to do."""
-
-    def close(self) -> None:
-        self.closed = True
-
-    def readable(self) -> bool:
-        return False
-
     def writable(self) -> bool:
         return True
-
-    def seekable(self) -> bool:
-        return False
 
     def take(self) -> bytes:
         taken, self._written = b"".join(self._written), []
@@ -231,7 +219,7 @@ class JournalLog:
 
 
 def arm_names(journal: Journal, view: View) -> list[str]:
-    """Names of all arms there ever were, by number."""
+    """Names of all arms, retired ones included, by number."""
     replica = replica_before(journal, view.definition)
     for event in undamaged(journal.events(kinds=("arms",))):
         replica.apply(event)

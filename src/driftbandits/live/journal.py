@@ -64,7 +64,7 @@ class Event(NamedTuple):
 
     @property
     def damage(self) -> str:
-        """Why its values cannot be used, if they cannot. That they are those that were written, the seal says."""
+        """Why its values cannot be used; empty if they can. The seal says whether they were altered."""
         if not isinstance(self.time, int):
             return f"its time is {shown(self.time)}"
         try:
@@ -74,7 +74,7 @@ class Event(NamedTuple):
         return "" if readable else "its payload is not JSON"
 
     def sealed(self, before: int) -> Event:
-        """This event with the seal that it has behind one sealed `before`."""
+        """This event, sealed after an event with the seal `before`."""
         return self._replace(seal=seal_of(self, before))
 
 
@@ -141,7 +141,7 @@ def place_of(given: Any) -> int:
 
 
 def check_reward(reward: Any) -> float | None:
-    """A reward as a finite float, or None if it is none."""
+    """A reward as a finite float, or None if it is not one."""
     if isinstance(reward, (bool, int, float)) or hasattr(reward, "__float__"):
         try:
             value = float(reward)

@@ -1,4 +1,4 @@
-"""Snapshots, and recovery: an experiment's state from its latest good snapshot and the journal since, or a poorer way.
+"""Snapshots, and recovery: an experiment's state from its latest good snapshot and the journal since, or a fallback.
 
  1. the newest snapshot, and a replay of later events; if it does not load or the policy fails, the next older one;
  2. a replay from the beginning;
@@ -97,7 +97,7 @@ def _read_entries(reader: states.Reader) -> list[Entry]:
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """A recovered replica: by which way, from which snapshot (0: none), and how long that took."""
+    """A recovered replica: how it was recovered, from which snapshot (0: none), and how long that took."""
 
     replica: Replica
     way: str
@@ -108,7 +108,7 @@ class Recovery:
 
 
 def recover(journal: Journal, definition: Definition) -> Recovery:
-    """The state after the newest event, by the best way there is."""
+    """The state after the newest event, by the best available method."""
     begun = time.perf_counter()
     problems: list[str] = []
     for seq in [*reversed(journal.snapshot_places()), 0]:

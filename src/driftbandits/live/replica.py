@@ -115,7 +115,7 @@ class Roster:
 
     def build_arms(self) -> ArmSet:
         """The arms for the policy: all entries, or the active ones where masked rounds teach it nothing."""
-        drops = not (self.policy or find_policy(self.definition.policy))._counts_masked
+        drops = not (self.policy or find_policy(self.definition.policy)).counts_masked
         numbers = [number for number, entry in enumerate(self.entries) if not (drops and entry.retired)]
         return self.definition.build_arms([self.entries[number].option for number in numbers], numbers)
 
@@ -150,7 +150,7 @@ class Open(NamedTuple):
 
 @dataclass(slots=True)
 class Counts:
-    """What has happened so far."""
+    """Counts of events so far."""
 
     decisions: int = 0
     fallbacks: int = 0
@@ -194,9 +194,9 @@ class Replica(Roster):
         self.trouble, self.notices = "", {}
 
     def adopt(self, policy: Policy) -> None:
-        """Let this policy decide; what it warns of is kept, for nobody would see it."""
+        """Let this policy decide; its warnings are kept, because nobody would see them."""
         policy.law()  # it begins now, not when it is first asked
-        policy._listener = self._hear
+        policy.listener = self._hear
         self.policy = policy
         self.number_arms()
 
@@ -218,7 +218,7 @@ class Replica(Roster):
         return Event(self.seq + 1, max(self.time, clock), kind, **values).sealed(self.seal)
 
     def take(self, event: Event) -> None:
-        """This event has happened."""
+        """Record that this event has happened."""
         self.seq, self.time, self.seal = event.seq, event.time, event.seal
         self.cost += EVENT_SECONDS
 
@@ -391,7 +391,7 @@ class Replica(Roster):
         self.number_arms()
 
     def _give_arms(self) -> None:
-        """Hand the policy the arms as they are now, if they are others than it has."""
+        """Pass the current arms to the policy, if they differ from its own."""
         if self.policy is None:
             return
         arms = self.build_arms()
@@ -399,7 +399,7 @@ class Replica(Roster):
             self.adopt(self.policy.with_arms(arms))
 
     def give_up(self, error: BaseException) -> None:
-        """The policy cannot go on: the fallback answers from now on."""
+        """The policy has failed: the fallback answers from now on."""
         self.trouble = f"{type(error).__name__}: {first_line(error)}"
         log.error("the policy %s stopped after event %d: %s", self.definition.policy, self.seq, self.trouble)
         self.policy = None

@@ -47,7 +47,7 @@ class LiveDecision:
 
     Parameters
     ----------
-    id : what `reward` and `forget` want back
+    id : to pass to `reward` and `forget`
     arm : name of the arm to play
     probability : with which it was drawn
     fallback : whether the fallback decided instead of the policy; its reward is journaled and not learned from
@@ -81,12 +81,12 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class RewardAnswer:
-    """What became of rewards.
+    """The result of sending rewards.
 
     Parameters
     ----------
     accepted : how many were taken
-    repeated : how many had been told before with the same value
+    repeated : how many had been sent before with the same value
     late : how many came after their decision was closed; they change nothing
     rejected : those that were not taken
 
@@ -115,7 +115,7 @@ class Request:
 
     @property
     def digest(self) -> str:
-        """By which a repeated request is recognised."""
+        """Recognises a repeated request."""
         text = json.dumps([self.kind, self.values], sort_keys=True, default=repr)
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -140,7 +140,7 @@ class Handlers:
         self.now = now
 
     def serve(self, request: Request) -> Any:
-        """The answer; an error of the caller's changes nothing."""
+        """Serve a request. An error by the caller changes nothing."""
         known = None if request.key is None else self.journal.answer(request.key)
         if known is not None:
             if known.digest != request.digest:
@@ -197,12 +197,12 @@ class Handlers:
         ]
 
     def _reward(self, request: Request) -> dict[str, Any]:
-        """One reward: what is wrong with it is raised."""
+        """One reward: errors are raised."""
         outcome = self._take_reward(request.values["id"], request.values["reward"], request.key)
         return {"accepted": 0, "repeated": 0, "late": 0, "rejected": [], outcome: 1}
 
     def _rewards(self, request: Request) -> dict[str, Any]:
-        """Several: what is wrong with one is answered, and the others are taken."""
+        """Several rewards: errors of one are reported in the answer, and the others are accepted."""
         answer: dict[str, Any] = {"accepted": 0, "repeated": 0, "late": 0, "rejected": []}
         for given, reward in request.values["rewards"]:
             try:

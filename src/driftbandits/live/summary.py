@@ -65,14 +65,14 @@ class ExperimentSummary:
     held : rewards that wait until earlier decisions are closed
     late : rewards that came after their decision was closed
     expired : decisions closed because their reward did not come
-    forgotten : decisions whose reward will never come, as was said
+    forgotten : decisions closed by `forget`
     dropped : decisions dropped because too many were open
     fallbacks : decisions of the fallback
     untold : rewards that were journaled and not learned from: of fallbacks, or of decisions before a restart
     restarts : how often it was restarted
     changes : changes found since the last restart
-    brought_back : how its state was recovered when it was opened
-    health : one sentence per trouble, with its cure
+    brought_back : how the state was recovered at opening
+    health : one sentence per problem, with its cure
     arms : one `ArmSummary` per arm, and per segment where there are segments
 
     >>> import tempfile

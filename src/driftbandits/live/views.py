@@ -144,12 +144,12 @@ class Check:
 
     @property
     def fine(self) -> bool:
-        """Whether nothing is wrong."""
+        """Whether the verdict is not "damaged"."""
         return not self.problems
 
     @property
     def verdict(self) -> str:
-        """In a word: "identical", "sound" or "damaged"."""
+        """ "identical", "sound" or "damaged"."""
         if self.problems:
             return "damaged"
         return "sound" if self.largest or self.notes or self.differing else "identical"
@@ -252,7 +252,7 @@ def _policy_counts(state: dict[str, Any] | None) -> dict[str, Any] | None:
 
 
 def _provenance(policy: dict[str, Any]) -> list[list[Any]]:
-    """Behaviour and machine of whoever wrote a state; of older versions neither is known."""
+    """Behaviour and machine of the writer of a state; older versions recorded neither."""
     written = policy.get("provenance")
     if not isinstance(written, list):
         return [[0, f"a machine that driftbandits {policy.get('library')} did not note"]]
@@ -304,7 +304,7 @@ class View:
 
     @contextmanager
     def journal(self) -> Iterator[Journal]:
-        """The journal as of now; it does not change while it is read.
+        """A consistent view of the journal at this moment.
 
         Yields
         ------
@@ -321,7 +321,7 @@ class View:
 
         Parameters
         ----------
-        after : number of the event behind which they begin
+        after : number of the event after which to start
         limit : how many at most
 
         Returns
@@ -343,7 +343,7 @@ class View:
         return summarise(self.name, found.replica, brought_back=found.way, health=found.problems)
 
     def player(self, upto: int | None = None) -> Replica:
-        """What follows from the journal, by a replay of all of it.
+        """The state that a replay of the whole journal gives.
 
         Parameters
         ----------
@@ -364,7 +364,7 @@ class View:
             return replayed_from(journal, self.definition, 0, upto)[0]
 
     def check(self) -> Check:
-        """Replay the whole journal and compare every snapshot with what follows; nothing is changed.
+        """Replay the whole journal and compare it with every snapshot; nothing is changed.
 
         Returns
         -------

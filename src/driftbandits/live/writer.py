@@ -100,7 +100,7 @@ class Writer:
     # --- for callers --------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin to serve, once the experiment is brought back; what prevents that is raised here."""
+        """Start serving, once the experiment is recovered; what prevents that is raised here."""
         self._thread.start()
         self._ready.result()
 
@@ -122,7 +122,7 @@ class Writer:
         return request.future
 
     def close(self) -> None:
-        """Serve what waits, write a snapshot, end."""
+        """Serve waiting requests, write a snapshot and stop."""
         with self._wake:
             self.closing = True
             self._wake.notify()
@@ -214,7 +214,7 @@ class Writer:
             self.on_batch(Batch(len(requests), begun - asked, ended - begun, handlers.replica))
 
     def _start_over(self, requests: list[Request], error: Exception) -> None:
-        """What the policy took in may not be in the journal: bring it back from there."""
+        """The policy may have learned what is not in the journal: recover it from there."""
         log.error("a transaction of experiment %s failed: %s", self.name, first_line(error))
         self._handlers = None
         self._rested_at = time.monotonic() + REST
@@ -244,7 +244,7 @@ class Writer:
             request.future.set_exception(wrong)
 
     def _inspect(self, request: Request) -> None:
-        """Something that only reads, of a state that is on disk."""
+        """Run a read-only function on a state that is on disk."""
         try:
             if self._handlers is None:
                 raise NotStoredError("the database is away; try again in a while")
@@ -255,7 +255,7 @@ class Writer:
     # --- beside serving -----------------------------------------------------------------------------------------
 
     def _recover(self) -> None:
-        """Bring the experiment back; whoever holds the lease has ended, and so has what it wrote."""
+        """Recover the experiment; the previous holder of the lease has ended, and so have its writes."""
         self._connection = self._connection or self._link.connect()
         with self._link.reading() as journal:
             self.recovery = recover(journal, self._definition)
@@ -283,7 +283,7 @@ class Writer:
         self.clock_behind = max(self.clock_behind, behind / 1e6) if behind > _BEHIND else self.clock_behind
 
     def _after(self) -> None:
-        """A policy that stopped is brought back, if that helps; a snapshot is written, if one is due."""
+        """Recover a stopped policy, if that helps; write a snapshot, if one is due."""
         handlers = self._handlers
         if handlers is None:
             return
@@ -326,7 +326,7 @@ class Writer:
 
 
 def _outcome(handlers: Handlers, request: Request) -> tuple[Request, Any, Exception | None]:
-    """An answer, or the caller's own mistake; errors of the database and faults of ours end the transaction."""
+    """An answer or an error by the caller; database errors and internal faults end the transaction."""
     try:
         return request, handlers.serve(request), None
     except DriftbanditsError as error:

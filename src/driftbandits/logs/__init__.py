@@ -1,7 +1,7 @@
-"""Logs of decisions: what another policy would have earned, and whether the world moves at all.
+"""Logs of decisions: what another policy would have earned, and whether rewards change at all.
 
 `Log.read` takes in a table of decisions and checks it, `evaluate` values other policies on it, `advise` says whether
-adapting pays. Whatever takes long to import comes at first use.
+adapting pays. Slow imports are deferred to first use.
 """
 
 from driftbandits.logs.advising import Advice, advise

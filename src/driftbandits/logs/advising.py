@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from driftbandits._util.checks import check_probability
-from driftbandits._util.machine import one_blas_thread
+from driftbandits._util.guard import one_blas_thread
 from driftbandits._util.progress import progress_bar
 from driftbandits._util.seeding import check_seed, stream
 from driftbandits.errors import InputError
@@ -78,15 +78,15 @@ class Advice:
 
     Parameters
     ----------
-    log : that was asked about
-    verdict : whether its world moves, in a sentence
+    log : the log
+    verdict : whether rewards change, in a sentence
     moves : True or False; None where this log cannot tell, and then nothing is recommended
     changes : the changes found
-    least_changes : bounds the number of changes from below, but for false alarms
+    least_changes : a lower bound on the number of changes, up to false alarms
     variation : how much the world moves, or None
-    season : a rhythm of the world, approximately, or None
+    season : a periodic pattern, approximately, or None
     beliefs : what is believed of rewards over time, or None
-    regrets : what policies lose in the twins, or None
+    regrets : the regret of policies in the twins, or None
     recommendation : the policy to use and why, or None
     false_alarm : probability that a change is reported although nothing moves
     notes : what of the log was left out, and which arms may be slips
@@ -112,7 +112,7 @@ class Advice:
 
     @property
     def gradual(self) -> bool:
-        """Whether the world moves all the time rather than at times."""
+        """Whether rewards change all the time rather than at times."""
         drifts = self.beliefs is not None and self.beliefs.weight_of("drifts") > self.beliefs.weight_of("switches")
         return self.season is not None or drifts
 
@@ -385,7 +385,7 @@ def _verdict(
 
 
 def _unmoved(size: str, doubt: float, false_alarm: float) -> str:
-    """No change was found; where the model has it that something moves, the log has too little to be sure of it."""
+    """No change was found; if the model suggests that rewards move, the log is too short to be sure."""
     promise = f"(false alarm {100 * false_alarm:g} %)"
     if doubt < _DOUBTFUL:
         return f"Nothing moves as far as this log can tell: no change in {size} {promise}."
@@ -396,7 +396,7 @@ def _unmoved(size: str, doubt: float, false_alarm: float) -> str:
 
 
 def _period(log: Log, season: Season) -> str:
-    """The period, and how far the log can tell it from others."""
+    """The period, and how well the log determines it."""
     dates = log.time is not None and log.time[0] > 1e8
     size = _SECONDS_PER_DAY if dates and season.period > _SECONDS_PER_DAY else 3_600.0 if dates else 1.0
     parts = (part / size for part in (season.period, season.low, season.high))

@@ -40,7 +40,8 @@ from scipy.special import ndtri
 
 from driftbandits._util.checks import as_floats, check_count
 from driftbandits._util.seeding import stream
-from driftbandits.detection.ranks import UrnRanks
+from driftbandits.detection.drift_detector import EXACT
+from driftbandits.detection.ranks import Ranked
 from driftbandits.detection.wagers import POWERS, Wagers, raised_ranks
 from driftbandits.errors import InputError
 from driftbandits.logs.log import Log, cells_of
@@ -207,9 +208,9 @@ def find_changes(log: Log, *, false_alarm: float = FALSE_ALARM, seed: int = 0) -
     rewards = log.reward[known]
     played, cells = np.unique(cells_of(log)[known], return_inverse=True)
     martingales = _Martingales(rewards, cells, false_alarm, max(len(played), 1))
-    draws = stream(seed, "changes of a log").random((len(rewards), 2))
-    for row, (reward, cell, (tie, u)) in enumerate(zip(rewards.tolist(), cells.tolist(), draws.tolist(), strict=True)):
-        martingales.see(row, reward, cell, tie, u)
+    uniforms = 1.0 - stream(seed, "changes of a log").random(len(rewards))  # none is 0
+    for row, (reward, cell, u) in enumerate(zip(rewards.tolist(), cells.tolist(), uniforms.tolist(), strict=True)):
+        martingales.see(row, reward, cell, u)
     return tuple(
         change if change.cell < 0 else replace(change, cell=int(played[change.cell])) for change in martingales.found
     )
@@ -226,19 +227,19 @@ class _Martingales:
 
     def _start_all(self, row: int) -> None:
         self._begun, self._begun_of = row, dict[int, int]()
-        self._ranks, self._wagers = dict[int, UrnRanks](), dict[int, Wagers]()
+        self._ranks, self._wagers = dict[int, Ranked](), dict[int, Wagers]()
         self._common, self._common_ranks = Wagers(), list[float]()
         self._joint = Joint(len(self._rewards) - row, self._number)
 
-    def see(self, row: int, reward: float, cell: int, tie: float, u: float) -> None:
+    def see(self, row: int, reward: float, cell: int, u: float) -> None:
         """Take in the reward of a row."""
         ranks = self._ranks.get(cell)
         if ranks is None:
-            ranks = self._ranks[cell] = UrnRanks()
+            ranks = self._ranks[cell] = Ranked(exact=EXACT)
             self._wagers[cell] = Wagers()
             self._begun_of.setdefault(cell, self._begun)
         own = self._wagers[cell]
-        rank = ranks.see(reward, tie, u)
+        rank = ranks.see(reward, u)
         self._common_ranks.append(rank)
         common = self._common.see(rank)
         self._joint.see(rank, cell)
@@ -311,7 +312,7 @@ def episodes(changes: Sequence[LogChange], rows: int) -> tuple[Episode, ...]:
 
 
 def _episode(group: list[LogChange]) -> Episode:
-    """The alarm with the shortest interval knows best when it was."""
+    """The alarm with the shortest interval dates the change best."""
     sharpest = min(group, key=lambda one: one.interval[1] - one.interval[0])
     cells = tuple(sorted({one.cell for one in group if one.cell >= 0}))
     return Episode(
@@ -405,7 +406,7 @@ def _segments(log: Log) -> Pieces:
 
 
 def _stretches(log: Log) -> Pieces:
-    """Changes are looked for in every other row and valued on the rest: rows that chose the ends would flatter them."""
+    """Changes are searched in every other row and evaluated on the rest, so that estimates are not too good."""
     searched = np.zeros(len(log), dtype=bool)
     searched[::2] = True
     half = log.take(searched)

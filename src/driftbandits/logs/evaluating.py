@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from driftbandits._util.checks import check_probability, check_word
-from driftbandits._util.machine import one_blas_thread
+from driftbandits._util.guard import one_blas_thread
 from driftbandits._util.packages import data_frame
 from driftbandits._util.seeding import stream
 from driftbandits.errors import InputError
@@ -137,12 +137,12 @@ class Evaluation:
 
     Parameters
     ----------
-    target : what was valued
-    estimator : by which
+    target : what was evaluated
+    estimator : its name
     level : of the intervals
     whole : the estimate on the whole log
     parts : one estimate per part of the log, if parts were asked for
-    notes : what must be known to read the numbers
+    notes : caveats for reading the numbers
 
     >>> from driftbandits.logs import Log
     >>> rows = {"round": range(200), "arm": [0, 1] * 100, "reward": [1, 0] * 100, "probability": [0.5] * 200}
@@ -175,7 +175,7 @@ class Evaluation:
 
     @property
     def effective_sample_size(self) -> float:
-        """How many rows logged by the target itself would tell as much."""
+        """How many rows logged by the target itself would carry as much information."""
         return self.whole.effective_sample_size
 
     @property
@@ -190,7 +190,7 @@ class Evaluation:
         return data_frame({name: [row[name] for row in rows] for name in rows[0]}, purpose="a table")
 
     def __repr__(self) -> str:
-        """The answer, one line per part, and what must be known."""
+        """The answer, one line per part, with its caveats."""
         lines = [f"{self.target}, by {self.estimator}: {_words(self.whole, self.level)}"]
         lines += [f"  {part.label}: {_words(part, self.level)}" for part in self.parts]
         return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
@@ -215,12 +215,12 @@ def evaluate(
 ) -> Evaluation:
     """What `target` would have earned per round on the rounds of a log, with an interval.
 
-    Valid in worlds that move and for logs of policies that learn: terms are unbiased given the rows before. See
+    Valid where rewards change and for logs of policies that learn: terms are unbiased given the rows before. See
     `logs.estimators` for what each estimator is and is bad at.
 
     Parameters
     ----------
-    log : from `Log.read`; rows without a reward are left out, which is honest only if rewards are missing at random
+    log : from `Log.read`; rows without a reward are left out, which is valid only if rewards are missing at random
     target : an arm by name or position, a law of N probabilities, a function of a `Row` that gives an arm or a law,
         "best" (the best fixed arm: chosen on every other row, valued on the rest), "uniform", "log" (the policy that
         logged, as a control), or a new learning policy: replayed with rejection, for stretches where nothing moves.
@@ -231,9 +231,9 @@ def evaluate(
     against : a second target; the value is the difference, paired on the same rows
     level : of the intervals
 
-    Below an effective sample size of 50 there is no number: `verdict` says that this log cannot tell. Neither is there
-    one (but by "direct") for what the policy that logged could not have done, or did so seldom that the log has too
-    little of it: see this module's first lines.
+    Below an effective sample size of 50 there is no estimate: `verdict` says that this log cannot tell. Nor is there
+    one (except with "direct") for actions that the logging policy could not have taken, or took too rarely: see this
+    module's first lines.
 
     Returns
     -------
@@ -309,7 +309,7 @@ class _Valuing:
         return shares
 
     def _best(self) -> Shares:
-        """The arm that did best on even rows; odd ones value it."""
+        """The best arm on even rows, to be evaluated on odd ones."""
         chosen = np.zeros(len(self.log), dtype=bool)
         chosen[::2] = True
         arm = best_arm(self.log.take(chosen))
@@ -453,7 +453,7 @@ def _estimate(log: Log, policy: Policy, piece: Piece, level: float, *, check: bo
 
 
 def _no_choice(log: Log) -> str:
-    """A row whose arm was certain is never there for a learner that waits for another."""
+    """Refuse logs in which arms were certain: rejection sampling would never accept other arms there."""
     rows = int(np.count_nonzero(certain(log)))
     if rows <= MOST_UNSUPPORTED * len(log):
         return ""

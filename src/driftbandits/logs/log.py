@@ -122,10 +122,10 @@ class Log:
         Raises
         ------
         InputError
-            For whatever is wrong, with row (counted from 0) and column of the first wrong value of a kind. Nothing is
-            guessed or repaired.
+            For invalid values, with row (counted from 0) and column of the first of each kind. Nothing is guessed or
+            repaired.
         MissingExtraError
-            If reading such a file takes a package that is not there.
+            If the package for reading such a file is not installed.
 
         >>> rows = {"round": [0, 1, 2], "arm": ["a", "b", "a"], "reward": [1, 0, None], "probability": [0.5, 0.5, 0.9]}
         >>> Log.read(rows)
@@ -239,7 +239,7 @@ class Log:
         return columns
 
     def row(self, place: int) -> Row:
-        """One row, as functions of a row are given it.
+        """One row, as it is passed to a target function.
 
         Parameters
         ----------

@@ -167,7 +167,7 @@ def _in_place(column: Column, name: str, what: str) -> Floats:
 
 
 def _dated(column: Column, name: str) -> Column:
-    """Texts as dates, where they are written as ISO 8601 has them."""
+    """Texts as dates, where they are in ISO 8601."""
     if not isinstance(column, Texts):
         return column
     dates = tables.iso_dates(column)

@@ -166,11 +166,11 @@ def _read(array: Any, name: str) -> Column:
             raise InputError(f"column {name!r} has lists of lists; one list per row is wanted")
         rows = np.asarray(pc.list_parent_indices(array), dtype=np.int64)
         return Lists(rows, entries, len(array), np.asarray(array.is_null().to_numpy(zero_copy_only=False)))
-    raise InputError(f"column {name!r} is of type {kind}, which is none of numbers, texts, dates and lists")
+    raise InputError(f"column {name!r} is of type {kind}, which is not one of numbers, texts, dates and lists")
 
 
 def _floats(array: Any) -> Floats:
-    """Numbers of 64 bits; whole ones beyond 2^53 would be rounded, which nobody counts to."""
+    """Numbers of 64 bits; whole numbers beyond 2^53 would be rounded, but no log counts that far."""
     import pyarrow as pa
 
     return np.array(array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), dtype=np.float64)
@@ -187,7 +187,7 @@ def _dates(array: Any, name: str) -> Floats:
 
 
 def iso_dates(texts: Texts) -> Floats:
-    """Seconds since 1970 of dates as ISO 8601 writes them, NaN where a text is none; without a zone they are UTC."""
+    """Seconds since 1970 of ISO 8601 dates, NaN where a text is not a date; without a zone they are UTC."""
     seconds = np.array([*(_iso_seconds(text) for text in texts.distinct), np.nan])
     return np.asarray(seconds[texts.codes])  # -1, no text, is the last
 

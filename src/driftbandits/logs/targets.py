@@ -1,4 +1,4 @@
-"""What is to be valued: an arm, a law, a function of the row, "uniform" or "log", as probabilities per row."""
+"""The target of an evaluation: an arm, a law, a function of the row, "uniform" or "log", as probabilities per row."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def _normalised(name: str, matrix: Floats) -> tuple[Shares, Bools]:
 
 
 def _by_row(log: Log, function: Callable[[Any], Any]) -> tuple[Shares, Bools]:
-    """Ask the function row by row: the one loop over rows there is, and it is the caller's."""
+    """Call the function row by row: the only loop over rows, and it runs the caller's code."""
     name = getattr(function, "__name__", "a function")
     answers = [function(log.row(place)) for place in range(len(log))]
     if all(isinstance(answer, (str, int, np.integer)) for answer in answers):

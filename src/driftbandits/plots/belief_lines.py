@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from driftbandits.plots.frame import LABEL_POINTS, WITH_COMMAS, Frame, plain, tidy
-from driftbandits.policies import Policy
+from driftbandits.policies import Policy, policy_label
 from driftbandits.policies.records import History
 from driftbandits.text import counted, label
 from driftbandits.types import Floats, Ints
@@ -68,7 +68,7 @@ def belief_lines(policy: Policy, *, coloured: int) -> BeliefPanel:
     )
     changes = tuple((change.interval[0], change.round) for change in policy.changes)
     found = counted(policy.changes_found, "change")
-    title = f"{type(policy).label}: {counted(int(history.rounds[-1]), 'round')}, {found} found"
+    title = f"{policy_label(type(policy))}: {counted(int(history.rounds[-1]), 'round')}, {found} found"
     return BeliefPanel(title, history.rounds, lines, changes, len(places) - len(order))
 
 

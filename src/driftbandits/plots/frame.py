@@ -12,18 +12,30 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter
 
-from driftbandits.policies import GPUCB, POLICIES, Master
+from driftbandits.policies import LABELS
 
-# Colours of policies are Okabe and Ito's, with Tol's where those run out: told apart with any kind of colour vision.
+# Okabe and Ito's, with Tol's where those run out: told apart with any kind of colour vision.
+_COLOURS_OF_CLASSES = {
+    "AutoBandit": "#EE3377",
+    "CalibratedOPKB": "#117733",
+    "AdaOPKB": "#0072B2",
+    "OPKB": "#56B4E9",
+    "AdaOPNN": "#D55E00",
+    "OPNN": "#E69F00",
+    "DetectionAugmentedGPUCB": "#77AADD",
+    "EventTriggeredGPUCB": "#CC6677",
+    "GPUCB": "#222222",
+    "SlidingWindowGPUCB": "#009E73",
+    "TimeVaryingGPUCB": "#999933",
+    "WeightedGPUCB": "#AA4499",
+    "GLRklUCB": "#882255",
+    "Uniform": "#888888",
+}
 COLOURS = {
-    **{
-        name: kind.colour
-        for kind in POLICIES.values()
-        if kind.colour is not None
-        for name in (kind.label, kind.__name__)
-    },
+    **_COLOURS_OF_CLASSES,
+    **{LABELS.get(name, name): colour for name, colour in _COLOURS_OF_CLASSES.items()},
     "OPNN0": "#6A3D9A",  # OPNN that is not trained
-    f"{GPUCB.label}+{Master.label}": "#332288",
+    "GPUCB+MASTER": "#332288",
 }
 OTHER_COLOURS = ("#44AA99", "#661100", "#6699CC", "#DDAA33", "#AA4466", "#4477AA", "#7F7FBF", "#BB5566")
 Dashes = str | tuple[int, tuple[float, ...]]
@@ -96,10 +108,8 @@ def variant(label: str) -> str:
     return label.removeprefix(algorithm(label)).strip(" ,()")
 
 
-def line_styles(*figures: Iterable[str], own: Mapping[str, str] | None = None) -> dict[str, LineStyle]:
+def line_styles(*figures: Iterable[str]) -> dict[str, LineStyle]:
     """A line style for each label; every argument holds the labels that stand in one figure.
-
-    `own` are colours of algorithms that choose theirs; of the library's own they are known.
 
     Solid with circles is the plain or tuned variant, dashed with squares the published one. Known algorithms always
     have the same colour; others take spare ones in their order, and share them again when there are too many. Two
@@ -111,9 +121,8 @@ def line_styles(*figures: Iterable[str], own: Mapping[str, str] | None = None) -
     """
     together = [dict.fromkeys(labels) for labels in figures]
     distinct = list(dict.fromkeys(label for labels in together for label in labels))
-    known = {**(own or {}), **COLOURS}
-    unknown = [a for a in dict.fromkeys(map(algorithm, distinct)) if a not in known]
-    colours = known | {a: OTHER_COLOURS[number % len(OTHER_COLOURS)] for number, a in enumerate(unknown)}
+    unknown = [a for a in dict.fromkeys(map(algorithm, distinct)) if a not in COLOURS]
+    colours = COLOURS | {a: OTHER_COLOURS[number % len(OTHER_COLOURS)] for number, a in enumerate(unknown)}
     order = {variant: place for place, variant in enumerate(WANTED_DASHES)}
     dashes: dict[str, int] = {}
     # known variants choose first, so that a published one is dashed whoever else is there
@@ -259,4 +268,3 @@ def tidy(axes: Axes, *, title: str, xlabel: str, ylabel: str = "", outdent: floa
 
 
 WITH_COMMAS = FuncFormatter(lambda value, _: f"{value:,.0f}" if abs(value) >= 1 or value == 0 else f"{value:g}")
-WITH_K = FuncFormatter(lambda value, _: f"{value / 1000:g}k" if value >= 1000 else f"{value:g}")

@@ -72,6 +72,39 @@ POLICIES: dict[str, type[Policy]] = {
     if kind is not Policy
 }
 
+# What tables and figures call policies whose authors have another name for them than their class.
+LABELS = {
+    "AdaOPKB": "ADA-OPKB",
+    "AdaOPNN": "ADA-OPNN",
+    "SlidingWindowNeuralUCB": "SW-NeuralUCB",
+    "DetectionAugmentedGPUCB": "DAL-GP-UCB",
+    "EventTriggeredGPUCB": "ET-GP-UCB",
+    "RestartGPUCB": "R-GPUCB",
+    "SlidingWindowGPUCB": "SW-GPUCB",
+    "TimeVaryingGPUCB": "TV-GP-UCB",
+    "WeightedGPUCB": "WGPUCB",
+    "BanditOverBandit": "BOB",
+    "Master": "MASTER",
+    "DiscountedLinUCB": "D-LinUCB",
+    "LinearExp3": "Restart-Adv",
+    "RestartLinUCB": "RestartUCB",
+    "SlidingWindowLinUCB": "SW-LinUCB",
+    "DiscountedUCB": "D-UCB",
+    "Exp3S": "Exp3.S",
+    "GLRklUCB": "GLR-klUCB",
+    "SlidingWindowUCB": "SW-UCB",
+}
+
+
+def policy_label(kind: type[Policy]) -> str:
+    """What tables and figures call a policy where nothing is said: its authors' name for it, or that of its class.
+
+    >>> policy_label(SlidingWindowGPUCB), policy_label(GPUCB)
+    ('SW-GPUCB', 'GPUCB')
+    """
+    name = kind.__name__
+    return LABELS.get(name, name) if POLICIES.get(name) is kind else name
+
 
 def create_policy(name: str, arms: ArmSet, **settings: Any) -> Policy:
     """Build a policy by name.

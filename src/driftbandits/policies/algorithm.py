@@ -2,8 +2,7 @@
 
 Six methods must be written: `_start`, `_law`, `_learn`, `_estimate`, `_export` and `_import`. The others have defaults
 that suit most policies; `docs/extending.md` has complete examples. They are called from inside the public methods
-of `Policy`, which hold its lock, so they call one another and the helpers here, never a public method. `PolicyFacts` is
-what tables, figures, searches and timetables know of a class.
+of `Policy`, which hold its lock, so they call one another and the helpers here, never a public method.
 """
 
 from __future__ import annotations
@@ -19,13 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from driftbandits import state as states
-from driftbandits._util.machine import one_blas_thread
+from driftbandits._util.guard import Guard, one_blas_thread
 from driftbandits._util.seeding import stream
 from driftbandits.arms.arm_set import ArmSet
 from driftbandits.errors import InputError, LawError
 from driftbandits.policies.arm_migration import ArmsChange
 from driftbandits.policies.decisions import Feedback, OpenDecisions, ReorderBuffer, Row
-from driftbandits.policies.guard import Guard
 from driftbandits.policies.inputs import check_settings, own_settings, signature_of, whole_docstring
 from driftbandits.policies.records import ChangeLog
 from driftbandits.policies.rewards import Dependence, RewardScale
@@ -44,66 +42,6 @@ class Family(StrEnum):
     LINEAR = "linear"
     PLAIN = "plain, no features"
     OTHER = "other"
-
-
-class PolicyFacts:
-    """Facts of a class of policies. A subclass inherits them, but for its name, its colour and whose it is.
-
-    >>> from driftbandits import SlidingWindowGPUCB
-    >>> SlidingWindowGPUCB.label, str(SlidingWindowGPUCB.family), SlidingWindowGPUCB.reports_changes
-    ('SW-GPUCB', 'Gaussian process', False)
-    """
-
-    label: ClassVar[str] = "Policy"  # in tables and figures: its authors' name for it, by default that of the class
-    colour: ClassVar[str | None] = None  # of its line in every figure; None: one that is free
-    of_the_paper: ClassVar[bool] = False  # whether it is one of the paper's own algorithms
-    family: ClassVar[str] = Family.OTHER
-    reports_changes: ClassVar[bool] = False
-    behaviour: ClassVar[int] = 1  # one more where it plays differently than before with the same settings
-    # What a run takes on one core, measured with 100 arms while other processes were busy: once, and per round. With
-    # more arms it grows like this power of their number.
-    seconds_per_run: ClassVar[float] = 0.0
-    microseconds_per_round: ClassVar[float] = 40.0
-    arms_power: ClassVar[float] = 0.25
-
-    def __init_subclass__(cls, **keywords: Any) -> None:
-        """Two classes never share a name or a colour because one derives from the other."""
-        super().__init_subclass__(**keywords)
-        for name, fact in {"label": cls.__name__, "colour": None, "of_the_paper": False}.items():
-            if name not in vars(cls):
-                setattr(cls, name, fact)
-
-    @classmethod
-    def trains(cls, settings: Mapping[str, Any]) -> bool:
-        """Whether a policy with these settings trains a network, and so takes long.
-
-        Parameters
-        ----------
-        settings : those of the class, by name
-
-        Returns
-        -------
-        bool
-        """
-        del settings
-        return False
-
-    @classmethod
-    def seconds(cls, rounds: float, settings: Mapping[str, Any]) -> float:
-        """Roughly what a run with 100 arms takes on one core; a guess, which may be off by a factor of two.
-
-        Parameters
-        ----------
-        rounds : of the run
-        settings : those of the class, by name
-
-        Returns
-        -------
-        float
-            Seconds.
-        """
-        del settings
-        return cls.seconds_per_run + 1e-6 * cls.microseconds_per_round * rounds
 
 
 TOLERANCE = 1e-6  # by which the sum may be off
@@ -227,19 +165,41 @@ def restrict(law: Floats, mask: Bools) -> tuple[Floats, bool]:
     return (kept / total if total > 0 else mask / mask.sum()), True
 
 
+class OneByOne(ABC):
+    """For a policy that learns rewards one after the other, by `_learn_one`."""
+
+    @abstractmethod
+    def _learn_one(self, row: Row, reward: float) -> None:
+        """Take in one reward."""
+
+    def _learn(self, feedback: Feedback) -> None:
+        """Take in rewards, given in the order of their rounds."""
+        for row, reward in feedback.rows():
+            self._learn_one(row, reward)
+
+
 FIRST_HORIZON = 1024  # horizon=None: policies that need one start with this and double it
 UNTIL_TOLD = 2**62  # rounds for which a law stays that moves with rewards alone
 
 
-class Algorithm(PolicyFacts, ABC):
-    """What a policy is made of; `Policy` adds what users call."""
+class Algorithm(ABC):
+    """What a policy is made of; `Policy` adds what users call.
 
+    >>> from driftbandits import SlidingWindowGPUCB
+    >>> str(SlidingWindowGPUCB.family), SlidingWindowGPUCB.reports_changes
+    ('Gaussian process', False)
+    """
+
+    family: ClassVar[str] = Family.OTHER
+    reports_changes: ClassVar[bool] = False
+    behaviour: ClassVar[int] = 1  # one more where it plays differently than before with the same settings
     needs_horizon: bool = False  # whether horizon=None means doubling
     learns_open_decisions: ClassVar[bool] = False  # whether a decision without a reward is data, see `auto.exposures`
-    _counts_masked: bool = True  # whether a round whose mask removed mass advances the policy's clock
+    counts_masked: bool = True  # whether a round whose mask removed mass advances the policy's clock
     _interval_kept: int = 2  # rows that snapshots keep of the interval
     _numbers_rounds: bool = False  # whether the number that `_stamp` gives a law is that of the round
 
+    _has_turns: ClassVar[bool]  # whether its law moves on by `_due` and `_turn`
     _needs_own_law: bool = False  # whether rewards are weighed by the law that drew them, so that no other will do
 
     arms: ArmSet
@@ -258,9 +218,25 @@ class Algorithm(PolicyFacts, ABC):
     _checked: Floats | None  # the latest law that was checked
     _guard: Guard
 
+    @classmethod
+    def trains(cls, settings: Mapping[str, Any]) -> bool:
+        """Whether a policy with these settings trains a network, and so takes long.
+
+        Parameters
+        ----------
+        settings : those of the class, by name
+
+        Returns
+        -------
+        bool
+        """
+        del settings
+        return False
+
     def __init_subclass__(cls, **keywords: Any) -> None:
         """Show the whole constructor in help and editors, and what each of its settings is; it computes as calls do."""
         super().__init_subclass__(**keywords)
+        cls._has_turns = cls._due is not Algorithm._due
         if "__init__" in vars(cls):
             cls.__init__ = one_blas_thread(vars(cls)["__init__"])  # type: ignore[method-assign]
         signature = signature_of(cls)
@@ -377,7 +353,7 @@ class Algorithm(PolicyFacts, ABC):
         return 0
 
     def _evaluate(self, rounds: int, arms: Ints, rewards: Floats, ids: Ints) -> bool:
-        """Where `_needs_own_law`: begin with another's log of so many rounds as a first evaluation; whether it can."""
+        """Where `_needs_own_law`: start from the log of another policy as a first evaluation; whether that works."""
         return False
 
     def _carry(self, old: Self, change: ArmsChange) -> None:

@@ -23,7 +23,7 @@ from driftbandits.text import counted, shown
 from driftbandits.types import Floats, Ints
 
 _KERNEL_DIFFERENCE = 1e-6  # share of the largest k(x, x): two kernels that differ by less are one
-_ARMS_COMPARED = 1024  # beyond, kernels are compared on so many columns as follow
+_ARMS_COMPARED = 1024  # with more, kernels are compared on a sample of columns
 _COLUMNS_COMPARED = 16
 
 

@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from driftbandits._util.checks import check_count, check_positive, check_word
+from driftbandits._util.guard import Guard, guarded
 from driftbandits._util.seeding import check_seed, stream
 from driftbandits.arms.arm_set import ArmSet
 from driftbandits.errors import HorizonError, InputError, RewardError, UnknownDecisionError
@@ -38,7 +39,6 @@ from driftbandits.policies.decisions import (
     Row,
     read_decisions,
 )
-from driftbandits.policies.guard import Guard, guarded
 from driftbandits.policies.inputs import check_size, read_allowed, read_ids, read_rewards, read_waiting, shown_waiting
 from driftbandits.policies.inspection import Inspection
 from driftbandits.policies.log_columns import LogLike, read_columns
@@ -147,7 +147,7 @@ class Policy(Inspection, Persistence):
         watches = self.order == "told" and not self._open_is_data
         self._monitor = RewardMonitor(self._scale, watches_delays=watches, adapts=self._delays_depend)
         self._held = ReorderBuffer()
-        self._listener: Callable[[UserWarning], None] | None = None  # gets warnings where nobody would see them
+        self.listener: Callable[[UserWarning], None] | None = None  # gets warnings where nobody would see them
         self._plays = Plays(len(arms))
         self._history = HistoryLog(len(arms), kept=self._interval_kept)
         self._guard = Guard()
@@ -251,7 +251,7 @@ class Policy(Inspection, Persistence):
         self._move()
         law, removed = (self._law(), False) if mask is None else self._law_within(mask)
         self._fit(law)
-        counted = self._counts_masked or not removed
+        counted = self.counts_masked or not removed
         count = min(wanted, self._phase_left(), self._rounds_to_close(), self._quiet_now() if counted else wanted)
         number, tag = self._stamp_within(mask)
         laws = number + np.arange(count) if self._numbers_rounds else np.full(count, number)
@@ -289,7 +289,7 @@ class Policy(Inspection, Persistence):
 
     @guarded
     def impose(self, arms: int | npt.ArrayLike, probabilities: float | npt.ArrayLike, allowed: Any = None) -> Imposed:
-        """Take over rounds drawn elsewhere: as `ask`, but the arms and their probabilities are given.
+        """Replay rounds that were drawn elsewhere: like `ask`, with the arms and their probabilities given.
 
         The draws are made and thrown away, so where they agree with what is given the policy stands afterwards as after
         `ask`, bit for bit; where not, `differing` counts it. Rewards are told to `decisions` as to those of `ask`. For
@@ -341,7 +341,7 @@ class Policy(Inspection, Persistence):
 
     @guarded
     def learn(self, log: Mapping[str, Any] | LogLike) -> None:
-        """Take in a log, one's own or another's, as if this new policy had played it; then it goes on from there.
+        """Learn from a log, of this policy or of another, as if this new policy had played it (warm start).
 
         Policies that weigh rewards by the law that drew them take in their own log so; another's is a first evaluation
         for the OPKB family, and refused by the Exp3 family.
@@ -380,17 +380,17 @@ class Policy(Inspection, Persistence):
                     f"not drawn from its law: it can learn from its own log only; AutoBandit takes any"
                 )
         self._guard.changing = True
-        vars(self).update({name: value for name, value in vars(pupil).items() if name not in ("_guard", "_listener")})
+        vars(self).update({name: value for name, value in vars(pupil).items() if name not in ("_guard", "listener")})
         self._guard.changing = False
 
     def _new_copy(self) -> Self:
         copy = self.restore(self.arms, self._state())
-        copy._listener = self._listener
+        copy.listener = self.listener
         return copy
 
     @guarded
     def law(self, allowed: Any = None) -> Floats:
-        """Probabilities over all arms that the next `ask` will draw from. Asking for it changes nothing.
+        """Probabilities over all arms that the next `ask` will draw from. Reading them changes nothing.
 
         Parameters
         ----------
@@ -471,7 +471,7 @@ class Policy(Inspection, Persistence):
 
     @guarded
     def tell(self, ids: Asked, rewards: float | npt.ArrayLike) -> None:
-        """Tell the rewards of decisions, late, in any order, never twice.
+        """Tell the rewards of decisions: late, in any order, but only once each.
 
         An error changes nothing, for the whole call. Where `missing` is set, decisions may have been closed meanwhile:
         rewards of those are counted in `late` and change nothing.
@@ -586,7 +586,7 @@ class Policy(Inspection, Persistence):
 
     @guarded
     def forget(self, ids: Asked) -> None:
-        """Say that the rewards of these decisions will never come.
+        """Close decisions whose rewards will never come.
 
         Parameters
         ----------
@@ -608,7 +608,7 @@ class Policy(Inspection, Persistence):
 
     @guarded
     def expire(self, ids: Asked) -> None:
-        """Close decisions as missing: by a clock of yours, where `patience` counts rounds.
+        """Close decisions as missing, by your own clock; `patience` counts rounds.
 
         What that means is what the policy was built with: `missing`, a number or "forget". Decisions that are closed
         already are left as they are.
@@ -640,10 +640,10 @@ class Policy(Inspection, Persistence):
 
     @guarded
     def at(self, now: float, *, patience: float | None = None) -> None:
-        """Say what time it is, before asking and telling, where decisions are closed by a clock of yours (`expire`).
+        """Set the time, before asking and telling, where you close decisions by your own clock (`expire`).
 
         Policies that learn from open decisions (`AutoBandit`) then count the ages of decisions in seconds, not in
-        rounds; others ignore it. Time never goes back: an earlier time than the last is taken for the last.
+        rounds; others ignore it. Time never goes back: a time before the last one counts as the last one.
 
         Parameters
         ----------
@@ -694,7 +694,8 @@ class Policy(Inspection, Persistence):
         self._guard.changing = False
 
     def _unsettled(self) -> bool:
-        return self._due() or (self._phase_left() == 0 and self.horizon is None)
+        due = self._has_turns and self._due()
+        return due or (self.horizon is None and self.rounds == self._phase_start + self._phase_length)
 
     def _move(self) -> None:
         """Get ready for the next ask: start, turn to the next law, or double the horizon."""
@@ -837,13 +838,13 @@ class Policy(Inspection, Persistence):
         )
 
     def _warn(self) -> None:
-        """Give the warnings that have come up to whoever called a public method, or to who listens in their place."""
+        """Issue the collected warnings to the caller of a public method, or pass them to the listener."""
         notices, self._monitor.notices = self._monitor.notices, []
         for notice in notices:
-            if self._listener is None:
+            if self.listener is None:
                 warnings.warn(notice, stacklevel=4)  # over the public method and its guard
             else:
-                self._listener(notice)
+                self.listener(notice)
 
     def __repr__(self) -> str:
         shown = {**self._shown(), **shown_waiting(self.order, self.patience, self.missing)}

@@ -99,7 +99,7 @@ class Renumbered:
 Number = TypeVar("Number", np.int64, np.float64)
 _LARGEST = 2**63 - 1
 _LATEST = -1  # in the place of a row: the decision outside the table
-_PIECE = 64  # rows looked at together for one that is open
+_PIECE = 64  # rows scanned at a time for one that is open
 OTHER_DECISION = (
     "decision {id} was not made with this arm, probability and law: this id now belongs to another decision; was the "
     "policy restored from an older state? drop what was decided after that state was saved"
@@ -163,7 +163,7 @@ class Feedback:
             yield Row(*row), reward
 
     def chosen(self, mask: Bools) -> Feedback:
-        """Those of the rewards where the mask says so.
+        """The rewards that a mask selects.
 
         Parameters
         ----------
@@ -348,7 +348,7 @@ class OpenDecisions:
         self._drop(1)
 
     def _drop(self, count: int) -> None:
-        """Strike out the `count` oldest: looked for from the head, in pieces, so that the whole table is not read."""
+        """Strike out the `count` oldest, scanning from the head in pieces, so that the whole table is not read."""
         found: list[Ints] = []
         at, left = self._head, count
         while left:

@@ -201,9 +201,9 @@ def own_settings(policy: object) -> dict[str, Any]:
 def signature_of(policy: type) -> inspect.Signature:
     """The constructor as a user calls it: `arms`, the settings of the class, and those it hands on to its bases.
 
-    A constructor that takes `**settings` hands them on to the next one, so what may be passed stands in several places;
-    help and editors want it in one. The first constructor may take more than the arms by position; in those after it,
-    such parameters are how bases are told of their parts.
+    A constructor that takes `**settings` passes them on to the next one, so the valid names are declared in several
+    places; help and editors want it in one. The first constructor may take more than the arms by position; in those
+    after it, such parameters are how bases are told of their parts.
     """
     found: dict[str, inspect.Parameter] = {}
     for kind in policy.__mro__:

@@ -13,10 +13,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from driftbandits._util.guard import guarded
 from driftbandits._util.packages import data_frame
 from driftbandits.errors import DriftbanditsError, InputError
 from driftbandits.policies.algorithm import Algorithm
-from driftbandits.policies.guard import guarded
 from driftbandits.policies.records import History, HistoryLog, Plays, Snapshot
 from driftbandits.text import label
 from driftbandits.types import Floats, Ints
@@ -185,7 +185,7 @@ class Inspection(Algorithm):
         Raises
         ------
         InputError
-            If the policy does not know how far off it may be, and so has none.
+            If the policy has no intervals.
 
         >>> from driftbandits import ArmSet, GPUCB
         >>> policy = GPUCB(ArmSet([[0.0], [1.0]]), reward_range=(0, 1), noise=0.05, seed=0)

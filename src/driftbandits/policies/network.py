@@ -9,7 +9,6 @@ from driftbandits._util.checks import FLOAT_BYTES, check_count, check_depth, che
 from driftbandits.arms.arm_set import ArmSet
 from driftbandits.errors import InputError
 from driftbandits.neural.model import INFINITE, NetworkModel
-from driftbandits.policies.algorithm import PolicyFacts
 from driftbandits.text import shown
 
 LARGEST_WIDTH = 65_536  # beyond this a weight matrix takes more than 16 GiB: surely a slip
@@ -19,7 +18,7 @@ _WEIGHT_BYTES = 4  # in single precision
 _GRAMS_AT_ONCE = 4  # matrices of N x N numbers, for a tangent kernel
 
 
-class NetworkFacts(PolicyFacts):
+class NetworkFacts:
     """Facts of the neural policies: they train, unless they are told not to or no training could move their features.
 
     >>> NetworkFacts.trains({}), NetworkFacts.trains({"train": False}), NetworkFacts.trains({"width": "infinite"})

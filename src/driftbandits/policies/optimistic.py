@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from driftbandits.detection.glr import History, glr_threshold
 from driftbandits.errors import LawError
+from driftbandits.policies.algorithm import OneByOne
 from driftbandits.policies.base import Policy
-from driftbandits.policies.decisions import Feedback, Row
 from driftbandits.types import Bools, Floats, Ints
 
 _ROUNDING_OF_TIES = 1e-10  # relative to the largest index
@@ -27,11 +27,11 @@ class Optimism:
     width: float
 
 
-class OptimisticPolicy(Policy):
+class OptimisticPolicy(OneByOne, Policy):
     """Plays an arm whose index (estimate plus width) is largest; ties are broken by the draw.
 
-    A subclass gives `_index`, `_optimism` and `_add`. The law is uniform over the maximisers: a plain argmax would make
-    every fresh start play arm 0, 1, 2, ... in order, a real bias under restarts.
+    A subclass gives `_index`, `_optimism` and `_learn_one`. The law is uniform over the maximisers: a plain argmax
+    would make every fresh start play arm 0, 1, 2, ... in order, a real bias under restarts.
     """
 
     _numbers_rounds = True  # the law may move with time alone
@@ -50,17 +50,6 @@ class OptimisticPolicy(Policy):
 
     def _law(self) -> Floats:
         return self._uniform_over(self._leading_index())
-
-    @abstractmethod
-    def _add(self, ident: int, arm: int, reward: float) -> None:
-        """Take in the reward of round `ident`."""
-
-    def _learn_one(self, row: Row, reward: float) -> None:
-        self._add(row.id, row.arm, reward)
-
-    def _learn(self, feedback: Feedback) -> None:
-        for row, reward in feedback.rows():
-            self._learn_one(row, reward)
 
     def _stamp(self) -> tuple[int, int]:
         return self.rounds, 0

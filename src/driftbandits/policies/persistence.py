@@ -17,8 +17,8 @@ import numpy.typing as npt
 from driftbandits import state as states
 from driftbandits._util import machine
 from driftbandits._util.checks import check_count, check_path
+from driftbandits._util.guard import guarded, one_blas_thread
 from driftbandits._util.linalg import as_first_released
-from driftbandits._util.machine import one_blas_thread
 from driftbandits._util.seeding import generator_from_state, generator_state
 from driftbandits.arms.arm_set import ArmSet
 from driftbandits.arms.scaling import Gauge
@@ -26,7 +26,6 @@ from driftbandits.errors import InputError, StateError
 from driftbandits.policies.algorithm import FIRST_HORIZON, Algorithm
 from driftbandits.policies.arm_migration import ArmsChange, match_arms
 from driftbandits.policies.decisions import GONE, ROW, Renumbered, ReorderBuffer
-from driftbandits.policies.guard import guarded
 from driftbandits.policies.inputs import COMMON_SETTINGS
 from driftbandits.policies.records import HistoryLog, Plays
 from driftbandits.policies.rewards import RewardMonitor
@@ -75,7 +74,7 @@ class Persistence(Algorithm):
     @classmethod
     @one_blas_thread
     def restore(cls, arms: ArmSet, state: Mapping[str, Any]) -> Self:
-        """A policy that goes on from `state` as the one that gave it would have.
+        """Restore a policy that continues from `state` exactly as the original would have.
 
         Parameters
         ----------
@@ -120,7 +119,7 @@ class Persistence(Algorithm):
 
         Parameters
         ----------
-        path : of the file; one that is there is replaced
+        path : of the file; an existing one is replaced
 
         Raises
         ------
@@ -141,13 +140,13 @@ class Persistence(Algorithm):
 
     @classmethod
     def load(cls, arms: ArmSet, path: str | os.PathLike[str], *, limit: int | None = states.LIMIT) -> Self:
-        """Go on from a file written by `save`.
+        """Restore a policy from a file written by `save`.
 
         Parameters
         ----------
         arms : those that the policy was built with
         path : of the file
-        limit : bytes that the state may take, for files of strangers; None for any
+        limit : most bytes that the state may take, for untrusted files; None for any
 
         Returns
         -------
@@ -168,7 +167,7 @@ class Persistence(Algorithm):
 
     @guarded
     def with_arms(self, arms: ArmSet) -> Self:
-        """A policy of the same class that goes on where this one stands, with other arms; this one stays as it is.
+        """A policy of the same class that continues from this one with other arms; this one is unchanged.
 
         Arms are the same if their names are, or their points where there are no names. Kept arms keep what is known of
         them, new ones get what the kernel says given the rest; policies that cannot start anew and record that in

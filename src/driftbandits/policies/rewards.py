@@ -202,7 +202,7 @@ class DelaySample(Declared):
         self._rows: list[tuple[int, int, int, int, int, float]] = []  # the hash, largest first, and what was told
 
     def see(self, ident: int, arm: int, delay: int, reward: float) -> bool:
-        """Take in a reward that came `delay` rounds late; whether `dependence` is to be looked at."""
+        """Take in a reward that came `delay` rounds late; whether `dependence` should be checked."""
         self.idle = False
         self.seen = seen = self.seen + 1
         place, kept = -((ident * _SPREADING) & _BITS), self._rows
@@ -353,7 +353,7 @@ class RewardMonitor:
         self.see(float(rewards.min()), float(rewards.max()), len(rewards), zeros, ones)
 
     def see(self, least: float, most: float, count: int, zeros: int, ones: int) -> None:
-        """`count` rewards between `least` and `most`, so many of them 0 and 1."""
+        """`count` rewards between `least` and `most`, of which `zeros` are 0 and `ones` are 1."""
         if self._seen < REWARDS_LOOKED_AT:
             self._see_range(least, most, count)
         if self.watches_zero_one:
@@ -406,7 +406,7 @@ class RewardMonitor:
             )
 
     def see_delay(self, ident: int, arm: int, delay: int, reward: float) -> None:
-        """One reward told by itself, so many rounds after its decision; see `see_delays`."""
+        """A single reward, `delay` rounds after its decision; see `see_delays`."""
         delays = self.delays
         if delays.watching and (delay or not delays.idle):
             due = delays.see(ident, arm, delay, reward)

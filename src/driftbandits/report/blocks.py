@@ -14,7 +14,7 @@ import pandas as pd
 from driftbandits.experiments.building import build_world
 from driftbandits.experiments.results import MOST_COUNTED_CHANGES_PER_RUN, Results
 from driftbandits.experiments.specs import Experiment, PolicySpec, cells_of, policy_class
-from driftbandits.plots.frame import LineStyle, algorithm, line_styles
+from driftbandits.plots.frame import LineStyle, line_styles
 from driftbandits.plots.regret import (
     ChangesPanel,
     RegretPanel,
@@ -171,20 +171,11 @@ def columns(*heads: str) -> tuple[TableColumn, ...]:
     return tuple(TableColumn(head, numeric=number > 0) for number, head in enumerate(heads))
 
 
-def regret_entry(row: Mapping[Any, Any] | None) -> TableEntry:
-    """Mean regret with its standard error; a dash where nothing was played.
-
-    >>> regret_entry({"regret": 3721.4, "standard_error": 155.6}).text, regret_entry(None).text
-    ('3,721 ± 156', '–')
-    """
-    return TableEntry(NOTHING if row is None else with_error(row["regret"], row["standard_error"]))
-
-
 @dataclass(frozen=True)
 class Block:
     """A part of a section with a heading of its own: notes, a figure, tables; in that order, each if there is one.
 
-    Tables are folded, for a reader looks at figures first; not if they are `unfolded`, because they are the figure.
+    Tables are folded, because readers start with the figures; not if they are `unfolded`, because they are the figure.
     """
 
     id: str
@@ -225,13 +216,7 @@ class ReportContext:
     @cached_property
     def palette(self) -> Mapping[str, LineStyle]:
         """How the line of every policy is drawn."""
-        own = {
-            algorithm(p.label): colour
-            for e in self.results.experiments
-            for p in e.policies
-            if (colour := self.kind(e, p).colour) is not None
-        }
-        return line_styles(*([policy.label for policy in e.policies] for e in self.results.experiments), own=own)
+        return line_styles(*([policy.label for policy in e.policies] for e in self.results.experiments))
 
     @cached_property
     def detecting(self) -> frozenset[str]:

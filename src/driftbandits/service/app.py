@@ -37,7 +37,7 @@ SECURE = [
 
 
 def create_app(service: Service) -> FastAPI:
-    """The application over a service; it begins and ends with the server."""
+    """The ASGI application of a service; it starts and stops with the server."""
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -63,7 +63,7 @@ def create_app(service: Service) -> FastAPI:
 
 
 class Middleware:
-    """Adds headers that every answer has, and a log line per request at level debug."""
+    """Adds the headers common to all answers, and a log line per request at level debug."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -178,7 +178,7 @@ async def _not_found(request: Request, error: Exception) -> Response:
 
 
 def _methods(request: Request) -> list[str]:
-    """What the routes of this path take, all together."""
+    """The methods that the routes of this path accept."""
     found: set[str] = set()
     for route in request.app.routes:
         match, _ = route.matches(request.scope)
@@ -219,7 +219,7 @@ def _described(
     named: bool = True,
     parameters: tuple[dict[str, Any], ...] = (),
 ) -> dict[str, Any]:
-    """What FastAPI is told of a path."""
+    """The OpenAPI description of a path."""
     changes = body is not None
     known = sorted({*_ALWAYS, *errors, *(_CHANGES if changes else ()), *((404, 503) if named else (503,))})
     extra: dict[str, Any] = {"parameters": [*([_NAME] if named else []), *([_KEY] if changes else []), *parameters]}

@@ -47,6 +47,6 @@ def serving(*, clock: Callable[[], int] = usual_clock, port: int = 0, **settings
         yield found[0].rstrip("/")
     finally:
         server.should_exit = True
-        thread.join(END_SECONDS)  # and not for ever: at the end of a program, threads are not served any more
+        thread.join(END_SECONDS)  # bounded: at interpreter exit, threads are no longer served
         service.database.close()
         sys.setswitchinterval(before)

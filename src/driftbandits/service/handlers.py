@@ -45,7 +45,7 @@ _SEVERAL = re.compile(rb'\s*\{\s*"rewards"')  # else it is one reward
 
 @dataclass(slots=True)
 class Call:
-    """A request that was let in."""
+    """A request that was admitted."""
 
     service: Service
     request: Request
@@ -107,7 +107,7 @@ def endpoint(action: str, handler: Handler, *, changes: bool, query: Collection[
 
 
 def _check_query(request: Request, known: Collection[str]) -> None:
-    """A misspelt name is refused: ignored, it would answer another question than was asked."""
+    """Refuse misspelt names: ignoring one would answer another question."""
     for name in request.query_params:
         if name not in known:
             takes = f"it takes {' and '.join(sorted(known))}" if known else "it takes none"

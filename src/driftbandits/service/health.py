@@ -25,7 +25,7 @@ MANY_DECISIONS = 1_000
 
 
 def sentences(definition: Definition, series: Series, newest: Recent, *, patience: float | None) -> list[str]:
-    """Everything that the journal says is wrong."""
+    """Every problem that the journal shows."""
     found = [
         _silence(series, newest),
         _all_equal(series),
@@ -37,7 +37,7 @@ def sentences(definition: Definition, series: Series, newest: Recent, *, patienc
 
 
 def _silence(series: Series, newest: Recent) -> str:
-    """No reward for long although decisions go out."""
+    """No rewards for a long time although decisions are made."""
     decisions = sum(point.decisions for point in series.points)
     rewards = sum(point.rewards for point in series.points)
     if not rewards:

@@ -72,7 +72,7 @@ class Waiting:
         with self._lock:
             ready, self._done, self._woken = self._done, deque(), False
         for waiter, done in ready:
-            if waiter.done():  # whoever asked has gone
+            if waiter.done():  # the caller has gone
                 continue
             error = done.exception()
             if error is None:
@@ -122,7 +122,7 @@ class Host:
         return await self.open(name)
 
     async def open(self, name: str) -> Experiment:
-        """Open an experiment, whatever was known of it; those who ask at the same time wait for the same opening."""
+        """Open an experiment, whatever its known state; concurrent callers wait for the same opening."""
         task = self._opening.get(name)
         if task is None:
             task = asyncio.ensure_future(self._open(name))
@@ -133,7 +133,7 @@ class Host:
     def _note_opening(self, name: str, done: asyncio.Task[Experiment]) -> None:
         self._opening.pop(name, None)
         if not done.cancelled():
-            done.exception()  # seen, also where whoever waited for it is gone
+            done.exception()  # retrieved, even if the caller has gone
 
     async def _open(self, name: str) -> Experiment:
         if self._closing:
@@ -205,7 +205,7 @@ class Host:
             self._failed[name] = str(error)
 
     async def close(self) -> None:
-        """Serve what waits, write snapshots, free leases; at the same time for all experiments."""
+        """Serve waiting requests, write snapshots and free leases, for all experiments at once."""
         self._closing = True
         names, self._here = list(self._here), {}
         with ThreadPoolExecutor(16, thread_name_prefix="closing") as threads:
@@ -322,7 +322,7 @@ class Service:
         self.monitors.pop(name, None)  # the server that decides now counts it
 
     async def _keep_keys(self) -> None:
-        """Read the keys again and again; while the database is away, those that are known count on."""
+        """Refresh the keys periodically; while the database is away, the known ones stay valid."""
         while True:
             await asyncio.sleep(FRESH_SECONDS / 2)
             try:
@@ -331,7 +331,7 @@ class Service:
                 log.warning("keys could not be read: %s", first_line(error))
 
     async def end(self) -> None:
-        """Serve what waits, snapshot, free leases."""
+        """Serve waiting requests, write snapshots, free leases."""
         self.is_ready = False
         for task in self._tasks:
             task.cancel()

@@ -79,7 +79,7 @@ def list_keys(database: Database) -> list[KeyRow]:
 
 
 def revoke_key(database: Database, ident: str) -> None:
-    """Make a key useless, for good."""
+    """Revoke a key permanently."""
     table = tables.keys
     with database.writing() as connection:
         done = connection.execute(
@@ -112,7 +112,7 @@ class Keyring:
         return self._now() - self._read_at > FRESH_SECONDS
 
     def refresh(self) -> None:
-        """Read the table, if it is time to; where that fails, what is known counts on."""
+        """Refresh from the table when due; if that fails, the known keys stay valid."""
         with self._lock:
             if self.is_stale:
                 self._known = {row.id: row for row in list_keys(self._database)}
@@ -120,7 +120,7 @@ class Keyring:
 
     @property
     def exists(self) -> bool:
-        """Whether there is a key; one that was revoked counts, so that a server never opens by itself."""
+        """Whether any key exists, revoked ones included, so that a server never becomes open by itself."""
         return bool(self._known)
 
     def names(self) -> dict[str, str]:
@@ -161,7 +161,7 @@ class Gate:
         self._secret = secrets.token_bytes(32)  # of tokens where there is no key
 
     def admit(self, headers: dict[str, str], client: str | None) -> Caller:
-        """Who this is, or a 401."""
+        """The caller, or a 401."""
         sent = headers.get("authorization", "")
         if sent:
             word, _, key = sent.partition(" ")
@@ -193,7 +193,7 @@ class Gate:
                 raise _refused(f"a proxy is in between (header {name}), and there is no key yet; {cure}")
 
     def check_change(self, headers: dict[str, str], caller: Caller) -> None:
-        """What changes something must be JSON, and no page of another's."""
+        """A request that changes something must be JSON, and not from another site."""
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != "application/json":
             raise Problem(415, "not-json", "send Content-Type: application/json, also where the body is empty")
@@ -211,7 +211,7 @@ class Gate:
             raise Problem(403, "origin", "pages of other servers may not send requests to this one")
 
     def token(self, caller: Caller) -> str:
-        """The token of a page that this caller loaded: whoever cannot read the page cannot know it."""
+        """The token of a page that this caller loaded: only someone who can read the page knows it."""
         secret = caller.key.encode() or self._secret
         return hmac.new(secret, b"driftbandits page", hashlib.sha256).hexdigest()
 

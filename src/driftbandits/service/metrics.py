@@ -81,7 +81,7 @@ class Monitor:
             log.info("experiment %s has other arms", self.name, extra={"come": come, "gone": gone})
 
     def count_decisions(self, key_id: str, size: int) -> None:
-        """A key asked for so many decisions."""
+        """A key asked for `count` decisions."""
         self.decisions_by_key[key_id] = self.decisions_by_key.get(key_id, 0) + size
 
 
@@ -114,7 +114,7 @@ class Metrics:
         self._step.labels(name).observe(batch.step_seconds)
 
     def text(self) -> bytes:
-        """As Prometheus reads it."""
+        """The metrics in Prometheus format."""
         return generate_latest(self.registry)
 
 

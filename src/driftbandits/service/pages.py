@@ -107,7 +107,7 @@ async def _login(request: Request) -> Response:
 
 
 async def _log_in(request: Request) -> Response:
-    """A form with a key; the only request that is no JSON, and it changes nothing but a cookie."""
+    """A form with a key: the only request that is not JSON, and it only sets a cookie."""
     service: Service = request.app.state.service
     try:
         service.gate.check_origin(dict(request.headers))
@@ -144,7 +144,7 @@ async def _log_out(request: Request) -> Response:
 
 
 async def _static(request: Request) -> Response:
-    """One of three files, by name: no path of a client's reaches the disk."""
+    """One of three files, by name: no path from a client reaches the disk."""
     file = request.path_params["file"]
     if file not in STATIC:
         return answer_error(Problem(404, "not-found", "there is no such file"), request)

@@ -62,7 +62,7 @@ class Problem(Exception):  # noqa: N818  # RFC 9457 calls it so
 
 
 def problem_of(error: Exception) -> Problem:
-    """What is answered to an error of the library."""
+    """The problem for an error of the library."""
     if isinstance(error, Problem):
         return error
     for kind, status, name in STATUS:

@@ -23,7 +23,7 @@ Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class Body(BaseModel):
-    """A body that has these fields and no others; numbers are numbers, texts are texts."""
+    """A body with exactly these fields, without conversion between numbers and texts."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -126,7 +126,7 @@ class RejectedReward(BaseModel):
 
 
 class RewardAnswer(BaseModel):
-    """What became of rewards."""
+    """The result of sending rewards."""
 
     accepted: int
     repeated: int
@@ -141,7 +141,7 @@ class Forgotten(BaseModel):
 
 
 class ArmsAnswer(BaseModel):
-    """The arms that there are now."""
+    """The present arms."""
 
     active: list[str]
     retired: list[str]
@@ -217,7 +217,7 @@ def parse(kind: type[B], body: bytes) -> B:
 
 
 def check_depth(value: Any, left: int = MOST_DEPTH) -> None:
-    """Refuse brackets within brackets within brackets, where a body may hold anything."""
+    """Refuse deeply nested brackets, where a body may hold anything."""
     if isinstance(value, dict | list):
         if left == 0:
             raise _too_deep()
@@ -230,7 +230,7 @@ def _too_deep() -> Problem:
 
 
 def _explained(kind: type[BaseModel], error: ValidationError) -> Problem:
-    """What is wrong first; an unknown field with the nearest that there is."""
+    """The first error; for an unknown field with the nearest valid one."""
     found = error.errors(include_url=False, include_context=False)
     first = min(found, key=lambda one: one["type"] != "extra_forbidden")
     place = ".".join(str(part) for part in first["loc"] if not _is_branch(part))

@@ -59,7 +59,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """Rewards added up: how many, they, their squares, the least and the most of them."""
+    """Sums of rewards: count, total, squares, least and most."""
 
     count: int
     total: float
@@ -146,7 +146,7 @@ class Series:
 
 
 def count(view: View, journal: Journal, points: int = POINTS) -> Series:
-    """Count the journal in so many ranges at most."""
+    """Count the journal in at most `points` ranges."""
     oldest, newest = journal.oldest(), journal.newest()
     missing = view.definition.missing
     worth = float(missing) if isinstance(missing, int | float) and view.definition.patience is not None else None
@@ -216,7 +216,7 @@ class _Run:
         }
 
     def watermark(self) -> int:
-        """Up to which decision all have expired that were not closed."""
+        """The decision up to which all open ones have expired."""
         wanted = sa.select(sa.func.max(self._events.c.decision)).where(self._mine, self._events.c.kind == "expired")
         return int(self._journal.connection.execute(wanted).scalar() or 0)
 
@@ -299,7 +299,7 @@ def curve(series: Series, reward_range: tuple[float, float]) -> tuple[CurvePoint
 
 
 def _joined(known: list[tuple[Point, Sums]], wanted: float) -> list[list[tuple[Point, Sums]]]:
-    """Neighbours, until each part has as many rewards as wanted; too small a rest belongs to the last."""
+    """Join neighbours until each part has enough rewards; a rest that is too small joins the last part."""
     parts: list[list[tuple[Point, Sums]]] = [[]]
     for one in known:
         if _count(parts[-1]) >= wanted:
@@ -429,9 +429,9 @@ class Observer:
         self._again_at = 0.0
 
     def get(self) -> Observed:
-        """What was counted, as new as `SHARE` allows and never outgrown.
+        """The latest count, as fresh as `SHARE` allows and never outgrown.
 
-        While somebody counts, others take what is known, if that will do.
+        While one thread counts, others use the last count if it is recent enough.
         """
         known, too_little = self._found, self._shows_too_little()
         if known is not None and not too_little and time.monotonic() < self._again_at:

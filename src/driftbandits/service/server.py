@@ -149,7 +149,7 @@ def configure(service: Service) -> uvicorn.Config:
 
 
 def _raise_limit() -> None:
-    """Every connection is an open file, and systems allow few by default."""
+    """Raise the limit on open files: every connection needs one, and the default is low."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = 65_536 if hard == resource.RLIM_INFINITY else min(hard, 65_536)
     if soft < wanted:

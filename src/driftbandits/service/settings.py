@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, ValidationError, field_validator
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from driftbandits.errors import InputError, did_you_mean, near_and_valid
 
@@ -21,10 +20,10 @@ PREFIX = "DRIFTBANDITS_"
 LEVELS = ("debug", "info", "warning", "error")
 
 
-class Settings(BaseSettings):
-    """Everything that can be set, with what it is by default."""
+class Settings(BaseModel):
+    """All settings with their defaults."""
 
-    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     database: str = Field("sqlite:///driftbandits.db", description="URL of the database: SQLite or Postgres")
     host: str = Field("127.0.0.1", description="address to listen at; one that others can reach needs a key")
@@ -64,19 +63,6 @@ class Settings(BaseSettings):
         except ValueError:
             return False
 
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Flags, then the environment; `read_settings` adds the file."""
-        del settings_cls, dotenv_settings, file_secret_settings
-        return init_settings, env_settings
-
 
 def read_settings(flags: Mapping[str, Any], file: Path | None = None) -> Settings:
     """Settings from flags (None: not given), the environment and a file.
@@ -84,31 +70,23 @@ def read_settings(flags: Mapping[str, Any], file: Path | None = None) -> Setting
     >>> read_settings({"port": 9000, "host": None}).port
     9000
     """
-    _check_environment()
     given = {name: value for name, value in flags.items() if value is not None}
-    from_file = {} if file is None else _read_file(file)
     try:
-        here = Settings(**given)
-        chosen = {name for name in here.model_fields_set if name in given or _in_environment(name)}
-        left = {name: value for name, value in from_file.items() if name not in chosen}
-        return Settings(**{**left, **given})
+        return Settings(**{**({} if file is None else _read_file(file)), **_read_environment(), **given})
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
         raise InputError(f"setting {name}: {first['msg'].removeprefix('Value error, ')}") from None
 
 
-def _in_environment(name: str) -> bool:
-    return any(key.upper() == f"{PREFIX}{name}".upper() for key in os.environ)
-
-
-def _check_environment() -> None:
-    """A misspelt variable is refused; one that is like none of ours may be another program's."""
-    known = [f"{PREFIX}{name.upper()}" for name in Settings.model_fields]
+def _read_environment() -> dict[str, str]:
+    """What variables set. A misspelt one is refused; one unlike any of ours may belong to another program."""
+    known = {f"{PREFIX}{name.upper()}": name for name in Settings.model_fields}
     for name in os.environ:
         near = did_you_mean(name.upper(), known, cutoff=0.9) if name.upper().startswith(PREFIX) else ""
         if near and name.upper() not in known:
             raise InputError(f"the environment has {name}, which sets nothing; {near.strip()}")
+    return {known[name.upper()]: value for name, value in os.environ.items() if name.upper() in known}
 
 
 def _read_file(file: Path) -> dict[str, Any]:

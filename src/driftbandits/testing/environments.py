@@ -1,7 +1,7 @@
 """What every world must do, as plain functions that raise AssertionError.
 
 Each takes a factory: a world's class, or any function that gives a world for `seed=...`. Of long worlds only the first
-LOOKED_AT rounds are looked at, so a short horizon is quicker and checks as much.
+LOOKED_AT rounds are checked, so a short horizon is faster and checks as much.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _means(world: Environment, start: int, size: int) -> Floats:
 
 
 def _made(make: EnvironmentFactory, seed: int = 0) -> Environment:
-    """A world whose means are arrays, without which nothing else can be looked at."""
+    """A world whose means are arrays, without which nothing else can be checked."""
     world = make(seed=seed)
     _means(world, 0, 1)
     return world

@@ -42,11 +42,11 @@ def law_and_estimate_change_nothing(make: PolicyFactory) -> None:
         require(np.isfinite(watched.estimate()).all(), "estimate is not finite")
         watched.law()
         repr(watched)
-        require(play(watched, 1) == play(left_alone, 1), "looking changed a decision")
+        require(play(watched, 1) == play(left_alone, 1), "reading changed a decision")
 
 
 def law_is_pure_while_rewards_are_pending(make: PolicyFactory) -> None:
-    """The law looked at with rewards still missing does not decide what those rewards may still change."""
+    """Reading the law while rewards are missing does not fix what those rewards may still change."""
     looking, blind = (make(arms_on_a_line(), horizon=ROUNDS, seed=6) for _ in range(2))
     for size in (1, 7, 20, 33, 50, 29, 60):
         for policy, looks in ((looking, True), (blind, False)):
@@ -55,7 +55,7 @@ def law_is_pure_while_rewards_are_pending(make: PolicyFactory) -> None:
                 policy.law()
                 policy.steady_rounds()
             policy.tell(batch.ids, reward_of(batch.ids, batch.arms))
-        require(np.array_equal(looking.law(), blind.law()), "looking at the law changed it")
+        require(np.array_equal(looking.law(), blind.law()), "reading the law changed it")
 
 
 def recorded_probability_is_that_of_the_law(make: PolicyFactory) -> None:
@@ -156,7 +156,7 @@ def masks_are_kept(make: PolicyFactory) -> None:
 
 
 def law_within_what_is_allowed(make: PolicyFactory) -> None:
-    """`law(allowed)` is what `ask(allowed=...)` draws from, and looking at it changes nothing."""
+    """`law(allowed)` is what `ask(allowed=...)` draws from, and reading it changes nothing."""
     watched, left_alone = (make(arms_on_a_line(), horizon=ROUNDS, seed=12) for _ in range(2))
     mask = np.arange(12) % 4 == 1
     for number in range(30):
@@ -164,7 +164,7 @@ def law_within_what_is_allowed(make: PolicyFactory) -> None:
         require(abs(law.sum() - 1.0) < 1e-9 and not law[~mask].any(), "the law has mass on arms that are not allowed")
         for policy in (watched, left_alone):
             choice = policy.ask(allowed=mask)
-            require(choice.probability == law[choice.arm], "the probability is not that of the law looked at")
+            require(choice.probability == law[choice.arm], "the probability is not that of the law read before")
             policy.tell(choice, one_reward(number, choice.arm))
         play(watched, 2)
         play(left_alone, 2)

@@ -154,11 +154,11 @@ def _look(policy: Policy) -> None:
 
 
 def looking_decides_nothing(make: PolicyFactory) -> None:
-    """Summaries, intervals and histories between rounds, and looks at every reward, leave decisions and state alone."""
+    """Summaries, intervals and histories between rounds change neither decisions nor state."""
     watched, left_alone = (make(arms_on_a_line(), horizon=ROUNDS, seed=15) for _ in range(2))
     for _ in range(40):
-        watched._history.left = 0
-        require(play(watched, 1) == play(left_alone, 1), "looking changed a decision")
+        vars(watched)["_history"].left = 0  # a snapshot at every reward
+        require(play(watched, 1) == play(left_alone, 1), "reading changed a decision")
         before = watched.state_dict()
         _look(watched)
         require_equal(watched.state_dict(), before)

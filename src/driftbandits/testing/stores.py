@@ -104,7 +104,7 @@ def keeps_results_without_changes(make: StoreFactory) -> None:
 
 
 def holds_the_same_when_opened_again(make: StoreFactory) -> None:
-    """What was written is there for whoever opens the store, at once and without closing anything."""
+    """What was written is visible to anyone who opens the store, immediately and without closing anything."""
     _write(make(), a_result(a_cell(0)))
     again = make()
     require(_finished(again) == {a_cell(0).key}, "opened again, it does not have what was written")

@@ -1,6 +1,6 @@
 """Synchronous successive halving: which points continue depends on the scores of a whole rung, and on nothing else.
 
-So it does not matter who played what, where, or in which order: whoever has the scores can say where a search stands.
+So it does not matter who played what, where, or in which order: the scores alone tell how far a search is.
 """
 
 from __future__ import annotations
@@ -61,19 +61,8 @@ def slots(seeds: int, worlds: int) -> list[Slot]:
     return [(seed, world) for seed in range(seeds) for world in range(worlds)]
 
 
-def geometric_mean_regret(regrets: Regrets, over: Sequence[Slot]) -> float:
-    """Geometric mean over worlds of the mean final regret over seeds: no world counts more because its regret is large.
-
-    >>> round(geometric_mean_regret({(0, 0): 1.0, (1, 0): 3.0, (0, 1): 50.0, (1, 1): 50.0}, slots(2, 2)), 6)
-    10.0
-    """
-    worlds = sorted({world for _, world in over})
-    means = [mean_regret(regrets, [slot for slot in over if slot[1] == world]) for world in worlds]
-    return float(np.exp(np.mean(np.log(means))))
-
-
 def count_cells(points: int, rungs: Rungs, *, worlds: int) -> int:
-    """Cells that a search of so many points takes.
+    """The number of cells in a search over `points` points.
 
     >>> count_cells(32, ((32, 1), (8, 4), (2, 16)), worlds=1)
     80

@@ -16,9 +16,9 @@ from driftbandits._util.checks import check_count, check_path
 from driftbandits._util.files import write_whole
 from driftbandits.configuration.files import ConfigFile
 from driftbandits.configuration.models import ConfigDict, Settings, StrictModel, folder_name, validated
-from driftbandits.configuration.references import is_reference, resolve
-from driftbandits.errors import InputError, did_you_mean
-from driftbandits.experiments.building import check_experiment, load_maker
+from driftbandits.configuration.references import resolve
+from driftbandits.errors import InputError
+from driftbandits.experiments.building import check_experiment, policy_maker
 from driftbandits.experiments.engines import Engine
 from driftbandits.experiments.seeds import TUNING
 from driftbandits.experiments.specs import NOT_POLICY_SETTINGS, Experiment, PolicySpec
@@ -94,7 +94,7 @@ def tuned_entry(found: BestSettings) -> dict[str, Any]:
 
 
 def read_found(path: Path) -> Found:
-    """What the file holds; nothing where there is none yet."""
+    """The content of the file; empty if there is no file yet."""
     if not path.exists():
         return {}
     try:
@@ -134,7 +134,7 @@ def tune(
     check_path("out must be the folder of what is found", out)
     given = _name(policy)
     name = resolve(given)
-    maker = _maker(name)
+    maker = policy_maker(name)
     named = read_space(space, name, known=_known(maker))
     plan = _searches(named, dimensions, default=_has_default(maker, named))
     _check_points(next(iter(plan.values())), named.label)
@@ -179,16 +179,6 @@ def _name(policy: str | type[Policy]) -> str:
             return name
         raise InputError(f"the class {name} is not registered; put it into a file and name it 'file.py:{name}'")
     raise InputError(f"policy must be a registered name or 'file.py:Class', got {shown(policy)}")
-
-
-def _maker(name: str) -> Any:
-    """The class, or the function of a user's file, that makes the policy."""
-    if not is_reference(name):
-        if name not in POLICIES:
-            hint = did_you_mean(name, POLICIES, cutoff=0.4)
-            raise InputError(f"no policy is called {name!r}; {hint}write file.py:Class for one of your own")
-        return POLICIES[name]
-    return load_maker(f"policy {name!r}", name)
 
 
 def _parameters(maker: Any) -> Mapping[str, inspect.Parameter]:

@@ -8,7 +8,7 @@ How many processes and machines share a search:
    the storage lets one process do.
  * While it plays, it marks its claims every few seconds. A claim whose mark has not changed for GRACE_SECONDS, by the
    clock of the process that checks, belongs to one that died, and is released. No clocks are compared.
- * Regrets are recorded after every few cells, so whoever takes over a point plays only what is missing.
+ * Regrets are recorded after every few cells, so a worker that takes over a point plays only what is missing.
  * A process with nothing to claim in a search, because others hold the rest of its rung, moves to the next search.
 """
 
@@ -34,7 +34,7 @@ from driftbandits.tuning.study import Ledger, Search, StudyEntry, opened, withou
 
 MARK_SECONDS = 3.0
 GRACE_SECONDS = 20.0
-POLL_SECONDS = 0.5  # between looks at what others do
+POLL_SECONDS = 0.5  # between polls of what other workers do
 # Claimed and recorded at once: few, so that little is lost, and enough to keep all jobs busy.
 CELLS_PER_JOB = 4
 CELLS_ON_CLUSTER = 64  # whose size is not known here

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from driftbandits import state as states
 from driftbandits._util.checks import FLOAT_BYTES, check_count, check_memory, check_probability, check_word
+from driftbandits._util.guard import guarded
 from driftbandits._util.seeding import stream
 from driftbandits.arms import ArmSet
 from driftbandits.errors import DelayWarning
@@ -34,7 +35,6 @@ from driftbandits.policies.auto.mixture import MORE_SLOTS, Mixture
 from driftbandits.policies.auto.probing import Probing, Trial, plays_of_a_trial
 from driftbandits.policies.auto.samples import REWARDS_TO_LAST, ManySamples, Samples
 from driftbandits.policies.auto.successes import LOW, ROUNDING, TwoValued
-from driftbandits.policies.guard import guarded
 from driftbandits.policies.inputs import CommonSettings
 from driftbandits.policies.inspection import around, cut
 from driftbandits.policies.length_scales import ARMS_TRIED_PER_FEATURE
@@ -93,7 +93,6 @@ class AutoBandit(Learning):
     'mid'
     """
 
-    colour = "#EE3377"
     family = Family.NOTHING_TO_SET
     reports_changes = True
     # 2: probes depend on the possible gain; 3: fewer where changes are visible without them; 4: uninformative rewards
@@ -101,7 +100,6 @@ class AutoBandit(Learning):
     # by turns; 7: successes may pay amounts that vary; 8: open decisions are data, and residuals are not cut
     behaviour = 8
     learns_open_decisions = True
-    microseconds_per_round = 260.0
 
     def __init__(
         self,

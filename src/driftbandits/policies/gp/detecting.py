@@ -28,6 +28,7 @@ from driftbandits.detection.glr import (
     read_histories,
 )
 from driftbandits.policies.arm_migration import ArmsChange
+from driftbandits.policies.decisions import Row
 from driftbandits.policies.gp.gpucb import GPUCB
 from driftbandits.policies.optimistic import WatchedArms, forced_cycle
 from driftbandits.state.reader import FARTHEST, ROUNDING, told_at_most
@@ -48,7 +49,7 @@ def trigger_threshold(*, deviation: float, noise: float, observations: int, fail
 
 
 class EventTriggeredGPUCB(GPUCB):
-    """ET-GP-UCB (Brunzema et al. 2022): GPUCB that drops its data when a reward is too far from its prediction.
+    """ET-GP-UCB (Brunzema et al. 2022): GPUCB that discards its data when a reward is too far from its prediction.
 
     It fires at |y - mean(x)| > sqrt(2 log(2 pi_t / delta)) (sd(x) + R), `trigger_threshold`; t counts the rewards of
     the epoch. The reward that fired belongs to the new epoch and opens it. Each firing is recorded in `changes`.
@@ -74,8 +75,6 @@ class EventTriggeredGPUCB(GPUCB):
 
     _adds_only = False
 
-    label = "ET-GP-UCB"
-    colour = "#CC6677"
     reports_changes = True
 
     def _start(self, horizon: int | None) -> None:
@@ -84,7 +83,8 @@ class EventTriggeredGPUCB(GPUCB):
         self._epoch_start = self.rounds
         self._told = 0  # in this epoch
 
-    def _add(self, ident: int, arm: int, reward: float) -> None:
+    def _learn_one(self, row: Row, reward: float) -> None:
+        ident, arm = row.id, row.arm
         if ident < self._epoch_start:
             self.late += 1
             return
@@ -163,10 +163,7 @@ class DetectionAugmentedGPUCB(WatchedArms, GPUCB):
 
     _adds_only = False
 
-    label = "DAL-GP-UCB"
-    colour = "#77AADD"
     reports_changes = True
-    microseconds_per_round = 35.0
     needs_horizon = True
 
     def __init__(self, arms: ArmSet, *, cover: int = 10, exploration: float = 0.3, **settings: Any) -> None:
@@ -204,11 +201,12 @@ class DetectionAugmentedGPUCB(WatchedArms, GPUCB):
         place = (self.rounds - self._origin) % self._cycle
         return self._watched[place] if place < len(self._watched) else None
 
-    def _add(self, ident: int, arm: int, reward: float) -> None:
+    def _learn_one(self, row: Row, reward: float) -> None:
+        ident, arm = row.id, row.arm
         if ident < self._origin:
             self.late += 1
             return
-        super()._add(ident, arm, reward)
+        super()._learn_one(row, reward)
         if arm in self._watched:
             history = self._histories.setdefault(arm, History(spacing=1))
             history.add(reward, ident)

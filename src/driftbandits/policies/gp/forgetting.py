@@ -21,6 +21,7 @@ from driftbandits.arms.arm_set import ArmSet
 from driftbandits.errors import InputError
 from driftbandits.policies.algorithm import Family
 from driftbandits.policies.arm_migration import ArmsChange
+from driftbandits.policies.decisions import Row
 from driftbandits.policies.gp.gpucb import GPUCB
 from driftbandits.policies.window import SizedPolicy, WindowedPolicy
 from driftbandits.state.reader import check_whole, told_at_most
@@ -125,7 +126,6 @@ class RestartGPUCB(Forgetting):
     500
     """
 
-    label = "R-GPUCB"
     _usual_size: ClassVar[float] = 2_500
     _size_name: ClassVar[str] = "period"
     _kernel_size = staticmethod(kernel_window)
@@ -155,11 +155,11 @@ class RestartGPUCB(Forgetting):
         self._posterior.reset()
         self._block_start = self.rounds
 
-    def _add(self, ident: int, arm: int, reward: float) -> None:
-        if ident < self._block_start:
+    def _learn_one(self, row: Row, reward: float) -> None:
+        if row.id < self._block_start:
             self.late += 1
         else:
-            self._posterior.add(arm, reward)
+            self._posterior.add(row.arm, reward)
 
     def _carry(self, old: Self, change: ArmsChange) -> None:
         super()._carry(old, change)
@@ -194,9 +194,7 @@ class RestartLinUCB(RestartGPUCB):
     400
     """
 
-    label = "RestartUCB"
     family = Family.LINEAR
-    microseconds_per_round = 24.0
     _linear: ClassVar[bool] = True
     _usual_size: ClassVar[float] = 400
 
@@ -219,8 +217,6 @@ class SlidingWindowGPUCB(WindowedPolicy, Forgetting):
     200
     """
 
-    label = "SW-GPUCB"
-    colour = "#009E73"
     _usual_size: ClassVar[float] = 800
     _kernel_size = staticmethod(kernel_window)
     _linear_size = staticmethod(linear_window)
@@ -235,8 +231,9 @@ class SlidingWindowGPUCB(WindowedPolicy, Forgetting):
     def _take_back(self, arm: int, reward: float) -> None:
         self._posterior.remove(arm, reward)
 
-    def _add(self, ident: int, arm: int, reward: float) -> None:
+    def _learn_one(self, row: Row, reward: float) -> None:
         """Add before removing what leaves at the same time: the removal is then better conditioned."""
+        ident, arm = row.id, row.arm
         if not self._window.accepts(ident, self.rounds):
             self.late += 1
             return
@@ -277,8 +274,6 @@ class SlidingWindowLinUCB(SlidingWindowGPUCB):
     200
     """
 
-    label = "SW-LinUCB"
     family = Family.LINEAR
-    microseconds_per_round = 30.0
     _linear: ClassVar[bool] = True
     _usual_size: ClassVar[float] = 200

@@ -14,11 +14,13 @@ import numpy as np
 
 from driftbandits import state as states
 from driftbandits._util.checks import check_positive, check_probability
+from driftbandits._util.guard import guarded
 from driftbandits.arms.arm_set import ArmSet
 from driftbandits.design import information_gain
 from driftbandits.errors import KernelError, StateError
 from driftbandits.policies.algorithm import UNTIL_TOLD, Family
 from driftbandits.policies.arm_migration import ArmsChange
+from driftbandits.policies.decisions import Row
 from driftbandits.policies.gp.posterior import (
     CONFIDENCE_RULES,
     LEAST_ARMS,
@@ -30,7 +32,6 @@ from driftbandits.policies.gp.posterior import (
     check_posterior,
     confidence_factor,
 )
-from driftbandits.policies.guard import guarded
 from driftbandits.policies.inputs import CommonSettings
 from driftbandits.policies.inspection import around
 from driftbandits.policies.optimistic import Optimism, OptimisticPolicy
@@ -59,15 +60,13 @@ class GPUCB(OptimisticPolicy):
     others : see `Policy`
 
     Cost per round: O(N^2), or O(N r) where the kernel's rank r is below N / 2; from 20,000 arms on, O(N r / 25) in most
-    rounds (`policies/gp/leading.py`).
+    rounds (`LeadingPosterior` in `policies/gp/posterior.py`).
 
     >>> policy = GPUCB(ArmSet([[0.0], [0.5], [1.0]]), seed=0)
     >>> policy.tell(policy.ask().id, 0.3)
     """
 
-    colour = "#222222"
     family = Family.GAUSSIAN_PROCESS
-    microseconds_per_round = 30.0
     _linear: ClassVar[bool] = False
     _adds_only: ClassVar[bool] = True  # rewards are never forgotten, nor beliefs of all arms asked for between rounds
     _rules: ClassVar[tuple[str, ...]] = CONFIDENCE_RULES  # what beta may be called
@@ -163,9 +162,9 @@ class GPUCB(OptimisticPolicy):
     def _quiet_rounds(self) -> int:
         return UNTIL_TOLD
 
-    def _add(self, ident: int, arm: int, reward: float) -> None:
+    def _learn_one(self, row: Row, reward: float) -> None:
         posterior = self._posterior
-        posterior.add(arm, reward)
+        posterior.add(row.arm, reward)
         if isinstance(posterior, LeadingPosterior):
             posterior.settle(self._factor(posterior.information_gain), len(self.arms))
 
@@ -247,5 +246,4 @@ class LinUCB(GPUCB):
     """
 
     family = Family.LINEAR
-    microseconds_per_round = 22.0
     _linear: ClassVar[bool] = True

@@ -124,8 +124,6 @@ class NeuralUCB(NetworkFacts, GPUCB):
     _adds_only = False
 
     family = Family.NEURAL
-    microseconds_per_round = 70.0  # a training after every few rewards, of a narrow network
-    arms_power = 0.7
 
     _posterior: NetworkPosterior
     _ridge_over_variance = 30.0
@@ -165,14 +163,14 @@ class NeuralUCB(NetworkFacts, GPUCB):
     def _learn(self, feedback: Feedback) -> None:
         *earlier, last = feedback.rows()
         for row, reward in earlier:
-            self._add(row.id, row.arm, reward)
+            super()._learn_one(row, reward)
             if self._posterior.take_due():
                 self._rebase(self._posterior.train())
         self._learn_one(*last)
 
     def _learn_one(self, row: Row, reward: float) -> None:
         """Train last, when what leaves a window has left: should that fail, the reward is learned all the same."""
-        self._add(row.id, row.arm, reward)
+        super()._learn_one(row, reward)
         if self._posterior.take_due():
             try:
                 view = self._posterior.train()
@@ -206,5 +204,3 @@ class SlidingWindowNeuralUCB(NeuralUCB, SlidingWindowGPUCB):
     >>> SlidingWindowNeuralUCB(ArmSet([[0.0], [0.5], [1.0]]), window=200, width=20, seed=0).window
     200
     """
-
-    label = "SW-NeuralUCB"

@@ -1,7 +1,5 @@
 """Kernel regression on a finite set of arms: one posterior for the whole GP and linear family.
 
-Kernel regression on a finite set of arms: one object for the whole GP and linear family.
-
 symbol    name               shape, meaning
 m0        prior_mean         (N,) what the model expects before any reward, 0 unless set
 n         weights            (N,) how often, or with which discounted weight, each arm was seen
@@ -17,7 +15,7 @@ g         information_gain   1/2 log det(I + K n / lambda), the half convention 
 The past enters through (n, s) only. Where the rank is below half the number of arms the coordinates are the features
 (O(r^2 + N r) per round), otherwise the arms themselves (O(N^2)).
 
-Whom the data of a regression speak of: the arms on offer, and behind them those that are gone.
+Arms in the regression: those on offer, followed by retired ones that still have data.
 
 An arm that is no longer offered has taught something of its neighbours. Where the past enters through counts and sums
 per arm, its rewards stay in use, and leave with a window or fade as those of other arms do. So a policy whose arms have
@@ -37,7 +35,7 @@ kappa     drift        sqrt((theta_t - theta_s)' A_s^-1 (theta_t - theta_s))
 
 Rewards only take variance away, and |f'(theta_t - theta_s)| <= sd_s(f) kappa (Cauchy and Schwarz). So no index is above
 mean_s + (beta + kappa) sd_s: an arm for which that is less than the best index of a pool of arms that are up to date
-does not lead, and need not be looked at. While this holds of all arms outside the pool, a reward costs O(P r + N) for
+does not lead, and need not be updated. While this holds of all arms outside the pool, a reward costs O(P r + N) for
 P arms in the pool, in the place of O(N r); when it fails, all arms are brought up to date by one product with all
 rewards since, and the pool is chosen anew. The arms that lead are the same, but for rounding.
 """

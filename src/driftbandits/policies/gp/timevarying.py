@@ -25,6 +25,7 @@ from driftbandits._util.checks import check_positive, check_probability
 from driftbandits.arms import ArmSet
 from driftbandits.policies.algorithm import Family
 from driftbandits.policies.arm_migration import ArmsChange, old_features
+from driftbandits.policies.decisions import Row
 from driftbandits.policies.gp.gpucb import SMALLEST_RIDGE
 from driftbandits.policies.gp.posterior import DRIFT_RULES, check_beta, check_posterior, drift_factor
 from driftbandits.policies.inputs import CommonSettings
@@ -175,10 +176,7 @@ class TimeVaryingGPUCB(OptimisticPolicy):
     >>> policy.tell(policy.ask().id, 0.3)
     """
 
-    label = "TV-GP-UCB"
-    colour = "#999933"
     family = Family.GAUSSIAN_PROCESS
-    microseconds_per_round = 30.0
 
     def __init__(
         self,
@@ -212,7 +210,8 @@ class TimeVaryingGPUCB(OptimisticPolicy):
 
     # --- time and data ------------------------------------------------------------------------------------------
 
-    def _add(self, ident: int, arm: int, reward: float) -> None:
+    def _learn_one(self, row: Row, reward: float) -> None:
+        ident, arm = row.id, row.arm
         if ident < self._first:
             self.late += 1
             return

@@ -46,14 +46,15 @@ import scipy.linalg.lapack
 
 from driftbandits import state as states
 from driftbandits._util.checks import check_probability, check_word
+from driftbandits._util.guard import guarded
 from driftbandits.arms.arm_set import ArmSet
 from driftbandits.errors import KernelError
 from driftbandits.policies.algorithm import Family
 from driftbandits.policies.arm_migration import ArmsChange
+from driftbandits.policies.decisions import Row
 from driftbandits.policies.gp import forgetting
 from driftbandits.policies.gp.forgetting import Forgetting
 from driftbandits.policies.gp.posterior import CONFIDENCE_RULES, WEIGHTED_RULES
-from driftbandits.policies.guard import guarded
 from driftbandits.policies.inspection import around
 from driftbandits.policies.optimistic import Optimism
 from driftbandits.state.reader import ROUNDING, check_sums, told_at_most
@@ -269,9 +270,6 @@ class WeightedGPUCB(Forgetting):
     0.9975
     """
 
-    label = "WGPUCB"
-    colour = "#AA4499"
-    microseconds_per_round = 110.0
     _size_name: ClassVar[str] = "discount"
     _usual_size: ClassVar[float] = 0.9975
     _kernel_size = staticmethod(forgetting.kernel_discount)
@@ -355,7 +353,8 @@ class WeightedGPUCB(Forgetting):
         self._clock = clock
         self._beliefs = None
 
-    def _add(self, ident: int, arm: int, reward: float) -> None:
+    def _learn_one(self, row: Row, reward: float) -> None:
+        ident, arm = row.id, row.arm
         if ident < self._first:
             self.late += 1
             return
@@ -505,9 +504,7 @@ class DiscountedLinUCB(WeightedGPUCB):
     0.99
     """
 
-    label = "D-LinUCB"
     family = Family.LINEAR
-    microseconds_per_round = 60.0
     _linear: ClassVar[bool] = True
     _rules: ClassVar[tuple[str, ...]] = CONFIDENCE_RULES
     _usual_size: ClassVar[float] = 0.99

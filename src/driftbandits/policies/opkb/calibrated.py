@@ -22,14 +22,13 @@ import numpy as np
 
 from driftbandits import state as states
 from driftbandits._util.checks import check_count, check_probability, check_word
+from driftbandits._util.guard import guarded
 from driftbandits._util.seeding import check_seed, stream
 from driftbandits.arms.arm_set import ArmSet
 from driftbandits.detection.gaps import StreamsAndGaps
-from driftbandits.detection.horizons import rounds_by_ranks
-from driftbandits.detection.streams import Streams
+from driftbandits.detection.streams import Streams, rounds_by_ranks
 from driftbandits.policies.algorithm import Family
 from driftbandits.policies.arm_migration import ArmsChange
-from driftbandits.policies.guard import guarded
 from driftbandits.policies.inputs import CommonSettings
 from driftbandits.policies.inspection import around
 from driftbandits.policies.opkb.closed_forms import PracticalConstants, TheoryConstants
@@ -91,7 +90,7 @@ class Probe:
         return self.told == self.wanted
 
     def lose(self, rounds: int) -> bool:
-        """Do without so many of the rounds asked; whether nothing is left of the probe."""
+        """Take `count` rounds off the probe; whether it is over."""
         lost = min(rounds, self.asked - self.told)
         self.wanted -= lost
         self.asked -= lost
@@ -152,7 +151,7 @@ class SurpriseProbes:
         self._first_round, self._length = first_round, length
 
     def ask(self, rounds: int) -> None:
-        """The arm was asked for so many rounds."""
+        """The arm was played for `count` rounds."""
         if self._probe is not None:
             self._probe.asked += rounds
 
@@ -215,10 +214,10 @@ _LEAST_FALSE_ALARM = 1e-300  # below it thresholds would overflow
 class CalibratedOPKB(BlockPolicy):
     """ADA-OPKB without constants: one number to set, the probability of ever restarting without a change.
 
-    Epochs, blocks, laws and replays are those of `AdaOPKB`. What that takes as constants follows here from the noise,
+    Epochs, blocks, laws and replays are those of `AdaOPKB`. Its constants are derived here from the noise,
     the size of the signal and the length scale, all estimated (`surrogate`), and no horizon is needed.
     Changes are found by ranks: every law, every cell of neighbouring arms and every arm has a conformal martingale of
-    its residuals or rewards, which is looked at after every reward, and a restart keeps the rounds that belong to the
+    its residuals or rewards, which is checked after every reward, and a restart keeps the rounds that belong to the
     new epoch. The record of a change says which one fired (`Change.stream`), with which evidence (`statistic`, at least
     `threshold`), and since when (`interval`).
 
@@ -229,7 +228,7 @@ class CalibratedOPKB(BlockPolicy):
     change is found. One is missed as long as it leaves ranks as they were, or falls on arms that are not played.
 
     - Practical mode (default): gaps come from the posterior mean, widths are one standard error, a law is chosen for
-      what it adds to what the epoch knows, an arm that surprises is probed (`SurpriseProbes`),
+      what it adds to what the epoch knows, an arm with surprising rewards is probed (`SurpriseProbes`),
       and a new epoch goes on with the old mean where that fits. No bound on its regret is proved.
     - Theory mode: gaps come from residual IPS, widths hold for all arms at once, mixing bounds all importance weights
       and nothing is probed. With `kernel="given"` the paper's analysis of OPKB applies with residuals for
@@ -252,13 +251,13 @@ class CalibratedOPKB(BlockPolicy):
     Rounds with a mask that took mass away count neither for blocks nor for streams, as in the whole OPKB family: under
     a standing mask nothing is learned. Build the policy on the arms that can be played.
 
-    A round costs the same however long the epoch, and the state is bounded but for the logarithm of its rounds: ranks
+    A round costs the same however long the epoch, and the state is bounded up to the logarithm of its rounds: ranks
     beyond some 2,000 numbers of a stream are those of an urn, which keeps the promise exactly
     (`driftbandits.detection.ranks`), and rewards are kept one by one for the last 1,000 rounds or two, before that by
     spans of time (`driftbandits.detection.ledger`). A change that is found later than that is told from what was before
     to within a quarter of the rounds since.
 
-    Rewards of two values (0 or 1, 0 or a price) are noticed: signals are then looked for around the rate of successes,
+    Rewards of two values (0 or 1, 0 or a price) are detected: signals are then measured from the success rate,
     a single success begins no probe, and every arm's martingale bets on shares too, which see rates change. Say
     `reward_range=(0, 1)` for them.
 
@@ -275,11 +274,9 @@ class CalibratedOPKB(BlockPolicy):
     15
     """
 
-    colour = "#117733"
     family = Family.NOTHING_TO_SET
     behaviour = 2  # 2: features and cells of mirrored arms chosen alike on every machine
     reports_changes = True
-    microseconds_per_round = 60.0
 
     def __init__(
         self,

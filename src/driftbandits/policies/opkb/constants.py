@@ -13,7 +13,7 @@ beta_j     beta(j)                   c2 gamma 2^(j/2)
 
 The engine's constants as the paper has them: resolved once per horizon, from the optimal design of phi^(0).
 
-Only line 2 of OP looks at the present features: an arm is good by the information gain of phi^(j).
+Only line 2 of OP uses the present features: an arm is good by the information gain of phi^(j).
 """
 
 from __future__ import annotations

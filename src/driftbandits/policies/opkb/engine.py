@@ -4,9 +4,9 @@ The log of another policy as a first evaluation: what a block policy takes from 
 
 The estimators of the family weigh rewards by the law that drew them, and those of a log were drawn by another, which
 may have changed from row to row. With the share that each arm has in the rows in the place of a law, the
-inverse-propensity estimate is the ridge regression on the log, whoever chose the arms. So the log takes the place of
-block 0, which would have played the optimal design, and block 1 begins with the gaps estimated from it. Nothing is
-tested on it: a detector sees what the policy plays itself.
+inverse-propensity estimate is the ridge regression on the log, no matter how the arms were chosen. So the log takes the
+place of block 0, which would have played the optimal design, and block 1 begins with the gaps estimated from it.
+Nothing is tested on it: a detector sees what the policy plays itself.
 
 An epoch runs in blocks j = 0, 1, ... of 2^j E rounds. Block 0 plays the optimal design; block j >= 1 plays a law that
 balances the gaps estimated from the epoch so far against exploration. A policy with a detector replays earlier laws
@@ -68,8 +68,7 @@ class BlockPolicy(Policy):
     `divisor`: what rewards on [-1, 1] are divided by before they are estimated from and tested.
     """
 
-    arms_power = 0.6  # designs are solved over all arms
-    _counts_masked = False
+    counts_masked = False
     _needs_own_law = True
 
     def __init__(self, arms: ArmSet, parts: Parts, divisor: float = 1.0, **common: Unpack[CommonSettings]) -> None:
@@ -290,16 +289,13 @@ class BlockPolicy(Policy):
             self._add_many(feedback)
         else:
             for row, reward in feedback.rows():
-                self._add(row, reward)
-
-    def _learn_one(self, row: Row, reward: float) -> None:
-        self._add(row, reward)
+                self._learn_one(row, reward)
 
     def _lose(self, rows: npt.NDArray[np.void]) -> None:
         if self._probes is not None:
             self._probes.lose(rows["arm"][rows["law"] < 0])
 
-    def _add(self, row: Row, reward: float) -> None:
+    def _learn_one(self, row: Row, reward: float) -> None:
         """`_add_many` for one reward, in plain numbers where it is one of the present block."""
         epoch = self._epoch
         if row.law < 0:
@@ -372,7 +368,7 @@ class BlockPolicy(Policy):
             self._probes.tell(row.arm, scaled, self._expected())
 
     def _evaluate(self, rounds: int, arms: Ints, rewards: Floats, ids: Ints) -> bool:
-        """Begin behind a log of so many rounds; these arms and internal rewards are known, of the rounds `ids`.
+        """Start after a log of `rounds` rounds; these arms and internal rewards are known, of the rounds `ids`.
 
         Where the horizon is unknown and needed, the policy starts anew at doubling horizons: what came before the last
         of these starts is left out, as it would be forgotten.
@@ -510,7 +506,7 @@ class BlockPolicy(Policy):
             epoch.check_sums(part, most=most, largest=largest)
         told = sum(part.told for part in epoch.blocks)
         states.check(told <= most, "number of rewards told")
-        self._features.check(told=told, looked=self._probes is not None, largest=largest)
+        self._features.check(told=told, probed=self._probes is not None, largest=largest)
         for item in self._ended:
             epoch.check_sums(item.sums, most=item.stop_round - item.first_round, largest=largest)
         slot = int(self._schedule.edges[self._stretch])

@@ -9,8 +9,7 @@ from typing import Any, Self, Unpack
 from driftbandits import state as states
 from driftbandits.arms.arm_set import ArmSet
 from driftbandits.detection import Detector
-from driftbandits.detection.gaps import GapTest
-from driftbandits.detection.horizons import rounds_by_gaps
+from driftbandits.detection.gaps import GapTest, rounds_by_gaps
 from driftbandits.errors import InputError, StateError
 from driftbandits.policies.algorithm import Family
 from driftbandits.policies.inputs import CommonSettings
@@ -66,7 +65,7 @@ class FixedFeatures:
     def load(self, state: states.Reader, *, rounds: int) -> None:
         """Nothing is stored."""
 
-    def check(self, *, told: int, looked: bool, largest: float) -> None:
+    def check(self, *, told: int, probed: bool, largest: float) -> None:
         """Nothing depends on rewards."""
 
 
@@ -154,11 +153,11 @@ class KernelBlockPolicy(PaperBlockPolicy):
 
 
 class OPKB(KernelBlockPolicy):
-    """Optimisation-based kernel bandit for a world that stays as it is.
+    """Optimisation-based kernel bandit for rewards that do not change.
 
     Plays the optimal design for E rounds, then in blocks of doubling size a law that minimises
     sum P(x) gap(x) - (2 / beta_j) log det S(P, sigma / T), mixed with optimal designs over the good arms and over all.
-    Rewards are estimated by inverse propensities, so nothing but the laws needs to be trusted.
+    Rewards are estimated by inverse propensities, so only the laws need to be right.
 
     It never forgets: after a change it follows the average of old and new. Use `AdaOPKB` if the world may change.
 
@@ -181,11 +180,6 @@ class OPKB(KernelBlockPolicy):
     (1, 0)
     """
 
-    colour = "#56B4E9"
-    of_the_paper = True
-    seconds_per_run = 0.03
-    microseconds_per_round = 1.5
-
 
 class AdaOPKB(KernelBlockPolicy):
     """OPKB that replays its earlier laws to notice a change, and starts anew when it finds one.
@@ -194,9 +188,9 @@ class AdaOPKB(KernelBlockPolicy):
     the block) ends, its estimated gaps are compared with those of the blocks before; a difference beyond a factor of 4
     plus 4 c0 mu restarts. `changes` lists what was found. Neither the number nor the size of changes need be known.
 
-    Most of its regret is the price of replays: in a late block nearly every round is one (`schedule.replayed_share`). A
-    change is seen only when a replay ends, so detection takes at least E rounds. With theory constants no change can be
-    found at usual horizons.
+    Most of its regret is the price of replays: in a late block nearly every round is one (`replayed_share` in
+    `design/blocks.py`). A change is seen only when a replay ends, so detection takes at least E rounds. With theory
+    constants no change can be found at usual horizons.
 
     Its defaults are not enough for 10,000 rounds with a hundred arms that have little in common (the paper's worlds at
     d = 10): it must be told a horizon several times as long, or constants found for such a world.
@@ -217,11 +211,6 @@ class AdaOPKB(KernelBlockPolicy):
     ()
     """
 
-    label = "ADA-OPKB"
-    colour = "#0072B2"
-    of_the_paper = True
-    seconds_per_run = 0.07
-    microseconds_per_round = 11.0
     reports_changes = True
 
     @classmethod

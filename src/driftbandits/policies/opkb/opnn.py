@@ -9,6 +9,7 @@ import numpy as np
 
 from driftbandits import state as states
 from driftbandits._util.checks import check_flag
+from driftbandits._util.guard import guarded
 from driftbandits._util.seeding import check_seed
 from driftbandits.arms.arm_set import ArmSet
 from driftbandits.errors import StateError
@@ -16,7 +17,6 @@ from driftbandits.neural import ArmsSeen, NetworkModel
 from driftbandits.neural.model import INFINITE, Rate, Width
 from driftbandits.neural.network import Network
 from driftbandits.policies.algorithm import Family
-from driftbandits.policies.guard import guarded
 from driftbandits.policies.inputs import CommonSettings
 from driftbandits.policies.network import NetworkFacts, check_rate, network_model, network_settings
 from driftbandits.policies.opkb.constants import Constants, Variant
@@ -113,10 +113,10 @@ class NetworkFeatures:
         self.seen.sums = state.array("sums", np.float64, (size,))
         check_whole(self.seen.counts, FARTHEST, "number of rewards")
 
-    def check(self, *, told: int, looked: bool, largest: float) -> None:
+    def check(self, *, told: int, probed: bool, largest: float) -> None:
         """Refuse sums to train on that are not those of the epoch."""
         seen = float(self.seen.counts.sum())
-        states.check(seen == told or (looked and seen > told), "number of rewards to train on")
+        states.check(seen == told or (probed and seen > told), "number of rewards to train on")
         check_sums(self.seen.counts, self.seen.sums, "sums of rewards to train on", largest=largest)
 
     def _read_features(self, state: states.Reader, name: str) -> Floats:
@@ -155,16 +155,6 @@ class NeuralBlockPolicy(NetworkFacts, PaperBlockPolicy):
 
     family = Family.NEURAL
     _seconds_of_trainings: ClassVar[float]  # in a run of 10,000 rounds at the paper's width and depth, on one core
-
-    @classmethod
-    def seconds(cls, rounds: float, settings: Mapping[str, Any]) -> float:
-        """Trainings in addition, whose number hardly depends on the rounds."""
-        without = super().seconds(rounds, settings)
-        if not cls.trains(settings):
-            return without
-        width, depth = settings.get("width", PAPER_WIDTH), settings.get("depth", PAPER_DEPTH)
-        size: float = (width / PAPER_WIDTH) ** 2 * (depth - 2) / (PAPER_DEPTH - 2)
-        return without + size * cls._seconds_of_trainings
 
     def __init__(
         self,
@@ -232,7 +222,7 @@ class NeuralBlockPolicy(NetworkFacts, PaperBlockPolicy):
 
 
 class OPNN(NeuralBlockPolicy):
-    """OPKB on the features of a neural network that is trained at the start of every block; for a steady world.
+    """OPKB on the features of a neural network, trained at the start of every block; for rewards that do not change.
 
     The network f(x; W) is fully connected with ReLU and no biases. Its features are g(x; W) / sqrt(m), the gradient
     with respect to its weights; the estimate, the laws and the blocks are those of `OPKB`. With `train=False` (the
@@ -260,12 +250,6 @@ class OPNN(NeuralBlockPolicy):
     >>> policy.rounds, policy.trainings
     (1, 0)
     """
-
-    colour = "#E69F00"
-    of_the_paper = True
-    seconds_per_run = 0.1
-    microseconds_per_round = 1.5
-    _seconds_of_trainings = 20.0
 
     @classmethod
     def published(cls, arms: ArmSet, **settings: Any) -> Self:
@@ -306,13 +290,7 @@ class AdaOPNN(NeuralBlockPolicy):
     ()
     """
 
-    label = "ADA-OPNN"
-    colour = "#D55E00"
-    of_the_paper = True
     reports_changes = True
-    seconds_per_run = 0.1
-    microseconds_per_round = 11.0
-    _seconds_of_trainings = 90.0
 
     @classmethod
     def published(cls, arms: ArmSet, **settings: Any) -> Self:

@@ -219,10 +219,10 @@ class FeatureSource(Protocol):
     def load(self, state: states.Reader, *, rounds: int) -> None:
         """Inverse of `export`, after `rounds` rounds."""
 
-    def check(self, *, told: int, looked: bool, largest: float) -> None:
+    def check(self, *, told: int, probed: bool, largest: float) -> None:
         """Refuse what `told` rewards of laws, each of at most `largest` in size, cannot have led to.
 
-        Where arms may have been `looked` at out of turn, there were rewards of these beside.
+        With `probed`, there may be rewards of probes as well.
         """
 
 
@@ -299,7 +299,7 @@ class Estimator(Protocol):
 
 
 class Probes(Protocol):
-    """The part that plays single arms out of turn: an arm is looked at instead of drawn from a law.
+    """The part that probes: single arms are played instead of drawn from a law.
 
     What a block expects of arms is its baseline; without an estimator that subtracts one it expects nothing.
     """
@@ -317,10 +317,10 @@ class Probes(Protocol):
         """Whether a probe has ended in such a way that a new block should begin that knows of it."""
 
     def open(self, first_round: int, length: int) -> None:
-        """A block of `length` rounds begins; no arm is looked at."""
+        """A block of `length` rounds begins, without a probe."""
 
     def ask(self, rounds: int) -> None:
-        """The arm was asked for so many rounds."""
+        """The arm was played for `count` rounds."""
 
     def allow(self, mask: Bools) -> None:
         """Only these arms may be played now."""
@@ -329,10 +329,10 @@ class Probes(Protocol):
         """A reward of a law of a block that expects these rewards; it may begin a probe."""
 
     def tell(self, arm: int, reward: float, expected: Floats) -> None:
-        """A reward of an arm that was looked at."""
+        """The reward of a probe."""
 
     def lose(self, arms: Ints) -> None:
-        """Rewards of rounds that looked at these arms will never come."""
+        """The rewards of these probes will never come."""
 
     def export(self) -> dict[str, Any]:
         """What `load` needs, as JSON values."""

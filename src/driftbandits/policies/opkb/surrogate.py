@@ -3,7 +3,7 @@
 Rewards of two values: whether every arm pays the low end of the range or one other value, and how often that one.
 
 A click, a sale, a test that passed. At a rate of 3 % all that arms can differ by is a few hundredths of the range,
-where other rewards may differ by all of it: signals must be looked for around the rate. And a single success, far
+where other rewards may differ by all of it: signals must be measured relative to the rate. And a single success, far
 beyond all that was expected, is no surprise.
 
 How likely rewards are under a kernel, a size of the signal and a noise, on a grid of both.
@@ -407,5 +407,5 @@ class Surrogate:
             inside = (1.0 - ROUNDING) * tried.min() <= believed <= (1.0 + ROUNDING) * tried.max()
             states.check(bool(inside), "signal or noise")
 
-    def check(self, *, told: int, looked: bool, largest: float) -> None:
+    def check(self, *, told: int, probed: bool, largest: float) -> None:
         """Rounds may have been kept from before the epoch, so their number says nothing."""

@@ -21,24 +21,24 @@ import numpy.typing as npt
 
 from driftbandits import state as states
 from driftbandits._util.checks import check_count, check_probability, check_word
+from driftbandits._util.guard import guarded
 from driftbandits._util.seeding import same_stream, stream
 from driftbandits.arms import ArmSet
 from driftbandits.design import information_gain
 from driftbandits.errors import InputError, StateError
-from driftbandits.policies.algorithm import Family
+from driftbandits.policies.algorithm import Family, OneByOne
 from driftbandits.policies.arm_migration import ArmsChange
 from driftbandits.policies.base import Policy
-from driftbandits.policies.decisions import Feedback, Row
+from driftbandits.policies.decisions import Row
 from driftbandits.policies.gp.forgetting import SlidingWindowGPUCB
-from driftbandits.policies.guard import guarded
 from driftbandits.policies.inputs import CommonSettings
 from driftbandits.policies.rivals.exp3 import LinearExp3
-from driftbandits.policies.rivals.nested import Exp3, NestingPolicy, find_base, read_settings, seconds_of_base
+from driftbandits.policies.rivals.nested import Exp3, NestingPolicy, find_base, read_settings
 from driftbandits.policies.window import SizedPolicy
 from driftbandits.state.declared import count, generator, number, read, write
 from driftbandits.state.reader import ROUNDING, told_at_most
 from driftbandits.text import shown
-from driftbandits.types import Bools, Floats, Ints, read_only
+from driftbandits.types import Floats, read_only
 
 SETTINGS = ("window", "period", "discount", "restart")  # what a base may forget by
 _MOST_CANDIDATES = 10_000  # a policy is built for each of them
@@ -87,10 +87,10 @@ class _PastBlock:
     total: float
 
 
-class BanditOverBandit(NestingPolicy):
+class BanditOverBandit(OneByOne, NestingPolicy):
     """Plays a forgetting policy in blocks, anew each time, with a window (or period, or discount) chosen by Exp3.
 
-    It needs no V_T; that is what it is for. At T = 10,000 and d = 10 a linear base has 10 blocks for 8 candidates: Exp3
+    Its purpose is to need no V_T. At T = 10,000 and d = 10 a linear base has 10 blocks for 8 candidates: Exp3
     learns next to nothing, and this is a policy with a random window of at most 1,000 rounds.
 
     Its defaults are not enough for 10,000 rounds, since many of the windows that the theory tries are only a few rounds
@@ -121,15 +121,8 @@ class BanditOverBandit(NestingPolicy):
     (10, (1, 2, 4, 10))
     """
 
-    label = "BOB"
     family = Family.WRAPPER
-    microseconds_per_round = 15.0  # beside what the base takes
     needs_horizon = True
-
-    @classmethod
-    def seconds(cls, rounds: float, settings: Mapping[str, Any]) -> float:
-        """Its own, and what the base takes."""
-        return super().seconds(rounds, settings) + seconds_of_base(rounds, settings, SlidingWindowGPUCB)
 
     def __init__(
         self,
@@ -155,7 +148,7 @@ class BanditOverBandit(NestingPolicy):
         self._given_candidates = None if candidates is None else _read_candidates(candidates)
         for candidate in self._given_candidates or (0.5 if self.setting == "discount" else 1,):
             self._build(candidate, 1)  # refuses unusable settings now
-        self._counts_masked, self._numbers_rounds = self.base._counts_masked, self.base._numbers_rounds
+        self.counts_masked, self._numbers_rounds = self.base.counts_masked, self.base._numbers_rounds
         self._needs_own_law = self.base._needs_own_law
         self._coins = stream(self.seed, "candidates")
         self._law_base = 0
@@ -246,24 +239,19 @@ class BanditOverBandit(NestingPolicy):
 
     # --- the hooks of Policy: the base plays --------------------------------------------------------------------
 
-    def _law(self) -> Floats:
-        return self._inner._law()
+    @property
+    def _playing(self) -> Policy:
+        return self._inner
 
-    def _law_within(self, mask: Bools) -> tuple[Floats, bool]:
-        return self._inner._law_within(mask)
-
-    def _pick(self, law: Floats, count: int) -> Ints:
-        return self._inner._pick(law, count)
+    def _left(self) -> int:
+        return self._length - self._position
 
     def _stamp(self) -> tuple[int, int]:
         number, tag = self._inner._stamp()
         return self._law_base + number, tag
 
     def _steady(self) -> int:
-        return max(min(self._inner._steady(), self._length - self._position), 1)
-
-    def _quiet_rounds(self) -> int:
-        return max(min(self._inner._quiet_rounds(), self._length - self._position), 1)
+        return max(min(self._inner._steady(), self._left()), 1)
 
     def _drawn(self, arms: Sequence[int], counted: bool) -> None:
         self._follow_base(self._inner, arms, counted)
@@ -295,10 +283,6 @@ class BanditOverBandit(NestingPolicy):
                 self._exp3.update(item.chosen, min(max(share, 0.0), 1.0), item.law)
         self._past = [item for item in self._past if item.stop > known]
 
-    def _learn(self, feedback: Feedback) -> None:
-        for row, reward in feedback.rows():
-            self._learn_one(row, reward)
-
     def _learn_one(self, row: Row, reward: float) -> None:
         if row.tag == -1:  # a mask had removed mass, for a base that does not count such rounds
             return
@@ -322,12 +306,6 @@ class BanditOverBandit(NestingPolicy):
         own["id"] -= self._block_start
         own["law"] -= self._law_base
         self._inner._lose(own)
-
-    def _estimate(self) -> Floats:
-        return self._inner._estimate()
-
-    def _interval(self) -> tuple[Floats, Floats] | None:
-        return self._inner._interval()
 
     # --- state --------------------------------------------------------------------------------------------------
 

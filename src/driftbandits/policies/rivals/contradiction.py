@@ -1,7 +1,7 @@
 """MASTER's two tests: do the rewards of a block contradict what the base believed?
 
 symbol       name       meaning
-I            interval   rounds of a scheduled instance, whoever plays in it
+I            interval   rounds of a scheduled instance, whichever instance plays
 f_t          value      optimistic value of the arm played, before its reward, clipped to [-1, 1]
 w_t          width      its width beta sigma
 U_t          lowest     least f since the block began

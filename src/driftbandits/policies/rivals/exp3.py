@@ -27,16 +27,16 @@ import scipy.linalg
 
 from driftbandits import state as states
 from driftbandits._util.checks import check_count, check_flag, check_positive, check_probability
+from driftbandits._util.guard import guarded
 from driftbandits._util.linalg import Cholesky
 from driftbandits.arms import ArmSet
 from driftbandits.design import Design, solve_design
 from driftbandits.design.blocks import law_factor
 from driftbandits.errors import ConvergenceError, ConvergenceWarning, InputError, StateError
-from driftbandits.policies.algorithm import UNTIL_TOLD, Family, freeze
+from driftbandits.policies.algorithm import UNTIL_TOLD, Family, OneByOne, freeze
 from driftbandits.policies.arm_migration import ArmsChange
 from driftbandits.policies.base import Policy
 from driftbandits.policies.decisions import Feedback, Row
-from driftbandits.policies.guard import guarded
 from driftbandits.policies.inputs import CommonSettings
 from driftbandits.policies.ucb.ucb import ArmMeans
 from driftbandits.policies.window import SizedPolicy
@@ -79,7 +79,7 @@ def restart_period(*, horizon: int, variation: float, dimension: float, arms: in
 class LinearExp3(SizedPolicy):
     """Exp3 for linear bandits (Lattimore and Szepesvari, chapter 27), forgetting everything every `restart` rounds.
 
-    It assumes nothing about how rewards change, not even chance, and pays for it with a wide law throughout: its bound
+    It assumes nothing about how rewards change, and pays for it by exploring a lot throughout: its bound
     2 sqrt(3 d H log N) is above 2,300 for d = 10, N = 100 and a single block of 10,000 rounds.
 
     Its defaults are not enough for horizons of 10,000 rounds, nor where rewards are not linear in the points: it must
@@ -101,11 +101,9 @@ class LinearExp3(SizedPolicy):
     >>> policy.tell(policy.ask().id, 0.3)
     """
 
-    label = "Restart-Adv"
     family = Family.LINEAR
-    microseconds_per_round = 80.0
     needs_horizon = True
-    _counts_masked = False
+    counts_masked = False
     _needs_own_law = True
     _size_name: ClassVar[str] = "restart"
 
@@ -389,14 +387,14 @@ def exp3s_exploration(*, horizon: int, switches: float, arms: int) -> float:
     return min(1.0, math.sqrt(arms * hardness / ((math.e - 1.0) * horizon)))
 
 
-class Exp3S(Policy):
+class Exp3S(OneByOne, Policy):
     """Exp3.S (Auer, Cesa-Bianchi, Freund and Schapire 2002): law (1 - gamma) w / sum(w) + gamma / N.
 
     A reward x in [0, 1] of arm a, drawn with probability p, multiplies w_a by exp(gamma x / (N p)); then every weight
     gains e alpha / N times the sum of all, which bounds how long a switch takes to follow. Weights are kept as
     logarithms.
 
-    It assumes nothing of the rewards but their range, and pays for it: with the default exploration, a hundred arms and
+    It assumes only the range of the rewards, and pays for it: with the default exploration, a hundred arms and
     ten thousand rounds, four rounds in ten are uniform draws. A control, not a recommendation.
 
     Its defaults are not enough with a hundred arms and 10,000 rounds: it must be told a horizon many times as long.
@@ -415,9 +413,7 @@ class Exp3S(Policy):
     >>> policy.tell(policy.ask().id, 0.3)
     """
 
-    label = "Exp3.S"
     family = Family.PLAIN
-    microseconds_per_round = 30.0
 
     def __init__(
         self,
@@ -467,10 +463,6 @@ class Exp3S(Policy):
 
     def _quiet_rounds(self) -> int:
         return UNTIL_TOLD
-
-    def _learn(self, feedback: Feedback) -> None:
-        for row, reward in feedback.rows():
-            self._learn_one(row, reward)
 
     def _learn_one(self, row: Row, reward: float) -> None:
         if row.id < self._first:

@@ -20,21 +20,21 @@ import numpy.typing as npt
 
 from driftbandits import state as states
 from driftbandits._util.checks import check_count, check_positive, check_probability, check_word
+from driftbandits._util.guard import guarded
 from driftbandits._util.seeding import generator_from_state, generator_state, same_stream, stream
 from driftbandits.arms import ArmSet
 from driftbandits.design.blocks import Replay, build_schedule, read_replay, replay_probability
 from driftbandits.errors import StateError
-from driftbandits.policies.algorithm import Family
+from driftbandits.policies.algorithm import Family, OneByOne
 from driftbandits.policies.arm_migration import ArmsChange
-from driftbandits.policies.decisions import Feedback, Row
+from driftbandits.policies.decisions import Row
 from driftbandits.policies.gp.gpucb import GPUCB
-from driftbandits.policies.guard import guarded
 from driftbandits.policies.inputs import CommonSettings
 from driftbandits.policies.optimistic import OptimisticPolicy
 from driftbandits.policies.rivals.contradiction import LARGEST_WIDTH, Alarm, BlockEvidence, Strength
-from driftbandits.policies.rivals.nested import NestingPolicy, find_base, read_settings, seconds_of_base
+from driftbandits.policies.rivals.nested import NestingPolicy, find_base, read_settings
 from driftbandits.state.reader import FARTHEST
-from driftbandits.types import Bools, Floats, Ints
+from driftbandits.types import Ints
 
 
 def regret_rate(
@@ -80,12 +80,12 @@ class _Instance:
     waiting: dict[int, tuple[int, float, float]] = field(default_factory=dict)  # id -> own round, value, width
 
 
-class Master(NestingPolicy):
+class Master(OneByOne, NestingPolicy):
     """MASTER: plays the shortest scheduled instance of a base policy, and starts anew when one of two tests fires.
 
     A block of order n schedules instances of orders m = n, ..., 0 (order n always, a shorter one at each of its places
     with probability `replay_scale` rho(2^n) / rho(2^m)); in every round the shortest one there plays and learns, the
-    others pause. A block that ends in peace is followed by a fresh one twice as long; an alarm starts at order 0.
+    others pause. A block that ends without an alarm is followed by one twice as long; an alarm starts at order 0.
 
     Test 1, when an instance's interval I ends: its mean reward is above every optimistic value of the block.
     Test 2, every round: the base earns less than it believed.
@@ -135,17 +135,10 @@ class Master(NestingPolicy):
     32
     """
 
-    label = "MASTER"
     family = Family.WRAPPER
     reports_changes = True
-    microseconds_per_round = 35.0  # beside what the base takes
     needs_horizon = True
     _numbers_rounds = True  # bases move with time
-
-    @classmethod
-    def seconds(cls, rounds: float, settings: Mapping[str, Any]) -> float:
-        """Its own, and what the base takes."""
-        return super().seconds(rounds, settings) + seconds_of_base(rounds, settings, GPUCB)
 
     def __init__(
         self,
@@ -282,14 +275,17 @@ class Master(NestingPolicy):
 
     # --- the hooks of Policy: the active instance plays ---------------------------------------------------------
 
-    def _law(self) -> Floats:
-        return self._active.policy._law()
+    @property
+    def _playing(self) -> OptimisticPolicy:
+        return self._active.policy
 
-    def _law_within(self, mask: Bools) -> tuple[Floats, bool]:
-        return self._active.policy._law_within(mask)
+    @property
+    def _eldest(self) -> OptimisticPolicy:
+        """The instance that has played most."""
+        return max(self._instances.values(), key=lambda item: item.policy.rounds).policy
 
-    def _pick(self, law: Floats, count: int) -> Ints:
-        return self._active.policy._pick(law, count)
+    def _left(self) -> int:
+        return self._stretch_length - self._position
 
     def _stamp(self) -> tuple[int, int]:
         return self.rounds, self._active.serial
@@ -306,9 +302,6 @@ class Master(NestingPolicy):
             waiting[first + position] = (policy.rounds + position, value, belief.width)
         self._follow_base(policy, arms, counted)
         self._position += len(arms)
-
-    def _quiet_rounds(self) -> int:
-        return max(min(self._active.policy._quiet_rounds(), self._stretch_length - self._position), 1)
 
     def _due(self) -> bool:
         if self._active.policy._due():
@@ -370,10 +363,6 @@ class Master(NestingPolicy):
                 beliefs = self._instances[order].waiting if order in self._instances else {}
                 self._gone |= {ident: (value, width) for ident, (_, value, width) in beliefs.items()}
 
-    def _learn(self, feedback: Feedback) -> None:
-        for row, reward in feedback.rows():
-            self._learn_one(row, reward)
-
     def _learn_one(self, row: Row, reward: float) -> None:
         instance = self._find(row.tag)
         asked = None if instance is None else instance.waiting.pop(row.id, None)
@@ -404,16 +393,6 @@ class Master(NestingPolicy):
             if instance is not None:
                 instance.waiting.pop(ident, None)
             self._gone.pop(ident, None)
-
-    def _estimate(self) -> Floats:
-        return self._oldest()._estimate()
-
-    def _interval(self) -> tuple[Floats, Floats] | None:
-        return self._oldest()._interval()
-
-    def _oldest(self) -> OptimisticPolicy:
-        """The instance that has played most, whose beliefs are shown."""
-        return max(self._instances.values(), key=lambda item: item.policy.rounds).policy
 
     def _raise(self, alarm: Alarm) -> None:
         self._alarms[alarm.test - 1] += 1

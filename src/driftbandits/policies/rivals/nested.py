@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import math
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
@@ -21,7 +22,7 @@ from driftbandits.policies.decisions import Row
 from driftbandits.policies.inputs import COMMON_SETTINGS
 from driftbandits.policies.window import WindowedPolicy
 from driftbandits.state.reader import FARTHEST
-from driftbandits.types import Floats, Ints
+from driftbandits.types import Bools, Floats, Ints
 
 Inner = TypeVar("Inner", bound=Policy)
 
@@ -40,13 +41,6 @@ def find_base(base: Any, kind: type[Inner]) -> type[Inner]:
         wanted = "a policy class or its name" if kind is Policy else f"a class of {kind.__name__} or its name"
         raise InputError(f"base must be {wanted}, got {base!r}")
     return found
-
-
-def seconds_of_base(rounds: float, settings: Mapping[str, Any], usual: type[Policy]) -> float:
-    """Roughly what the base takes; the usual one where the settings name none that there is, as building will say."""
-    base, own = settings.get("base", usual), settings.get("base_settings")
-    found = _by_name(base, Policy) if isinstance(base, str) else usual  # type: ignore[type-abstract]
-    return (found or usual).seconds(rounds, own if isinstance(own, Mapping) else {})
 
 
 def _by_name(name: str, kind: type[Policy]) -> type[Policy] | None:
@@ -75,6 +69,38 @@ def read_settings(base_settings: Any) -> dict[str, Any]:
 
 class NestingPolicy(Policy):
     """A policy that plays others, which it drives by the methods that `Policy` calls on itself."""
+
+    @property
+    @abstractmethod
+    def _playing(self) -> Policy:
+        """The base that plays now."""
+
+    @property
+    def _eldest(self) -> Policy:
+        """The base whose beliefs are shown."""
+        return self._playing
+
+    @abstractmethod
+    def _left(self) -> int:
+        """Rounds until another base may play."""
+
+    def _law(self) -> Floats:
+        return self._playing._law()
+
+    def _law_within(self, mask: Bools) -> tuple[Floats, bool]:
+        return self._playing._law_within(mask)
+
+    def _pick(self, law: Floats, count: int) -> Ints:
+        return self._playing._pick(law, count)
+
+    def _quiet_rounds(self) -> int:
+        return max(min(self._playing._quiet_rounds(), self._left()), 1)
+
+    def _estimate(self) -> Floats:
+        return self._eldest._estimate()
+
+    def _interval(self) -> tuple[Floats, Floats] | None:
+        return self._eldest._interval()
 
     def _new_base(self, base: type[Inner], settings: Mapping[str, Any], *, horizon: int) -> Inner:
         """A fresh base for `horizon` rounds of its own, on the arms, range and random draws of this policy."""

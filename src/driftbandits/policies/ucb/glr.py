@@ -30,6 +30,7 @@ from driftbandits.detection.glr import (
 )
 from driftbandits.policies.algorithm import Family
 from driftbandits.policies.arm_migration import ArmsChange
+from driftbandits.policies.decisions import Row
 from driftbandits.policies.optimistic import Optimism, WatchedArms, forced_cycle
 from driftbandits.policies.ucb.ucb import ArmMeans, bernoulli_upper, bounded_interval, noisy_interval
 from driftbandits.state.declared import array, count, read, write
@@ -42,8 +43,8 @@ class GLRklUCB(WatchedArms):
 
     Index: the largest q with n kl(mean, q) <= log(t - tau). Every episode goes through all arms once, and again every
     floor(N / alpha_k) rounds, so that changes of arms not in play are found in the end. Knows neither when nor how
-    often the world changes. No kernel: after a restart all arms are learned anew, each by itself, and slow drift is
-    not its case.
+    often the world changes. No kernel: after a restart all arms are learned anew, each by itself, and it is not made
+    for slow drift.
 
     Parameters
     ----------
@@ -66,11 +67,8 @@ class GLRklUCB(WatchedArms):
     >>> policy.tell(policy.ask().id, 0.3)
     """
 
-    label = "GLR-klUCB"
-    colour = "#882255"
     family = Family.PLAIN
     reports_changes = True
-    microseconds_per_round = 36.0
 
     def __init__(
         self,
@@ -163,7 +161,8 @@ class GLRklUCB(WatchedArms):
 
     # --- learning -----------------------------------------------------------------------------------------------
 
-    def _add(self, ident: int, arm: int, reward: float) -> None:
+    def _learn_one(self, row: Row, reward: float) -> None:
+        ident, arm = row.id, row.arm
         if ident < self._since[arm]:
             self.late += 1
             return

@@ -175,9 +175,7 @@ class Uniform(Policy):
     [0.5, 0.5]
     """
 
-    colour = "#888888"
     family = Family.PLAIN
-    microseconds_per_round = 1.5
     _interval_kept = 1  # the numbers of rewards
 
     def _start(self, horizon: int | None) -> None:
@@ -258,7 +256,6 @@ class PlainUCB(SizedPolicy, OptimisticPolicy):
     """What the two plain UCB bandits share: a size given or computed, widths R sqrt(2 log(.) / n), a mean per arm."""
 
     family = Family.PLAIN
-    microseconds_per_round = 16.0
     _size_rule: ClassVar[Callable[..., float]]
     _rounding_of_sums: ClassVar[float] = 0.0  # of what was added and taken away again
 
@@ -342,7 +339,6 @@ class SlidingWindowUCB(WindowedPolicy, PlainUCB):
     607
     """
 
-    label = "SW-UCB"
     _usual_size: ClassVar[float] = 1_600
     _size_rule = staticmethod(plain_window)
     _rounding_of_sums: ClassVar[float] = 1e-6
@@ -354,7 +350,8 @@ class SlidingWindowUCB(WindowedPolicy, PlainUCB):
     def _take_back(self, arm: int, reward: float) -> None:
         self._means.shift(arm, -1.0, reward)
 
-    def _add(self, ident: int, arm: int, reward: float) -> None:
+    def _learn_one(self, row: Row, reward: float) -> None:
+        ident, arm = row.id, row.arm
         if not self._window.accepts(ident, self.rounds):
             self.late += 1
             return
@@ -383,8 +380,8 @@ class DiscountedUCB(PlainUCB):
     """D-UCB (Kocsis and Szepesvari 2006): UCB on exponentially discounted rewards, without a kernel.
 
     Index mean + scale R sqrt(2 log(n) / n_a), with n_a the discounted count of the arm and n that of all arms
-    together; all fade every round. Garivier and Moulines' proof has twice that width: scale=2. An arm left alone
-    becomes uncertain again, so all arms are revisited for ever, within about 1 / (1 - discount) rounds.
+    together; all fade every round. Garivier and Moulines' proof has twice that width: scale=2. An arm that is not
+    played becomes uncertain again, so every arm is played again within about 1 / (1 - discount) rounds.
 
     Parameters
     ----------
@@ -402,7 +399,6 @@ class DiscountedUCB(PlainUCB):
     0.9975
     """
 
-    label = "D-UCB"
     _size_name: ClassVar[str] = "discount"
     _usual_size: ClassVar[float] = 0.999
     _size_rule = staticmethod(plain_discount)
@@ -434,7 +430,8 @@ class DiscountedUCB(PlainUCB):
             self._total *= self._fade
             self._fade = 1.0
 
-    def _add(self, ident: int, arm: int, reward: float) -> None:
+    def _learn_one(self, row: Row, reward: float) -> None:
+        ident, arm = row.id, row.arm
         if ident < self._first:
             self.late += 1
             return
