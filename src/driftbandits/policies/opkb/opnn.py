@@ -328,6 +328,9 @@ class AdaOPNN(NeuralBlockPolicy):
     def published(cls, arms: ArmSet, **settings: Any) -> Self:
         """ADA-OPNN with the constants and step size of the authors' files, unscaled features, restarts not capped.
 
+        The network is that of the paper's text. The authors' code has `depth=5` and keeps features after a restart, as
+        does `variant=dataclasses.replace(Variant.published(), after_restart="kept_features")`.
+
         Parameters
         ----------
         arms : the options to choose from
