@@ -201,15 +201,15 @@ NEURAL_PUBLISHED = {
 }
 # How many seeds at full width are played in an hour; the text's ADA-OPNN restarts often on slow drift.
 ADA_OPNN = _row(policies.AdaOPNN, seeds=8)
-ADA_OPNN_ON_DRIFT = dataclasses.replace(ADA_OPNN, seeds=4)
+ADA_OPNN_ON_DRIFT = dataclasses.replace(ADA_OPNN, seeds=3)
 ADA_OPNN_PUBLISHED = _row(policies.AdaOPNN, NEURAL_PUBLISHED, ending=PUBLISHED_ENDING, seeds=4)
 # Features that never move: as quick as a kernel, it stands for ADA-OPNN at the dimensions the paper does not have.
 ADA_OPNN_INFINITE = _row(policies.AdaOPNN, {"width": "infinite", "train": False}, ending=" (infinite width)")
 OPNN_PUBLISHED_SETTINGS = {**NEURAL_PUBLISHED, "constants": "published_stationary"}
-OPNN = _row(policies.OPNN, seeds=20)
+OPNN = _row(policies.OPNN, seeds=12)
 OPNN_INFINITE = _row(policies.OPNN, {"width": "infinite", "train": False}, ending=" (infinite width)")
 OPNN_NARROW = _row(policies.OPNN, {"width": 256}, ending=" (m=256)", seeds=10)  # trained, a second or two per run
-OPNN_PUBLISHED = _row(policies.OPNN, OPNN_PUBLISHED_SETTINGS, ending=PUBLISHED_ENDING, seeds=10)
+OPNN_PUBLISHED = _row(policies.OPNN, OPNN_PUBLISHED_SETTINGS, ending=PUBLISHED_ENDING, seeds=6)
 # OPNN0 is the paper's name for OPNN with features that are not trained.
 OPNN0 = _row(policies.OPNN, {"train": False}, ending="0")
 OPNN0_PUBLISHED = _row(policies.OPNN, {**OPNN_PUBLISHED_SETTINGS, "train": False}, ending=f"0{PUBLISHED_ENDING}")

@@ -184,7 +184,7 @@ THEMES = (
     Theme(
         "For linear bandits,",
         {
-            "LB-1": "ADA-OPKB’s regret grows no faster than the minimax rate",
+            "LB-1": "ADA-OPKB’s regret grows no faster than its bound, which is minimax but for logarithms",
             "LB-2": "the linear rivals keep to their bounds",
             "LB-3": "ADA-OPKB has at most twice the regret of the best linear rival",
             "LB-4": "ADA-OPKB has the least regret of all that are told nothing",
