@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,11 +32,21 @@ from driftbandits.experiments.playing import play
 from driftbandits.experiments.specs import Experiment, policy_class
 from driftbandits.policies.opkb.opnn import PAPER_WIDTH
 from driftbandits.version import __version__
-from reproduction.catalogue import AUTOBANDIT, OPNN0_PUBLISHED
+from reproduction.catalogue import ADA_OPKB, ADA_OPKB_PUBLISHED, AUTOBANDIT, OPNN0_PUBLISHED, SW_GPUCB_PUBLISHED
 from reproduction.claims import Claim, ClaimVerdict
 from reproduction.linear import LINEAR_SWEEPS, OURS, check_linear_claims
 from reproduction.linear import SEEDS as LINEAR_SEEDS
-from reproduction.paper import BEST_SIZES, FIGURE_SEEDS, FIGURES, STATIONARY_COSINE, STATIONARY_SEEDS, check_claims
+from reproduction.paper import (
+    BEST_SIZES,
+    ENVIRONMENT_1,
+    ENVIRONMENT_2,
+    FIGURE_SEEDS,
+    FIGURES,
+    STATIONARY_COSINE,
+    STATIONARY_SEEDS,
+    check_claims,
+    rival_rows,
+)
 from reproduction.suite import SUITE
 from reproduction.sweeps import allowed_slope
 
@@ -146,8 +157,13 @@ def measure_paper() -> Measurement:
     numbers = {
         f"{row['experiment']}.{key_of(row['policy'])}.{name}": float(row[name])
         for row in results.summary.to_dict("records")
-        for name in ("regret", "standard_error", "seeds")
+        for name in ("regret", "standard_error", "seeds", "changes_found", "changes_missed", "median_delay")
+        if not math.isnan(float(row[name]))
     }
+    for experiment, ours in ((ENVIRONMENT_2, ADA_OPKB_PUBLISHED), (ENVIRONMENT_1, ADA_OPKB)):
+        window = rival_rows(SW_GPUCB_PUBLISHED)["published"]
+        regrets = [numbers[f"{experiment}.{key_of(row.label)}.regret"] for row in (ours, window)]
+        numbers[f"{experiment}.{key_of(ours.label)}.over-window"] = regrets[0] / regrets[1]
     claims = check_claims(results, sweeps=())
     policies = {policy.name for experiment in experiments for policy in experiment.policies}
     return new_measurement(

@@ -283,7 +283,8 @@ def least_regret(context: StudyContext) -> str:
         if experiment.id in PAPER_TITLES and len(rows) == len(experiment.policies) > 1 and enough:
             best = min(rows, key=lambda row: float(row["regret"]))
             title = PAPER_TITLES[experiment.id].partition(":")[0]
-            world = f"{title[:1].lower()}{title[1:]} ({best['seeds']} seeds)"
+            article = "" if title.startswith("Environment") else "the "  # which is a name
+            world = f"{article}{title[:1].lower()}{title[1:]} ({best['seeds']} seeds)"
             worlds.setdefault(str(best["policy"]), []).append(world)
     if not worlds:
         return ""
