@@ -20,11 +20,10 @@ from driftbandits.text import counted
 from driftbandits.tuning.own import TunedSettings, read_tuned
 from reproduction import catalogue
 from reproduction.groups import default_groups, find_experiments, group_of, judge, standard_passes
-from reproduction.page import VERDICT_ORDER, counted_verdicts, write_report
+from reproduction.page import NOT_DECIDED, VERDICT_ORDER, counted_verdicts, write_report
 from reproduction.passes import Pass, PassFindings, play_passes_into
 
 Length = Literal["quick", "standard", "full"]
-NOT_DECIDED = ("undecided", "not run")
 
 
 def reproduce(
@@ -115,7 +114,9 @@ def _plain(value: Any) -> Any:
 
 
 def choose(ids: Sequence[str], *, quick: bool, full: bool, seeds: int | None) -> list[Experiment]:
-    """The experiments named, each as long as asked for."""
+    """The experiments named, each as long as asked for; a quick run of nothing named is the first pass."""
+    if quick and not ids:
+        return list(first_seeds(standard_passes()[0].experiments, seeds))
     names = ids or default_groups(full=full)
     try:
         found = find_experiments(names)

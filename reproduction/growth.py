@@ -39,7 +39,9 @@ from reproduction.figures import (
     growth_key,
 )
 from reproduction.sweeps import (
+    ADA_OPKB_BOUND,
     LOG_ARMS,
+    OPKB_LAW,
     Bound,
     PowerLaw,
     Sweep,
@@ -66,18 +68,16 @@ GROWTH_POLICIES = (ADA_OPKB, ADA_OPKB_PUBLISHED)
 STEADY_POLICIES = (OPKB, OPKB_PUBLISHED, OPNN_INFINITE, OPNN_NARROW)  # where nothing changes
 RIVAL_SEEDS, RIVAL_ROUNDS = 6, 32_000  # rounds of some rivals take ten times as long
 TOLD_THE_VARIATION = (policies.RestartGPUCB, policies.SlidingWindowGPUCB, policies.WeightedGPUCB)
-_STEADY = Bound.both(PowerLaw(rounds=1 / 2, log_arms=1 / 2, gain=1 / 2))
+_STEADY = Bound.both(OPKB_LAW)
 _FORGETTING = Bound.both(PowerLaw(rounds=3 / 4, one_plus_variation=1 / 4, gain=7 / 8))
 TABLE_1: Mapping[str, Bound] = {
-    "ADA-OPKB": Bound(
-        PowerLaw(rounds=1 / 2, segments=1 / 2, log_arms=1 / 2, gain=1 / 2),
-        PowerLaw(rounds=2 / 3, variation=1 / 3, log_arms=1 / 3, gain=1 / 3),
-    ),
+    "ADA-OPKB": ADA_OPKB_BOUND,
     "R-GPUCB": _FORGETTING,
     "SW-GPUCB": _FORGETTING,
     "WGPUCB": _FORGETTING,
     "GPUCB+MASTER": Bound(
-        PowerLaw(rounds=1 / 2, segments=1 / 2, gain=1.0), PowerLaw(rounds=2 / 3, variation=1 / 3, gain=1.0)
+        (PowerLaw(rounds=1 / 2, segments=1 / 2, gain=1.0),),
+        (PowerLaw(rounds=2 / 3, variation=1 / 3, gain=1.0), PowerLaw(rounds=1 / 2, gain=1.0)),
     ),
     "OPKB": _STEADY,
     "OPNN": _STEADY,
@@ -163,7 +163,7 @@ def _sweeps(*, rounds: tuple[int, ...], long: int, seeds: tuple[int, ...]) -> tu
 
 SWEEPS = _sweeps(rounds=GROWTH_ROUNDS, long=LONG_HORIZON, seeds=GROWTH_SEEDS)
 GROWTH: dict[str, Experiment] = by_id(experiment for sweep in SWEEPS for experiment in sweep.experiments)
-# The first pass: two seeds, at most 8,000 rounds, and 4,000 where the rounds stay.
+# Short runs: two seeds, at most 8,000 rounds, and 4,000 where the rounds stay.
 QUICK_SWEEPS = _sweeps(rounds=GROWTH_ROUNDS[:3], long=GROWTH_ROUNDS[1], seeds=GROWTH_SEEDS[:2])
 _QUICK_POINTS = by_id(experiment for sweep in QUICK_SWEEPS for experiment in sweep.experiments)
 

@@ -4,9 +4,12 @@ Rivals play twice. "Theory": the sizes (window, period, discount) of their corre
 those that choose sizes themselves are told nothing, and MASTER has its tests and replays as analysed. "Tuned": settings
 found by the search of the comparison, on the linear world with one switch in the same dimension.
 
-Only the leading term of a bound counts, without logarithms: d sqrt(L_T T) where theta jumps, and
-d^(2/3) V_T^(1/3) T^(2/3) where it turns, for ADA-OPKB, the rates of the lower bounds. Both are about infinitely many
-arms, log N of the order of d; so along the sweeps over d the sphere has N = 3^d arms.
+ADA-OPKB is bounded as in the kernel half, with gamma_T log N, which for linear rewards are of the order of d log T and
+d: sqrt(gamma_T log N L_T T), printed as d sqrt(L_T T), where theta jumps, and where it turns (gamma_T log N V_T)^(1/3)
+T^(2/3) + sqrt(gamma_T log N T), printed as d^(2/3) V_T^(1/3) T^(2/3). As printed these are the rates of the lower
+bounds, for infinitely many arms, log N of the order of d; so along the sweeps over d the sphere has N = 3^d arms.
+Rivals that regress have gamma_T hidden in their logarithms too. Every bound counts in both readings, and all have a
+term d sqrt(T) that is left when nothing moves: the steepest of all that is what is allowed.
 
 "Within a factor" compares ADA-OPKB with the rival that has the least mean regret in a world on the seeds both have
 played: the mean of its regret minus the factor times that rival's is below 0. Choosing the best rival on the same seeds
@@ -51,15 +54,14 @@ from reproduction.catalogue import (
 from reproduction.chapters import rankings_named, sweep_blocks
 from reproduction.claims import Check, CheckVerdict, Claim, ClaimsJudgement, judge_below, make_check
 from reproduction.sweeps import (
+    ADA_OPKB_BOUND,
     Bound,
     PowerLaw,
     Sweep,
     SweptWorld,
     WorldSize,
-    allowed_slope,
     check_growth,
     make_sweep,
-    measure_growth,
     sweeps_of,
 )
 from reproduction.topic import Group, StudyContext
@@ -222,7 +224,7 @@ _PREVIEW = _experiments(PREVIEW_ROUNDS, PREVIEW_ERROR)
 
 
 def quick_linear_world(experiment: Experiment) -> Experiment:
-    """The first pass: two seeds, fewer rounds, which the title says, and a coarser box."""
+    """A short run: two seeds, fewer rounds, which the title says, and a coarser box."""
     short = quick(_PREVIEW[experiment.id])
     return dataclasses.replace(short, title=f"{short.title} (T = {PREVIEW_ROUNDS:,})")
 
@@ -236,20 +238,32 @@ LONG_HORIZON = 16_000  # of the sweeps over L_T and V_T
 ARMS_PER_DIMENSION = 3  # N is this to the power d along the sweeps over d
 LINEAR_GROWTH_PREFIX = f"{LINEAR_PREFIX}growth/"
 OURS = (ADA_OPKB, ADA_OPKB_PUBLISHED)
+_STEADY = PowerLaw(rounds=1 / 2, dimension=1.0)
 _IN_SEGMENTS = PowerLaw(rounds=1 / 2, segments=1 / 2, dimension=1.0)
 _IN_VARIATION = PowerLaw(rounds=2 / 3, variation=1 / 3, dimension=2 / 3)
-_FORGETTING = Bound.both(PowerLaw(rounds=3 / 4, variation=1 / 4, dimension=7 / 8))
+_FORGETTING = Bound.both(
+    PowerLaw(rounds=3 / 4, variation=1 / 4, dimension=7 / 8),
+    PowerLaw(rounds=3 / 4, variation=1 / 4, gain=7 / 8),
+    _STEADY,
+)
 TABLE_1: Mapping[str, Bound] = {
-    "ADA-OPKB": Bound(_IN_SEGMENTS, _IN_VARIATION),
+    "ADA-OPKB": Bound((*ADA_OPKB_BOUND.jumps, _IN_SEGMENTS), (*ADA_OPKB_BOUND.drifts, _IN_VARIATION, _STEADY)),
     "D-LinUCB": _FORGETTING,
     "SW-LinUCB": _FORGETTING,
     "RestartUCB": _FORGETTING,
-    "Restart-Adv": Bound.both(_IN_VARIATION),
+    "Restart-Adv": Bound.both(_IN_VARIATION, _STEADY),
     "SW-LinUCB+BOB": _FORGETTING,
     "RestartUCB+BOB": _FORGETTING,
     # of two terms, d^(2/3) T^(2/3) V^(1/3) and d^(1/2) T^(3/4), the larger exponent of each
-    "Restart-Adv+BOB": Bound.both(PowerLaw(rounds=3 / 4, variation=1 / 3, dimension=2 / 3)),
-    "LinUCB+MASTER": Bound(_IN_SEGMENTS, PowerLaw(rounds=2 / 3, variation=1 / 3, dimension=1.0)),
+    "Restart-Adv+BOB": Bound.both(PowerLaw(rounds=3 / 4, variation=1 / 3, dimension=2 / 3), _STEADY),
+    "LinUCB+MASTER": Bound(
+        (_IN_SEGMENTS, PowerLaw(rounds=1 / 2, segments=1 / 2, gain=1.0)),
+        (
+            PowerLaw(rounds=2 / 3, variation=1 / 3, dimension=1.0),
+            PowerLaw(rounds=2 / 3, variation=1 / 3, gain=1.0),
+            _STEADY,
+        ),
+    ),
 }
 
 
@@ -317,7 +331,7 @@ def _sweeps(
 
 LINEAR_SWEEPS = _sweeps(rounds=ROUNDS, long=LONG_HORIZON, dimensions=DIMENSIONS, seeds=SEEDS)
 LINEAR_GROWTH: dict[str, Experiment] = by_id(e for sweep in LINEAR_SWEEPS for e in sweep.experiments)
-# The first pass: two seeds, at most 8,000 rounds, 2,000 where the rounds stay, and no sphere of more than 81 arms.
+# Short runs: two seeds, at most 8,000 rounds, 2,000 where the rounds stay, and no sphere of more than 81 arms.
 QUICK_LINEAR_SWEEPS = _sweeps(rounds=ROUNDS[:3], long=ROUNDS[0], dimensions=DIMENSIONS[:3], seeds=SEEDS[:2])
 _QUICK_POINTS = by_id(e for sweep in QUICK_LINEAR_SWEEPS for e in sweep.experiments)
 
@@ -356,12 +370,8 @@ def check_linear_claims(results: Results, sweeps: Sequence[Sweep] = LINEAR_SWEEP
             "LB-1",
             "Table 1",
             "With the linear kernel, ADA-OPKB is nearly minimax optimal: its regret grows no faster than d sqrt(L_T T) "
-            "where theta jumps, and than d^(2/3) V_T^(1/3) T^(2/3) where it drifts.",
-            tuple(
-                check_growth("LB-1", label, results, sweep, label, notes=_with_gain(results, sweep, label))
-                for label in ours
-                for sweep in sweeps
-            ),
+            "where theta jumps, and than d^(2/3) V_T^(1/3) T^(2/3) where it drifts, up to logarithms.",
+            tuple(check_growth("LB-1", label, results, sweep, label) for label in ours for sweep in sweeps),
         ),
         Claim(
             "LB-2",
@@ -407,15 +417,6 @@ def _regrets(cells: pd.DataFrame) -> Regrets:
     """Final regrets over seeds, by experiment and label."""
     groups = cells.groupby(["experiment", "policy"], sort=False)
     return {(str(e), str(p)): group.set_index("seed")["regret"] for (e, p), group in groups}
-
-
-def _with_gain(results: Results, sweep: Sweep, label: str) -> list[str]:
-    """What the theorem behind ADA-OPKB's row allows in T, where gamma_T stands in the place of d log T."""
-    growth = measure_growth(results.cells, sweep, label) if sweep.symbol == "T" else None
-    if growth is None:
-        return []
-    allowed = allowed_slope(sweep, label, growth.values, gain_power=1.0 - sweep.rate)
-    return [f"with the growth of gamma_T {allowed:.2f} would be allowed"]
 
 
 def _check_factor(variant: str, experiment: Experiment, regrets: Regrets, label: str, ending: str) -> Check:

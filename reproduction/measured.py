@@ -13,21 +13,44 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
 
 from driftbandits._util.files import write_whole
+from driftbandits._util.intervals import t_interval
 from driftbandits._util.machine import fingerprint
 from driftbandits.errors import InputError, did_you_mean
 from driftbandits.experiments.engines import Engine
 from driftbandits.experiments.playing import play
-from driftbandits.experiments.specs import policy_class
+from driftbandits.experiments.specs import Experiment, PolicySpec, policy_class
+from driftbandits.policies.opkb.opnn import PAPER_WIDTH
 from driftbandits.version import __version__
-from reproduction.catalogue import AUTOBANDIT
+from reproduction.catalogue import ADA_OPKB, ADA_OPKB_PUBLISHED, AUTOBANDIT, OPNN0_PUBLISHED, SW_GPUCB_PUBLISHED
+from reproduction.claims import Claim, ClaimVerdict
+from reproduction.linear import LINEAR_SWEEPS, OURS, check_linear_claims
+from reproduction.linear import SEEDS as LINEAR_SEEDS
+from reproduction.paper import (
+    BEST_SIZES,
+    BEYOND,
+    ENVIRONMENT_1,
+    ENVIRONMENT_2,
+    FIGURE_SEEDS,
+    FIGURES,
+    SIZES_OF_DISCOUNTS,
+    SIZES_OF_WINDOWS,
+    STATIONARY_COSINE,
+    check_claims,
+    rival_rows,
+)
 from reproduction.suite import SUITE
+from reproduction.sweeps import allowed_slope
 
 RESULTS = Path(__file__).parent / "results"
 PAGES = Path(__file__).parents[1] / "docs"
@@ -125,7 +148,129 @@ def measure_spread() -> Measurement:
     return new_measurement("spread", numbers, seeds=world.seeds, policies=[AUTOBANDIT.name])
 
 
-MEASURES: Mapping[str, Callable[[], Measurement]] = {"spread": measure_spread}
+# On the pages: minutes, where all seeds and the full width of networks take an hour and more.
+MEASURED_WIDTH, NETWORK_SEEDS, BEYOND_SEEDS, KERNEL_SEEDS, DISCOUNT_SEEDS = 512, {"AdaOPNN": 8, "OPNN": 5}, 8, 16, 6
+PLAYED = Path("results/measured")  # where finished runs are kept: what is measured again goes on there
+
+
+def measure_paper() -> Measurement:
+    """The rows and claims of the paper's figures: kernel rows on 16 seeds, networks 512 wide on eight or five."""
+    discounts = BEST_SIZES[SIZES_OF_DISCOUNTS]
+    experiments = [
+        *(_measured(figure) for figure in FIGURES.values()),
+        BEST_SIZES[SIZES_OF_WINDOWS],
+        dataclasses.replace(discounts, seeds=discounts.seeds[:DISCOUNT_SEEDS]),
+    ]
+    results = play(experiments, store=PLAYED, show=True)
+    numbers = {
+        f"{row['experiment']}.{key_of(row['policy'])}.{name}": float(row[name])
+        for row in results.summary.to_dict("records")
+        for name in ("regret", "standard_error", "seeds", "changes_found", "changes_missed", "median_delay")
+        if not math.isnan(float(row[name]))
+    }
+    for experiment, ours in ((ENVIRONMENT_2, ADA_OPKB_PUBLISHED), (ENVIRONMENT_1, ADA_OPKB)):
+        window = rival_rows(SW_GPUCB_PUBLISHED)["published"]
+        regrets = [numbers[f"{experiment}.{key_of(row.label)}.regret"] for row in (ours, window)]
+        numbers[f"{experiment}.{key_of(ours.label)}.over-window"] = regrets[0] / regrets[1]
+    claims = check_claims(results, sweeps=())
+    policies = {policy.name for experiment in experiments for policy in experiment.policies}
+    return new_measurement(
+        "paper",
+        {**numbers, **numbers_of(claims), "seconds": float(results.cells["seconds"].sum())},
+        seeds=FIGURE_SEEDS[:KERNEL_SEEDS],
+        policies=sorted(policies),
+    )
+
+
+def _measured(experiment: Experiment) -> Experiment:
+    """The figure as it is measured for the pages."""
+    rows = tuple(map(_measured_row, experiment.policies))
+    return dataclasses.replace(experiment, policies=rows, seeds=experiment.seeds[:KERNEL_SEEDS])
+
+
+def _measured_row(row: PolicySpec) -> PolicySpec:
+    if row.settings.get("width") == PAPER_WIDTH:
+        settings = {**row.settings, "width": MEASURED_WIDTH}
+        return dataclasses.replace(row, settings=settings, seeds=NETWORK_SEEDS[row.name])
+    return dataclasses.replace(row, seeds=BEYOND_SEEDS) if row in BEYOND else row
+
+
+def measure_linear() -> Measurement:
+    """LB-1: how fast the regret of ADA-OPKB with the linear kernel grows, and how fast its bound allows."""
+    ours = {policy.label for policy in OURS}
+    sweeps = [
+        dataclasses.replace(
+            sweep,
+            experiments=tuple(
+                dataclasses.replace(e, policies=tuple(p for p in e.policies if p.label in ours))
+                for e in sweep.experiments
+            ),
+        )
+        for sweep in LINEAR_SWEEPS
+    ]
+    results = play([e for sweep in sweeps for e in sweep.experiments], store=PLAYED, show=True)
+    allowed = {
+        f"{sweep.id}.{key_of(label)}.allowed": allowed_slope(sweep, label, sweep.values)
+        for sweep in LINEAR_SWEEPS
+        for label in sweep.labels
+    }
+    claim = next(claim for claim in check_linear_claims(results, sweeps) if claim.id == "LB-1")
+    return new_measurement("linear", {**numbers_of([claim]), **allowed}, seeds=LINEAR_SEEDS, policies=["AdaOPKB"])
+
+
+def measure_phases() -> Measurement:
+    """What a phase drawn per seed does to OPNN0 as the authors ran it, against the phase 0 of the text."""
+    seeds = FIGURE_SEEDS
+    figure = dataclasses.replace(FIGURES[STATIONARY_COSINE], policies=(OPNN0_PUBLISHED,), seeds=seeds)
+    drawn = [
+        dataclasses.replace(figure, id=f"drawn/{seed}", settings=_drawn_phase(figure.settings, seed), seeds=(seed,))
+        for seed in seeds
+    ]
+    cells = play([figure, *drawn], store=PLAYED, show=True).cells
+    still = cells["experiment"] == figure.id
+    series = (cells[rows].set_index("seed")["regret"] for rows in (still, ~still))
+    before, after = (one.reindex(seeds).to_numpy(dtype=float) for one in series)
+    difference = t_interval(after - before)
+    means = {"still": before, "drawn": after}
+    numbers = {
+        **{f"{name}.mean": float(regrets.mean()) for name, regrets in means.items()},
+        **{f"{name}.sem": float(regrets.std(ddof=1) / len(seeds) ** 0.5) for name, regrets in means.items()},
+        **{name: float(getattr(difference, name)) for name in ("estimate", "low", "high", "seeds")},
+    }
+    return new_measurement("phases", numbers, seeds=seeds, policies=[OPNN0_PUBLISHED.name])
+
+
+def _drawn_phase(settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    return {**settings, "phase": [[0, float(np.random.default_rng(seed).uniform(0.0, 2.0 * np.pi))]]}
+
+
+def key_of(words: str) -> str:
+    """A label as part of a key.
+
+    >>> key_of("SW-GPUCB (published, tuned)")
+    'sw-gpucb-published-tuned'
+    """
+    return "-".join(re.findall(r"[a-z0-9.+]+", words.lower()))
+
+
+def numbers_of(claims: Sequence[Claim]) -> dict[str, float]:
+    """Estimate and interval of every check by claim and brief, and every verdict by its place in ClaimVerdict."""
+    checks = {
+        f"{claim.id}.{key_of(check.brief)}.{name}": float(getattr(check, name))
+        for claim in claims
+        for check in claim.checks
+        if check.verdict != "not run"
+        for name in ("estimate", "low", "high")
+    }
+    return {**checks, **{f"{claim.id}.verdict": get_args(ClaimVerdict).index(claim.verdict) for claim in claims}}
+
+
+MEASURES: Mapping[str, Callable[[], Measurement]] = {
+    "spread": measure_spread,
+    "paper": measure_paper,
+    "phases": measure_phases,
+    "linear": measure_linear,
+}
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from driftbandits._util.intervals import LEAST_SEEDS
 from driftbandits.experiments.results import Results
 from driftbandits.experiments.specs import Experiment
 from driftbandits.report.blocks import NOTHING, Section, count, interval, listed
@@ -16,6 +17,7 @@ from reproduction.groups import EXPERIMENTS, GROUPS, OWN, group_of, judge
 from reproduction.paper import PAPER_DISCOUNT, PAPER_TITLES, PAPER_WINDOW
 from reproduction.topic import Judgements, StudyContext
 
+NOT_DECIDED = ("undecided", "not run")
 VERDICT_ORDER = ("holds", "does not hold", "depends on the settings", "undecided", "not run")
 SYMBOLS = dict(zip(VERDICT_ORDER, ("✓", "✗", "◐", "?", "○"), strict=True))
 CSS_CLASSES = dict(zip(VERDICT_ORDER, ("holds", "fails", "depends", "undecided", "not-run"), strict=True))
@@ -182,7 +184,7 @@ THEMES = (
     Theme(
         "For linear bandits,",
         {
-            "LB-1": "ADA-OPKB’s regret grows no faster than the minimax rate",
+            "LB-1": "ADA-OPKB’s regret grows no faster than its bound, which is minimax but for logarithms",
             "LB-2": "the linear rivals keep to their bounds",
             "LB-3": "ADA-OPKB has at most twice the regret of the best linear rival",
             "LB-4": "ADA-OPKB has the least regret of all that are told nothing",
@@ -229,21 +231,25 @@ def make_answer(context: StudyContext) -> Answer | None:
 
 
 def findings(claims: Sequence[Claim]) -> list[Finding]:
-    """One sentence per theme of which anything was played, then one about claims of no theme.
+    """One sentence per theme of which anything is decided, one about claims of no theme, one line for all the rest.
 
     >>> [finding.text for finding in findings([Claim("T1", "Table 1", "Something.", ())])]
-    []
+    ['Not decided by these runs:']
     """
     given = {claim.id: claim for claim in claims}
     themed = {name for theme in THEMES for name in theme.clauses}
     others = Theme("Besides,", {claim.id: claim.text.rstrip(".") for claim in claims if claim.id not in themed})
     found = []
     for theme in (*THEMES, others):
-        here = [given[name] for name in theme.clauses if name in given]
-        if any(claim.verdict != "not run" for claim in here):
-            marks = tuple(ClaimMark(c.id, claim_anchor(c.id), shown_verdict(c.verdict)) for c in here)
-            found.append(Finding(_sentence(theme, here), marks))
-    return found
+        here = [given[name] for name in theme.clauses if name in given and given[name].verdict not in NOT_DECIDED]
+        if here:
+            found.append(Finding(_sentence(theme, here), _marks(here)))
+    rest = [claim for claim in claims if claim.verdict in NOT_DECIDED]
+    return [*found, Finding("Not decided by these runs:", _marks(rest))] if rest else found
+
+
+def _marks(claims: Sequence[Claim]) -> tuple[ClaimMark, ...]:
+    return tuple(ClaimMark(c.id, claim_anchor(c.id), shown_verdict(c.verdict)) for c in claims)
 
 
 def _sentence(theme: Theme, claims: Sequence[Claim]) -> str:
@@ -255,11 +261,6 @@ def _sentence(theme: Theme, claims: Sequence[Claim]) -> str:
     for claim in claims:
         if claim.verdict == "depends on the settings":
             parts.append(f"whether {theme.clauses[claim.id]} depends on the settings ({_under(claim)})")
-    clauses = [f"whether {theme.clauses[claim.id]}" for claim in claims if claim.verdict == "undecided"]
-    if clauses:
-        parts.append(f"undecided is {listed(clauses)}")
-    if any(claim.verdict == "not run" for claim in claims):
-        parts.append("the rest was not played")  # the marks behind the sentence say what
     return f"{theme.beginning} {'; '.join(parts)}."
 
 
@@ -274,16 +275,20 @@ def _under(claim: Claim) -> str:
 
 
 def least_regret(context: StudyContext) -> str:
-    """Who has the least mean regret in each of the paper's worlds in which every policy has played."""
+    """Who has the least mean regret in each of the paper's worlds in which every policy has played on enough seeds."""
     worlds: dict[str, list[str]] = {}
     for experiment in context.begun(context.results.experiments):
         rows = context.summary(experiment).to_dict("records")
-        if experiment.id in PAPER_TITLES and len(rows) == len(experiment.policies) > 1:
+        enough = all(row["seeds"] >= LEAST_SEEDS for row in rows)
+        if experiment.id in PAPER_TITLES and len(rows) == len(experiment.policies) > 1 and enough:
             best = min(rows, key=lambda row: float(row["regret"]))
-            worlds.setdefault(str(best["policy"]), []).append(experiment.title[:1].lower() + experiment.title[1:])
+            title = PAPER_TITLES[experiment.id].partition(":")[0]
+            article = "" if title.startswith("Environment") else "the "  # which is a name
+            world = f"{article}{title[:1].lower()}{title[1:]} ({best['seeds']} seeds)"
+            worlds.setdefault(str(best["policy"]), []).append(world)
     if not worlds:
         return ""
-    each = [f"{policy} on {listed([world.partition(':')[0] for world in names])}" for policy, names in worlds.items()]
+    each = [f"{policy} on {listed(names)}" for policy, names in worlds.items()]
     return f"Of all that played, the least mean regret has {listed(each)}."
 
 

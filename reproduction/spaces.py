@@ -4,6 +4,9 @@ Spaces hold the settings that a policy's authors tune, over the paper's ranges a
 the same number of points and runs, so a policy with more settings is searched more thinly: that is the price of having
 them. FIRST_SETTINGS are always among the points, and so are the settings of the authors' files where those give some.
 
+PAPER_GRIDS are those of section 6 of the paper, value by value; PAPER_SPACES searches them for ADA-OPKB and its two
+rivals alike, each value of a point being the nearest of the grid.
+
 Grids are on the natural scale of the suite's worlds. Rewards have a variance of about 0.1 where a kernel has diagonal
 1, so a width of two standard deviations is a beta of about 0.6. An arm not yet seen promises beta: below 0.5 a policy
 stays with the first good arm it finds; above 0.8, the largest mean of the suite, one with a short memory never stops
@@ -13,6 +16,7 @@ exploring. In between it knows what is good enough, as a policy tuned for these 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -36,6 +40,23 @@ PAPER_CONSTANTS = {  # within the paper's grid, where blocks are neither a few r
     "c3": (0.01, 0.5),
     "c4": (0.01, 3.0),
 }
+ONE_TWO_FIVE = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
+_SIGMAS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0)
+_REGRESSION = {"ridge": ONE_TWO_FIVE[3:], "scale": ONE_TWO_FIVE[:10]}  # lambda and v; the text has v from 0.001 to 1
+_OPTIMISATION = {"sigma": _SIGMAS, **dict.fromkeys(("c0", "c1", "c2", "c3", "c4"), ONE_TWO_FIVE)}
+WINDOWS = (100, 200, 500, 1_000, 2_000, 3_000, 4_000, 5_000, 7_000, 10_000)  # the text: 100, 200, 500, 1000, ..., 10000
+DISCOUNTS = (0.99, 0.995, 0.999, 0.9995, 0.9999)
+PAPER_GRIDS: Mapping[str, Mapping[str, tuple[float, ...]]] = {
+    "ADA-OPKB": _OPTIMISATION,
+    "ADA-OPNN": {
+        **_OPTIMISATION,
+        "learning_rate": (1e-9, 1e-8, 1e-7),
+        "steps": (100, 1_000, 10_000),
+        "weight_decay": (1.0, 10.0, 100.0, 1_000.0),
+    },
+    "SW-GPUCB": {**_REGRESSION, "window": WINDOWS},
+    "WGPUCB": {**_REGRESSION, "discount": DISCOUNTS},
+}
 NARROW = 256
 NARROW_ENDING = f" (m={NARROW})"
 
@@ -53,6 +74,11 @@ def _memory(values: Values) -> dict[str, Any]:
     """A memory of w rounds is a discount of 1 - 1 / w; searched as memory, for discounts crowd at 1."""
     rest = {name: value for name, value in values.items() if name != "memory"}
     return {**rest, "discount": 1.0 - 1.0 / values["memory"]} if values else rest
+
+
+def _discount(values: Values) -> dict[str, Any]:
+    """As `_memory`, rounded to what the paper writes."""
+    return {name: round(v, 6) if name == "discount" else v for name, v in _memory(values).items()}
 
 
 def _constants(values: Values) -> dict[str, Any]:
@@ -76,6 +102,36 @@ def _based(base: str, own: tuple[str, ...] = ()) -> Callable[[Values], dict[str,
 
 MASTER_RANGES = {"length": (64.0, 1024.0), "replay_scale": (0.1, 1.0), "beta": (0.8, 2.0)}
 MASTER_OWN_SETTINGS = ("length", "replay_scale")
+
+
+def _memory_of(discount: float) -> float:
+    return 1.0 / (1.0 - discount)
+
+
+def _on_grid(label: str, settings: Callable[[Values], dict[str, Any]]) -> Callable[[Values], dict[str, Any]]:
+    """Settings from the nearest values of the paper's grid, by their ratio; of discounts by the memory."""
+
+    def nearest(values: Values) -> dict[str, Any]:
+        grid = {name: tuple(map(_memory_of, g)) if name == "discount" else g for name, g in PAPER_GRIDS[label].items()}
+        found = {name: min(grid[_in_grid(name)], key=lambda x: abs(math.log(x / v))) for name, v in values.items()}
+        return settings(found)
+
+    return nearest
+
+
+def _in_grid(name: str) -> str:
+    return "discount" if name == "memory" else name
+
+
+def _paper_space(policy: type[policies.Policy], settings: Callable[[Values], dict[str, Any]], **more: Any) -> Space:
+    """The paper's grid from end to end; a discount is searched as a memory."""
+    ends = {name: (min(grid), max(grid)) for name, grid in PAPER_GRIDS[policy.label].items()}
+    if "discount" in ends:
+        low, high = map(_memory_of, ends.pop("discount"))
+        ends["memory"] = (low, high)
+    return Space(policy.__name__, ends, _on_grid(policy.label, settings), **more)
+
+
 PLAIN_ENDING = " (plain)"  # regresses on no features
 
 
@@ -142,6 +198,11 @@ SPACES: dict[str, Space] = dict(
         _space(policies.Uniform, {}),
     )
 )
+PAPER_SPACES: dict[str, Space] = {
+    "ADA-OPKB": _paper_space(policies.AdaOPKB, _constants),
+    "SW-GPUCB": _paper_space(policies.SlidingWindowGPUCB, _whole("window"), published=SW_GPUCB_PUBLISHED_POINT),
+    "WGPUCB": _paper_space(policies.WeightedGPUCB, _discount, published=WGPUCB_PUBLISHED_POINT),
+}
 MEMORY_ROUNDS = (100, 200, 400, 800, 1_600, 3_200, 10_000)
 
 

@@ -97,7 +97,7 @@ class Group:
     judge : gives a Judgement of results, or None where nothing it is about was played; one that several groups share
         is asked once
     blocks : makes its chapter from the context and those of its experiments that are in the results
-    quick : an experiment as the first pass plays it, None where it leaves it out
+    quick : an experiment as a short run plays it, None where it leaves it out
     played : in which runs, if nothing is named
     anchor : its chapter's on the page; by default the name
     purpose : what its seeds are for; seeds of another purpose are refused

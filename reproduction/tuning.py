@@ -2,13 +2,15 @@
 
 comparison  every policy alike on environment 1 (one switch) in every dimension apart, as the paper tunes; all other
             worlds are then met with those settings: `settings/tuned.json`
+paper       the grids of section 6 of the paper, from end to end, for ADA-OPKB, SW-GPUCB and WGPUCB with one larger
+            budget: what the study plays of them is compared with what is found, `settings/tuned_paper.json`
 linear      the same budget on the linear world with one switch: `settings/tuned_linear.json`
 constants   the default constants of ADA-OPKB: points in the logarithms of sigma and c0 to c4 on environment 1 at d = 10
             (as published) and d = 2 (where the kernel matters); 512 points and 2,464 cells of 10,000 rounds
 neural      those of ADA-OPNN, at infinite width, where a run takes as long as one of ADA-OPKB
 oracles     plain grids in every suite world, told kernel and noise, by halving: `settings/oracles.json`
 
-The first four are Optuna studies, which machines may share. Searches of grids keep their cells in a folder instead: one
+All but the last are Optuna studies, which machines may share. The last keeps its cells in a folder instead: one search
 over all worlds and those in every world apart share them. Both are decided by the same halving.
 """
 
@@ -61,9 +63,10 @@ from driftbandits.tuning.search import launch, make_folder
 from driftbandits.tuning.spaces import Space, TuningWorld, environment_1
 from driftbandits.tuning.study import Search
 from reproduction.autobandit import informed_spec
-from reproduction.catalogue import ADA_OPNN_INFINITE, COMPARISON_FILE, LINEAR_FILE, written_out
+from reproduction.catalogue import ADA_OPNN_INFINITE, COMPARISON_FILE, LINEAR_FILE, PAPER_FILE, written_out
 from reproduction.linear import one_switch
-from reproduction.spaces import GRIDS, PAPER_CONSTANTS, SPACES, Grid
+from reproduction.paper import PUBLISHED_DIMENSION
+from reproduction.spaces import GRIDS, PAPER_CONSTANTS, PAPER_SPACES, SPACES, Grid
 from reproduction.suite import SUITE, suite_name
 
 DIMENSIONS_WITH_ALL_POLICIES = (10, 2)  # where they are compared
@@ -94,6 +97,7 @@ LINEAR_LABELS = (
     "Restart-Adv",
 )
 CONSTANTS_RUNGS: Rungs = ((512, 1), (128, 3), (32, 10), (8, 32), (2, 64))  # (points kept, tuning seeds played so far)
+PAPER_RUNGS: Rungs = ((128, 1), (32, 4), (6, 16))
 CONSTANTS_WORLDS = (environment_1(10), environment_1(2))
 CONSTANTS_STUDIES = {
     "constants": Space("AdaOPKB", PAPER_CONSTANTS, lambda values: {"constants": Constants(**values)}),
@@ -148,11 +152,14 @@ def tune_study(
         order = dict.fromkeys((f"d={dimension}" for dimension in EQUAL_DIMENSIONS), tuple(SPACES))
         how = how_it_was_made("driftbandits tune comparison")
         return _tune_plan(comparison_searches(labels, dimensions), out / COMPARISON_FILE, order, how, **where)
+    if study == "paper":
+        plan = paper_searches()
+        return _tune_plan(plan, out / PAPER_FILE, {"d=10": tuple(PAPER_SPACES)}, how_the_paper_was_tuned(), **where)
     if study == "linear":
         order = dict.fromkeys((f"d={dimension}" for dimension in LINEAR_DIMENSIONS), LINEAR_LABELS)
         how = how_it_was_made("driftbandits tune linear", world="the linear world with one switch")
         return _tune_plan(linear_searches(), out / LINEAR_FILE, order, how, **where)
-    known = (*CONSTANTS_STUDIES, "comparison", "linear", "oracles")
+    known = (*CONSTANTS_STUDIES, "comparison", "paper", "linear", "oracles")
     raise InputError(f"no study is called {study!r}; {did_you_mean(study, known, cutoff=0.4)}known: {', '.join(known)}")
 
 
@@ -181,6 +188,25 @@ def comparison_searches(labels: Sequence[str] = (), dimensions: Sequence[int] = 
 
 def _labels(dimension: int) -> Iterable[str]:
     return SPACES if dimension in DIMENSIONS_WITH_ALL_POLICIES else POLICIES_ELSEWHERE
+
+
+def paper_searches() -> Plan:
+    """The search of the paper's own grids, on environment 1 as published, with defaults and what was published."""
+    world = environment_1(PUBLISHED_DIMENSION)
+    return {
+        (label, PUBLISHED_DIMENSION): Search(f"{label}, section 6", space, (world,), PAPER_RUNGS, complete=written_out)
+        for label, space in PAPER_SPACES.items()
+    }
+
+
+def how_the_paper_was_tuned() -> str:
+    """What `tuned_paper.json` says of itself."""
+    points, seeds = PAPER_RUNGS[0][0], PAPER_RUNGS[-1][1]
+    cells = count_cells(points, PAPER_RUNGS, worlds=1)
+    return (
+        f"driftbandits tune paper: {points} points of the grids of section 6 and {cells} cells of environment 1 per "
+        f"policy, on tuning seeds {TUNING.first} to {TUNING.first + seeds - 1}"
+    )
 
 
 def linear_searches() -> Plan:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reproduction.paper import STATEMENTS
+from reproduction.paper import BEYOND, FIGURES, STATEMENTS
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "paper.md").read_text()
@@ -74,9 +74,25 @@ def test_every_algorithm_has_its_lines():
 def test_readings_are_numbered_and_each_points_somewhere():
     section = PAGE.split("## How we read it")[1].split("\n## ")[0]
     readings = re.split(r"^ ?(\d+)\. ", section, flags=re.MULTILINE)[1:]
-    assert [int(number) for number in readings[::2]] == list(range(1, 21))
+    assert [int(number) for number in readings[::2]] == list(range(1, 28))
     for number, text in zip(readings[::2], readings[1::2], strict=True):
         assert re.search(r"`[a-z_.]+:\w|`tests/", text), f"reading {number} names nothing in the code"
+
+
+def test_every_row_of_the_figures_is_in_the_table_of_text_files_code_and_what_we_play():
+    """By its whole label, or by its ending in a row that begins with its name."""
+    section = PAGE.split("## Text, files, code, and what we play")[1].split("\n## ")[0]
+    lines = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("| ")]
+    assert {len(cells) for cells in lines} == {5}
+    labels = {p.label for figure in FIGURES.values() for p in figure.policies if p not in BEYOND}
+    for label in labels:
+        name, bracket, ending = label.partition(" (")
+        endings = [f'"{label}"', *([f'"({ending}"'] if bracket else [])]
+        # a row that the search found again is the published and the tuned one
+        parts = [part.strip(") ") for part in ending.split(",")] if label.endswith("published, tuned)") else []
+        places = [cells for cells in lines if re.search(rf"\b{re.escape(name)}\b", cells[0])]
+        played = " ".join(cells[-1] for cells in places)
+        assert any(e in played for e in endings) or (parts and all(f'"({p})"' in played for p in parts)), label
 
 
 def test_every_claim_is_named():

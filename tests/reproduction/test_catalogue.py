@@ -80,7 +80,7 @@ VARIANT = {"share": 0.2, "lowest_index": 4, "threshold": "mean_level", "test_blo
 OPKB = {"sigma": 100.0, "failure_probability": 1e-4, "c0": 1.38, "c1": 0.1, "c2": 1.81, "c3": 0.02, "c4": 0.3125}
 ADA_OPNN = {**OPKB, "c0": 4 * 1.38, "c3": 0.01, "c4": 0.625}  # their scale of mu multiplies 1/2 here too
 OPNN = {**ADA_OPNN, "c1": 0.15, "c4": 0.3125}
-NETWORK = {"width": 2048, "depth": 3, "steps": 100, "learning_rate": 1e-8, "weight_decay": 10.0, "normalise": False}
+NETWORK = {"width": 2048, "depth": 5, "steps": 100, "learning_rate": 1e-8, "weight_decay": 10.0, "normalise": False}
 
 
 def built(row):
@@ -105,6 +105,8 @@ def test_constants_and_variant(row, constants):
     assert policy.constants.scale is None
     assert {name: getattr(policy.variant, name) for name in VARIANT} == VARIANT
     assert policy.variant.good_arms_by == "initial_gain"
+    kept = row.name in ("AdaOPNN", "OPNN")
+    assert policy.variant.after_restart == ("kept_features" if kept else "initial_features")
 
 
 @pytest.mark.parametrize(
@@ -113,6 +115,7 @@ def test_constants_and_variant(row, constants):
 def test_networks(row):
     assert {name: row.settings[name] for name in NETWORK} == NETWORK
     assert row.settings["train"] == (row is not rows.OPNN0_PUBLISHED)
+    assert {text.settings["depth"] for text in (rows.ADA_OPNN, rows.OPNN, rows.OPNN0)} == {3}
 
 
 def test_presets_for_configuration_files_are_the_same():
@@ -129,7 +132,7 @@ def test_kernel_and_first_block_of_ada_opkb():
 
 
 def test_windows():
-    for row, window in ((rows.SW_GPUCB_PUBLISHED, 3000), (rows.SW_GPUCB_RETUNED, 1000)):
+    for row, window in ((rows.SW_GPUCB_PUBLISHED, 3000), (rows.SW_GPUCB_IN_FILES, 2000), (rows.SW_GPUCB_RETUNED, 1000)):
         assert {name: row.settings[name] for name in ("ridge", "scale", "window")} == {
             "ridge": 0.05,
             "scale": 0.2,

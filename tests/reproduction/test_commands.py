@@ -108,7 +108,6 @@ def test_nothing_named_is_the_paper_and_table_1():
     plain = choose([], quick=False, full=False, seeds=None)
     assert plain == [*PAPER.values(), *BEST_SIZES.values(), *GROWTH.values(), *LINEAR.values(), *LINEAR_GROWTH.values()]
     taste = choose([], quick=True, full=False, seeds=None)
-    assert {len(experiment.seeds) for experiment in taste} == {2}
     assert taste == list(standard_passes()[0].experiments)
     whole = choose([], quick=False, full=True, seeds=None)
     assert {experiment.id for experiment in whole} == {*(e.id for e in plain), *FIVE_MATRICES}

@@ -15,6 +15,7 @@ from reproduction.calibrated import CalibratedOPKBJudgement
 from reproduction.claims import Claim, Judgement, TargetVerdict
 from reproduction.groups import (
     EXPERIMENTS,
+    FIRST_SEEDS,
     GROUPS,
     OWN,
     Step,
@@ -29,7 +30,7 @@ from reproduction.groups import (
 from reproduction.growth import GROWTH, GROWTH_ROUNDS, QUICK_SWEEPS
 from reproduction.linear import LINEAR, LINEAR_GROWTH
 from reproduction.page import write_report
-from reproduction.paper import BEST_SIZES, FIVE_MATRICES, PAPER, ClaimsJudgement
+from reproduction.paper import BEST_SIZES, FIVE_MATRICES, PAPER, STATEMENTS, ClaimsJudgement
 from reproduction.passes import Pass, first_to_play, left_to_play
 from reproduction.real_data import is_real
 from reproduction.topic import Group, Judgements
@@ -203,9 +204,10 @@ def experiment(name, *policies):
     return Experiment(name, name, "switching/1", {**WORLD, "size": 5 + len(name)}, policies, EVALUATION.take(8))
 
 
-A, B = experiment("a", CHANCE, NETWORK), experiment("bb", CHANCE)
-SMALL = [Group("first", "First", "", (A,)), Group("second", "Second", "", (B,))]
-STEPS = [Step("one", ("first",)), Step("some of two", ("second",), seeds=5)]
+A, B, C = experiment("a", CHANCE, NETWORK), experiment("bb", CHANCE), experiment("ccc", CHANCE, NETWORK)
+SMALL = [Group("first", "First", "", (A,)), Group("second", "Second", "", (B,)), Group("third", "Third", "", (C,))]
+STEPS = [Step("some of two", ("second",), seeds=5), Step("one", ("first",), wide=True), Step("three", ("third",))]
+FIRST = {"a": 4}
 
 
 def rows(one):
@@ -218,42 +220,57 @@ def rows(one):
     return count
 
 
-def test_every_pass_is_the_whole_report_and_sharper_than_the_one_before():
-    short, one, two, last = make_passes(SMALL, STEPS)
-    assert rows(short) == {("a", "chance", None): 2, ("a", "net", 256): 2, ("bb", "chance", None): 2}
-    assert rows(one) == {("a", "chance", None): 8, ("a", "net", 256): 2, ("bb", "chance", None): 2}
-    assert rows(two) == {("a", "chance", None): 8, ("a", "net", 256): 2, ("bb", "chance", None): 5}
-    assert last.experiments == (A, B)
+def test_every_pass_is_sharper_than_the_one_before():
+    first, two, one, three, last = make_passes(SMALL, STEPS, FIRST)
+    assert rows(first) == {("a", "chance", None): 4, ("a", "net", 256): 4}
+    assert rows(two) == {**rows(first), ("bb", "chance", None): 5}
+    wide = {("a", "chance", None): 8, ("a", "net", 2048): 3}
+    assert rows(one) == {**wide, ("bb", "chance", None): 5}
+    assert rows(three) == {**rows(one), ("ccc", "chance", None): 8, ("ccc", "net", 256): 6}
+    assert last.experiments == (A, B, C)
 
 
 def test_narrow_networks_are_marked_in_the_title():
-    short, *_, last = make_passes(SMALL, STEPS)
-    assert [e.title for e in short.experiments] == ["a (networks 256 wide)", "bb"]
-    assert [e.title for e in last.experiments] == ["a", "bb"]
+    first, *_, last = make_passes(SMALL, STEPS, FIRST)
+    assert [e.title for e in first.experiments] == ["a (networks 256 wide)"]
+    assert [e.title for e in last.experiments] == ["a", "bb", "ccc"]
 
 
 def test_what_is_finished_in_a_pass_is_not_played_in_the_next():
-    passes = make_passes(SMALL, STEPS)
+    passes = make_passes(SMALL, STEPS, FIRST)
     added = left_to_play(passes, set())
-    assert [len(cells) for cells in added] == [6, 6, 3, 3 + 3]
+    assert [len(cells) for cells in added] == [4 + 4, 5, 4 + 3, 8 + 6, 3 + 3]
     assert len(set().union(*added)) == sum(map(len, added))
     held = set(added[0]) | set(added[1])
     again = left_to_play(passes, held)
-    assert [len(cells) for cells in again] == [0, 0, 3, 6]
+    assert [len(cells) for cells in again] == [0, 0, 7, 14, 6]
     assert first_to_play(again) == 1
-    assert first_to_play(left_to_play(passes, held | set(added[2]) | set(added[3]))) == 3
+    assert first_to_play(left_to_play(passes, held.union(*added[2:]))) == 4
     assert left_to_play([Pass("empty", ())], set()) == [{}]
 
 
-def test_the_standard_passes_begin_with_the_short_and_end_with_the_catalogue():
-    first, *_, before, last = standard_passes()
-    catalogue = find_experiments(default_groups())
-    assert list(last.experiments) == catalogue
-    shorts = [group_of(e.id).quick(e) for e in catalogue]
-    assert list(first.experiments) == [short for short in shorts if short is not None]
-    wide = {p.label for e in last.experiments for p in e.policies if p.settings.get("width") == 2048}
-    assert wide
-    for narrow, whole in zip(before.experiments, last.experiments, strict=True):
-        kept = [p for p in narrow.policies if p.settings.get("width") != 256 or p in whole.policies]
-        assert set(map(str, kept)) <= set(map(str, whole.policies))
-        assert dataclasses.replace(narrow, policies=(), title="") == dataclasses.replace(whole, policies=(), title="")
+def test_the_first_pass_has_what_five_claims_and_three_figures_need():
+    """On seeds fixed beforehand; what goes beyond the paper is not in it, and no network is wide."""
+    first = standard_passes()[0]
+    assert {e.id: len(e.seeds) for e in first.experiments} == FIRST_SEEDS
+    assert all((p.seeds or len(e.seeds)) >= 3 for e in first.experiments for p in e.policies)
+    labels = {e.id: {p.label for p in e.policies} for e in first.experiments}
+    decided = [s for s in STATEMENTS if s.id in ("F1a-1", "F1a-3", "F1a-4", "F1b-1", "F2b-1")]
+    assert len(decided) == 5
+    for comparison in (c for s in decided for c in s.comparisons):
+        assert {comparison.first, comparison.second} <= labels[comparison.experiment]
+    assert not {"AutoBandit", "CalibratedOPKB"} & set().union(*labels.values())
+    assert {p.settings["width"] for e in first.experiments for p in e.policies if p.name == "AdaOPNN"} == {256}
+
+
+def test_growth_comes_before_networks_and_the_last_pass_is_the_catalogue():
+    _, growth, networks, last = passes = standard_passes()
+    assert list(last.experiments) == find_experiments(default_groups())
+    ids = [{e.id for e in one.experiments} for one in passes]
+    assert ids[0] < ids[1] < ids[2] < ids[3]
+    assert ids[1] - ids[0] == {*GROWTH, *LINEAR_GROWTH}
+    assert {len(e.seeds) for e in growth.experiments if e.id in GROWTH} == {6}  # all that rivals have, and enough
+    whole = {e.id: e for e in last.experiments}
+    assert all(e == whole[e.id] for e in networks.experiments if e.id in {**PAPER, **BEST_SIZES})
+    wide = {p.label for e in networks.experiments for p in e.policies if p.settings.get("width") == 2048}
+    assert {"ADA-OPNN", "ADA-OPNN (published)", "OPNN", "OPNN (published)"} <= wide

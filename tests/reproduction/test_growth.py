@@ -50,7 +50,8 @@ def test_sweeps_move_one_quantity_as_table_1_asks():
 def test_every_policy_of_the_sweeps_has_a_row_of_table_1_and_rivals_play_the_shorter_runs():
     rivals = {rival.label for rival in kernel_rivals(1.0)}
     for sweep in SWEEPS:
-        assert set(sweep.bounds) == set(sweep.gain_powers) == set(sweep.labels)
+        assert set(sweep.bounds) == set(sweep.labels)
+        assert set(sweep.sizes) == set(sweep.values)
     for sweep in SWEEPS[:5]:
         for experiment in sweep.experiments:
             playing = {policy.label for policy in experiment.policies}

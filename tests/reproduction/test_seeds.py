@@ -11,10 +11,22 @@ from driftbandits.experiments.specs import Experiment
 from reproduction.groups import GROUPS
 from reproduction.real_data import is_real
 from reproduction.topic import Group
-from reproduction.tuning import CONSTANTS_STUDIES, comparison_searches, constants_search, grid_searches, linear_searches
+from reproduction.tuning import (
+    CONSTANTS_STUDIES,
+    comparison_searches,
+    constants_search,
+    grid_searches,
+    linear_searches,
+    paper_searches,
+)
 
 ROOT = Path(__file__).parents[2]
-SEARCHES = [*comparison_searches().values(), *linear_searches().values(), *map(constants_search, CONSTANTS_STUDIES)]
+SEARCHES = [
+    *comparison_searches().values(),
+    *linear_searches().values(),
+    *paper_searches().values(),
+    *map(constants_search, CONSTANTS_STUDIES),
+]
 
 
 def test_experiments_are_played_on_evaluation_seeds():

@@ -12,7 +12,15 @@ from driftbandits.experiments.runner import run_cell
 from driftbandits.experiments.seeds import EVALUATION
 from driftbandits.experiments.specs import Experiment, cells_of
 from reproduction.growth import GROWTH_POLICIES, QUICK_SWEEPS, STEADY_POLICIES, SWEEPS
-from reproduction.sweeps import Sweep, allowed_slope, information_gain_of, log_slopes, measure_growth
+from reproduction.sweeps import (
+    PowerLaw,
+    Sweep,
+    WorldSize,
+    allowed_slope,
+    information_gain_of,
+    log_slopes,
+    measure_growth,
+)
 from tests.reproduction.made_up_results import claim, noise, played
 
 SEGMENTS = SWEEPS[2]
@@ -131,6 +139,15 @@ def test_allowed_slope_in_log_arms_is_that_of_the_bound(policy):
     gains = np.array([information_gain_of(e, policy) for e in sweep.experiments[:4]])
     expected = np.polyfit(np.log(values), 0.5 * np.log(gains * np.array(values)), 1)[0]
     assert allowed_slope(sweep, policy.label, values) == pytest.approx(expected, rel=1e-3)  # values are rounded
+
+
+def test_a_sum_is_allowed_the_slope_of_its_steepest_term():
+    """d sqrt(T) rises with slope 1 where the term that leads in T has less."""
+    worlds = {d: WorldSize(1_000, 1, 1.0, int(d), 10) for d in (2.0, 4.0, 8.0)}
+    lead, rest = PowerLaw(rounds=2 / 3, variation=1 / 3, dimension=2 / 3), PowerLaw(rounds=1 / 2, dimension=1.0)
+    for terms, slope in (((lead,), 2 / 3), ((lead, rest), 1.0), ((rest, lead), 1.0)):
+        sweep = Sweep("d", "d", "d", tuple(worlds), 0.0, (), bounds={"any": terms}, sizes=worlds)
+        assert allowed_slope(sweep, "any", sweep.values) == pytest.approx(slope)
 
 
 def test_growth_of_the_gain_hardly_depends_on_the_seed():

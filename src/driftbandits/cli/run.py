@@ -165,7 +165,7 @@ def reproduce(
         ),
     ] = [],  # noqa: B006
     quick: Annotated[
-        bool, typer.Option("--quick", help="The first pass alone: two seeds, narrow networks, short sweeps.")
+        bool, typer.Option("--quick", help="The first pass alone; with ID two seeds, narrow networks, short sweeps.")
     ] = False,
     full: Annotated[
         bool, typer.Option("--full", help="All seeds for trained networks too, and the group five.")

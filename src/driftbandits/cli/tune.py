@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from driftbandits.experiments.engines import Engine
     from driftbandits.tuning.halving import Tuned
 
-STUDIES = ("constants", "neural", "comparison", "linear", "oracles")  # of the paper's study
+STUDIES = ("constants", "neural", "comparison", "paper", "linear", "oracles")  # of the paper's study
 COMPARED_DIMENSIONS = (10, 2)  # where all policies are compared
 
 
@@ -27,9 +27,9 @@ def tune(
         typer.Argument(
             metavar="STUDY|POLICY",
             autocompletion=complete.searches,
-            help="constants (of ADA-OPKB), neural (of ADA-OPNN), comparison (all policies alike), linear (those "
-            "for linear bandits alike), oracles (in every world); or one policy, a name or file.py:Class, with "
-            "--space.",
+            help="constants (of ADA-OPKB), neural (of ADA-OPNN), comparison (all policies alike), paper (the grids of "
+            "its section 6), linear (those for linear bandits alike), oracles (in every world); or one policy, a name "
+            "or file.py:Class, with --space.",
         ),
     ],
     labels: Annotated[
@@ -88,7 +88,7 @@ def _check_usage(
         raise typer.BadParameter(f"{what} has spaces of its own; --space is for one policy, a name or file.py:Class")
     if labels and what != "comparison":
         raise typer.BadParameter(f"{what} takes no policies; labels are for comparison")
-    if dimension and what in ("constants", "neural", "linear", "oracles"):
+    if dimension and what in ("constants", "neural", "paper", "linear", "oracles"):
         raise typer.BadParameter(f"{what} has dimensions of its own; --dimension is for comparison, or one policy")
     if storage and what == "oracles":
         raise typer.BadParameter("oracles keeps its runs in --out, not in a storage")

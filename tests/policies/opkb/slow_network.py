@@ -102,7 +102,7 @@ class SlowAdaOPNN(SlowAdaOPKB):
     def kernel_of(self, j):
         told = [row for row in self.rows if row.reward is not None]
         if j == 0 or not told:
-            return self.first
+            return self.kernel if self.variant.after_restart == "kept_features" else self.first
         weights = self.network.trained(
             [row.arm for row in told],
             [row.reward for row in told],

@@ -175,6 +175,7 @@ def test_theory_needs_some_reward():
         {"lowest_index": True},
         {"threshold": "mean"},
         {"good_arms_by": "gain"},
+        {"after_restart": "kept"},
     ],
 )
 def test_variant_refuses_unusable_values(settings):

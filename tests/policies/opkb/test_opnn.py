@@ -132,6 +132,18 @@ def test_published_variant_agrees_with_the_box():
     assert len(slow.found) >= 3
 
 
+@pytest.mark.parametrize("seed", [3, 4])
+def test_kept_features_agree_with_the_box_that_keeps_them(seed):
+    """A new epoch begins with the features of the one before, and with the optimal design by them."""
+    variant = dataclasses.replace(Variant.published(), lowest_index=2, after_restart="kept_features")
+    changes = dataclasses.replace(QUICK, c0=0.9, c3=0.004)
+    slow = against_slow(seed=seed, constants=changes, variant=variant, horizon=800, depth=5)
+    assert len(slow.found) >= 3
+    back = dataclasses.replace(variant, after_restart="initial_features")
+    with pytest.raises(AssertionError, match="law 0"):
+        against_slow(seed=seed, constants=changes, variant=variant, slow_variant=back, horizon=800, depth=5)
+
+
 PRESENT, INITIAL = Variant(good_arms_by="present_gain"), Variant(good_arms_by="initial_gain")
 MANY_GOOD = dataclasses.replace(QUICK, c4=5.0)  # so that the border of the good arms runs between arms
 

@@ -73,6 +73,28 @@ def test_restored_in_a_trained_block_it_restarts_and_estimates_as_before():
     np.testing.assert_array_equal(policy.estimate(), again.estimate())
 
 
+def test_restored_in_the_first_block_after_a_restart_it_has_the_features_that_were_kept():
+    """Trained weights beside nothing seen yet: what follows is the same."""
+    kept = dataclasses.replace(Variant.paper(), after_restart="kept_features")
+    policy = AdaOPNN(ARMS, horizon=600, seed=0, constants=FIRES, variant=kept, **SMALL)
+    back = AdaOPNN(ARMS, horizon=600, seed=0, constants=FIRES, **SMALL)
+    for each in (policy, back):
+        stretch(each)
+        while not each.changes:
+            stretch(each, sign=-1)
+        each.ask()  # the next epoch has begun
+    assert source(policy)["weights"]
+    assert not source(policy)["counts"].any()
+    assert not source(back)["weights"]
+    again = AdaOPNN.restore(ARMS, policy.state_dict())
+    assert again.variant == kept
+    for each in (policy, again):
+        while each.rounds < 500:
+            stretch(each)
+    np.testing.assert_array_equal(policy.estimate(), again.estimate())
+    assert_same(policy.state_dict(), again.state_dict())
+
+
 def test_settings_survive_the_state():
     given = {
         **SMALL,

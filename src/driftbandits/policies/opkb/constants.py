@@ -234,6 +234,9 @@ class Variant:
     test_block : whether a whole block is tested when it ends
     good_arms_by : whether an arm is good by the information gain of the network as trained for the block
         ("present_gain") or as it was drawn ("initial_gain"), the same without a network
+    after_restart : a network's features in the first block of a new epoch, and the optimal design by them: those of
+        W^(0) ("initial_features"), or those it had before the restart ("kept_features"); training begins at W^(0)
+        either way
 
     Raises
     ------
@@ -241,7 +244,8 @@ class Variant:
         For a share outside (0, 1), a negative index, and other words than these.
 
     >>> Variant.paper()
-    Variant(share=0.5, lowest_index=0, threshold='smaller_index', test_block=True, good_arms_by='present_gain')
+    Variant(share=0.5, lowest_index=0, threshold='smaller_index', test_block=True, good_arms_by='present_gain',
+            after_restart='initial_features')
     """
 
     share: float = 0.5
@@ -249,6 +253,7 @@ class Variant:
     threshold: Literal["smaller_index", "mean_level"] = "smaller_index"
     test_block: bool = True
     good_arms_by: Literal["present_gain", "initial_gain"] = "present_gain"
+    after_restart: Literal["initial_features", "kept_features"] = "initial_features"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "share", check_probability("share", self.share))
@@ -256,6 +261,7 @@ class Variant:
         check_word("threshold", self.threshold, ("smaller_index", "mean_level"))
         check_flag("test_block", self.test_block)
         check_word("good_arms_by", self.good_arms_by, ("present_gain", "initial_gain"))
+        check_word("after_restart", self.after_restart, ("initial_features", "kept_features"))
 
     @classmethod
     def paper(cls) -> Variant:
@@ -269,7 +275,7 @@ class Variant:
 
     @classmethod
     def published(cls) -> Variant:
-        """As the authors' code runs it.
+        """As the authors' code runs it with a kernel; a network keeps its features there, see `after_restart`.
 
         Returns
         -------
@@ -376,8 +382,8 @@ class PaperConstants:
         return self._levels
 
     def optimal_design(self, epoch: Epoch, *, moved: bool) -> Floats:
-        """pi(X), solved anew where the features have moved."""
-        return self.solve(epoch).probabilities if moved else self._design
+        """pi(X), solved anew where the features are not those of the network as it was drawn."""
+        return self._design if self._features.present is self._features.first else self.solve(epoch).probabilities
 
     def knows_enough(self) -> bool:
         """An epoch knows nothing of those before."""

@@ -30,13 +30,16 @@ _LARGEST_SQUARED_LENGTH = 1e6  # of features that are not normalised, squared; u
 class NetworkFeatures:
     """Tangent features of a network that (if it `trains`) is trained anew from W^(0) at the start of every block.
 
+    At a restart they become those of W^(0) again, unless it `keeps` them until the next training.
+
     The state stores features beside the trained weights: recomputed with another number of BLAS threads they could
     differ in the last bit.
     """
 
-    def __init__(self, model: NetworkModel, *, trains: bool) -> None:
+    def __init__(self, model: NetworkModel, *, trains: bool, keeps: bool = False) -> None:
         self.model = model
         self.trains = trains
+        self.keeps = keeps
         self._saved: Floats | None = None
         self.begin()
 
@@ -53,12 +56,17 @@ class NetworkFeatures:
     def begin(self) -> None:
         """Nothing is trained."""
         self.trainings = 0
+        self._back_to_the_start()
         self.forget(None)
 
-    def forget(self, since: int | None) -> None:
-        """Back to W^(0)."""
+    def _back_to_the_start(self) -> None:
         self.trained: Network | None = None
         self._present: Floats | None = None
+
+    def forget(self, since: int | None) -> None:
+        """What was seen, and unless it `keeps` them the features."""
+        if not self.keeps:
+            self._back_to_the_start()
         self._next: tuple[Network, Floats] | None = None
         self.seen = ArmsSeen.none(len(self.model.points))
 
@@ -187,7 +195,9 @@ class NeuralBlockPolicy(NetworkFacts, PaperBlockPolicy):
             device=device,
         )
         self.train = check_flag("train", train)
-        self._network = NetworkFeatures(self._model, trains=self.train and self._model.width != INFINITE)
+        trains = self.train and self._model.width != INFINITE
+        keeps = isinstance(variant, Variant) and variant.after_restart == "kept_features"
+        self._network = NetworkFeatures(self._model, trains=trains, keeps=keeps)
         chosen = Constants.neural() if constants is None else constants
         super().__init__(arms, self._network, constants=chosen, variant=variant, **common)
         if self.train:
@@ -295,6 +305,9 @@ class AdaOPNN(NeuralBlockPolicy):
     @classmethod
     def published(cls, arms: ArmSet, **settings: Any) -> Self:
         """ADA-OPNN with the constants and step size of the authors' files, unscaled features, restarts not capped.
+
+        The network is that of the paper's text. The authors' code has `depth=5` and keeps features after a restart, as
+        does `variant=dataclasses.replace(Variant.published(), after_restart="kept_features")`.
 
         Parameters
         ----------
