@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from driftbandits.detection.gaps import gaps
-from tests.lemmas.sampled_epoch import FEATURES, FIRST, new_epoch
+from tests.lemmas.sampled_epoch import FEATURES, FIRST, SampledEpoch, new_epoch
 
 LAST = 18  # the block in which a flip can be found by theory: D1 mu_18 = 1.0 is below the largest gap of 1.9
 
@@ -158,6 +158,26 @@ def test_number_of_epochs_where_rewards_drift():
     allowed = most_epochs(1e-3 * variation / 2, segments)
     assert epochs_of(creeping, slots=segments) <= allowed < 2
     assert epochs_of(creeping, slots=segments, strictness=1000.0) > 4 * allowed
+
+
+@pytest.mark.parametrize(("horizon", "found"), [(40_000_000, 27_670_887), (4_000_000, None)])
+def test_when_the_theory_finds_a_flip_of_two_opposite_arms(horizon, found):
+    """The run of `examples/theory_finds_a_change.py`, and one a tenth as long in which no threshold is below 2.
+
+    All rewards change their sign after 45 % of the rounds: found when block 13 ends, which no coin and no noise moves.
+    """
+    means = np.array([0.9, -0.9])
+    for seed in range(3):
+        epoch = SampledEpoch(
+            np.array([[1.0], [-1.0]]), means, horizon=horizon, seed=seed, sigma=100.0, failure_probability=1e-4
+        )
+        size, block, clock, fired = epoch.levels.block_size, 0, 0, []
+        while (2 ** (block + 1) - 1) * size <= horizon and not fired:
+            here = round(0.45 * horizon / size) - clock
+            replays = epoch.play_block({here: -means} if 0 <= here < 2**block else None)
+            fired = [(clock + replay.slots[1]) * size for replay in replays if epoch.fires(replay, block)]
+            clock, block = clock + 2**block, block + 1
+        assert min(fired, default=None) == found
 
 
 def test_with_theory_constants_nothing_is_found_at_usual_horizons():
