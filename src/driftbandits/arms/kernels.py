@@ -51,6 +51,7 @@ class SquaredExponential:
     length_scale: float
 
     def __call__(self, X: Floats, Y: Floats | None = None) -> Floats:
+        """Its values for all pairs of rows."""
         scaled = X / self.length_scale
         if Y is None:
             values: Floats = scipy.spatial.distance.squareform(
