@@ -10,6 +10,7 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 import driftbandits as db
+from benchmarks import rounds
 from driftbandits.errors import InputError
 from driftbandits.policies.gp import gpucb
 from driftbandits.policies.gp.leading import LeadingPosterior
@@ -56,10 +57,10 @@ def few_are_many(monkeypatch):
     monkeypatch.setattr(gpucb, "LEAST_ARMS", 500)
 
 
-def play(policy, rounds, seed=0, mask=None):
+def play(policy, count, seed=0, mask=None):
     rng, arms = np.random.default_rng(seed), []
     means = np.sin(7 * ARMS.points[:, 0]) * ARMS.points[:, 1] * 0.8
-    for _ in range(rounds):
+    for _ in range(count):
         choice = policy.ask(allowed=mask)
         policy.tell(choice, float(np.clip(means[choice.arm] + 0.1 * rng.standard_normal(), -1, 1)))
         arms.append(choice.arm)
@@ -175,3 +176,10 @@ def test_arms_that_come_and_go(monkeypatch):
         assert one.arm == two.arm
         fast.tell(one, 0.001 * one.arm)
         slow.tell(two, 0.001 * two.arm)
+
+
+def test_the_lean_loop_of_the_benchmark_plays_the_same_arms():
+    """What the bookkeeping of a round is compared with has GPUCB's law."""
+    arms = rounds.square(60)
+    means, noise = rounds.reward_function(arms), (0.1 * np.random.default_rng(2).standard_normal(150)).tolist()
+    assert rounds.lean_gpucb(arms, means, noise) == rounds.played_by_gpucb(arms, means, noise)

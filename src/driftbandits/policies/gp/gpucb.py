@@ -119,6 +119,8 @@ class GPUCB(OptimisticPolicy):
 
     def _factor(self, gain: float) -> float:
         """What the sd is multiplied by, with data of this information gain behind it."""
+        if not isinstance(self.beta, str):  # in every round of live requests, where calls count
+            return self.scale * self.beta
         return self.scale * confidence_factor(
             self.beta,
             gain=gain,
@@ -131,8 +133,8 @@ class GPUCB(OptimisticPolicy):
     def _index(self) -> Floats:
         posterior = self._posterior
         factor = self._factor(posterior.information_gain)
-        index = posterior.mean + factor * np.sqrt(np.maximum(posterior.variance, 0.0))
-        return np.asarray(index[: len(self.arms)])
+        index: Floats = posterior.mean + factor * np.sqrt(np.maximum(posterior.variance, 0.0))
+        return index if self._roster is None else index[: len(self.arms)]
 
     def _leading(self) -> LeadingPosterior | None:
         """The posterior of many arms, if this is one and nothing else is made of it than here."""
