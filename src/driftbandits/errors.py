@@ -28,7 +28,8 @@ DriftbanditsError
 ConvergenceWarning (a UserWarning) says that a policy went on with a law short of its tolerance, RewardRangeWarning that
 the rewards told fill next to nothing of the declared range, ZeroOneRewardsWarning that they are 0 or 1 in the range
 (-1, 1), DelayWarning that how late rewards come depends on what they are, HeldRewardsWarning that many rewards wait for
-one decision that is open, LateRewardsWarning that many come after their decision was closed as missing.
+one decision that is open, LateRewardsWarning that many come after their decision was closed as missing, DoubtWarning
+that what a policy believes does not fit the rewards.
 """
 
 from __future__ import annotations
@@ -177,6 +178,10 @@ class HeldRewardsWarning(UserWarning):
 
 class LateRewardsWarning(UserWarning):
     """Many rewards come after their decision was closed as missing, and are not learned: patience is too short."""
+
+
+class DoubtWarning(UserWarning):
+    """What a policy believes of its arms does not fit the rewards it was told, so its estimates cannot be trusted."""
 
 
 class LiveError(DriftbanditsError):

@@ -16,7 +16,7 @@ SAVED = [
 
 
 # AutoBandit of 0.3.0 cut residuals beyond three deviations; a state of it goes on without.
-DECIDES_OTHERWISE = {"AutoBandit", "AutoBandit-segments", "AutoBandit-mirrored"}
+DECIDES_OTHERWISE = {"AutoBandit", "AutoBandit-segments", "AutoBandit-mirrored", "AutoBandit-patient"}
 
 
 @pytest.mark.parametrize(("folder", "name"), SAVED)

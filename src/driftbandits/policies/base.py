@@ -528,7 +528,9 @@ class Policy(Inspection, Persistence):
                 self._count_late(closed, learned)
             if len(numbers):
                 rows = self._pending.take(where[order])
-                self.clipped += clipped
+                if clipped:
+                    self.clipped += clipped
+                    self._monitor.see_clipped(self.clipped, self.rounds - len(self._pending))
                 self._record(snapshot, len(inward))
                 self._monitor.see_all(inward)
                 self._take_rewards(rows, inward[order])

@@ -143,6 +143,8 @@ REWARDS_LOOKED_AT = 1_000  # before it is said that they fill next to nothing of
 LEAST_SHARE_FILLED = 0.01  # of the range
 REWARDS_NEEDED = 100  # of 0 and 1, both among them, before it is said that the range should be (0, 1)
 DEFAULT_RANGE = (-1.0, 1.0)
+CLIPPED_BEFORE_WARNING = 10  # rewards outside the range
+CLIPPED_SHARE = 0.02  # of all rewards told
 LATE_BEFORE_WARNING = 32  # rewards that came too late
 LATE_SHARE = 0.05  # of all rewards that came
 _LARGEST_REWARD = 1.0 + 1e-9  # up to rounding
@@ -320,9 +322,10 @@ def fisher(a: int, b: int, c: int, d: int) -> float:
 class RewardMonitor:
     """Watches the rewards of one policy for signs that it was set up wrongly, and collects the warnings to give.
 
-    Five things are noticed, each once: rewards that fill less than a hundredth of the declared range (equal ones say
-    nothing, successes may be rare); rewards of 0 and 1 under the default range; delays that depend on the reward; many
-    rewards that come after their decision was closed as missing; many rewards held behind one open decision.
+    Six things are noticed, each once: rewards that fill less than a hundredth of the declared range (equal ones say
+    nothing, successes may be rare); rewards outside it that had to be cut; rewards of 0 and 1 under the default range;
+    delays that depend on the reward; many rewards that come after their decision was closed as missing; many rewards
+    held behind one open decision.
 
     >>> monitor = RewardMonitor(RewardScale(-1.0, 1.0), watches_delays=True)
     >>> for reward in [0.0] * 99 + [1.0]:
@@ -341,7 +344,7 @@ class RewardMonitor:
         self._adapts = adapts  # lets the policy do something about delays that depend on rewards, and say what
         self._seen, self._least, self._most = 0, math.inf, -math.inf
         self._zeros = self._ones = 0
-        self._said_late = False  # not saved: who goes on may hear it once more
+        self._said_late = self._said_clipped = False  # not saved: who goes on may hear it once more
 
     def see_all(self, rewards: Floats) -> None:
         """Rewards told together, on the internal scale."""
@@ -375,6 +378,18 @@ class RewardMonitor:
                     f"nothing in so wide a range; declare one that the rewards fill"
                 )
             )
+
+    def see_clipped(self, clipped: int, told: int) -> None:
+        """So many of the rewards told lay outside the range and were moved to its ends."""
+        if self._said_clipped or clipped < CLIPPED_BEFORE_WARNING or clipped < CLIPPED_SHARE * told:
+            return
+        self._said_clipped = True
+        self.notices.append(
+            RewardRangeWarning(
+                f"{clipped:,} of {told:,} rewards lay outside reward_range=({self._scale.low:g}, {self._scale.high:g}) "
+                f"and were moved to its ends, so estimates are of the rewards as cut; declare a range that holds them"
+            )
+        )
 
     def _see_zero_one(self, count: int, zeros: int, ones: int) -> None:
         self._zeros += zeros

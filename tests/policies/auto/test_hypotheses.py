@@ -16,6 +16,7 @@ from driftbandits.errors import StateError
 from driftbandits.policies.auto.beliefs import TERMS_GATHERED, Beliefs
 from driftbandits.policies.auto.mixture import Mixture
 from driftbandits.policies.auto.successes import (
+    COUNTED,
     LOW,
     RARER_FOR_A_FIRM_CENTRE,
     REWARDS_FOR_A_SHARE,
@@ -192,7 +193,10 @@ def test_it_begins_with_both_kinds_and_ends_for_good_where_most_rewards_are_succ
     assert taken.index(News.END) + 7 == REWARDS_FOR_A_SHARE
     assert not rewards.active
     assert rewards.take(1, -1.0) is News.NONE
-    assert rewards.told == REWARDS_FOR_A_SHARE  # counted no further
+    assert rewards.told == REWARDS_FOR_A_SHARE + 5  # all but the one that ended it, which is learned by itself
+    for _ in range(2 * COUNTED):
+        rewards.take(1, 0.3)
+    assert rewards.told == COUNTED + 1
 
 
 def test_rewards_that_never_were_two_valued_are_no_news():
@@ -227,7 +231,7 @@ def test_what_was_counted_of_an_arm_has_the_mean_of_its_rewards(told):
     if rewards.over or not rewards.begun:
         return
     units = rewards.units
-    for tally in rewards.tallies():
+    for tally in rewards.tallies(rewards.noise()):
         mean = np.mean([reward for arm, reward in told if arm == tally.arm])
         assert LOW + units.reach[tally.arm] * (units.centre + units.spread * tally.mean) == pytest.approx(
             mean, abs=1e-9
@@ -303,7 +307,7 @@ def test_after_a_third_value_the_usual_model_goes_on():
     assert policy.explain().noise == pytest.approx(0.27, abs=0.08)
     policy._two_valued.over = True
     policy._beliefs.units = None
-    policy._learn_anew()
+    policy._learn_anew(policy._two_valued.noise())
     np.testing.assert_allclose(policy.estimate(), before, atol=0.04)
     means = np.array([0.1, 0.1, 0.1, 0.1, 0.8, 0.1])
     for _ in range(300):

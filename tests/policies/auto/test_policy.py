@@ -309,6 +309,7 @@ def test_rewards_of_zero_or_one_are_fine():
     assert policy.explain().noise == pytest.approx(math.sqrt(chances[2] * (1 - chances[2])), rel=0.35)
 
 
+@pytest.mark.filterwarnings("ignore::driftbandits.errors.RewardRangeWarning")  # some are cut
 def test_heavy_tails_are_fine():
     """Student's t with 1.5 degrees of freedom, clipped."""
     policy, rng = AutoBandit(line(), out_of_range="clip"), np.random.default_rng(0)

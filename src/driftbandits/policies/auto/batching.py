@@ -39,7 +39,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftbandits import state as states
-from driftbandits.policies.auto.beliefs import LEAST_VARIANCE, Beliefs
+from driftbandits.policies.auto.beliefs import LEAST_VARIANCE, Beliefs, Reference
 from driftbandits.state.declared import Declared, count, listed, number
 from driftbandits.types import Floats, Ints
 
@@ -59,7 +59,14 @@ class Joint(NamedTuple):
     noise: Floats  # (n, 1 or k), the variance that was taken for that of the noise
 
 
-def observe_all(beliefs: Beliefs, arms: Ints, passed: Ints, rewards: Floats, weights: Floats | None = None) -> Joint:
+def observe_all(
+    beliefs: Beliefs,
+    arms: Ints,
+    passed: Ints,
+    rewards: Floats,
+    weights: Floats | None = None,
+    reference: Reference | None = None,
+) -> Joint:
     """Take in the rewards of these arms; before each of them so many rounds pass. Shapes (k,).
 
     With `weights`, chances are learned, and each reward is a mean over so many decisions of its arm.
@@ -78,7 +85,7 @@ def observe_all(beliefs: Beliefs, arms: Ints, passed: Ints, rewards: Floats, wei
         variances = np.maximum(np.square(deviations) - noise, LEAST_VARIANCE)
         likelihood = beliefs.units.evidence_of_many(rewards - deviations * scores, variances, rewards, weights)
     else:
-        likelihood = _likelihood(beliefs, rewards, deviations, scores)
+        likelihood = _likelihood(beliefs, rewards, deviations, scores, reference)
     basis = directions.basis
     shift = np.matmul(np.matmul(scores[:, None], steps), basis)[:, 0]
     fewest = _fewest(steps) if len(arms) > basis.shape[1] else steps  # as many terms say the same
@@ -154,11 +161,15 @@ def _fewest(steps: Floats) -> Floats:
     return factor
 
 
-def _likelihood(beliefs: Beliefs, rewards: Floats, deviations: Floats, scores: Floats) -> Floats:
+def _likelihood(
+    beliefs: Beliefs, rewards: Floats, deviations: Floats, scores: Floats, reference: Reference | None
+) -> Floats:
     """Log density of each reward given those before, as `Beliefs.observe` has it."""
     if beliefs.units is not None:
         return beliefs.units.evidence(rewards - deviations * scores, rewards)
-    return beliefs.likelihood(np.square(scores), np.square(deviations), beliefs.freedom(len(rewards)))
+    totals = np.square(deviations)
+    squares = np.square(scores) if reference is None else reference.squares(deviations * scores, totals)
+    return beliefs.likelihood(squares, totals, beliefs.freedom(len(rewards)))
 
 
 MOST_WAITING = 32  # rewards

@@ -51,6 +51,22 @@ class Forecast(NamedTuple):
     variance: Floats  # (n,), without the noise
 
 
+class Reference(NamedTuple):
+    """The leading hypothesis, and the largest square of its residual, in its own deviations, that is evidence."""
+
+    row: int
+    square: float
+
+    def squares(self, residuals: Floats, totals: Floats) -> Floats:
+        """Squares of residuals of all hypotheses in their own deviations, (n,) or (n, k), as evidence has them.
+
+        What the leader's square has beyond the limit is taken from the squares of all.
+        """
+        own = residuals[self.row]
+        excess = np.maximum(own * own - self.square * totals[self.row], 0.0)
+        return np.asarray(np.maximum(residuals * residuals - excess, 0.0) / totals)
+
+
 class Step(NamedTuple):
     """What a reward did to every hypothesis, one row each: its mean moved by column residual / total."""
 
@@ -262,7 +278,9 @@ class Beliefs:
         variance = np.maximum(self.at(column, arm), LEAST_VARIANCE)
         return Forecast(arm, column, self.at(self.mean[: self.count], arm).copy(), variance)
 
-    def observe(self, forecast: Forecast, reward: float, able: Bools | None = None) -> Step:
+    def observe(
+        self, forecast: Forecast, reward: float, able: Bools | None = None, reference: Reference | None = None
+    ) -> Step:
         """Take in a reward of the arm forecast. Hypotheses not `able` (born after its round) learn nothing of it.
 
         Where `units` say so, it is the coordinate of a success or a failure; neither is wild, and the noise is known.
@@ -273,10 +291,10 @@ class Beliefs:
         noise = self.noise[:n].copy()
         total = variance + noise
         residual = reward - forecast.mean
-        square = residual * residual / total
         if self.units is not None:
             likelihood = self.units.evidence(forecast.mean, np.float64(reward))
         else:
+            square = residual * residual / total if reference is None else reference.squares(residual, total)
             likelihood = self.likelihood(square, total, self.told)
         if able is not None:
             column *= able[:, None]
@@ -404,6 +422,7 @@ class Beliefs:
             "count": self.count,
             "told": self.told,
             "gathered": self.gathered,
+            "first_noise": self.first_noise,
         }
 
     def load(self, state: states.Reader, *, rounds: int) -> None:
@@ -412,6 +431,8 @@ class Beliefs:
         self.count = state.integer("count", low=1, high=len(self.mean))
         self.gathered = state.integer("gathered", high=TERMS_GATHERED)
         self.told = state.number("told")
+        if state.has("first_noise"):  # states of 0.3.0 have none
+            self.first_noise = state.number("first_noise")
         n = self.count
         for name in _ROWS:
             values = getattr(self, name)[:n]
@@ -420,6 +441,7 @@ class Beliefs:
             values[:] = state.array(name, values.dtype, values.shape)
         checks = {
             "told": 2.0 <= self.told <= NOISE_MEMORY,
+            "first_noise": self.first_noise >= LEAST_NOISE_VARIANCE,
             "kind": ((self.kind[:n] >= 0) & (self.kind[:n] < self.priors.count)).all(),
             "birth": ((self.birth[:n] >= 0) & (self.birth[:n] <= rounds)).all(),
             "noise": (self.noise[:n] > 0).all(),

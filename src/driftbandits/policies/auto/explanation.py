@@ -56,6 +56,7 @@ class Explanation:
     changes : changes found so far
     hidden : changes found by re-tests: an arm that was not being played had become better
     shown : changes that were visible in the best arm itself; each of them makes re-tests rarer
+    doubtful : whether the rewards do not fit what is believed, as a `DoubtWarning` has said
 
     >>> from driftbandits import ArmSet, AutoBandit
     >>> policy = AutoBandit(ArmSet([[0.0], [1.0]], names=["left", "right"]), seed=0)
@@ -81,6 +82,7 @@ class Explanation:
     suspected: float = 0.0
     suspected_since: int = 0
     correlations: dict[float | None, float] = field(default_factory=dict)
+    doubtful: bool = False
 
     def __str__(self) -> str:
         """The sentences, then the numbers."""
@@ -104,6 +106,8 @@ class Explanation:
         ]
         if _LEAST_SUSPICION <= self.suspected < _STRONG_SUSPICION:
             sentences.insert(1, f"There may have been {suspected}.")
+        if self.doubtful:
+            sentences.insert(0, "The rewards do not fit what is believed: do not trust the estimates.")
         return [*sentences, *self._probing_sentence()]
 
     def _probing_sentence(self) -> list[str]:
@@ -156,6 +160,7 @@ def explain(
     scale: RewardScale,
     estimate: Floats,
     interval: Floats,
+    doubtful: bool,
 ) -> Explanation:
     """The beliefs of `mixture`, in the user's units.
 
@@ -190,6 +195,7 @@ def explain(
         hidden=probing.found,
         shown=probing.shown,
         changes=changes,
+        doubtful=doubtful,
     )
 
 

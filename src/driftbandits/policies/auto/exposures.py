@@ -68,7 +68,7 @@ class Exposures(Declared):
     ...         _ = exposures.tell(now - 20, 0, 1.0, float(now))
     >>> exposures.estimate(199.0)
     >>> exposures.share(np.array([10.0, 40.0])).round(2).tolist()
-    [0.02, 0.98]
+    [0.01, 0.98]
     """
 
     def __init__(self, arms: int) -> None:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from driftbandits._util.linalg import first_largest
+from driftbandits.errors import DoubtWarning
 from driftbandits.policies.auto.batching import (
     LONGEST_GAP,
     MOST_SAID,
@@ -22,7 +23,8 @@ from driftbandits.policies.auto.batching import (
 )
 from driftbandits.policies.auto.beliefs import TERMS_GATHERED, Beliefs, Forecast
 from driftbandits.policies.auto.change_report import CHANGE_ODDS, ChangeReport, RegimeChange
-from driftbandits.policies.auto.exposures import Exposures
+from driftbandits.policies.auto.doubts import Doubts, Misfit
+from driftbandits.policies.auto.exposures import Collected, Exposures
 from driftbandits.policies.auto.hypotheses import Representatives
 from driftbandits.policies.auto.mixture import Mixture
 from driftbandits.policies.auto.probing import Probing, Trial
@@ -30,10 +32,13 @@ from driftbandits.policies.auto.samples import REWARDS_TO_LAST, Samples
 from driftbandits.policies.auto.successes import LOW, ROUNDING, News, RateUnits, TwoValued
 from driftbandits.policies.base import Policy
 from driftbandits.policies.decisions import Feedback, Row
+from driftbandits.text import label
 from driftbandits.types import Bools, Floats, Ints
 
 BIRTH_DEVIATIONS = 2.0  # deviation from the leader's prediction at which hypotheses of a change are born
 LOCAL_BIRTH_DEVIATIONS = 2.5  # deviation at which the hypothesis of a change of this arm alone is born
+_NOISE_CHECKED = (8, 16, 32, 64, 128)  # rewards
+_FAR_TOO_SMALL = 4.0  # times: the noise over what it was taken for
 LATE_BEFORE_SILENCE = 8  # rewards that came late, before it is asked whether most decisions get none
 BIRTH_NATS = 1.5  # the same for two-valued rewards: log-likelihood advantage of knowing nothing about the arm
 
@@ -62,6 +67,7 @@ class Learning(Policy):
     _trial: Trial
     _two_valued: TwoValued
     _exposures: Exposures
+    _doubts: Doubts
     _silence_checked: int = 0  # binary digits of the number of late rewards when it was last asked whether others come
     _batch: RewardBatch
     _since_tidy: int  # rewards learned
@@ -96,6 +102,8 @@ class Learning(Policy):
             self._notice_silence()
             if self._exposures.active:
                 return
+        if self._two_valued.told in _NOISE_CHECKED:
+            self._mend_noise()
         news = self._two_valued.take(row.arm, reward)
         if news is not News.NONE or not self._lets_wait(row, reward):
             self._catch_up()
@@ -109,6 +117,7 @@ class Learning(Policy):
         if waiting is None:
             return False
         outlook, doubted, trying = self._outlook(row), self._probing.doubted, not self._trial.over
+        self._compare(row.arm, outlook, reward)
         self._beliefs.units = self._two_valued.units
         self._clock = row.id + 1
         self._batch.add(row.arm, passed, *waiting)
@@ -155,10 +164,10 @@ class Learning(Policy):
             self._beliefs.pass_time(before)
             self._take_in(self._beliefs.forecast(int(arms[0])), float(rewards[0]))
         else:
-            joint = observe_all(self._beliefs, arms, passed, rewards)
+            joint = observe_all(self._beliefs, arms, passed, rewards, reference=self._mixture.reference())
             if not self._draws_anew(len(arms)):
                 self._samples.follow_all(arms, joint)
-            self._mixture.update_all(joint.likelihood)
+            self._mixture.update_all(joint.likelihood, np.square(joint.scores) if self._beliefs.units is None else None)
             self._tidy(len(arms))
         self._find_change()
         self._invalidate()
@@ -185,6 +194,8 @@ class Learning(Policy):
         """
         beliefs, outlook = self._beliefs, self._outlook(row)
         on_time = self._pass_time(row.id)
+        if on_time:
+            self._compare(row.arm, outlook, reward)
         told = self._in_coordinates(row.arm, reward, news)
         if told is not None:
             forecast = self._forecast(row, told) if on_time else beliefs.forecast(row.arm)
@@ -194,10 +205,14 @@ class Learning(Policy):
 
     def _take_in(self, forecast: Forecast, told: float, able: Bools | None = None) -> None:
         """Update the beliefs by one reward; hypotheses not in `able` are left alone."""
-        step = self._beliefs.observe(forecast, told, able)
+        step = self._beliefs.observe(forecast, told, able, self._mixture.reference())
         if not self._draws_anew(1):
             self._samples.follow(forecast.arm, step)
-        self._mixture.update(step.likelihood, able)
+        self._mixture.update(
+            step.likelihood,
+            able,
+            np.square(step.residual) / step.total if able is None and self._beliefs.units is None else None,
+        )
         self._tidy(1)
 
     def _time(self) -> float:
@@ -219,9 +234,13 @@ class Learning(Policy):
         if units is None or news is News.LEARN_ANEW:
             self._beliefs.pass_time(passed)
         else:
-            successes = np.zeros(len(found.arms))
+            successes, paid, squares = np.zeros((3, len(found.arms)))
             for arm, reward in found.told:
-                successes[np.searchsorted(found.arms, arm)] += self._two_valued.successes_in(arm, reward)
+                place = int(np.searchsorted(found.arms, arm))
+                successes[place] += self._two_valued.successes_in(arm, reward)
+                paid[place] += reward - LOW
+                squares[place] += (reward - LOW) ** 2
+            self._doubt_exposed(found, paid, squares, units)
             self._take_in_exposed(found.arms, passed, successes, found.exposure, units)
         if self._two_valued.over:
             self._exposures.stop()
@@ -230,6 +249,15 @@ class Learning(Policy):
             self._probing.see(self._standing.of(arm), kind, int(self._plays.last[arm]) + 1)
         self._find_change()
         self._refresh()
+
+    def _doubt_exposed(self, found: Collected, paid: Floats, squares: Floats, units: RateUnits) -> None:
+        """Compare what these arms' successes paid in all with what was expected of so many decisions."""
+        expected = self._samples.mean(self._mixture.weights(), found.arms)
+        missed = paid - found.exposure * (expected - LOW)
+        variances = found.exposure * units.of(found.arms).noise_of(expected)
+        for place, arm in enumerate(found.arms.tolist()):
+            values = (part.item(place) for part in (missed, squares, variances, expected, found.exposure))
+            self._doubt(self._doubts.add(self._standing.of(arm), *values))
 
     def _take_in_exposed(self, arms: Ints, passed: int, successes: Floats, exposure: Floats, units: RateUnits) -> None:
         """Update the beliefs by the successes of these arms among so many decisions; surprising ones give birth."""
@@ -263,6 +291,28 @@ class Learning(Policy):
         found = successes * np.log(rates) - exposure * rates
         return np.asarray(arms[(found[0] - found[1]) / units.dispersion > BIRTH_NATS])
 
+    def _compare(self, arm: int, outlook: Outlook, reward: float) -> None:
+        """Compare a reward with what was expected of it."""
+        expected, units = outlook.expected.item(outlook.place), self._two_valued.units
+        noise = self._beliefs.noise.item(self._mixture.leader()) if units is None else units.noise_of_one(arm, expected)
+        self._doubt(self._doubts.see(outlook.place, expected, reward, noise))
+
+    def _doubt(self, found: Misfit | None) -> None:
+        """Say that beliefs do not fit the rewards."""
+        if found is None:
+            return
+        arm, names = -1 if found.arm < 0 else int(self._standing.numbers[found.arm]), self.arms.names
+        whose = "all arms" if arm < 0 else f"arm {arm}" if names is None else label(names[arm])
+        expected, came = (self._scale.outward(value) for value in (found.expected, found.came))
+        self._monitor.notices.append(
+            DoubtWarning(
+                f"what is believed does not fit the rewards of {whose}: lately {expected:.3g} was expected of each and "
+                f"{came:.3g} came, {abs(found.errors):.0f} standard errors apart. Check that rewards are told to the "
+                f"decisions they belong to, in one unit, and that reward_range is right; until then do not trust the "
+                f"estimates"
+            )
+        )
+
     def _outlook(self, row: Row) -> Outlook:
         """Expected rewards before a reward."""
         standing, expected = self._standing, self._expected()
@@ -290,12 +340,24 @@ class Learning(Policy):
             self._beliefs.change_units(before, units)
             self._samples.choose(self._mixture.weights(), anew=True)
         elif news in (News.LEARN_ANEW, News.END):
-            self._learn_anew()
+            self._learn_anew(self._two_valued.noise())
 
-    def _learn_anew(self) -> None:
-        """Restart from the counts of every arm."""
-        self._beliefs.expect_noise(self._two_valued.noise(), self._two_valued.told)
-        self._mixture.learn_anew(self._change_report.regime, self._two_valued.tallies())
+    def _mend_noise(self) -> None:
+        """Learn anew what was learned while the noise was taken for far too small: a few rewards weighed far too much,
+        and what came after them looked like changes.
+        """
+        if self._two_valued.units is not None:
+            return
+        self._catch_up()
+        noise = float(self._mixture.weights() @ self._beliefs.noise[: self._beliefs.count])
+        if noise > _FAR_TOO_SMALL * self._beliefs.first_noise:
+            self._learn_anew(noise)
+            self._refresh()
+
+    def _learn_anew(self, noise: float) -> None:
+        """Restart from the counts of every arm, whose rewards have this variance about their mean."""
+        self._beliefs.expect_noise(noise, self._two_valued.told)
+        self._mixture.learn_anew(self._change_report.regime, self._two_valued.tallies(noise))
         self._samples.choose(self._mixture.weights(), anew=True)
         self._change_report.restart()
         self._probing.trust()
@@ -388,6 +450,7 @@ class Learning(Policy):
     def _find_change(self) -> None:
         found = self._change_report.find_change(self._mixture.weights(), self._clock)
         if found is not None:
+            self._doubts.forget()
             best = first_largest(self._change_report.before)
             self._probing.record(found.moved, found.birth, best, shift=found.shift)
             self._two_valued.forget(slice(None) if found.whole else self._moved_arms(found))

@@ -5,11 +5,18 @@ Every prior starts with one hypothesis that never forgets and one for each rate 
 hypotheses born now (a change of everything; of most; of the common level alone) and back to the drifting ones.
 Hypotheses that predict badly lose weight. If no row is free, the most dispensable hypothesis is merged into a neighbour
 in age.
+
+One reward may move the odds between two hypotheses by `MOST_NATS_PER_REWARD` where noise is normal, and by less where
+it has heavier tails: wild rewards are then common, and say little about change. What is limited is the square of the
+leader's residual, and what is beyond the limit is taken from the squares of all: so a wild reward says less about how
+wide a hypothesis should be, and as much as ever about means. Limiting each likelihood by itself would set evidence
+from trimmed rewards against means of all, and find changes without end where noise is skewed.
 """
 
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
@@ -17,8 +24,9 @@ import numpy as np
 
 from driftbandits import state as states
 from driftbandits._util.linalg import SLACK, first_largest, largest_first
-from driftbandits.policies.auto.beliefs import Beliefs
+from driftbandits.policies.auto.beliefs import Beliefs, Reference
 from driftbandits.policies.auto.successes import Tally
+from driftbandits.state.declared import Declared, Value, number
 from driftbandits.types import Bools, Floats
 
 DRIFT_RATES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
@@ -27,7 +35,13 @@ MORE_SLOTS = 12  # for two-valued rewards: rare successes separate hypotheses so
 _REWARDS_BETWEEN_BIRTHS = 32  # births must be rare too; times `RateUnits.slowness`
 _YOUNG_ROUNDS = 64  # after its birth, times `RateUnits.slowness`
 ROUNDS_BEFORE_THE_FIRST = 30.0  # rounds without a change, as prior evidence
-MOST_NATS_PER_REWARD = 4.0  # largest loss in log weight per reward, relative to the best hypothesis
+MOST_NATS_PER_REWARD = 4.0  # largest loss in log weight per reward, relative to the best hypothesis, for normal noise
+LEAST_NATS_PER_REWARD = 1.0  # the same for the heaviest tails
+_NORMAL_KURTOSIS = 3.0
+_LARGEST_SQUARE = 36.0  # of a residual in its own deviations
+_SQUARES_REMEMBERED = 400.0
+_SQUARES_AT_FIRST = 30.0  # of normal noise, as prior evidence
+_SQUARES_WAITING = 64  # rewards after which it is clear whether a change explains a surprise
 START, RESET, PARTIAL, LEVEL_SHIFT, LOCAL = range(5)  # origin of a hypothesis
 BIRTH_SHARES = {RESET: 0.4, PARTIAL: 0.38, LEVEL_SHIFT: 0.02}  # of the weight that moves; drifting ones get the rest
 PARTIAL_WIDENING = 0.3  # multiple of the prior added to a partly new hypothesis
@@ -35,6 +49,60 @@ LEAST_PRIOR_WEIGHT = 1e-4  # a prior with less weight is dropped
 _LEAST_BREEDING_WEIGHT = 0.05  # a prior with less weight gets no births
 _SMALLEST_WEIGHT = 1e-200
 _LARGEST_LOG_WEIGHT = 100.0  # of the heaviest, and the least is its negative
+
+
+class Tails(Declared):
+    """The kurtosis of rewards about what was expected of them, and how much evidence a single reward may be.
+
+    A surprise that a change explains says nothing of the noise. So a reward counts only after `_SQUARES_WAITING`
+    others, and only if the hypothesis that leads then is as old as the one that led before, and was not young.
+
+    >>> tails = Tails()
+    >>> tails.most_nats
+    4.0
+    >>> for _ in range(30):
+    ...     tails.see([0.5] * 19 + [30.0], birth=0, leading=0)
+    >>> round(tails.most_nats, 2)
+    1.02
+    """
+
+    def __init__(self) -> None:
+        self._seen = _SQUARES_AT_FIRST
+        self._square, self._fourth = 1.0, _NORMAL_KURTOSIS  # means of the squares and of their squares
+        self._waiting: deque[tuple[float, int]] = deque()  # squares, and when the leader of then was born
+
+    @property
+    def most_nats(self) -> float:
+        """`MOST_NATS_PER_REWARD`, over the kurtosis in units of that of normal noise."""
+        nats = MOST_NATS_PER_REWARD * _NORMAL_KURTOSIS * self._square**2 / self._fourth
+        return min(max(nats, LEAST_NATS_PER_REWARD), MOST_NATS_PER_REWARD)
+
+    def see(self, squares: Iterable[float], *, birth: int, leading: int) -> None:
+        """Squares of residuals in their own deviations, under a leader of `birth`; one of `leading` leads now."""
+        self._waiting.extend((square, birth) for square in squares)
+        while len(self._waiting) > _SQUARES_WAITING:
+            square, then = self._waiting.popleft()
+            if then == leading:
+                self._square += (square - self._square) / (self._seen + 1.0)
+                self._fourth += (square * square - self._fourth) / (self._seen + 1.0)
+                self._seen = min(self._seen + 1.0, _SQUARES_REMEMBERED)
+
+    saved = (
+        number("seen", within=(_SQUARES_AT_FIRST, _SQUARES_REMEMBERED)),
+        number("square", within=(0.0, _LARGEST_SQUARE)),
+        number("fourth", within=(0.0, _LARGEST_SQUARE**2)),
+        Value(
+            "waiting",
+            lambda waiting: np.array(waiting, dtype=np.float64).reshape(-1, 2),
+            lambda state, key, *_: deque((z, int(b)) for z, b in state.array(key, np.float64, (None, 2)).tolist()),
+        ),
+    )
+
+    def _check_state(self, **known: Any) -> None:
+        squares = [square for square, _ in self._waiting]
+        states.check(len(squares) <= _SQUARES_WAITING, "waiting")
+        states.check(all(0.0 <= square <= _LARGEST_SQUARE for square in squares), "waiting")
+        states.check(self._fourth >= self._square**2 > 0.0, "fourth")
 
 
 class Mixture:
@@ -45,8 +113,10 @@ class Mixture:
         self.rates = rates
         self.slots = slots
         self.log_weight: Floats = np.full(len(beliefs.mean), -np.inf)
+        self.tails = Tails()
         self._due = 0.0  # hazard of the rounds since the last births
         self._born = 0  # the round of the last births
+        self._now = 0  # the round up to which time has passed
         self._weights: Floats | None = None  # cache of the normalised weights
         self._leader: int | None = None
 
@@ -115,6 +185,7 @@ class Mixture:
 
         If rewards carry little information, changes at the usual rate could not be found and would only add variance.
         """
+        self._now = now
         slowness = self.slowness
         stood = ROUNDS_BEFORE_THE_FIRST * slowness
         self._due = min(self._due + rounds / (now + stood) / math.sqrt(slowness), 1.0)
@@ -127,8 +198,16 @@ class Mixture:
         units = self.beliefs.units
         return 1.0 if units is None else units.slowness
 
-    def update(self, likelihood: Floats, able: Bools | None = None) -> None:
-        """Update the weights by the log likelihoods of a reward; hypotheses not in `able` keep their share."""
+    def reference(self) -> Reference:
+        """What limits the evidence of the next reward."""
+        return Reference(self.leader(), 2.0 * self.tails.most_nats + 1.0)
+
+    def update(self, likelihood: Floats, able: Bools | None = None, squares: Floats | None = None) -> None:
+        """Update the weights by the log likelihoods of a reward; hypotheses not in `able` keep their share.
+
+        `squares` are those of the residuals in their own deviations, (n,), where rewards have more than two values.
+        """
+        seen = None if squares is None else self._expected_square(squares)
         log_weight = self.log_weight[: self.beliefs.count]
         if able is None:
             likelihood = np.maximum(likelihood, likelihood.item(likelihood.argmax()) - MOST_NATS_PER_REWARD)
@@ -139,17 +218,25 @@ class Mixture:
             likelihood = np.where(able, likelihood, of_the_able)
         else:
             return
+        self._add(likelihood, seen)
+
+    def update_all(self, likelihoods: Floats, squares: Floats | None = None) -> None:
+        """Update the weights by the log likelihoods of several rewards, (n, k), each given those before."""
+        counted = np.maximum(likelihoods, likelihoods.max(axis=0) - MOST_NATS_PER_REWARD)
+        self._add(np.add.reduce(counted, axis=1), None if squares is None else self._expected_square(squares))
+
+    def _expected_square(self, squares: Floats) -> list[float]:
+        """Mean over the hypotheses of squares (n,) or (n, k)."""
+        return np.atleast_1d(self.weights() @ np.minimum(squares, _LARGEST_SQUARE)).tolist()  # type: ignore[no-any-return]
+
+    def _add(self, likelihood: Floats, squares: list[float] | None) -> None:
+        birth = self.beliefs.birth.item(self.leader())
+        log_weight = self.log_weight[: self.beliefs.count]
         log_weight += likelihood
         log_weight -= log_weight.item(log_weight.argmax())
         self._forget_weights()
-
-    def update_all(self, likelihoods: Floats) -> None:
-        """Update the weights by the log likelihoods of several rewards, (n, k), each given those before."""
-        counted = np.maximum(likelihoods, likelihoods.max(axis=0) - MOST_NATS_PER_REWARD)
-        log_weight = self.log_weight[: self.beliefs.count]
-        log_weight += np.add.reduce(counted, axis=1)
-        log_weight -= log_weight.item(log_weight.argmax())
-        self._forget_weights()
+        if squares is not None and (birth == 0 or self._now - birth >= _YOUNG_ROUNDS):
+            self.tails.see(squares, birth=birth, leading=self.beliefs.birth.item(self.leader()))
 
     def kinds(self) -> Floats:
         """Weight of every prior, shape (kinds,)."""
@@ -279,7 +366,12 @@ class Mixture:
 
     def export(self) -> dict[str, Any]:
         """Weights and clock."""
-        return {"log_weight": self.log_weight[: self.beliefs.count].copy(), "due": self._due, "born": self._born}
+        return {
+            "log_weight": self.log_weight[: self.beliefs.count].copy(),
+            "due": self._due,
+            "born": self._born,
+            "tails": self.tails.export(),
+        }
 
     def load(self, state: states.Reader, *, rounds: int) -> None:
         """Inverse of `export`; the beliefs are loaded before."""
@@ -289,6 +381,8 @@ class Mixture:
         self._due = state.number("due")
         states.check(0.0 <= self._due <= 1.0, "due")
         self._born = state.integer("born", high=rounds)
+        if state.has("tails"):  # states of 0.3.0 have none
+            self.tails.load(state.reader("tails"))
         steady = int(np.count_nonzero(self.beliefs.rate[:n] == 0))
         states.check(1 <= steady <= self._steady_slots(), "rate")
         states.check(n - steady <= self.beliefs.priors.count * len(self.rates), "rate")

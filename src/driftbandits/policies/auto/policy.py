@@ -25,6 +25,7 @@ from driftbandits.policies.auto.arm_migration import (
 from driftbandits.policies.auto.batching import RewardBatch
 from driftbandits.policies.auto.beliefs import Beliefs, moments
 from driftbandits.policies.auto.change_report import ChangeReport
+from driftbandits.policies.auto.doubts import Doubts
 from driftbandits.policies.auto.explanation import Explanation, explain
 from driftbandits.policies.auto.exposures import Exposures
 from driftbandits.policies.auto.hypotheses import SIGNAL_VARIANCES, Priors
@@ -151,6 +152,7 @@ class AutoBandit(Learning):
         self._trial = Trial(len(self.arms))
         self._two_valued = TwoValued(len(self.arms))
         self._exposures = Exposures(len(self.arms))
+        self._doubts = Doubts(len(standing.numbers))
         self._batch = RewardBatch()
         self._since_tidy, self._renewal_due = 0, False
         self._glances = np.zeros(len(standing.numbers))
@@ -306,6 +308,7 @@ class AutoBandit(Learning):
             scale=self._scale,
             estimate=self._estimate(),
             interval=cut(self._interval()),
+            doubtful=self._doubts.doubtful,
         )
 
     # --- state --------------------------------------------------------------------------------------------------
@@ -326,6 +329,7 @@ class AutoBandit(Learning):
         if (moved.places < 0).any():  # hypotheses that were sampled may be gone
             self._samples.choose(self._mixture.weights(), anew=False)
         standing = RepresentativesChange(old._standing, self._standing, change)
+        self._doubts = old._doubts.renumbered(standing.sources)
         probing = standing.migrate_probing(old._probing.export(), moved.kinds, self._clock)
         self._probing.load(states.Reader(probing), rounds=self._clock)
         self._trial.load(states.Reader({"left": change.carry(old._trial.left, 0)}))
@@ -363,7 +367,9 @@ class AutoBandit(Learning):
         }
         if self._exposures.active:
             parts["exposures"] = self._exposures
-        return {**write(self._saved, self), **{name: part.export() for name, part in parts.items()}}
+        exported = {name: part.export() for name, part in parts.items()}
+        exported["watch"]["doubts"] = self._doubts.export()
+        return {**write(self._saved, self), **exported}
 
     def _import(self, state: states.Reader) -> None:
         self._build()
@@ -377,6 +383,8 @@ class AutoBandit(Learning):
         self._change_report.load(state.reader("watch"), rounds=self.rounds)
         self._trial.load(state.reader("trial"))
         self._batch.load(state.reader("together"), offered=len(self.arms))
+        if state.reader("watch").has("doubts"):  # states of 0.3.0 have none
+            self._doubts.load(state.reader("watch").reader("doubts"), rounds=self.rounds)
         if state.has("exposures"):
             self._exposures.load(state.reader("exposures"), rounds=self.rounds)
         sampled = self._mixture.weights()[self._samples.rows]

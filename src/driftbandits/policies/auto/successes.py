@@ -152,6 +152,10 @@ class RateUnits:
         """Variance of a single reward of every arm where these are expected, shape (N,)."""
         return np.asarray((rewards - LOW) * (LOW + self.reach * self.dispersion - rewards))
 
+    def noise_of_one(self, arm: int, reward: float) -> float:
+        """The same of one arm."""
+        return (reward - LOW) * max(LOW + self.reach.item(arm) * self.dispersion - reward, 0.0)
+
     def _relative_noise(self, rates: Floats) -> Floats:
         return np.asarray(rates * (1.0 - rates) / (self.centre * (1.0 - self.centre)))
 
@@ -184,6 +188,7 @@ ROUNDING = 1e-9
 RARER_FOR_A_FIRM_CENTRE = 32  # of the rarer kind
 LEAST_MOVE = 0.1  # of the centre, relative to the rarer chance: less changes nothing
 REWARDS_FOR_A_SHARE = 32  # before so many, nobody can say whether most rewards are successes
+COUNTED = 128  # rewards, at least, though they be neither successes nor failures: see `Learning._mend_noise`
 _FAR_FROM_USUAL = 2.0  # times, up or down: what an arm pays is then measured anew
 _WORTH_OF_USUAL = 2.0  # successes, of what successes of all arms pay where that of one is estimated
 
@@ -245,17 +250,25 @@ class TwoValued(Declared):
 
     def take(self, arm: int, reward: float) -> News:
         """Count a reward."""
-        if self.over:
-            return News.NONE
         success = reward > LOW + ROUNDING
+        if self.over:
+            if self.told <= COUNTED:
+                self._count(arm, reward, success)
+            return News.NONE
         varies = success and not self.varying and self._is_third(arm, reward)
         if self._is_dense(self.told):
-            return self._end()
+            news = self._end()
+            if news is News.NONE:
+                self._count(arm, reward, success)
+            return news
+        self._count(arm, reward, success)
+        return self._news(varies, [arm] if success else [])
+
+    def _count(self, arm: int, reward: float, success: bool) -> None:
         self.plays[arm] += 1
         self.told += 1
         if success:
             self._count_success(arm, reward - LOW)
-        return self._news(varies, [arm] if success else [])
 
     def take_exposed(self, found: Collected, decisions: int) -> News:
         """Count exposures and successes; there were so many decisions so far."""
@@ -404,9 +417,9 @@ class TwoValued(Declared):
         spread = np.square(self._reach()) * rates * (1.0 - rates)
         return float(plays @ spread / plays.sum())
 
-    def tallies(self) -> list[Tally]:
-        """What was counted, of every arm that was told of."""
-        units, noise, reach = self.units, self.noise(), self._reach()
+    def tallies(self, noise: float) -> list[Tally]:
+        """What was counted, of every arm that was told of, where this is the variance of a reward about its mean."""
+        units, reach = self.units, self._reach()
         found = []
         for arm in np.flatnonzero(self.plays).tolist():
             plays = float(self.plays[arm])
