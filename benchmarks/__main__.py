@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits
 NAMES = (
     "imports",
     "design",
+    "design_grid",
     "features",
     "simulation",
     "policies",

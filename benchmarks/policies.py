@@ -6,6 +6,7 @@ import numpy as np
 import scipy.linalg.blas
 
 import driftbandits as db
+from benchmarks.rounds import bookkeeping
 from benchmarks.timing import cholesky_seconds, wall_times
 
 REQUIRED_SECONDS = {
@@ -57,3 +58,4 @@ def run(*, quick: bool = False) -> None:
         print(
             f"| {name} | {seconds:.3f} | {1e6 * seconds / rounds:.1f} | {seconds / bare:.1f} | {required} |", flush=True
         )
+    bookkeeping(rounds=300 if quick else 2_000)

@@ -22,6 +22,7 @@ SLOW = (
     "cli/test_entry.py",
     "cli/test_errors.py",
     "cli/test_logs.py",
+    "design/test_grid.py",
     "experiments/test_building.py",
     "experiments/test_comparing.py",
     "experiments/test_kill.py",

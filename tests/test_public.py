@@ -53,9 +53,11 @@ arms = db.ArmSet([[0.0], [0.5], [1.0]], kernel=lambda left, right: np.exp(-np.ab
 policy = db.AdaOPKB(arms, horizon=100, seed=0)
 policy.tell(policy.ask().id, 0.5)
 print("sklearn" in sys.modules, db.ArmSet([[0.0], [1.0]]).kernel, "sklearn" in sys.modules)
+first = db.AutoBandit(db.ArmSet([[0.0], [0.5], [1.0]]), seed=0).ask()
+print("sklearn" in sys.modules, db.kernel_from_config({"name": "rbf"}), "sklearn" in sys.modules)
 """
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert result.stdout.strip() == "False RBF(length_scale=0.25) True"
+    assert result.stdout.strip().split("\n") == ["False RBF(length_scale=0.25) False", "False RBF(length_scale=1) True"]
 
 
 def test_names_that_come_at_first_use_are_listed_before():

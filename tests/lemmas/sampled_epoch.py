@@ -167,11 +167,12 @@ class SampledEpoch:
     def holds(self, interval):
         return bool((np.abs(interval.estimate - interval.truth) <= self.event_1(interval)).all())
 
-    def fires(self, replay, block):
-        """Whether the test of a replay in `block` restarts, against any C(k), k < block."""
+    def fires(self, replay, block, *, strictness=1.0):
+        """Whether the test of a replay in `block` restarts, against any C(k), k < block, with thresholds divided."""
+        thresholds = (self.threshold(min(replay.index, k)) / strictness for k in range(block))
         return any(
-            gap_test(replay.estimate, self.so_far[k].estimate, self.threshold(min(replay.index, k))).changed
-            for k in range(block)
+            gap_test(replay.estimate, self.so_far[k].estimate, threshold).changed
+            for k, threshold in enumerate(thresholds)
         )
 
     def threshold(self, index):

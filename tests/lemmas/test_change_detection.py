@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from driftbandits.detection.gaps import gaps
-from tests.lemmas.sampled_epoch import FEATURES, FIRST, new_epoch
+from tests.lemmas.sampled_epoch import FEATURES, FIRST, SampledEpoch, new_epoch
 
 LAST = 18  # the block in which a flip can be found by theory: D1 mu_18 = 1.0 is below the largest gap of 1.9
 
@@ -105,15 +105,16 @@ def test_a_costly_change_is_found_by_every_replay_of_the_right_index(runs):
     assert not any(epoch.fires(replay, block) for block, ones in enumerate(before) for replay in ones)
 
 
-def epochs_of(flip, slots):
-    """How many epochs ADA-OPKB has in so many slots of E rounds if all rewards change their sign at slot `flip`."""
+def epochs_of(means_at, slots, *, strictness=1.0):
+    """How many epochs ADA-OPKB has in so many slots of E rounds of means `means_at(slot)`, thresholds divided."""
     clock = number = 0
     while clock < slots:
-        epoch, number, block = new_epoch(30 + number, means=FIRST if clock < flip else -FIRST), number + 1, 0
+        epoch, number, block = new_epoch(30 + number, means=means_at(clock)), number + 1, 0
         while clock < slots:
-            here = flip - clock
-            replays = epoch.play_block({here: -FIRST} if 0 <= here < 2**block else None)
-            fired = [replay.slots[1] for replay in replays if epoch.fires(replay, block)]
+            here = range(clock, clock + 2**block)
+            moves = {slot - clock: means_at(slot) for slot in here if (means_at(slot) != means_at(slot - 1)).any()}
+            replays = epoch.play_block(moves)
+            fired = [replay.slots[1] for replay in replays if epoch.fires(replay, block, strictness=strictness)]
             clock += min(fired, default=2**block)
             block += 1
             if fired:
@@ -121,10 +122,62 @@ def epochs_of(flip, slots):
     return number
 
 
+def flip_at(flip):
+    return lambda slot: FIRST if slot < flip else -FIRST
+
+
+def slide(first, last, origin, target):
+    """From `origin` to `target` in equal steps, one in each of the slots `first` to `last` - 1."""
+    return lambda slot: origin + (target - origin) * np.clip((slot + 1 - first) / (last - first), 0.0, 1.0)
+
+
 def test_number_of_epochs_is_at_most_that_of_segments():
     """Lemma "The number of epochs H ... is bounded by min {L_T, ...}": one flip, two segments, two epochs."""
-    assert epochs_of(flip=2**15, slots=2**16) == 2
-    assert epochs_of(flip=2**16, slots=2**15) == 1
+    assert epochs_of(flip_at(2**15), slots=2**16) == 2
+    assert epochs_of(flip_at(2**16), slots=2**15) == 1
+
+
+def most_epochs(variation, slots):
+    """The lemma's (gamma log(C0 N / delta) / 2)^(-1/3) V^(2/3) T^(1/3) + 1: with T = slots E, E = 4 gamma log(...)."""
+    epoch = new_epoch(0)
+    rounds = slots * epoch.levels.block_size
+    return (epoch.gamma * epoch.log_term / 2) ** (-1 / 3) * variation ** (2 / 3) * rounds ** (1 / 3) + 1
+
+
+def test_number_of_epochs_where_rewards_drift():
+    """The other half of the bound, V^(2/3) T^(1/3): thousands of segments, of which one epoch or two are made.
+
+    A turn to the opposite over 1,024 slots is found and costs a restart; a thousandth of it is not, though no arm is
+    better than another at first. With thresholds a thousandth as high there are more epochs than the lemma allows.
+    """
+    slots, segments = 2**16, 2**10
+    variation = 2 * np.abs(FIRST).max()
+    turning = epochs_of(slide(2**15, 2**15 + segments, FIRST, -FIRST), slots=slots)
+    assert 2 <= turning <= most_epochs(variation, slots) < segments
+    creeping = slide(0, segments, 0 * FIRST, 1e-3 * FIRST)
+    allowed = most_epochs(1e-3 * variation / 2, segments)
+    assert epochs_of(creeping, slots=segments) <= allowed < 2
+    assert epochs_of(creeping, slots=segments, strictness=1000.0) > 4 * allowed
+
+
+@pytest.mark.parametrize(("horizon", "found"), [(40_000_000, 27_670_887), (4_000_000, None)])
+def test_when_the_theory_finds_a_flip_of_two_opposite_arms(horizon, found):
+    """The run of `examples/theory_finds_a_change.py`, and one a tenth as long in which no threshold is below 2.
+
+    All rewards change their sign after 45 % of the rounds: found when block 13 ends, which no coin and no noise moves.
+    """
+    means = np.array([0.9, -0.9])
+    for seed in range(3):
+        epoch = SampledEpoch(
+            np.array([[1.0], [-1.0]]), means, horizon=horizon, seed=seed, sigma=100.0, failure_probability=1e-4
+        )
+        size, block, clock, fired = epoch.levels.block_size, 0, 0, []
+        while (2 ** (block + 1) - 1) * size <= horizon and not fired:
+            here = round(0.45 * horizon / size) - clock
+            replays = epoch.play_block({here: -means} if 0 <= here < 2**block else None)
+            fired = [(clock + replay.slots[1]) * size for replay in replays if epoch.fires(replay, block)]
+            clock, block = clock + 2**block, block + 1
+        assert min(fired, default=None) == found
 
 
 def test_with_theory_constants_nothing_is_found_at_usual_horizons():

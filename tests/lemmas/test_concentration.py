@@ -11,10 +11,11 @@ import pytest
 from scipy.stats import binom
 
 from driftbandits import AdaOPKB, ArmSet, Constants
-from tests.lemmas.sampled_epoch import FEATURES, FIRST, SampledEpoch, new_epoch
+from driftbandits.detection.gaps import gaps
+from tests.lemmas.sampled_epoch import FEATURES, FIRST, HORIZON, SampledEpoch, new_epoch
 
-BLOCKS = 12
-SECOND = FEATURES @ np.array([-0.3, 0.9])
+BLOCKS = 13
+SECOND = FEATURES @ np.array([0.9, 0.2])  # so near that V in the lemma leaves no room for estimates half as large
 
 
 def steady(block):
@@ -87,6 +88,17 @@ def test_event_1_holds_with_high_probability(world):
     assert narrow == epochs
 
 
+def lemma_3(epoch, j, estimate):
+    """Its three parts for C(j) with `estimate` for the estimate, one after the other."""
+    so_far, found = epoch.so_far[j], gaps(estimate)
+    variation, level = so_far.variation, epoch.levels.c0 * epoch.levels.level(j)
+    return (
+        (np.abs(estimate - so_far.truth) <= so_far.gaps / 2 + variation + level / 4).all(),
+        (so_far.gaps <= 2 * found + 4 * variation + level).all(),
+        (found <= 2 * so_far.gaps + 4 * variation + level).all(),
+    )
+
+
 @pytest.mark.parametrize("world", WORLDS)
 @pytest.mark.parametrize("seed", range(5))
 def test_rewards_and_gaps_of_all_blocks_so_far(world, seed):
@@ -99,14 +111,47 @@ def test_rewards_and_gaps_of_all_blocks_so_far(world, seed):
     assert all(epoch.holds(one) for one in (*epoch.so_far, *replays))  # Event 1
     c0 = epoch.levels.c0
     for j, so_far in enumerate(epoch.so_far):
-        mu, variation = epoch.levels.level(j), so_far.variation
-        error = np.abs(so_far.estimate - so_far.truth)
-        assert (error <= so_far.gaps / 2 + variation + c0 * mu / 4).all()
-        assert (so_far.gaps <= 2 * so_far.estimated_gaps + 4 * variation + c0 * mu).all()
-        assert (so_far.estimated_gaps <= 2 * so_far.gaps + 4 * variation + c0 * mu).all()
+        assert all(lemma_3(epoch, j, so_far.estimate))
         # the steps of the proof, which do the work: the bound of Event 1 is itself at most that of the lemma
-        assert (epoch.event_1(so_far) <= so_far.gaps / 2 + variation + c0 * mu / 4).all()
-    assert c0 * epoch.levels.level(BLOCKS - 1) / 4 < so_far.gaps.max() / 4  # the last block says something
+        assert (epoch.event_1(so_far) <= so_far.gaps / 2 + so_far.variation + c0 * epoch.levels.level(j) / 4).all()
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_wrong_estimates_break_the_lemma(world):
+    """Every part has something to say of the last block: of estimates that are off, one part or another fails."""
+    epoch, _ = played(world, 0)
+    last, estimate = BLOCKS - 1, epoch.so_far[-1].estimate
+    assert (epoch.so_far[last].variation > 0.0) == (world != "steady")
+    wrong = {
+        0.5: (False, True, True),  # a factor of 2 in the gaps is allowed, one in the rewards is not
+        1.5: (False, True, True),
+        0.2: (False, False, True),
+        3.0: (False, True, False),
+        -1.0: (False, False, False),
+    }
+    for factor, parts in wrong.items():
+        assert lemma_3(epoch, last, factor * estimate) == parts, factor
+
+
+def test_no_level_replaces_the_variation():
+    """Two orthogonal arms trade places in block j: gaps of C(j) are near 0, but the law of block j avoids one of them.
+
+    What Event 1 allows that arm beyond the other is bounded by V alone. It stays as it is from block to block while
+    mu_j halves every other one, so no constant c0 would do in the place of V, however large the paper's own is.
+    """
+    means, blocks, excess = np.array([0.7, -0.7]), (12, 15, 18), []
+    for last in blocks:
+        epoch = SampledEpoch(np.eye(2), means, horizon=HORIZON, seed=0)
+        for block in range(last + 1):
+            epoch.play_block({0: -means} if block == last else None)
+        so_far = epoch.so_far[last]
+        assert all(lemma_3(epoch, last, so_far.estimate))
+        assert so_far.variation == pytest.approx(1.4)
+        allowed = epoch.event_1(so_far)
+        excess.append(allowed[1] - allowed[0])
+        assert so_far.gaps.max() / 2 < excess[-1] < so_far.variation
+    assert excess[-1] > 0.8 * excess[0]
+    assert epoch.levels.level(blocks[-1]) == pytest.approx(epoch.levels.level(blocks[0]) / 8)
 
 
 def test_bias_is_within_two_root_alpha_mu():

@@ -458,7 +458,7 @@ class ArmSet:
             return self
         arms = self
         if self._guessed and gauge.length_scale is not None:
-            arms = self._made(self.points, kernels.as_function({"name": "rbf", "length_scale": gauge.length_scale}))
+            arms = self._made(self.points, kernels.SquaredExponential(gauge.length_scale))
             arms._guessed = True
         arms = copy.copy(arms)
         arms.__dict__.pop("gauge", None)

@@ -1,7 +1,7 @@
 """Kernels by name, for configuration files, and the one for points of which no kernel is known.
 
-In Python, any scikit-learn kernel will do. scikit-learn takes a second to import, so this happens where a kernel is
-made, not before.
+In Python, any scikit-learn kernel will do. scikit-learn takes a second to import, so this happens where one of its
+kernels is made, not before: the kernel for points of which none is known is our own.
 
 {"name": "rbf", "length_scale": 0.2}
 {"name": "sum", "terms": [{"name": "rbf", "length_scale": 0.2}, {"name": "constant", "value": 0.5}]}
@@ -12,6 +12,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import reduce
 from operator import add, mul
 from typing import TYPE_CHECKING, Any
@@ -37,6 +38,36 @@ else:
 _POINTS_PER_CALL = 64  # where only the diagonal of a plain function is wanted
 POINTS_SAMPLED = 400  # by which distances are judged
 USUAL_LENGTH = 0.25  # of the median distance between points
+
+
+@dataclass(frozen=True, repr=False)
+class SquaredExponential:
+    """k(x, y) = exp(-|x - y|^2 / (2 l^2)): scikit-learn's RBF to the last bit, without its import.
+
+    >>> SquaredExponential(0.5)(np.zeros((1, 1)), np.ones((1, 1))).round(3)
+    array([[0.135]])
+    """
+
+    length_scale: float
+
+    def __call__(self, X: Floats, Y: Floats | None = None) -> Floats:
+        """Its values for all pairs of rows."""
+        scaled = X / self.length_scale
+        if Y is None:
+            values: Floats = scipy.spatial.distance.squareform(
+                np.exp(-0.5 * scipy.spatial.distance.pdist(scaled, "sqeuclidean"))
+            )
+            np.fill_diagonal(values, 1.0)
+            return values
+        apart: Floats = scipy.spatial.distance.cdist(scaled, Y / self.length_scale, "sqeuclidean")
+        return np.exp(-0.5 * apart)
+
+    def diag(self, X: Floats) -> Floats:
+        """k(x, x) of every point."""
+        return np.ones(len(X))
+
+    def __repr__(self) -> str:
+        return f"RBF(length_scale={self.length_scale:.3g})"
 
 
 def _sk() -> Any:
@@ -114,7 +145,7 @@ def _number(name: str, key: str, value: Any) -> Any:
     return np.array([_number(name, key, entry) for entry in value])
 
 
-def usual_kernel(points: Floats) -> sk.RBF:
+def usual_kernel(points: Floats) -> SquaredExponential:
     """The kernel where none is given: RBF, its length scale a quarter of the median distance between the points.
 
     The length has three digits, as the repr shows it, so that what is read off is the kernel itself. Where no two
@@ -125,7 +156,7 @@ def usual_kernel(points: Floats) -> sk.RBF:
     """
     unit = float(np.abs(points).max(initial=0.0)) or 1.0  # squares of points may be too large or small for floats
     length = USUAL_LENGTH * (typical_distance(points / unit) or 0.0) * unit
-    return _sk().RBF(float(f"{length:.3g}") or 1.0)
+    return SquaredExponential(float(f"{length:.3g}") or 1.0)
 
 
 def typical_distance(points: Floats) -> float | None:
@@ -171,7 +202,7 @@ def checked(kernel: KernelFunction) -> KernelFunction:
 
 def diagonal(kernel: KernelFunction, points: Floats) -> Floats:
     """k(x, x) of every point, without the full matrix: a plain function is evaluated on small square blocks."""
-    if _is_of_sklearn(kernel):
+    if isinstance(kernel, SquaredExponential) or _is_of_sklearn(kernel):
         return _evaluated(kernel, kernel.diag, (points,), shape=(len(points),))  # type: ignore[attr-defined]
     function = checked(kernel)
     blocks = [points[start : start + _POINTS_PER_CALL] for start in range(0, len(points), _POINTS_PER_CALL)]

@@ -18,7 +18,6 @@ from typing import Annotated, Any
 
 import typer
 
-from driftbandits._util import machine
 from driftbandits._util.packages import installed_versions
 from driftbandits.cli.live import USUAL
 from driftbandits.cli.options import Json, print_json, print_table
@@ -182,6 +181,8 @@ def doctor(
     json: Json = False,
 ) -> None:
     """Say what is installed, whether the database can be reached and written to, and how long a commit takes."""
+    from driftbandits._util import machine
+
     rows = [_row("driftbandits", __version__), _row("python", f"{platform.python_version()} ({sys.platform})")]
     rows.append(_row("arithmetic", machine.fingerprint()))
     versions = installed_versions(PACKAGES)

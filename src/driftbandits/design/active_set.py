@@ -37,6 +37,7 @@ _LEAST_WEIGHT, _LEAST_WEIGHT_OF_MANY = 0.01, 0.1  # p times leverage, of an arm 
 _NEAR_CORRELATION = 0.5  # from which an arm counts as near another
 _VIOLATORS_PER_ROUND = 8192  # looked at
 _MOST_ROUNDS = 60
+_MOST_FAILURES = 6  # passes over all arms that do not reduce the gap by a tenth
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -59,16 +60,17 @@ def solve_active_set(problem: DesignProblem, *, tolerance: float, warm_start: Fl
         pool = problem.restrict(sample)
         search.settle(pool, sample, search.price(pool), target=target)
     gradient = search.price(problem)
+    rows: Ints = np.empty(0, dtype=np.int64)
     best, failures = np.inf, 0
     while True:
         gap = search.gap_over(gradient)
         failures = 0 if gap < 0.9 * best else failures + 1
         best = min(gap, best)
-        if gap <= tolerance or failures > 4:
+        if gap <= tolerance or failures > _MOST_FAILURES:
             design = search.design(gradient)
-            if design.status is Status.OPTIMAL or failures > 4:
+            if design.status is Status.OPTIMAL or failures > _MOST_FAILURES:
                 return design
-        rows, target = _promising(gradient), max(search.share * tolerance, 0.005 * gap)
+        rows, target = search.promising(gradient, rows), max(search.share * tolerance, 0.005 * gap)
         if rows.size == problem.size:
             gradient = search.settle(problem, rows, gradient, target=target)
         else:
@@ -123,6 +125,21 @@ class _Search:
     def price(self, pool: DesignProblem) -> Floats:
         """Gradient of every arm of `pool`, with one pass over its features."""
         return pool.costs - self.pricing.leverage(pool.features, pool.squares)
+
+    def promising(self, gradient: Floats, earlier: Ints) -> Ints:
+        """The next pool: the arms of smallest gradient, as many violators drawn from all, and the `earlier` pool.
+
+        Where leverages are flat the smallest gradients are those of one region; settled alone, they push the violation
+        into the next. The draw covers every region, and what has once been in the pool stays: none comes up twice.
+        """
+        if gradient.size <= 2 * _POOL_SIZE:
+            return np.arange(gradient.size)
+        rows = np.union1d(earlier, some_largest(-gradient, _POOL_SIZE))
+        below = np.flatnonzero(gradient < self.level)
+        if below.size > _POOL_SIZE:
+            below = np.random.default_rng(0).choice(below, _POOL_SIZE, replace=False)
+        rows = np.union1d(rows, below)
+        return rows if 2 * rows.size < gradient.size else np.arange(gradient.size)
 
     def gap_over(self, gradient: Floats) -> float:
         """The Frank-Wolfe bound if the smallest gradient of all arms is that of `gradient`."""
@@ -206,13 +223,6 @@ def _first_of_each(groups: Ints, mask: Bools, number: int) -> Ints:
     turn = np.arange(order.size) - np.repeat(starts, np.diff(np.r_[starts, order.size]))
     first: Ints = order[turn < number]
     return first
-
-
-def _promising(gradient: Floats) -> Ints:
-    """The arms with the smallest gradient, those next to the support and every strong violator; all of a small set."""
-    if gradient.size <= 2 * _POOL_SIZE:
-        return np.arange(gradient.size)
-    return some_largest(-gradient, _POOL_SIZE)
 
 
 def _coarse_samples(size: int) -> list[Ints]:

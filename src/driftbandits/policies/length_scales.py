@@ -13,7 +13,7 @@ import scipy.linalg
 from driftbandits._util.linalg import is_canonical, small_pivoted, upright
 from driftbandits.arms.arm_set import ArmSet
 from driftbandits.arms.features import Crossing, correlation_matrix, pair_features
-from driftbandits.arms.kernels import some_rows
+from driftbandits.arms.kernels import SquaredExponential, some_rows
 from driftbandits.arms.scaling import Gauge
 from driftbandits.errors import InputError
 from driftbandits.types import Floats
@@ -78,7 +78,7 @@ def _in_blocks(features: Callable[[Floats], Floats], points: Floats) -> Floats:
 
 def feature_map(points: Floats, scale: float, rank: int) -> Callable[[Floats], Floats]:
     """What gives any points in the features that `points` have under the kernel with this length scale."""
-    kernel = unit_kernel(scale)
+    kernel = SquaredExponential(scale)
     few = len(points) <= 2 * rank
     if few and not is_canonical():
         arms = ArmSet(points, kernel, tolerance=_VARIANCE_LEFT_OUT)
@@ -93,13 +93,6 @@ def feature_map(points: Floats, scale: float, rank: int) -> Callable[[Floats], F
         return np.asarray(scipy.linalg.blas.dtrsm(1.0, factor, kernel(others, anchors).T, lower=1, overwrite_b=1).T)
 
     return features
-
-
-def unit_kernel(scale: float) -> Callable[..., Floats]:
-    """The kernel with this length scale."""
-    from sklearn.gaussian_process.kernels import RBF  # a second to import
-
-    return RBF(scale)  # type: ignore[no-any-return]
 
 
 def cut_features(features: Floats, rank: int) -> Floats:

@@ -73,7 +73,7 @@ class OptimisticPolicy(OneByOne, Policy):
 
     def _choose_one(self, weighed: npt.NDArray[Any]) -> tuple[int, float]:
         """The same draw as from the law."""
-        if weighed.dtype != np.bool_:
+        if weighed.dtype.kind != "b":
             return super()._choose_one(weighed)
         uniform = self._draws.random()
         ties = int(np.count_nonzero(weighed))
@@ -89,7 +89,8 @@ class OptimisticPolicy(OneByOne, Policy):
         """The maximisers; what differs by rounding only is a tie."""
         top = index.item(index.argmax())  # NaN, if there is one
         if math.isfinite(top):
-            return np.asarray(index >= top - _ROUNDING_OF_TIES * max(1.0, abs(top)))
+            best: Bools = index >= top - _ROUNDING_OF_TIES * max(1.0, abs(top))
+            return best
         if math.isnan(top):
             raise LawError(
                 f"{type(self).__name__} expects nan of arm {int(index.argmax())} in round {self.rounds}, so it has no "

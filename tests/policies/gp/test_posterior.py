@@ -10,12 +10,13 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 import driftbandits as db
+from benchmarks import rounds
 from driftbandits.errors import InputError
 from driftbandits.policies.gp import gpucb
+from driftbandits.policies.gp.leading import LeadingPosterior
 from driftbandits.policies.gp.posterior import (
     CONFIDENCE_RULES,
     ArmPosterior,
-    LeadingPosterior,
     check_beta,
     confidence_factor,
     drift_factor,
@@ -56,10 +57,10 @@ def few_are_many(monkeypatch):
     monkeypatch.setattr(gpucb, "LEAST_ARMS", 500)
 
 
-def play(policy, rounds, seed=0, mask=None):
+def play(policy, count, seed=0, mask=None):
     rng, arms = np.random.default_rng(seed), []
     means = np.sin(7 * ARMS.points[:, 0]) * ARMS.points[:, 1] * 0.8
-    for _ in range(rounds):
+    for _ in range(count):
         choice = policy.ask(allowed=mask)
         policy.tell(choice, float(np.clip(means[choice.arm] + 0.1 * rng.standard_normal(), -1, 1)))
         arms.append(choice.arm)
@@ -88,35 +89,62 @@ def test_the_same_arms_lead(settings, monkeypatch):
     assert fast.information_gain == pytest.approx(slow.information_gain)
 
 
-def test_most_rewards_touch_the_pool_alone(monkeypatch):
-    folds, fold = [], LeadingPosterior.fold
+def test_most_rewards_touch_a_few_groups_of_arms_alone(monkeypatch):
+    brought, bring = [], LeadingPosterior._bring
 
-    def counted(self):
-        folds.append(bool(self._span.late))
-        fold(self)
+    def counted(self, bounds, chosen, factor):
+        brought.append(len(chosen))
+        bring(self, bounds, chosen, factor)
 
     policy = db.GPUCB(ARMS, seed=0)
     play(policy, 150)
-    monkeypatch.setattr(LeadingPosterior, "fold", counted)
+    monkeypatch.setattr(LeadingPosterior, "_bring", counted)
     play(policy, 150)
-    assert sum(folds) < 50
+    groups = policy._posterior._groups
+    assert sorted(set(groups.members.ravel())) == list(range(len(ARMS)))
+    assert len(groups.members) > 30
+    assert sum(brought) < 150 * len(groups.members) / 3
 
 
-def test_no_index_outside_the_pool_is_above_its_bound():
-    policy = db.GPUCB(ARMS, seed=0)
-    for _ in range(60):
-        play(policy, 1)
+@pytest.mark.parametrize("settings", [{}, {"beta": "igp", "noise": 0.1}])
+def test_no_index_is_above_the_bound_of_its_group(settings):
+    """In all groups, whenever they were last brought up to date; the rewards turn after 100 rounds."""
+    policy = db.GPUCB(ARMS, seed=0, **settings)
+    rng, tight = np.random.default_rng(0), 0
+    means = np.sin(7 * ARMS.points[:, 0]) * ARMS.points[:, 1] * 0.8
+    for now in range(200):
+        choice = policy.ask()
+        mean = means[choice.arm] * (1 if now < 100 else -1)
+        policy.tell(choice, float(np.clip(mean + 0.1 * rng.standard_normal(), -1, 1)))
         posterior = policy._posterior
-        pool = posterior._span.pool
-        if pool is None:
-            continue
+        span, groups = posterior._span, posterior._groups
         factor = policy._factor(posterior.information_gain)
         mean, variance = posterior.mean_and_variance(np.arange(len(ARMS)))
         index = mean + factor * np.sqrt(np.maximum(variance, 0.0))
-        outside = np.delete(index, pool.arms)
-        assert outside.max() <= pool.most_outside(factor, posterior._span.moved) + 1e-12
-        assert posterior.index(factor, len(ARMS))[pool.arms] == pytest.approx(index[pool.arms])
-        assert outside.max() < index.max()
+        most = span.bounds.most(factor, span.moved, groups.radii)
+        assert (index[groups.members].max(axis=1) <= most + 1e-9).all()
+        tight += int((most < index.max()).sum())
+        near = groups.members[span.leaders].ravel()
+        assert posterior.index(factor, len(ARMS))[near] == pytest.approx(index[near], abs=1e-9)
+        assert np.delete(index, near).max(initial=-np.inf) < index.max()
+    assert tight > 200 * len(groups.members) / 2  # most groups are ruled out by it
+
+
+def test_many_rewards_and_a_group_that_has_missed_them_all(monkeypatch):
+    """More rewards than are kept: variances come from the covariance then, and all is as if computed at once."""
+    fast, slow = pair(monkeypatch)
+    for policy in (fast, slow):
+        rng = np.random.default_rng(1)
+        for now in range(400):
+            choice = policy.ask()
+            sign = 1 if now < 350 else -1
+            policy.tell(choice, sign * float(np.clip(0.9 - ARMS.points[choice.arm].sum() + 0.1 * rng.random(), -1, 1)))
+    seen = fast._posterior._span.bounds.seen
+    assert seen.min() < 400 - fast._posterior._span.kept
+    assert np.array_equal(fast._posterior.weights, slow._posterior.weights)
+    assert fast.law() == pytest.approx(slow.law())
+    assert fast.estimate() == pytest.approx(slow.estimate(), abs=1e-8)
+    assert fast._posterior.variance == pytest.approx(slow._posterior.variance, abs=1e-8)
 
 
 def test_masks_removals_and_saving_bring_all_arms_up_to_date(monkeypatch):
@@ -148,3 +176,10 @@ def test_arms_that_come_and_go(monkeypatch):
         assert one.arm == two.arm
         fast.tell(one, 0.001 * one.arm)
         slow.tell(two, 0.001 * two.arm)
+
+
+def test_the_lean_loop_of_the_benchmark_plays_the_same_arms():
+    """What the bookkeeping of a round is compared with has GPUCB's law."""
+    arms = rounds.square(60)
+    means, noise = rounds.reward_function(arms), (0.1 * np.random.default_rng(2).standard_normal(150)).tolist()
+    assert rounds.lean_gpucb(arms, means, noise) == rounds.played_by_gpucb(arms, means, noise)

@@ -24,6 +24,7 @@ import numpy as np
 from driftbandits import state as states
 from driftbandits._util.linalg import first_largest
 from driftbandits.arms.features import pair_features
+from driftbandits.arms.kernels import SquaredExponential
 from driftbandits.errors import InputError
 from driftbandits.policies.arm_migration import ArmsChange, match_arms, old_features, unexplained
 from driftbandits.policies.auto.beliefs import Beliefs
@@ -31,7 +32,7 @@ from driftbandits.policies.auto.exposures import Exposures
 from driftbandits.policies.auto.hypotheses import LEVEL_VARIANCE, SIGNAL_VARIANCES, Priors, Representatives
 from driftbandits.policies.auto.mixture import Mixture
 from driftbandits.policies.auto.successes import LOW
-from driftbandits.policies.length_scales import PairKernel, feature_map, unit_kernel
+from driftbandits.policies.length_scales import PairKernel, feature_map
 from driftbandits.state.reader import FARTHEST
 from driftbandits.types import Floats, Ints
 
@@ -270,7 +271,7 @@ def _rest_of(scale: float | None, rows: Floats, change: ArmsChange) -> Floats:
         rest[added] = np.eye(len(change.added))
     elif len(change.added):
         points = change.new.gauge.standardised(change.new.points)[change.added]
-        rest[added] = unit_kernel(scale)(points, points) - rows[change.added] @ rows[change.added].T
+        rest[added] = SquaredExponential(scale)(points, points) - rows[change.added] @ rows[change.added].T
     return rest
 
 

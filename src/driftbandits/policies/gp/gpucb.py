@@ -21,11 +21,10 @@ from driftbandits.errors import KernelError, StateError
 from driftbandits.policies.algorithm import UNTIL_TOLD, Family
 from driftbandits.policies.arm_migration import ArmsChange
 from driftbandits.policies.decisions import Row
+from driftbandits.policies.gp.leading import LEAST_ARMS, LeadingPosterior
 from driftbandits.policies.gp.posterior import (
     CONFIDENCE_RULES,
-    LEAST_ARMS,
     ArmPosterior,
-    LeadingPosterior,
     Roster,
     carry_roster,
     check_beta,
@@ -59,8 +58,8 @@ class GPUCB(OptimisticPolicy):
         that ends the search for others
     others : see `Policy`
 
-    Cost per round: O(N^2), or O(N r) where the kernel's rank r is below N / 2; from 20,000 arms on, O(N r / 25) in most
-    rounds (`LeadingPosterior` in `policies/gp/posterior.py`).
+    Cost per round: O(N^2), or O(N r) where the kernel's rank r is below N / 2; from 20,000 arms on, only
+    groups of arms that may lead are looked at (`policies/gp/leading.py`), and the features are held twice.
 
     >>> policy = GPUCB(ArmSet([[0.0], [0.5], [1.0]]), seed=0)
     >>> policy.tell(policy.ask().id, 0.3)
@@ -110,13 +109,17 @@ class GPUCB(OptimisticPolicy):
         """The belief of a fresh start."""
         basis = self._basis()
         many = self._adds_only and len(basis) >= LEAST_ARMS and 2 * basis.shape[1] < len(basis)
-        return (LeadingPosterior if many else ArmPosterior)(basis, ridge=self.ridge)
+        if many:
+            return LeadingPosterior(basis, ridge=self.ridge, offered=len(self.arms))
+        return ArmPosterior(basis, ridge=self.ridge)
 
     def _start(self, horizon: int | None) -> None:
         self._posterior = self._new_posterior()
 
     def _factor(self, gain: float) -> float:
         """What the sd is multiplied by, with data of this information gain behind it."""
+        if not isinstance(self.beta, str):  # in every round of live requests, where calls count
+            return self.scale * self.beta
         return self.scale * confidence_factor(
             self.beta,
             gain=gain,
@@ -129,8 +132,8 @@ class GPUCB(OptimisticPolicy):
     def _index(self) -> Floats:
         posterior = self._posterior
         factor = self._factor(posterior.information_gain)
-        index = posterior.mean + factor * np.sqrt(np.maximum(posterior.variance, 0.0))
-        return np.asarray(index[: len(self.arms)])
+        index: Floats = posterior.mean + factor * np.sqrt(np.maximum(posterior.variance, 0.0))
+        return index if self._roster is None else index[: len(self.arms)]
 
     def _leading(self) -> LeadingPosterior | None:
         """The posterior of many arms, if this is one and nothing else is made of it than here."""
@@ -166,7 +169,7 @@ class GPUCB(OptimisticPolicy):
         posterior = self._posterior
         posterior.add(row.arm, reward)
         if isinstance(posterior, LeadingPosterior):
-            posterior.settle(self._factor(posterior.information_gain), len(self.arms))
+            posterior.settle(self._factor(posterior.information_gain))
 
     def _estimate(self) -> Floats:
         return self._posterior.mean[: len(self.arms)]
