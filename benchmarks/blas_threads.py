@@ -21,7 +21,7 @@ from unittest import mock
 import numpy as np
 
 import driftbandits as db
-from driftbandits.policies import guard
+from driftbandits._util import guard
 
 NAMES = ("GPUCB", "CalibratedOPKB", "AutoBandit")
 ARMS = 100

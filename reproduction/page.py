@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from driftbandits._util.intervals import LEAST_SEEDS
 from driftbandits.experiments.results import Results
 from driftbandits.experiments.specs import Experiment
 from driftbandits.report.blocks import NOTHING, Section, count, interval, listed
 from driftbandits.report.page import Page, page_parts, write_page
-from reproduction.claims import Check, Claim
+from reproduction.claims import LEAST_SEEDS, Check, Claim
 from reproduction.groups import EXPERIMENTS, GROUPS, OWN, group_of, judge
 from reproduction.paper import PAPER_DISCOUNT, PAPER_TITLES, PAPER_WINDOW
 from reproduction.topic import Judgements, StudyContext

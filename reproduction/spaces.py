@@ -125,11 +125,11 @@ def _in_grid(name: str) -> str:
 
 def _paper_space(policy: type[policies.Policy], settings: Callable[[Values], dict[str, Any]], **more: Any) -> Space:
     """The paper's grid from end to end; a discount is searched as a memory."""
-    ends = {name: (min(grid), max(grid)) for name, grid in PAPER_GRIDS[policy.label].items()}
+    ends = {name: (min(grid), max(grid)) for name, grid in PAPER_GRIDS[policies.policy_label(policy)].items()}
     if "discount" in ends:
         low, high = map(_memory_of, ends.pop("discount"))
         ends["memory"] = (low, high)
-    return Space(policy.__name__, ends, _on_grid(policy.label, settings), **more)
+    return Space(policy.__name__, ends, _on_grid(policies.policy_label(policy), settings), **more)
 
 
 PLAIN_ENDING = " (plain)"  # regresses on no features
