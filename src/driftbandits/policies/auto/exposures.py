@@ -126,6 +126,7 @@ class Exposures(Declared):
                 self._open_cohort(first_id + place, time)
             self._end[-1] = self.now = time
             self._newest[arm] = self._newest.get(arm, 0) + 1
+            self._owed[arm] += self._exposed[-1]  # as the others of the cohort
         self.decisions += len(arms)
         self._calls += len(arms)
         return self._calls >= self._between()

@@ -35,6 +35,7 @@ from driftbandits.policies.auto.mixture import MORE_SLOTS, Mixture
 from driftbandits.policies.auto.probing import Probing, Trial, plays_of_a_trial
 from driftbandits.policies.auto.samples import REWARDS_TO_LAST, ManySamples, Samples
 from driftbandits.policies.auto.successes import LOW, ROUNDING, TwoValued
+from driftbandits.policies.decisions import GONE
 from driftbandits.policies.inputs import CommonSettings
 from driftbandits.policies.inspection import around, cut
 from driftbandits.policies.length_scales import ARMS_TRIED_PER_FEATURE
@@ -276,9 +277,12 @@ class AutoBandit(Learning):
             self._step()
 
     def _close_missing(self, rows: npt.NDArray[np.void]) -> None:
-        if self._exposures.active:
-            self._exposures.close(rows["id"], rows["arm"])
-        super()._close_missing(rows)
+        if not self._exposures.active:
+            super()._close_missing(rows)
+            return
+        self._exposures.close(rows["id"], rows["arm"])  # their ages have said it: nothing is learned, the law stays
+        self.expired += len(rows)
+        self._history.left -= int(np.count_nonzero(rows["arm"] != GONE))
 
     def _learn_late(self, ids: Ints, rewards: Floats) -> int:
         return self._exposures.tell_late(ids, rewards, self._time())
