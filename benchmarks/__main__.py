@@ -39,6 +39,7 @@ NAMES = (
     "live",
     "hidden",
     "money",
+    "open_decisions",
 )
 
 

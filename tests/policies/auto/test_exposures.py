@@ -95,7 +95,9 @@ def test_cohorts_and_steps_say_what_single_ages_do(patience):
     for now in (200.0, 500.0):
         exposure, _ = shop.until(now)
         share, expected = slow(shop, now)
-        known = np.flatnonzero((_ENDS * patience > 3.0) & (_ENDS * patience < now))  # cohorts are as wide as shorter ages
+        known = np.flatnonzero(
+            (_ENDS * patience > 3.0) & (_ENDS * patience < now)
+        )  # cohorts are as wide as shorter ages
         np.testing.assert_allclose(shop.exposures._arrived[known], share[known], atol=0.08)
         np.testing.assert_allclose(exposure, expected, rtol=0.03)
 
