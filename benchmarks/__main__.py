@@ -41,3 +41,22 @@ NAMES = (
     "money",
     "consistency",
     "delays",
+    "open_decisions",
+)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", default=list(NAMES), help=f"which, of {', '.join(NAMES)}")
+    parser.add_argument("--quick", action="store_true", help="leave out what takes more than a few seconds")
+    options = parser.parse_args()
+    for name in options.names:
+        if name not in NAMES:
+            parser.error(f"no benchmark is called {name!r}; known: {', '.join(NAMES)}")
+        benchmark = importlib.import_module(f"benchmarks.{name}")
+        with threadpool_limits(limits=1):  # of libraries loaded by now
+            benchmark.run(quick=options.quick)
+
+
+if __name__ == "__main__":
+    main()

@@ -14,9 +14,9 @@ S_a                successes of arm a that have come: E[S_a] = chance N_a at eve
                    the arm nor the amount (Vernade, Cappe and Perchet 2017)
 
 Decisions asked at about the same time form a cohort, whose width is at most an eighth of its age: some seventy cohorts
-whatever the traffic. Exposures grow in steps, when `collect` is called: after asks, and after rewards told together, but
-not between rewards told one by one, which may be a burst. A decision's exposure never shrinks, and is exactly 1 once it
-is older than H.
+whatever the traffic. Exposures grow in steps, when `collect` is called: after asks, and after rewards told together,
+but not between rewards told one by one, which may be a burst. A decision's exposure never shrinks, and is exactly 1
+once it is older than H.
 
 F is estimated from the delays of rewards that came. Young decisions can only show short delays, so it is the
 product-limit estimate in reverse time (Kalbfleisch and Lawless 1991): with n_j delays in class j and R_j in classes up
