@@ -405,6 +405,24 @@ def test_zeros_told_late_or_never_are_noticed_and_counted(failures):
 
 
 @pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("together", [False, True])
+def test_rewards_that_come_in_bursts_are_no_changes(together):
+    """Between two bursts no arm has a success. The chance of a change found where there is none is set to 1 % a run."""
+    policy, rng, chances = shop(patience=2_000, missing=0.0), np.random.default_rng(0), np.array([0.05, 0.1, 0.15])
+    for _ in range(40):
+        decisions = policy.ask(size=250)
+        sold = decisions.ids[rng.random(250) < chances[decisions.arms]]
+        if together:
+            policy.tell(sold, np.ones(len(sold)))
+        else:
+            for ident in sold.tolist():
+                policy.tell(ident, 1.0)
+    assert policy._exposures.active
+    assert policy.changes_found == 0
+    assert int(policy.law().argmax()) == 2
+
+
+@pytest.mark.filterwarnings("error")
 def test_the_order_asked_is_kept():
     policy, rng = shop(order="asked", patience=400, missing=0.0), np.random.default_rng(0)
     delayed(policy, rng, 2_000)

@@ -193,7 +193,7 @@ class Exposures(Declared):
     def close(self, ids: Ints, arms: Ints) -> None:
         """Remember decisions that were closed as missing: their rewards may come late."""
         self._recent.append(np.stack([ids, arms], axis=1)[ids >= self.since])
-        if len(self._recent) > 1_000:
+        if len(self._recent) > 1_000 or len(ids) > 1_000:
             self._join_closed()
 
     def _join_closed(self) -> None:
