@@ -25,7 +25,7 @@ from driftbandits.policies.auto.beliefs import TERMS_GATHERED, Beliefs, Forecast
 from driftbandits.policies.auto.change_report import CHANGE_ODDS, ChangeReport, RegimeChange
 from driftbandits.policies.auto.doubts import Doubts, Misfit
 from driftbandits.policies.auto.exposures import Collected, Exposures
-from driftbandits.policies.auto.hypotheses import Representatives
+from driftbandits.policies.auto.hypotheses import LEVEL_VARIANCE, TYPICAL_SIGNAL_VARIANCE, Representatives
 from driftbandits.policies.auto.mixture import Mixture
 from driftbandits.policies.auto.probing import Probing, Trial
 from driftbandits.policies.auto.samples import REWARDS_TO_LAST, Samples
@@ -182,8 +182,14 @@ class Learning(Policy):
 
     def _update_probes(self) -> None:
         """Compute the probing law."""
+        self._probing.needed = self._rewards_needed()
         self._glances = self._probing.law(self._standardised(), self._clock)
         self._known_law = None
+
+    def _rewards_needed(self) -> float:
+        """Rewards of an arm until a success rate that is larger by a deviation of the prior shows; else 1."""
+        units = self._two_valued.units
+        return 1.0 if units is None else max(units.noise / (TYPICAL_SIGNAL_VARIANCE + LEVEL_VARIANCE), 1.0)
 
     def _invalidate(self) -> None:
         """Invalidate the cached estimates and law."""

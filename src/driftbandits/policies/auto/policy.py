@@ -196,6 +196,7 @@ class AutoBandit(Learning):
         offered = mask[self._standing.places]
         if not offered.any():
             return None
+        self._probing.needed = self._rewards_needed()
         return self._probing.law(self._standardised(), self._clock, offered)
 
     def _quiet_rounds(self) -> int:
@@ -311,6 +312,7 @@ class AutoBandit(Learning):
         Explanation
         """
         self._begin_once()
+        self._probing.needed = self._rewards_needed()
         return explain(
             self._mixture,
             self._change_report,

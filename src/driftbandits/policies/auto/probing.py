@@ -23,7 +23,9 @@ L       stakes    expected gain from hidden changes, per round: like the hazard,
                   G, and one expected because another was found `WORTH_OF_FOUND`
 g_a     gap       estimated gap between arm a and the best arm
 v       shown     changes visible without a probe; 0 for arms not played since the last shift of the level
-D_a     interval  (1 + v) sqrt(2 n g_a / L), the mean time between two probes of arm a or a similar one
+s       needed    rewards of an arm until a gain of a prior deviation shows, at least 1: many where successes are rare
+D_a     interval  (1 + v) sqrt(2 n g_a / (L s)), the mean time between two probes of arm a or a similar one: a test of s
+                  rewards costs s g_a, so tests are sqrt(s) times as far apart, and s probes each
 
 New arms get a share of the rounds until their rewards carry twice as much information as the prior. The posterior of
 the old arms is too confident about a new one, above all if the old ones are similar: an arm twice as good as the best
@@ -83,6 +85,7 @@ class Probing(Declared):
         self._latest: tuple[int, int, int] | None = None  # arm, prior and round of the last `see`, to be noted
         self.told: Ints = np.zeros(arms, dtype=np.int64)  # rewards of every arm itself
         self._priors = priors
+        self.needed = 1.0  # rewards until a gain shows; not saved, for it follows from the units
         self._kind = -1
         self.doubted = -1  # arm to probe again
         self._again = 0
@@ -145,7 +148,7 @@ class Probing(Declared):
         gaps = np.maximum(best - mean, 0.1 * _PRIOR_DEVIATION)
         if self.shown:
             gaps[self.seen > self._shifted] *= (1 + self.shown) ** 2
-        return gaps, 2.0 * regions / stakes
+        return gaps, 2.0 * regions / (stakes * self.needed)
 
     def trust(self, best: int | None = None) -> None:
         """Drop the doubted arm: always, or only if it is in the segment of `best`, which was played."""
