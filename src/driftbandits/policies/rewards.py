@@ -143,8 +143,9 @@ REWARDS_LOOKED_AT = 1_000  # before it is said that they fill next to nothing of
 LEAST_SHARE_FILLED = 0.01  # of the range
 REWARDS_NEEDED = 100  # of 0 and 1, both among them, before it is said that the range should be (0, 1)
 DEFAULT_RANGE = (-1.0, 1.0)
-CLIPPED_BEFORE_WARNING = 10  # rewards outside the range
-CLIPPED_SHARE = 0.02  # of all rewards told
+CLIPPED_BEFORE_WARNING = 10  # rewards outside the range, and
+CLIPPED_SHARE = 0.02  # of the rewards that are not its low end: of rare successes all may be cut;
+FEW_CLIPPED = 4  # or so many, and half of those rewards
 LATE_BEFORE_WARNING = 32  # rewards that came too late
 LATE_SHARE = 0.05  # of all rewards that came
 _LARGEST_REWARD = 1.0 + 1e-9  # up to rounding
@@ -182,8 +183,9 @@ class Dependence:
         return (
             f"rewards near {quick:.3g} come {self.sooner} rounds sooner than rewards near {slow:.3g}: pass "
             f"patience={math.ceil(1.5 * self.longest)}, missing={float(f'{slow:.6g}')!r} (or order='asked', and "
-            f"expire() by a clock of yours). Learned as they come, rewards are too much like the quick ones at first "
-            f"and too much like the slow ones later (p = {self.p_value:.1g})"
+            f"expire() by a clock of yours); every reward then waits as long for those before it, but for AutoBandit "
+            f"where what is slow is the low end of the range, {scale.low:g}. Learned as they come, rewards are too "
+            f"much like the quick ones at first and too much like the slow ones later (p = {self.p_value:.1g})"
         )
 
 
@@ -344,16 +346,23 @@ class RewardMonitor:
         self._adapts = adapts  # lets the policy do something about delays that depend on rewards, and say what
         self._seen, self._least, self._most = 0, math.inf, -math.inf
         self._zeros = self._ones = 0
-        self._said_late = self._said_clipped = False  # not saved: who goes on may hear it once more
+        self._others = self._clipped = 0  # rewards above the low end, and those moved to an end
+        self._said_late = self._said_clipped = False  # none of these is saved: who goes on may hear it once more
 
-    def see_all(self, rewards: Floats) -> None:
-        """Rewards told together, on the internal scale."""
+    def see_all(self, rewards: Floats, clipped: int = 0) -> None:
+        """Rewards told together, on the internal scale; so many of them lay outside and were moved to an end."""
         zeros = int(np.count_nonzero(rewards == 0.0)) if self.watches_zero_one else 0
         ones = int(np.count_nonzero(rewards == 1.0)) if self.watches_zero_one else 0
         self.see(float(rewards.min()), float(rewards.max()), len(rewards), zeros, ones)
+        if len(rewards) > 1:
+            self._others += int(np.count_nonzero(rewards > -1.0))
+        if clipped:
+            self._see_clipped(clipped)
 
     def see(self, least: float, most: float, count: int, zeros: int, ones: int) -> None:
         """`count` rewards between `least` and `most`, of which `zeros` are 0 and `ones` are 1."""
+        if count == 1 and least > -1.0:
+            self._others += 1
         if self._seen < REWARDS_LOOKED_AT:
             self._see_range(least, most, count)
         if self.watches_zero_one:
@@ -379,15 +388,20 @@ class RewardMonitor:
                 )
             )
 
-    def see_clipped(self, clipped: int, told: int) -> None:
-        """So many of the rewards told lay outside the range and were moved to its ends."""
-        if self._said_clipped or clipped < CLIPPED_BEFORE_WARNING or clipped < CLIPPED_SHARE * told:
+    def _see_clipped(self, clipped: int) -> None:
+        """So many more rewards lay outside the range and were moved to its ends."""
+        self._clipped += clipped
+        share = min(self._clipped / max(self._others, 1), 1.0)
+        many = self._clipped >= CLIPPED_BEFORE_WARNING and share >= CLIPPED_SHARE
+        if self._said_clipped or not (many or (self._clipped >= FEW_CLIPPED and share >= 0.5)):
             return
         self._said_clipped = True
+        low, high = self._scale.low, self._scale.high
         self.notices.append(
             RewardRangeWarning(
-                f"{clipped:,} of {told:,} rewards lay outside reward_range=({self._scale.low:g}, {self._scale.high:g}) "
-                f"and were moved to its ends, so estimates are of the rewards as cut; declare a range that holds them"
+                f"{self._clipped:,} rewards, {share:.0%} of those that are not {low:g}, lay outside "
+                f"reward_range=({low:g}, {high:g}) and were moved to its ends, so estimates are of rewards as cut; "
+                f"declare a range that holds them"
             )
         )
 
@@ -443,17 +457,23 @@ class RewardMonitor:
             LateRewardsWarning(
                 f"{missed:,} rewards came after their decision was closed as missing, {told:,} in time: those are not "
                 f"learned, and their arms look worse or better than they are. The last came {after:,} rounds after its "
-                f"decision; {cure}, so that nearly all rewards come before"
+                f"decision. {cure}"
             )
         )
 
-    def see_held(self, first_open: int, held: int) -> None:
+    def see_held(self, first_open: int, held: int, patience: int | None) -> None:
         """So many rewards wait for one decision that is open."""
+        cost = "nothing is learned any more" if patience is None else f"all are learned up to {patience:,} rounds late"
+        cure = (
+            "forget() or expire() decisions whose reward will not come, or build the policy with patience=..., the "
+            "number of rounds after which a reward counts as missing"
+            if patience is None
+            else "take a shorter patience"
+        )
         self.notices.append(
             HeldRewardsWarning(
-                f"decision {first_open} is open, and {held:,} rewards of later ones wait for it: nothing is learned "
-                f"any more. forget() or expire() decisions whose reward will not come, or build the policy with "
-                f"patience=..., the number of rounds after which a reward counts as missing"
+                f"decision {first_open} is open, and {held:,} rewards of later ones wait for it: {cost}. To change "
+                f"that, {cure}; or take AutoBandit with missing={self._scale.low:g} and no order, which waits for none"
             )
         )
 

@@ -270,8 +270,9 @@ class AutoBandit(Learning):
             self._exposures.close(rows["id"], rows["arm"])
         super()._close_missing(rows)
 
-    def _learn_late(self, ids: Ints, rewards: Floats) -> int:
-        return self._exposures.tell_late(ids, rewards, self._time())
+    def _learn_late(self, ids: Ints, rewards: Floats) -> bool:
+        self._exposures.tell_late(ids, rewards, self._time())
+        return self._exposures.active
 
     # --- beliefs ------------------------------------------------------------------------------------------------
 
