@@ -6,8 +6,8 @@ from urllib.parse import quote
 import pytest
 
 from driftbandits import live
-from driftbandits.service import keys
 from driftbandits.policies.auto import doubts
+from driftbandits.service import keys
 from driftbandits.service.background import serving
 from tests.service.browser import CHROMIUM, HOW_TO_GET_IT, browser
 from tests.service.test_hostile import HOSTILE
