@@ -182,10 +182,11 @@ class Dependence:
         quick, slow = scale.outward(self.quick_reward), scale.outward(self.slow_reward)
         return (
             f"rewards near {quick:.3g} come {self.sooner} rounds sooner than rewards near {slow:.3g}: pass "
-            f"patience={math.ceil(1.5 * self.longest)}, missing={float(f'{slow:.6g}')!r} (or order='asked', and "
-            f"expire() by a clock of yours); every reward then waits as long for those before it, but for AutoBandit "
-            f"where what is slow is the low end of the range, {scale.low:g}. Learned as they come, rewards are too "
-            f"much like the quick ones at first and too much like the slow ones later (p = {self.p_value:.1g})"
+            f"patience={math.ceil(1.5 * self.longest)}, missing={float(f'{slow:.6g}')!r} (patience in rounds, in a "
+            f"database in seconds; or order='asked', and expire() by a clock of yours); every reward then waits as "
+            f"long for those before it, but for AutoBandit where what is slow is the low end of the range, "
+            f"{scale.low:g}. Learned as they come, rewards are too much like the quick ones at first and too much "
+            f"like the slow ones later (p = {self.p_value:.1g})"
         )
 
 

@@ -253,8 +253,8 @@ class AutoBandit(Learning):
         self._exposures.begin(now=float(self.rounds), patience=float(patience), first_id=self.rounds, grows=True)
         return (
             f"{seen}: from now on a decision without a reward counts in part as one of {low:g}, as much as its age "
-            f"says; what was learned before is dropped. Pass patience={patience}, missing={low!r} to have this from "
-            f"the beginning, or missing='forget' where rewards get lost"
+            f"says; what was learned before is dropped. Pass patience={patience}, missing={low!r} (patience in rounds, "
+            f"in a database in seconds) to have this from the beginning, or missing='forget' where rewards get lost"
         )
 
     def _step(self) -> None:
