@@ -528,9 +528,12 @@ class Policy(Inspection, Persistence):
                 self._count_late(closed, learned=learned)
             if len(numbers):
                 rows = self._pending.take(where[order])
-                self.clipped += clipped
                 self._record(snapshot, len(inward))
-                self._monitor.see_all(inward, clipped)
+                self._monitor.see_all(inward)
+                if clipped:
+                    self.clipped += clipped
+                    lost = float(np.abs(self._scale.inward(values[good]) - inward).sum())
+                    self._monitor.see_clipped(lost, clipped=self.clipped, told=self.rounds - len(self._pending))
                 self._take_rewards(rows, inward[order])
         self._guard.changing = False
         self._settle()

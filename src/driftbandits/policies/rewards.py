@@ -40,6 +40,7 @@ import numpy as np
 from driftbandits import state as states
 from driftbandits._util.checks import EXTREME, TEXT, as_float
 from driftbandits.errors import (
+    ClippedRewardsWarning,
     DelayWarning,
     HeldRewardsWarning,
     InputError,
@@ -143,9 +144,9 @@ REWARDS_LOOKED_AT = 1_000  # before it is said that they fill next to nothing of
 LEAST_SHARE_FILLED = 0.01  # of the range
 REWARDS_NEEDED = 100  # of 0 and 1, both among them, before it is said that the range should be (0, 1)
 DEFAULT_RANGE = (-1.0, 1.0)
-CLIPPED_BEFORE_WARNING = 10  # rewards outside the range, and
-CLIPPED_SHARE = 0.02  # of the rewards that are not its low end: of rare successes all may be cut;
-FEW_CLIPPED = 4  # or so many, and half of those rewards
+CLIPPED_BEFORE_WARNING = 32  # rewards outside the range,
+FEW_CLIPPED = 4  # or so many, if they are half of those that are not its low end: rare successes
+LEAST_LOST = 0.02  # of half the range, by clipping, per reward told
 LATE_BEFORE_WARNING = 32  # rewards that came too late
 LATE_SHARE = 0.05  # of all rewards that came
 _LARGEST_REWARD = 1.0 + 1e-9  # up to rounding
@@ -347,18 +348,16 @@ class RewardMonitor:
         self._adapts = adapts  # lets the policy do something about delays that depend on rewards, and say what
         self._seen, self._least, self._most = 0, math.inf, -math.inf
         self._zeros = self._ones = 0
-        self._others = self._clipped = 0  # rewards above the low end, and those moved to an end
-        self._said_late = self._said_clipped = False  # none of these is saved: who goes on may hear it once more
+        self._said_late = self._said_clipped = False  # not saved: who goes on may hear it once more
+        self._lost, self._others = 0.0, 0  # not saved either: by clipping; rewards above the low end
 
-    def see_all(self, rewards: Floats, clipped: int = 0) -> None:
-        """Rewards told together, on the internal scale; so many of them lay outside and were moved to an end."""
+    def see_all(self, rewards: Floats) -> None:
+        """Rewards told together, on the internal scale."""
         zeros = int(np.count_nonzero(rewards == 0.0)) if self.watches_zero_one else 0
         ones = int(np.count_nonzero(rewards == 1.0)) if self.watches_zero_one else 0
         self.see(float(rewards.min()), float(rewards.max()), len(rewards), zeros, ones)
         if len(rewards) > 1:
             self._others += int(np.count_nonzero(rewards > -1.0))
-        if clipped:
-            self._see_clipped(clipped)
 
     def see(self, least: float, most: float, count: int, zeros: int, ones: int) -> None:
         """`count` rewards between `least` and `most`, of which `zeros` are 0 and `ones` are 1."""
@@ -389,20 +388,17 @@ class RewardMonitor:
                 )
             )
 
-    def _see_clipped(self, clipped: int) -> None:
-        """So many more rewards lay outside the range and were moved to its ends."""
-        self._clipped += clipped
-        share = min(self._clipped / max(self._others, 1), 1.0)
-        many = self._clipped >= CLIPPED_BEFORE_WARNING and share >= CLIPPED_SHARE
-        if self._said_clipped or not (many or (self._clipped >= FEW_CLIPPED and share >= 0.5)):
+    def see_clipped(self, lost: float, *, clipped: int, told: int) -> None:
+        """So many of the rewards told lay outside the range, those of this call by `lost` in all, inside."""
+        self._lost += lost
+        enough = min(CLIPPED_BEFORE_WARNING, max(FEW_CLIPPED, self._others // 2))
+        if self._said_clipped or clipped < enough or self._lost < LEAST_LOST * told:
             return
         self._said_clipped = True
-        low, high = self._scale.low, self._scale.high
         self.notices.append(
-            RewardRangeWarning(
-                f"{self._clipped:,} rewards, {share:.0%} of those that are not {low:g}, lay outside "
-                f"reward_range=({low:g}, {high:g}) and were moved to its ends, so estimates are of rewards as cut; "
-                f"declare a range that holds them"
+            ClippedRewardsWarning(
+                f"{clipped:,} of {told:,} rewards lay outside reward_range=({self._scale.low:g}, {self._scale.high:g}) "
+                f"and were moved to its ends, so estimates are of the rewards as cut; declare a range that holds them"
             )
         )
 

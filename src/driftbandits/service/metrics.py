@@ -34,6 +34,7 @@ COUNTS = {  # attributes of `Counts`
     "restarts": "Restarts of the policy",
 }
 NOTICES = (  # kinds of warnings, see `driftbandits.errors`
+    "ClippedRewardsWarning",
     "ConvergenceWarning",
     "DelayWarning",
     "DoubtWarning",
