@@ -181,11 +181,11 @@ class HeldRewardsWarning(UserWarning):
 
 
 class LateRewardsWarning(UserWarning):
-    """Many rewards come after their decision was closed as missing, and are not learned: patience is too short."""
+    """Many rewards come after their decision was closed as missing, and this policy does not learn them."""
 
 
 class DoubtWarning(UserWarning):
-    """What a policy believes of its arms does not fit the rewards it was told, so its estimates cannot be trusted."""
+    """What a policy believes of its arms does not fit the rewards it was told: check them before you trust it."""
 
 
 class LiveError(DriftbanditsError):

@@ -89,7 +89,9 @@ def test_where_nothing_moves_it_says_so_and_how_long_to_wait():
     assert advice.moves is False
     assert advice.verdict.startswith("Nothing moves as far as this log can tell")
     assert advice.recommendation.patience == pytest.approx(49, abs=1)
-    assert "within 49" in repr(advice)
+    assert advice.recommendation.waiting.words in repr(advice)
+    shortest = advise(dataclasses.replace(log, reward_range=(0.0, 1.0)), twins=2).recommendation
+    assert shortest.waiting.low == (0.0 if shortest.policy == "AutoBandit" else None)
 
 
 def test_rewards_of_two_values_give_twins_of_two_values(tmp_path):

@@ -47,6 +47,23 @@ def test_seconds_are_those_of_the_log():
     assert "within 3 seconds" in waiting_of(timed).words
 
 
+def test_who_learns_from_open_decisions_waits_for_nothing():
+    mostly_zero = np.where(np.arange(500) % 5 == 0, 1.0, 0.0)
+    delays = np.r_[np.full(499, 3), 80]
+    found = waiting_of(delayed(delays, mostly_zero), low=0.0)
+    assert (found.patience, found.missing) == (80.0, 0.0)
+    assert found.words.startswith("The slowest reward came after 80 rounds: close decisions then, as missing=0.")
+    dense = waiting_of(delayed(delays), low=0.0)
+    assert dense.missing == "forget"
+    assert "leave patience out" in dense.words
+    silent = waiting_of(delayed(delays, np.where(np.arange(500) % 5 == 0, 1.0, np.nan)), low=0.0)
+    assert "if silence is a failure, close decisions then as missing=0" in silent.words
+    for waiting in (found, dense):
+        timed = dataclasses.replace(waiting, seconds=9.0)
+        body = json.loads(Recommendation("AutoBandit", {}, (0.0, 1.0), "", None, timed).service_file(delayed([1]), "x"))
+        assert (body["patience"], body["missing"]) == ((9.0, 0.0) if waiting is found else (None, None))
+
+
 def test_without_delays_nothing_is_said():
     log = delayed(np.zeros(300))
     assert waiting_of(log) is None

@@ -335,11 +335,12 @@ def test_what_waits_has_a_limit():
     assert (policy.dropped, policy.held, policy.pending) == (1, 0, 0)
 
 
-def test_with_patience_a_hole_says_nothing():
+def test_with_patience_a_hole_says_how_late_all_is_learned():
     policy = Listening(ARMS, patience=3_000, missing="forget")
     policy.ask()
     batch = policy.ask(size=2_000)
-    policy.tell(batch, np.zeros(2_000))
+    with pytest.warns(HeldRewardsWarning, match=r"2,000 rewards .* up to 3,000 rounds late.* a shorter patience"):
+        policy.tell(batch, np.zeros(2_000))
     assert policy.held == 2_000
 
 
@@ -407,8 +408,28 @@ def test_an_expiry_that_is_too_early_names_expire():
     policy = db.Uniform(ARMS, order="asked", missing=0.0, seed=0)
     batch = policy.ask(size=100)
     policy.expire(batch)
-    with pytest.warns(LateRewardsWarning, match=r"100 rewards came after .*, 0 in time: .* call expire\(\) later"):
+    with pytest.warns(LateRewardsWarning, match=r"100 rewards came after .*, 0 in time: .* Call expire\(\) later"):
         policy.tell(batch, np.full(100, 0.5))
+
+
+def test_what_patience_costs_is_said_and_what_costs_less():
+    with pytest.warns(LateRewardsWarning, match=r"waits as long .* AutoBandit with missing=-1 learns late rewards"):
+        told_after(db.GPUCB(ARMS, patience=5, missing=0.0, seed=0), 20, 500)
+
+
+def test_who_learns_late_rewards_does_not_complain_of_them():
+    policy = db.AutoBandit(ARMS, reward_range=(0, 1), patience=5, missing=0.0, seed=0)
+    rng, asked = np.random.default_rng(0), []
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(1_000):
+            asked.append(policy.ask())
+            if len(asked) > 20:
+                choice = asked.pop(0)
+                policy.tell(choice, float(rng.random() < 0.1 * (1 + choice.arm)))
+                policy.tell(choice, 0.0)  # told twice
+    assert policy.late > 1_900
+    assert policy.estimate()[-1] > 1.5 * policy.estimate()[0]
 
 
 def test_a_few_late_rewards_among_many_are_not_complained_of():

@@ -91,6 +91,9 @@ def test_delays_that_depend_on_rewards(later):
     found = said(series(), recent)
     assert ("later" if later else "sooner") in found[0]
     assert said(series(), recent, patience=3600.0) == []
+    assert "count by their age" in found[0]
+    other = define(arms=["a", "b"], policy="GPUCB", seed=0)
+    assert "as late as patience" in said(series(), recent, definition=other)[0]
 
 
 def test_false_alarms_are_rare():

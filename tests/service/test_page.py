@@ -6,6 +6,7 @@ from urllib.parse import quote
 import pytest
 
 from driftbandits import live
+from driftbandits.policies.auto import doubts
 from driftbandits.service import keys
 from driftbandits.service.background import serving
 from tests.service.browser import CHROMIUM, HOW_TO_GET_IT, browser
@@ -115,6 +116,17 @@ def test_it_refreshes_by_itself_and_its_buttons_work(page, send):
     assert sum(arm["retired"] for arm in send.get(f"{shop}/summary")[1]["arms"]) == 2
     send.decide(shop, 5)
     page.wait("document.querySelector('#counts').innerText.includes('125')")
+
+
+def test_doubts_of_the_policy_are_shown(page, send, monkeypatch):
+    monkeypatch.setattr(doubts, "LIMIT", -1.0)  # whatever the rewards
+    monkeypatch.setattr(doubts, "CHECKS", 1)
+    shop = send.make("doubted", policy="AutoBandit")
+    for reward in (0.25, 0.5, 0.75):
+        told = [{"id": one["id"], "reward": reward} for one in send.decide(shop, 100)]
+        send.post(f"{shop}/rewards", {"rewards": told})
+    look(page, f"{send.url}/experiments/doubted", 390)
+    assert "does not fit the rewards" in page.text("#health")
 
 
 def test_the_focus_stays_through_a_refresh(page, send):

@@ -1,9 +1,14 @@
 """Every path of the table: what it takes, what it answers, and what it says of wrong requests."""
 
 import io
+from types import SimpleNamespace
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
+
+from driftbandits.policies.auto import doubts
+from driftbandits.service.metrics import NOTICES, _Counts
 
 
 @pytest.fixture(scope="module")
@@ -191,6 +196,28 @@ def test_metrics_count_what_the_journal_has(send):
     for name in ("batch_requests", "decide_seconds", "reward_seconds", "commit_seconds", "step_seconds"):
         assert f'driftbandits_{name}_count{{experiment="counted"}}' in text
     assert 'driftbandits_replayed_events{experiment="counted"} 1.0' in text
+
+
+def test_what_the_policy_doubts_is_in_health_and_metrics(send, monkeypatch):
+    monkeypatch.setattr(doubts, "LIMIT", -1.0)  # whatever the rewards
+    monkeypatch.setattr(doubts, "CHECKS", 1)
+    shop = send.make("doubtful", policy="AutoBandit")
+    rng = np.random.default_rng(0)
+    for _ in range(3):
+        told = [{"id": one["id"], "reward": float(rng.uniform(0.2, 0.8))} for one in send.decide(shop, 100)]
+        assert send.post(f"{shop}/rewards", {"rewards": told})[0] == 200
+    health = send.get(f"{shop}/summary")[1]["health"]
+    assert any("does not fit the rewards" in sentence for sentence in health)
+    text = send.http.get("/metrics").text
+    assert 'driftbandits_notices{experiment="doubtful",kind="DoubtWarning"} 1.0' in text
+    assert 'driftbandits_notices{experiment="doubtful",kind="RewardRangeWarning"} 0.0' in text
+
+
+def test_kinds_of_notices_are_bounded():
+    replica = SimpleNamespace(notices={f"Kind{number}Warning": "" for number in range(99)})
+    family = _Counts._notices([SimpleNamespace(name="shop", replica=replica)])
+    values = {sample.labels["kind"]: sample.value for sample in family.samples}
+    assert values == {**dict.fromkeys(NOTICES, 0.0), "other": 1.0}
 
 
 def test_many_arms_with_nothing_in_common_are_played(send):

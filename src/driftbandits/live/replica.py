@@ -206,7 +206,7 @@ class Replica(Roster):
             self.policy.at(max(self.time, clock) / 1e6, patience=self.patience)
 
     def _hear(self, warning: UserWarning) -> None:
-        if isinstance(warning, HeldRewardsWarning):  # that rewards wait is what patience means
+        if isinstance(warning, HeldRewardsWarning):  # with patience they do for a while: the summary says it then
             return
         self.notices[type(warning).__name__] = str(warning)
         log.warning("%s", warning)

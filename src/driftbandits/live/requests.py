@@ -87,7 +87,7 @@ class RewardAnswer:
     ----------
     accepted : how many were taken
     repeated : how many had been sent before with the same value
-    late : how many came after their decision was closed; they change nothing
+    late : how many came after their decision was closed; they change nothing, but where `AutoBandit` has patience
     rejected : those that were not taken
 
     >>> RewardAnswer(accepted=2).rejected

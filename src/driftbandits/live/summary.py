@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from driftbandits.live.replica import Replica
+from driftbandits.policies.decisions import HELD_BEFORE_WARNING
 from driftbandits.text import counted, label
 from driftbandits.types import Floats
 
@@ -150,6 +151,18 @@ def _troubles(replica: Replica) -> Iterator[str]:
         yield "no reward has come yet; send them with reward(id, value)"
     if counts.dropped:
         yield f"{counts.dropped:,} open decisions were dropped for newer ones; send their rewards, or set patience"
+    yield from words_of_waiting(replica)
+
+
+def words_of_waiting(replica: Replica) -> Iterator[str]:
+    """Most rewards wait in the order asked: that is what patience costs."""
+    policy, definition = replica.policy, replica.definition
+    if policy is not None and policy.held > max(HELD_BEFORE_WARNING, replica.counts.rewards // 2):
+        yield (
+            f"{policy.held:,} of {replica.counts.rewards:,} rewards wait for decisions that are open: with patience "
+            f"{definition.policy} learns in the order asked; a shorter one learns sooner, and AutoBandit with "
+            f"missing={definition.reward_range[0]:g} waits for none"
+        )
 
 
 def _arms(replica: Replica) -> Iterator[ArmSummary]:

@@ -19,7 +19,7 @@ from driftbandits.logs import twins as worlds
 from driftbandits.logs.changes import Episode
 from driftbandits.logs.estimators import Bins
 from driftbandits.logs.log import Log, cell_count, cell_name, cells_of, merged, suspicious_arms
-from driftbandits.logs.recommendation import Recommendation, Waiting, recommend, waiting_of
+from driftbandits.logs.recommendation import Recommendation, recommend
 from driftbandits.logs.twins import TWINS, Fitted, Regrets, play_twins, steps_of, twin_of
 from driftbandits.logs.variation import Season, Variation, find_season, variation
 from driftbandits.text import counted, label, shown
@@ -202,7 +202,7 @@ def advise(log: Log, *, false_alarm: float = 0.05, twins: int = TWINS, seed: int
         return Advice(log, verdict, None, (), 0, None, None, None, None, None, false_alarm, _notes(log))
     steps = 3 + steps_of(merged(known), twins)
     with progress_bar(steps, "advise", show=show) as advance:
-        found = _advise(known, waiting_of(log), false_alarm, twins, seed, advance)
+        found = _advise(known, log, false_alarm, twins, seed, advance)
     return dataclasses.replace(found, notes=_notes(log))
 
 
@@ -231,16 +231,14 @@ def too_short(log: Log) -> str:
     return ""
 
 
-def _advise(
-    log: Log, waiting: Waiting | None, false_alarm: float, twins: int, seed: int, advance: Callable[[], None]
-) -> Advice:
+def _advise(log: Log, told: Log, false_alarm: float, twins: int, seed: int, advance: Callable[[], None]) -> Advice:
     found = diagnose(log, false_alarm=false_alarm, seed=seed, advance=advance)
     beliefs = found.beliefs
     if beliefs is None:
         return found
     own, weights = beliefs.log, beliefs.weights
     regrets = play_twins(own, beliefs.bins, beliefs.fitted, weights, twins=twins, seed=seed, advance=advance)
-    chosen = recommend(own, regrets, twin_of(log, beliefs.fitted[0].noise), waiting)
+    chosen = recommend(own, regrets, twin_of(log, beliefs.fitted[0].noise), told)
     return dataclasses.replace(found, regrets=regrets, recommendation=chosen)
 
 

@@ -12,10 +12,11 @@ import numpy as np
 from driftbandits._util.intervals import t_interval
 from driftbandits.logs.log import Log, cell_name
 from driftbandits.logs.twins import FIXED, Regrets, Twin
+from driftbandits.policies import find_policy
 from driftbandits.text import counted, label
 from driftbandits.types import Bools, Floats
 
-PATIENT_SHARE = 0.99  # of the rewards that came, which are to be waited for
+PATIENT_SHARE = 0.99  # of the rewards that came, which are to be waited for by a policy that learns them in order
 
 
 @dataclass(frozen=True)
@@ -24,12 +25,15 @@ class Waiting:
 
     missing : mean of the rewards that came later than that; "forget" where none did, or where some never came, of which
         nothing is known: `lost` says how many
+    low : low end of the range, where the policy learns from open decisions: patience is then the slowest delay, and
+        `missing` is this end if most rewards were that
     """
 
     patience: float
     seconds: float | None
     missing: float | Literal["forget"]
     lost: int = 0
+    low: float | None = None
 
     @property
     def words(self) -> str:
@@ -37,6 +41,8 @@ class Waiting:
         rounds = self.seconds != self.patience
         within = f"{self.patience:,.0f} rounds" if rounds else duration(self.patience)
         long = f" ({duration(self.seconds)})" if rounds and self.seconds is not None else ""
+        if self.low is not None:
+            return self._words_of_open(f"The slowest reward came after {within}{long}")
         came = f"{100 * PATIENT_SHARE:g} % of the rewards came within {within}{long}: wait that long."
         if self.lost:
             silent = counted(self.lost, "older reward")
@@ -44,6 +50,18 @@ class Waiting:
         if self.missing == "forget":
             return f"{came} None came later."
         return f"{came} Those that came later were {self.missing:.3g} on average: take that for a missing one."
+
+    def _words_of_open(self, slowest: str) -> str:
+        if self.missing != "forget":
+            return (
+                f"{slowest}: close decisions then, as missing={self.missing:g}. Until then each counts in part as a "
+                f"failure, as its age says. Nothing waits for the slowest, and later rewards are still learned."
+            )
+        free = f"{slowest}. This policy learns rewards as they come and waits for none: leave patience out."
+        if not self.lost:
+            return free
+        silent = counted(self.lost, "older reward")
+        return f"{free} {silent} never came; if silence is a failure, close decisions then as missing={self.low:g}."
 
 
 def duration(seconds: float) -> str:
@@ -58,31 +76,41 @@ def duration(seconds: float) -> str:
     return f"{seconds:.3g} seconds"
 
 
-def waiting_of(log: Log) -> Waiting | None:
-    """What the column `told` says; None without it, or where rewards come at once."""
+def waiting_of(log: Log, *, low: float | None = None) -> Waiting | None:
+    """What the column `told` says; None without it, or where rewards come at once.
+
+    `low` is the low end of the range for a policy that learns from open decisions, None for others.
+    """
     if log.told is None:
         return None
+    share = PATIENT_SHARE if low is None else 1.0
     came = ~np.isnan(log.told) & log.known
     delay = (log.told - log.clock)[came]
-    patience = float(np.quantile(delay, PATIENT_SHARE, method="inverted_cdf")) if len(delay) else 0.0
+    patience = float(np.quantile(delay, share, method="inverted_cdf")) if len(delay) else 0.0
     if patience <= 0.0:
         return None
     later = log.reward[came][delay > patience]
     lost = int(np.count_nonzero(~came & (log.clock < log.clock[-1] - patience)))
+    missing: float | Literal["forget"] = "forget"
+    if low is not None:
+        missing = low if np.mean(log.reward[came] == low) > 0.5 else "forget"
+    elif len(later) and not lost:
+        missing = float(f"{later.mean():.4g}")
     return Waiting(
         patience=patience,
-        seconds=patience if log.time is not None else _seconds(log, came, log.told[came]),
-        missing="forget" if lost or not len(later) else float(f"{later.mean():.4g}"),
+        seconds=patience if log.time is not None else _seconds(log, came, log.told[came], share),
+        missing=missing,
         lost=lost,
+        low=low,
     )
 
 
-def _seconds(log: Log, came: Bools, told: Floats) -> float | None:
+def _seconds(log: Log, came: Bools, told: Floats, share: float) -> float | None:
     """The same share of the delays, by the times of the rounds in which rewards came."""
     if log.seconds is None:
         return None
     row = np.minimum(np.searchsorted(log.round, told), len(log) - 1)
-    found = float(np.quantile(log.seconds[row] - log.seconds[came], PATIENT_SHARE, method="inverted_cdf"))
+    found = float(np.quantile(log.seconds[row] - log.seconds[came], share, method="inverted_cdf"))
     return found if found > 0.0 else None
 
 
@@ -136,7 +164,10 @@ class Recommendation:
     def service_file(self, log: Log, name: str) -> str:
         """The body with which the service makes this experiment; its patience is in seconds, where the log has them."""
         points = [None] * len(log.names) if log.arms is None else log.arms.points.tolist()
-        patient = self.waiting is not None and self.waiting.seconds is not None
+        waiting = self.waiting
+        patient = waiting is not None and waiting.seconds is not None
+        if waiting is not None and waiting.low is not None and waiting.missing == "forget":
+            patient = False  # it waits for nothing then
         body = {
             "name": name,
             "arms": [{"name": own, "features": point} for own, point in zip(log.names, points, strict=True)],
@@ -144,16 +175,17 @@ class Recommendation:
             "settings": dict(self.settings),
             "segments": None if log.segment is None else list(log.segment_names),
             "reward_range": list(self.reward_range),
-            "patience": self.waiting.seconds if self.waiting is not None and patient else None,
-            "missing": self.waiting.missing if self.waiting is not None and patient else None,
+            "patience": waiting.seconds if waiting is not None and patient else None,
+            "missing": waiting.missing if waiting is not None and patient else None,
         }
         return json.dumps(body, indent=2, ensure_ascii=False) + "\n"
 
 
-def recommend(log: Log, regrets: Regrets, twin: Twin, waiting: Waiting | None = None) -> Recommendation:
+def recommend(log: Log, regrets: Regrets, twin: Twin, told: Log | None = None) -> Recommendation:
     """Who has the least regret in the twins, a learner or the best fixed arm, and whether learning pays at all.
 
-    Beside the fixed arm stands the best learner that would notice a change.
+    Beside the fixed arm stands the best learner that would notice a change. How long to wait is read from `told`, which
+    has the rows without a reward too.
     """
     ranked = regrets.ranked()
     learners = [name for name in ranked if name != FIXED]
@@ -175,13 +207,15 @@ def recommend(log: Log, regrets: Regrets, twin: Twin, waiting: Waiting | None = 
     still = ranked[0] == FIXED
     if still:
         player = next(regrets.players[name] for name in learners if regrets.players[name].policy != "GPUCB")
+    limits = log.reward_range or (twin.low, twin.high)
+    low = limits[0] if find_policy(player.policy).learns_open_decisions else None
     return Recommendation(
         policy=player.policy,
         settings=player.settings,
-        reward_range=log.reward_range or (twin.low, twin.high),
+        reward_range=limits,
         why=why,
         fixed_arm=fixed if still else None,
-        waiting=waiting,
+        waiting=None if told is None else waiting_of(told, low=low),
         open=not (gain.low > 0 or gain.high < 0),
     )
 

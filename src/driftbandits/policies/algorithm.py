@@ -351,9 +351,9 @@ class Algorithm(ABC):
         """How late rewards come depends on what they are; what the policy has done about it, None if nothing."""
         return None
 
-    def _learn_late(self, ids: Ints, rewards: Floats) -> int:
-        """Rewards of decisions that were closed as missing; how many of them were learned."""
-        return 0
+    def _learn_late(self, ids: Ints, rewards: Floats) -> bool:
+        """Rewards of decisions that were closed as missing; whether such rewards are learned."""
+        return False
 
     def _evaluate(self, rounds: int, arms: Ints, rewards: Floats, ids: Ints) -> bool:
         """Where `_needs_own_law`: start from the log of another policy as a first evaluation; whether that works."""

@@ -86,7 +86,7 @@ class Policy(Inspection, Persistence):
     held : rewards told that wait for earlier decisions (order="asked")
     clipped, dropped, forgotten, expired, late : counts of rewards moved into the range, decisions dropped by
         `pending_limit`, decisions forgotten, decisions closed as missing, and rewards that came after what they belong
-        to was closed (they change nothing)
+        to was closed (they change nothing, but where `AutoBandit` counts open decisions)
     changes : the changes found, oldest first, the latest 10,000 of them
     changes_found : the number of all of them
 
@@ -525,15 +525,15 @@ class Policy(Inspection, Persistence):
             self._guard.changing = True
             if len(closed):
                 learned = self._learn_late(closed, self._scale.inward(self._scale.clip(values[~good])))
-                self._count_late(closed, learned)
+                self._count_late(closed, learned=learned)
             if len(numbers):
                 rows = self._pending.take(where[order])
+                self._record(snapshot, len(inward))
+                self._monitor.see_all(inward)
                 if clipped:
                     self.clipped += clipped
                     lost = float(np.abs(self._scale.inward(values[good]) - inward).sum())
                     self._monitor.see_clipped(lost, clipped=self.clipped, told=self.rounds - len(self._pending))
-                self._record(snapshot, len(inward))
-                self._monitor.see_all(inward)
                 self._take_rewards(rows, inward[order])
         self._guard.changing = False
         self._settle()
@@ -824,22 +824,27 @@ class Policy(Inspection, Persistence):
         if len(self._held) > self._pending.limit:
             self._pending.drop_oldest()
             self._close_forgotten(self._pending.pick_up())
-        if self.patience is None and self._held.is_long():
-            self._monitor.see_held(self._first_open(), len(self._held))
+        if self._held.is_long():
+            self._monitor.see_held(self._first_open(), len(self._held), self.patience)
 
-    def _count_late(self, ids: Ints, learned: int) -> None:
+    def _count_late(self, ids: Ints, *, learned: bool) -> None:
         """Count rewards of decisions that are closed; whether they are many is asked each time they have doubled."""
         before = self.late
         self.late += len(ids)
-        if learned == len(ids) or self.late.bit_length() == before.bit_length():
+        if learned or self.late.bit_length() == before.bit_length():
             return
         forgotten = self.forgotten - (self.expired if self._missing_value is None else 0)
-        longer = f"build the policy with a patience above {self.patience}"
+        low = self.reward_range[0]
+        longer = "Call expire() later" if self.patience is None else f"Take a patience above {self.patience}"
+        if self.order == "asked":
+            longer += ": every reward then waits as long for the decisions asked before it"
+        if not self.learns_open_decisions:
+            longer += f". AutoBandit with missing={low:g} learns late rewards too, and waits for nothing"
         self._monitor.see_late(
             missed=min(self.late, self.expired),  # others are told twice, or of arms that are gone
             told=self.rounds - len(self._pending) - self.expired - forgotten - self._pending.dropped,
             after=self.rounds - 1 - int(ids[-1]),
-            cure="call expire() later" if self.patience is None else longer,
+            cure=longer,
         )
 
     def _warn(self) -> None:

@@ -144,7 +144,8 @@ REWARDS_LOOKED_AT = 1_000  # before it is said that they fill next to nothing of
 LEAST_SHARE_FILLED = 0.01  # of the range
 REWARDS_NEEDED = 100  # of 0 and 1, both among them, before it is said that the range should be (0, 1)
 DEFAULT_RANGE = (-1.0, 1.0)
-CLIPPED_BEFORE_WARNING = 32  # rewards outside the range
+CLIPPED_BEFORE_WARNING = 32  # rewards outside the range,
+FEW_CLIPPED = 4  # or so many, if they are half of those that are not its low end: rare successes
 LEAST_LOST = 0.02  # of half the range, by clipping, per reward told
 LATE_BEFORE_WARNING = 32  # rewards that came too late
 LATE_SHARE = 0.05  # of all rewards that came
@@ -182,9 +183,11 @@ class Dependence:
         quick, slow = scale.outward(self.quick_reward), scale.outward(self.slow_reward)
         return (
             f"rewards near {quick:.3g} come {self.sooner} rounds sooner than rewards near {slow:.3g}: pass "
-            f"patience={math.ceil(1.5 * self.longest)}, missing={float(f'{slow:.6g}')!r} (or order='asked', and "
-            f"expire() by a clock of yours). Learned as they come, rewards are too much like the quick ones at first "
-            f"and too much like the slow ones later (p = {self.p_value:.1g})"
+            f"patience={math.ceil(1.5 * self.longest)}, missing={float(f'{slow:.6g}')!r} (patience in rounds, in a "
+            f"database in seconds; or order='asked', and expire() by a clock of yours); every reward then waits as "
+            f"long for those before it, but for AutoBandit where what is slow is the low end of the range, "
+            f"{scale.low:g}. Learned as they come, rewards are too much like the quick ones at first and too much "
+            f"like the slow ones later (p = {self.p_value:.1g})"
         )
 
 
@@ -346,16 +349,20 @@ class RewardMonitor:
         self._seen, self._least, self._most = 0, math.inf, -math.inf
         self._zeros = self._ones = 0
         self._said_late = self._said_clipped = False  # not saved: who goes on may hear it once more
-        self._lost = 0.0  # not saved either
+        self._lost, self._others = 0.0, 0  # not saved either: by clipping; rewards above the low end
 
     def see_all(self, rewards: Floats) -> None:
         """Rewards told together, on the internal scale."""
         zeros = int(np.count_nonzero(rewards == 0.0)) if self.watches_zero_one else 0
         ones = int(np.count_nonzero(rewards == 1.0)) if self.watches_zero_one else 0
         self.see(float(rewards.min()), float(rewards.max()), len(rewards), zeros, ones)
+        if len(rewards) > 1:
+            self._others += int(np.count_nonzero(rewards > -1.0))
 
     def see(self, least: float, most: float, count: int, zeros: int, ones: int) -> None:
         """`count` rewards between `least` and `most`, of which `zeros` are 0 and `ones` are 1."""
+        if count == 1 and least > -1.0:
+            self._others += 1
         if self._seen < REWARDS_LOOKED_AT:
             self._see_range(least, most, count)
         if self.watches_zero_one:
@@ -384,7 +391,8 @@ class RewardMonitor:
     def see_clipped(self, lost: float, *, clipped: int, told: int) -> None:
         """So many of the rewards told lay outside the range, those of this call by `lost` in all, inside."""
         self._lost += lost
-        if self._said_clipped or clipped < CLIPPED_BEFORE_WARNING or self._lost < LEAST_LOST * told:
+        enough = min(CLIPPED_BEFORE_WARNING, max(FEW_CLIPPED, self._others // 2))
+        if self._said_clipped or clipped < enough or self._lost < LEAST_LOST * told:
             return
         self._said_clipped = True
         self.notices.append(
@@ -446,17 +454,23 @@ class RewardMonitor:
             LateRewardsWarning(
                 f"{missed:,} rewards came after their decision was closed as missing, {told:,} in time: those are not "
                 f"learned, and their arms look worse or better than they are. The last came {after:,} rounds after its "
-                f"decision; {cure}, so that nearly all rewards come before"
+                f"decision. {cure}"
             )
         )
 
-    def see_held(self, first_open: int, held: int) -> None:
+    def see_held(self, first_open: int, held: int, patience: int | None) -> None:
         """So many rewards wait for one decision that is open."""
+        cost = "nothing is learned any more" if patience is None else f"all are learned up to {patience:,} rounds late"
+        cure = (
+            "forget() or expire() decisions whose reward will not come, or build the policy with patience=..., the "
+            "number of rounds after which a reward counts as missing"
+            if patience is None
+            else "take a shorter patience"
+        )
         self.notices.append(
             HeldRewardsWarning(
-                f"decision {first_open} is open, and {held:,} rewards of later ones wait for it: nothing is learned "
-                f"any more. forget() or expire() decisions whose reward will not come, or build the policy with "
-                f"patience=..., the number of rounds after which a reward counts as missing"
+                f"decision {first_open} is open, and {held:,} rewards of later ones wait for it: {cost}. To change "
+                f"that, {cure}; or take AutoBandit with missing={self._scale.low:g} and no order, which waits for none"
             )
         )
 

@@ -11,6 +11,7 @@ import math
 import numpy as np
 
 from driftbandits.live.definition import Definition
+from driftbandits.policies import find_policy
 from driftbandits.service.series import Point, Recent, Series
 from driftbandits.text import label
 
@@ -31,7 +32,7 @@ def sentences(definition: Definition, series: Series, newest: Recent, *, patienc
         _all_equal(series),
         _falling_share(series, newest, patience),
         _narrow(definition, series),
-        _delay_depends(newest, patience),
+        _delay_depends(definition, newest, patience),
     ]
     return [sentence for sentence in found if sentence]
 
@@ -68,8 +69,8 @@ def _all_equal(series: Series) -> str:
     if least != most or expired:
         return ""
     return (
-        f"all {count:,} rewards are {least:g}, so nothing can be learned: send also those of failures, or set patience "
-        f"and missing, so that silence counts"
+        f"all {count:,} rewards are {least:g}, so nothing is known of failures: send those too, or make the experiment "
+        f"anew with patience and missing, so that silence counts"
     )
 
 
@@ -90,7 +91,8 @@ def _falling_share(series: Series, newest: Recent, patience: float | None) -> st
     if now < limit * before and before - now > DEVIATIONS * deviation:
         return (
             f"of the decisions of late {now:.1%} got a reward, of those before {before:.1%}: if the world did not "
-            f"change so much, rewards get lost on their way; compare what was sent with the journal (GET .../events)"
+            f"change so much, rewards get lost on their way, or come later than they did; compare what was sent with "
+            f"the journal (GET .../events)"
         )
     return ""
 
@@ -115,7 +117,7 @@ def _narrow(definition: Definition, series: Series) -> str:
     )
 
 
-def _delay_depends(newest: Recent, patience: float | None) -> str:
+def _delay_depends(definition: Definition, newest: Recent, patience: float | None) -> str:
     """Whether good rewards take longer or shorter than bad ones, by ranks; with patience that does no harm."""
     if patience is not None or len(newest.rewards) < 2 * ENOUGH:
         return ""
@@ -134,8 +136,15 @@ def _delay_depends(newest: Recent, patience: float | None) -> str:
     word = "later" if slow > quick else "sooner"
     return (
         f"high rewards come {word} than low ones (in the middle after {_duration(slow)} and {_duration(quick)}), so "
-        f"what is known of the latest decisions is one-sided: set patience and missing, and they are learned in order"
+        f"what is known of the latest decisions is one-sided: make the experiment anew with patience and missing; "
+        f"{_learned_then(definition)}"
     )
+
+
+def _learned_then(definition: Definition) -> str:
+    if find_policy(definition.policy).learns_open_decisions:
+        return f"with missing={definition.reward_range[0]:g} decisions without a reward then count by their age"
+    return "rewards are then learned in the order of the decisions, as late as patience"
 
 
 def of_mode(mode: str, trouble: str) -> list[str]:

@@ -1,6 +1,7 @@
 """Metrics for Prometheus, and a monitor per open experiment: its counts can be read at any time, changes are logged.
 
-Counts are the journal's own, so they survive restarts; the only label is the experiment.
+Counts are the journal's own, so they survive restarts. Labels are the experiment and, of what the policy warns of, the
+kind of warning.
 """
 
 from __future__ import annotations
@@ -32,6 +33,15 @@ COUNTS = {  # attributes of `Counts`
     "fallbacks": "Decisions of the fallback",
     "restarts": "Restarts of the policy",
 }
+NOTICES = (  # kinds of warnings, see `driftbandits.errors`
+    "ClippedRewardsWarning",
+    "ConvergenceWarning",
+    "DelayWarning",
+    "DoubtWarning",
+    "LateRewardsWarning",
+    "RewardRangeWarning",
+    "ZeroOneRewardsWarning",
+)
 
 
 class Monitor:
@@ -141,9 +151,20 @@ class _Counts(Collector):
             yield family(counter, name, text, attrgetter(f"replica.counts.{name}"))
         yield family(counter, "changes", "Changes found", lambda one: one.changes_found)
         yield family(gauge, "open_decisions", "Decisions that wait for a reward", lambda one: len(one.replica.open))
+        yield self._notices(monitors)
         yield family(gauge, "replayed_events", "Events replayed at the start", lambda one: one.replayed)
         yield family(gauge, "replay_seconds", "How long that took", lambda one: one.replay_seconds)
         yield family(gauge, "snapshot_age_seconds", "Age of the newest snapshot", lambda one: ages.get(one.number))
+
+    @staticmethod
+    def _notices(monitors: Iterable[Monitor]) -> Any:
+        """1 for every kind of warning that stands, 0 for the others; the kinds are few, whatever a policy says."""
+        found = GaugeMetricFamily("driftbandits_notices", "What the policy warns of", labels=["experiment", "kind"])
+        for monitor in monitors:
+            standing = {kind if kind in NOTICES else "other" for kind in monitor.replica.notices.copy()}
+            for kind in (*NOTICES, "other"):
+                found.add_metric([monitor.name, kind], float(kind in standing))
+        return found
 
     def _snapshot_ages(self) -> dict[int, float]:
         table, now = tables.snapshots, self._clock()

@@ -17,7 +17,7 @@ import numpy as np
 from driftbandits.live.definition import Definition
 from driftbandits.live.journal import Event, decision_id
 from driftbandits.live.replica import Replica
-from driftbandits.live.summary import ArmSummary, summarise
+from driftbandits.live.summary import ArmSummary, summarise, words_of_waiting
 from driftbandits.live.writer import Writer
 from driftbandits.service import health
 from driftbandits.service.series import Observed, Progress
@@ -84,6 +84,7 @@ def inspect_summary(writer: Writer, replica: Replica) -> Inspected:
     if found.dropped:
         count = f"{found.dropped:,} open decisions"
         sentences.append(f"{count} were dropped for newer ones; send their rewards, or set patience")
+    sentences.extend(words_of_waiting(replica))
     leaders = tuple(_leaders(replica, found.arms))
     return Inspected(values, tuple(sentences), leaders, _pace(explanation), _progress(replica))
 

@@ -24,9 +24,13 @@ def sales(rng, arm):
     return float(rng.random() < 0.2 * MEANS[arm]) * float(rng.uniform(0.3, 0.6))
 
 
-def warned(seed, *, draw=dense, rounds=ROUNDS, **settings):
+def rare_sales(rng, arm):
+    return float(rng.random() < 0.01) * float(rng.uniform(0.3, 0.6))
+
+
+def warned(seed, *, draw=dense, rounds=ROUNDS, kind=db.AutoBandit, **settings):
     """The categories of what a run warns of, and the policy."""
-    policy = db.AutoBandit(db.ArmSet.separate(list("abcd")), seed=seed, **{"reward_range": (0.0, 1.0), **settings})
+    policy = kind(db.ArmSet.separate(list("abcd")), seed=seed, **{"reward_range": (0.0, 1.0), **settings})
     rng = np.random.default_rng(seed)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -129,6 +133,25 @@ def test_rewards_that_are_cut_and_a_range_that_is_far_too_wide_are_named():
     assert RewardRangeWarning in warned(0, reward_range=(0.0, 1_000.0), rounds=1_000)[0]
     assert RewardRangeWarning in warned(0, draw=sales, reward_range=(0.0, 1_000.0), rounds=1_000)[0]
     assert RewardRangeWarning not in warned(0, rounds=1_000)[0]
+
+
+@pytest.mark.parametrize("kind", [db.AutoBandit, db.GPUCB, db.CalibratedOPKB])
+@pytest.mark.parametrize("draw", [dense, sales, rare_sales])
+def test_a_range_that_is_far_too_wide_or_narrow_is_named_within_a_thousand_rounds(kind, draw):
+    """With fewer than four sales in 1,000 rounds, one run in a hundred of those with rare ones, nothing is said."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        said = [
+            [
+                category
+                for category in warned(0, draw=draw, kind=kind, reward_range=limits, out_of_range="clip", rounds=1_000)[
+                    0
+                ]
+                if issubclass(category, RewardRangeWarning)
+            ]
+            for limits in [(0.0, 1_000.0), (0.0, 0.1), (0.0, 1.0)]
+        ]
+    assert said == [[RewardRangeWarning], [ClippedRewardsWarning], []]
 
 
 def test_a_saved_check_goes_on():

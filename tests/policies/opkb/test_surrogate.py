@@ -15,7 +15,7 @@ from sklearn.gaussian_process.kernels import RBF
 from driftbandits import ArmSet, CalibratedOPKB
 from driftbandits import state as states
 from driftbandits.detection.ledger import Totals
-from driftbandits.errors import StateError
+from driftbandits.errors import DoubtWarning, StateError
 from driftbandits.policies.opkb.surrogate import (
     LEVEL_VARIANCE,
     LOW,
@@ -422,8 +422,12 @@ def test_signals_are_looked_for_around_the_rate():
 
 def test_a_third_value_brings_ordinary_signals_back():
     policy, _, _ = shop(0, 500)
+    heard = []
+    policy.listener = heard.append
     for value in np.linspace(0.1, 0.9, 40):  # twice the arms: one of them has two of these at least
         policy.tell(policy.ask().id, float(value))
+    assert [type(warning) for warning in heard] == [DoubtWarning]
+    assert "AutoBandit learns amounts that vary" in str(heard[0])
     assert not belief_of(policy).two_valued
     belief_of(policy).advance()
     assert belief_of(policy).signal > 1 / 300

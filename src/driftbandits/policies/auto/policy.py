@@ -254,8 +254,8 @@ class AutoBandit(Learning):
         self._exposures.begin(now=float(self.rounds), patience=float(patience), first_id=self.rounds, grows=True)
         return (
             f"{seen}: from now on a decision without a reward counts in part as one of {low:g}, as much as its age "
-            f"says; what was learned before is dropped. Pass patience={patience}, missing={low!r} to have this from "
-            f"the beginning, or missing='forget' where rewards get lost"
+            f"says; what was learned before is dropped. Pass patience={patience}, missing={low!r} (patience in rounds, "
+            f"in a database in seconds) to have this from the beginning, or missing='forget' where rewards get lost"
         )
 
     def _step(self) -> None:
@@ -286,8 +286,9 @@ class AutoBandit(Learning):
         self.expired += len(rows)
         self._history.left -= int(np.count_nonzero(rows["arm"] != GONE))
 
-    def _learn_late(self, ids: Ints, rewards: Floats) -> int:
-        return self._exposures.tell_late(ids, rewards, self._time())
+    def _learn_late(self, ids: Ints, rewards: Floats) -> bool:
+        self._exposures.tell_late(ids, rewards, self._time())
+        return self._exposures.active
 
     # --- beliefs ------------------------------------------------------------------------------------------------
 

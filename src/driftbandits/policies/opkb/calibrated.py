@@ -27,8 +27,10 @@ from driftbandits._util.seeding import check_seed, stream
 from driftbandits.arms.arm_set import ArmSet
 from driftbandits.detection.gaps import StreamsAndGaps
 from driftbandits.detection.streams import Streams, rounds_by_ranks
+from driftbandits.errors import DoubtWarning
 from driftbandits.policies.algorithm import Family
 from driftbandits.policies.arm_migration import ArmsChange
+from driftbandits.policies.decisions import Feedback, Row
 from driftbandits.policies.inputs import CommonSettings
 from driftbandits.policies.inspection import around
 from driftbandits.policies.opkb.closed_forms import PracticalConstants, TheoryConstants
@@ -304,7 +306,28 @@ class CalibratedOPKB(BlockPolicy):
             streams = StreamsAndGaps(level, len(arms), ranks, belief=surrogate, cells=bounded.cells, facts=bounded)
             parts = Parts(surrogate, bounded, ips, streams)
         self._streams = streams
+        self._said_amounts = False  # not saved: who goes on may hear it once more
         super().__init__(arms, parts, **common)
+
+    def _learn(self, feedback: Feedback) -> None:
+        super()._learn(feedback)
+        self._notice_amounts()
+
+    def _learn_one(self, row: Row, reward: float) -> None:
+        super()._learn_one(row, reward)
+        self._notice_amounts()
+
+    def _notice_amounts(self) -> None:
+        if self._said_amounts or not self._surrogate.amounts_vary:
+            return
+        self._said_amounts = True
+        self._monitor.notices.append(
+            DoubtWarning(
+                f"most rewards are {self.reward_range[0]:g} and the others pay amounts that vary: CalibratedOPKB "
+                f"learns them as means with noise of one size, so that rare successes say less than they could, and "
+                f"changes are found late. AutoBandit learns amounts that vary"
+            )
+        )
 
     @property
     @guarded

@@ -57,6 +57,7 @@ from driftbandits.types import Floats, Ints
 
 LOW = -1.0  # end of the range inside
 LEAST_RATE = 1e-4
+MANY_LOWS = 16  # rewards at the low end, before amounts that vary are worth a word
 
 
 class Values:
@@ -98,6 +99,11 @@ class Values:
     def two(self) -> bool:
         """Whether both kinds of value were seen, of one arm at least (others may pay the same always), and no third."""
         return not self._third and not self._low_arms.isdisjoint(self._others)
+
+    @property
+    def varies(self) -> bool:
+        """Whether most rewards were the low end, and the others paid amounts that vary."""
+        return self._third and self._lows >= MANY_LOWS and self._lows > self._highs
 
     @property
     def rate(self) -> float:
@@ -319,6 +325,11 @@ class Surrogate:
     def two_valued(self) -> bool:
         """Whether every arm pays the low end of the range or one other value."""
         return self._values.two
+
+    @property
+    def amounts_vary(self) -> bool:
+        """Whether most rewards were the low end of the range, and the others paid amounts that vary."""
+        return self._values.varies
 
     def _believe(self, evidence: Floats) -> None:
         """The likeliest kernel, and the geometric means of signal and noise under it (every pair as likely before)."""
