@@ -26,6 +26,7 @@ def serve(
     most_open: Annotated[int | None, typer.Option(help="Decisions of an experiment that wait for a reward.")] = None,
     most_experiments: Annotated[int | None, typer.Option(help="Experiments of the database.")] = None,
     most_connections: Annotated[int | None, typer.Option(help="Connections at a time.")] = None,
+    most_per_address: Annotated[int | None, typer.Option(help="Connections of one address.")] = None,
     config: Annotated[Path | None, typer.Option(help="TOML file with settings.")] = None,
 ) -> None:
     """Serve experiments over HTTP, with a page, on 127.0.0.1:8350 with a SQLite file unless told otherwise."""

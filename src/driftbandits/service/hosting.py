@@ -12,7 +12,7 @@ import asyncio
 import logging
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -296,6 +296,7 @@ class Service:
         self.monitors: dict[str, Monitor] = {}
         self.metrics = Metrics(self.database, lambda: list(self.monitors.values()), clock)
         self.exports = asyncio.Semaphore(2)
+        self.refused: Counter[str] = Counter()  # requests and connections, by reason
         self.is_ready = False
         self._tasks: list[asyncio.Task[None]] = []
 

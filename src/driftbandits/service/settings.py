@@ -38,6 +38,7 @@ class Settings(BaseModel):
     most_open: int = Field(1_000_000, ge=1, description="decisions of an experiment that wait for a reward")
     most_experiments: int = Field(1_000, ge=1, description="experiments of the database")
     most_connections: int = Field(2_000, ge=1, description="connections at a time")
+    most_per_address: int = Field(1_500, ge=1, description="connections of one address")
 
     @field_validator("log_level")
     @classmethod

@@ -1,0 +1,55 @@
+"""Callers of the service that mean harm, and files that do: nobody is locked out, nothing is run, nothing is lost."""
+
+from __future__ import annotations
+
+import socket
+import tempfile
+import time
+from collections.abc import Iterator
+
+import httpx
+
+from attacks.common import AttackRow, Options
+from attacks.servers import Server, process
+
+LONGEST_ANSWER = 5.0  # seconds, on a busy machine
+
+
+def run(options: Options) -> Iterator[AttackRow]:
+    """One row for each kind of harm."""
+    yield _unfinished_headers(options)
+
+
+def _unfinished_headers(options: Options) -> AttackRow:
+    """Connections whose headers never end, more than the server takes: others are answered all the while."""
+    row = AttackRow("abuse: headers that never end")
+    with tempfile.TemporaryDirectory() as folder, process(f"sqlite:///{folder}/shop.db") as server:
+        host, port = server.url.removeprefix("http://").split(":")
+        held = []
+        for _ in range(options.tries(2_100, 2_100)):
+            held.append(socket.create_connection((host, int(port)), timeout=30))
+            held[-1].sendall(b"GET / HTTP/1.1\r\nx: ")
+        for path in ("/healthz", "/readyz", "/v1/experiments"):
+            _ask(server, path, row)
+        time.sleep(12.0)  # headers have ten seconds
+        for one in held:
+            one.settimeout(LONGEST_ANSWER)
+            row.tries += 1
+            try:
+                while one.recv(4096):
+                    pass
+            except ConnectionError:
+                pass
+            except TimeoutError:
+                row.note("still open", bad=True)
+            one.close()
+    return row
+
+
+def _ask(server: Server, path: str, row: AttackRow) -> None:
+    try:
+        status = httpx.get(f"{server.url}{path}", timeout=LONGEST_ANSWER, trust_env=False).status_code
+    except httpx.TransportError as error:
+        row.add("no answer", bad=True, example=f"{path}: {error!r}")
+        return
+    row.add(f"{status}", bad=status != 200, example=path)
