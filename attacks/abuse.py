@@ -11,6 +11,9 @@ import httpx
 
 from attacks.common import AttackRow, Options
 from attacks.servers import Server, process
+from driftbandits import live
+from driftbandits.live.definition import define
+from driftbandits.service.keys import create_key
 
 LONGEST_ANSWER = 5.0  # seconds, on a busy machine
 
@@ -18,6 +21,7 @@ LONGEST_ANSWER = 5.0  # seconds, on a busy machine
 def run(options: Options) -> Iterator[AttackRow]:
     """One row for each kind of harm."""
     yield _unfinished_headers(options)
+    yield _same_idempotency_key(options)
 
 
 def _unfinished_headers(options: Options) -> AttackRow:
@@ -53,3 +57,23 @@ def _ask(server: Server, path: str, row: AttackRow) -> None:
         row.add("no answer", bad=True, example=f"{path}: {error!r}")
         return
     row.add(f"{status}", bad=status != 200, example=path)
+
+
+def _same_idempotency_key(options: Options) -> AttackRow:
+    """Two callers with the same idempotency key and body: each gets a decision of its own."""
+    row = AttackRow("abuse: idempotency key of another caller")
+    with tempfile.TemporaryDirectory() as folder:
+        url = f"sqlite:///{folder}/shop.db"
+        with live.open(url) as database:
+            database.make("prices", define(arms=["low", "mid", "high"], seed=options.seed))
+            keys = [create_key(database, "caller", "decide") for _ in range(2)]
+        with process(url) as server, httpx.Client(base_url=server.url, trust_env=False, timeout=60) as http:
+            for number in range(options.tries(200, 20)):
+                ids = []
+                for key in keys * 2:
+                    headers = {"authorization": f"Bearer {key}", "idempotency-key": str(number)}
+                    made = http.post("/v1/experiments/prices/decisions", json={}, headers=headers).json()
+                    ids.append(made["decisions"][0]["id"])
+                own = ids[:2] == ids[2:] and ids[0] != ids[1]
+                row.add("a decision of its own" if own else "shared", bad=not own, example=str(ids))
+    return row

@@ -14,6 +14,12 @@ class Sender:
         headers = {} if key is None else {"authorization": f"Bearer {key}"}
         self.http = httpx.Client(base_url=url, headers=headers, timeout=60, trust_env=False)
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.http.close()
+
     def post(self, path, body=None, **headers):
         sent = {"content-type": "application/json", **{name.replace("_", "-"): text for name, text in headers.items()}}
         content = None if isinstance(body, bytes) else body if body is not None else {}

@@ -1,5 +1,6 @@
 """Who may come in, and what a browser may be made to send."""
 
+import contextlib
 import re
 import time
 
@@ -167,6 +168,25 @@ def test_login_and_logout(closed):
         assert "secure" not in cookie
         browser.post("/logout")
         assert browser.get("/").headers["location"] == "/login"
+
+
+def test_idempotency_keys_belong_to_the_api_key(tmp_path):
+    url = f"sqlite:///{tmp_path}/shop.db"
+    with live.open(url) as database:
+        first, second, admin = (keys.create_key(database, "k", scope) for scope in ("decide", "decide", "admin"))
+    with serving(database=url) as where, contextlib.ExitStack() as stack:
+        one, other, owner = (stack.enter_context(Sender(where, key)) for key in (first, second, admin))
+        path = owner.make("prices")
+        answers = [sender.post(f"{path}/decisions", {}, idempotency_key="one") for sender in (one, other)]
+        assert [status for status, _ in answers] == [200, 200]
+        assert answers[0] != answers[1]
+        assert one.post(f"{path}/decisions", {}, idempotency_key="one") == answers[0]
+        assert other.post(f"{path}/decisions", {"size": 2}, idempotency_key="one")[0] == 422
+        body = {"name": "more", "arms": ["a", "b"], "seed": 1}
+        assert owner.post("/v1/experiments", body, idempotency_key="one")[0] == 201
+        assert owner.post("/v1/experiments", body, idempotency_key="one")[0] == 201
+        events = owner.get(f"{path}/events")[1]["events"]
+        assert {event.get("key") for event in events if event["kind"] == "decided"} == {"one"}
 
 
 def test_https_makes_cookies_secure(tmp_path):

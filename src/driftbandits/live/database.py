@@ -34,7 +34,7 @@ from driftbandits.live.connections import (
 from driftbandits.live.definition import Definition, check_name, define
 from driftbandits.live.experiment import Experiment
 from driftbandits.live.journal import Event, Journal
-from driftbandits.live.requests import clock
+from driftbandits.live.requests import clock, owned
 from driftbandits.live.views import View
 from driftbandits.live.writer import Link, Writer
 from driftbandits.text import first_line, shown
@@ -168,7 +168,9 @@ class Database:
         self.make(name, define(**fields))
         return self.experiment(name)
 
-    def make(self, name: str, definition: Definition, *, key: str | None = None, digest: str = "") -> None:
+    def make(
+        self, name: str, definition: Definition, *, key: str | None = None, owner: str = "", digest: str = ""
+    ) -> None:
         """Make an experiment and leave it closed.
 
         Parameters
@@ -176,6 +178,7 @@ class Database:
         name : of the experiment
         definition : what it is made with
         key : an idempotency key; the same request may then be repeated
+        owner : whose key it is, where several callers choose keys
         digest : of the request, to recognise a repetition
 
         Raises
@@ -189,7 +192,7 @@ class Database:
         """
         check_name("the name of an experiment", name)
         table, now = tables.experiments, self._clock()
-        text, token = definition.to_json(), secrets.token_hex(8)
+        text, token, key = definition.to_json(), secrets.token_hex(8), owned(key, owner)
         try:
             with self._turn, self._writing.begin() as connection:
                 made = connection.execute(sa.insert(table).values(name=name, created=now, token=token, definition=text))
@@ -216,7 +219,7 @@ class Database:
         with self.view(name).journal() as journal:
             known = journal.answer(key)
         if known is not None and known.digest != digest:
-            raise KeyReusedError(f"the key {shown(key)} was used with another request; take a new key")
+            raise KeyReusedError(f"the key {_given(key)} was used with another request; take a new key")
         return known is not None
 
     def names(self) -> list[str]:
@@ -429,7 +432,12 @@ def _check_unused(connection: sa.Connection, key: str, name: str) -> None:
     )
     other = connection.execute(created.where(answers.c.key == key, made.c.name != name).limit(1)).scalar()
     if other is not None:
-        raise KeyReusedError(f"the key {shown(key)} was used to make {shown(other)}; take a new key")
+        raise KeyReusedError(f"the key {_given(key)} was used to make {shown(other)}; take a new key")
+
+
+def _given(key: str) -> str:
+    """A stored key as its owner gave it."""
+    return shown(key.rpartition("\n")[2])
 
 
 def _unwritable(error: sa.exc.DBAPIError) -> LiveError:

@@ -531,7 +531,13 @@ class Experiment(Synchronous):
         self._operations = _Blocking(self)
 
     def submit(
-        self, kind: str, values: dict[str, Any], key: str | None = None, *, most: int | None = None
+        self,
+        kind: str,
+        values: dict[str, Any],
+        key: str | None = None,
+        *,
+        most: int | None = None,
+        owner: str = "",
     ) -> Future[Any]:
         """Submit a request in plain values, as a service does.
 
@@ -541,6 +547,7 @@ class Experiment(Synchronous):
         values : the arguments of the method of that name
         key : an idempotency key
         most : how many open decisions, or arms, the experiment may have afterwards; None for any number
+        owner : whose key it is, where several callers choose keys
 
         Returns
         -------
@@ -557,7 +564,7 @@ class Experiment(Synchronous):
         inspection = _INSPECTIONS.get(kind)
         if inspection is not None:
             kind, values = "inspect", {"inspect": inspection}
-        return self._writer.submit(Request(kind, values, check_key(key), most))
+        return self._writer.submit(Request(kind, values, check_key(key), most, owner))
 
     def watch(self, on_batch: Callable[[Batch], None]) -> None:
         """Register a callback for every transaction.

@@ -104,14 +104,21 @@ class RewardAnswer:
 class Request:
     """One call, waiting to be served; `future` gets the answer once its events are on disk.
 
-    `most` limits what the experiment may have after it: open decisions, or arms with the retired ones.
+    `most` limits what the experiment may have after it: open decisions, or arms with the retired ones. `owner` is whose
+    key it is: two owners may use the same one.
     """
 
     kind: str
     values: dict[str, Any]
     key: str | None = None
     most: int | None = None
+    owner: str = ""
     future: Future[Any] = field(default_factory=Future)
+
+    @property
+    def stored_key(self) -> str | None:
+        """The key under which the answer is stored."""
+        return owned(self.key, self.owner)
 
     @property
     def digest(self) -> str:
@@ -131,6 +138,11 @@ def check_key(key: Any) -> str | None:
     return key
 
 
+def owned(key: str | None, owner: str) -> str | None:
+    """A key with its owner; no key has a line break, so that no two are the same."""
+    return f"{owner}\n{key}" if owner and key is not None else key
+
+
 class Handlers:
     """Serves the requests to one experiment, on its replica and its journal."""
 
@@ -141,15 +153,16 @@ class Handlers:
 
     def serve(self, request: Request) -> Any:
         """Serve a request. An error by the caller changes nothing."""
-        known = None if request.key is None else self.journal.answer(request.key)
+        key = request.stored_key
+        known = None if key is None else self.journal.answer(key)
         if known is not None:
             if known.digest != request.digest:
                 raise KeyReusedError(f"the key {shown(request.key)} was used with another request; take a new key")
             return known.content
         answer = getattr(self, f"_{request.kind}")(request)
-        if request.key is not None:
+        if key is not None:
             self.journal.flush()
-            self.journal.keep_answer(request.key, self.replica.time, request.digest, answer)
+            self.journal.keep_answer(key, self.replica.time, request.digest, answer)
         return answer
 
     def expire(self) -> None:

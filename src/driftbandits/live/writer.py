@@ -113,10 +113,11 @@ class Writer:
                 raise LiveError(f"experiment {self.name!r} was closed; open it again")
             if len(self._waiting) >= MOST_WAITING:
                 raise LiveError(f"{MOST_WAITING:,} requests wait already; try again in a while")
-            if request.key is not None:
-                if request.key in self._keys:
+            key = request.stored_key
+            if key is not None:
+                if key in self._keys:
                     raise ConflictError(f"a request with the key {shown(request.key)} is being served; wait for it")
-                self._keys.add(request.key)
+                self._keys.add(key)
             self._waiting.append(request)
             self._wake.notify()
         return request.future
@@ -233,9 +234,10 @@ class Writer:
             self._answer(request, None, refusal)
 
     def _answer(self, request: Request, answer: Any, wrong: Exception | None) -> None:
-        if request.key is not None:
+        key = request.stored_key
+        if key is not None:
             with self._wake:
-                self._keys.discard(request.key)
+                self._keys.discard(key)
         if not request.future.set_running_or_notify_cancel():
             return
         if wrong is None:

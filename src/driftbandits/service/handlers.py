@@ -63,7 +63,7 @@ class Call:
     async def ask(self, kind: str, values: dict[str, Any], *, most: int | None = None) -> Any:
         """The writer's answer to this request."""
         key = idempotency_key(self.request)
-        return await self.service.host.ask(self.name, kind, values, key, most=most)
+        return await self.service.host.ask(self.name, kind, values, key, most=most, owner=self.caller.key_id)
 
     def number(self, name: str, *, usual: int, least: int, most: int) -> int:
         """A whole number in the query."""
@@ -166,7 +166,7 @@ def _make(call: Call, wanted: bodies.Creation, key: str | None) -> None:
         raise Problem(429, "too-many", f"there are {service.settings.most_experiments:,} experiments already")
     fields = wanted.model_dump(exclude={"name"}, exclude_unset=True)
     digest = hashlib.sha256(call.body).hexdigest()
-    service.database.make(wanted.name, define(**fields), key=key, digest=digest)
+    service.database.make(wanted.name, define(**fields), key=key, owner=call.caller.key_id, digest=digest)
 
 
 async def decide(call: Call) -> Response:

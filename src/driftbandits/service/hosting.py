@@ -156,12 +156,19 @@ class Host:
         return experiment
 
     async def ask(
-        self, name: str, kind: str, values: dict[str, Any], key: str | None = None, *, most: int | None = None
+        self,
+        name: str,
+        kind: str,
+        values: dict[str, Any],
+        key: str | None = None,
+        *,
+        most: int | None = None,
+        owner: str = "",
     ) -> Any:
         """The answer to a request, once it is on disk."""
         experiment = self._here.get(name) or await self.find(name)
         try:
-            return await self._waiting.wait(experiment.submit(kind, values, key, most=most))
+            return await self._waiting.wait(experiment.submit(kind, values, key, most=most, owner=owner))
         except NotStoredError as error:
             if isinstance(error.__cause__, OtherDeciderError):  # the lease was lost, and is another's now
                 await self._lose(name, error.__cause__)
