@@ -16,12 +16,14 @@ from driftbandits.live.definition import define
 from driftbandits.service.keys import create_key
 
 LONGEST_ANSWER = 5.0  # seconds, on a busy machine
+LONGEST_BESIDE = 0.5  # seconds of a decision beside a backlog, which may take 0.1 of them, on a busy machine
 
 
 def run(options: Options) -> Iterator[AttackRow]:
     """One row for each kind of harm."""
     yield _unfinished_headers(options)
     yield _same_idempotency_key(options)
+    yield _backlog(options)
 
 
 def _unfinished_headers(options: Options) -> AttackRow:
@@ -76,4 +78,28 @@ def _same_idempotency_key(options: Options) -> AttackRow:
                     ids.append(made["decisions"][0]["id"])
                 own = ids[:2] == ids[2:] and ids[0] != ids[1]
                 row.add("a decision of its own" if own else "shared", bad=not own, example=str(ids))
+    return row
+
+
+def _backlog(options: Options) -> AttackRow:
+    """Very many decisions run out of patience at once: neither their experiment nor another one waits long."""
+    row, now = AttackRow("abuse: a backlog runs out of patience"), [10**15]
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        live.open(f"sqlite:///{folder}/shop.db", clock=lambda: now[0]) as opened,
+    ):
+        names = [f"arm {number}" for number in range(20)]
+        shop = opened.create("prices", arms=names, patience=60, missing=0.0, seed=options.seed)
+        other = opened.create("other", arms=["low", "high"], seed=options.seed)
+        many = options.tries(300_000, 30_000)
+        for _ in range(many // 1000):
+            shop.decide(size=1000)
+        now[0] += 10**9
+        while shop.summary().expired < many:
+            for one in (shop, other):
+                begun = time.monotonic()
+                one.decide()
+                took = time.monotonic() - begun
+                row.add("answered", bad=took > LONGEST_BESIDE, example=f"after {took:.2f} s")
+                row.details["longest seconds"] = max(row.details.get("longest seconds", 0.0), took)
     return row

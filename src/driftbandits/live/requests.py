@@ -29,6 +29,7 @@ from driftbandits.text import breaking, shown
 
 LONGEST_KEY = 200  # characters of an idempotency key
 MOST_PER_CALL = 1000  # decisions, or rewards
+FIRST_EXPIRY_SECONDS = 1e-4  # of closing one decision, before it is measured
 REFUSABLE = ("arms", "settings")  # events that are checked when they are applied
 
 
@@ -150,6 +151,7 @@ class Handlers:
         self.replica = replica
         self.journal = journal
         self.now = now
+        self._expiry_seconds = FIRST_EXPIRY_SECONDS  # of one decision, as measured
 
     def serve(self, request: Request) -> Any:
         """Serve a request. An error by the caller changes nothing."""
@@ -165,12 +167,18 @@ class Handlers:
             self.journal.keep_answer(key, self.replica.time, request.digest, answer)
         return answer
 
-    def expire(self) -> None:
-        """Close what has run out of patience: one event for all of it."""
+    def expire(self, seconds: float) -> None:
+        """Close what has run out of patience, the oldest first, for about so many seconds: an event for each slice."""
         now = max(self.replica.time, self.now())
-        upto = self.replica.watermark(now)
-        if upto is not None:
+        until = time.perf_counter() + seconds
+        while (left := until - time.perf_counter()) > seconds / 4:
+            upto = self.replica.watermark(now, max(int(left / self._expiry_seconds), 1))
+            if upto is None:
+                return
+            begun, waiting = time.perf_counter(), len(self.replica.open)
             self._happen("expired", decision=upto)
+            took = (time.perf_counter() - begun) / max(waiting - len(self.replica.open), 1)
+            self._expiry_seconds = max(took, self._expiry_seconds / 4, 1e-6)
 
     def _happen(self, kind: str, **values: Any) -> Event:
         """An event other than a decision, applied and journaled."""
