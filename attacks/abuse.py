@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import socket
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import httpx
 
@@ -24,6 +28,7 @@ def run(options: Options) -> Iterator[AttackRow]:
     yield _unfinished_headers(options)
     yield _same_idempotency_key(options)
     yield _backlog(options)
+    yield _code_in_folders(options)
 
 
 def _unfinished_headers(options: Options) -> AttackRow:
@@ -103,3 +108,37 @@ def _backlog(options: Options) -> AttackRow:
                 row.add("answered", bad=took > LONGEST_BESIDE, example=f"after {took:.2f} s")
                 row.details["longest seconds"] = max(row.details.get("longest seconds", 0.0), took)
     return row
+
+
+_TRAP = """import pathlib
+pathlib.Path({mark!r}).touch()
+from driftbandits.policies import Uniform
+class Mine(Uniform): pass
+"""
+
+
+def _code_in_folders(options: Options) -> AttackRow:
+    """A folder of results whose record names Python: writing its report must not run it."""
+    row = AttackRow("abuse: code named by a folder of results")
+    forms = ("mine.py:Mine", "{folder}/mine.py:Mine", "mine:Mine", "package.mine:Mine")
+    with tempfile.TemporaryDirectory() as name:
+        folder, mark = Path(name), Path(name) / "ran"
+        (folder / "package").mkdir()
+        for place in ("mine.py", "package/__init__.py", "package/mine.py"):
+            (folder / place).write_text(_TRAP.format(mark=str(mark)))
+        for number, form in enumerate(forms[: options.tries(4, 4)]):
+            out, policy = folder / f"out {number}", form.format(folder=folder)
+            words = ["--environment", "switching/1", "--set", "horizon=60", "--set", "switches=[30]", "--policy", f"{policy},label=own"]
+            _command(folder, "run", *words, "--seeds", "1", "--jobs", "1", "--out", str(out))
+            mark.unlink()  # playing it runs it, as it should
+            _command(folder, "report", str(out))
+            row.add("run" if mark.exists() else "not run", bad=mark.exists(), example=policy)
+            mark.unlink(missing_ok=True)
+    return row
+
+
+def _command(folder: Path, *words: str) -> None:
+    places = [str(Path(live.__file__).parents[2]), str(folder)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(places)}
+    command = [sys.executable, "-m", "driftbandits", *words]
+    subprocess.run(command, check=True, cwd=folder, env=environment, capture_output=True, timeout=300)
