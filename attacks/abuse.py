@@ -29,6 +29,7 @@ def run(options: Options) -> Iterator[AttackRow]:
     yield _same_idempotency_key(options)
     yield _backlog(options)
     yield _code_in_folders(options)
+    yield _logs(options)
 
 
 def _unfinished_headers(options: Options) -> AttackRow:
@@ -128,7 +129,16 @@ def _code_in_folders(options: Options) -> AttackRow:
             (folder / place).write_text(_TRAP.format(mark=str(mark)))
         for number, form in enumerate(forms[: options.tries(4, 4)]):
             out, policy = folder / f"out {number}", form.format(folder=folder)
-            words = ["--environment", "switching/1", "--set", "horizon=60", "--set", "switches=[30]", "--policy", f"{policy},label=own"]
+            words = [
+                "--environment",
+                "switching/1",
+                "--set",
+                "horizon=60",
+                "--set",
+                "switches=[30]",
+                "--policy",
+                f"{policy},label=own",
+            ]
             _command(folder, "run", *words, "--seeds", "1", "--jobs", "1", "--out", str(out))
             mark.unlink()  # playing it runs it, as it should
             _command(folder, "report", str(out))
@@ -142,3 +152,38 @@ def _command(folder: Path, *words: str) -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(places)}
     command = [sys.executable, "-m", "driftbandits", *words]
     subprocess.run(command, check=True, cwd=folder, env=environment, capture_output=True, timeout=300)
+
+
+def _logs(options: Options) -> AttackRow:
+    """Small logs that would end the process that reads them: deep JSON, and very many equal values in Parquet."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    row = AttackRow("abuse: logs that end their reader")
+    with tempfile.TemporaryDirectory() as name:
+        deep, many = Path(name) / "deep.ndjson", Path(name) / "many.parquet"
+        reading = "import sys; from driftbandits.logs import Log; Log.read(sys.argv[1])"
+        for depth in (30, 1_000, 20_000, 1_000_000)[: options.tries(4, 3)]:
+            deep.write_text("[" * depth + "]" * depth + "\n")
+            _read_limited(reading, deep, row)
+        part = pa.table({name: np.ones(10**6) for name in ("round", "arm", "reward", "probability")})
+        with pq.ParquetWriter(many, part.schema) as writer:
+            for _ in range(60):
+                writer.write_table(part)
+        _read_limited(reading, many, row)
+    return row
+
+
+def _read_limited(program: str, log: Path, row: AttackRow) -> None:
+    """In a process of its own with limited memory: what is wanted is an InputError."""
+    most = 3 * 2**30
+    command = [
+        sys.executable,
+        "-c",
+        f"import resource; resource.setrlimit(resource.RLIMIT_AS, ({most}, {most}))\n{program}",
+    ]
+    done = subprocess.run([*command, str(log)], capture_output=True, text=True, timeout=300)
+    last = (done.stderr.strip().splitlines() or ["nothing"])[-1]
+    refused = done.returncode == 1 and "InputError" in last
+    row.add("refused" if refused else "ended", bad=not refused, example=f"{log.name}: {done.returncode}: {last}")
