@@ -341,6 +341,9 @@ class Algorithm(ABC):
     def _lose(self, rows: npt.NDArray[np.void]) -> None:
         """The rewards of these decisions were forgotten and will never come."""
 
+    def _retract(self, rows: npt.NDArray[np.void]) -> None:
+        """The caller forgot these open decisions: what they say by being open does not count."""
+
     def _at(self, now: float, patience: float | None) -> None:
         """The caller's clock, in seconds, and after how many a decision is closed as missing."""
 

@@ -601,7 +601,9 @@ class Policy(Inspection, Persistence):
         if not good.any():
             return
         self._guard.changing = True
-        self._close_forgotten(self._pending.take(where[good]))
+        rows = self._pending.take(where[good])
+        self._retract(rows)
+        self._close_forgotten(rows)
         self.forgotten += int(np.count_nonzero(good))
         self._guard.changing = False
         self._settle()
@@ -659,9 +661,11 @@ class Policy(Inspection, Persistence):
             now = check_positive("now", now, zero=True, cure="give seconds from a fixed beginning")
         if patience is not None and (type(patience) is not float or not 0.0 < patience < math.inf):
             patience = check_positive("patience", patience, cure="None waits for ever")
+        self._begin_once()
         self._guard.changing = True
         self._at(now, patience)
         self._guard.changing = False
+        self._warn()
 
     def _inward(self, values: Floats, good: Bools) -> tuple[Floats, int]:
         """Rewards of the decisions that are open, on the internal scale, and how many of them had to be clipped."""

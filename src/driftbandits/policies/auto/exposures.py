@@ -33,6 +33,7 @@ import numpy as np
 
 from driftbandits import state as states
 from driftbandits.state.declared import Declared, Value, array, count, flag, listed, number
+from driftbandits.state.reader import FARTHEST
 from driftbandits.types import Floats, Ints
 
 HORIZON = 16.0  # P
@@ -125,6 +126,7 @@ class Exposures(Declared):
                 self._open_cohort(first_id + place, time)
             self._end[-1] = self.now = time
             self._newest[arm] = self._newest.get(arm, 0) + 1
+            self._owed[arm] += self._exposed[-1]  # as the others of the cohort
         self.decisions += len(arms)
         self._calls += len(arms)
         return self._calls >= self._between()
@@ -149,6 +151,25 @@ class Exposures(Declared):
         if self.active and patience is not None and patience != self.patience:
             self._rescale(patience)
         return self.active and self.now - self._stepped >= self.patience / 64.0
+
+    def forget(self, ids: Ints, arms: Ints) -> None:
+        """Nothing is known of these decisions: take back what was counted of them, or will be subtracted from it."""
+        for ident, arm in zip(ids.tolist(), arms.tolist(), strict=True):
+            cohort = bisect_right(self._first, ident) - 1
+            if ident < self.since or cohort < 0 or arm < 0:
+                continue
+            if cohort == len(self._first) - 1:
+                self._newest[arm] -= 1
+                if not self._newest[arm]:
+                    del self._newest[arm]
+                self._seal_newest()
+            else:
+                place = np.flatnonzero(self._arms[cohort] == arm)
+                self._counts[cohort][place] -= 1
+                kept = self._counts[cohort] > 0
+                self._arms[cohort], self._counts[cohort] = self._arms[cohort][kept], self._counts[cohort][kept]
+            self._owed[arm] -= self._exposed[cohort]
+            self.decisions -= 1
 
     def close(self, ids: Ints, arms: Ints) -> None:
         """Remember decisions that were closed as missing: their rewards may come late."""
@@ -181,6 +202,7 @@ class Exposures(Declared):
         for cohort, numbers in enumerate(self._arms):
             now = target[numbers]
             self._arms[cohort], self._counts[cohort] = now[now >= 0], self._counts[cohort][now >= 0]
+        self._read_newest()
         owed, self._owed = self._owed, np.zeros(arms)
         kept = target >= 0
         self._owed[target[kept]] = owed[kept]
@@ -210,7 +232,7 @@ class Exposures(Declared):
         due[[arm for arm, _ in told]] = True
         arms = np.flatnonzero(due)
         exposure = np.maximum(self._owed[arms], LEAST_WEIGHT)
-        self._owed[arms] = 0.0
+        self._owed[arms] = np.minimum(self._owed[arms], 0.0)  # below 0 after decisions were forgotten
         return Collected(arms, exposure, told)
 
     def share(self, ages: Floats) -> Floats:
@@ -250,10 +272,14 @@ class Exposures(Declared):
 
     def _seal_newest(self) -> None:
         """Put the plays of the cohort that still grows where those of the others are."""
-        if self._newest:
+        if self._first:
             arms = sorted(self._newest)
             self._arms[-1] = np.array(arms, dtype=np.int64)
             self._counts[-1] = np.array([self._newest[arm] for arm in arms], dtype=np.int64)
+
+    def _read_newest(self) -> None:
+        """Inverse of `_seal_newest`."""
+        self._newest = dict(zip(self._arms[-1].tolist(), self._counts[-1].tolist(), strict=True)) if self._arms else {}
 
     def _merge(self, now: float) -> None:
         """Merge neighbours that are narrow for their age; the younger one is exposed as much as the older first."""
@@ -334,7 +360,7 @@ class Exposures(Declared):
         Value("counts", lambda counts: _joined(counts), lambda state, key, *_: state.array(key, np.int64, (None,))),
         array("complete", within=(0.0, 2 * _DELAYS_KEPT)),
         array("arrived", within=(0.0, 1.0)),
-        array("owed", within=(0.0, None)),
+        array("owed", within=(-FARTHEST, FARTHEST)),
         Value(
             "told",
             lambda told: np.array(told, dtype=np.float64).reshape(-1, 2),
@@ -352,12 +378,14 @@ class Exposures(Declared):
         states.check(all((np.diff(part) >= 0).all() for part in (self._first, self._start, self._end)), "cohorts")
         states.check(all(start <= end for start, end in zip(self._start, self._end, strict=True)), "cohorts")
         states.check(bool((self._closed[:, 1] < offered).all() and (self._closed[:, 0] < rounds).all()), "closed")
+        states.check(all(bool((part >= 0).all()) for part in self._delays), "delays")
+        states.check(bool((np.diff(self._arrived) >= 0.0).all()), "arrived")
         arms, counts = _apart(self._arms), _apart(self._counts)
         fine = len(arms) == len(counts) == len(self._first) and [len(a) for a in arms] == [len(n) for n in counts]
         states.check(fine and all(bool(((a >= 0) & (a < offered)).all()) for a in arms), "arms of cohorts")
         states.check(all(bool((n > 0).all()) for n in counts), "plays of cohorts")
         self._arms, self._counts = arms, counts
-        self._newest = dict(zip(arms[-1].tolist(), counts[-1].tolist(), strict=True)) if arms else {}
+        self._read_newest()
         states.check(sum(int(n.sum()) for n in counts) <= self.decisions <= rounds, "decisions")
 
 

@@ -243,13 +243,21 @@ class Learning(Policy):
             self._doubt_exposed(found, paid, squares, units)
             self._take_in_exposed(found.arms, passed, successes, found.exposure, units)
         if self._two_valued.over:
-            self._exposures.stop()
+            self._wait_in_order()
         kind = int(self._beliefs.kind[self._mixture.leader()])
         for arm in found.arms.tolist():
             plays, last = int(self._plays.counts[arm]), int(self._plays.last[arm])
             self._probing.see(self._standing.of(arm), kind, last + 1, plays=plays)
         self._find_change()
         self._refresh()
+
+    def _wait_in_order(self) -> None:
+        """Most decisions are successes that pay amounts that vary: learn them as plain rewards. As the missing ones
+        are learned when their decisions are closed, the others must not overtake them.
+        """
+        self._exposures.stop()
+        if self.missing is not None:
+            self.order, self._open_is_data = "asked", False
 
     def _doubt_exposed(self, found: Collected, paid: Floats, squares: Floats, units: RateUnits) -> None:
         """Compare what these arms' successes paid in all with what was expected of so many decisions."""

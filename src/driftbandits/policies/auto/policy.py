@@ -35,6 +35,7 @@ from driftbandits.policies.auto.mixture import MORE_SLOTS, Mixture
 from driftbandits.policies.auto.probing import Probing, Trial, plays_of_a_trial
 from driftbandits.policies.auto.samples import REWARDS_TO_LAST, ManySamples, Samples
 from driftbandits.policies.auto.successes import LOW, ROUNDING, TwoValued
+from driftbandits.policies.decisions import GONE
 from driftbandits.policies.inputs import CommonSettings
 from driftbandits.policies.inspection import around, cut
 from driftbandits.policies.length_scales import ARMS_TRIED_PER_FEATURE
@@ -199,7 +200,9 @@ class AutoBandit(Learning):
 
     def _quiet_rounds(self) -> int:
         """Without delays the law changes only with rewards, probes included."""
-        return self._exposures.left if self._exposures.active else UNTIL_TOLD
+        if not self._exposures.active:
+            return UNTIL_TOLD
+        return self._exposures.left if self._trial.over else 1
 
     # --- open decisions -----------------------------------------------------------------------------------------
 
@@ -207,8 +210,11 @@ class AutoBandit(Learning):
         super()._drawn(arms, counted)
         first = self.rounds - len(arms)
         if self._exposures.active:
-            for arm in arms if not self._trial.over else ():
-                self._trial.count(arm)  # its rewards may be a day away
+            if not self._trial.over:
+                for arm in arms:
+                    self._trial.count(arm)  # its rewards may be a day away
+                self._known_law = None
+                self._version += 1
             if self._exposures.play(arms, first, self._exposures.now if self._exposures.timed else float(first)):
                 self._step()
 
@@ -254,9 +260,14 @@ class AutoBandit(Learning):
     def _step(self) -> None:
         self._version += 1
         self._learn_exposed()
+        if self.listener is not None:  # a warning may become an exception, which would lose a decision
+            self._warn()
+
+    def _retract(self, rows: npt.NDArray[np.void]) -> None:
+        if self._exposures.active:
+            self._exposures.forget(rows["id"], rows["arm"])
 
     def _at(self, now: float, patience: float | None) -> None:
-        self._begin_once()
         if patience is None or not self._open_is_data or self._two_valued.over:
             return
         step = self._exposures.at(now, patience)
@@ -266,9 +277,12 @@ class AutoBandit(Learning):
             self._step()
 
     def _close_missing(self, rows: npt.NDArray[np.void]) -> None:
-        if self._exposures.active:
-            self._exposures.close(rows["id"], rows["arm"])
-        super()._close_missing(rows)
+        if not self._exposures.active:
+            super()._close_missing(rows)
+            return
+        self._exposures.close(rows["id"], rows["arm"])  # their ages have said it: nothing is learned, the law stays
+        self.expired += len(rows)
+        self._history.left -= int(np.count_nonzero(rows["arm"] != GONE))
 
     def _learn_late(self, ids: Ints, rewards: Floats) -> int:
         return self._exposures.tell_late(ids, rewards, self._time())
@@ -334,6 +348,7 @@ class AutoBandit(Learning):
         self._trial.begin(change.added, plays_of_a_trial(float(self._beliefs.noise[self._mixture.leader()])))
         self._exposures.load(states.Reader(migrate_exposures(old._exposures, change)), rounds=self.rounds)
         self._batch = old._batch.renumbered(change.target)
+        self._silence_checked = old._silence_checked
         self._since_tidy, self._renewal_due = old._since_tidy, old._renewal_due
         if not self._standing.everyone:  # rewards are batched only where all arms are read
             self._catch_up()
@@ -385,6 +400,7 @@ class AutoBandit(Learning):
             self._doubts.load(state.reader("watch").reader("doubts"), rounds=self.rounds)
         if state.has("exposures"):
             self._exposures.load(state.reader("exposures"), rounds=self.rounds)
+        self._silence_checked = self._monitor.delays.seen.bit_length()
         sampled = self._mixture.weights()[self._samples.rows]
         states.check(float(sampled.sum()) >= _LEAST_SAMPLED_WEIGHT, "hypotheses sampled")
         states.check(self._since_tidy + len(self._batch) < REWARDS_TO_LAST, "rewards that wait")

@@ -275,7 +275,7 @@ class TwoValued(Declared):
         if self._is_dense(decisions):
             return self._end()
         self.plays[found.arms] += found.exposure
-        self.told += float(found.exposure.sum())
+        self.told = float(self.plays.sum())  # as in a state that was read: sums of fractions depend on their order
         varies = False
         for arm, reward in found.told:
             varies |= not self.varying and self._is_third(arm, reward)
