@@ -30,6 +30,7 @@ def run(options: Options) -> Iterator[AttackRow]:
     yield _backlog(options)
     yield _code_in_folders(options)
     yield _logs(options)
+    yield _deleted_file(options)
 
 
 def _unfinished_headers(options: Options) -> AttackRow:
@@ -187,3 +188,23 @@ def _read_limited(program: str, log: Path, row: AttackRow) -> None:
     last = (done.stderr.strip().splitlines() or ["nothing"])[-1]
     refused = done.returncode == 1 and "InputError" in last
     row.add("refused" if refused else "ended", bad=not refused, example=f"{log.name}: {done.returncode}: {last}")
+
+
+def _deleted_file(options: Options) -> AttackRow:
+    """The database file deleted under a server: it answers 503 and says that it is not ready, and loses nothing."""
+    row = AttackRow("abuse: database file deleted under a server")
+    for _ in range(options.tries(5, 1)):
+        with tempfile.TemporaryDirectory() as folder:
+            url = f"sqlite:///{folder}/shop.db"
+            with live.open(url) as database:
+                database.make("prices", define(arms=["low", "mid", "high"], seed=options.seed))
+            with process(url) as server, httpx.Client(base_url=server.url, trust_env=False, timeout=60) as http:
+                _expect(http.post("/v1/experiments/prices/decisions", json={}).status_code, 200, "decide", row)
+                (Path(folder) / "shop.db").unlink()
+                _expect(http.post("/v1/experiments/prices/decisions", json={}).status_code, 503, "decide", row)
+                _expect(http.get("/readyz").status_code, 503, "readyz", row)
+    return row
+
+
+def _expect(status: int, wanted: int, what: str, row: AttackRow) -> None:
+    row.add(f"{what}: {status}", bad=status != wanted, example=f"{what}: {status} instead of {wanted}")

@@ -25,6 +25,7 @@ from driftbandits.live.connections import (
     WRITING,
     FileLock,
     free_lease,
+    identity_of,
     is_read_only,
     make_engine,
     read_url,
@@ -77,6 +78,7 @@ class Database:
         self._text = self.url.render_as_string(hide_password=False)
         self._reading = make_engine(self.url, pragmas)
         self._writing = self._reading.execution_options(**{WRITING: True})
+        self._identity: tuple[int, int] | None = None  # of the file that was opened
         self._is_sqlite = self.url.get_backend_name() == "sqlite"
         self._file_lock = FileLock(sqlite_file(self.url)) if self._is_sqlite else None
         # Writers of one SQLite file take turns here; SQLite's own way to wait is polling.
@@ -113,6 +115,7 @@ class Database:
             self.upgrade()
         with self._reading.connect() as connection:
             tables.check(connection)
+        self._identity = identity_of(self.url) if self._is_sqlite else None
 
     def upgrade(self) -> list[str]:
         """Bring the database to the schema of this version.
@@ -129,6 +132,20 @@ class Database:
         """
         with self._turn, self._writing.begin() as connection:
             return tables.upgrade(connection)
+
+    def check_file(self) -> None:
+        """Check that a SQLite file is still the one that was opened; in Postgres this does nothing.
+
+        Raises
+        ------
+        LiveError
+            If it was deleted or replaced: what is written then is gone with this process.
+        """
+        if self._identity is not None and identity_of(self.url) != self._identity:
+            raise LiveError(
+                f"the database file {sqlite_file(self.url)} was deleted or replaced while it was in use, so nothing "
+                f"can be stored; stop this process, put the right file there, and start it again"
+            )
 
     # --- experiments --------------------------------------------------------------------------------------------
 
@@ -193,6 +210,7 @@ class Database:
         check_name("the name of an experiment", name)
         table, now = tables.experiments, self._clock()
         text, token, key = definition.to_json(), secrets.token_hex(8), owned(key, owner)
+        self.check_file()
         try:
             with self._turn, self._writing.begin() as connection:
                 made = connection.execute(sa.insert(table).values(name=name, created=now, token=token, definition=text))
@@ -350,6 +368,7 @@ class Database:
             aside=self._writing.connect,
             reading=view.journal,
             turn=self._turn,
+            check=self.check_file,
         )
         writer = Writer(link, view.experiment, view.token, view.definition, name=view.name, now=self._clock)
         try:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from concurrent.futures import Future
 from pathlib import Path
@@ -574,6 +575,12 @@ class Experiment(Synchronous):
         on_batch : called in the writer's thread, so it must be fast
         """
         self._writer.on_batch = on_batch
+
+    @property
+    def failure(self) -> tuple[float, str] | None:
+        """Seconds since the last transaction failed, and why; None if it was committed."""
+        failed = self._writer.failure
+        return None if failed is None else (time.monotonic() - failed[0], failed[1])
 
     @property
     def view(self) -> View:

@@ -52,6 +52,7 @@ class Link:
     aside: Callable[[], sa.Connection]  # for snapshots, beside it
     reading: Callable[[], AbstractContextManager[Journal]]  # for bringing the experiment back: nobody need wait
     turn: AbstractContextManager[Any]  # around transactions: SQLite's own way to wait is polling
+    check: Callable[[], None]  # raises where what is committed would be lost
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,7 @@ class Writer:
         self.clock_behind = 0.0  # seconds, the most seen
         self.largest_batch = self.commits = 0
         self.commit_seconds = 0.0
+        self.failure: tuple[float, str] | None = None  # of the last transaction: when by the monotonic clock, and why
         self.on_batch: Callable[[Batch], None] | None = None
         self._recoveries = 0
         self._rested_at = 0.0  # until then nothing is closed for its age unless somebody writes anyway
@@ -181,6 +183,7 @@ class Writer:
             if self._handlers is None:
                 self._recover()
         except Exception as error:  # noqa: BLE001  # the database is away: said to all that wait
+            self._note_failure(error)
             self._refuse(requests, error)
             return
         if writes or self._is_due():
@@ -195,6 +198,13 @@ class Writer:
         if handlers is None or connection is None:
             self._refuse(requests, LiveError("the experiment is not there"))
             return
+        try:
+            self._link.check()
+        except LiveError as error:
+            self._note_failure(error)
+            self._rested_at = time.monotonic() + REST
+            self._refuse(requests, error)
+            return
         self._note_clock(handlers.replica)
         outcomes: list[tuple[Request, Any, Exception | None]] = []
         try:
@@ -208,6 +218,7 @@ class Writer:
             ended = time.perf_counter()
             self.commit_seconds += ended - begun
             self.commits += 1
+            self.failure = None
         except Exception as error:  # noqa: BLE001  # of the database, or a fault of ours: nothing is known
             self._start_over(requests, error)
             return
@@ -218,9 +229,13 @@ class Writer:
         if self.on_batch is not None:
             self.on_batch(Batch(len(requests), begun - asked, ended - begun, handlers.replica))
 
+    def _note_failure(self, error: Exception) -> None:
+        self.failure = time.monotonic(), first_line(error)
+        log.error("a transaction of experiment %s failed: %s", self.name, first_line(error))
+
     def _start_over(self, requests: list[Request], error: Exception) -> None:
         """The policy may have learned what is not in the journal: recover it from there."""
-        log.error("a transaction of experiment %s failed: %s", self.name, first_line(error))
+        self._note_failure(error)
         self._handlers = None
         self._rested_at = time.monotonic() + REST
         self._drop_connection()

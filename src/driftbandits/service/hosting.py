@@ -30,13 +30,14 @@ from driftbandits.service.keys import FRESH_SECONDS, Caller, Gate, Keyring
 from driftbandits.service.metrics import Metrics, Monitor
 from driftbandits.service.problems import URN
 from driftbandits.service.settings import Settings
-from driftbandits.text import first_line
+from driftbandits.text import first_line, shown
 
 log = logging.getLogger("driftbandits.service")
 ADOPT_SECONDS = 3.0  # between two searches for experiments that nobody decides in
 HOP = "driftbandits-hop"  # a request that has it was forwarded once, and is not forwarded again
 TAKE_OVER_SECONDS = 20.0  # for which a free lease is waited for: Postgres notices a dead server in 15 at most
 _BETWEEN = 0.2  # seconds
+FAILING_SECONDS = 30.0  # for which a failed transaction makes a server unready; then it is tried again
 _SENT = ("content-type", "idempotency-key", "accept")
 _RETURNED = ("content-type", "retry-after", "content-disposition")
 Serve = Callable[[], Awaitable[Response]]
@@ -111,6 +112,14 @@ class Host:
     def here(self) -> dict[str, Experiment]:
         """The experiments that are open here, by name."""
         return dict(self._here)
+
+    def failing(self) -> str:
+        """Why transactions fail here, if one did within the last half minute and none was committed since."""
+        for name, experiment in self.here.items():
+            failed = experiment.failure
+            if failed is not None and failed[0] < FAILING_SECONDS:
+                return f"a transaction of experiment {shown(name)} failed {failed[0]:.0f} s ago: {failed[1]}"
+        return ""
 
     async def find(self, name: str) -> Experiment:
         """The experiment, open for deciding; Elsewhere if another server holds it."""
@@ -301,9 +310,9 @@ class Service:
             )
         self.gate = Gate(self.keyring, local=settings.is_local, public_url=settings.public_url)
         self.monitors: dict[str, Monitor] = {}
-        self.metrics = Metrics(self.database, lambda: list(self.monitors.values()), clock)
-        self.exports = asyncio.Semaphore(2)
         self.refused: Counter[str] = Counter()  # requests and connections, by reason
+        self.metrics = Metrics(self.database, lambda: list(self.monitors.values()), clock, self.refused)
+        self.exports = asyncio.Semaphore(2)
         self.is_ready = False
         self._tasks: list[asyncio.Task[None]] = []
 

@@ -88,13 +88,13 @@ def inspect_summary(writer: Writer, replica: Replica) -> Inspected:
     return Inspected(values, tuple(sentences), leaders, _pace(explanation), _progress(replica))
 
 
-def summary(definition: Definition, found: Inspected, seen: Observed, *, of_keys: Sequence[str] = ()) -> dict[str, Any]:
+def summary(definition: Definition, found: Inspected, seen: Observed, *, more: Sequence[str] = ()) -> dict[str, Any]:
     """The experiment at a glance."""
     of_journal = health.sentences(definition, seen.series, seen.recent, patience=found.values["patience"])
     return {
         **found.values,
         "last_decision": _last_decision(found.progress, seen),
-        "health": [*found.health, *of_journal, *of_keys],
+        "health": [*found.health, *of_journal, *more],
         "leaders": [_leader(leader, found.progress, seen) for leader in found.leaders],
         "pace": _timed_pace(found, seen),
         "reward_range": list(definition.reward_range),
