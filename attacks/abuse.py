@@ -17,6 +17,7 @@ from attacks.common import AttackRow, Options
 from attacks.servers import Server, process
 from driftbandits import live
 from driftbandits.live.definition import define
+from driftbandits.live.requests import GuardedClock
 from driftbandits.service.keys import create_key
 
 LONGEST_ANSWER = 5.0  # seconds, on a busy machine
@@ -31,6 +32,7 @@ def run(options: Options) -> Iterator[AttackRow]:
     yield _code_in_folders(options)
     yield _logs(options)
     yield _deleted_file(options)
+    yield _clock_ahead(options)
 
 
 def _unfinished_headers(options: Options) -> AttackRow:
@@ -208,3 +210,25 @@ def _deleted_file(options: Options) -> AttackRow:
 
 def _expect(status: int, wanted: int, what: str, row: AttackRow) -> None:
     row.add(f"{what}: {status}", bad=status != wanted, example=f"{what}: {status} instead of {wanted}")
+
+
+def _clock_ahead(options: Options) -> AttackRow:
+    """A clock put a month ahead and back: nothing open is closed by it, and patience ends as before."""
+    row, wall, steady = AttackRow("abuse: clock put a month ahead"), [10**18], [10**12]
+    clock = GuardedClock(lambda: wall[0], lambda: steady[0])
+    with tempfile.TemporaryDirectory() as folder, live.open(f"sqlite:///{folder}/shop.db", clock=clock) as opened:
+        shop = opened.create("prices", arms=["low", "high"], patience=60, missing=0.0, seed=options.seed)
+        for _ in range(options.tries(20, 3)):
+            choice, closed = shop.decide(), shop.summary().expired
+            for seconds, jump in ((30, 30 * 86_400), (1, 0), (1, -30 * 86_400)):
+                wall[0] += (seconds + jump) * 10**9
+                steady[0] += seconds * 10**9
+                shop.decide()
+            early = shop.summary().expired - closed
+            kept = early == 0 and shop.reward(choice.id, 1.0).accepted == 1
+            wall[0] += 61 * 10**9
+            steady[0] += 61 * 10**9
+            shop.decide()
+            later = shop.summary().expired - closed
+            row.add("as without the jump" if kept and later == 3 else "not", bad=not kept or later != 3)
+    return row

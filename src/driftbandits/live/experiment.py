@@ -22,7 +22,15 @@ from driftbandits.live.decision_audit import DecisionRecord, audit_in_subprocess
 from driftbandits.live.definition import read_options
 from driftbandits.live.export import export_log
 from driftbandits.live.replica import Replica
-from driftbandits.live.requests import MOST_PER_CALL, LiveDecision, Rejected, Request, RewardAnswer, check_key
+from driftbandits.live.requests import (
+    MOST_PER_CALL,
+    LiveDecision,
+    Rejected,
+    Request,
+    RewardAnswer,
+    ahead_in_words,
+    check_key,
+)
 from driftbandits.live.summary import ExperimentSummary, summarise
 from driftbandits.live.views import View
 from driftbandits.live.writer import Batch, Writer
@@ -416,6 +424,8 @@ _describe(Synchronous.decide, Operations.decide)
 
 def _summary(writer: Writer, replica: Replica) -> ExperimentSummary:
     health = []
+    if writer.clock_ahead:
+        health.append(ahead_in_words(writer.clock_ahead))
     if writer.clock_behind:
         health.append(f"the clock was {writer.clock_behind:.0f} s behind the newest event: was it set back?")
     recovery = writer.recovery

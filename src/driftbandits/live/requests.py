@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from driftbandits.errors import (
@@ -28,14 +30,57 @@ from driftbandits.live.replica import Replica
 from driftbandits.text import breaking, shown
 
 LONGEST_KEY = 200  # characters of an idempotency key
+MOST_AHEAD = 300 * 1_000_000  # microseconds by which the clock may be put ahead
+log = logging.getLogger("driftbandits.live")
 MOST_PER_CALL = 1000  # decisions, or rewards
 FIRST_EXPIRY_SECONDS = 1e-4  # of closing one decision, before it is measured
 REFUSABLE = ("arms", "settings")  # events that are checked when they are applied
 
 
-def clock() -> int:
-    """Microseconds since 1970."""
-    return time.time_ns() // 1000
+def _steady_clock() -> Callable[[], int] | None:
+    """Nanoseconds since the machine's start, those while it slept included; None where the system has no such clock."""
+    if not hasattr(time, "clock_gettime_ns"):
+        return None
+    return partial(time.clock_gettime_ns, getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+
+
+class GuardedClock:
+    """Microseconds since 1970, by a clock that was not put far ahead since this process began.
+
+    The time of events never goes back. So a clock that jumps a month ahead would close everything that is open, and
+    after it was put right nothing would run out of patience for a month. What counts time since the machine's start
+    tells such a jump; then the time goes on from before it, until the clock is right or the process begins anew.
+    """
+
+    def __init__(self, wall: Callable[[], int], steady: Callable[[], int] | None) -> None:
+        self._wall, self._steady = wall, steady
+        self._offset: int | None = None  # of the clock, from the time since the machine's start
+        self.ahead = 0  # microseconds by which it has jumped, while that is not followed
+
+    def __call__(self) -> int:
+        """The time."""
+        now = self._wall() // 1000
+        if self._steady is None:
+            return now
+        steady = self._steady() // 1000
+        if self._offset is None or now - steady - self._offset < MOST_AHEAD:
+            self._offset, self.ahead = now - steady, 0
+            return now
+        if not self.ahead:
+            log.error("%s", ahead_in_words(now - steady - self._offset))
+        self.ahead = now - steady - self._offset
+        return steady + self._offset
+
+
+def ahead_in_words(ahead: int) -> str:
+    """What a clock that jumped means, for the log and for health."""
+    return (
+        f"the clock jumped {ahead / 1e6:,.0f} s ahead, which is not followed, for all that is open would run out of "
+        f"patience: put the clock right; or, if the new time is right, start this process again"
+    )
+
+
+clock = GuardedClock(time.time_ns, _steady_clock())
 
 
 class TooManyOpenError(LiveError):

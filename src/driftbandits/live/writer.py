@@ -26,7 +26,7 @@ from driftbandits.live.definition import Definition
 from driftbandits.live.journal import Journal
 from driftbandits.live.recovery import SECONDS, Recovery, load_snapshot, recover, snapshot_of
 from driftbandits.live.replica import Replica
-from driftbandits.live.requests import Handlers, Request, clock
+from driftbandits.live.requests import GuardedClock, Handlers, Request, clock
 from driftbandits.state import archive
 from driftbandits.text import first_line, shown
 
@@ -101,6 +101,11 @@ class Writer:
         self._snapshot: Future[None] | None = None
         self._ready: Future[None] = Future()
         self._thread = threading.Thread(target=self._run, name=f"writer of {name}", daemon=True)
+
+    @property
+    def clock_ahead(self) -> int:
+        """Microseconds by which the clock has jumped ahead."""
+        return self._now.ahead if isinstance(self._now, GuardedClock) else 0
 
     # --- for callers --------------------------------------------------------------------------------------------
 
