@@ -33,6 +33,7 @@ def run(options: Options) -> Iterator[AttackRow]:
     yield _logs(options)
     yield _deleted_file(options)
     yield _clock_ahead(options)
+    yield _sessions(options)
 
 
 def _unfinished_headers(options: Options) -> AttackRow:
@@ -228,7 +229,28 @@ def _clock_ahead(options: Options) -> AttackRow:
             kept = early == 0 and shop.reward(choice.id, 1.0).accepted == 1
             wall[0] += 61 * 10**9
             steady[0] += 61 * 10**9
-            shop.decide()
+            shop.forget(shop.decide().id)
             later = shop.summary().expired - closed
             row.add("as without the jump" if kept and later == 3 else "not", bad=not kept or later != 3)
+    return row
+
+
+def _sessions(options: Options) -> AttackRow:
+    """A cookie of the page that somebody copied: it holds no key, and is worth nothing after logging out."""
+    row = AttackRow("abuse: a copied cookie")
+    with tempfile.TemporaryDirectory() as folder:
+        url = f"sqlite:///{folder}/shop.db"
+        with live.open(url) as database:
+            key = create_key(database, "page", "admin")
+        with process(url) as server:
+            for _ in range(options.tries(20, 3)):
+                with httpx.Client(base_url=server.url, trust_env=False, timeout=60) as browser:
+                    browser.post("/login", data={"key": key})
+                    session = browser.cookies["driftbandits_session"]
+                    row.add("no key" if key not in session else "the key", bad=key in session)
+                    theirs = {"cookie": f'other={{"a": [1]}}; driftbandits_session={session}'}
+                    ask = f"{server.url}/v1/experiments"
+                    _expect(httpx.get(ask, headers=theirs, trust_env=False).status_code, 200, "before", row)
+                    browser.post("/logout")
+                    _expect(httpx.get(ask, headers=theirs, trust_env=False).status_code, 401, "after", row)
     return row

@@ -71,6 +71,9 @@ def test_deep_json(send, shop):
         ({"name": "", "arms": ["a"]}, "name"),
         ({"name": "x", "arms": ["a\x00b"]}, "control codes"),
         ({"name": "x", "arms": ["\u202egnp.exe"]}, "control codes"),  # turns the text around it
+        ({"name": "x", "arms": ["a", "a\u200b"]}, "invisible"),
+        ({"name": "x\u200d", "arms": ["a"]}, "invisible"),
+        ({"name": "x", "arms": ["a"], "segments": ["\u3164"]}, "invisible"),
         ({"name": "x", "arms": []}, "arms"),
         ({"name": "x", "arms": ["a", "a"]}, "two arms are called"),
         ({"name": "x", "arms": ["a"], "policy": "os.system"}, "no policy is called"),

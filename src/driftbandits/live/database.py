@@ -32,7 +32,7 @@ from driftbandits.live.connections import (
     sqlite_file,
     take_lease,
 )
-from driftbandits.live.definition import Definition, check_name, define
+from driftbandits.live.definition import Definition, check_name, check_visible, define
 from driftbandits.live.experiment import Experiment
 from driftbandits.live.journal import Event, Journal
 from driftbandits.live.requests import clock, owned
@@ -208,6 +208,7 @@ class Database:
             If the database cannot be written to.
         """
         check_name("the name of an experiment", name)
+        check_visible("the name of an experiment", [name])
         table, now = tables.experiments, self._clock()
         text, token, key = definition.to_json(), secrets.token_hex(8), owned(key, owner)
         self.check_file()
@@ -327,6 +328,11 @@ class Database:
         if is_read_only(self.url):
             raise LiveError("the database was opened with mode=ro, so nothing can be decided; view() can read")
         try:
+            if sqlite_file(self.url).stat().st_nlink > 1:
+                raise LiveError(
+                    f"{sqlite_file(self.url)} has another name (a hard link), under which another process could decide "
+                    f"unseen; remove the other name, or copy the file"
+                )
             with self._guard:
                 self._file_lock.acquire()
         except OSError as error:

@@ -24,7 +24,7 @@ from driftbandits.errors import (
     RewardError,
     UnknownDecisionError,
 )
-from driftbandits.live.definition import check_size
+from driftbandits.live.definition import check_size, check_visible
 from driftbandits.live.journal import Event, Journal, check_reward, decision_id, dump, place_of
 from driftbandits.live.replica import Replica
 from driftbandits.text import breaking, shown
@@ -327,6 +327,10 @@ class Handlers:
         new = len(request.values.get("add", ()))
         if request.most is not None and len(self.replica.entries) + new > request.most:
             raise InputError(f"an experiment has at most {request.most:,} arms here, those that were retired included")
+        for one in request.values.get("add") or ():
+            name = one.get("name") if isinstance(one, dict) else one
+            if isinstance(name, str):
+                check_visible("names of arms", [name])
         payload = dump({name: given for name, given in request.values.items() if given})
         if payload is not None:
             self._happen("arms", payload=payload)

@@ -16,6 +16,7 @@ from collections import Counter, deque
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import sqlalchemy as sa
@@ -29,7 +30,7 @@ from driftbandits.live.requests import clock
 from driftbandits.service.keys import FRESH_SECONDS, Caller, Gate, Keyring
 from driftbandits.service.metrics import Metrics, Monitor
 from driftbandits.service.problems import URN
-from driftbandits.service.settings import Settings
+from driftbandits.service.settings import Settings, is_loopback
 from driftbandits.text import first_line, shown
 
 log = logging.getLogger("driftbandits.service")
@@ -235,8 +236,8 @@ class Host:
 class Forwarding:
     """Sends requests on to the servers that hold their experiments."""
 
-    def __init__(self, host: Host) -> None:
-        self._host = host
+    def __init__(self, host: Host, *, plain: bool) -> None:
+        self._host, self._plain = host, plain
         limits = httpx.Limits(max_connections=200, max_keepalive_connections=50)
         self._client = httpx.AsyncClient(timeout=httpx.Timeout(30.0, connect=3.0), limits=limits, trust_env=False)
 
@@ -274,15 +275,21 @@ class Forwarding:
                 f"another server decides in experiment {there.name!r}"
                 + ("" if there.address else "; start it with --advertise URL so that others can forward to it")
             )
+        target = urlsplit(there.address)
+        if caller.key and target.scheme != "https" and not (self._plain or is_loopback(target.hostname or "")):
+            raise OtherDeciderError(
+                f"the server at {there.address} decides in experiment {there.name!r}, and keys are not sent over plain "
+                f"HTTP to other machines: advertise an https:// URL, or start with --forward-plain where nobody listens"
+            )
         headers = {name: request.headers[name] for name in _SENT if name in request.headers}
         headers[HOP] = "1"
         if caller.key:
             headers["authorization"] = f"Bearer {caller.key}"
-        target = there.address + request.scope["raw_path"].decode("ascii")
+        where = there.address + request.scope["raw_path"].decode("ascii")
         query = request.scope["query_string"].decode("ascii")
         try:
             got = await self._client.request(
-                request.method, f"{target}?{query}" if query else target, content=body, headers=headers
+                request.method, f"{where}?{query}" if query else where, content=body, headers=headers
             )
         except (httpx.ConnectError, httpx.ConnectTimeout):
             return None
@@ -328,7 +335,7 @@ class Service:
     async def begin(self) -> None:
         """Open the experiments, beside serving."""
         self.host = Host(self.database, opened=self._opened, lost=self._lost)
-        self.forwarding = Forwarding(self.host)
+        self.forwarding = Forwarding(self.host, plain=self.settings.forward_plain)
         self._tasks = [asyncio.ensure_future(self.host.adopt()), asyncio.ensure_future(self._keep_keys())]
         self.is_ready = True
 

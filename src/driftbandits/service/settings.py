@@ -29,6 +29,9 @@ class Settings(BaseModel):
     host: str = Field("127.0.0.1", description="address to listen at; one that others can reach needs a key")
     port: int = Field(8350, ge=0, le=65535, description="port to listen at; 0 takes a free one")
     advertise: str | None = Field(None, description="URL at which other servers on the same Postgres reach this one")
+    forward_plain: bool = Field(
+        False, description="whether keys are forwarded over plain HTTP to servers on other machines"
+    )
     public_url: str | None = Field(
         None, description="URL that browsers use, behind a proxy; https makes cookies secure"
     )
@@ -57,12 +60,21 @@ class Settings(BaseModel):
     @property
     def is_local(self) -> bool:
         """Whether only this machine can reach the server."""
-        if self.host == "localhost":
-            return True
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return False
+        return is_loopback(self.host)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine and nothing else.
+
+    >>> is_loopback("localhost"), is_loopback("127.0.0.1"), is_loopback("10.0.0.5")
+    (True, True, False)
+    """
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def read_settings(flags: Mapping[str, Any], file: Path | None = None) -> Settings:
