@@ -34,6 +34,7 @@ def run(options: Options) -> Iterator[AttackRow]:
     yield _deleted_file(options)
     yield _clock_ahead(options)
     yield _sessions(options)
+    yield _first_decision(options)
 
 
 def _unfinished_headers(options: Options) -> AttackRow:
@@ -253,4 +254,25 @@ def _sessions(options: Options) -> AttackRow:
                     _expect(httpx.get(ask, headers=theirs, trust_env=False).status_code, 200, "before", row)
                     browser.post("/logout")
                     _expect(httpx.get(ask, headers=theirs, trust_env=False).status_code, 401, "after", row)
+    return row
+
+
+def _first_decision(options: Options) -> AttackRow:
+    """A server that is ready decides at once: what an experiment with features needs was opened and imported before."""
+    row = AttackRow("abuse: the first decision after a start")
+    arms = [{"name": f"arm {number}", "features": [number / 10]} for number in range(10)]
+    with tempfile.TemporaryDirectory() as folder:
+        url = f"sqlite:///{folder}/shop.db"
+        with live.open(url) as database:
+            database.make("prices", define(arms=arms, kernel={"name": "rbf", "length_scale": 0.5}, seed=options.seed))
+        for _ in range(options.tries(10, 1)):
+            with process(url) as server, httpx.Client(base_url=server.url, trust_env=False, timeout=60) as http:
+                while http.get("/readyz").status_code != 200:
+                    time.sleep(0.02)
+                begun = time.monotonic()
+                _expect(http.post("/v1/experiments/prices/decisions", json={}).status_code, 200, "decide", row)
+                took = time.monotonic() - begun
+                row.details["longest seconds"] = max(row.details.get("longest seconds", 0.0), took)
+                if took > LONGEST_BESIDE:
+                    row.note("late", bad=True, example=f"after {took:.2f} s")
     return row

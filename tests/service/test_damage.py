@@ -92,7 +92,7 @@ def test_a_damaged_decision_is_marked_and_left_out_of_the_log(database):
 def test_a_full_disk_makes_the_server_unready(database):
     played(database, "shop")
     with serving(database=database) as where, Sender(where) as send:
-        assert send.http.get("/readyz").status_code == 200
+        send.wait_until_ready()
         path = "/v1/experiments/shop"
         send.decide(path)
         execute(database, "CREATE TRIGGER full BEFORE INSERT ON events BEGIN SELECT RAISE(ABORT, 'disk is full'); END")

@@ -158,6 +158,8 @@ async def _ready(request: Request) -> Response:
         return response_of(Problem(503, "database", "the database is away; try again", retry_after="1"))
     except LiveError as error:
         return response_of(error)
+    if not service.host.has_opened:
+        return response_of(Problem(503, "opening", "experiments are being opened; try again", retry_after="1"))
     failing = service.host.failing()
     if failing:
         return response_of(Problem(503, "failing", failing, retry_after="1"))

@@ -9,6 +9,7 @@ knows, and the caller is told to send it again with the same key.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import threading
 import time
@@ -23,7 +24,8 @@ import sqlalchemy as sa
 from starlette.requests import Request
 from starlette.responses import Response
 
-from driftbandits.errors import DriftbanditsError, InputError, NotStoredError, OtherDeciderError
+from driftbandits.arms.kernels import kernel_from_config
+from driftbandits.errors import DriftbanditsError, InputError, JournalError, NotStoredError, OtherDeciderError
 from driftbandits.live import Database, Experiment
 from driftbandits.live import open as open_database
 from driftbandits.live.requests import clock
@@ -108,6 +110,7 @@ class Host:
         self._readers = ThreadPoolExecutor(4, thread_name_prefix="reading")
         self._waiting = Waiting(asyncio.get_running_loop())
         self._closing = False
+        self.has_opened = False  # every experiment once, as far as it is not another server's or damaged
 
     @property
     def here(self) -> dict[str, Experiment]:
@@ -207,6 +210,7 @@ class Host:
                 names = await self.in_thread(self.database.names)
                 free = [name for name in names if name not in self._here]
                 await asyncio.gather(*map(self._adopt_one, free))  # a long replay of one holds up no other
+                self.has_opened = True
             except Exception as error:  # noqa: BLE001  # the database is away: tried again
                 log.warning("experiments could not be listed: %s", first_line(error))
             await asyncio.sleep(ADOPT_SECONDS)
@@ -307,6 +311,7 @@ class Service:
     def __init__(self, settings: Settings, *, clock: Callable[[], int] = clock) -> None:
         self.settings, self.clock = settings, clock
         self.database = self._open()
+        self._import_kernels()
         self.keyring = Keyring(self.database)
         self.keyring.refresh()
         if not settings.is_local and not self.keyring.exists:
@@ -331,6 +336,15 @@ class Service:
             database.close()
             raise
         return database
+
+    def _import_kernels(self) -> None:
+        """Import what experiments with kernels need before serving: it takes seconds where the machine is busy."""
+        for name in self.database.names():
+            with contextlib.suppress(JournalError):  # said when it is opened
+                kernel = self.database.view(name).definition.kernel
+                if kernel is not None:
+                    kernel_from_config(kernel)
+                    return
 
     async def begin(self) -> None:
         """Open the experiments, beside serving."""
