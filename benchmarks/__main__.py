@@ -39,6 +39,8 @@ NAMES = (
     "live",
     "hidden",
     "money",
+    "consistency",
+    "delays",
 )
 
 

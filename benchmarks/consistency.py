@@ -5,7 +5,7 @@ estimate lies within 3 standard errors of the plain mean of the arm's rewards in
 covers the true mean in 92 to 98 %. Four arms of each distribution have means that differ little, so that several
 are played; arms of a `Uniform` experimenter's log, where all are played, are counted beside those of its own play.
 
-    python -m benchmarks consistency            evaluation seeds, 20 runs of each
+    python -m benchmarks consistency            evaluation seeds, 8 runs of each
     python -m benchmarks consistency --quick    2 runs
 """
 
@@ -121,7 +121,7 @@ def play(name: str, own: bool, seed: int) -> tuple[list[Found], int]:
 
 def run(*, quick: bool = False) -> None:
     """Print a table: for every distribution the arms counted, and in how many the estimate and interval are right."""
-    seeds = EVALUATION.take(2 if quick else 20)
+    seeds = EVALUATION.take(2 if quick else 8)
     print(f"{ROUNDS:,} rounds, {len(seeds)} seeds from {seeds[0]:,}; arms with {LEAST_PLAYS:,} plays")
     print(f"{'':16}{'who plays':12}{'arms':>6}{'within 3 errors':>18}{'covered':>10}{'changes':>9}")
     near = covered = total = 0

@@ -26,10 +26,10 @@ DriftbanditsError
 `-- MissingDataError      the package that brings a data set is not installed (also an ImportError)
 
 ConvergenceWarning (a UserWarning) says that a policy went on with a law short of its tolerance, RewardRangeWarning that
-the rewards told fill next to nothing of the declared range, ZeroOneRewardsWarning that they are 0 or 1 in the range
-(-1, 1), DelayWarning that how late rewards come depends on what they are, HeldRewardsWarning that many rewards wait for
-one decision that is open, LateRewardsWarning that many come after their decision was closed as missing, DoubtWarning
-that what a policy believes does not fit the rewards.
+the rewards told fill next to nothing of the declared range, its kind ClippedRewardsWarning that rewards were cut,
+ZeroOneRewardsWarning that they are 0 or 1 in the range (-1, 1), DelayWarning that how late rewards come depends on what
+they are, HeldRewardsWarning that many rewards wait for one decision that is open, LateRewardsWarning that many come
+after their decision was closed as missing, DoubtWarning that what a policy believes does not fit the rewards.
 """
 
 from __future__ import annotations
@@ -162,6 +162,10 @@ class ConvergenceWarning(UserWarning):
 
 class RewardRangeWarning(UserWarning):
     """The rewards told fill so little of the declared range that a policy can hardly tell them apart."""
+
+
+class ClippedRewardsWarning(RewardRangeWarning):
+    """Rewards outside the declared range were moved to its ends, by so much that estimates are of other rewards."""
 
 
 class ZeroOneRewardsWarning(UserWarning):

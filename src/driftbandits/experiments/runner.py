@@ -27,7 +27,7 @@ from driftbandits._util.guard import one_blas_thread
 from driftbandits.datasets import turnover
 from driftbandits.detection import detections
 from driftbandits.environments import Environment
-from driftbandits.errors import DriftbanditsError, InputError
+from driftbandits.errors import ClippedRewardsWarning, DriftbanditsError, InputError
 from driftbandits.experiments.building import build_policy, build_world, cost_of
 from driftbandits.experiments.engines import Engine, end_with
 from driftbandits.experiments.specs import Cell
@@ -278,6 +278,7 @@ def _attempt(key: str, cell: Cell, play: Callable[[Cell], CellResult], parent: i
     end_with(parent)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        warnings.simplefilter("ignore", ClippedRewardsWarning)  # experiments cut rewards on purpose
         try:
             result = play(cell)
             if cell.key != key:

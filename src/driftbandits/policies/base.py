@@ -530,7 +530,8 @@ class Policy(Inspection, Persistence):
                 rows = self._pending.take(where[order])
                 if clipped:
                     self.clipped += clipped
-                    self._monitor.see_clipped(self.clipped, self.rounds - len(self._pending))
+                    lost = float(np.abs(self._scale.inward(values[good]) - inward).sum())
+                    self._monitor.see_clipped(lost, clipped=self.clipped, told=self.rounds - len(self._pending))
                 self._record(snapshot, len(inward))
                 self._monitor.see_all(inward)
                 self._take_rewards(rows, inward[order])

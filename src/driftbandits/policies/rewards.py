@@ -40,6 +40,7 @@ import numpy as np
 from driftbandits import state as states
 from driftbandits._util.checks import EXTREME, TEXT, as_float
 from driftbandits.errors import (
+    ClippedRewardsWarning,
     DelayWarning,
     HeldRewardsWarning,
     InputError,
@@ -143,8 +144,8 @@ REWARDS_LOOKED_AT = 1_000  # before it is said that they fill next to nothing of
 LEAST_SHARE_FILLED = 0.01  # of the range
 REWARDS_NEEDED = 100  # of 0 and 1, both among them, before it is said that the range should be (0, 1)
 DEFAULT_RANGE = (-1.0, 1.0)
-CLIPPED_BEFORE_WARNING = 10  # rewards outside the range
-CLIPPED_SHARE = 0.02  # of all rewards told
+CLIPPED_BEFORE_WARNING = 32  # rewards outside the range
+LEAST_LOST = 0.02  # of half the range, by clipping, per reward told
 LATE_BEFORE_WARNING = 32  # rewards that came too late
 LATE_SHARE = 0.05  # of all rewards that came
 _LARGEST_REWARD = 1.0 + 1e-9  # up to rounding
@@ -345,6 +346,7 @@ class RewardMonitor:
         self._seen, self._least, self._most = 0, math.inf, -math.inf
         self._zeros = self._ones = 0
         self._said_late = self._said_clipped = False  # not saved: who goes on may hear it once more
+        self._lost = 0.0  # not saved either
 
     def see_all(self, rewards: Floats) -> None:
         """Rewards told together, on the internal scale."""
@@ -379,13 +381,14 @@ class RewardMonitor:
                 )
             )
 
-    def see_clipped(self, clipped: int, told: int) -> None:
-        """So many of the rewards told lay outside the range and were moved to its ends."""
-        if self._said_clipped or clipped < CLIPPED_BEFORE_WARNING or clipped < CLIPPED_SHARE * told:
+    def see_clipped(self, lost: float, *, clipped: int, told: int) -> None:
+        """So many of the rewards told lay outside the range, those of this call by `lost` in all, inside."""
+        self._lost += lost
+        if self._said_clipped or clipped < CLIPPED_BEFORE_WARNING or self._lost < LEAST_LOST * told:
             return
         self._said_clipped = True
         self.notices.append(
-            RewardRangeWarning(
+            ClippedRewardsWarning(
                 f"{clipped:,} of {told:,} rewards lay outside reward_range=({self._scale.low:g}, {self._scale.high:g}) "
                 f"and were moved to its ends, so estimates are of the rewards as cut; declare a range that holds them"
             )

@@ -123,7 +123,7 @@ def test_it_speaks_where_something_is_wrong(plant, monkeypatch):
 
 def test_rewards_that_are_cut_and_a_range_that_is_far_too_wide_are_named():
     def cut(rng, arm):
-        return dense(rng, arm) + 0.5
+        return dense(rng, arm) + 1.0
 
     assert RewardRangeWarning in warned(0, draw=cut, out_of_range="clip", rounds=1_000)[0]
     assert RewardRangeWarning in warned(0, reward_range=(0.0, 1_000.0), rounds=1_000)[0]
