@@ -41,6 +41,7 @@ NAMES = (
     "money",
     "consistency",
     "delays",
+    "open_decisions",
 )
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import driftbandits as db
-from driftbandits.errors import DoubtWarning, RewardRangeWarning, StateError
+from driftbandits.errors import ClippedRewardsWarning, DoubtWarning, RewardRangeWarning, StateError
 from driftbandits.policies.auto.doubts import BETWEEN, CHECKS, FIRST_PLAYS, LIMIT, MEMORY, Doubts
 from driftbandits.policies.auto.learning import Learning
 from driftbandits.state import Reader
@@ -125,7 +125,7 @@ def test_rewards_that_are_cut_and_a_range_that_is_far_too_wide_are_named():
     def cut(rng, arm):
         return dense(rng, arm) + 1.0
 
-    assert RewardRangeWarning in warned(0, draw=cut, out_of_range="clip", rounds=1_000)[0]
+    assert ClippedRewardsWarning in warned(0, draw=cut, out_of_range="clip", rounds=1_000)[0]
     assert RewardRangeWarning in warned(0, reward_range=(0.0, 1_000.0), rounds=1_000)[0]
     assert RewardRangeWarning in warned(0, draw=sales, reward_range=(0.0, 1_000.0), rounds=1_000)[0]
     assert RewardRangeWarning not in warned(0, rounds=1_000)[0]

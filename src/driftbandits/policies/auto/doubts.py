@@ -72,11 +72,12 @@ class Doubts(Declared):
         self._told += 1
         if self._plays[arm] > FIRST_PLAYS:
             fade = _FADE if weight == 1.0 else _FADE**weight
-            for place in (arm, -1):
+            new = (residual, square, variance, expected * weight, weight)
+            for place in (arm, -1):  # in plain numbers: of every reward
                 column = self._sums[:, place]
-                column *= fade
-                column[1:3] *= fade
-                column += (residual, square, variance, expected * weight, weight)
+                r, v, w, e, n = column.tolist()
+                column[0], column[3], column[4] = r * fade + new[0], e * fade + new[3], n * fade + new[4]
+                column[1], column[2] = v * fade * fade + new[1], w * fade * fade + new[2]
         return self._check() if self._told % BETWEEN == 0 and self._checks < CHECKS else None
 
     def _check(self) -> Misfit | None:

@@ -14,8 +14,9 @@ S_a                successes of arm a that have come: E[S_a] = chance N_a at eve
                    the arm nor the amount (Vernade, Cappe and Perchet 2017)
 
 Decisions asked at about the same time form a cohort, whose width is at most an eighth of its age: some seventy cohorts
-whatever the traffic. Exposures grow in steps, when `collect` is called; a decision's exposure never shrinks, and is
-exactly 1 once it is older than H.
+whatever the traffic. Exposures grow in steps, when `collect` is called: after asks, and after rewards told together,
+but not between rewards told one by one, which may be a burst. A decision's exposure never shrinks, and is exactly 1
+once it is older than H.
 
 F is estimated from the delays of rewards that came. Young decisions can only show short delays, so it is the
 product-limit estimate in reverse time (Kalbfleisch and Lawless 1991): with n_j delays in class j and R_j in classes up
@@ -25,6 +26,7 @@ the first delays F is log-uniform up to P, but for a fiftieth that comes later.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -44,6 +46,8 @@ _COHORTS_AT_FIRST = 256.0  # per P: no cohort is narrower, unless it is one deci
 _PRIOR_DELAYS: Floats = 2.0 * np.where(_ENDS <= 1.0, 0.98 / 41, 0.02 / 16)  # the first guess of F is worth two rewards
 _DELAYS_KEPT = 2_000.0  # rewards that are remembered of closed cohorts, about
 _MOST_BETWEEN = 16  # asks and successes between two steps
+_SILENCE = 0.125  # P without a success, after which that is learned
+_UNTIL_TOLD = 2**62
 _LEAST_EXPOSURE = 0.5  # of an arm, for a step to learn it where it had no success; or, if that is more,
 _LEAST_GROWTH = 0.02  # of the exposure learned so far
 LEAST_WEIGHT = 1e-6  # where a success comes without any new exposure
@@ -112,8 +116,24 @@ class Exposures(Declared):
 
     @property
     def left(self) -> int:
-        """Asks and tells until the next step, at least 1."""
-        return max(self._between() - self._calls, 1)
+        """Asks until the next step, at least 1, if nothing is told meanwhile."""
+        left = self._between() - self._calls
+        if not self._told and not self.timed:
+            left = max(left, math.ceil(self._stepped + _SILENCE * self.patience - self.now))
+        elif not self._is_news(self.now):
+            return _UNTIL_TOLD
+        return max(left, 1)
+
+    def _is_news(self, now: float) -> bool:
+        """Whether a step has something to say: successes, or that there were none for long.
+
+        Where rewards are told in bursts, a step in between would say that all arms have failed.
+        """
+        return bool(self._told) or now - self._stepped >= _SILENCE * self.patience
+
+    def step_is_due(self) -> bool:
+        """After rewards were told together."""
+        return self._calls >= self._between() and bool(self._told)
 
     def _between(self) -> int:
         return _MOST_BETWEEN if self.timed else int(min(max(self.patience / 32.0, 1.0), _MOST_BETWEEN))
@@ -129,12 +149,12 @@ class Exposures(Declared):
             self._owed[arm] += self._exposed[-1]  # as the others of the cohort
         self.decisions += len(arms)
         self._calls += len(arms)
-        return self._calls >= self._between()
+        return self._calls >= self._between() and self._is_news(self.now)
 
-    def tell(self, ident: int, arm: int, reward: float, now: float) -> bool:
-        """A reward that is not `missing` has come; whether a step is due. Of uncounted decisions it says nothing."""
+    def tell(self, ident: int, arm: int, reward: float, now: float) -> None:
+        """A reward that is not `missing` has come. Of uncounted decisions it says nothing."""
         if ident < self.since:
-            return False
+            return
         self._told.append((arm, reward))
         cohort = bisect_right(self._first, ident) - 1
         if cohort >= 0:
@@ -143,14 +163,13 @@ class Exposures(Declared):
                 self._rescale(1.5 * age)
             self._delays[cohort][min(int(np.searchsorted(_ENDS, age / self.patience)), CLASSES - 1)] += 1
         self._calls += 1
-        return self._calls >= self._between()
 
     def at(self, now: float, patience: float | None) -> bool:
         """The caller's clock; whether a step is due because time has passed."""
         self.timed, self.now = True, max(now, self.now)
         if self.active and patience is not None and patience != self.patience:
             self._rescale(patience)
-        return self.active and self.now - self._stepped >= self.patience / 64.0
+        return self.active and self.now - self._stepped >= self.patience / 64.0 and self._is_news(self.now)
 
     def forget(self, ids: Ints, arms: Ints) -> None:
         """Nothing is known of these decisions: take back what was counted of them, or will be subtracted from it."""
@@ -174,7 +193,7 @@ class Exposures(Declared):
     def close(self, ids: Ints, arms: Ints) -> None:
         """Remember decisions that were closed as missing: their rewards may come late."""
         self._recent.append(np.stack([ids, arms], axis=1)[ids >= self.since])
-        if len(self._recent) > 1_000:
+        if len(self._recent) > 1_000 or len(ids) > 1_000:
             self._join_closed()
 
     def _join_closed(self) -> None:

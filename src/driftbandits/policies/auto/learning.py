@@ -87,14 +87,16 @@ class Learning(Policy):
             feedback = feedback.chosen(feedback.rewards > LOW + ROUNDING)
         for row, reward in feedback.rows():
             self._learn_one(row, reward)
+        if self._exposures.active and self._exposures.step_is_due():
+            self._learn_exposed()
 
     def _learn_one(self, row: Row, reward: float) -> None:
         """Add an uninformative reward to the batch, see `batching`; learn the batch and then any other reward at
         once. Where open decisions count, a reward waits for the next step, and only successes are news.
         """
         if self._exposures.active:
-            if reward > LOW + ROUNDING and self._exposures.tell(row.id, row.arm, reward, self._time()):
-                self._learn_exposed()
+            if reward > LOW + ROUNDING:
+                self._exposures.tell(row.id, row.arm, reward, self._time())
             return
         seen = self._monitor.delays.seen
         if seen >= LATE_BEFORE_SILENCE and seen.bit_length() > self._silence_checked:

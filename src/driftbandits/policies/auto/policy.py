@@ -268,7 +268,8 @@ class AutoBandit(Learning):
             self._exposures.forget(rows["id"], rows["arm"])
 
     def _at(self, now: float, patience: float | None) -> None:
-        if patience is None or not self._open_is_data or self._two_valued.over:
+        counts_rounds = self.patience is not None
+        if patience is None or counts_rounds or not self._open_is_data or self._two_valued.over:
             return
         step = self._exposures.at(now, patience)
         if not self._exposures.active:
