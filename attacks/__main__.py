@@ -31,6 +31,7 @@ NAMES = (
     "runner",
     "forks",
     "live",
+    "abuse",
 )
 LONG = ("service",)  # only where asked for: `make soak`
 

@@ -105,7 +105,7 @@ def experiment(rounds: int) -> tuple[Times, int, float]:
         for past, ident in due:
             event = replica.next_event(clock, "rewarded", decision=ident, reward=1.0)
             noted.call("late reward" if past - ident > OPEN else "reward", replica.apply, event)
-        upto = replica.watermark(clock) if now % 10 == 0 else None
+        upto = replica.watermark(clock, OPEN) if now % 10 == 0 else None
         if upto is not None:
             event = replica.next_event(clock, "expired", decision=upto)
             noted.call("expiry", replica.apply, event)

@@ -20,7 +20,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from driftbandits.service.hosting import Waiting
-from driftbandits.service.server import LimitedProtocol
 
 TOGETHER = 256
 _ANSWER = {"id": "1-00000000", "arm": "arm 1", "probability": 0.05, "fallback": False}
@@ -91,4 +90,4 @@ class _Server(uvicorn.Server):
 
 
 if __name__ == "__main__":
-    _Server(uvicorn.Config(create(sys.argv[1]), port=0, http=LimitedProtocol, access_log=False, log_config=None)).run()
+    _Server(uvicorn.Config(create(sys.argv[1]), port=0, http="httptools", access_log=False, log_config=None)).run()

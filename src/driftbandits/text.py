@@ -9,6 +9,9 @@ from typing import Any
 _MOST_CHARACTERS = 100  # of a value or a name in a message
 _MOST_DIGITS = 60  # of a whole number; Python itself refuses to write one of more than 4,300
 _REORDERING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # they turn the text after them
+_JOINERS = frozenset("\u200c\u200d")
+_TAGS = frozenset(map(chr, range(0xE0020, 0xE0080)))  # in flags of England, Scotland and Wales
+_BLANKS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")  # letters and marks that show nothing
 _BYTE_ORDER_MARK = "\ufeff"  # invisible; where a file was read with "utf-8" in place of "utf-8-sig"
 # control codes, half characters, separators of lines and of paragraphs
 _BREAKING_CATEGORIES = frozenset(("Cc", "Cs", "Zl", "Zp"))
@@ -71,6 +74,25 @@ def breaking(text: str) -> str | None:
             or character in _REORDERING
             or character == _BYTE_ORDER_MARK
         ):
+            return character
+    return None
+
+
+def invisible(text: str) -> str | None:
+    r"""The first character that cannot be seen, so that two names look the same; or None.
+
+    Joiners belong to words of Persian or Hindi and to emoji: between two of their characters they are fine.
+
+    >>> invisible("a\u200bb"), invisible("a\u200d"), invisible("\u0645\u06cc\u200c\u062e")
+    ('\u200b', '\u200d', None)
+    """
+    if text.isascii():
+        return None
+    for place, character in enumerate(text):
+        if character in _JOINERS:
+            if place in (0, len(text) - 1) or text[place - 1].isascii() or text[place + 1].isascii():
+                return character
+        elif character in _BLANKS or (unicodedata.category(character) == "Cf" and character not in _TAGS):
             return character
     return None
 

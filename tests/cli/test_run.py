@@ -1,4 +1,5 @@
 import json
+import sys
 from pathlib import Path
 
 import pandas as pd
@@ -6,6 +7,7 @@ import pytest
 
 from driftbandits.cli.options import merge, read_policy, read_settings
 from driftbandits.cli.run import read
+from driftbandits.configuration import references
 from driftbandits.errors import InputError
 from driftbandits.experiments.run_files import run_schema
 
@@ -82,6 +84,30 @@ def test_a_world_of_ones_own(cli, tmp_path):
     result = cli("run", *arguments, "--jobs", 1, "--out", tmp_path)
     assert result.exit_code == 0, result.stderr
     assert pd.read_parquet(tmp_path / "cells.parquet")["experiment"].tolist() == ["weekends"]
+
+
+@pytest.mark.parametrize("form", ["{folder}/mine.py:Mine", "harmful.mine:Mine"])
+def test_a_report_runs_no_code_that_the_folder_names(cli, tmp_path, monkeypatch, form):
+    """The record and the finished runs may be a stranger's: the class was played there, not here."""
+    trap = "import pathlib\nfrom driftbandits.policies import Uniform\nclass Mine(Uniform): pass\n"
+    (tmp_path / "harmful").mkdir()
+    places = [tmp_path / "mine.py", tmp_path / "harmful" / "__init__.py", tmp_path / "harmful" / "mine.py"]
+    for place in places:
+        place.write_text(trap + f"pathlib.Path({str(tmp_path / 'ran')!r}).touch()\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    policy = form.format(folder=tmp_path)
+    out = tmp_path / "out"
+    world = ("--environment", "switching/1", "--set", "horizon=60", "--set", "switches=[30]")
+    result = cli("run", *world, "--policy", f"{policy},label=own", "--seeds", 1, "--jobs", 1, "--out", out)
+    assert result.exit_code == 0, result.stderr
+    (tmp_path / "ran").unlink()
+    for name in [name for name in sys.modules if name.startswith(("driftbandits_user_mine", "harmful"))]:
+        monkeypatch.delitem(sys.modules, name)  # as in another process
+    references._load_module.cache_clear()
+    result = cli("report", out)
+    assert result.exit_code == 0, result.stderr
+    assert not (tmp_path / "ran").exists()
+    assert "own" in (out / "report.html").read_text(encoding="utf-8")
 
 
 def test_real_data_has_as_many_seeds_as_offsets():

@@ -326,6 +326,18 @@ def test_a_link_to_the_database_leads_to_the_same_lock(shop, url, tmp_path):
         second.experiment("prices")
 
 
+def test_a_second_name_of_the_file_is_refused(tmp_path):
+    with live.open(f"sqlite:///{tmp_path}/one.db") as database:
+        database.create("prices", arms=["low", "high"], policy="DiscountedUCB")
+    (tmp_path / "second.db").hardlink_to(tmp_path / "one.db")
+    for name in ("one", "second"):
+        with (
+            live.open(f"sqlite:///{tmp_path}/{name}.db") as database,
+            pytest.raises(LiveError, match=r"another name \(a hard link\)"),
+        ):
+            database.experiment("prices")
+
+
 def test_a_database_that_is_not_there_is_not_made_by_looking(tmp_path):
     with pytest.raises(LiveError, match="there is no database"):
         live.open(f"sqlite:///{tmp_path}/none.db", create=False)

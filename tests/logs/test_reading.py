@@ -1,10 +1,15 @@
+import json
+
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import driftbandits as db
+from driftbandits._util import checks
 from driftbandits.errors import InputError
-from driftbandits.logs import Log
+from driftbandits.logs import Log, tables
 
 GOOD = {
     "round": [0, 1, 2, 4],
@@ -243,3 +248,46 @@ def test_an_arm_that_is_not_there_is_named():
     with pytest.raises(InputError, match="no arm of the log is called 'aa'"):
         log.index("aa")
     assert log.index("b") == log.index(1) == 1
+
+
+DEEP = [
+    "[" * 1000 + "]" * 1000,  # a RecursionError of the reader
+    "[" * 20_000 + "]" * 20_000,  # the end of the process
+    "\n".join("[" * 20_000),
+    '{"a": "[", "b": ' + "[" * 21 + "]" * 21 + "}",
+    r'{"a": "\"", "b": ' + "[" * 21 + "]" * 21 + "}",
+    '{"a": "' + "\n" + "[" * 30 + "]" * 30,  # the string ends with its line
+    "]" * 500 + "[" * 30 + "]" * 30,
+    '{"a": ["]", ' + '["]", ' * 30 + "1" + "]" * 31 + "}",  # texts that close nothing
+]
+
+
+@pytest.mark.parametrize("text", DEEP)
+def test_deeply_nested_json_is_refused_before_it_is_read(tmp_path, text):
+    path = tmp_path / "log.ndjson"
+    path.write_text('{"round": 0, "arm": "a", "reward": 1.0, "probability": 0.5}\n' + text + "\n")
+    with pytest.raises(InputError, match="more than 20 brackets"):
+        Log.read(path)
+
+
+def test_brackets_in_texts_are_no_nesting(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "_BLOCK", 100)  # a row lies in two blocks
+    path = tmp_path / "log.ndjson"
+    rows = [{"round": k, "arm": "[" * 30 + '"' * (k % 2), "reward": 1.0, "probability": 0.5} for k in range(50)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert len(Log.read(path)) == 50
+    path.write_text("x" * 1000)
+    with pytest.raises(InputError, match="line of more than 100 bytes"):
+        Log.read(path)
+
+
+def test_a_parquet_of_more_rows_than_memory_is_refused_before_it_is_read(tmp_path, monkeypatch):
+    path = tmp_path / "log.parquet"
+    many = 2_000_000  # of one value: a file of kilobytes
+    columns = {name: np.ones(many) for name in ("round", "arm", "reward", "probability")}
+    pq.write_table(pa.table(columns), path)
+    assert path.stat().st_size < 100_000
+    monkeypatch.setattr(checks, "memory_limit", lambda: 64e6)
+    monkeypatch.setattr(checks, "NEVER_REFUSED_BYTES", 10**6)
+    with pytest.raises(InputError, match=r"2,000,000 rows, would need 122\.1 MiB of memory"):
+        Log.read(path)

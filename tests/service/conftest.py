@@ -1,5 +1,7 @@
 """A real server per module, at a free port, on a SQLite file of its own; and how to send it requests."""
 
+import time
+
 import httpx
 import pytest
 
@@ -14,6 +16,12 @@ class Sender:
         headers = {} if key is None else {"authorization": f"Bearer {key}"}
         self.http = httpx.Client(base_url=url, headers=headers, timeout=60, trust_env=False)
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.http.close()
+
     def post(self, path, body=None, **headers):
         sent = {"content-type": "application/json", **{name.replace("_", "-"): text for name, text in headers.items()}}
         content = None if isinstance(body, bytes) else body if body is not None else {}
@@ -26,6 +34,12 @@ class Sender:
     def get(self, path, **headers):
         answer = self.http.get(path, headers={name.replace("_", "-"): text for name, text in headers.items()})
         return answer.status_code, answer.json()
+
+    def wait_until_ready(self):
+        end = time.monotonic() + 60
+        while self.http.get("/readyz").status_code != 200:
+            assert time.monotonic() < end
+            time.sleep(0.01)
 
     def make(self, name, arms=("low", "mid", "high"), **fields):
         fields = {"policy": "DiscountedUCB", "seed": 1, **fields}

@@ -2,6 +2,8 @@
 
 import io
 import json
+import shutil
+from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
@@ -9,6 +11,13 @@ import sqlalchemy as sa
 
 from driftbandits.service.background import serving
 from tests.service.conftest import Sender
+
+
+def execute(database, statement):
+    engine = sa.create_engine(database)
+    with engine.begin() as connection:
+        connection.execute(sa.text(statement))
+    engine.dispose()
 
 
 def damage(database, statement, **values):
@@ -78,3 +87,43 @@ def test_a_damaged_decision_is_marked_and_left_out_of_the_log(database):
         table = pq.read_table(io.BytesIO(send.http.get(f"{path}/export.parquet").content))
         assert table.column("round").to_pylist() == [0, 2, 3, 4, 5]
         send.http.close()
+
+
+def test_a_full_disk_makes_the_server_unready(database):
+    played(database, "shop")
+    with serving(database=database) as where, Sender(where) as send:
+        send.wait_until_ready()
+        path = "/v1/experiments/shop"
+        send.decide(path)
+        execute(database, "CREATE TRIGGER full BEFORE INSERT ON events BEGIN SELECT RAISE(ABORT, 'disk is full'); END")
+        assert send.post(f"{path}/decisions", {})[0] == 503
+        status, answer = send.get("/readyz")
+        assert status == 503
+        assert "disk is full" in answer["detail"]
+        assert any("nothing can be stored" in sentence for sentence in send.get(f"{path}/summary")[1]["health"])
+        assert 'driftbandits_refusals_total{reason="not-stored"} 1.0' in send.http.get("/metrics").text
+        execute(database, "DROP TRIGGER full")
+        send.decide(path)
+        assert send.http.get("/readyz").status_code == 200
+        assert not any("nothing can be stored" in sentence for sentence in send.get(f"{path}/summary")[1]["health"])
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_deleted_file_is_not_written_to(database, replaced):
+    played(database, "shop")
+    file = Path(database.removeprefix("sqlite:///"))
+    with serving(database=database) as where, Sender(where) as send:
+        path = "/v1/experiments/shop"
+        send.decide(path)
+        moved = file.rename(file.with_name("away.db"))
+        if replaced:
+            shutil.copy(moved, file)
+        status, answer = send.post(f"{path}/decisions", {})
+        assert (status, answer["type"]) == (503, "urn:driftbandits:not-stored")
+        assert "deleted or replaced" in answer["detail"]
+        assert send.get("/readyz")[0] == 503
+        assert any("nothing can be stored" in sentence for sentence in send.get(f"{path}/summary")[1]["health"])
+        assert send.post("/v1/experiments", {"name": "new", "arms": ["a"]})[0] == 503
+        moved.rename(file)
+        send.decide(path)  # the file is back
+        assert send.http.get("/readyz").status_code == 200

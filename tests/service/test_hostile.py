@@ -6,8 +6,9 @@ from urllib.parse import quote
 
 import pytest
 
+from driftbandits.service import protocol
 from driftbandits.service.background import serving
-from driftbandits.service.server import MOST_HEADERS
+from driftbandits.service.protocol import MOST_HEADERS
 from tests.service.conftest import Sender
 
 HOSTILE = [
@@ -70,6 +71,9 @@ def test_deep_json(send, shop):
         ({"name": "", "arms": ["a"]}, "name"),
         ({"name": "x", "arms": ["a\x00b"]}, "control codes"),
         ({"name": "x", "arms": ["\u202egnp.exe"]}, "control codes"),  # turns the text around it
+        ({"name": "x", "arms": ["a", "a\u200b"]}, "invisible"),
+        ({"name": "x\u200d", "arms": ["a"]}, "invisible"),
+        ({"name": "x", "arms": ["a"], "segments": ["\u3164"]}, "invisible"),
         ({"name": "x", "arms": []}, "arms"),
         ({"name": "x", "arms": ["a", "a"]}, "two arms are called"),
         ({"name": "x", "arms": ["a"], "policy": "os.system"}, "no policy is called"),
@@ -107,7 +111,61 @@ def test_headers_that_do_not_end(send):
     assert b" 431 " in raw(send.url, head + b"x: " + b"a" * (MOST_HEADERS + 10_000))
     many = b"".join(b"x-%d: y\r\n" % number for number in range(10_000))
     assert b" 431 " in raw(send.url, head + many)
-    assert b" 200 " in raw(send.url, b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nx: " + b"a" * 10_000 + b"\r\n\r\n")
+    ended = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nx: %s\r\n\r\n"
+    assert b" 200 " in raw(send.url, ended % (b"a" * 10_000))
+    assert b" 431 " in raw(send.url, ended % (b"a" * 70_000))
+
+
+def end_of(connection):
+    """What comes until the server closes."""
+    found = b""
+    while part := connection.recv(65536):
+        found += part
+    return found
+
+
+def test_headers_and_bodies_have_deadlines(send, shop, monkeypatch):
+    monkeypatch.setattr(protocol, "HEADER_SECONDS", 0.3)
+    monkeypatch.setattr(protocol, "BODY_SECONDS", -1.7)  # 2 s are added
+    host, port = send.url.removeprefix("http://").split(":")
+
+    def connect():
+        return socket.create_connection((host, int(port)), timeout=30)
+
+    with connect() as silent, connect() as slow, connect() as again, connect() as unread:
+        slow.sendall(b"GET /healthz HTTP/1.1\r\nx: ")
+        again.sendall(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n\r\nGET /h")  # the next request does not end
+        unread.sendall(b"POST /nothing HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\n{")
+        assert end_of(silent) == b""
+        assert b" 408 " in end_of(slow)
+        assert b" 408 " in end_of(again)
+        assert b" 404 " in end_of(unread)  # answered without reading the body
+
+
+def test_connections_that_hold_lock_nobody_out(tmp_path):
+    with serving(database=f"sqlite:///{tmp_path}/shop.db", most_connections=40, most_per_address=30) as url:
+        host, port = url.removeprefix("http://").split(":")
+        held = [socket.create_connection((host, int(port)), timeout=30) for _ in range(100)]
+        for connection in held[-30:]:
+            connection.sendall(b"GET / HTTP/1.1\r\nx: ")
+        send = Sender(url)
+        path = send.make("beside")
+        assert len(send.decide(path)) == 1
+        for connection in held[:70]:
+            assert connection.recv(1) == b""  # the oldest made room
+            connection.close()
+        assert send.http.get("/healthz").status_code == 200
+        send.http.close()
+        busy = [socket.create_connection((host, int(port)), timeout=30) for _ in range(30)]
+        head = f"POST {path}/decisions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+        for connection in busy:  # requests under way make no room
+            connection.sendall(head.encode() + b"content-length: 20\r\n\r\n{")
+        ask = b"GET %s HTTP/1.1\r\nhost: localhost\r\n\r\n"
+        while b" 503 " not in raw(url, ask % b"/"):  # until all of them are
+            pass
+        assert b" 200 " in raw(url, ask % b"/healthz")
+        for connection in [*busy, *held[70:]]:
+            connection.close()
 
 
 @pytest.mark.parametrize("content", [b"\x00\x01\x02", b"GET\r\n\r\n", b"POST / HTTP/9.9\r\n\r\n", b"\r\n" * 100])

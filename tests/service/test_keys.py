@@ -1,17 +1,21 @@
 """Who may come in, and what a browser may be made to send."""
 
+import asyncio
+import contextlib
 import re
 import time
 
 import httpx
 import pytest
+from starlette.requests import Request
 from typer.testing import CliRunner
 
 from driftbandits import live
 from driftbandits.cli.app import app
-from driftbandits.errors import InputError
+from driftbandits.errors import InputError, OtherDeciderError
 from driftbandits.service import keys
 from driftbandits.service.background import serving
+from driftbandits.service.hosting import Elsewhere, Forwarding
 from driftbandits.service.keys import COOKIE
 from tests.service.conftest import Sender
 
@@ -165,8 +169,71 @@ def test_login_and_logout(closed):
         assert browser.post(pause, content=b"{}", headers=JSON).status_code == 403  # a cookie alone changes nothing
         assert browser.post(pause, content=b"{}", headers={**JSON, "x-csrf-token": token}).status_code == 200
         assert "secure" not in cookie
-        browser.post("/logout")
-        assert browser.get("/").headers["location"] == "/login"
+        session = browser.cookies[COOKIE]
+        assert made["admin"] not in session
+        with httpx.Client(base_url=where, cookies={COOKIE: session}) as copied:
+            assert copied.get("/").status_code == 200
+            browser.post("/logout")
+            assert browser.get("/").headers["location"] == "/login"
+            assert copied.get("/").headers["location"] == "/login"  # the session has ended, not only its cookie
+
+
+def test_a_session_ends_with_its_key_and_after_its_time(tmp_path, monkeypatch):
+    with live.open(f"sqlite:///{tmp_path}/shop.db") as database:
+        key = keys.create_key(database, "page", "read")
+        keyring = keys.Keyring(database)
+        keyring.reread()
+        row = keyring.find(key)
+        session = keys.begin_session(database, row)
+        keyring.reread()
+        assert keyring.find_session(session) == row
+        assert keyring.find(session) is None
+        assert keyring.find_session(session[:-1] + "!") is None
+        assert [one.id for one in keys.list_keys(database)] == [row.id]
+        keys.end_session(database, session[:-20] + 20 * "x")  # its id alone ends nothing
+        keyring.reread()
+        assert keyring.find_session(session) == row
+        monkeypatch.setattr(keys, "SESSION_SECONDS", -1)
+        assert keyring.find_session(session) is None
+        monkeypatch.undo()
+        keys.revoke_key(database, row.id)
+        keyring.reread()
+        assert keyring.find_session(session) is None
+
+
+def test_cookies_of_others_do_no_harm():
+    ours = f"{keys.COOKIE}=dbs_one"
+    for other in ('{"a": "b;c", "d": [1]}', 'a="b', "=", "x={1}"):
+        assert keys.cookie_of({"cookie": f"prefs={other}; {ours}"}) == "dbs_one"
+        assert keys.cookie_of({"cookie": f"{ours}; prefs={other}"}) == "dbs_one"
+    assert keys.cookie_of({}) == ""
+
+
+def test_keys_are_not_forwarded_in_plain_to_other_machines():
+    request = Request({"type": "http", "headers": [], "query_string": b"", "raw_path": b"/", "method": "GET"})
+    caller, there = keys.Caller("a", "admin", "db_a_b"), Elsewhere("shop", "http://10.0.0.5:8350")
+    sending = Forwarding(None, plain=False)
+    with pytest.raises(OtherDeciderError, match="keys are not sent over plain HTTP"):
+        asyncio.run(sending._send(request, caller, b"", there))
+
+
+def test_idempotency_keys_belong_to_the_api_key(tmp_path):
+    url = f"sqlite:///{tmp_path}/shop.db"
+    with live.open(url) as database:
+        first, second, admin = (keys.create_key(database, "k", scope) for scope in ("decide", "decide", "admin"))
+    with serving(database=url) as where, contextlib.ExitStack() as stack:
+        one, other, owner = (stack.enter_context(Sender(where, key)) for key in (first, second, admin))
+        path = owner.make("prices")
+        answers = [sender.post(f"{path}/decisions", {}, idempotency_key="one") for sender in (one, other)]
+        assert [status for status, _ in answers] == [200, 200]
+        assert answers[0] != answers[1]
+        assert one.post(f"{path}/decisions", {}, idempotency_key="one") == answers[0]
+        assert other.post(f"{path}/decisions", {"size": 2}, idempotency_key="one")[0] == 422
+        body = {"name": "more", "arms": ["a", "b"], "seed": 1}
+        assert owner.post("/v1/experiments", body, idempotency_key="one")[0] == 201
+        assert owner.post("/v1/experiments", body, idempotency_key="one")[0] == 201
+        events = owner.get(f"{path}/events")[1]["events"]
+        assert {event.get("key") for event in events if event["kind"] == "decided"} == {"one"}
 
 
 def test_https_makes_cookies_secure(tmp_path):

@@ -155,6 +155,7 @@ def test_summary_changes_and_history(send):
 
 def test_health_and_documents_need_no_key(send):
     assert send.http.get("/healthz").text == "alive\n"
+    send.wait_until_ready()
     assert send.http.get("/readyz").text == "ready\n"
     document = send.get("/openapi.json")[1]
     assert "/v1/experiments/{name}/decisions" in document["paths"]

@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import httpx
@@ -12,8 +13,10 @@ import pytest
 from attacks.servers import Clients, judge, process
 from driftbandits import live
 from driftbandits.errors import OtherDeciderError
+from driftbandits.live import Database
 from driftbandits.live.definition import define
 from driftbandits.service.background import serving
+from tests.service.conftest import Sender
 
 
 @pytest.fixture
@@ -22,6 +25,38 @@ def database(tmp_path):
     with live.open(url) as opened:
         opened.make("prices", define(arms=["low", "mid", "high"], policy="DiscountedUCB", seed=2))
     return url
+
+
+def test_a_server_is_ready_once_its_experiments_are_open(database, monkeypatch):
+    opened, go_on = Database.experiment, threading.Event()
+
+    def slowly(self, name):
+        go_on.wait()
+        return opened(self, name)
+
+    monkeypatch.setattr(Database, "experiment", slowly)
+    with serving(database=database) as where, Sender(where) as send:
+        status, answer = send.get("/readyz")
+        assert (status, answer["type"]) == (503, "urn:driftbandits:opening")
+        assert send.http.get("/healthz").status_code == 200
+        go_on.set()
+        send.wait_until_ready()
+
+
+def test_what_kernels_need_is_imported_before_serving(tmp_path):
+    url = f"sqlite:///{tmp_path}/shop.db"
+    arms = [{"name": f"{price} EUR", "features": [price]} for price in (9, 12, 14)]
+    with live.open(url) as opened:
+        opened.make("prices", define(arms=arms, kernel={"name": "rbf", "length_scale": 2.0}, seed=2))
+    program = (
+        "import sys\nfrom driftbandits.service.hosting import Service\n"
+        "from driftbandits.service.settings import read_settings\n"
+        f"service = Service(read_settings({{'database': {url!r}}}))\nbefore = set(sys.modules)\n"
+        "service.database.experiment('prices').decide()\nservice.database.close()\n"
+        "print([name for name in set(sys.modules) - before if name.startswith(('sklearn', 'scipy'))])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
 
 
 def test_kill_9_under_load_loses_nothing_and_it_goes_on(database):

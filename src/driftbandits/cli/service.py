@@ -19,6 +19,9 @@ def serve(
     host: Annotated[str | None, typer.Option(help="Address to listen at.")] = None,
     port: Annotated[int | None, typer.Option(help="Port to listen at; 0 takes a free one.")] = None,
     advertise: Annotated[str | None, typer.Option(help="URL at which other servers reach this one.")] = None,
+    forward_plain: Annotated[
+        bool | None, typer.Option(help="Forward keys over plain HTTP to servers on other machines.")
+    ] = None,
     public_url: Annotated[str | None, typer.Option(help="URL that browsers use, behind a proxy.")] = None,
     log_level: Annotated[str | None, typer.Option(help="debug, info, warning or error.")] = None,
     most_body: Annotated[int | None, typer.Option(help="Bytes of a request's body.")] = None,
@@ -26,6 +29,7 @@ def serve(
     most_open: Annotated[int | None, typer.Option(help="Decisions of an experiment that wait for a reward.")] = None,
     most_experiments: Annotated[int | None, typer.Option(help="Experiments of the database.")] = None,
     most_connections: Annotated[int | None, typer.Option(help="Connections at a time.")] = None,
+    most_per_address: Annotated[int | None, typer.Option(help="Connections of one address.")] = None,
     config: Annotated[Path | None, typer.Option(help="TOML file with settings.")] = None,
 ) -> None:
     """Serve experiments over HTTP, with a page, on 127.0.0.1:8350 with a SQLite file unless told otherwise."""

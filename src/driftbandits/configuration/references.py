@@ -50,6 +50,13 @@ def load(name: str) -> Any:
     return getattr(loaded, attribute)
 
 
+def loaded(name: str) -> Any:
+    """The class or function that a resolved reference names if its module was loaded already, or else None."""
+    module, _, attribute = name.rpartition(":")
+    known = _name_of(Path(module), source_of(name)) if module.endswith(".py") else module
+    return getattr(sys.modules.get(known), attribute, None)
+
+
 def source_of(name: str) -> str | None:
     """Digest of the file a reference names, so that editing it makes a new run; None for registered names."""
     if not is_reference(name):
@@ -66,10 +73,24 @@ def _file_of(module: str) -> Path | None:
 
 
 def _find(module: str) -> Any:
-    try:
-        return importlib.util.find_spec(module)
-    except (ModuleNotFoundError, ValueError):
-        return None
+    """Where a module would come from. `importlib.util.find_spec` would import the packages that it lies in."""
+    found: Any = None
+    places: list[str] | None = None
+    name = ""
+    for part in module.split("."):
+        name = f"{name}.{part}" if name else part
+        specs = (finder.find_spec(name, places) for finder in sys.meta_path if hasattr(finder, "find_spec"))
+        found = next((spec for spec in specs if spec is not None), None) if part else None
+        if found is None:
+            return None
+        locations = found.submodule_search_locations or []
+        places = list(getattr(locations, "_path", locations))  # one of a namespace would ask for its imported parent
+    return found
+
+
+def _name_of(file: Path, digest: str | None) -> str:
+    """What the module of a file is called; two files may have the same stem."""
+    return f"driftbandits_user_{file.stem}_{(digest or '')[:8]}"
 
 
 @lru_cache
@@ -83,7 +104,7 @@ def _load_module(module: str, digest: str | None) -> ModuleType:
     file = Path(module)
     if not file.is_file():
         raise InputError(f"there is no file {module!r} on this machine; workers read it at the same path")
-    name = f"driftbandits_user_{file.stem}_{(digest or '')[:8]}"  # two files may have the same stem
+    name = _name_of(file, digest)
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
         raise InputError(f"{module!r} is not a Python file")

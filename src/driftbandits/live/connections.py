@@ -63,6 +63,15 @@ def sqlite_file(url: URL) -> Path:
     return Path(str(url.database).removeprefix("file:")).resolve()  # one lock, by whatever link it is reached
 
 
+def identity_of(url: URL) -> tuple[int, int] | None:
+    """Device and number of a SQLite file; None if there is none at that place."""
+    try:
+        found = os.stat(sqlite_file(url))  # noqa: PTH116  # before every transaction
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
 def is_read_only(url: URL) -> bool:
     """Whether the URL says mode=ro."""
     return url.query.get("mode") == "ro"

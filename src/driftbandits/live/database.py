@@ -25,16 +25,17 @@ from driftbandits.live.connections import (
     WRITING,
     FileLock,
     free_lease,
+    identity_of,
     is_read_only,
     make_engine,
     read_url,
     sqlite_file,
     take_lease,
 )
-from driftbandits.live.definition import Definition, check_name, define
+from driftbandits.live.definition import Definition, check_name, check_visible, define
 from driftbandits.live.experiment import Experiment
 from driftbandits.live.journal import Event, Journal
-from driftbandits.live.requests import clock
+from driftbandits.live.requests import clock, owned
 from driftbandits.live.views import View
 from driftbandits.live.writer import Link, Writer
 from driftbandits.text import first_line, shown
@@ -77,6 +78,7 @@ class Database:
         self._text = self.url.render_as_string(hide_password=False)
         self._reading = make_engine(self.url, pragmas)
         self._writing = self._reading.execution_options(**{WRITING: True})
+        self._identity: tuple[int, int] | None = None  # of the file that was opened
         self._is_sqlite = self.url.get_backend_name() == "sqlite"
         self._file_lock = FileLock(sqlite_file(self.url)) if self._is_sqlite else None
         # Writers of one SQLite file take turns here; SQLite's own way to wait is polling.
@@ -113,6 +115,7 @@ class Database:
             self.upgrade()
         with self._reading.connect() as connection:
             tables.check(connection)
+        self._identity = identity_of(self.url) if self._is_sqlite else None
 
     def upgrade(self) -> list[str]:
         """Bring the database to the schema of this version.
@@ -129,6 +132,20 @@ class Database:
         """
         with self._turn, self._writing.begin() as connection:
             return tables.upgrade(connection)
+
+    def check_file(self) -> None:
+        """Check that a SQLite file is still the one that was opened; in Postgres this does nothing.
+
+        Raises
+        ------
+        LiveError
+            If it was deleted or replaced: what is written then is gone with this process.
+        """
+        if self._identity is not None and identity_of(self.url) != self._identity:
+            raise LiveError(
+                f"the database file {sqlite_file(self.url)} was deleted or replaced while it was in use, so nothing "
+                f"can be stored; stop this process, put the right file there, and start it again"
+            )
 
     # --- experiments --------------------------------------------------------------------------------------------
 
@@ -168,7 +185,9 @@ class Database:
         self.make(name, define(**fields))
         return self.experiment(name)
 
-    def make(self, name: str, definition: Definition, *, key: str | None = None, digest: str = "") -> None:
+    def make(
+        self, name: str, definition: Definition, *, key: str | None = None, owner: str = "", digest: str = ""
+    ) -> None:
         """Make an experiment and leave it closed.
 
         Parameters
@@ -176,6 +195,7 @@ class Database:
         name : of the experiment
         definition : what it is made with
         key : an idempotency key; the same request may then be repeated
+        owner : whose key it is, where several callers choose keys
         digest : of the request, to recognise a repetition
 
         Raises
@@ -188,8 +208,10 @@ class Database:
             If the database cannot be written to.
         """
         check_name("the name of an experiment", name)
+        check_visible("the name of an experiment", [name])
         table, now = tables.experiments, self._clock()
-        text, token = definition.to_json(), secrets.token_hex(8)
+        text, token, key = definition.to_json(), secrets.token_hex(8), owned(key, owner)
+        self.check_file()
         try:
             with self._turn, self._writing.begin() as connection:
                 made = connection.execute(sa.insert(table).values(name=name, created=now, token=token, definition=text))
@@ -216,7 +238,7 @@ class Database:
         with self.view(name).journal() as journal:
             known = journal.answer(key)
         if known is not None and known.digest != digest:
-            raise KeyReusedError(f"the key {shown(key)} was used with another request; take a new key")
+            raise KeyReusedError(f"the key {_given(key)} was used with another request; take a new key")
         return known is not None
 
     def names(self) -> list[str]:
@@ -306,6 +328,11 @@ class Database:
         if is_read_only(self.url):
             raise LiveError("the database was opened with mode=ro, so nothing can be decided; view() can read")
         try:
+            if sqlite_file(self.url).stat().st_nlink > 1:
+                raise LiveError(
+                    f"{sqlite_file(self.url)} has another name (a hard link), under which another process could decide "
+                    f"unseen; remove the other name, or copy the file"
+                )
             with self._guard:
                 self._file_lock.acquire()
         except OSError as error:
@@ -347,6 +374,7 @@ class Database:
             aside=self._writing.connect,
             reading=view.journal,
             turn=self._turn,
+            check=self.check_file,
         )
         writer = Writer(link, view.experiment, view.token, view.definition, name=view.name, now=self._clock)
         try:
@@ -429,7 +457,12 @@ def _check_unused(connection: sa.Connection, key: str, name: str) -> None:
     )
     other = connection.execute(created.where(answers.c.key == key, made.c.name != name).limit(1)).scalar()
     if other is not None:
-        raise KeyReusedError(f"the key {shown(key)} was used to make {shown(other)}; take a new key")
+        raise KeyReusedError(f"the key {_given(key)} was used to make {shown(other)}; take a new key")
+
+
+def _given(key: str) -> str:
+    """A stored key as its owner gave it."""
+    return shown(key.rpartition("\n")[2])
 
 
 def _unwritable(error: sa.exc.DBAPIError) -> LiveError:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -20,7 +20,7 @@ from driftbandits.arms import kernels
 from driftbandits.arms.arm_set import ArmSet
 from driftbandits.errors import InputError, JournalError, did_you_mean, near_and_valid
 from driftbandits.policies import Policy, find_policy
-from driftbandits.text import breaking, shown
+from driftbandits.text import breaking, invisible, shown
 
 FORMAT = 1
 LONGEST_NAME = 200  # characters
@@ -145,6 +145,8 @@ def define(**given: Any) -> Definition:
         raise InputError("an experiment needs arms: names, or mappings with 'name' and 'features'")
     arms = read_options("arms", given["arms"])
     segments = None if given.get("segments") is None else read_options("segments", given["segments"])
+    for what, options in (("names of arms", arms), ("names of segments", segments or ())):
+        check_visible(what, (option.name for option in options))
     policy = given.get("policy") or "AutoBandit"
     if not isinstance(policy, str):
         name = getattr(policy, "__name__", type(policy).__name__)
@@ -246,6 +248,13 @@ def check_name(what: str, name: Any) -> str:
             f"control codes, got {shown(name)}"
         )
     return name
+
+
+def check_visible(what: str, names: Iterable[str]) -> None:
+    """Refuse new names with characters that cannot be seen: two of them would look the same. Old ones stay."""
+    for name in names:
+        if (odd := invisible(name)) is not None:
+            raise InputError(f"{what} may have no invisible character, got {name!a} with {odd!a}; leave it out")
 
 
 def check_patience(patience: Any) -> float | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from concurrent.futures import Future
 from pathlib import Path
@@ -21,7 +22,15 @@ from driftbandits.live.decision_audit import DecisionRecord, audit_in_subprocess
 from driftbandits.live.definition import read_options
 from driftbandits.live.export import export_log
 from driftbandits.live.replica import Replica
-from driftbandits.live.requests import MOST_PER_CALL, LiveDecision, Rejected, Request, RewardAnswer, check_key
+from driftbandits.live.requests import (
+    MOST_PER_CALL,
+    LiveDecision,
+    Rejected,
+    Request,
+    RewardAnswer,
+    ahead_in_words,
+    check_key,
+)
 from driftbandits.live.summary import ExperimentSummary, summarise
 from driftbandits.live.views import View
 from driftbandits.live.writer import Batch, Writer
@@ -415,6 +424,8 @@ _describe(Synchronous.decide, Operations.decide)
 
 def _summary(writer: Writer, replica: Replica) -> ExperimentSummary:
     health = []
+    if writer.clock_ahead:
+        health.append(ahead_in_words(writer.clock_ahead))
     if writer.clock_behind:
         health.append(f"the clock was {writer.clock_behind:.0f} s behind the newest event: was it set back?")
     recovery = writer.recovery
@@ -531,7 +542,13 @@ class Experiment(Synchronous):
         self._operations = _Blocking(self)
 
     def submit(
-        self, kind: str, values: dict[str, Any], key: str | None = None, *, most: int | None = None
+        self,
+        kind: str,
+        values: dict[str, Any],
+        key: str | None = None,
+        *,
+        most: int | None = None,
+        owner: str = "",
     ) -> Future[Any]:
         """Submit a request in plain values, as a service does.
 
@@ -541,6 +558,7 @@ class Experiment(Synchronous):
         values : the arguments of the method of that name
         key : an idempotency key
         most : how many open decisions, or arms, the experiment may have afterwards; None for any number
+        owner : whose key it is, where several callers choose keys
 
         Returns
         -------
@@ -557,7 +575,7 @@ class Experiment(Synchronous):
         inspection = _INSPECTIONS.get(kind)
         if inspection is not None:
             kind, values = "inspect", {"inspect": inspection}
-        return self._writer.submit(Request(kind, values, check_key(key), most))
+        return self._writer.submit(Request(kind, values, check_key(key), most, owner))
 
     def watch(self, on_batch: Callable[[Batch], None]) -> None:
         """Register a callback for every transaction.
@@ -567,6 +585,12 @@ class Experiment(Synchronous):
         on_batch : called in the writer's thread, so it must be fast
         """
         self._writer.on_batch = on_batch
+
+    @property
+    def failure(self) -> tuple[float, str] | None:
+        """Seconds since the last transaction failed, and why; None if it was committed."""
+        failed = self._writer.failure
+        return None if failed is None else (time.monotonic() - failed[0], failed[1])
 
     @property
     def view(self) -> View:

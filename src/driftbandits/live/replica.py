@@ -16,7 +16,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -410,13 +410,13 @@ class Replica(Roster):
             return None
         return next(iter(self.open.values())).time + round(1e6 * self.patience)
 
-    def watermark(self, now: int) -> int | None:
-        """The newest decision that has run out of patience; None if none has."""
+    def watermark(self, now: int, most: int) -> int | None:
+        """The newest of the `most` oldest decisions that have run out of patience; None if none has."""
         due = self.first_due()
         if due is None or due > now:
             return None
         limit = now - round(1e6 * (self.patience or 0.0))
-        return list(takewhile(lambda seq: self.open[seq].time <= limit, self.open))[-1]
+        return list(takewhile(lambda seq: self.open[seq].time <= limit, islice(self.open, most)))[-1]
 
     # --- replay -------------------------------------------------------------------------------------------------
 

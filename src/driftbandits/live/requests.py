@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from driftbandits.errors import (
@@ -22,19 +24,63 @@ from driftbandits.errors import (
     RewardError,
     UnknownDecisionError,
 )
-from driftbandits.live.definition import check_size
+from driftbandits.live.definition import check_size, check_visible
 from driftbandits.live.journal import Event, Journal, check_reward, decision_id, dump, place_of
 from driftbandits.live.replica import Replica
 from driftbandits.text import breaking, shown
 
 LONGEST_KEY = 200  # characters of an idempotency key
+MOST_AHEAD = 300 * 1_000_000  # microseconds by which the clock may be put ahead
+log = logging.getLogger("driftbandits.live")
 MOST_PER_CALL = 1000  # decisions, or rewards
+FIRST_EXPIRY_SECONDS = 1e-4  # of closing one decision, before it is measured
 REFUSABLE = ("arms", "settings")  # events that are checked when they are applied
 
 
-def clock() -> int:
-    """Microseconds since 1970."""
-    return time.time_ns() // 1000
+def _steady_clock() -> Callable[[], int] | None:
+    """Nanoseconds since the machine's start, those while it slept included; None where the system has no such clock."""
+    if not hasattr(time, "clock_gettime_ns"):
+        return None
+    return partial(time.clock_gettime_ns, getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+
+
+class GuardedClock:
+    """Microseconds since 1970, by a clock that was not put far ahead since this process began.
+
+    The time of events never goes back. So a clock that jumps a month ahead would close everything that is open, and
+    after it was put right nothing would run out of patience for a month. What counts time since the machine's start
+    tells such a jump; then the time goes on from before it, until the clock is right or the process begins anew.
+    """
+
+    def __init__(self, wall: Callable[[], int], steady: Callable[[], int] | None) -> None:
+        self._wall, self._steady = wall, steady
+        self._offset: int | None = None  # of the clock, from the time since the machine's start
+        self.ahead = 0  # microseconds by which it has jumped, while that is not followed
+
+    def __call__(self) -> int:
+        """The time."""
+        now = self._wall() // 1000
+        if self._steady is None:
+            return now
+        steady = self._steady() // 1000
+        if self._offset is None or now - steady - self._offset < MOST_AHEAD:
+            self._offset, self.ahead = now - steady, 0
+            return now
+        if not self.ahead:
+            log.error("%s", ahead_in_words(now - steady - self._offset))
+        self.ahead = now - steady - self._offset
+        return steady + self._offset
+
+
+def ahead_in_words(ahead: int) -> str:
+    """What a clock that jumped means, for the log and for health."""
+    return (
+        f"the clock jumped {ahead / 1e6:,.0f} s ahead, which is not followed, for all that is open would run out of "
+        f"patience: put the clock right; or, if the new time is right, start this process again"
+    )
+
+
+clock = GuardedClock(time.time_ns, _steady_clock())
 
 
 class TooManyOpenError(LiveError):
@@ -104,14 +150,21 @@ class RewardAnswer:
 class Request:
     """One call, waiting to be served; `future` gets the answer once its events are on disk.
 
-    `most` limits what the experiment may have after it: open decisions, or arms with the retired ones.
+    `most` limits what the experiment may have after it: open decisions, or arms with the retired ones. `owner` is whose
+    key it is: two owners may use the same one.
     """
 
     kind: str
     values: dict[str, Any]
     key: str | None = None
     most: int | None = None
+    owner: str = ""
     future: Future[Any] = field(default_factory=Future)
+
+    @property
+    def stored_key(self) -> str | None:
+        """The key under which the answer is stored."""
+        return owned(self.key, self.owner)
 
     @property
     def digest(self) -> str:
@@ -131,6 +184,11 @@ def check_key(key: Any) -> str | None:
     return key
 
 
+def owned(key: str | None, owner: str) -> str | None:
+    """A key with its owner; no key has a line break, so that no two are the same."""
+    return f"{owner}\n{key}" if owner and key is not None else key
+
+
 class Handlers:
     """Serves the requests to one experiment, on its replica and its journal."""
 
@@ -138,26 +196,34 @@ class Handlers:
         self.replica = replica
         self.journal = journal
         self.now = now
+        self._expiry_seconds = FIRST_EXPIRY_SECONDS  # of one decision, as measured
 
     def serve(self, request: Request) -> Any:
         """Serve a request. An error by the caller changes nothing."""
-        known = None if request.key is None else self.journal.answer(request.key)
+        key = request.stored_key
+        known = None if key is None else self.journal.answer(key)
         if known is not None:
             if known.digest != request.digest:
                 raise KeyReusedError(f"the key {shown(request.key)} was used with another request; take a new key")
             return known.content
         answer = getattr(self, f"_{request.kind}")(request)
-        if request.key is not None:
+        if key is not None:
             self.journal.flush()
-            self.journal.keep_answer(request.key, self.replica.time, request.digest, answer)
+            self.journal.keep_answer(key, self.replica.time, request.digest, answer)
         return answer
 
-    def expire(self) -> None:
-        """Close what has run out of patience: one event for all of it."""
+    def expire(self, seconds: float) -> None:
+        """Close what has run out of patience, the oldest first, for about so many seconds: an event for each slice."""
         now = max(self.replica.time, self.now())
-        upto = self.replica.watermark(now)
-        if upto is not None:
+        until = time.perf_counter() + seconds
+        while (left := until - time.perf_counter()) > seconds / 4:
+            upto = self.replica.watermark(now, max(int(left / self._expiry_seconds), 1))
+            if upto is None:
+                return
+            begun, waiting = time.perf_counter(), len(self.replica.open)
             self._happen("expired", decision=upto)
+            took = (time.perf_counter() - begun) / max(waiting - len(self.replica.open), 1)
+            self._expiry_seconds = max(took, self._expiry_seconds / 4, 1e-6)
 
     def _happen(self, kind: str, **values: Any) -> Event:
         """An event other than a decision, applied and journaled."""
@@ -261,6 +327,10 @@ class Handlers:
         new = len(request.values.get("add", ()))
         if request.most is not None and len(self.replica.entries) + new > request.most:
             raise InputError(f"an experiment has at most {request.most:,} arms here, those that were retired included")
+        for one in request.values.get("add") or ():
+            name = one.get("name") if isinstance(one, dict) else one
+            if isinstance(name, str):
+                check_visible("names of arms", [name])
         payload = dump({name: given for name, given in request.values.items() if given})
         if payload is not None:
             self._happen("arms", payload=payload)

@@ -26,7 +26,7 @@ from driftbandits.live.definition import Definition
 from driftbandits.live.journal import Journal
 from driftbandits.live.recovery import SECONDS, Recovery, load_snapshot, recover, snapshot_of
 from driftbandits.live.replica import Replica
-from driftbandits.live.requests import Handlers, Request, clock
+from driftbandits.live.requests import GuardedClock, Handlers, Request, clock
 from driftbandits.state import archive
 from driftbandits.text import first_line, shown
 
@@ -35,6 +35,9 @@ MOST_TOGETHER = 256  # requests in one transaction
 MOST_WAITING = 10_000  # requests; beyond, callers are refused rather than kept waiting
 LONGEST_WAIT = 60.0  # seconds without reading the clock
 REST = 1.0  # seconds after a transaction that failed, for what nobody waits for: a full disk stays full for a while
+EXPIRY_SECONDS = 0.03  # of closing what ran out of patience in one transaction, where a backlog is long
+EXPIRY_BESIDE_SECONDS = 0.02  # the same in a transaction that serves requests
+EXPIRY_REST = 0.03  # seconds between two such transactions, for the other experiments of the database
 MOST_RECOVERIES = 3  # of a policy that stops, before the fallback is left to decide
 UNKNOWN = "not known whether it was stored; send it again with the same key"
 _BEHIND = 1_000_000  # microseconds by which the clock may be behind the journal without a word
@@ -49,6 +52,7 @@ class Link:
     aside: Callable[[], sa.Connection]  # for snapshots, beside it
     reading: Callable[[], AbstractContextManager[Journal]]  # for bringing the experiment back: nobody need wait
     turn: AbstractContextManager[Any]  # around transactions: SQLite's own way to wait is polling
+    check: Callable[[], None]  # raises where what is committed would be lost
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +93,7 @@ class Writer:
         self.clock_behind = 0.0  # seconds, the most seen
         self.largest_batch = self.commits = 0
         self.commit_seconds = 0.0
+        self.failure: tuple[float, str] | None = None  # of the last transaction: when by the monotonic clock, and why
         self.on_batch: Callable[[Batch], None] | None = None
         self._recoveries = 0
         self._rested_at = 0.0  # until then nothing is closed for its age unless somebody writes anyway
@@ -96,6 +101,11 @@ class Writer:
         self._snapshot: Future[None] | None = None
         self._ready: Future[None] = Future()
         self._thread = threading.Thread(target=self._run, name=f"writer of {name}", daemon=True)
+
+    @property
+    def clock_ahead(self) -> int:
+        """Microseconds by which the clock has jumped ahead."""
+        return self._now.ahead if isinstance(self._now, GuardedClock) else 0
 
     # --- for callers --------------------------------------------------------------------------------------------
 
@@ -113,10 +123,11 @@ class Writer:
                 raise LiveError(f"experiment {self.name!r} was closed; open it again")
             if len(self._waiting) >= MOST_WAITING:
                 raise LiveError(f"{MOST_WAITING:,} requests wait already; try again in a while")
-            if request.key is not None:
-                if request.key in self._keys:
+            key = request.stored_key
+            if key is not None:
+                if key in self._keys:
                     raise ConflictError(f"a request with the key {shown(request.key)} is being served; wait for it")
-                self._keys.add(request.key)
+                self._keys.add(key)
             self._waiting.append(request)
             self._wake.notify()
         return request.future
@@ -177,6 +188,7 @@ class Writer:
             if self._handlers is None:
                 self._recover()
         except Exception as error:  # noqa: BLE001  # the database is away: said to all that wait
+            self._note_failure(error)
             self._refuse(requests, error)
             return
         if writes or self._is_due():
@@ -191,12 +203,19 @@ class Writer:
         if handlers is None or connection is None:
             self._refuse(requests, LiveError("the experiment is not there"))
             return
+        try:
+            self._link.check()
+        except LiveError as error:
+            self._note_failure(error)
+            self._rested_at = time.monotonic() + REST
+            self._refuse(requests, error)
+            return
         self._note_clock(handlers.replica)
         outcomes: list[tuple[Request, Any, Exception | None]] = []
         try:
             with self._link.turn, connection.begin():
                 asked = time.perf_counter()
-                handlers.expire()
+                handlers.expire(EXPIRY_BESIDE_SECONDS if requests else EXPIRY_SECONDS)
                 for request in requests:
                     outcomes.append(_outcome(handlers, request))
                 handlers.journal.flush()
@@ -204,18 +223,24 @@ class Writer:
             ended = time.perf_counter()
             self.commit_seconds += ended - begun
             self.commits += 1
+            self.failure = None
         except Exception as error:  # noqa: BLE001  # of the database, or a fault of ours: nothing is known
             self._start_over(requests, error)
             return
+        self._rested_at = time.monotonic() + EXPIRY_REST
         self.largest_batch = max(self.largest_batch, len(requests))
         for request, answer, wrong in outcomes:
             self._answer(request, answer, wrong)
         if self.on_batch is not None:
             self.on_batch(Batch(len(requests), begun - asked, ended - begun, handlers.replica))
 
+    def _note_failure(self, error: Exception) -> None:
+        self.failure = time.monotonic(), first_line(error)
+        log.error("a transaction of experiment %s failed: %s", self.name, first_line(error))
+
     def _start_over(self, requests: list[Request], error: Exception) -> None:
         """The policy may have learned what is not in the journal: recover it from there."""
-        log.error("a transaction of experiment %s failed: %s", self.name, first_line(error))
+        self._note_failure(error)
         self._handlers = None
         self._rested_at = time.monotonic() + REST
         self._drop_connection()
@@ -233,9 +258,10 @@ class Writer:
             self._answer(request, None, refusal)
 
     def _answer(self, request: Request, answer: Any, wrong: Exception | None) -> None:
-        if request.key is not None:
+        key = request.stored_key
+        if key is not None:
             with self._wake:
-                self._keys.discard(request.key)
+                self._keys.discard(key)
         if not request.future.set_running_or_notify_cancel():
             return
         if wrong is None:

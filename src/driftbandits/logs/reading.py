@@ -37,6 +37,8 @@ def read_log(source: Any, arms: ArmSet | Sequence[str] | None, reward_range: tup
         return _from_table(table, arms, given, limits)
     except InputError as error:
         raise InputError(f"{where}{error}") from None
+    except MemoryError:
+        raise InputError(f"{where}a log of {table.num_rows:,} rows does not fit into memory; read fewer rows") from None
 
 
 def _from_table(

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
+from driftbandits._util.checks import FLOAT_BYTES, check_memory
 from driftbandits.errors import InputError, MissingExtraError, did_you_mean
 from driftbandits.text import first_line, shown
 from driftbandits.types import Bools, Floats, Ints
@@ -22,6 +24,12 @@ _SUFFIXES = {
     **dict.fromkeys((".ndjson", ".jsonl"), "json"),
 }
 _NANOSECONDS = 1e9
+MOST_DEPTH = 20  # of brackets within brackets, in JSON
+_BLOCK = 16 * 2**20  # bytes that are looked at together
+_FEWER = "read fewer rows, such as those of one month"
+_OPENING, _CLOSING = np.frombuffer(b"[{", dtype=np.uint8), np.frombuffer(b"]}", dtype=np.uint8)
+_PLAIN = bytes(set(range(256)) - set(b'[]{}"\n'))
+_STRING = re.compile(rb'"(?:[^"\\\n]|\\.)*"?')
 
 
 @dataclass(frozen=True)
@@ -89,18 +97,66 @@ def _from_file(path: Path) -> Any:
         raise InputError(f"there is no log {path}")
     try:
         if kind == "parquet":
-            import pyarrow.parquet
-
-            return pyarrow.parquet.read_table(path)
-        if kind == "csv":
-            return _from_csv(path)
-        import pyarrow.json
-
-        return pyarrow.json.read_json(path)
+            return _from_parquet(path)
+        check_memory(path.stat().st_size, f"{path}", cure=_FEWER)
+        return _from_csv(path) if kind == "csv" else _from_json(path)
     except InputError:
         raise
+    except MemoryError:
+        raise InputError(f"{path} does not fit into memory; {_FEWER}") from None
     except (pa.ArrowException, ValueError, OSError) as error:
         raise InputError(f"{path} is no log in {kind}: {first_line(error)}") from None
+
+
+def _from_parquet(path: Path) -> Any:
+    """By its declared number of values, because a file of kilobytes may hold billions of equal ones."""
+    import pyarrow.parquet
+
+    with pyarrow.parquet.ParquetFile(path) as file:
+        about = file.metadata
+        groups = [about.row_group(number) for number in range(about.num_row_groups)]
+        values = sum(group.column(place).num_values for group in groups for place in range(group.num_columns))
+        check_memory(
+            2 * FLOAT_BYTES * values, f"{path}, of {about.num_rows:,} rows,", cure=_FEWER
+        )  # read, and as numbers
+        return file.read()
+
+
+def _from_json(path: Path) -> Any:
+    import pyarrow.json
+
+    with path.open("rb") as file:
+        _check_depth(file, path)
+    return pyarrow.json.read_json(path)
+
+
+def _check_depth(file: BinaryIO, path: Path) -> None:
+    """Refuse deeply nested brackets: the reader recurses into them until the process ends.
+
+    It reads blocks of lines by themselves, so a string ends with its line at the latest, and what was closed without
+    having been opened counts for nothing.
+    """
+    depth, rest = 0, b""
+    while block := file.read(_BLOCK):
+        end = block.rfind(b"\n") + 1
+        if not end and len(rest) + len(block) > _BLOCK:
+            raise InputError(f"{path} has a line of more than {_BLOCK:,} bytes; write one row per line")
+        depth = _deepest(rest + block[:end], depth, path)
+        rest = block[end:]
+    _deepest(rest, depth, path)
+
+
+def _deepest(lines: bytes, depth: int, path: Path) -> int:
+    """How deep in brackets the end of these lines is; refused if they go too deep."""
+    if b"\\" not in lines:  # an escaped quote ends no string
+        lines = lines.translate(None, _PLAIN).replace(b'""', b"")
+    marks = np.frombuffer(_STRING.sub(b"", lines), dtype=np.uint8)
+    steps = np.isin(marks, _OPENING).astype(np.int64) - np.isin(marks, _CLOSING)
+    level = np.cumsum(np.concatenate([[depth], steps]))
+    above = level - np.minimum.accumulate(np.minimum(level, 0))
+    if above.max() > MOST_DEPTH:
+        raise InputError(f"{path} has more than {MOST_DEPTH} brackets within brackets; a row is {{column: value, ...}}")
+    return int(above[-1])
 
 
 def _from_csv(path: Path) -> Any:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
+from driftbandits.configuration.references import is_reference, loaded
 from driftbandits.experiments.building import build_world
 from driftbandits.experiments.results import MOST_COUNTED_CHANGES_PER_RUN, Results
 from driftbandits.experiments.specs import Experiment, PolicySpec, cells_of, policy_class
@@ -239,10 +240,15 @@ class ReportContext:
     def kind(self, experiment: Experiment, policy: PolicySpec) -> type[Policy]:
         """The class of a policy, for its facts; `Policy` itself where it has played nothing.
 
-        A run's key holds the digest of its file, so a file that is loaded here is one that was played, and not any that
-        the record of a stranger names.
+        A user's own class counts only where this process has played it: a page of finished runs, which may be a
+        stranger's, runs no code that they name.
         """
-        return policy_class(policy.name) if (experiment.id, policy.label) in self._with_runs else Policy
+        if (experiment.id, policy.label) not in self._with_runs:
+            return Policy
+        if is_reference(policy.name):
+            found = loaded(policy.name)
+            return found if isinstance(found, type) and issubclass(found, Policy) else Policy
+        return policy_class(policy.name)
 
     @cached_property
     def names(self) -> Mapping[str, str]:

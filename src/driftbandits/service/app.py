@@ -19,6 +19,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from driftbandits.errors import LiveError
 from driftbandits.service import handlers, pages
 from driftbandits.service import requests as bodies
 from driftbandits.service.handlers import Handler, endpoint, json_response
@@ -149,18 +150,26 @@ async def _alive() -> PlainTextResponse:
 
 
 async def _ready(request: Request) -> Response:
-    """Requests can be served: the database answers."""
+    """Requests can be served: the database answers, its file is the one that was opened, and transactions end well."""
     service: Service = request.app.state.service
     try:
         await service.in_thread(_ping, service)
     except sa.exc.SQLAlchemyError:
         return response_of(Problem(503, "database", "the database is away; try again", retry_after="1"))
+    except LiveError as error:
+        return response_of(error)
+    if not service.host.has_opened:
+        return response_of(Problem(503, "opening", "experiments are being opened; try again", retry_after="1"))
+    failing = service.host.failing()
+    if failing:
+        return response_of(Problem(503, "failing", failing, retry_after="1"))
     if not service.is_ready:
         return response_of(Problem(503, "stopping", "this server is stopping; try another", retry_after="1"))
     return PlainTextResponse("ready\n")
 
 
 def _ping(service: Service) -> None:
+    service.database.check_file()
     with service.database.engine.connect() as connection:
         connection.execute(sa.text("SELECT 1"))
 

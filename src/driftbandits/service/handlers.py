@@ -31,7 +31,7 @@ from driftbandits.service import summary as summaries
 from driftbandits.service.hosting import Elsewhere, Service
 from driftbandits.service.keys import Caller
 from driftbandits.service.metrics import Monitor
-from driftbandits.service.problems import Problem, response_of
+from driftbandits.service.problems import Problem, problem_of, response_of
 from driftbandits.service.requests import check_depth, idempotency_key, parse, read_bytes
 from driftbandits.text import first_line, shown
 
@@ -63,7 +63,7 @@ class Call:
     async def ask(self, kind: str, values: dict[str, Any], *, most: int | None = None) -> Any:
         """The writer's answer to this request."""
         key = idempotency_key(self.request)
-        return await self.service.host.ask(self.name, kind, values, key, most=most)
+        return await self.service.host.ask(self.name, kind, values, key, most=most, owner=self.caller.key_id)
 
     def number(self, name: str, *, usual: int, least: int, most: int) -> int:
         """A whole number in the query."""
@@ -125,7 +125,8 @@ def answer_error(error: Exception, request: Request) -> Response:
     """The answer to an error; internal errors are logged with their traceback."""
     if isinstance(error, sa.exc.DBAPIError | sa.exc.TimeoutError):
         log.error("the database is away: %s", first_line(error))
-        return response_of(LiveError("the database is away; nothing was changed, try again"))
+        error = LiveError("the database is away; nothing was changed, try again")
+    request.app.state.service.refused[problem_of(error).kind] += 1
     if not isinstance(error, DriftbanditsError | Problem):
         log.error("a fault of the server at %s %s", request.method, request.url.path, exc_info=error)
     return response_of(error)
@@ -166,7 +167,7 @@ def _make(call: Call, wanted: bodies.Creation, key: str | None) -> None:
         raise Problem(429, "too-many", f"there are {service.settings.most_experiments:,} experiments already")
     fields = wanted.model_dump(exclude={"name"}, exclude_unset=True)
     digest = hashlib.sha256(call.body).hexdigest()
-    service.database.make(wanted.name, define(**fields), key=key, digest=digest)
+    service.database.make(wanted.name, define(**fields), key=key, owner=call.caller.key_id, digest=digest)
 
 
 async def decide(call: Call) -> Response:
@@ -238,7 +239,9 @@ async def _summary(service: Service, name: str) -> dict[str, Any]:
     monitor = service.monitors[name]
     seen = await service.in_thread(monitor.observer.get)
     of_keys = health.of_keys(monitor.decisions_by_key, service.keyring.names())
-    answer = summaries.summary(monitor.observer.view.definition, found, seen, of_keys=of_keys)
+    experiment = service.host.here.get(name)
+    of_storage = health.of_storage(None if experiment is None else experiment.failure)
+    answer = summaries.summary(monitor.observer.view.definition, found, seen, more=[*of_storage, *of_keys])
     service.metrics.health.labels(name).set(len(answer["health"]))
     return answer
 

@@ -156,6 +156,16 @@ def of_mode(mode: str, trouble: str) -> list[str]:
     return []
 
 
+def of_storage(failure: tuple[float, str] | None) -> list[str]:
+    """The last transaction failed; `failure` has the seconds since then, and why."""
+    if failure is None:
+        return []
+    return [
+        f"nothing can be stored: the last transaction failed {_duration(failure[0])} ago ({failure[1]}); requests get "
+        f"503 until the database can be written to, so look at its disk and its log"
+    ]
+
+
 def of_keys(decisions: dict[str, int], names: dict[str, str]) -> list[str]:
     """Decisions of one key far above the others; counted since the server's start."""
     if len(decisions) < 2:

@@ -9,34 +9,38 @@ knows, and the caller is told to send it again with the same key.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import sqlalchemy as sa
 from starlette.requests import Request
 from starlette.responses import Response
 
-from driftbandits.errors import DriftbanditsError, InputError, NotStoredError, OtherDeciderError
+from driftbandits.arms.kernels import kernel_from_config
+from driftbandits.errors import DriftbanditsError, InputError, JournalError, NotStoredError, OtherDeciderError
 from driftbandits.live import Database, Experiment
 from driftbandits.live import open as open_database
 from driftbandits.live.requests import clock
 from driftbandits.service.keys import FRESH_SECONDS, Caller, Gate, Keyring
 from driftbandits.service.metrics import Metrics, Monitor
 from driftbandits.service.problems import URN
-from driftbandits.service.settings import Settings
-from driftbandits.text import first_line
+from driftbandits.service.settings import Settings, is_loopback
+from driftbandits.text import first_line, shown
 
 log = logging.getLogger("driftbandits.service")
 ADOPT_SECONDS = 3.0  # between two searches for experiments that nobody decides in
 HOP = "driftbandits-hop"  # a request that has it was forwarded once, and is not forwarded again
 TAKE_OVER_SECONDS = 20.0  # for which a free lease is waited for: Postgres notices a dead server in 15 at most
 _BETWEEN = 0.2  # seconds
+FAILING_SECONDS = 30.0  # for which a failed transaction makes a server unready; then it is tried again
 _SENT = ("content-type", "idempotency-key", "accept")
 _RETURNED = ("content-type", "retry-after", "content-disposition")
 Serve = Callable[[], Awaitable[Response]]
@@ -106,11 +110,20 @@ class Host:
         self._readers = ThreadPoolExecutor(4, thread_name_prefix="reading")
         self._waiting = Waiting(asyncio.get_running_loop())
         self._closing = False
+        self.has_opened = False  # every experiment once, as far as it is not another server's or damaged
 
     @property
     def here(self) -> dict[str, Experiment]:
         """The experiments that are open here, by name."""
         return dict(self._here)
+
+    def failing(self) -> str:
+        """Why transactions fail here, if one did within the last half minute and none was committed since."""
+        for name, experiment in self.here.items():
+            failed = experiment.failure
+            if failed is not None and failed[0] < FAILING_SECONDS:
+                return f"a transaction of experiment {shown(name)} failed {failed[0]:.0f} s ago: {failed[1]}"
+        return ""
 
     async def find(self, name: str) -> Experiment:
         """The experiment, open for deciding; Elsewhere if another server holds it."""
@@ -156,12 +169,19 @@ class Host:
         return experiment
 
     async def ask(
-        self, name: str, kind: str, values: dict[str, Any], key: str | None = None, *, most: int | None = None
+        self,
+        name: str,
+        kind: str,
+        values: dict[str, Any],
+        key: str | None = None,
+        *,
+        most: int | None = None,
+        owner: str = "",
     ) -> Any:
         """The answer to a request, once it is on disk."""
         experiment = self._here.get(name) or await self.find(name)
         try:
-            return await self._waiting.wait(experiment.submit(kind, values, key, most=most))
+            return await self._waiting.wait(experiment.submit(kind, values, key, most=most, owner=owner))
         except NotStoredError as error:
             if isinstance(error.__cause__, OtherDeciderError):  # the lease was lost, and is another's now
                 await self._lose(name, error.__cause__)
@@ -190,6 +210,7 @@ class Host:
                 names = await self.in_thread(self.database.names)
                 free = [name for name in names if name not in self._here]
                 await asyncio.gather(*map(self._adopt_one, free))  # a long replay of one holds up no other
+                self.has_opened = True
             except Exception as error:  # noqa: BLE001  # the database is away: tried again
                 log.warning("experiments could not be listed: %s", first_line(error))
             await asyncio.sleep(ADOPT_SECONDS)
@@ -219,8 +240,8 @@ class Host:
 class Forwarding:
     """Sends requests on to the servers that hold their experiments."""
 
-    def __init__(self, host: Host) -> None:
-        self._host = host
+    def __init__(self, host: Host, *, plain: bool) -> None:
+        self._host, self._plain = host, plain
         limits = httpx.Limits(max_connections=200, max_keepalive_connections=50)
         self._client = httpx.AsyncClient(timeout=httpx.Timeout(30.0, connect=3.0), limits=limits, trust_env=False)
 
@@ -258,15 +279,21 @@ class Forwarding:
                 f"another server decides in experiment {there.name!r}"
                 + ("" if there.address else "; start it with --advertise URL so that others can forward to it")
             )
+        target = urlsplit(there.address)
+        if caller.key and target.scheme != "https" and not (self._plain or is_loopback(target.hostname or "")):
+            raise OtherDeciderError(
+                f"the server at {there.address} decides in experiment {there.name!r}, and keys are not sent over plain "
+                f"HTTP to other machines: advertise an https:// URL, or start with --forward-plain where nobody listens"
+            )
         headers = {name: request.headers[name] for name in _SENT if name in request.headers}
         headers[HOP] = "1"
         if caller.key:
             headers["authorization"] = f"Bearer {caller.key}"
-        target = there.address + request.scope["raw_path"].decode("ascii")
+        where = there.address + request.scope["raw_path"].decode("ascii")
         query = request.scope["query_string"].decode("ascii")
         try:
             got = await self._client.request(
-                request.method, f"{target}?{query}" if query else target, content=body, headers=headers
+                request.method, f"{where}?{query}" if query else where, content=body, headers=headers
             )
         except (httpx.ConnectError, httpx.ConnectTimeout):
             return None
@@ -284,6 +311,7 @@ class Service:
     def __init__(self, settings: Settings, *, clock: Callable[[], int] = clock) -> None:
         self.settings, self.clock = settings, clock
         self.database = self._open()
+        self._import_kernels()
         self.keyring = Keyring(self.database)
         self.keyring.refresh()
         if not settings.is_local and not self.keyring.exists:
@@ -294,7 +322,8 @@ class Service:
             )
         self.gate = Gate(self.keyring, local=settings.is_local, public_url=settings.public_url)
         self.monitors: dict[str, Monitor] = {}
-        self.metrics = Metrics(self.database, lambda: list(self.monitors.values()), clock)
+        self.refused: Counter[str] = Counter()  # requests and connections, by reason
+        self.metrics = Metrics(self.database, lambda: list(self.monitors.values()), clock, self.refused)
         self.exports = asyncio.Semaphore(2)
         self.is_ready = False
         self._tasks: list[asyncio.Task[None]] = []
@@ -308,10 +337,19 @@ class Service:
             raise
         return database
 
+    def _import_kernels(self) -> None:
+        """Import what experiments with kernels need before serving: it takes seconds where the machine is busy."""
+        for name in self.database.names():
+            with contextlib.suppress(JournalError):  # said when it is opened
+                kernel = self.database.view(name).definition.kernel
+                if kernel is not None:
+                    kernel_from_config(kernel)
+                    return
+
     async def begin(self) -> None:
         """Open the experiments, beside serving."""
         self.host = Host(self.database, opened=self._opened, lost=self._lost)
-        self.forwarding = Forwarding(self.host)
+        self.forwarding = Forwarding(self.host, plain=self.settings.forward_plain)
         self._tasks = [asyncio.ensure_future(self.host.adopt()), asyncio.ensure_future(self._keep_keys())]
         self.is_ready = True
 

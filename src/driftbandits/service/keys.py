@@ -4,9 +4,11 @@ A key is `db_<id>_<secret>`. The secret is 32 random bytes, so that one round of
 guess. The database has hashes alone; a server keeps them in memory for a moment. Scopes: `decide` may decide, send and
 forget rewards, and read the summary; `read` may read everything; `admin` may do all.
 
-Requests are admitted by `Authorization: Bearer KEY`, or by the page's cookie, which holds the same key. Without any
-key: only while none exists, from this machine, with Host localhost or 127.0.0.1, and with no header that a proxy adds,
-else a local proxy would let the world in.
+Requests are admitted by `Authorization: Bearer KEY`, or by the page's cookie. That holds a session: a secret of its
+own in the same table, which names the key that began it, and ends with that key, after twelve hours, or by logging out.
+
+Without any key: only while none exists, from this machine, with Host localhost or 127.0.0.1, and with no header that a
+proxy adds, else a local proxy would let the world in.
 
 A browser sends what any web page tells it to. So whatever changes something must be JSON; an Origin, if one is sent,
 must be this server's own; and what comes from a page (by cookie, or with an Origin) must carry the page's token.
@@ -22,18 +24,18 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from http.cookies import CookieError, SimpleCookie
 from urllib.parse import urlsplit
 
 import sqlalchemy as sa
 
 from driftbandits.errors import InputError
 from driftbandits.live import Database, tables
-from driftbandits.live.definition import check_name
+from driftbandits.live.definition import check_name, check_visible
 from driftbandits.service.problems import Problem
 from driftbandits.text import shown
 
-COOKIE = "driftbandits_key"
+COOKIE = "driftbandits_session"
+SESSION_SECONDS = 12 * 3600
 TOKEN_HEADER = "x-csrf-token"
 LOCAL_HOSTS = ("localhost", "127.0.0.1")
 PROXIED = ("forwarded", "x-real-ip", "via")  # and everything that begins with x-forwarded
@@ -45,6 +47,8 @@ _ALLOWED = {
 SCOPES = ("decide", "read", "admin")
 FRESH_SECONDS = 2.0  # for which what was read of the table counts: a revoked key works for so long
 _KEY = re.compile(r"db_([0-9a-f]{8})_([A-Za-z0-9_-]{43})")
+_SESSION = re.compile(r"dbs_(s[0-9a-f]{16})_([A-Za-z0-9_-]{43})")
+_IS_SESSION = tables.keys.c.id.like("s%")  # ids of keys are hexadecimal digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +68,7 @@ def create_key(database: Database, name: str, scope: str) -> str:
     if scope not in SCOPES:
         raise InputError(f"scope must be one of {', '.join(SCOPES)}, got {shown(scope)}")
     check_name("the name of a key", name)
+    check_visible("the name of a key", [name])
     ident, secret = secrets.token_hex(4), secrets.token_urlsafe(32)
     row = {"id": ident, "name": name, "scope": scope, "hash": _hash(secret), "created": time.time_ns() // 1000}
     with database.writing() as connection:
@@ -73,9 +78,34 @@ def create_key(database: Database, name: str, scope: str) -> str:
 
 def list_keys(database: Database) -> list[KeyRow]:
     """All keys, oldest first."""
+    return [row for row in _rows(database) if not row.id.startswith("s")]
+
+
+def _rows(database: Database) -> list[KeyRow]:
+    """Keys and sessions; the name of a session is the id of the key that began it."""
     with database.engine.connect() as connection:
         rows = connection.execute(sa.select(tables.keys).order_by(tables.keys.c.created)).all()
     return [KeyRow(*row) for row in rows]
+
+
+def begin_session(database: Database, key: KeyRow) -> str:
+    """A session of this key, for a cookie; sessions that have run out are deleted."""
+    ident, secret, now = f"s{secrets.token_hex(8)}", secrets.token_urlsafe(32), time.time_ns() // 1000
+    row = {"id": ident, "name": key.id, "scope": key.scope, "hash": _hash(secret), "created": now}
+    with database.writing() as connection:
+        old = tables.keys.c.created < now - SESSION_SECONDS * 1_000_000
+        connection.execute(sa.delete(tables.keys).where(_IS_SESSION, old))
+        connection.execute(sa.insert(tables.keys).values(**row))
+    return f"dbs_{ident}_{secret}"
+
+
+def end_session(database: Database, session: str) -> None:
+    """End a session, if it is one that there is; whoever knows its id and not its secret ends nothing."""
+    match = _SESSION.fullmatch(session)
+    if match is not None:
+        own = (tables.keys.c.id == match[1]) & (tables.keys.c.hash == _hash(match[2]))
+        with database.writing() as connection:
+            connection.execute(sa.delete(tables.keys).where(_IS_SESSION, own))
 
 
 def revoke_key(database: Database, ident: str) -> None:
@@ -103,6 +133,7 @@ class Keyring:
         self._database = database
         self._now = now
         self._known: dict[str, KeyRow] = {}
+        self._sessions: dict[str, KeyRow] = {}
         self._read_at = float("-inf")
         self._lock = threading.Lock()
 
@@ -115,8 +146,18 @@ class Keyring:
         """Refresh from the table when due; if that fails, the known keys stay valid."""
         with self._lock:
             if self.is_stale:
-                self._known = {row.id: row for row in list_keys(self._database)}
-                self._read_at = self._now()
+                self._read()
+
+    def reread(self) -> None:
+        """Read the table now: a session began or ended here."""
+        with self._lock:
+            self._read()
+
+    def _read(self) -> None:
+        rows = _rows(self._database)
+        self._sessions = {row.id: row for row in rows if row.id.startswith("s")}
+        self._known = {row.id: row for row in rows if row.id not in self._sessions}
+        self._read_at = self._now()
 
     @property
     def exists(self) -> bool:
@@ -129,8 +170,18 @@ class Keyring:
 
     def find(self, key: str) -> KeyRow | None:
         """The row of a key that is right and not revoked."""
-        match = _KEY.fullmatch(key)
-        row = None if match is None else self._known.get(match[1])
+        return self._right(_KEY.fullmatch(key), self._known)
+
+    def find_session(self, session: str) -> KeyRow | None:
+        """The row of the key that began a session, if neither has ended."""
+        row = self._right(_SESSION.fullmatch(session), self._sessions)
+        if row is None or time.time_ns() // 1000 - row.created > SESSION_SECONDS * 1_000_000:
+            return None
+        key = self._known.get(row.name)
+        return key if key is not None and key.revoked is None else None
+
+    def _right(self, match: re.Match[str] | None, rows: dict[str, KeyRow]) -> KeyRow | None:
+        row = None if match is None else rows.get(match[1])
         expected = "0" * 64 if row is None else row.hash
         same = hmac.compare_digest(_hash("" if match is None else match[2]), expected)
         return row if row is not None and same and row.revoked is None else None
@@ -138,7 +189,7 @@ class Keyring:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who sends a request: the id of a key ("" where none is needed), what it may do, and the key itself."""
+    """Who sends a request: the id of a key ("" where none is needed), what it may do, and the key or session itself."""
 
     key_id: str
     scope: str
@@ -166,16 +217,16 @@ class Gate:
         if sent:
             word, _, key = sent.partition(" ")
             return self._known(key.strip() if word.lower() == "bearer" else "", by_cookie=False)
-        key = cookie_of(headers)
-        if key and self._keyring.exists:
-            return self._known(key, by_cookie=True)
+        session = cookie_of(headers)
+        if session and self._keyring.exists:
+            return self._known(session if session.startswith("dbs_") else "", by_cookie=True)
         if self._keyring.exists:
             raise _refused("send a key: Authorization: Bearer KEY. driftbandits keys create makes one")
         self._check_open(headers, client)
         return Caller("", "admin", "")
 
     def _known(self, key: str, *, by_cookie: bool) -> Caller:
-        row = self._keyring.find(key)
+        row = self._keyring.find_session(key) if key.startswith("dbs_") else self._keyring.find(key)
         if row is None:
             raise _refused("this key is not known, or was revoked; driftbandits keys list shows which there are")
         return Caller(row.id, row.scope, key, by_cookie)
@@ -221,12 +272,12 @@ class Gate:
 
 
 def cookie_of(headers: dict[str, str]) -> str:
-    """The key in the page's cookie, or nothing."""
-    try:
-        found = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
-    except CookieError:
-        return ""
-    return "" if found is None else found.value
+    """The session in the page's cookie, or nothing; others may hold whatever they like, such as JSON."""
+    for pair in headers.get("cookie", "").split(";"):
+        name, _, value = pair.strip().partition("=")
+        if name == COOKIE:
+            return value.strip()
+    return ""
 
 
 def _refused(detail: str) -> Problem:

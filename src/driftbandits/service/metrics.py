@@ -1,12 +1,13 @@
 """Metrics for Prometheus, and a monitor per open experiment: its counts can be read at any time, changes are logged.
 
 Counts are the journal's own, so they survive restarts. Labels are the experiment and, of what the policy warns of, the
-kind of warning.
+kind of warning. Requests that were refused are counted since the start, by reason.
 """
 
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from operator import attrgetter
 from typing import Any
@@ -106,7 +107,13 @@ def _changes(replica: Replica) -> int:
 class Metrics:
     """All metrics of one server."""
 
-    def __init__(self, database: Database, monitors: Callable[[], Iterable[Monitor]], clock: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        database: Database,
+        monitors: Callable[[], Iterable[Monitor]],
+        clock: Callable[[], int],
+        refused: Counter[str],
+    ) -> None:
         self.registry = CollectorRegistry()
         named: Any = {"registry": self.registry, "labelnames": ["experiment"], "namespace": "driftbandits"}
         self.decide = Histogram("decide_seconds", "From request to answer, of decisions", buckets=_SECONDS, **named)
@@ -115,7 +122,7 @@ class Metrics:
         self._commit = Histogram("commit_seconds", "Commit of a transaction", buckets=_SECONDS, **named)
         self._step = Histogram("step_seconds", "Deciding and learning in a transaction", buckets=_SECONDS, **named)
         self.health = Gauge("health_sentences", "Sentences about its health", **named)
-        self.registry.register(_Counts(database, monitors, clock))
+        self.registry.register(_Counts(database, monitors, clock, refused))
 
     def note(self, name: str, batch: Batch) -> None:
         """A transaction is on disk."""
@@ -131,8 +138,14 @@ class Metrics:
 class _Counts(Collector):
     """Read when they are asked for."""
 
-    def __init__(self, database: Database, monitors: Callable[[], Iterable[Monitor]], clock: Callable[[], int]) -> None:
-        self._database, self._monitors, self._clock = database, monitors, clock
+    def __init__(
+        self,
+        database: Database,
+        monitors: Callable[[], Iterable[Monitor]],
+        clock: Callable[[], int],
+        refused: Counter[str],
+    ) -> None:
+        self._database, self._monitors, self._clock, self._refused = database, monitors, clock, refused
 
     def collect(self) -> Iterator[Any]:
         """One family per count."""
@@ -149,6 +162,10 @@ class _Counts(Collector):
         counter, gauge, ages = CounterMetricFamily, GaugeMetricFamily, self._snapshot_ages()
         for name, text in COUNTS.items():
             yield family(counter, name, text, attrgetter(f"replica.counts.{name}"))
+        refusals = CounterMetricFamily("driftbandits_refusals", "Requests that were refused", labels=["reason"])
+        for reason, count in dict(self._refused).items():
+            refusals.add_metric([reason], count)
+        yield refusals
         yield family(counter, "changes", "Changes found", lambda one: one.changes_found)
         yield family(gauge, "open_decisions", "Decisions that wait for a reward", lambda one: len(one.replica.open))
         yield self._notices(monitors)

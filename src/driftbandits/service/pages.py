@@ -17,12 +17,11 @@ from starlette.responses import RedirectResponse, Response
 
 from driftbandits.service.handlers import answer_error
 from driftbandits.service.hosting import Service
-from driftbandits.service.keys import COOKIE, Caller
+from driftbandits.service.keys import COOKIE, SESSION_SECONDS, Caller, begin_session, cookie_of, end_session
 from driftbandits.service.problems import Problem
 from driftbandits.service.requests import read_bytes
 from driftbandits.version import __version__
 
-LOGIN_SECONDS = 12 * 3600
 POLICY = "; ".join(
     (
         "default-src 'none'",
@@ -112,14 +111,17 @@ async def _log_in(request: Request) -> Response:
     try:
         service.gate.check_origin(dict(request.headers))
         key = _form_key(await read_bytes(request, 10_000))
+        row = service.keyring.find(key)
+        if row is None or row.scope == "decide":
+            return _page("login.html", 401, wrong=True)
+        session = await service.in_thread(begin_session, service.database, row)
+        await service.in_thread(service.keyring.reread)
     except Exception as error:  # noqa: BLE001  # said as everywhere
         return answer_error(error, request)
-    row = service.keyring.find(key)
-    if row is None or row.scope == "decide":
-        return _page("login.html", 401, wrong=True)
     answer = RedirectResponse("/", 303)
+    secure = service.gate.secure
     answer.set_cookie(
-        COOKIE, key, max_age=LOGIN_SECONDS, httponly=True, samesite="strict", secure=service.gate.secure, path="/"
+        COOKIE, session, max_age=SESSION_SECONDS, httponly=True, samesite="strict", secure=secure, path="/"
     )
     return answer
 
@@ -131,10 +133,14 @@ def _form_key(body: bytes) -> str:
 
 
 async def _log_out(request: Request) -> Response:
+    service: Service = request.app.state.service
     try:
-        request.app.state.service.gate.check_origin(dict(request.headers))
-    except Problem as problem:
-        return answer_error(problem, request)
+        headers = dict(request.headers)
+        service.gate.check_origin(headers)
+        await service.in_thread(end_session, service.database, cookie_of(headers))
+        await service.in_thread(service.keyring.reread)
+    except Exception as error:  # noqa: BLE001  # said as everywhere
+        return answer_error(error, request)
     answer = RedirectResponse("/login", 303)
     answer.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict")
     return answer

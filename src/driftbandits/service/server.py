@@ -13,18 +13,17 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from driftbandits.errors import LiveError
 from driftbandits.service.app import create_app
 from driftbandits.service.hosting import Service
+from driftbandits.service.protocol import Connections, protocol_of
 from driftbandits.service.settings import Settings
 
 log = logging.getLogger("driftbandits.service")
 FINISH_SECONDS = 4  # for requests under way
 END_SECONDS = 9.5  # for everything; what is not done then need not be: the journal is the truth
 SWITCH_SECONDS = 0.001  # after which a policy that computes lets the event loop have its turn
-MOST_HEADERS = 65_536  # bytes
 _USUAL = frozenset(vars(logging.makeLogRecord({}))) | {"message", "taskName", "color_message"}
 
 
@@ -52,32 +51,6 @@ def set_up_logs(level: str) -> None:
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [handler], False
         logger.setLevel(level.upper() if name == "driftbandits" else "WARNING")
-
-
-class LimitedProtocol(HttpToolsProtocol):
-    """uvicorn's fast HTTP parser, with a limit that it lacks: ends a connection whose headers do not end."""
-
-    _unfinished = 0
-
-    def data_received(self, data: bytes) -> None:
-        """Bytes of a client."""
-        self._unfinished += len(data)
-        super().data_received(data)
-        if self._unfinished > MOST_HEADERS and not self.transport.is_closing():
-            self.transport.write(
-                b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
-            )
-            self.transport.close()
-
-    def on_headers_complete(self) -> None:
-        """The headers ended within the limit."""
-        super().on_headers_complete()
-        self._unfinished = 0
-
-    def on_body(self, body: bytes) -> None:
-        """A body has limits of its own."""
-        self._unfinished = 0
-        super().on_body(body)
 
 
 class Server(uvicorn.Server):
@@ -135,13 +108,12 @@ def configure(service: Service) -> uvicorn.Config:
         create_app(service),
         host=settings.host,
         port=settings.port,
-        http=LimitedProtocol,
+        http=protocol_of(Connections(settings.most_connections, settings.most_per_address, service.refused)),
         ws="none",
         log_config=None,
         access_log=False,
         proxy_headers=False,
         server_header=False,
-        limit_concurrency=settings.most_connections,
         timeout_keep_alive=75,
         timeout_graceful_shutdown=FINISH_SECONDS,
         backlog=1024,

@@ -29,6 +29,9 @@ class Settings(BaseModel):
     host: str = Field("127.0.0.1", description="address to listen at; one that others can reach needs a key")
     port: int = Field(8350, ge=0, le=65535, description="port to listen at; 0 takes a free one")
     advertise: str | None = Field(None, description="URL at which other servers on the same Postgres reach this one")
+    forward_plain: bool = Field(
+        False, description="whether keys are forwarded over plain HTTP to servers on other machines"
+    )
     public_url: str | None = Field(
         None, description="URL that browsers use, behind a proxy; https makes cookies secure"
     )
@@ -38,6 +41,7 @@ class Settings(BaseModel):
     most_open: int = Field(1_000_000, ge=1, description="decisions of an experiment that wait for a reward")
     most_experiments: int = Field(1_000, ge=1, description="experiments of the database")
     most_connections: int = Field(2_000, ge=1, description="connections at a time")
+    most_per_address: int = Field(1_500, ge=1, description="connections of one address")
 
     @field_validator("log_level")
     @classmethod
@@ -56,12 +60,21 @@ class Settings(BaseModel):
     @property
     def is_local(self) -> bool:
         """Whether only this machine can reach the server."""
-        if self.host == "localhost":
-            return True
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return False
+        return is_loopback(self.host)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine and nothing else.
+
+    >>> is_loopback("localhost"), is_loopback("127.0.0.1"), is_loopback("10.0.0.5")
+    (True, True, False)
+    """
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def read_settings(flags: Mapping[str, Any], file: Path | None = None) -> Settings:

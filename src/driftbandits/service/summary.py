@@ -17,6 +17,7 @@ import numpy as np
 from driftbandits.live.definition import Definition
 from driftbandits.live.journal import Event, decision_id
 from driftbandits.live.replica import Replica
+from driftbandits.live.requests import ahead_in_words
 from driftbandits.live.summary import ArmSummary, summarise, words_of_waiting
 from driftbandits.live.writer import Writer
 from driftbandits.service import health
@@ -79,6 +80,8 @@ def inspect_summary(writer: Writer, replica: Replica) -> Inspected:
             f"{way}, since {len(recovery.problems)} better ways failed, the first {recovery.problems[0]}; what the "
             f"journal has is not lost, and driftbandits db check URL says what is damaged"
         )
+    if writer.clock_ahead:
+        sentences.append(ahead_in_words(writer.clock_ahead))
     if writer.clock_behind:
         sentences.append(f"the clock was {writer.clock_behind:.0f} s behind the newest event: was it set back?")
     if found.dropped:
@@ -89,13 +92,13 @@ def inspect_summary(writer: Writer, replica: Replica) -> Inspected:
     return Inspected(values, tuple(sentences), leaders, _pace(explanation), _progress(replica))
 
 
-def summary(definition: Definition, found: Inspected, seen: Observed, *, of_keys: Sequence[str] = ()) -> dict[str, Any]:
+def summary(definition: Definition, found: Inspected, seen: Observed, *, more: Sequence[str] = ()) -> dict[str, Any]:
     """The experiment at a glance."""
     of_journal = health.sentences(definition, seen.series, seen.recent, patience=found.values["patience"])
     return {
         **found.values,
         "last_decision": _last_decision(found.progress, seen),
-        "health": [*found.health, *of_journal, *of_keys],
+        "health": [*found.health, *of_journal, *more],
         "leaders": [_leader(leader, found.progress, seen) for leader in found.leaders],
         "pace": _timed_pace(found, seen),
         "reward_range": list(definition.reward_range),

@@ -1,0 +1,278 @@
+"""Callers of the service that mean harm, and files that do: nobody is locked out, nothing is run, nothing is lost."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+
+from attacks.common import AttackRow, Options
+from attacks.servers import Server, process
+from driftbandits import live
+from driftbandits.live.definition import define
+from driftbandits.live.requests import GuardedClock
+from driftbandits.service.keys import create_key
+
+LONGEST_ANSWER = 5.0  # seconds, on a busy machine
+LONGEST_BESIDE = 0.5  # seconds of a decision beside a backlog, which may take 0.1 of them, on a busy machine
+
+
+def run(options: Options) -> Iterator[AttackRow]:
+    """One row for each kind of harm."""
+    yield _unfinished_headers(options)
+    yield _same_idempotency_key(options)
+    yield _backlog(options)
+    yield _code_in_folders(options)
+    yield _logs(options)
+    yield _deleted_file(options)
+    yield _clock_ahead(options)
+    yield _sessions(options)
+    yield _first_decision(options)
+
+
+def _unfinished_headers(options: Options) -> AttackRow:
+    """Connections whose headers never end, more than the server takes: others are answered all the while."""
+    row = AttackRow("abuse: headers that never end")
+    with tempfile.TemporaryDirectory() as folder, process(f"sqlite:///{folder}/shop.db") as server:
+        host, port = server.url.removeprefix("http://").split(":")
+        held = []
+        for _ in range(options.tries(2_100, 2_100)):
+            held.append(socket.create_connection((host, int(port)), timeout=30))
+            held[-1].sendall(b"GET / HTTP/1.1\r\nx: ")
+        for path in ("/healthz", "/readyz", "/v1/experiments"):
+            _ask(server, path, row)
+        time.sleep(12.0)  # headers have ten seconds
+        for one in held:
+            one.settimeout(LONGEST_ANSWER)
+            row.tries += 1
+            try:
+                while one.recv(4096):
+                    pass
+            except ConnectionError:
+                pass
+            except TimeoutError:
+                row.note("still open", bad=True)
+            one.close()
+    return row
+
+
+def _ask(server: Server, path: str, row: AttackRow) -> None:
+    try:
+        status = httpx.get(f"{server.url}{path}", timeout=LONGEST_ANSWER, trust_env=False).status_code
+    except httpx.TransportError as error:
+        row.add("no answer", bad=True, example=f"{path}: {error!r}")
+        return
+    row.add(f"{status}", bad=status != 200, example=path)
+
+
+def _same_idempotency_key(options: Options) -> AttackRow:
+    """Two callers with the same idempotency key and body: each gets a decision of its own."""
+    row = AttackRow("abuse: idempotency key of another caller")
+    with tempfile.TemporaryDirectory() as folder:
+        url = f"sqlite:///{folder}/shop.db"
+        with live.open(url) as database:
+            database.make("prices", define(arms=["low", "mid", "high"], seed=options.seed))
+            keys = [create_key(database, "caller", "decide") for _ in range(2)]
+        with process(url) as server, httpx.Client(base_url=server.url, trust_env=False, timeout=60) as http:
+            for number in range(options.tries(200, 20)):
+                ids = []
+                for key in keys * 2:
+                    headers = {"authorization": f"Bearer {key}", "idempotency-key": str(number)}
+                    made = http.post("/v1/experiments/prices/decisions", json={}, headers=headers).json()
+                    ids.append(made["decisions"][0]["id"])
+                own = ids[:2] == ids[2:] and ids[0] != ids[1]
+                row.add("a decision of its own" if own else "shared", bad=not own, example=str(ids))
+    return row
+
+
+def _backlog(options: Options) -> AttackRow:
+    """Very many decisions run out of patience at once: neither their experiment nor another one waits long."""
+    row, now = AttackRow("abuse: a backlog runs out of patience"), [10**15]
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        live.open(f"sqlite:///{folder}/shop.db", clock=lambda: now[0]) as opened,
+    ):
+        names = [f"arm {number}" for number in range(20)]
+        shop = opened.create("prices", arms=names, patience=60, missing=0.0, seed=options.seed)
+        other = opened.create("other", arms=["low", "high"], seed=options.seed)
+        many = options.tries(300_000, 30_000)
+        for _ in range(many // 1000):
+            shop.decide(size=1000)
+        now[0] += 10**9
+        while shop.summary().expired < many:
+            for one in (shop, other):
+                begun = time.monotonic()
+                one.decide()
+                took = time.monotonic() - begun
+                row.add("answered", bad=took > LONGEST_BESIDE, example=f"after {took:.2f} s")
+                row.details["longest seconds"] = max(row.details.get("longest seconds", 0.0), took)
+    return row
+
+
+_TRAP = """import pathlib
+pathlib.Path({mark!r}).touch()
+from driftbandits.policies import Uniform
+class Mine(Uniform): pass
+"""
+
+
+def _code_in_folders(options: Options) -> AttackRow:
+    """A folder of results whose record names Python: writing its report must not run it."""
+    row = AttackRow("abuse: code named by a folder of results")
+    forms = ("mine.py:Mine", "{folder}/mine.py:Mine", "mine:Mine", "package.mine:Mine")
+    with tempfile.TemporaryDirectory() as name:
+        folder, mark = Path(name), Path(name) / "ran"
+        (folder / "package").mkdir()
+        for place in ("mine.py", "package/__init__.py", "package/mine.py"):
+            (folder / place).write_text(_TRAP.format(mark=str(mark)))
+        for number, form in enumerate(forms[: options.tries(4, 4)]):
+            out, policy = folder / f"out {number}", form.format(folder=folder)
+            words = [
+                "--environment",
+                "switching/1",
+                "--set",
+                "horizon=60",
+                "--set",
+                "switches=[30]",
+                "--policy",
+                f"{policy},label=own",
+            ]
+            _command(folder, "run", *words, "--seeds", "1", "--jobs", "1", "--out", str(out))
+            mark.unlink()  # playing it runs it, as it should
+            _command(folder, "report", str(out))
+            row.add("run" if mark.exists() else "not run", bad=mark.exists(), example=policy)
+            mark.unlink(missing_ok=True)
+    return row
+
+
+def _command(folder: Path, *words: str) -> None:
+    places = [str(Path(live.__file__).parents[2]), str(folder)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(places)}
+    command = [sys.executable, "-m", "driftbandits", *words]
+    subprocess.run(command, check=True, cwd=folder, env=environment, capture_output=True, timeout=300)
+
+
+def _logs(options: Options) -> AttackRow:
+    """Small logs that would end the process that reads them: deep JSON, and very many equal values in Parquet."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    row = AttackRow("abuse: logs that end their reader")
+    with tempfile.TemporaryDirectory() as name:
+        deep, many = Path(name) / "deep.ndjson", Path(name) / "many.parquet"
+        reading = "import sys; from driftbandits.logs import Log; Log.read(sys.argv[1])"
+        for depth in (30, 1_000, 20_000, 1_000_000)[: options.tries(4, 3)]:
+            deep.write_text("[" * depth + "]" * depth + "\n")
+            _read_limited(reading, deep, row)
+        part = pa.table({name: np.ones(10**6) for name in ("round", "arm", "reward", "probability")})
+        with pq.ParquetWriter(many, part.schema) as writer:
+            for _ in range(60):
+                writer.write_table(part)
+        _read_limited(reading, many, row)
+    return row
+
+
+def _read_limited(program: str, log: Path, row: AttackRow) -> None:
+    """In a process of its own with limited memory: what is wanted is an InputError."""
+    most = 3 * 2**30
+    command = [
+        sys.executable,
+        "-c",
+        f"import resource; resource.setrlimit(resource.RLIMIT_AS, ({most}, {most}))\n{program}",
+    ]
+    done = subprocess.run([*command, str(log)], capture_output=True, text=True, timeout=300)
+    last = (done.stderr.strip().splitlines() or ["nothing"])[-1]
+    refused = done.returncode == 1 and "InputError" in last
+    row.add("refused" if refused else "ended", bad=not refused, example=f"{log.name}: {done.returncode}: {last}")
+
+
+def _deleted_file(options: Options) -> AttackRow:
+    """The database file deleted under a server: it answers 503 and says that it is not ready, and loses nothing."""
+    row = AttackRow("abuse: database file deleted under a server")
+    for _ in range(options.tries(5, 1)):
+        with tempfile.TemporaryDirectory() as folder:
+            url = f"sqlite:///{folder}/shop.db"
+            with live.open(url) as database:
+                database.make("prices", define(arms=["low", "mid", "high"], seed=options.seed))
+            with process(url) as server, httpx.Client(base_url=server.url, trust_env=False, timeout=60) as http:
+                _expect(http.post("/v1/experiments/prices/decisions", json={}).status_code, 200, "decide", row)
+                (Path(folder) / "shop.db").unlink()
+                _expect(http.post("/v1/experiments/prices/decisions", json={}).status_code, 503, "decide", row)
+                _expect(http.get("/readyz").status_code, 503, "readyz", row)
+    return row
+
+
+def _expect(status: int, wanted: int, what: str, row: AttackRow) -> None:
+    row.add(f"{what}: {status}", bad=status != wanted, example=f"{what}: {status} instead of {wanted}")
+
+
+def _clock_ahead(options: Options) -> AttackRow:
+    """A clock put a month ahead and back: nothing open is closed by it, and patience ends as before."""
+    row, wall, steady = AttackRow("abuse: clock put a month ahead"), [10**18], [10**12]
+    clock = GuardedClock(lambda: wall[0], lambda: steady[0])
+    with tempfile.TemporaryDirectory() as folder, live.open(f"sqlite:///{folder}/shop.db", clock=clock) as opened:
+        shop = opened.create("prices", arms=["low", "high"], patience=60, missing=0.0, seed=options.seed)
+        for _ in range(options.tries(20, 3)):
+            choice, closed = shop.decide(), shop.summary().expired
+            for seconds, jump in ((30, 30 * 86_400), (1, 0), (1, -30 * 86_400)):
+                wall[0] += (seconds + jump) * 10**9
+                steady[0] += seconds * 10**9
+                shop.decide()
+            early = shop.summary().expired - closed
+            kept = early == 0 and shop.reward(choice.id, 1.0).accepted == 1
+            wall[0] += 61 * 10**9
+            steady[0] += 61 * 10**9
+            shop.forget(shop.decide().id)
+            later = shop.summary().expired - closed
+            row.add("as without the jump" if kept and later == 3 else "not", bad=not kept or later != 3)
+    return row
+
+
+def _sessions(options: Options) -> AttackRow:
+    """A cookie of the page that somebody copied: it holds no key, and is worth nothing after logging out."""
+    row = AttackRow("abuse: a copied cookie")
+    with tempfile.TemporaryDirectory() as folder:
+        url = f"sqlite:///{folder}/shop.db"
+        with live.open(url) as database:
+            key = create_key(database, "page", "admin")
+        with process(url) as server:
+            for _ in range(options.tries(20, 3)):
+                with httpx.Client(base_url=server.url, trust_env=False, timeout=60) as browser:
+                    browser.post("/login", data={"key": key})
+                    session = browser.cookies["driftbandits_session"]
+                    row.add("no key" if key not in session else "the key", bad=key in session)
+                    theirs = {"cookie": f'other={{"a": [1]}}; driftbandits_session={session}'}
+                    ask = f"{server.url}/v1/experiments"
+                    _expect(httpx.get(ask, headers=theirs, trust_env=False).status_code, 200, "before", row)
+                    browser.post("/logout")
+                    _expect(httpx.get(ask, headers=theirs, trust_env=False).status_code, 401, "after", row)
+    return row
+
+
+def _first_decision(options: Options) -> AttackRow:
+    """A server that is ready decides at once: what an experiment with features needs was opened and imported before."""
+    row = AttackRow("abuse: the first decision after a start")
+    arms = [{"name": f"arm {number}", "features": [number / 10]} for number in range(10)]
+    with tempfile.TemporaryDirectory() as folder:
+        url = f"sqlite:///{folder}/shop.db"
+        with live.open(url) as database:
+            database.make("prices", define(arms=arms, kernel={"name": "rbf", "length_scale": 0.5}, seed=options.seed))
+        for _ in range(options.tries(10, 1)):
+            with process(url) as server, httpx.Client(base_url=server.url, trust_env=False, timeout=60) as http:
+                while http.get("/readyz").status_code != 200:
+                    time.sleep(0.02)
+                begun = time.monotonic()
+                _expect(http.post("/v1/experiments/prices/decisions", json={}).status_code, 200, "decide", row)
+                took = time.monotonic() - begun
+                row.details["longest seconds"] = max(row.details.get("longest seconds", 0.0), took)
+                if took > LONGEST_BESIDE:
+                    row.note("late", bad=True, example=f"after {took:.2f} s")
+    return row
