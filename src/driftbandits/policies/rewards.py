@@ -392,7 +392,7 @@ class RewardMonitor:
         """So many of the rewards told lay outside the range, those of this call by `lost` in all, inside."""
         self._lost += lost
         enough = min(CLIPPED_BEFORE_WARNING, max(FEW_CLIPPED, self._others // 2))
-        if self._said_clipped or clipped < enough or self._lost < LEAST_LOST * told:
+        if self._said_clipped or told < REWARDS_NEEDED or clipped < enough or self._lost < LEAST_LOST * told:
             return
         self._said_clipped = True
         self.notices.append(

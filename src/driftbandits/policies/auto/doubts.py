@@ -26,7 +26,7 @@ from driftbandits.state.declared import Declared, array, count
 from driftbandits.types import Floats, Ints
 
 MEMORY = 1_000.0  # rewards, of an arm or of all
-LIMIT = 5.0  # standard errors
+LIMIT = 6.0  # standard errors
 BETWEEN = 100  # rewards between two checks
 CHECKS = 3  # in a row
 FIRST_PLAYS = 8  # of an arm, which do not count
