@@ -23,7 +23,7 @@ import driftbandits as db
 from driftbandits.experiments.seeds import EVALUATION
 from driftbandits.types import Floats
 
-_SEEDS = EVALUATION.take(206)[200:]  # those before judged earlier forms
+_SEEDS = EVALUATION.take(306)[300:]  # those before judged earlier forms
 RANGE = (0.0, 500.0)
 POLICIES = ("AutoBandit", "GPUCB", "Thompson", "Uniform")
 
