@@ -3,7 +3,7 @@
 Readers come all day, more by daylight. Who has not clicked after half an hour will not: patience makes that a reward of
 0. At ten o'clock a headline is added, at eleven one is retired, at noon another headline becomes the one
 to read, and twice the server is stopped and started again. A day passes in seconds: the server's clock is this
-program's. At its end the service has found noon by itself.
+program's. By six in the evening most readers get the new headline, found without being told.
 
     python examples/day_in_the_life.py [--readers N] [--keep shop.db]
 
