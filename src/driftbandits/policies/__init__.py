@@ -16,16 +16,27 @@ from driftbandits.policies.gp.detecting import DetectionAugmentedGPUCB, EventTri
 from driftbandits.policies.gp.forgetting import RestartGPUCB, RestartLinUCB, SlidingWindowGPUCB, SlidingWindowLinUCB
 from driftbandits.policies.gp.gpucb import GPUCB, LinUCB
 from driftbandits.policies.gp.neuralucb import NeuralUCB, SlidingWindowNeuralUCB
+from driftbandits.policies.gp.thompson import (
+    DiscountedLinThompson,
+    GPThompson,
+    LinThompson,
+    TimeVaryingGPThompson,
+    WeightedGPThompson,
+)
 from driftbandits.policies.gp.timevarying import TimeVaryingGPUCB
 from driftbandits.policies.gp.weighted import DiscountedLinUCB, WeightedGPUCB
 from driftbandits.policies.opkb.calibrated import CalibratedOPKB
 from driftbandits.policies.opkb.constants import Constants, Variant, subgaussian_range
 from driftbandits.policies.opkb.opkb import OPKB, AdaOPKB
 from driftbandits.policies.opkb.opnn import OPNN, AdaOPNN
+from driftbandits.policies.rivals.augmented import DetectionAugmented
 from driftbandits.policies.rivals.bob import BanditOverBandit
 from driftbandits.policies.rivals.exp3 import Exp3S, LinearExp3
 from driftbandits.policies.rivals.master import Master
+from driftbandits.policies.ucb.classics import KLUCB, UCB1, EpsilonGreedy
+from driftbandits.policies.ucb.detecting import CUSUMUCB, MUCB
 from driftbandits.policies.ucb.glr import GLRklUCB
+from driftbandits.policies.ucb.thompson import SlidingWindowThompson, ThompsonSampling
 from driftbandits.policies.ucb.ucb import DiscountedUCB, SlidingWindowUCB, Uniform
 
 __all__ = [
@@ -33,17 +44,25 @@ __all__ = [
     "AdaOPNN",
     "AutoBandit",
     "BanditOverBandit",
+    "CUSUMUCB",
     "CalibratedOPKB",
     "Constants",
+    "DetectionAugmented",
     "DetectionAugmentedGPUCB",
+    "DiscountedLinThompson",
     "DiscountedLinUCB",
     "DiscountedUCB",
+    "EpsilonGreedy",
     "EventTriggeredGPUCB",
     "Exp3S",
     "GLRklUCB",
+    "GPThompson",
+    "KLUCB",
     "GPUCB",
+    "LinThompson",
     "LinUCB",
     "LinearExp3",
+    "MUCB",
     "Master",
     "NeuralUCB",
     "OPKB",
@@ -55,10 +74,15 @@ __all__ = [
     "SlidingWindowGPUCB",
     "SlidingWindowLinUCB",
     "SlidingWindowNeuralUCB",
+    "SlidingWindowThompson",
     "SlidingWindowUCB",
+    "ThompsonSampling",
+    "TimeVaryingGPThompson",
     "TimeVaryingGPUCB",
+    "UCB1",
     "Uniform",
     "Variant",
+    "WeightedGPThompson",
     "WeightedGPUCB",
     "create_policy",
     "subgaussian_range",
@@ -93,6 +117,18 @@ LABELS = {
     "Exp3S": "Exp3.S",
     "GLRklUCB": "GLR-klUCB",
     "SlidingWindowUCB": "SW-UCB",
+    "CUSUMUCB": "CUSUM-UCB",
+    "DetectionAugmented": "DAL",
+    "DiscountedLinThompson": "D-LinTS",
+    "EpsilonGreedy": "epsilon-greedy",
+    "KLUCB": "kl-UCB",
+    "MUCB": "M-UCB",
+    "GPThompson": "GP-TS",
+    "LinThompson": "LinTS",
+    "SlidingWindowThompson": "SW-TS",
+    "ThompsonSampling": "TS",
+    "TimeVaryingGPThompson": "TV-GP-TS",
+    "WeightedGPThompson": "W-GP-TS",
 }
 
 

@@ -99,6 +99,25 @@ class OptimisticPolicy(OneByOne, Policy):
         return np.asarray(index == top)
 
 
+class RandomisedRounds(OptimisticPolicy):
+    """Plays the best arm, and with probability `_random_share` any arm, all alike."""
+
+    _pick = Policy._pick
+
+    @abstractmethod
+    def _random_share(self) -> float:
+        """The probability that the next round explores; a pure function of the state."""
+
+    def _law(self) -> Floats:
+        share = self._random_share()
+        return (1.0 - share) * super()._law() + share / len(self.arms)
+
+    def _law_within(self, mask: Bools) -> tuple[Floats, bool]:
+        law, removed = super()._law_within(mask)
+        share = self._random_share()
+        return (1.0 - share) * law + share * mask / np.count_nonzero(mask), removed or share > 0.0
+
+
 class ForcedRounds(OptimisticPolicy):
     """An optimistic policy with forced rounds: it plays the arm whose turn it is with probability 1.
 
@@ -141,7 +160,7 @@ def forced_cycle(*, arms: int, horizon: int, episode: int, exploration: float) -
     return math.floor(arms / min(share, 1.0)) if share > 0 else 0
 
 
-class WatchedArms(ForcedRounds):
+class Episodes(Policy):
     """A policy in episodes: an alarm of one arm's test (`detection.glr`) is reported and begins the next.
 
     A subclass keeps the number of the episode (from 1) and calls `_test` when an arm is due for one.
@@ -175,3 +194,7 @@ class WatchedArms(ForcedRounds):
     @abstractmethod
     def _begin_episode(self, arm: int) -> None:
         """Forget what an alarm of `arm` makes worthless; the episode has its new number."""
+
+
+class WatchedArms(Episodes, ForcedRounds):
+    """Forced rounds and change tests of some arms."""

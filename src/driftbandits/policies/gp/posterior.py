@@ -155,6 +155,11 @@ class ArmPosterior(Declared):
         self.information_gain = 0.0
         self._removals = 0
 
+    @property
+    def joint(self) -> tuple[Floats, Floats | None]:
+        """Covariance of all arms, in the coordinates of the features, and these (None: the arms')."""
+        return self._covariance, self._features
+
     def add(self, arm: int, reward: float) -> None:
         """Take in one observation."""
         self.weights[arm] += 1.0

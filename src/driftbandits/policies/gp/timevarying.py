@@ -71,6 +71,11 @@ class DriftingPosterior(Declared):
         """Variance of every arm's reward then, shape (N,); rounding may leave it slightly below 0."""
         return self._prior_variance - (self._fade * self._keep**ahead) * self._explained
 
+    def joint(self, ahead: int = 0) -> tuple[Floats, Floats | None]:
+        """Covariance of all arms then, in the coordinates of the features, and these (None: the arms')."""
+        prior = np.eye(self._size) if self._kernel is None else self._kernel
+        return prior - (self._fade * self._keep**ahead) * self._learned, self._features
+
     def forget(self, rounds: int) -> None:
         """Let `rounds` rounds pass."""
         self._fade *= self._keep**rounds
