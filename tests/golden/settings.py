@@ -24,6 +24,7 @@ _NETWORK = {
     "train": True,
 }
 _GP = {"ridge": 0.05, "scale": 1.0, "noise": 0.1, "bound": 1.0, "failure_probability": 0.01, "beta": "ridge"}
+_SAMPLED = {**_GP, "beta": 1.0, "samples": 64}
 _NEURAL = {
     **_GP,
     "width": 16,
@@ -113,4 +114,46 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "CalibratedOPKB": {"false_alarm": 0.1, "mode": "practical", "kernel": "auto", "order": "told"},
     "AutoBandit": {"kernel": "auto", "floor": 0.001, "rank": 100},
     "Uniform": {},
+    "ThompsonSampling": {
+        "prior": "gaussian",
+        "discount": 0.99,
+        "switches": 1.0,
+        "scale": 1.0,
+        "noise": 0.1,
+        "samples": 64,
+    },
+    "SlidingWindowThompson": {
+        "prior": "beta",
+        "window": 300,
+        "switches": 1.0,
+        "scale": 1.0,
+        "noise": 0.1,
+        "samples": 64,
+    },
+    "GPThompson": {**_SAMPLED},
+    "LinThompson": {**_SAMPLED},
+    "WeightedGPThompson": {**_SAMPLED, "discount": 0.99, "variation": 1.0, "width": "one_matrix"},
+    "DiscountedLinThompson": {**_SAMPLED, "discount": 0.99, "variation": 1.0, "width": "two_matrix"},
+    "TimeVaryingGPThompson": {
+        "rate": 0.003,
+        "ridge": 0.05,
+        "scale": 1.0,
+        "noise": 0.1,
+        "failure_probability": 0.01,
+        "beta": 1.0,
+        "samples": 64,
+    },
+    "UCB1": {"scale": 0.2},
+    "KLUCB": {"exploration": 0.0},
+    "EpsilonGreedy": {"epsilon": 0.1, "decay": None, "discount": 0.99, "switches": 1.0, "noise": 0.1},
+    "MUCB": {"window": 40, "threshold": 5.0, "exploration": 0.1, "switches": 1.0, "scale": 0.2},
+    "CUSUMUCB": {"warmup": 10, "drift": 0.05, "threshold": 2.0, "exploration": 0.1, "scale": 0.2},
+    "DetectionAugmented": {
+        "base": "ThompsonSampling",
+        "base_settings": {"prior": "gaussian", "discount": 1.0, "scale": 1.0, "noise": 0.1, "samples": 64},
+        "cover": 5,
+        "exploration": 0.3,
+        "noise": 0.1,
+        "failure_probability": 0.01,
+    },
 }

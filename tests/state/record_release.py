@@ -1,6 +1,7 @@
 """Write the states of this version and what they decide next, and a journal: `python -m tests.state.record_release`.
 
 Before a release: it writes the folder of the present version anew. What older releases wrote is never written again.
+With names of cases it adds those alone to that folder: policies that have joined since.
 If a later version decides otherwise on purpose, `--decisions` records the next decisions of all states anew; the commit
 says why.
 """
@@ -27,6 +28,12 @@ def main() -> None:
             _write(folder, {name: _going_on(CASES[name], folder / f"{name}.state", known[name]) for name in known})
         return
     folder = FOLDER / __version__
+    if joined := sys.argv[1:]:
+        _write(
+            folder,
+            {**read_decisions(folder), **{name: _saved(CASES[name], folder / f"{name}.state") for name in joined}},
+        )
+        return
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     _write(folder, {name: _saved(case, folder / f"{name}.state") for name, case in CASES.items()})

@@ -405,14 +405,20 @@ class WeightedGPUCB(Forgetting):
         sd = _root(self.ridge * np.einsum("ij,ij->i", spread, spread))
         return _Beliefs(mean=mean, sd=sd, gain=self._gain_of(doubled))
 
-    def _jointly(self) -> tuple[Floats, float, Floats, Floats]:
-        """Mean of all arms, the gain, the covariance of all in the coordinates of the features, and these."""
+    def _jointly(self) -> tuple[Floats, float, Floats, Floats | None]:
+        """Mean of all arms, the gain, and the covariance of all in the coordinates of the features, and these.
+
+        As in `ArmPosterior`, the coordinates are those of the arms (None) unless the rank is below half their number.
+        """
         first, second = self._grams(self._features)
         factor, doubled = _cholesky(first), _cholesky(second)
         half = _solve(factor, doubled if self.width == "two_matrix" else np.eye(len(factor)))
         covariance = half @ half.T if self.width == "two_matrix" else 0.5 * (half + half.T)
-        mean = self._features @ _solve(factor, self._features.T @ self._weights[2])
-        return mean, self._gain_of(doubled), self.ridge * covariance, self._features
+        features, gain = self._features, self._gain_of(doubled)
+        mean = features @ _solve(factor, features.T @ self._weights[2])
+        if 2 * features.shape[1] < len(features):
+            return mean, gain, self.ridge * covariance, features
+        return mean, gain, self.ridge * (features @ covariance @ features.T), None
 
     def _gain_of(self, factor: Floats) -> float:
         """1/2 log det(V2 / lambda), of the factor of V2."""
