@@ -42,7 +42,13 @@ def test_a_file_is_played(cli, tmp_path, monkeypatch):
     assert {row["experiment"] for row in printed["summary"]} == {"mine"}
     assert [row["policy"] for row in printed["summary"]] == ["Uniform", "short", "GPUCB"]
     assert Path("results/mine/report.html").exists()
-    assert cli("run", "mine.yaml", "--jobs", 1).exit_code == 1
+    other = cli("run", "mine.yaml", "--jobs", 1)
+    assert other.exit_code == 1
+    assert "already holds 6 finished runs; add --resume" in other.stderr
+    before = {part: part.stat().st_mtime_ns for part in Path("results/mine/cells").iterdir()}
+    the_same = cli("run", "mine.yaml", "--jobs", 1, "--policy", "GPUCB")
+    assert the_same.exit_code == 0, the_same.stderr
+    assert {part: part.stat().st_mtime_ns for part in Path("results/mine/cells").iterdir()} == before
     again = cli("run", "mine.yaml", "--jobs", 1, "--policy", "GPUCB", "--resume")
     assert again.exit_code == 0, again.stderr
 

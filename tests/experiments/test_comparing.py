@@ -1,11 +1,13 @@
 """What is played, and what comes back."""
 
+import io
 import subprocess
 import sys
 import threading
 
 import matplotlib.figure
 import numpy as np
+import pandas as pd
 import pytest
 
 import driftbandits as db
@@ -392,3 +394,65 @@ def test_misuse_is_said_with_its_cure_before_anything_is_played(policies, worlds
 def test_seeds_of_real_series_are_their_offsets():
     with pytest.raises(InputError, match="start offsets"):
         db.compare(db.Uniform, "real/digits", seeds=[0, 999], jobs=1)
+
+
+def test_what_a_store_holds_is_not_played_again(tmp_path):
+    world = {"one switch": ("switching/1", SMALL)}
+    without = db.compare([db.Uniform, ("GPUCB", {"beta": 0.5})], world, seeds=2, jobs=1)
+    first = db.compare([db.Uniform, ("GPUCB", {"beta": 0.5})], world, seeds=2, jobs=1, store=tmp_path)
+    parts = {part: part.stat().st_mtime_ns for part in (tmp_path / "cells").iterdir()}
+    assert len(parts) == 4
+    more = db.compare([("GPUCB", {"beta": 0.5}), db.Uniform], world, seeds=3, jobs=1, store=tmp_path)
+    after = {part: part.stat().st_mtime_ns for part in (tmp_path / "cells").iterdir()}
+    assert len(after) == 6
+    assert {part: after[part] for part in parts} == parts
+    assert first.runs.drop(columns="seconds").equals(without.runs.drop(columns="seconds"))
+    for label in ("Uniform", "GPUCB (beta=0.5)"):
+        assert more.runs[more.runs["policy"] == label]["regret"].tolist()[:2] == (
+            first.runs[first.runs["policy"] == label]["regret"].tolist()
+        )
+
+
+@pytest.mark.parametrize(
+    ("policies", "worlds", "what"),
+    [(Greedy, "switching/1", "policy 'Greedy'"), ("Uniform", Shifting, "world 'Shifting'")],
+)
+def test_what_has_no_name_is_not_kept(tmp_path, policies, worlds, what):
+    with pytest.raises(InputError, match=f"{what} cannot be kept in a store, whose keys must say what was played"):
+        db.compare(policies, worlds, seeds=1, jobs=1, store=tmp_path)
+
+
+@pytest.fixture(scope="module")
+def against_greedy():
+    return db.compare(POLICIES, {"a_b": ("switching/1", SMALL)}, seeds=4, jobs=1, reference="greedy")
+
+
+def test_intervals_hold_for_all_rivals_of_the_reference_at_once(against_greedy):
+    table = against_greedy.runs.pivot_table(index="seed", columns="policy", values="regret")
+    for _, row in against_greedy.summary.iterrows():
+        differences = table[row["policy"]] - table["greedy"]
+        assert row["behind"] == pytest.approx(differences.mean())
+        half = 4.176534846 * differences.std(ddof=1) / 2  # Student's t at 1 - 0.05 / 2 / 2, three degrees of freedom
+        assert row["behind_high"] - row["behind"] == pytest.approx(half)
+    assert "behind greedy [95 % at once]" in str(against_greedy)
+    with pytest.raises(InputError, match="no policy is called 'greed'; did you mean 'greedy'"):
+        db.compare(POLICIES, "switching/1", seeds=1, jobs=1, reference="greed")
+
+
+def test_tables_for_a_paper(against_greedy, found):
+    lines = against_greedy.to_latex().splitlines()
+    assert lines[:4] == [r"\begin{tabular}{lr}", r"\toprule", r" & a\_b \\", r"\midrule"]
+    assert [line.partition(" & ")[0] for line in lines[4:7]] == ["greedy", "bold", "ADA-OPKB"]
+    assert lines[-1] == r"\end{tabular}"
+    for row, line in zip(against_greedy.summary.to_dict("records"), lines[4:7], strict=True):
+        assert f"${row['regret']:,.0f} \\pm {row['standard_error']:,.0f}" in line
+        assert ("^*" in line) == (row["behind_low"] > 0 or row["behind_high"] < 0)
+    assert found.to_latex().count(r"\mathbf") >= 2  # the best of both worlds
+    table = pd.read_csv(io.StringIO(found.to_csv()))
+    assert table["regret"].tolist() == pytest.approx(found.summary["regret"].tolist())
+
+
+def test_policies_that_report_no_changes_have_none_missed(found):
+    silent = found.summary[found.summary["policy"] == "greedy"]
+    assert silent[["changes_found", "changes_missed", "false_alarms_per_run"]].isna().all(axis=None)
+    assert not found.summary[found.summary["policy"] == "ADA-OPKB"]["changes_missed"].isna().any()

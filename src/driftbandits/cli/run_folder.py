@@ -222,9 +222,16 @@ def play_into(
 ) -> Outputs:
     """Play what is missing of the experiments into `out`, and write tables and the report."""
     record = new_record(title, experiments, mode=mode, engine=engine, files=former_files(out))
-    with Recording(out, record, resume=resume) as run:
+    with Recording(out, record, resume=resume or _is_there(record, out)) as run:
         new = missing(experiments, run.store)
         return run.write(record, Findings(played(experiments, new, store=run.store, engine=engine, show=True)))
+
+
+def _is_there(record: Record, out: Path) -> bool:
+    """Whether the folder is that of the very same experiments, which then go on where they stopped."""
+    with contextlib.suppress(InputError):
+        return [*map(plain_experiment, read_record(out).experiments)] == [*map(plain_experiment, record.experiments)]
+    return False
 
 
 def read_results(record: Record, out: Path) -> Results:

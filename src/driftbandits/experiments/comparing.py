@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from driftbandits.policies import Policy
 
 if TYPE_CHECKING:
     from driftbandits.experiments.comparison import Comparison
+    from driftbandits.experiments.stores import Store
 
 __all__ = ["compare"]
 OnePolicy = str | type[Policy] | Callable[..., Policy] | tuple[str | Callable[..., Policy], Mapping[str, Any]]
@@ -24,6 +26,8 @@ def compare(
     seeds: int | Iterable[int] = 10,
     jobs: int = -1,
     show: bool | None = None,
+    store: Store | str | os.PathLike[str] | None = None,
+    reference: str | None = None,
 ) -> Comparison:
     """Play every policy in every world on every seed, and give back tables and a figure.
 
@@ -41,6 +45,10 @@ def compare(
     seeds : how many, counted from 0, or which
     jobs : processes, never more than runs; -1: one per core, 1: all in this process
     show : whether to show progress on standard error; by default in a terminal and in a notebook
+    store : where finished runs are kept, and taken from when the same is played again: a folder, or any Store. Policies
+        and worlds are then given by name, `file.py:Class` or registered class: a key must say what was played
+    reference : label of the policy that the others are compared with, yours say: intervals then hold for all of its
+        rivals in a world at once (Bonferroni). By default each is compared with the best in that world
 
     Returns
     -------
@@ -68,4 +76,12 @@ def compare(
         from driftbandits.experiments.engines import Engine
     except ModuleNotFoundError as error:
         raise MissingExtraError(str(error.name), extra="experiments", purpose="compare") from None
-    return play(read_policies(policies), read_worlds(worlds), seeds=seeds, engine=Engine(jobs=jobs), show=show)
+    return play(
+        read_policies(policies),
+        read_worlds(worlds),
+        seeds=seeds,
+        engine=Engine(jobs=jobs),
+        show=show,
+        store=store,
+        reference=reference,
+    )

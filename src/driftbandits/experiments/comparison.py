@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from driftbandits._util.intervals import t_interval
+from driftbandits._util.intervals import CONFIDENCE_LEVEL, t_interval
 from driftbandits.experiments.results import (
     MOST_COUNTED_CHANGES_PER_RUN,
     RunRow,
@@ -49,12 +49,15 @@ class Comparison:
     ----------
     summary : DataFrame, a row per world and policy: mean final `regret` with its `standard_error`; `behind`, the mean
         difference over seeds to the policy with the least regret in that world, and the ends of its 95 % interval;
-        changes found and missed, false alarms and seconds per run. The best is chosen by the same runs, so with few
-        seeds and many policies the others look further behind than they are
+        changes found and missed and false alarms (blank for policies that report no changes), turnover (the share of
+        rounds with another arm than the round before) and seconds per run. The best is chosen by the same runs, so with
+        few seeds and many policies the others look further behind than they are; with a `reference`, `behind` is the
+        difference to that policy, and its intervals hold for all rivals in a world at once
     runs : DataFrame, a row per run
     curves : DataFrame, a row per point of a regret curve, cumulative
     true_changes : rounds in which each world changes; empty if they differ from seed to seed
     reporting : labels of the policies that report changes, or did
+    reference : label of the policy that the others are compared with; None for the best in each world
 
     >>> import driftbandits as db
     >>> world = db.environments.create("switching/1", seed=0, horizon=200, switches=(100,), size=10)
@@ -68,6 +71,28 @@ class Comparison:
     curves: pd.DataFrame
     true_changes: Mapping[str, Sequence[int]]
     reporting: frozenset[str]
+    reference: str | None = None
+
+    def to_csv(self) -> str:
+        """The summary as CSV, all digits.
+
+        Returns
+        -------
+        str
+        """
+        return str(self.summary.to_csv(index=False))
+
+    def to_latex(self) -> str:
+        """Mean final regret ± standard error of every policy in every world, as a table of LaTeX with booktabs.
+
+        The least regret of a world is bold, and so is whatever is not told apart from it: whose interval of the
+        difference to it reaches 0. With a `reference`, policies that are told apart from it have a star.
+
+        Returns
+        -------
+        str
+        """
+        return latex_table(self.summary, self.reference)
 
     def plot(self) -> Figure:
         """Mean cumulative regret with bands of one standard error, one panel per world.
@@ -87,14 +112,14 @@ class Comparison:
 
     def __repr__(self) -> str:
         """The summary as a text to read."""
-        return text_page(self.summary, self.reporting)
+        return text_page(self.summary, self.reporting, self.reference)
 
     def _repr_html_(self) -> str:
         """The summary and the panels of the figure, as a notebook shows them."""
         panels, palette = self._panels(), self._palette()
         frame = regret_frame(panels)
         figures = [regret_figure([panel], palette=palette, frame=frame) for panel in panels]
-        return html_page(self.summary, self.reporting, figures)
+        return html_page(self.summary, self.reporting, figures, self.reference)
 
     def _panels(self) -> list[RegretPanel | ChangesPanel]:
         curves, runs = self.curves.rename(columns=AS_EXPERIMENT), self.runs.rename(columns=AS_EXPERIMENT)
@@ -117,29 +142,39 @@ def _title(world: str, part: str) -> str:
 
 
 def tabulated(
-    rows: Sequence[RunRow], *, true_changes: Mapping[str, Sequence[int]], reporting: frozenset[str]
+    rows: Sequence[RunRow],
+    *,
+    true_changes: Mapping[str, Sequence[int]],
+    reporting: frozenset[str],
+    reference: str | None = None,
 ) -> Comparison:
     """The comparison of these runs."""
     runs = cell_table(rows)
     summary = summary_table(runs).rename(columns=AS_WORLD)
     runs = runs.rename(columns=AS_WORLD)
+    reporting |= set(runs.loc[runs["changes"].map(len) > 0, "policy"])
+    silent = ~summary["policy"].isin(reporting)
+    counts = ["changes_found", "changes_missed", "false_alarms_per_run"]
+    summary[counts] = summary[counts].astype("float64").mask(silent)
     return Comparison(
-        summary=_with_differences(summary, runs),
+        summary=_with_differences(summary, runs, reference),
         runs=runs,
         curves=curve_table(rows).rename(columns=AS_WORLD),
         true_changes=dict(true_changes),
-        reporting=reporting | set(runs.loc[runs["changes"].map(len) > 0, "policy"]),
+        reporting=reporting,
+        reference=reference,
     )
 
 
-def _with_differences(summary: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """The summary with the paired differences to the best policy of each world, behind the regret."""
+def _with_differences(summary: pd.DataFrame, runs: pd.DataFrame, reference: str | None) -> pd.DataFrame:
+    """The summary with the paired differences to the reference, or the best policy of each world, behind the regret."""
     columns: dict[str, list[float]] = {"behind": [], "behind_low": [], "behind_high": []}
     for world, group in summary.groupby("world", sort=False):
         regrets = runs[runs["world"] == world].pivot_table(index="seed", columns="policy", values="regret")
-        best = regrets[regrets.mean().idxmin()]
+        best = regrets[regrets.mean().idxmin() if reference is None else reference]
+        shared = 1 if reference is None else max(len(group) - 1, 1)  # how many intervals hold at once
         for policy in group["policy"]:
-            interval = t_interval((regrets[policy] - best).to_numpy())
+            interval = t_interval((regrets[policy] - best).to_numpy(), level=1.0 - (1.0 - CONFIDENCE_LEVEL) / shared)
             for column, value in zip(columns, (interval.estimate, interval.low, interval.high), strict=True):
                 columns[column].append(value)
     place = list(summary.columns).index("standard_error") + 1
@@ -149,39 +184,76 @@ def _with_differences(summary: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame
 
 
 NOTHING = "–"
-HEADS = (
-    "policy",
-    "regret ± s.e.",
-    "behind the best [95 %]",
-    "changes found",
-    "false alarms per run",
-    "seconds per run",
-)
+
+
+def _heads(reference: str | None) -> tuple[str, ...]:
+    behind = "behind the best [95 %]" if reference is None else f"behind {reference} [95 % at once]"
+    return "policy", "regret ± s.e.", behind, "changes found", "false alarms per run", "seconds per run"
+
+
 PIXELS_PER_INCH = 96
 PICTURE_ALT = "Line chart: mean cumulative regret of every policy; where it ends is in the table."
 Rows = list[list[str]]
 
 
-def text_page(summary: pd.DataFrame, reporting: frozenset[str]) -> str:
+def text_page(summary: pd.DataFrame, reporting: frozenset[str], reference: str | None) -> str:
     """The table as text."""
-    tables = _tables(summary, reporting)
+    tables, heads = _tables(summary, reporting), _heads(reference)
     widths = [
-        max(map(len, column)) for column in zip(HEADS, *(row for rows in tables.values() for row in rows), strict=True)
+        max(map(len, column)) for column in zip(heads, *(row for rows in tables.values() for row in rows), strict=True)
     ]
-    lines = [_headline(summary), "", _line(HEADS, widths)]
+    lines = [_headline(summary), "", _line(heads, widths)]
     for world, rows in tables.items():
         lines += ["", f"{world}:", *(_line(row, widths) for row in rows)]
     return "\n".join(lines)
 
 
-def html_page(summary: pd.DataFrame, reporting: frozenset[str], figures: Sequence[Figure]) -> str:
+def html_page(
+    summary: pd.DataFrame, reporting: frozenset[str], figures: Sequence[Figure], reference: str | None
+) -> str:
     """The table as HTML, then the figures, side by side where there is room; it needs nothing from elsewhere."""
     body = "".join(_html_world(world, rows) for world, rows in _tables(summary, reporting).items())
     return (
         f"<p>{html.escape(_headline(summary))}</p>"
-        f'<div style="max-width:100%;overflow-x:auto"><table>{_html_row("th", HEADS)}{body}</table></div>'
+        f'<div style="max-width:100%;overflow-x:auto"><table>{_html_row("th", _heads(reference))}{body}</table></div>'
         f'<div style="display:flex;flex-wrap:wrap">{"".join(map(_image, figures))}</div>'
     )
+
+
+LATEX_ESCAPES = str.maketrans({char: f"\\{char}" for char in "&%$#_{}"} | {"~": r"\textasciitilde{}", "^": r"\^{}"})
+
+
+def latex_table(summary: pd.DataFrame, reference: str | None) -> str:
+    """A row per policy, a column per world; see `Comparison.to_latex`."""
+    worlds, labels = list(summary["world"].unique()), list(summary["policy"].unique())
+    cells = {(row["world"], row["policy"]): row for row in summary.to_dict("records")}
+    lines = [
+        r"\begin{tabular}{l" + "r" * len(worlds) + "}",
+        r"\toprule",
+        " & ".join(["", *(_latex(world) for world in worlds)]) + r" \\",
+        r"\midrule",
+        *(
+            " & ".join([_latex(label), *(_latex_cell(cells[world, label], reference) for world in worlds)]) + r" \\"
+            for label in labels
+        ),
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _latex(text: object) -> str:
+    return str(text).replace("\\", " ").translate(LATEX_ESCAPES)
+
+
+def _latex_cell(record: Mapping[Any, Any], reference: str | None) -> str:
+    digits = _decimals(record["regret"])
+    mean = f"{record['regret']:,.{digits}f}"
+    error = "" if math.isnan(record["standard_error"]) else rf" \pm {record['standard_error']:,.{digits}f}"
+    apart = record["behind_low"] > 0 or record["behind_high"] < 0
+    if reference is not None:
+        return f"${mean}{error}{'^*' if apart else ''}$"
+    return f"${mean}{error}$" if apart else rf"$\mathbf{{{mean}{error}}}$"
 
 
 def _headline(summary: pd.DataFrame) -> str:
@@ -199,7 +271,7 @@ def _tables(summary: pd.DataFrame, reporting: frozenset[str]) -> dict[str, Rows]
 
 
 def _row(record: Mapping[Any, Any], *, reports: bool) -> list[str]:
-    changes = record["changes_found"] + record["changes_missed"]
+    changes = int(record["changes_found"] + record["changes_missed"]) if reports else 0
     counts = reports and changes <= MOST_COUNTED_CHANGES_PER_RUN * record["seeds"]  # else it drifts
     digits = _decimals(record["regret"])
     error = "" if math.isnan(record["standard_error"]) else f" ± {record['standard_error']:,.{digits}f}"
@@ -207,7 +279,7 @@ def _row(record: Mapping[Any, Any], *, reports: bool) -> list[str]:
         str(record["policy"]),
         f"{record['regret']:,.{digits}f}{error}",
         _behind(record, digits),
-        f"{record['changes_found']:,} of {changes:,}" if counts and changes else NOTHING,
+        f"{int(record['changes_found']):,} of {changes:,}" if counts and changes else NOTHING,
         f"{record['false_alarms_per_run']:.2f}" if counts else NOTHING,
         f"{record['seconds_per_run']:.3f}",
     ]
@@ -238,7 +310,7 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 def _html_world(world: str, rows: Rows) -> str:
     style = "padding:0.8em 0.6em 0.1em;text-align:left"
-    head = f'<tr><th colspan="{len(HEADS)}" style="{style}">{html.escape(world)}</th></tr>'
+    head = f'<tr><th colspan="{len(rows[0])}" style="{style}">{html.escape(world)}</th></tr>'
     return f"<tbody>{head}{''.join(_html_row('td', row) for row in rows)}</tbody>"
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import operator
+import os
 import pickle
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -36,12 +37,13 @@ from driftbandits.experiments.building import (
     policy_maker,
 )
 from driftbandits.experiments.engines import Engine
+from driftbandits.experiments.folder_store import FolderStore
 from driftbandits.experiments.runner import CellError, RunError, play_in, run_cells
 from driftbandits.experiments.seeds import DEVELOPMENT, check_seed_count, check_seeds
 from driftbandits.experiments.specs import NOT_POLICY_SETTINGS, Cell, Experiment, PolicySpec
-from driftbandits.experiments.stores import CellResult
+from driftbandits.experiments.stores import CellResult, Store
 from driftbandits.experiments.study import study_experiments
-from driftbandits.policies import Policy, policy_label
+from driftbandits.policies import POLICIES, Policy, policy_label
 from driftbandits.simulation import simulate
 from driftbandits.text import shown
 
@@ -284,20 +286,28 @@ def play(
     seeds: int | Iterable[int],
     engine: Engine,
     show: bool | None,
+    store: Store | str | os.PathLike[str] | None = None,
+    reference: str | None = None,
 ) -> Comparison:
     """Check everything, play all, and make tables of it; with `show=None`, progress is shown to people only."""
     from driftbandits.experiments.comparison import tabulated  # pandas and matplotlib, which workers do not need
     from driftbandits.experiments.results import RunRow
 
     numbers = read_seeds(seeds)
+    labels = [policy.label for policy in policies]
+    if reference is not None and reference not in labels:
+        raise InputError(f"no policy is called {reference!r}; {did_you_mean(reference, labels)}there are {labels}")
+    one = _cell if store is None else _kept_cell
+    cells = [one(world, policy, seed) for world in worlds for policy in policies for seed in numbers]
     first = {world.label: _first(world, numbers) for world in worlds}
     changes = {world.label: _true_changes(world, first[world.label], numbers) for world in worlds}
     reporting = {p.label for w in worlds for p in policies if _try(p, w, first[w.label], numbers[0]).reports_changes}
-    cells = [_cell(world, policy, seed) for world in worlds for policy in policies for seed in numbers]
+    kept = FolderStore(store) if isinstance(store, str | os.PathLike) else store
     with progress_bar(len(cells), "runs", show=_is_watched() if show is None else show) as advance:
-        results = _run(cells, engine, lambda finished: advance(len(finished)))
-    rows = [RunRow(result.cell.environment, result.cell.policy.label, result) for result in results]
-    return tabulated(rows, true_changes=changes, reporting=frozenset(reporting))
+        results = _run(cells, engine, kept, lambda finished: advance(len(finished)))
+    names = [(world.label, policy.label) for world in worlds for policy in policies for _ in numbers]
+    rows = [RunRow(world, policy, result) for (world, policy), result in zip(names, results, strict=True)]
+    return tabulated(rows, true_changes=changes, reporting=frozenset(reporting), reference=reference)
 
 
 def read_seeds(seeds: int | Iterable[int]) -> tuple[int, ...]:
@@ -322,6 +332,20 @@ def read_seeds(seeds: int | Iterable[int]) -> tuple[int, ...]:
 def _cell(world: World, policy: Contestant, seed: int) -> LiveCell:
     name = policy.maker if isinstance(policy.maker, str) else getattr(policy.maker, "__name__", policy.label)
     return LiveCell(world.label, {}, PolicySpec(policy.label, name, policy.settings), seed, world, policy)
+
+
+def _kept_cell(world: World, policy: Contestant, seed: int) -> Cell:
+    """A run that a store can keep: its key says all that is played, so both must be had by name."""
+    maker = policy.maker
+    name = maker if isinstance(maker, str) else maker.__name__ if maker in POLICIES.values() else None
+    for what, given in ((f"world {world.label!r}", world.maker), (f"policy {policy.label!r}", name)):
+        if not isinstance(given, str):
+            raise InputError(
+                f"{what} cannot be kept in a store, whose keys must say what was played: give a name, 'file.py:Class' "
+                "or a registered class, or leave out store="
+            )
+    settings = plain_settings({**world.common, **policy.settings})
+    return Cell(str(world.maker), plain_settings(world.settings), PolicySpec(policy.label, str(name), settings), seed)
 
 
 def _is_watched() -> bool:
@@ -376,9 +400,12 @@ def _trying(what: str, make: Callable[[], Made]) -> Made:
 # The runs.
 
 
-def _run(cells: Sequence[LiveCell], engine: Engine, progress: Callable[[list[Cell]], None]) -> list[CellResult]:
+def _run(
+    cells: Sequence[Cell], engine: Engine, store: Store | None, progress: Callable[[list[Cell]], None]
+) -> list[CellResult]:
+    play = operator.methodcaller("play") if store is None else None
     try:
-        return run_cells(cells, engine=engine, progress=progress, play=operator.methodcaller("play"))
+        return run_cells(cells, store=store, engine=engine, progress=progress, play=play)
     except RunError as error:
         cure = ""
         if isinstance(error.__cause__, pickle.PicklingError):
