@@ -14,7 +14,7 @@ from reproduction.spaces import SPACES
 WORLD = TuningWorld("switching/1", {"horizon": 300, "switches": [150], "size": 15})
 LONGER = TuningWorld("switching/1", {"horizon": 600, "switches": [300], "size": 15})
 SMALL = Search("small", SPACES["SW-UCB (plain)"], (WORLD,), ((4, 1), (2, 3)))
-SHARED = Search("shared", SPACES["SW-UCB (plain)"], (WORLD, LONGER), ((16, 1), (4, 3), (2, 6)))
+SHARED = Search("shared", SPACES["SW-UCB (plain)"], (WORLD, LONGER), ((8, 1), (4, 2), (2, 3)))
 
 
 def play(searches, url, *, jobs=1, **options) -> SearchOutcome:

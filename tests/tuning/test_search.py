@@ -29,7 +29,7 @@ STATE = optuna.trial.TrialState
 def alone(tmp_path_factory):
     """What one process finds in the shared search."""
     outcome = play([SHARED], f"sqlite:///{tmp_path_factory.mktemp('alone') / 'tuning.db'}")
-    assert outcome.played == SHARED.cells == 2 * (16 + 4 * 2 + 2 * 3)
+    assert outcome.played == SHARED.cells == 2 * (8 + 4 + 2)
     return outcome.best[0]
 
 
