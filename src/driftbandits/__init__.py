@@ -35,6 +35,7 @@ if typing.TYPE_CHECKING:
     from driftbandits.simulation import Trace as Trace
     from driftbandits.simulation import simulate as simulate
     from driftbandits.state import Reader as _Reader
+    from driftbandits.tuning.own import tune as tune
     from driftbandits.types import Change as Change
     from driftbandits.types import Decision as Decision
     from driftbandits.types import Decisions as Decisions
@@ -64,6 +65,7 @@ _HOMES = {
     "kernel_from_config": "arms.kernels",
     "simulate": "simulation",
     "solve_design": "design",
+    "tune": "tuning.own",
 }
 _MODULES = ("detection", "environments", "errors", "experiments", "live", "logs", "plots", "testing")
 
