@@ -102,5 +102,5 @@ def _module(name: str) -> typing.Any:
 
 
 def __dir__() -> list[str]:
-    """Names that are not loaded yet are there too."""
-    return sorted({*globals(), *__getattr__("__all__")})
+    """Public names alone, those that are not loaded yet too."""
+    return sorted({*__getattr__("__all__"), "__version__"})

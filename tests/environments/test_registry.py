@@ -14,7 +14,7 @@ from driftbandits.environments.registry import ENVIRONMENTS, NOISES, create, nam
 from driftbandits.errors import InputError
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", [name for name in names() if not name.startswith("smpybandits/")])
 def test_every_name_builds_the_same_world_twice(name: str) -> None:
     first, second = create(name, seed=3, size=10, dimension=2), create(name, seed=3, size=10, dimension=2)
     assert isinstance(first, Environment)

@@ -17,8 +17,10 @@ from driftbandits.environments.noise import (
     TruncatedGaussianNoise,
     UniformNoise,
 )
+from driftbandits.environments.problems import PROBLEMS, SMPyBanditsProblem
 from driftbandits.environments.reward_functions import SLOW_DRIFT, STILL, CosineBandit, SphereWorld
 from driftbandits.environments.switching import SwitchingKernel
+from driftbandits.environments.trending import Trending
 from driftbandits.errors import InputError, near_and_valid
 
 # What `environments` passes on: a world that can be named, or a noise, is one more name here.
@@ -28,9 +30,11 @@ __all__ = [
     "DriftingLinear",
     "ForgettingDrift",
     "GaussianNoise",
+    "SMPyBanditsProblem",
     "StudentTNoise",
     "SwitchingKernel",
     "SwitchingLinear",
+    "Trending",
     "TruncatedGaussianNoise",
     "UniformNoise",
     "create",
@@ -46,6 +50,7 @@ NOISES: dict[str, type[Noise]] = {
     "student_t": StudentTNoise,
 }
 
+_SIXTHS = (1667, 3333, 5000, 6667, 8333)
 # How to build it, and the settings that differ from the class's own.
 ENVIRONMENTS: dict[str, tuple[type[SphereWorld], dict[str, Any]]] = {
     "switching": (SwitchingKernel, {}),
@@ -57,6 +62,12 @@ ENVIRONMENTS: dict[str, tuple[type[SphereWorld], dict[str, Any]]] = {
     "forgetting": (ForgettingDrift, {}),
     "linear/switching": (SwitchingLinear, {}),
     "linear/drifting": (DriftingLinear, {}),
+    "recurring": (SwitchingKernel, {"kind": "recurring", "switches": _SIXTHS}),
+    "bumps": (SwitchingKernel, {"kind": "bump", "switches": _SIXTHS}),
+    "adversarial": (SwitchingKernel, {"kind": "upset", "switches": _SIXTHS}),
+    "rotting": (Trending, {"kind": "falling"}),
+    "rising": (Trending, {"kind": "rising"}),
+    **{f"smpybandits/{number}": (SMPyBanditsProblem, {"problem": number}) for number in PROBLEMS},
 }
 
 
