@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from driftbandits.environments.base import Environment
 from driftbandits.environments.drifting import ForgettingDrift
@@ -71,6 +71,31 @@ ENVIRONMENTS: dict[str, tuple[type[SphereWorld], dict[str, Any]]] = {
 }
 
 
+# The same names for editors, which complete them inside strings.
+WorldName = Literal[
+    "switching",
+    "switching/1",
+    "switching/2",
+    "cosine",
+    "cosine/stationary",
+    "cosine/slow",
+    "forgetting",
+    "linear/switching",
+    "linear/drifting",
+    "recurring",
+    "bumps",
+    "adversarial",
+    "rotting",
+    "rising",
+    "smpybandits/0",
+    "smpybandits/1",
+    "smpybandits/2",
+    "smpybandits/3",
+    "smpybandits/4",
+    "smpybandits/5",
+]
+
+
 def names() -> tuple[str, ...]:
     """Names that `create` knows.
 
@@ -84,7 +109,7 @@ def names() -> tuple[str, ...]:
     return tuple(ENVIRONMENTS)
 
 
-def create(name: str, **settings: Any) -> Environment:
+def create(name: WorldName | str, **settings: Any) -> Environment:
     """Build a world by its name, on arms drawn from the unit sphere.
 
     `switching/1` and `/2`, `cosine/stationary` and `/slow` are the paper's.
