@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import secrets
-import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Self
@@ -22,22 +20,23 @@ from driftbandits.errors import (
 )
 from driftbandits.live import tables
 from driftbandits.live.connections import (
+    APART,
+    SESSIONS,
     WRITING,
     FileLock,
-    free_lease,
     identity_of,
     is_read_only,
     make_engine,
     read_url,
     sqlite_file,
-    take_lease,
 )
 from driftbandits.live.definition import Definition, check_name, check_visible, define
 from driftbandits.live.experiment import Experiment
 from driftbandits.live.journal import Event, Journal
+from driftbandits.live.leases import Leases, Link, new_holder
 from driftbandits.live.requests import clock, owned
 from driftbandits.live.views import View
-from driftbandits.live.writer import Link, Writer
+from driftbandits.live.writer import Writer
 from driftbandits.text import first_line, shown
 
 
@@ -76,7 +75,8 @@ class Database:
         self._clock = clock
         self.address = address
         self._text = self.url.render_as_string(hide_password=False)
-        self._reading = make_engine(self.url, pragmas)
+        holder = new_holder()
+        self._reading = make_engine(self.url, pragmas, holder=holder)
         self._writing = self._reading.execution_options(**{WRITING: True})
         self._identity: tuple[int, int] | None = None  # of the file that was opened
         self._is_sqlite = self.url.get_backend_name() == "sqlite"
@@ -85,7 +85,9 @@ class Database:
         self._turn: contextlib.AbstractContextManager[Any] = (
             threading.Lock() if self._is_sqlite else contextlib.nullcontext()
         )
-        self._holder = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
+        # For what must not wait for a session: heartbeat and keys.
+        self.apart = self._reading if self._is_sqlite else make_engine(self.url, holder=holder, sessions=APART)
+        self._leases = None if self._is_sqlite else Leases(self._reading, self.apart, holder, address)
         self._opened: dict[str, Experiment] = {}
         self._turns: dict[str, threading.Lock] = {}  # one opening of an experiment at a time, and none waits for others
         self._guard = threading.Lock()
@@ -115,6 +117,8 @@ class Database:
             self.upgrade()
         with self._reading.connect() as connection:
             tables.check(connection)
+            if not self._is_sqlite:
+                _check_sessions(connection)
         self._identity = identity_of(self.url) if self._is_sqlite else None
 
     def upgrade(self) -> list[str]:
@@ -254,6 +258,16 @@ class Database:
                 connection.execute(sa.select(tables.experiments.c.name).order_by(tables.experiments.c.id)).scalars()
             )
 
+    def elsewhere(self) -> dict[str, str | None]:
+        """Experiments in which other servers decide; in SQLite there are none.
+
+        Returns
+        -------
+        dict
+            Their names, with the addresses of these servers.
+        """
+        return {} if self._leases is None else self._leases.elsewhere()
+
     def view(self, name: str) -> View:
         """An experiment to be read, beside the process that decides in it.
 
@@ -368,35 +382,13 @@ class Database:
 
     def _open(self, view: View) -> Experiment:
         self.hold()
-        link = Link(
-            connect=lambda: self._connect(view),
-            release=lambda held: self._release(held, view),
-            aside=self._writing.connect,
-            reading=view.journal,
-            turn=self._turn,
-            check=self.check_file,
-        )
-        writer = Writer(link, view.experiment, view.token, view.definition, name=view.name, now=self._clock)
+        link = Link(view.name, view.experiment, self._writing, view.journal, self._turn, self.check_file, self._leases)
+        writer = Writer(link, view.token, view.definition, now=self._clock)
         try:
             writer.start()
         except sa.exc.DBAPIError as error:
             raise _unwritable(error) from error
         return Experiment(view.name, writer, view)
-
-    def _connect(self, view: View) -> sa.Connection:
-        """The writer's own connection; in Postgres, the one that holds the lease."""
-        connection = self._writing.connect()
-        if not self._is_sqlite:
-            try:
-                take_lease(connection, view.experiment, view.name, self._holder, self.address)
-            except BaseException:
-                connection.close()
-                raise
-        return connection
-
-    def _release(self, connection: sa.Connection, view: View) -> None:
-        if not self._is_sqlite:
-            free_lease(connection, view.experiment)
 
     def trim(self, name: str, *, days: float) -> int:
         """Delete events of an experiment that are older than `days`, unless a kept snapshot needs them.
@@ -437,6 +429,9 @@ class Database:
             self.let_go(name)
         if self._file_lock is not None:
             self._file_lock.release()
+        if self._leases is not None:
+            self._leases.close()
+            self.apart.dispose()
         self._reading.dispose()
 
     def __enter__(self) -> Self:
@@ -447,6 +442,19 @@ class Database:
 
     def __repr__(self) -> str:
         return f"Database({self.url.render_as_string()!r})"
+
+
+def _check_sessions(connection: sa.Connection) -> None:
+    """Refuse a Postgres that has fewer sessions than one server may need."""
+    most, kept = (
+        int(connection.execute(sa.text(f"SHOW {name}")).scalar_one())
+        for name in ("max_connections", "superuser_reserved_connections")
+    )
+    if most - kept < SESSIONS + APART:
+        raise LiveError(
+            f"this Postgres has max_connections = {most}, {kept} of them reserved, and a server needs up to "
+            f"{SESSIONS + APART}; set max_connections to {SESSIONS + APART + kept} at least, and to more for several"
+        )
 
 
 def _check_unused(connection: sa.Connection, key: str, name: str) -> None:

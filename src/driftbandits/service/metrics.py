@@ -33,6 +33,7 @@ COUNTS = {  # attributes of `Counts`
     "forgotten": "Decisions that were forgotten",
     "fallbacks": "Decisions of the fallback",
     "restarts": "Restarts of the policy",
+    "guests": "Decisions for guests",
 }
 NOTICES = (  # kinds of warnings, see `driftbandits.errors`
     "ClippedRewardsWarning",
@@ -52,6 +53,7 @@ class Monitor:
         self.name, self.number = experiment.name, experiment.view.experiment
         self.observer = Observer(experiment.view, clock, lambda: Progress.of(self.replica.counts))
         self.decisions_by_key: dict[str, int] = {}
+        self.shared: Any = None  # the summary that its readers share
         self._note = note
         inspect = {"inspect": lambda writer, replica: (replica, writer.recovery)}
         self.replica, recovery = experiment.submit("inspect", inspect).result()
