@@ -63,10 +63,10 @@ def sqlite_file(url: URL) -> Path:
     return Path(str(url.database).removeprefix("file:")).resolve()  # one lock, by whatever link it is reached
 
 
-def identity_of(url: URL) -> tuple[int, int] | None:
-    """Device and number of a SQLite file; None if there is none at that place."""
+def identity_of(file: Path) -> tuple[int, int] | None:
+    """Device and number of a file; None if there is none at that place."""
     try:
-        found = os.stat(sqlite_file(url))  # noqa: PTH116  # before every transaction
+        found = file.stat()
     except OSError:
         return None
     return found.st_dev, found.st_ino
@@ -129,6 +129,7 @@ class FileLock:
     """The lock of all experiments in a SQLite file; released by the system however the process ends."""
 
     def __init__(self, database: Path) -> None:
+        self.database = database
         self.path = database.with_name(database.name + ".lock")
         self._file: BinaryIO | None = None
 

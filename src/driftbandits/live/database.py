@@ -80,11 +80,13 @@ class Database:
         self._writing = self._reading.execution_options(**{WRITING: True})
         self._identity: tuple[int, int] | None = None  # of the file that was opened
         self._is_sqlite = self.url.get_backend_name() == "sqlite"
-        self._file_lock = FileLock(sqlite_file(self.url)) if self._is_sqlite else None
+        self._file = sqlite_file(self.url) if self._is_sqlite else None
+        self._file_lock = None if self._file is None else FileLock(self._file)
         # Writers of one SQLite file take turns here; SQLite's own way to wait is polling.
         self._turn: contextlib.AbstractContextManager[Any] = (
             threading.Lock() if self._is_sqlite else contextlib.nullcontext()
         )
+        self._held: sa.Connection | None = None  # for writing, where writers take turns
         # For what must not wait for a session: heartbeat and keys.
         self.apart = self._reading if self._is_sqlite else make_engine(self.url, holder=holder, sessions=APART)
         self._leases = None if self._is_sqlite else Leases(self._reading, self.apart, holder, address)
@@ -109,8 +111,8 @@ class Database:
         LiveError
             If there is no such file, and none is to be made.
         """
-        if self._is_sqlite and not create and not sqlite_file(self.url).exists():
-            raise LiveError(f"there is no database {sqlite_file(self.url)}; experiments create makes one")
+        if self._file is not None and not create and not self._file.exists():
+            raise LiveError(f"there is no database {self._file}; experiments create makes one")
         with self._reading.connect() as connection:
             found = tables.present(connection)
         if found is None and create and not (self._is_sqlite and is_read_only(self.url)):
@@ -119,7 +121,7 @@ class Database:
             tables.check(connection)
             if not self._is_sqlite:
                 _check_sessions(connection)
-        self._identity = identity_of(self.url) if self._is_sqlite else None
+        self._identity = None if self._file is None else identity_of(self._file)
 
     def upgrade(self) -> list[str]:
         """Bring the database to the schema of this version.
@@ -134,7 +136,7 @@ class Database:
         SchemaError
             For tables that are not driftbandits', or of a later version.
         """
-        with self._turn, self._writing.begin() as connection:
+        with self.writing() as connection:
             return tables.upgrade(connection)
 
     def check_file(self) -> None:
@@ -145,9 +147,9 @@ class Database:
         LiveError
             If it was deleted or replaced: what is written then is gone with this process.
         """
-        if self._identity is not None and identity_of(self.url) != self._identity:
+        if self._file is not None and self._identity is not None and identity_of(self._file) != self._identity:
             raise LiveError(
-                f"the database file {sqlite_file(self.url)} was deleted or replaced while it was in use, so nothing "
+                f"the database file {self._file} was deleted or replaced while it was in use, so nothing "
                 f"can be stored; stop this process, put the right file there, and start it again"
             )
 
@@ -217,7 +219,7 @@ class Database:
         text, token, key = definition.to_json(), secrets.token_hex(8), owned(key, owner)
         self.check_file()
         try:
-            with self._turn, self._writing.begin() as connection:
+            with self.writing() as connection:
                 made = connection.execute(sa.insert(table).values(name=name, created=now, token=token, definition=text))
                 number = int(made.inserted_primary_key[0])  # type: ignore[index]
                 if key is not None:
@@ -342,10 +344,10 @@ class Database:
         if is_read_only(self.url):
             raise LiveError("the database was opened with mode=ro, so nothing can be decided; view() can read")
         try:
-            if sqlite_file(self.url).stat().st_nlink > 1:
+            if self._file_lock.database.stat().st_nlink > 1:
                 raise LiveError(
-                    f"{sqlite_file(self.url)} has another name (a hard link), under which another process could decide "
-                    f"unseen; remove the other name, or copy the file"
+                    f"{self._file_lock.database} has another name (a hard link), under which another process could "
+                    f"decide unseen; remove the other name, or copy the file"
                 )
             with self._guard:
                 self._file_lock.acquire()
@@ -371,18 +373,36 @@ class Database:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[sa.Connection]:
-        """A writing transaction, beside those of the deciders.
+        """A transaction that writes.
 
         Yields
         ------
         sqlalchemy.Connection
         """
-        with self._turn, self._writing.begin() as connection:
-            yield connection
+        if not self._is_sqlite:
+            with self._writing.begin() as connection:
+                yield connection
+            return
+        with self._turn:
+            if self._held is None:
+                with self._reading.connect():  # one stays for readers: a new one would make a file that was deleted
+                    self._held = self._writing.connect()
+            held = self._held
+            try:
+                with held.begin():
+                    yield held
+            except BaseException:
+                self._let_held_go()
+                raise
+
+    def _let_held_go(self) -> None:
+        held, self._held = self._held, None
+        if held is not None:
+            held.close()
 
     def _open(self, view: View) -> Experiment:
         self.hold()
-        link = Link(view.name, view.experiment, self._writing, view.journal, self._turn, self.check_file, self._leases)
+        link = Link(view.name, view.experiment, self.writing, view.journal, self.check_file, self._leases)
         writer = Writer(link, view.token, view.definition, now=self._clock)
         try:
             writer.start()
@@ -415,7 +435,7 @@ class Database:
         """
         view = self.view(name)
         before = self._clock() - round(check_positive("days", days) * 86_400e6)
-        with self._turn, self._writing.begin() as connection:
+        with self.writing() as connection:
             return Journal(connection, view.experiment, view.token).trim(before)
 
     # --- the end ------------------------------------------------------------------------------------------------
@@ -432,6 +452,8 @@ class Database:
         if self._leases is not None:
             self._leases.close()
             self.apart.dispose()
+        with self._turn:
+            self._let_held_go()
         self._reading.dispose()
 
     def __enter__(self) -> Self:

@@ -199,9 +199,8 @@ class Link:
 
     name: str
     experiment: int
-    engine: sa.Engine  # for transactions that write
+    writing: Callable[[], contextlib.AbstractContextManager[sa.Connection]]  # a transaction
     reading: Callable[[], contextlib.AbstractContextManager[Journal]]  # for recovery: nobody need wait for it
-    turn: contextlib.AbstractContextManager[Any]  # around transactions: SQLite's own way to wait is polling
     check: Callable[[], None]  # raises where what is committed would be lost
     leases: Leases | None = None  # None in SQLite, where one process decides in a file
     term: int = 0
@@ -224,7 +223,7 @@ class Link:
     @contextlib.contextmanager
     def transaction(self) -> Iterator[sa.Connection]:
         """A transaction that writes events, refused if another one decides now."""
-        with self.turn, self.engine.begin() as connection:
+        with self.writing() as connection:
             if self.leases is not None:
                 self.leases.check(connection, self.experiment, self.name, self.term)
             yield connection
