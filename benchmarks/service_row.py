@@ -1,8 +1,8 @@
 """Servers that only commit a row per request, for comparison: `python -m benchmarks.service_row KIND FILE`.
 
 `bare` is FastAPI and SQLite as one writes it: models for bodies and answers, and a commit per request with synchronous
-FULL. `together` has the service's parser and group commit (one thread takes what waits, at most 256, in one transaction)
-and reads no bodies. Neither has a policy, checks or keys.
+FULL. `together` has the service's parser and group commit (one thread takes what waits, at most 256, in one
+transaction), and reads no bodies. Neither has a policy, checks or keys.
 """
 
 from __future__ import annotations
@@ -37,10 +37,14 @@ def _connect(file: str) -> sqlite3.Connection:
 
 
 class Deciding(BaseModel):
+    """How often."""
+
     size: int = 1
 
 
 class Decision(BaseModel):
+    """One."""
+
     id: str
     arm: str
     probability: float
@@ -48,15 +52,21 @@ class Decision(BaseModel):
 
 
 class Decisions(BaseModel):
+    """Several."""
+
     decisions: list[Decision]
 
 
 class Reward(BaseModel):
+    """Of a decision."""
+
     id: str
     reward: float
 
 
 class Accepted(BaseModel):
+    """How many."""
+
     accepted: int
 
 
@@ -74,6 +84,7 @@ def create_bare(file: str) -> FastAPI:
 
     @app.post("/v1/experiments/{name}/decisions")
     def decide(name: str, body: Deciding) -> Decisions:
+        del name
         arms = [f"arm {random.randrange(20)}" for _ in range(body.size)]
         last = commit(*arms)
         made = [Decision(id=f"{last - k}", arm=arm, probability=0.05) for k, arm in enumerate(arms)]
@@ -81,6 +92,7 @@ def create_bare(file: str) -> FastAPI:
 
     @app.post("/v1/experiments/{name}/rewards")
     def reward(name: str, body: Reward) -> Accepted:
+        del name
         commit(body.model_dump_json())
         return Accepted(accepted=1)
 
