@@ -42,7 +42,11 @@ def serve(
 
 @keys.command("create")
 def create(
-    scope: Annotated[str, typer.Option(help="decide: decisions and rewards; read: look; admin: everything.")],
+    scope: Annotated[
+        str,
+        typer.Option(help="guest: decisions that teach nothing; decide: and rewards; read: look; admin: everything."),
+    ],
+    per_minute: Annotated[int | None, typer.Option(help="Decisions per minute; 600 for a guest.")] = None,
     name: Annotated[str, typer.Option(help="For whom it is.")] = "unnamed",
     database: Where = USUAL,
 ) -> None:
@@ -51,7 +55,7 @@ def create(
     from driftbandits.service.keys import create_key
 
     with live.open(database) as opened:
-        typer.echo(create_key(opened, name, scope))
+        typer.echo(create_key(opened, name, scope, per_minute=per_minute))
     say("keep it: the database has its hash alone. Within two seconds every request needs a key")
 
 
@@ -64,7 +68,14 @@ def list_all(database: Where = USUAL, json: Json = False) -> None:
     with live.open(database, create=False) as opened:
         found = list_keys(opened)
     rows = [
-        {"id": row.id, "name": row.name, "scope": row.scope, "created": _day(row.created), "revoked": _day(row.revoked)}
+        {
+            "id": row.id,
+            "name": row.name,
+            "scope": row.scope,
+            "per_minute": row.per_minute or "",
+            "created": _day(row.created),
+            "revoked": _day(row.revoked),
+        }
         for row in found
     ]
     if json:

@@ -280,7 +280,8 @@ class RemoteOperations(Operations):
         answer = await self._perform("summary", {})
         names = [one.name for one in dataclasses.fields(ArmSummary)]
         arms = tuple(ArmSummary(**{name: arm[name] for name in names}) for arm in answer["arms"])
-        values = {one.name: answer[one.name] for one in dataclasses.fields(ExperimentSummary)}
+        fields = (one.name for one in dataclasses.fields(ExperimentSummary))
+        values = {name: answer[name] for name in fields if name in answer}  # an older server has fewer
         return ExperimentSummary(**{**values, "arms": arms, "health": tuple(answer["health"])})
 
     async def changes(self) -> tuple[Change, ...]:

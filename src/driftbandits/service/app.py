@@ -16,13 +16,13 @@ from pydantic.json_schema import models_json_schema
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Match
+from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from driftbandits.errors import LiveError
 from driftbandits.service import handlers, pages
 from driftbandits.service import requests as bodies
-from driftbandits.service.handlers import Handler, endpoint, json_response
+from driftbandits.service.handlers import Endpoint, Handler, endpoint, json_response
 from driftbandits.service.hosting import Service
 from driftbandits.service.problems import Problem, response_of
 from driftbandits.version import __version__
@@ -52,13 +52,14 @@ def create_app(service: Service) -> FastAPI:
 
     app = FastAPI(lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
     app.state.service = service
+    described = FastAPI()  # served is what is below, and this says what it is: FastAPI's own way to a handler is long
+    app.state.describe = lambda: _document(described.openapi()["paths"])
     app.add_exception_handler(HTTPException, _not_found)
     app.add_middleware(Middleware)
-    _add_changes(app)
-    _add_reads(app)
-    quiet: dict[str, Any] = {"methods": ["GET", "HEAD"], "include_in_schema": False}  # and these need no key
+    _add_changes(app, described)
+    _add_reads(app, described)
     for path, handler in (("/healthz", _alive), ("/readyz", _ready), ("/openapi.json", _describe)):
-        app.add_api_route(path, handler, **quiet)
+        app.add_route(path, handler, methods=["GET", "HEAD"])  # these need no key
     pages.add_pages(app)
     return app
 
@@ -94,11 +95,12 @@ class Middleware:
 # --- paths ----------------------------------------------------------------------------------------------------------
 
 
-def _add_changes(app: FastAPI) -> None:
+def _add_changes(app: FastAPI, described: FastAPI) -> None:
     def post(path: str, action: str, handler: Handler, text: str, body: Any, answer: Any, **more: Any) -> None:
-        described = _described(text, body=body, answer=answer, **{"errors": (409,), **more})
         served = endpoint(action, handler, changes=True)
-        app.add_api_route(path, served, methods=["POST"], name=handler.__name__, **described)
+        _serve(app, path, served, "POST")
+        facts = _described(text, body=body, answer=answer, **{"errors": (409,), **more})
+        described.add_api_route(path, served, methods=["POST"], name=handler.__name__, **facts)
 
     many = {"errors": (409, 429)}
     one_or_many = (bodies.OneReward, bodies.ManyRewards)
@@ -115,12 +117,13 @@ def _add_changes(app: FastAPI) -> None:
     post(f"{ONE}/restart", "admin", handlers.restart, "Begin anew with nothing learned", *restarted)
 
 
-def _add_reads(app: FastAPI) -> None:
+def _add_reads(app: FastAPI, described: FastAPI) -> None:
     def get(path: str, handler: Handler, text: str, *, action: str = "read", name: str = "", **more: Any) -> None:
         query = [one["name"] for one in more.get("parameters", ()) if one["in"] == "query"]
         served = endpoint(action, handler, changes=False, query=query)
-        described = _described(text, **more)
-        app.add_api_route(path, served, methods=["GET"], name=f"get_{name or handler.__name__}", **described)
+        _serve(app, path, served, "GET")
+        facts = _described(text, **more)
+        described.add_api_route(path, served, methods=["GET"], name=f"get_{name or handler.__name__}", **facts)
 
     after = _parameter("after", least=0, most=2**62)
     limit = _parameter("limit", least=1, most=handlers.MOST_EVENTS)
@@ -144,8 +147,15 @@ def _add_reads(app: FastAPI) -> None:
     get("/metrics", handlers.metrics, "Metrics for Prometheus", **prometheus)
 
 
-async def _alive() -> PlainTextResponse:
+def _serve(app: FastAPI, path: str, served: Endpoint, method: str) -> None:
+    route = Route(path, served, methods=[method])
+    route.methods = {method}  # without HEAD
+    app.router.routes.append(route)
+
+
+async def _alive(request: Request) -> PlainTextResponse:
     """The process serves."""
+    del request
     return PlainTextResponse("alive\n")
 
 
@@ -175,7 +185,7 @@ def _ping(service: Service) -> None:
 
 
 async def _describe(request: Request) -> Response:
-    return json_response(_document(request.app.openapi()["paths"]))
+    return json_response(request.app.state.describe())
 
 
 async def _not_found(request: Request, error: Exception) -> Response:

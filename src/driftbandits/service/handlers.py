@@ -39,6 +39,8 @@ log = logging.getLogger("driftbandits.service")
 MOST_EVENTS = 1_000  # per answer
 MOST_POINTS = 500
 HEALTH_SECONDS = 30.0  # between two checks of all experiments
+SUMMARY_PAUSE = 9.0  # times as long as a summary took, until the next one begins
+LONGEST_PAUSE = 2.0  # seconds
 PIECE_SECONDS = 60.0  # for a client to take a piece: the journal cannot be tidied while it is read
 _SEVERAL = re.compile(rb'\s*\{\s*"rewards"')  # else it is one reward
 
@@ -134,11 +136,12 @@ def answer_error(error: Exception, request: Request) -> Response:
 
 def json_response(content: Any, status: int = 200) -> Response:
     """An answer."""
-    return Response(
-        json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode(),
-        status,
-        media_type="application/json",
-    )
+    return Response(encoded(content), status, media_type="application/json")
+
+
+def encoded(content: Any) -> bytes:
+    """JSON, without spaces."""
+    return json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
 
 # --- requests that change something ---------------------------------------------------------------------------------
@@ -175,6 +178,11 @@ async def decide(call: Call) -> Response:
     begun, service = time.perf_counter(), call.service
     wanted = parse(bodies.Deciding, call.body)
     values = {"size": wanted.size, "allowed": wanted.allowed, "segment": wanted.segment}
+    if call.caller.scope == "guest":
+        if wanted.allowed is not None:
+            raise Problem(403, "scope", "a key of scope guest decides among all arms; leave out allowed")
+        values["guest"] = True
+    service.gate.count(call.caller, wanted.size)
     made = await call.ask("decide", values, most=service.settings.most_open)
     service.metrics.decide.labels(call.name).observe(time.perf_counter() - begun)
     service.monitors[call.name].count_decisions(call.caller.key_id, wanted.size)
@@ -228,9 +236,48 @@ async def _steer(call: Call, kind: str) -> Response:
 # --- requests that only read ----------------------------------------------------------------------------------------
 
 
+class Shared:
+    """One summary for all who wait for it, and a pause after it: readers, however many, leave time for deciding."""
+
+    def __init__(self, make: Callable[[], Awaitable[dict[str, Any]]]) -> None:
+        self._make = make
+        self._waiting: asyncio.Task[tuple[dict[str, Any], bytes]] | None = None  # one that has not begun
+        self._newest: asyncio.Task[tuple[dict[str, Any], bytes]] | None = None
+        self._free_at = 0.0
+
+    async def get(self) -> tuple[dict[str, Any], bytes]:
+        """A summary that was begun after this call, and its JSON."""
+        if self._waiting is None:
+            self._waiting = asyncio.ensure_future(self._next(self._newest))
+            self._waiting.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return await asyncio.shield(self._waiting)
+
+    async def _next(self, before: asyncio.Task[Any] | None) -> tuple[dict[str, Any], bytes]:
+        if before is not None:
+            await asyncio.wait({before})
+        await asyncio.sleep(max(self._free_at - time.monotonic(), 0.0))
+        self._newest, self._waiting = self._waiting, None
+        begun = time.monotonic()
+        try:
+            made = await self._make()
+            return made, await asyncio.to_thread(encoded, made)
+        finally:
+            ended = time.monotonic()
+            self._free_at = ended + min(SUMMARY_PAUSE * (ended - begun), LONGEST_PAUSE)
+
+
 async def summary(call: Call) -> Response:
     """GET .../summary."""
-    return json_response(await _summary(call.service, call.name))
+    return Response((await _shared(call.service, call.name))[1], media_type="application/json")
+
+
+async def _shared(service: Service, name: str) -> tuple[dict[str, Any], bytes]:
+    await service.host.find(name)
+    monitor = service.monitors[name]
+    if monitor.shared is None:
+        monitor.shared = Shared(lambda: _summary(service, name))
+    shared: Shared = monitor.shared
+    return await shared.get()
 
 
 async def _summary(service: Service, name: str) -> dict[str, Any]:
@@ -241,7 +288,8 @@ async def _summary(service: Service, name: str) -> dict[str, Any]:
     of_keys = health.of_keys(monitor.decisions_by_key, service.keyring.names())
     experiment = service.host.here.get(name)
     of_storage = health.of_storage(None if experiment is None else experiment.failure)
-    answer = summaries.summary(monitor.observer.view.definition, found, seen, more=[*of_storage, *of_keys])
+    definition, more = monitor.observer.view.definition, [*of_storage, *of_keys]
+    answer: dict[str, Any] = await service.in_thread(lambda: summaries.summary(definition, found, seen, more=more))
     service.metrics.health.labels(name).set(len(answer["health"]))
     return answer
 
@@ -254,7 +302,7 @@ async def keep_health(service: Service) -> None:
         for name in service.host.here:
             begun = time.monotonic()
             try:
-                found = (await _summary(service, name))["health"]
+                found = (await _shared(service, name))[0]["health"]
             except (DriftbanditsError, Elsewhere, sa.exc.SQLAlchemyError) as error:
                 log.warning("the health of %s could not be checked: %s", name, first_line(error))
                 continue
