@@ -461,11 +461,12 @@ def _no_choice(log: Log) -> str:
 
 
 def _refusal(log: Log) -> str:
-    changes = find_changes(log)
-    if not changes:
+    found = find_changes(log)
+    if found.movement.kind == "still":
         return ""
+    first = f" (first at row {found.changes[0].row})" if found.changes else ""
     return (
-        f"this log cannot tell: its world moves (first found at row {changes[0].found}), and replay with rejection "
+        f"this log cannot tell: its world moves{first}, and replay with rejection "
         f"holds only while nothing does; value stretches with by='changes', or see the twin of advise"
     )
 

@@ -251,7 +251,7 @@ def _style() -> str:
 
 
 def _sections(advice: Advice, page: Path) -> tuple[Section, ...]:
-    if advice.moves is None:
+    if advice.beliefs is None:
         cure = "Log more rounds, play every arm now and then, and ask again. Nothing is recommended until then."
         return (Section("What to do", (cure,)),)
     return (_moving(advice), _amount(advice), _paying(advice), _doing(advice, page))
@@ -259,10 +259,6 @@ def _sections(advice: Advice, page: Path) -> tuple[Section, ...]:
 
 def _moving(advice: Advice) -> Section:
     lines, beliefs = [], advice.beliefs
-    if advice.season is not None:
-        lines.append(
-            f"Rhythm by a periodogram with a permutation threshold: p = {advice.season.p_value:.3g}; approximate."
-        )
     if beliefs is not None:
         shares = ", ".join(f"{kind} {beliefs.weight_of(kind):.2f}" for kind in ("still", "drifts", "switches"))
         lines.append(f"How the world moves, by a Gaussian process (a model, not a promise): {shares}.")

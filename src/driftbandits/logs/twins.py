@@ -34,6 +34,7 @@ from driftbandits.environments import Environment, Tabular
 from driftbandits.environments.noise import BernoulliNoise, TruncatedGaussianNoise
 from driftbandits.logs.estimators import Bins, bin_rewards
 from driftbandits.logs.log import Log, cell_arms, cell_count, is_masked, offered
+from driftbandits.logs.movement import Movement
 from driftbandits.policies import GPUCB, AutoBandit, CalibratedOPKB, Policy, SlidingWindowGPUCB
 from driftbandits.policies.length_scales import leading_features
 from driftbandits.simulation import simulate
@@ -88,15 +89,18 @@ class Fitted:
     covariance: Floats
 
 
-def hypotheses(log: Log, fresh: Sequence[int]) -> list[Hypothesis]:
-    """All that are tried: every rate of drift without changes, and the changes found without drift."""
-    found = []
-    for kernel, features in _kernels(log).items():
-        for start in STARTS:
-            found += [Hypothesis(kernel, features, drift / len(log), start) for drift in (0.0, *DRIFTS)]
-            if fresh:
-                found.append(Hypothesis(kernel, features, 0.0, start, tuple(fresh)))
-    return found
+def hypotheses(log: Log, movement: Movement, fresh: Sequence[int]) -> list[Hypothesis]:
+    """What is tried where a world moves like this: the changes found, with drift if there is some, or rates of drift.
+
+    Where nothing is seen to move it may stand still, or drift too slowly to be seen.
+    """
+    rates = (0.0,) if fresh and not movement.slopes else DRIFTS if movement.kind != "still" else (0.0, *DRIFTS)
+    return [
+        Hypothesis(kernel, features, rate / len(log), start, tuple(fresh))
+        for kernel, features in _kernels(log).items()
+        for start in STARTS
+        for rate in rates
+    ]
 
 
 def _kernels(log: Log) -> dict[str, Floats]:
