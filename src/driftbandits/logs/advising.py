@@ -165,7 +165,15 @@ class Advice:
 
 
 @one_blas_thread
-def advise(log: Log, *, false_alarm: float = 0.05, twins: int = TWINS, seed: int = 0, show: bool = False) -> Advice:
+def advise(
+    log: Log,
+    *,
+    false_alarm: float = 0.05,
+    twins: int = TWINS,
+    seed: int = 0,
+    show: bool = False,
+    first: Callable[[Advice], None] | None = None,
+) -> Advice:
     """Whether the world of a log moves, how much, whether adapting pays, and what to do.
 
     Whether and how it moves is a question of Bayes factors (see `logs.movement`); how much, of a Gaussian process on
@@ -179,6 +187,7 @@ def advise(log: Log, *, false_alarm: float = 0.05, twins: int = TWINS, seed: int
     twins : worlds in which policies play; more make intervals shorter
     seed : of everything random
     show : whether to show progress on standard error
+    first : is called with what is known before any twin is played: whether the world moves, when, and how much
 
     Returns
     -------
@@ -207,7 +216,7 @@ def advise(log: Log, *, false_alarm: float = 0.05, twins: int = TWINS, seed: int
         return Advice(log, verdict, None, (), 0, None, None, None, None, None, false_alarm, _notes(log))
     steps = 3 + steps_of(merged(known), twins)
     with progress_bar(steps, "advise", show=show) as advance:
-        found = _advise(known, log, false_alarm, twins, seed, advance)
+        found = _advise(known, log, false_alarm, twins, seed, advance, first or (lambda _: None))
     return dataclasses.replace(found, notes=_notes(log))
 
 
@@ -236,8 +245,17 @@ def too_short(log: Log) -> str:
     return ""
 
 
-def _advise(log: Log, told: Log, false_alarm: float, twins: int, seed: int, advance: Callable[[], None]) -> Advice:
+def _advise(
+    log: Log,
+    told: Log,
+    false_alarm: float,
+    twins: int,
+    seed: int,
+    advance: Callable[[], None],
+    first: Callable[[Advice], None],
+) -> Advice:
     found = diagnose(log, false_alarm=false_alarm, seed=seed, advance=advance)
+    first(found)
     beliefs = found.beliefs
     if beliefs is None:
         return found
