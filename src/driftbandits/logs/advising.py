@@ -17,8 +17,9 @@ from driftbandits.errors import InputError
 from driftbandits.logs import changes as log_changes
 from driftbandits.logs import twins as worlds
 from driftbandits.logs.changes import Changes, LogChange
+from driftbandits.logs.contexts import ContextGain, context_gain
 from driftbandits.logs.estimators import Bins
-from driftbandits.logs.log import Log, cell_count, cell_name, cells_of, merged, suspicious_arms
+from driftbandits.logs.log import Log, cell_count, cell_name, cells_of, clock_words, merged, suspicious_arms
 from driftbandits.logs.movement import Movement, Season
 from driftbandits.logs.recommendation import Recommendation, recommend
 from driftbandits.logs.twins import TWINS, Fitted, Regrets, play_twins, steps_of, twin_of
@@ -95,6 +96,7 @@ class Advice:
     false_alarm : probability that a change is reported although nothing moves
     notes : what of the log was left out, and which arms may be slips
     movement : how rewards move, and how sure that is, or None
+    contexts : whether a policy that sees the columns `context.*` would have earned more, or None without such columns
 
     >>> log = Log.read({"round": [0, 1], "arm": ["a", "b"], "reward": [1, 0], "probability": [0.5, 0.5]})
     >>> advice = advise(log)
@@ -115,6 +117,7 @@ class Advice:
     false_alarm: float
     notes: tuple[str, ...] = ()
     movement: Movement | None = None
+    contexts: ContextGain | None = None
 
     @property
     def gradual(self) -> bool:
@@ -135,7 +138,7 @@ class Advice:
         said = [self.verdict, *(change.words for change in self.changes[:_MOST_CHANGES_NAMED])]
         if self.recommendation is not None:
             advice = self.recommendation
-            said += [advice.why, advice.words()]
+            said += [advice.why, *([] if self.contexts is None else [self.contexts.words]), advice.words()]
             if self.season is not None:
                 said.append(CALENDAR)
             if advice.waiting is not None:
@@ -223,7 +226,7 @@ def advise(
 def _notes(log: Log) -> tuple[str, ...]:
     missing = len(log) - int(np.count_nonzero(log.known))
     left = f"{counted(missing, 'row')} without a reward left out; honest only if they are missing at random"
-    return (*([left] if missing else []), *suspicious_arms(log))
+    return (*log.notes, *([left] if missing else []), *suspicious_arms(log))
 
 
 def too_short(log: Log) -> str:
@@ -291,6 +294,7 @@ def diagnose(
         recommendation=None,
         false_alarm=false_alarm,
         movement=found.movement,
+        contexts=context_gain(log),
     )
 
 
@@ -308,15 +312,6 @@ def _believe(log: Log, found: Changes, seed: int) -> Beliefs:
     ends = np.quantile(paths, (0.025, 0.975), axis=0)
     names = tuple(cell_name(log, cell) for cell in range(bins.cells))
     return Beliefs(log, names, bins, fitted, share, np.stack([ends[0], paths.mean(axis=0), ends[1]]))
-
-
-def clock_words(log: Log, when: float) -> str:
-    """A time of the log in words."""
-    if log.time is None:
-        return f"round {when:,.0f}"
-    if when > 1e8:  # seconds since 1970: a date
-        return str(np.datetime64(int(when), "s")).replace("T", " ")
-    return f"time {when:,.6g}"
 
 
 def _change(log: Log, change: LogChange, since: int, until: int) -> AdvisedChange:

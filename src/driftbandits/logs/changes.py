@@ -33,7 +33,7 @@ from scipy.optimize import brentq
 
 from driftbandits._util.checks import as_floats, check_count
 from driftbandits.errors import InputError
-from driftbandits.logs.log import Log
+from driftbandits.logs.log import Log, clock_words
 from driftbandits.logs.movement import (
     BINS,
     GENEROUS,
@@ -365,7 +365,8 @@ def _between(log: Log, ends: Sequence[int]) -> tuple[Piece, ...]:
 def _span(log: Log, first: int, last: int) -> str:
     if log.time is None:
         return f"rounds {log.round[first]} to {log.round[last - 1]}"
-    return f"times {log.time[first]:.10g} to {log.time[last - 1]:.10g}"
+    ends = (clock_words(log, float(log.time[row])).removeprefix("time ") for row in (first, last - 1))
+    return f"times {' to '.join(ends)}"
 
 
 def _segments(log: Log) -> Pieces:

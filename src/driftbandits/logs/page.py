@@ -288,8 +288,8 @@ def _amount(advice: Advice) -> Section:
     if moved is not None and moved.seen:
         lines.append(
             f"Between neighbouring windows of {counted(moved.window, 'row')} the arm that moved most moved by "
-            f"{moved.total:.3g} in all, corrected for noise ({counted(moved.seen, 'pair')} of windows compared). Without "
-            f"any movement it would be up to {moved.by_chance:.3g} (the largest of {CHANCES} permutations)"
+            f"{moved.total:.3g} in all, corrected for noise ({counted(moved.seen, 'pair')} of windows compared). "
+            f"Without any movement it would be up to {moved.by_chance:.3g} (the largest of {CHANCES} permutations)"
             f"{'.' if moved.total > moved.by_chance else _too_noisy(advice)}"
         )
     return Section("2. How much?", tuple(lines))
@@ -318,14 +318,17 @@ def _paying(advice: Advice) -> Section:
     )
     if regrets.scale > 1:
         about += (
-            f" The log is longer, so a round stands for {regrets.scale} rows: its reward is their mean, and windows are "
-            f"shorter by as much. A policy that decides row by row loses a little less than one in these twins."
+            f" The log is longer, so a round stands for {regrets.scale} rows: its reward is their mean, and windows "
+            f"are shorter by as much. A policy that decides row by row loses a little less than one in these twins."
         )
     if advice.beliefs is not None and is_masked(advice.beliefs.log):
         about += " CalibratedOPKB learns nothing in rounds that do not offer every arm, so it did not play."
     if advice.beliefs is not None and advice.beliefs.log.segment is None and advice.log.segment is not None:
         about += " There are too many arms and segments to tell all apart: segments were averaged over."
-    why = () if advice.recommendation is None else (advice.recommendation.why,)
+    why = [] if advice.recommendation is None else [advice.recommendation.why]
+    if advice.contexts is not None:
+        columns = counted(len(advice.contexts.columns), "column")
+        why.append(f"{advice.contexts.words} Compared on the rows of the log itself, with {columns} of contexts.")
     image = _image(advice, draw_regrets, "Regret per round: what was lost against the best arm of every round.")
     return Section("3. Does adapting pay?", (*why, about), (image,), ("policy", "regret per round", "95 %"), rows)
 

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import unicodedata
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,8 +17,10 @@ import numpy as np
 
 from driftbandits.errors import InputError, MissingExtraError, did_you_mean
 from driftbandits.logs import tables
+from driftbandits.logs.log import plain_name
 from driftbandits.logs.tables import Texts
-from driftbandits.text import counted, first_line, listed, shown
+from driftbandits.text import counted, first_line, shown
+from driftbandits.types import Bools
 
 Layout = Literal["open-bandit", "vw"]
 LAYOUTS = ("open-bandit", "vw")
@@ -74,11 +74,13 @@ class Preparation:
         """Columns called what they are in a log; with `optional` those that are not there are left alone."""
         names = dict(_OPEN_BANDIT) if self.layout == "open-bandit" else {}
         names |= dict(self.columns or {})
+        if not names:
+            return table
         there = list(table.column_names)
         lacking = [own for own in names.values() if own not in there]
         if lacking and not optional:
             near = did_you_mean(lacking[0], there)
-            raise InputError(f"the log has no column {shown(lacking[0])}; {near or f'it has {listed(there)}'}")
+            raise InputError(f"the log has no column {shown(lacking[0])}; {near or 'it has ' + ', '.join(there)}")
         meant = {own: name for name, own in names.items() if own in there}
         hidden = [name for name in there if name in names and name not in meant]  # another column has its name now
         table = table.drop_columns(hidden) if hidden else table
@@ -157,7 +159,9 @@ def _vw_lines(lines: list[str]) -> dict[str, list[Any]]:
         try:
             cost, share = float(parts[1]), float(parts[2])
         except ValueError:
-            raise InputError(f"line {number + 1}: cost and probability must be numbers, got {shown(label[0])}") from None
+            raise InputError(
+                f"line {number + 1}: cost and probability must be numbers, got {shown(label[0])}"
+            ) from None
         columns["arm"].append(str(arm) if several else parts[0])
         columns["reward"].append(-cost)
         columns["probability"].append(share)
@@ -199,7 +203,9 @@ def _refuse_twice(ids: list[Any], where: str) -> None:
     if twice:
         name, places = next(iter(twice.items()))
         more = f" (and {counted(len(twice) - 1, 'more id')})" if len(twice) > 1 else ""
-        raise InputError(f"id {shown(name)} stands in rows {listed(map(str, places[:5]))} of {where}{more}; once is meant")
+        raise InputError(
+            f"id {shown(name)} stands in rows {', '.join(map(str, places[:5]))} of {where}{more}; once is meant"
+        )
 
 
 def _in_zone(table: Any, zone: str) -> Any:
@@ -237,8 +243,7 @@ def _without_missing(table: Any) -> tuple[Any, list[str]]:
     for name in _NEEDED:
         if name not in table.column_names:
             continue
-        read = tables.column(table, name)
-        missing = read.codes < 0 if isinstance(read, Texts) else read.missing if isinstance(read, tables.Lists) else np.isnan(read.values)
+        missing = _missing(tables.column(table, name))
         if missing.any():
             lacking[name] = int(np.count_nonzero(missing))
             kept &= ~missing
@@ -250,29 +255,26 @@ def _without_missing(table: Any) -> tuple[Any, list[str]]:
     return table.filter(pa.array(kept)), [f"{counted(int((~kept).sum()), 'row')} dropped: {what} missing"]
 
 
+def _missing(column: tables.Column) -> Bools:
+    """Which rows have nothing in a column."""
+    if isinstance(column, Texts):
+        return column.codes < 0
+    return column.missing if isinstance(column, tables.Lists) else np.isnan(column.values)
+
+
 def _sorted(table: Any) -> Any:
     """Rows in the order of rounds, or of times; equal ones stay as they stand."""
     names = [name for name in ("round", "time") if name in table.column_names]
-    if not names:
-        return table
-    read = tables.column(table, names[0])
-    values = tables.iso_dates(read) if isinstance(read, Texts) else read.values if isinstance(read, tables.Numbers) else None
-    return table if values is None else table.take(np.argsort(values, kind="stable"))
-
-
-def plain_name(name: str) -> str:
-    """A name without what is easily written in two ways: case, blanks, accents.
-
-    >>> plain_name(" Café  Crème"), plain_name("CAFE creme")
-    ('cafe creme', 'cafe creme')
-    """
-    bare = "".join(letter for letter in unicodedata.normalize("NFKD", name) if not unicodedata.combining(letter))
-    return " ".join(bare.split()).casefold()
+    read = tables.column(table, names[0]) if names else None
+    if isinstance(read, Texts):
+        return table.take(np.argsort(tables.iso_dates(read), kind="stable"))
+    return table.take(np.argsort(read.values, kind="stable")) if isinstance(read, tables.Numbers) else table
 
 
 def spellings(texts: Texts) -> dict[str, str]:
     """Of every name that is another spelling of a more frequent one, that one."""
-    often = Counter(dict(zip(texts.distinct, np.bincount(texts.codes[texts.codes >= 0], minlength=len(texts.distinct)).tolist(), strict=True)))
+    rows = np.bincount(texts.codes[texts.codes >= 0], minlength=len(texts.distinct)).tolist()
+    often = dict(zip(texts.distinct, rows, strict=True))
     groups: dict[str, list[str]] = {}
     for name, _ in sorted(often.items(), key=lambda pair: (-pair[1], pair[0])):
         groups.setdefault(plain_name(name), []).append(name)
