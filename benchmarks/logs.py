@@ -25,7 +25,7 @@ from driftbandits import datasets
 from driftbandits.environments import Environment
 from driftbandits.logs import Log
 from driftbandits.logs import twins as posterior
-from driftbandits.logs.changes import episodes, find_changes
+from driftbandits.logs.changes import find_changes
 from driftbandits.logs.estimators import Estimator
 from driftbandits.logs.twins import FIXED, Player, fixed_regret, play_twins, policy_of
 
@@ -86,8 +86,9 @@ def correlation(world: Environment, kind: type[db.Policy], seed: int) -> float:
     trace = db.simulate(kind(world.arms, seed=seed, reward_range=world.reward_range), world, seed=seed)
     log = replay_log(world, trace)
     bins = posterior.bins_of(log)
-    fresh = sorted({int(bins.of_row[one.row]) for one in episodes(find_changes(log), len(log))} - {0})
-    tried = [posterior.fit(bins, one) for one in posterior.hypotheses(log, fresh)]
+    found = find_changes(log)
+    fresh = sorted({int(bins.of_row[one.row]) for one in found.changes} - {0})
+    tried = [posterior.fit(bins, one) for one in posterior.hypotheses(log, found.movement, fresh)]
     regrets = play_twins(log, bins, tried, posterior.weights_of(tried), twins=TWINS, seed=seed)
     in_twins = [regrets.interval(name).estimate for name in (*regrets.players, FIXED)]
     real = [_regret(player, world, seed + 1_000) for player in regrets.players.values()]
