@@ -112,20 +112,6 @@ def name_extras(words, _folder):
             assert set(re.findall(r"\w+", word)) <= set(extras)
 
 
-def name_containers(words, _folder):
-    """See that the file that builds an image exists, and that a container is told a command that there is."""
-    if "-f" in words:
-        assert (ROOT / words[words.index("-f") + 1]).is_file()
-    if "run" in words:
-        told = words[words.index("driftbandits") :]
-        assert CliRunner().invoke(app, [*told[1:], "--help"]).exit_code == 0
-
-
-def name_a_variable(words, _folder):
-    """See that the compose file asks for the variable."""
-    assert f"${{{words[1].partition('=')[0]}:?" in (ROOT / "deploy" / "compose.yaml").read_text()
-
-
 def fit_the_document(words, _folder):
     """See that a request is one of those that the service describes, and that its body fits."""
     from driftbandits.service import requests as bodies
@@ -149,8 +135,6 @@ FORMS = {
     "driftbandits serve": ask_for_help,
     "driftbandits keys": ask_for_help,
     "curl": fit_the_document,
-    "docker": name_containers,
-    "export": name_a_variable,
     "driftbandits evaluate": run_here,
     "driftbandits advise": ask_for_help,
     "driftbandits --": find_in_help,

@@ -1,154 +1,190 @@
-"""The files in `deploy`: whatever of them can be tried without an engine for containers, in a fresh environment.
+"""The container file, the compose file and the systemd unit: no engine runs here, so every line that can be is tried.
 
-A wheel is built and installed there as the Containerfile does, but for its dependencies, which are this environment's.
-Not tried: that the base image has what is asked of it, the user, and the volume.
+The image's own steps are taken in a folder of its layout: the wheel is built from what is copied, installed by itself,
+and its entry point is started with the variables of the file, as another user where one may run this Python, watched by
+the health check of the file.
 """
 
 import configparser
 import json
 import os
 import re
-import shlex
 import shutil
 import signal
-import site
+import socket
 import subprocess
 import sys
-import venv
+import time
 from pathlib import Path
 
 import pytest
 import yaml
 
-from attacks.servers import Server
-from driftbandits.live.connections import read_url, sqlite_file
-from driftbandits.service.server import END_SECONDS
-from driftbandits.service.settings import PREFIX, Settings, read_settings
-from tests.test_release import BUILD
+from driftbandits.service.settings import PREFIX, Settings
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
+UID = 10001
 
 
 def instructions():
-    """Of the Containerfile's last stage: (word, rest), in order."""
-    lines = [line for line in (DEPLOY / "Containerfile").read_text().splitlines() if line and not line.startswith("#")]
-    pairs = [tuple(line.split(" ", 1)) for line in lines]
-    return pairs, pairs[max(number for number, (word, _) in enumerate(pairs) if word == "FROM") :]
+    """(word, rest) of every instruction."""
+    text = re.sub(r"\\\n", " ", (DEPLOY / "Containerfile").read_text())
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    return [(word, rest) for word, _, rest in (line.partition(" ") for line in lines)]
 
 
 def of(word):
-    return [rest for found, rest in instructions()[1] if found == word]
-
-
-def environment():
-    return dict(rest.split("=", 1) for rest in of("ENV"))
+    return [rest for name, rest in instructions() if name == word]
 
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    """The folder /opt/driftbandits, elsewhere; made from what the Containerfile copies, and nothing else."""
-    source, opt = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("opt") / "driftbandits"
-    for rest in [rest for word, rest in instructions()[0] if word == "COPY" and "--from" not in rest]:
-        *names, target = rest.split()
-        for name in names:
-            if (ROOT / name).is_dir():
-                shutil.copytree(
-                    ROOT / name, source / target, ignore=shutil.ignore_patterns("*.egg-info", "__pycache__")
-                )
-            else:
-                shutil.copy(ROOT / name, source / target)
-    subprocess.run([sys.executable, "-c", BUILD], cwd=source, check=True, capture_output=True)
-    venv.create(opt, with_pip=True)
-    (wheel,) = (source / "dist").glob("*.whl")
-    pip = [opt / "bin" / "pip", "install", "--quiet", "--no-index", "--no-deps", wheel]
-    subprocess.run(pip, check=True, capture_output=True)
-    (packages,) = (opt / "lib").glob("python*/site-packages")
-    own = [path for path in site.getsitepackages() if Path(path).is_dir()]
-    # After its own packages, so that driftbandits is the wheel's.
-    where = [opt / "bin" / "python", "-c", "import driftbandits; print(driftbandits.__file__)"]
-    (packages / "dependencies.pth").write_text("".join(f"import sys; sys.path.append({path!r})\n" for path in own))
-    clean = {"PATH": os.environ["PATH"]}
-    assert subprocess.run(where, env=clean, capture_output=True, text=True, check=True).stdout.startswith(str(packages))
-    return opt
-
-
-def test_the_container_serves_is_healthy_and_stops(installed, tmp_path):
-    """Its entry point with its variables; the volume is a folder here, and the port a free one."""
-    variables = {name: text.replace("/opt/driftbandits", str(installed)) for name, text in environment().items()}
-    assert all(name.removeprefix(PREFIX).lower() in Settings.model_fields for name in variables if PREFIX in name)
-    (volume,), (home,), (user,), (port,) = of("VOLUME"), of("WORKDIR"), of("USER"), of("EXPOSE")
-    database = variables["DRIFTBANDITS_DATABASE"]
-    assert str(sqlite_file(read_url(database)).parent) == volume == home
-    assert int(user) > 0
-    assert f"--uid {user} " in of("RUN")[0]
-    assert int(port) == Settings.model_fields["port"].default
-    variables |= {"DRIFTBANDITS_DATABASE": database.replace(volume, str(tmp_path)), "DRIFTBANDITS_PORT": "0"}
-    (entry,), usual = (json.loads(of(word)[0]) for word in ("ENTRYPOINT", "CMD"))
-    command = [shutil.which(entry, path=variables["PATH"])]
-    assert command[0] == str(installed / "bin" / "driftbandits")
-
-    def run(*words):
-        return subprocess.run([*command, *words], env=variables, capture_output=True, text=True, check=False)
-
-    refused = run(*usual)
-    assert (refused.returncode, "there is no key yet" in refused.stderr) == (1, True)
-    made = subprocess.run(
-        [*command, "keys", "create", "--scope", "admin"], env=variables, capture_output=True, text=True
+    """The wheel of the first stage, installed without what it needs: that is here."""
+    folder = tmp_path_factory.mktemp("image")
+    build = folder / "build"
+    build.mkdir()
+    for copied in of("COPY"):
+        if not copied.startswith("--from"):
+            *sources, target = copied.split()
+            for source in sources:
+                if (ROOT / source).is_dir():
+                    shutil.copytree(
+                        ROOT / source, build / target, ignore=shutil.ignore_patterns("*.egg-info", "__pycache__")
+                    )
+                else:
+                    shutil.copy(ROOT / source, build / target)
+    (command,) = [run for run in of("RUN") if run.startswith("pip wheel")]
+    words = command.replace("/wheels", str(folder / "wheels")).split()
+    subprocess.run([sys.executable, "-m", *words, "--no-build-isolation", "--quiet"], cwd=build, check=True)
+    (wheel,) = (folder / "wheels").glob("driftbandits-*.whl")
+    target = folder / "installed"
+    subprocess.run(
+        [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", target, wheel], check=True
     )
-    assert made.stdout.startswith("db_")
-    with subprocess.Popen([*command, *usual], stderr=subprocess.PIPE, text=True, env=variables) as process:
-        server = Server(process)
-        try:
-            server.wait_until_listening()
-            check = json.loads(of("HEALTHCHECK")[0].partition(" CMD ")[2])
-            check[-1] = check[-1].replace(f"127.0.0.1:{port}", f"127.0.0.1:{server.url.rpartition(':')[2]}")
-            healthy = [shutil.which(check[0], path=variables["PATH"]), *check[1:]]
-            assert subprocess.run(healthy, env=variables, check=False).returncode == 0
-            server.process.send_signal(signal.SIGTERM)
-            assert server.process.wait(timeout=30) == 0
-            assert subprocess.run(healthy, env=variables, capture_output=True, check=False).returncode == 1
-        finally:
-            server.kill()
+    for path in (folder, *folder.parents[:2]):
+        path.chmod(0o755)
+    return target
 
 
-def test_compose_gives_the_server_its_database():
-    found = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
-    server, postgres = found["services"]["driftbandits"], found["services"]["postgres"]
-    assert (DEPLOY / server["build"]["context"] / server["build"]["dockerfile"]).is_file()
-    assert set(server["environment"]) <= {f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
-    url = read_url(re.sub(r"\$\{[^}]*\}", "secret", server["environment"]["DRIFTBANDITS_DATABASE"]))
-    assert url.host in found["services"]
-    assert (url.username, url.database) == tuple(postgres["environment"][f"POSTGRES_{name}"] for name in ("USER", "DB"))
-    assert server["ports"] == [f"127.0.0.1:{of('EXPOSE')[0]}:{of('EXPOSE')[0]}"]
-    assert server["depends_on"] == {"postgres": {"condition": "service_healthy"}}
+def user():
+    """Another user, where this one may become it and it may read what Python needs."""
+    if os.geteuid() != 0:
+        return {}
+    try:
+        tried = subprocess.run([sys.executable, "-c", "import yaml"], user=UID, check=False, capture_output=True)
+    except PermissionError:  # Python itself lies where only its owner may look
+        return {}
+    return {"user": UID, "group": UID} if tried.returncode == 0 else {}
+
+
+def test_the_entry_point_serves_and_the_health_check_tells(installed, tmp_path):
+    data = tmp_path / "data"
+    data.mkdir()
+    if user():
+        os.chown(data, UID, UID)
+        for path in (tmp_path, *tmp_path.parents[:2]):
+            path.chmod(0o755)
+    (given,) = of("ENV")
+    variables = dict(pair.split("=", 1) for pair in given.split())
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        variables["DRIFTBANDITS_PORT"] = str(free.getsockname()[1])
+    variables["DRIFTBANDITS_DATABASE"] = variables["DRIFTBANDITS_DATABASE"].replace("/data/", f"{data}/")
+    env = {**os.environ, **variables, "PYTHONPATH": str(installed), "HOME": str(data)}
+    (entry,) = map(json.loads, of("ENTRYPOINT"))
+    (command,) = map(json.loads, of("CMD"))
+    program = [sys.executable, str(installed / "bin" / entry[0])]
+    # what all can reach needs a key, and says so
+    bare = subprocess.run(
+        [*program, *command], env=env, cwd=data, **user(), capture_output=True, text=True, check=False
+    )
+    assert bare.returncode != 0
+    assert "keys create" in bare.stderr
+    made = subprocess.run(
+        [*program, "keys", "create", "--scope", "admin"], env=env, cwd=data, **user(), capture_output=True, check=True
+    )
+    assert made.stdout
+    server = subprocess.Popen([*program, *command], env=env, cwd=data, **user(), stderr=subprocess.DEVNULL)
+    try:
+        (health,) = of("HEALTHCHECK")
+        check = json.loads(health.partition(" CMD ")[2])
+        check[0] = sys.executable
+
+        def healthy():
+            return subprocess.run(check, env=env, capture_output=True, check=False).returncode == 0
+
+        end = time.monotonic() + 60
+        while not healthy():
+            assert server.poll() is None
+            assert time.monotonic() < end
+            time.sleep(0.1)
+        server.send_signal(signal.SIGTERM)  # what stopping a container sends
+        assert server.wait(30) == 0
+        assert not healthy()
+        assert (data / "driftbandits.db").stat().st_size > 0
+    finally:
+        server.kill()
+        server.wait()
+
+
+def test_the_image_runs_as_nobody_special_and_keeps_its_data():
+    words = [word for word, _ in instructions()]
+    assert words.index("USER") < words.index("ENTRYPOINT")
+    assert of("USER") == ["driftbandits"]
+    (added,) = [run for run in of("RUN") if "useradd" in run]
+    assert f"--uid {UID}" in added
+    assert f"install -d -o driftbandits {of('VOLUME')[0]}" in added
+    (port,) = of("EXPOSE")
+    assert f"DRIFTBANDITS_PORT={port}" in of("ENV")[0]
+    assert port == str(Settings().port)
+    (extras,) = re.findall(r"\.whl\)\[(.*?)\]", " ".join(of("RUN")))
+    known = (ROOT / "pyproject.toml").read_text().partition("[project.optional-dependencies]")[2]
+    assert all(re.search(rf"^{extra} = ", known, re.MULTILINE) for extra in extras.split(","))
+
+
+def check_variables(names):
+    ours = [name.removeprefix(PREFIX).lower() for name in names if name.startswith(PREFIX)]
+    assert ours
+    assert set(ours) <= set(Settings.model_fields)
+
+
+def test_variables_are_settings():
+    check_variables(re.findall(r"DRIFTBANDITS_\w+", of("ENV")[0]))
+
+
+def test_the_compose_file_builds_this_image_beside_a_postgres():
+    compose = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+    ours, postgres = compose["services"]["driftbandits"], compose["services"]["postgres"]
+    assert (DEPLOY / ours["build"]["context"] / ours["build"]["dockerfile"]).resolve() == DEPLOY / "Containerfile"
+    check_variables(ours["environment"])
+    found = re.fullmatch(r"postgresql://(\w+):\$\{.*\}@(\w+)/(\w+)", ours["environment"]["DRIFTBANDITS_DATABASE"])
+    assert found.groups() == (
+        postgres["environment"]["POSTGRES_USER"],
+        "postgres",
+        postgres["environment"]["POSTGRES_DB"],
+    )
+    assert ours["depends_on"]["postgres"]["condition"] == "service_healthy"
     assert "healthcheck" in postgres
-    assert {volume.partition(":")[0] for volume in postgres["volumes"]} == set(found["volumes"])
-    assert float(server["stop_grace_period"].removesuffix("s")) > END_SECONDS
+    assert {volume.partition(":")[0] for volume in postgres["volumes"]} == set(compose["volumes"])
+    assert all(port.startswith("127.0.0.1:") for port in ours["ports"])  # a proxy with TLS stands before it
 
 
-def test_the_unit_starts_what_is_installed_with_the_settings_beside_it(installed, tmp_path):
-    unit = configparser.ConfigParser(interpolation=None)
+def test_the_unit_starts_the_same_server(tmp_path):
+    unit = configparser.ConfigParser(strict=False, interpolation=None)
     unit.optionxform = str
-    text = (DEPLOY / "driftbandits.service").read_text()
-    unit.read_string(text)
+    unit.read(DEPLOY / "driftbandits.service")
     service = unit["Service"]
-    program, verb, flag, file = shlex.split(service["ExecStart"])
-    assert (installed / Path(program).relative_to("/opt/driftbandits")).is_file()
-    assert (verb, flag, Path(file).name) == ("serve", "--config", "service.toml")
-    settings = read_settings({}, DEPLOY / "service.toml")
-    assert settings.is_local
-    assert str(sqlite_file(read_url(settings.database)).parent) == f"/var/lib/{service['StateDirectory']}"
-    assert float(service["TimeoutStopSec"]) > END_SECONDS
-    verifier = shutil.which("systemd-analyze")
-    if verifier is None:
-        pytest.skip("systemd-analyze is not installed: the unit's words are not verified")
-    copy = tmp_path / "driftbandits.service"
-    copy.write_text(text.replace(program, str(installed / "bin" / "driftbandits")))
-    done = subprocess.run([verifier, "verify", "--man=no", copy], capture_output=True, text=True, env={**os.environ})
-    assert "driftbandits.service" not in done.stderr, done.stderr
-
-
-def test_pages_name_every_file():
-    page = (ROOT / "docs" / "service.md").read_text()
-    assert all(f"deploy/{path.name}" in page for path in DEPLOY.iterdir())
+    program, *words = service["ExecStart"].split()
+    assert Path(program).name == json.loads(of("ENTRYPOINT")[0])[0]
+    assert words == json.loads(of("CMD")[0])
+    name, _, url = service["Environment"].partition("=")
+    check_variables([name])
+    assert url == f"sqlite:///{service['WorkingDirectory']}/driftbandits.db"
+    assert service["WorkingDirectory"] == f"/var/lib/{service['StateDirectory']}"
+    assert service["DynamicUser"] == "yes"
+    if shutil.which("systemd-analyze"):
+        copy = tmp_path / "driftbandits.service"
+        copy.write_text((DEPLOY / "driftbandits.service").read_text().replace(program, sys.executable))
+        done = subprocess.run(["systemd-analyze", "verify", copy], capture_output=True, text=True, check=False)
+        assert not [line for line in done.stderr.splitlines() if "driftbandits.service" in line], done.stderr
