@@ -12,7 +12,7 @@ v        variances  of the noise just before and just after, in units of the sco
 If the change is at k, L(j) - L(k) goes on from k to either side as a walk whose mean falls by d^2 / 2 and whose
 variance grows by d^2 v a row, so that its largest value exceeds x with probability exp(-(x + 0.583 d sqrt(v)) / v): the
 second part is what a walk in steps lacks to a continuous one (Siegmund 1985). x is such that both sides stay below it
-with 97.5 %: what d and the rows around cost besides brings 95 %. Nothing is said of the law of the noise: its variance
+with 97 %: what d and the rows around cost besides brings 95 %. Nothing is said of the law of the noise: its variance
 on either side is the rewards' own. A likelihood of normal rewards with a variance of their own on either side would not
 do: rewards of two values follow no such law.
 
@@ -52,13 +52,14 @@ from driftbandits.text import counted, shown
 from driftbandits.types import Bools, Floats, Ints
 
 FALSE_ALARM = 0.05
-_CONFIDENCE = 0.975  # that the walks stay below x
+_CONFIDENCE = 0.97  # that the walks stay below x
 _OVERSHOOT = 0.583  # Siegmund's constant: 0.5826
 _NEAR = 300.0  # of d^2: rows on either side from which a change is dated
 _FOR_SLOPES = 250.0  # of d^2 on either side, from which on slopes are free
 _MOST_BESIDE_DRIFT = 8  # changes that are tried with drift between them
 _CLEAR, _CLEAR_BESIDE_DRIFT = 2.0, 4.0  # nats beyond chance, in the rows from which a change is dated
-_DRIFT_COSTS = 1.0  # nats
+_DRIFT_COSTS = 1.0  # nats by which drift alone must be better than changes
+_MORE_CHANGES_COST = 4.0  # nats by which more changes must be better than fewer with drift between them
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,7 @@ def _without_rhythm(scores: Scores, jumps: Sequence[int], drifts: float) -> tupl
     for number, (_, evidence) in enumerate(path[:_MOST_BESIDE_DRIFT], start=1):
         ways.append((evidence + drift_evidence(scores, sorted(rows[:number])), number))
     moves, number = max(ways)
-    if path and path[-1][1] >= moves - _DRIFT_COSTS:
+    if path and path[-1][1] >= moves + (_MORE_CHANGES_COST if number else -_DRIFT_COSTS):
         return date_changes(scores, jumps), False, path[-1][1]
     return date_changes(scores, sorted(rows[:number]), drifts=True), True, moves
 
