@@ -22,7 +22,7 @@ from driftbandits.logs.twins import fixed_regret, players_of, policy_of
 from driftbandits.types import Floats
 
 FIRST = 2_000_000
-LOGS_DATED, ROWS_DATED, CHANGES = 200, 20_000, (1, 3)
+LOGS_DATED, ROWS_DATED = 200, 20_000
 REWARDS_DATED = ("two-values", "zeros-and-amounts", "heavy-tails", "drift-two-values", "drift-normal")
 LOGS, ROUNDS, ARMS, NOISE = 50, 2_000, 5, 0.15
 LOGS_RECOMMENDED, PLAYED = 12, 3  # seeds of the policies that are played in the world itself
@@ -65,36 +65,35 @@ def changing(kind: str, number: int, seed: int) -> tuple[Log, list[int]]:
     return Log(np.arange(ROWS_DATED), arm, reward, law[arm], tuple(map(str, range(arms)))), rows
 
 
-def interval_numbers() -> dict[str, float]:
-    """Of all intervals of changes that were named the share in which there was one, by kind of rewards and changes."""
+def interval_numbers(number: int) -> dict[str, float]:
+    """Of all intervals of changes that were named the share in which there was one, by kind of rewards."""
     numbers: dict[str, float] = {}
     all_covered = all_named = 0
-    with progress_bar(len(REWARDS_DATED) * len(CHANGES) * LOGS_DATED, "intervals", show=True) as advance:
+    with progress_bar(len(REWARDS_DATED) * LOGS_DATED, "intervals", show=True) as advance:
         for kind in REWARDS_DATED:
-            for number in CHANGES:
-                covered = named = met = 0
-                widths = []
-                for seed in range(FIRST, FIRST + LOGS_DATED):
-                    log, rows = changing(kind, number, seed)
-                    ends = [change.interval for change in find_changes(log).changes]
-                    covered += sum(any(low <= row <= high for row in rows) for low, high in ends)
-                    met += sum(any(low <= row <= high for low, high in ends) for row in rows)
-                    named += len(ends)
-                    widths += [high - low for low, high in ends]
-                    advance()
-                all_covered, all_named = all_covered + covered, all_named + named
-                found = share_interval(covered, named)
-                numbers |= {
-                    f"{kind}.{number}.{name}": float(value)
-                    for name, value in (
-                        ("named", named),
-                        ("covered", found.estimate),
-                        ("low", found.low),
-                        ("high", found.high),
-                        ("found", met / (number * LOGS_DATED)),
-                        ("width", np.median(widths)),
-                    )
-                }
+            covered = named = met = 0
+            widths = []
+            for seed in range(FIRST, FIRST + LOGS_DATED):
+                log, rows = changing(kind, number, seed)
+                ends = [change.interval for change in find_changes(log).changes]
+                covered += sum(any(low <= row <= high for row in rows) for low, high in ends)
+                met += sum(any(low <= row <= high for low, high in ends) for row in rows)
+                named += len(ends)
+                widths += [high - low for low, high in ends]
+                advance()
+            all_covered, all_named = all_covered + covered, all_named + named
+            found = share_interval(covered, named)
+            numbers |= {
+                f"{kind}.{name}": float(value)
+                for name, value in (
+                    ("named", named),
+                    ("covered", found.estimate),
+                    ("low", found.low),
+                    ("high", found.high),
+                    ("found", met / (number * LOGS_DATED)),
+                    ("width", np.median(widths)),
+                )
+            }
     return {**numbers, "covered": all_covered / all_named, "named": float(all_named)}
 
 

@@ -58,7 +58,7 @@ _NEAR = 300.0  # of d^2: rows on either side from which a change is dated
 _FOR_SLOPES = 250.0  # of d^2 on either side, from which on slopes are free
 _MOST_BESIDE_DRIFT = 8  # changes that are tried with drift between them
 _CLEAR, _CLEAR_BESIDE_DRIFT = 2.0, 4.0  # nats beyond chance, in the rows from which a change is dated
-_DRIFT_COSTS = 1.0  # nats by which drift alone must be better than changes
+_DRIFT_COSTS = 0.0  # nats by which drift alone must be better than changes
 _MORE_CHANGES_COST = 4.0  # nats by which more changes must be better than fewer with drift between them
 
 
@@ -125,7 +125,8 @@ def _without_rhythm(scores: Scores, jumps: Sequence[int], drifts: float) -> tupl
     for number, (_, evidence) in enumerate(path[:_MOST_BESIDE_DRIFT], start=1):
         ways.append((evidence + drift_evidence(scores, sorted(rows[:number])), number))
     moves, number = max(ways)
-    if path and path[-1][1] >= moves + (_MORE_CHANGES_COST if number else -_DRIFT_COSTS):
+    fewer = 0 < number < len(path)
+    if path and path[-1][1] >= moves + (_MORE_CHANGES_COST if fewer else -_DRIFT_COSTS):
         return date_changes(scores, jumps), False, path[-1][1]
     return date_changes(scores, sorted(rows[:number]), drifts=True), True, moves
 
