@@ -32,6 +32,7 @@ from driftbandits.experiments.playing import play
 from driftbandits.experiments.specs import Experiment, PolicySpec, policy_class
 from driftbandits.policies.opkb.opnn import PAPER_WIDTH
 from driftbandits.version import __version__
+from reproduction import logs
 from reproduction.catalogue import ADA_OPKB, ADA_OPKB_PUBLISHED, AUTOBANDIT, OPNN0_PUBLISHED, SW_GPUCB_PUBLISHED
 from reproduction.claims import Claim, ClaimVerdict
 from reproduction.linear import LINEAR_SWEEPS, OURS, check_linear_claims
@@ -265,7 +266,20 @@ def numbers_of(claims: Sequence[Claim]) -> dict[str, float]:
     return {**checks, **{f"{claim.id}.verdict": get_args(ClaimVerdict).index(claim.verdict) for claim in claims}}
 
 
+def _of_logs(name: str, numbers: Callable[[], dict[str, float]], seeds: int, policies: Sequence[str]) -> Measurement:
+    found = numbers()
+    return new_measurement(name, found, seeds=range(logs.FIRST, logs.FIRST + seeds), policies=policies)
+
+
+_PLAYERS = ("AutoBandit", "CalibratedOPKB", "GPUCB", "SlidingWindowGPUCB")
 MEASURES: Mapping[str, Callable[[], Measurement]] = {
+    "log-one-change": lambda: _of_logs("log-one-change", lambda: logs.interval_numbers(1), logs.LOGS_DATED, ()),
+    "log-three-changes": lambda: _of_logs("log-three-changes", lambda: logs.interval_numbers(3), logs.LOGS_DATED, ()),
+    "log-verdicts": lambda: _of_logs("log-verdicts", logs.verdict_numbers, logs.LOGS, ("Exp3S",)),
+    "log-advice": lambda: _of_logs(
+        "log-advice", logs.recommendation_numbers, logs.LOGS_RECOMMENDED, ("Exp3S", *_PLAYERS)
+    ),
+    "log-times": lambda: _of_logs("log-times", logs.time_numbers, 0, _PLAYERS),
     "spread": measure_spread,
     "paper": measure_paper,
     "phases": measure_phases,

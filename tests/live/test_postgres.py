@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 
 from driftbandits import live
-from driftbandits.errors import NotStoredError, OtherDeciderError
+from driftbandits.errors import NotStoredError, OtherDeciderError, SchemaError
 from driftbandits.live import tables
 from driftbandits.live.connections import read_url
 from driftbandits.live.definition import define
@@ -136,3 +136,35 @@ def test_an_upgrade_makes_the_tables_here_too(url):
         assert tables_in(connection) == tables_of(tables.metadata)
         assert tables.present(connection) == tables.HEAD
         assert database.upgrade() == []
+
+
+def test_an_upgrade_waits_for_the_end_of_servers_that_lease_by_locks(url):
+    """As versions before schema 0002 did: they would not see that another server has the row."""
+    with live.open(url) as database, database.engine.connect() as older:
+        older.execute(sa.text("SELECT pg_advisory_lock(:space, 1)"), {"space": tables._OLD_LEASES})
+        with database.writing() as connection:
+            connection.execute(sa.text("DROP TABLE servers"))
+            connection.execute(sa.text("ALTER TABLE leases DROP COLUMN term"))
+            connection.execute(sa.text("ALTER TABLE keys DROP COLUMN per_minute, DROP COLUMN expires"))
+            connection.execute(sa.update(tables.version).values(version_num="0001"))
+        with pytest.raises(SchemaError, match="stop them first"):
+            database.upgrade()
+        older.execute(sa.text("SELECT pg_advisory_unlock(:space, 1)"), {"space": tables._OLD_LEASES})
+        assert database.upgrade() == ["0002"]
+        with database.engine.connect() as connection:
+            assert tables_in(connection) == tables_of(tables.metadata)
+        create(database)
+
+
+def test_a_lease_that_was_taken_away_stops_the_next_transaction(url):
+    """By its term: not even the same server goes on with what it had before somebody else decided."""
+    with live.open(url) as database:
+        shop = create(database)
+        play(shop, 2)
+        with database.writing() as connection:
+            connection.execute(sa.update(tables.leases).values(term=tables.leases.c.term + 1))
+        with pytest.raises(NotStoredError):
+            shop.decide(key="one")
+        assert len({shop.decide(key="one"), shop.decide(key="one")}) == 1
+        assert shop.summary().decisions == 3
+        require_same(shop.view.player(), replica_of(shop))

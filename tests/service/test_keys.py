@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import re
 import time
 
@@ -351,3 +352,84 @@ def test_a_guest_teaches_nothing(tmp_path):
             assert len([row for row in view.events(limit=10_000) if row["kind"] == "decided"]) == summary["decisions"]
     assert states[0][:2] == states[1][:2]
     assert str(states[0][2]) == str(states[1][2])
+
+
+def end_of(database, ident):
+    return next(row.expires for row in keys.list_keys(database) if row.id == ident)
+
+
+def test_keys_end_and_rotate(tmp_path, monkeypatch):
+    url = f"sqlite:///{tmp_path}/shop.db"
+    day, hour = 86_400 * 10**6, 3600 * 10**6
+    with live.open(url) as database:
+        key = keys.create_key(database, "shop", "decide", per_minute=50, days=10)
+        for_ever = keys.create_key(database, "page", "read")
+        first, other = key.split("_")[1], for_ever.split("_")[1]
+        born = end_of(database, first) - 10 * day
+        made = keys.rotate_key(database, first, hours=2)
+        second = made.split("_")[1]
+        row = next(row for row in keys.list_keys(database) if row.id == second)
+        assert (row.name, row.scope, row.per_minute) == ("shop", "decide", 50)
+        assert abs(row.expires - row.created - 10 * day) < 10**6
+        assert 0 <= end_of(database, first) - born - 2 * hour < 60 * 10**6
+        third = keys.rotate_key(database, other).split("_")[1]
+        assert end_of(database, third) is None
+        ring = keys.Keyring(database)
+        ring.refresh()
+        assert ring.ending(7) == [("shop", pytest.approx(2 / 24, abs=0.01)), ("page", pytest.approx(1, abs=0.01))]
+        assert all(ring.find(one) is not None for one in (key, made, for_ever))
+        later = time.time_ns() + 3 * hour * 1000
+        monkeypatch.setattr(keys.time, "time_ns", lambda: later)
+        assert [ring.find(one) is None for one in (key, made, for_ever)] == [True, False, False]
+        with pytest.raises(InputError, match=f"no key in use has the id '{first}'; ids in use: {other}"):
+            keys.rotate_key(database, first)
+        for wrong in ({"days": 0}, {"days": 1e9}, {"per_minute": 0}):
+            with pytest.raises(InputError, match=next(iter(wrong))):
+                keys.create_key(database, "x", "read", **wrong)
+
+
+def test_keys_over_http_by_both_clients_and_on_the_page(tmp_path):
+    url = f"sqlite:///{tmp_path}/shop.db"
+    with live.open(url) as database:
+        admin = keys.create_key(database, "owner", "admin")
+    with serving(database=url) as where, live.Client(where, admin, timeout=60) as client:
+        shop = client.create("prices", arms=["low", "high"])
+        key = client.create_key("guest", name="app", per_minute=7, days=30)
+        with live.Client(where, key) as guest:
+            assert guest.experiment("prices").decide().arm in ("low", "high")
+        ident = key.split("_")[1]
+        found = {row["id"]: row for row in client.list_keys()}[ident]
+        assert (found["name"], found["scope"], found["per_minute"], found["revoked"]) == ("app", "guest", 7, None)
+        assert found["expires"] - found["created"] == pytest.approx(30 * 86_400)
+        assert "hash" not in found
+        assert not any("ends in" in sentence for sentence in shop.summary().health)
+        new = client.rotate_key(ident, hours=5)
+        assert any("the key app ends in 5 hours" in sentence for sentence in shop.summary().health)
+
+        async def go_on():
+            async with live.AsyncClient(where, admin, timeout=60) as one:
+                await one.revoke_key(ident)
+                with pytest.raises(InputError, match=ident):
+                    await one.revoke_key(ident)
+                return [row["revoked"] is not None for row in await one.list_keys()]
+
+        assert asyncio.run(go_on()) == [False, True, False]
+        assert httpx.post(f"{where}/v1/experiments/prices/decisions", headers=bearer(key), json={}).status_code == 401
+        assert httpx.post(f"{where}/v1/experiments/prices/decisions", headers=bearer(new), json={}).status_code == 200
+        assert httpx.get(f"{where}/v1/keys", headers=bearer(new)).status_code == 403
+
+
+def bearer(key):
+    return {"authorization": f"Bearer {key}"}
+
+
+def test_keys_end_and_rotate_on_the_command_line(tmp_path):
+    url = f"sqlite:///{tmp_path}/shop.db"
+    run = CliRunner().invoke
+    made = run(app, ["keys", "create", "--scope", "read", "--days", "9", "-d", url])
+    ident = made.stdout.split("_")[1]
+    rotated = run(app, ["keys", "rotate", ident, "--hours", "1", "-d", url])
+    assert rotated.stdout.startswith("db_")
+    rows = json.loads(run(app, ["keys", "list", "-d", url, "--json"]).stdout)
+    assert [bool(row["expires"]) for row in rows] == [True, True]
+    assert rows[0]["expires"] < rows[1]["expires"]

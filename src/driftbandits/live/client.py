@@ -33,6 +33,7 @@ from driftbandits.live.experiment import (
     finish,
     id_of,
     option_values,
+    synchronous,
 )
 from driftbandits.live.export import whole_file
 from driftbandits.live.requests import LiveDecision
@@ -50,7 +51,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 AWAY = "away-"  # begins the ids of decisions that a client made itself
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0  # seconds between two attempts
 SLOW_SECONDS, EXPORT_SECONDS = 150.0, 300.0  # for what takes a replay; for a log
-_EXPERIMENTS = "/v1/experiments"
+_EXPERIMENTS, _KEYS = "/v1/experiments", "/v1/keys"
 _READING = ("summary", "changes", "history", "events")  # paths of the same names
 _URN = "urn:driftbandits:"
 _ERRORS: dict[str, type[Exception]] = {
@@ -65,6 +66,85 @@ _ERRORS: dict[str, type[Exception]] = {
     "reward": errors.RewardError,
     "input": errors.InputError,
 }
+
+
+class KeyOperations:
+    """Operations on the keys of a service; they take a key of scope admin."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+
+    async def list_keys(self) -> list[dict[str, Any]]:
+        """All keys, without their secrets.
+
+        Returns
+        -------
+        list of dict
+            The oldest first: "id", "name", "scope", "per_minute", and "created", "expires" and "revoked" in seconds
+            since 1970.
+        """
+        found: list[dict[str, Any]] = (await self._link.send(Sending("GET", _KEYS)))["keys"]
+        return found
+
+    async def create_key(
+        self, scope: str, *, name: str = "unnamed", per_minute: int | None = None, days: float | None = None
+    ) -> str:
+        """Make a key. If the answer is lost, there may be a key that nobody knows: revoke it.
+
+        Parameters
+        ----------
+        scope : "guest", "decide", "read" or "admin"
+        name : for whom it is
+        per_minute : its decisions, at most; those of a guest are 600 by default
+        days : after which it ends; None where it ends when it is revoked
+
+        Returns
+        -------
+        str
+            The key, which is shown this once.
+
+        Raises
+        ------
+        InputError
+            If a value is invalid.
+        """
+        body = {"scope": scope, "name": name, "per_minute": per_minute, "days": days}
+        return str((await self._link.send(Sending("POST", _KEYS, body)))["key"])
+
+    async def rotate_key(self, id: str, *, hours: float = 24.0) -> str:  # noqa: A002
+        """A new key like an old one, which ends after a while.
+
+        Parameters
+        ----------
+        id : of the old key
+        hours : for which that works beside the new one
+
+        Returns
+        -------
+        str
+            The new key, which is shown this once.
+
+        Raises
+        ------
+        InputError
+            If no key in use has this id.
+        """
+        path = f"{_KEYS}/{quote(id, safe='')}/rotate"
+        return str((await self._link.send(Sending("POST", path, {"hours": hours})))["key"])
+
+    async def revoke_key(self, id: str) -> None:  # noqa: A002
+        """End a key.
+
+        Parameters
+        ----------
+        id : of the key
+
+        Raises
+        ------
+        InputError
+            If no key in use has this id.
+        """
+        await self._link.send(Sending("POST", f"{_KEYS}/{quote(id, safe='')}/revoke", {}))
 
 
 class Client:
@@ -87,8 +167,14 @@ class Client:
     RemoteExperiment('prices' at http://127.0.0.1:8350)
     """
 
+    list_keys = synchronous(KeyOperations.list_keys)
+    create_key = synchronous(KeyOperations.create_key)
+    rotate_key = synchronous(KeyOperations.rotate_key)
+    revoke_key = synchronous(KeyOperations.revoke_key)
+
     def __init__(self, url: str, key: str | None = None, *, timeout: float = 5.0) -> None:
         self._link = BlockingLink(url, key, timeout)
+        self._operations = KeyOperations(self._link)
         self.url = self._link.url
 
     def create(self, name: str, **fields: Any) -> RemoteExperiment:
@@ -167,7 +253,7 @@ def _documented_by(other: Callable[..., Any]) -> Callable[[F], F]:
     return describe
 
 
-class AsyncClient:
+class AsyncClient(KeyOperations):
     """`Client` for asyncio: its methods are to be awaited, as are those of its experiments.
 
     Parameters
@@ -184,7 +270,7 @@ class AsyncClient:
     """
 
     def __init__(self, url: str, key: str | None = None, *, timeout: float = 5.0) -> None:
-        self._link = Link(url, key, timeout)
+        super().__init__(Link(url, key, timeout))
         self.url = self._link.url
 
     @_documented_by(Client.create)

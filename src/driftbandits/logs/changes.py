@@ -12,9 +12,9 @@ v        variances  of the noise just before and just after, in units of the sco
 If the change is at k, L(j) - L(k) goes on from k to either side as a walk whose mean falls by d^2 / 2 and whose
 variance grows by d^2 v a row, so that its largest value exceeds x with probability exp(-(x + 0.583 d sqrt(v)) / v): the
 second part is what a walk in steps lacks to a continuous one (Siegmund 1985). x is such that both sides stay below it
-with 97.5 %: what d and the rows around cost besides brings 95 %. Nothing is said of the law of the noise: its variance
-on either side is the rewards' own. A likelihood of normal rewards with a variance of their own on either side would not
-do: rewards of two values follow no such law.
+with 97 % (98.5 % where slopes are free): what d and the rows around cost besides brings 95 %. Nothing is said of the
+law of the noise: its variance on either side is the rewards' own. A likelihood of normal rewards with a variance of
+their own on either side would not do: rewards of two values follow no such law.
 
 Only rows near the change count, about `_NEAR` / d^2 on either side, and not beyond the changes next to it. So slow
 drift around it does no harm, the more so as slopes are free where there are rows enough.
@@ -52,13 +52,13 @@ from driftbandits.text import counted, shown
 from driftbandits.types import Bools, Floats, Ints
 
 FALSE_ALARM = 0.05
-_CONFIDENCE = 0.975  # that the walks stay below x
+_CONFIDENCE, _WITH_SLOPES = 0.97, 0.985  # that the walks stay below x, the more where slopes are free
 _OVERSHOOT = 0.583  # Siegmund's constant: 0.5826
 _NEAR = 300.0  # of d^2: rows on either side from which a change is dated
 _FOR_SLOPES = 250.0  # of d^2 on either side, from which on slopes are free
 _MOST_BESIDE_DRIFT = 8  # changes that are tried with drift between them
 _CLEAR, _CLEAR_BESIDE_DRIFT = 2.0, 4.0  # nats beyond chance, in the rows from which a change is dated
-_DRIFT_COSTS = 1.0  # nats
+_MORE_CHANGES_COST = 4.0  # nats by which more changes must be better than fewer with drift between them
 
 
 @dataclass(frozen=True)
@@ -123,9 +123,11 @@ def _without_rhythm(scores: Scores, jumps: Sequence[int], drifts: float) -> tupl
     rows = [row for row, _ in path]
     for number, (_, evidence) in enumerate(path[:_MOST_BESIDE_DRIFT], start=1):
         ways.append((evidence + drift_evidence(scores, sorted(rows[:number])), number))
-    moves, number = max(ways)
-    if path and path[-1][1] >= moves - _DRIFT_COSTS:
-        return date_changes(scores, jumps), False, path[-1][1]
+    whole = path[-1][1] if path else -math.inf
+    fewer = [way for way in ways if 0 < way[1] < len(path) and way[0] >= whole - _MORE_CHANGES_COST]
+    moves, number = max(fewer or ways)
+    if not fewer and whole >= moves:
+        return date_changes(scores, jumps), False, whole
     return date_changes(scores, sorted(rows[:number]), drifts=True), True, moves
 
 
@@ -163,7 +165,7 @@ def _dated(scores: Scores, first: int, last: int, near: int, *, drifts: bool) ->
     chance = math.log1p((end - begin) * step.information) + 0.5 * freedom
     if window.profile(drifts).max() < chance + (_CLEAR_BESIDE_DRIFT if drifts else _CLEAR):
         return None
-    inside = np.flatnonzero(profile >= profile[best] - window.drop(best + 1))
+    inside = np.flatnonzero(profile >= profile[best] - window.drop(best + 1, slopes=slopes))
     low, high = int(window.row[inside[0]]) + 1, int(window.row[inside[-1] + 1])
     cells = tuple(scores.cells[np.flatnonzero(step.moved)].tolist())
     return LogChange(row, (low, high), window.known_from(best + 1), cells, step.common)
@@ -251,7 +253,7 @@ class _Window:
         gain = _gain(sums, known, float(np.square(self.step.size[self.step.moved]).mean()))
         return _in_time(gain, new, order)[:-1]
 
-    def drop(self, place: int) -> float:
+    def drop(self, place: int, *, slopes: bool = False) -> float:
         """x for a change at a place in the window."""
         size = self.step.size[self.cell]
         late = np.arange(len(self.row)) >= place
@@ -265,7 +267,7 @@ class _Window:
 
         def missed(x: float) -> float:
             inside = (1.0 - math.exp(-(x + _OVERSHOOT * deviation * math.sqrt(v)) / v) for v in variances)
-            return math.prod(inside) - _CONFIDENCE
+            return math.prod(inside) - (_WITH_SLOPES if slopes else _CONFIDENCE)
 
         return float(brentq(missed, 0.0, 100.0 * max(variances))) if missed(0.0) < 0 else 0.0
 

@@ -46,7 +46,7 @@ _POOLED = 4.0  # rows that the mean deviation of all cells counts beside a cell'
 _LEAST_SIDE = 4.0
 _PER_KURTOSIS = 10.0
 _COSINES = 16
-GENEROUS = 2.0  # nats by which the bound on false alarms is; see the evidence of logs
+GENEROUS = 2.4  # nats by which the bound on false alarms is; see the evidence of logs
 _LEAST_BINS = 16  # of a stretch in which a change is searched
 _MOST_CHANGES = 60
 

@@ -30,6 +30,7 @@ from driftbandits.version import __version__
 log = logging.getLogger("driftbandits.service.requests")
 ALL = "/v1/experiments"
 ONE = f"{ALL}/{{name}}"
+KEYS = "/v1/keys"
 SECURE = [
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"same-origin"),  # with no-referrer, browsers send the login form with Origin: null
@@ -115,6 +116,13 @@ def _add_changes(app: FastAPI, described: FastAPI) -> None:
     post(f"{ONE}/resume", "admin", handlers.resume, "Let the policy answer again", bodies.Nothing, bodies.Paused)
     restarted = (bodies.Nothing, bodies.Restarted)
     post(f"{ONE}/restart", "admin", handlers.restart, "Begin anew with nothing learned", *restarted)
+    plain: dict[str, Any] = {"named": False, "keyed": False}  # a secret is not stored, so it cannot be answered again
+    post(KEYS, "admin", handlers.new_key, "Make a key", bodies.KeyCreation, bodies.KeyMade, status=201, **plain)
+    plain["parameters"] = (_IDENT,)
+    path = f"{KEYS}/{{id}}"
+    rotated = (bodies.KeyRotation, bodies.KeyMade)
+    post(f"{path}/rotate", "admin", handlers.rotate, "A new key for an old one", *rotated, status=201, **plain)
+    post(f"{path}/revoke", "admin", handlers.revoke, "End a key", bodies.Nothing, bodies.KeyIdentity, **plain)
 
 
 def _add_reads(app: FastAPI, described: FastAPI) -> None:
@@ -128,15 +136,14 @@ def _add_reads(app: FastAPI, described: FastAPI) -> None:
     after = _parameter("after", least=0, most=2**62)
     limit = _parameter("limit", least=1, most=handlers.MOST_EVENTS)
     points = _parameter("points", least=2, most=handlers.MOST_POINTS)
-    schema = {"type": "string", "minLength": 1, "maxLength": 40}
-    ident = {"name": "id", "in": "path", "required": True, "schema": schema}
     parquet = "application/vnd.apache.parquet"
     get(ALL, handlers.experiments, "All experiments", named=False)
+    get(KEYS, handlers.keys, "All keys, without their secrets", action="admin", answer=bodies.Keys, named=False)
     get(f"{ONE}/summary", handlers.summary, "The experiment at a glance", action="summary")
     get(f"{ONE}/changes", handlers.changes, "Changes found")
     get(f"{ONE}/history", handlers.history, "Beliefs over time", parameters=(points,))
     get(f"{ONE}/events", handlers.events, "The journal", answer=bodies.Events, parameters=(after, limit))
-    get(f"{ONE}/decisions/{{id}}", handlers.decision, "Audit a decision", errors=(410,), parameters=(ident,))
+    get(f"{ONE}/decisions/{{id}}", handlers.decision, "Audit a decision", errors=(410,), parameters=(_IDENT,))
     get(f"{ONE}/export.parquet", handlers.export, "All decisions as a log", media=parquet)
     # The name is part of the operation id, which generated clients may use.
     prometheus: dict[str, Any] = {
@@ -212,6 +219,12 @@ _REF = "#/components/schemas/{model}"
 _ALWAYS = (401, 403, 422)
 _CHANGES = (400, 408, 413, 415)
 _NAME = {"name": "name", "in": "path", "required": True, "schema": {"type": "string", "minLength": 1, "maxLength": 200}}
+_IDENT: dict[str, Any] = {
+    "name": "id",
+    "in": "path",
+    "required": True,
+    "schema": {"type": "string", "minLength": 1, "maxLength": 40},
+}
 _KEY = {
     "name": "Idempotency-Key",
     "in": "header",
@@ -236,12 +249,15 @@ def _described(
     media: str = "application/json",
     errors: tuple[int, ...] = (),
     named: bool = True,
+    keyed: bool = True,
     parameters: tuple[dict[str, Any], ...] = (),
 ) -> dict[str, Any]:
     """The OpenAPI description of a path."""
     changes = body is not None
     known = sorted({*_ALWAYS, *errors, *(_CHANGES if changes else ()), *((404, 503) if named else (503,))})
-    extra: dict[str, Any] = {"parameters": [*([_NAME] if named else []), *([_KEY] if changes else []), *parameters]}
+    extra: dict[str, Any] = {
+        "parameters": [*([_NAME] if named else []), *([_KEY] if changes and keyed else []), *parameters]
+    }
     if body is not None:
         kinds = body if isinstance(body, tuple) else (body,)
         schemas = [{"$ref": _REF.format(model=kind.__name__)} for kind in kinds]

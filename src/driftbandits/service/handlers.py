@@ -14,6 +14,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import sqlalchemy as sa
@@ -29,7 +30,7 @@ from driftbandits.service import health
 from driftbandits.service import requests as bodies
 from driftbandits.service import summary as summaries
 from driftbandits.service.hosting import Elsewhere, Service
-from driftbandits.service.keys import Caller
+from driftbandits.service.keys import Caller, KeyRow, create_key, list_keys, revoke_key, rotate_key
 from driftbandits.service.metrics import Monitor
 from driftbandits.service.problems import Problem, problem_of, response_of
 from driftbandits.service.requests import check_depth, idempotency_key, parse, read_bytes
@@ -39,6 +40,7 @@ log = logging.getLogger("driftbandits.service")
 MOST_EVENTS = 1_000  # per answer
 MOST_POINTS = 500
 HEALTH_SECONDS = 30.0  # between two checks of all experiments
+ENDING_DAYS = 7.0  # before its end, health speaks of a key
 SUMMARY_PAUSE = 9.0  # times as long as a summary took, until the next one begins
 LONGEST_PAUSE = 2.0  # seconds
 PIECE_SECONDS = 60.0  # for a client to take a piece: the journal cannot be tidied while it is read
@@ -173,6 +175,49 @@ def _make(call: Call, wanted: bodies.Creation, key: str | None) -> None:
     service.database.make(wanted.name, define(**fields), key=key, owner=call.caller.key_id, digest=digest)
 
 
+async def keys(call: Call) -> Response:
+    """GET /v1/keys: one row per key, oldest first; no secrets."""
+    rows = await call.service.in_thread(list_keys, call.service.database)
+    return json_response({"keys": [_key_values(row) for row in rows]})
+
+
+def _key_values(row: KeyRow) -> dict[str, Any]:
+    times = {name: getattr(row, name) for name in ("created", "expires", "revoked")}
+    values = {name: None if time is None else time / 1e6 for name, time in times.items()}
+    return {"id": row.id, "name": row.name, "scope": row.scope, "per_minute": row.per_minute, **values}
+
+
+async def new_key(call: Call) -> Response:
+    """POST /v1/keys."""
+    wanted = parse(bodies.KeyCreation, call.body)
+    database = call.service.database
+    make = partial(create_key, database, wanted.name, wanted.scope, per_minute=wanted.per_minute, days=wanted.days)
+    return await _made_key(call, make)
+
+
+async def rotate(call: Call) -> Response:
+    """POST /v1/keys/{id}/rotate."""
+    hours = parse(bodies.KeyRotation, call.body).hours
+    return await _made_key(
+        call, partial(rotate_key, call.service.database, call.request.path_params["id"], hours=hours)
+    )
+
+
+async def _made_key(call: Call, make: Callable[[], str]) -> Response:
+    key = await call.service.in_thread(make)
+    await call.service.in_thread(call.service.keyring.reread)
+    return json_response({"id": key.split("_")[1], "key": key}, 201)
+
+
+async def revoke(call: Call) -> Response:
+    """POST /v1/keys/{id}/revoke."""
+    parse(bodies.Nothing, call.body)
+    ident = call.request.path_params["id"]
+    await call.service.in_thread(revoke_key, call.service.database, ident)
+    await call.service.in_thread(call.service.keyring.reread)
+    return json_response({"id": ident})
+
+
 async def decide(call: Call) -> Response:
     """POST .../decisions."""
     begun, service = time.perf_counter(), call.service
@@ -286,6 +331,7 @@ async def _summary(service: Service, name: str) -> dict[str, Any]:
     monitor = service.monitors[name]
     seen = await service.in_thread(monitor.observer.get)
     of_keys = health.of_keys(monitor.decisions_by_key, service.keyring.names())
+    of_keys += health.of_ending_keys(service.keyring.ending(ENDING_DAYS))
     experiment = service.host.here.get(name)
     of_storage = health.of_storage(None if experiment is None else experiment.failure)
     definition, more = monitor.observer.view.definition, [*of_storage, *of_keys]

@@ -25,11 +25,12 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlsplit
 
 import sqlalchemy as sa
 
-from driftbandits._util.checks import check_count
+from driftbandits._util.checks import check_count, check_positive
 from driftbandits.errors import InputError
 from driftbandits.live import Database, tables
 from driftbandits.live.definition import check_name, check_visible
@@ -49,6 +50,8 @@ _ALLOWED = {
 }
 SCOPES = ("guest", "decide", "read", "admin")
 GUEST_PER_MINUTE = 600  # decisions, unless said otherwise
+ROTATION_HOURS = 24.0  # for which the old key works beside the new one
+LONGEST_LIFE = 100 * 365 * 24 * 3600  # seconds of a key that ends
 FRESH_SECONDS = 2.0  # for which what was read of the table counts: a revoked key works for so long
 STALE_SECONDS = 10.0  # the same where the table cannot be read; after that nobody is admitted
 _KEY = re.compile(r"db_([0-9a-f]{8})_([A-Za-z0-9_-]{43})")
@@ -75,30 +78,65 @@ class KeyRow:
         return self.revoked is None and (self.expires is None or time.time_ns() // 1000 < self.expires)
 
 
-def create_key(database: Database, name: str, scope: str, *, per_minute: int | None = None) -> str:
+def create_key(
+    database: Database, name: str, scope: str, *, per_minute: int | None = None, days: float | None = None
+) -> str:
     """Make a key and store its hash. The key itself is stored nowhere, so it can be shown only once.
 
-    `per_minute` limits its decisions; without it those of a guest are limited to 600, and those of others are not.
+    `per_minute` limits its decisions; without it those of a guest are limited to 600, and those of others are not. It
+    ends after so many `days`, or when it is revoked.
     """
     if scope not in SCOPES:
         raise InputError(f"scope must be one of {', '.join(SCOPES)}, got {shown(scope)}")
     check_name("the name of a key", name)
     check_visible("the name of a key", [name])
-    ident, secret = secrets.token_hex(4), secrets.token_urlsafe(32)
     most = check_count("per_minute", per_minute) if per_minute is not None else None
     if most is None and scope == "guest":
         most = GUEST_PER_MINUTE
-    row = {
-        "id": ident,
-        "name": name,
-        "scope": scope,
-        "hash": _hash(secret),
-        "created": time.time_ns() // 1000,
-        "per_minute": most,
-    }
+    now = time.time_ns() // 1000
+    expires = None if days is None else now + _microseconds("days", days, 24 * 3600)
+    key, row = _new_key(name, scope, now, most, expires)
     with database.writing() as connection:
         connection.execute(sa.insert(tables.keys).values(**row))
-    return f"db_{ident}_{secret}"
+    return key
+
+
+def _microseconds(what: str, given: float, seconds: int) -> int:
+    value = check_positive(what, given, cure="leave it out for a key that does not end")
+    if value * seconds > LONGEST_LIFE:
+        raise InputError(f"{what} must be at most {LONGEST_LIFE / seconds:,.0f}, got {given:g}")
+    return round(value * seconds * 1_000_000)
+
+
+def _new_key(name: str, scope: str, now: int, most: int | None, expires: int | None) -> tuple[str, dict[str, Any]]:
+    ident, secret = secrets.token_hex(4), secrets.token_urlsafe(32)
+    row = {"id": ident, "name": name, "scope": scope, "hash": _hash(secret), "created": now}
+    return f"db_{ident}_{secret}", {**row, "per_minute": most, "expires": expires}
+
+
+def rotate_key(database: Database, ident: str, *, hours: float = ROTATION_HOURS) -> str:
+    """A new key like this one, which itself ends after so many hours: programs take the new one meanwhile.
+
+    A key that was made to last for some days gives one that lasts as long, from now.
+    """
+    table, now = tables.keys, time.time_ns() // 1000
+    grace = _microseconds("hours", hours, 3600)
+    with database.writing() as connection:
+        row = connection.execute(sa.select(table).where(table.c.id == ident, ~_IS_SESSION)).one_or_none()
+        old = None if row is None else KeyRow(*row)
+        if old is not None and old.is_valid:
+            lasts = None if old.expires is None else now + old.expires - old.created
+            key, new = _new_key(old.name, old.scope, now, old.per_minute, lasts)
+            connection.execute(sa.insert(table).values(**new))
+            end = now + grace if old.expires is None else min(old.expires, now + grace)
+            connection.execute(sa.update(table).where(table.c.id == ident).values(expires=end))
+            return key
+    raise _unknown(database, ident)
+
+
+def _unknown(database: Database, ident: str) -> InputError:
+    known = [row.id for row in list_keys(database) if row.is_valid]
+    return InputError(f"no key in use has the id {shown(ident)}; ids in use: {', '.join(known) or 'none'}")
 
 
 def list_keys(database: Database) -> list[KeyRow]:
@@ -143,8 +181,7 @@ def revoke_key(database: Database, ident: str) -> None:
             .values(revoked=time.time_ns() // 1000)
         )
     if done.rowcount == 0:
-        known = [row.id for row in list_keys(database) if row.is_valid]
-        raise InputError(f"no key in use has the id {shown(ident)}; ids in use: {', '.join(known) or 'none'}")
+        raise _unknown(database, ident)
 
 
 def _hash(secret: str) -> str:
@@ -196,6 +233,14 @@ class Keyring:
     def exists(self) -> bool:
         """Whether any key exists, revoked ones included, so that a server never becomes open by itself."""
         return bool(self._known)
+
+    def ending(self, days: float) -> list[tuple[str, float]]:
+        """Names of keys in use that end within so many days, and in how many."""
+        now = time.time_ns() // 1000
+        left = [
+            (row.name, (row.expires - now) / 86_400e6) for row in self._known.values() if row.is_valid and row.expires
+        ]
+        return [(name, share) for name, share in left if share < days]
 
     def names(self) -> dict[str, str]:
         """Names of the keys by their ids."""

@@ -126,7 +126,7 @@ class OneRate(Mixture):
     rate = 0.02
 
     def __init__(self, beliefs):
-        super().__init__(beliefs, rates=(self.rate,), slots=0)
+        super().__init__(beliefs, rates=(self.rate,), slots=0, models=reference.WHITE_ALONE)
 
 
 def test_with_one_rate_alone_it_believes_what_time_varying_gpucb_does(monkeypatch):

@@ -109,8 +109,7 @@ class ChangeReport(Declared):
         reference = self.before
         if steady is not None:
             forgotten, clear = self._forgotten(row, steady, mean, variance, least)
-            better = clear if beliefs.units is not None else clear & ~moved  # success rates change visibly only slowly
-            reference, moved = np.where(better, forgotten, self.before), moved | clear
+            reference, moved = np.where(clear, forgotten, self.before), moved | clear
         named = np.flatnonzero(moved)
         origin, birth = int(beliefs.origin[row]), int(beliefs.birth[row])
         forgot = {
