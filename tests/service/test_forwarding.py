@@ -1,4 +1,4 @@
-"""A server that holds a lease, takes a request, and then is frozen: whoever forwarded it learns that another took over."""
+"""A server that holds a lease is frozen with a request in its hands: whoever forwarded that learns who took over."""
 
 import asyncio
 
