@@ -45,7 +45,7 @@ test-machines: .venv/ready
 	$(BIN)/python -m tests.machines each -m pytest -q $(ARITHMETIC)
 
 test-two-machines: .venv/ready
-	$(BIN)/python -m tests.machines two -m pytest -q $(ARITHMETIC)
+	$(BIN)/python -m tests.machines two -m pytest -q $(filter-out tests/lemmas,$(ARITHMETIC))
 
 # The core alone, in a virtual environment that has no extra installed.
 .venv-core/ready: requirements/core.txt pyproject.toml
