@@ -35,6 +35,7 @@ def run(options: Options) -> Iterator[AttackRow]:
     yield _logs(options)
     yield _deleted_file(options)
     yield _clock_ahead(options)
+    yield _journal_ahead(options)
     yield _sessions(options)
     yield _first_decision(options)
     yield _lying_guest(options)
@@ -237,6 +238,29 @@ def _clock_ahead(options: Options) -> AttackRow:
             shop.forget(shop.decide().id)
             later = shop.summary().expired - closed
             row.add("as without the jump" if kept and later == 3 else "not", bad=not kept or later != 3)
+    return row
+
+
+def _journal_ahead(options: Options) -> AttackRow:
+    """Decisions made while the clock was a month ahead, before the process began: put back, patience ends as usual."""
+    row, now = AttackRow("abuse: journal a month ahead"), [10**15]
+    for number in range(options.tries(20, 3)):
+        with tempfile.TemporaryDirectory() as folder:
+            url, month = f"sqlite:///{folder}/shop.db", 30 * 86_400 * 10**6
+            now[0] += month
+            with live.open(url, clock=lambda: now[0]) as ahead:
+                shop = ahead.create("prices", arms=["low", "high"], patience=60, missing=0.0, seed=number)
+                early = shop.decide(2)
+            now[0] -= month
+            with live.open(url, clock=lambda: now[0]) as opened:
+                shop = opened.experiment("prices")
+                back = shop.submit("clock", {}).result()["seconds"]
+                taken = shop.reward(early[0], 1.0).accepted
+                now[0] += 61 * 10**6
+                shop.decide()
+                found = (round(back / 86_400), taken, shop.summary().expired, opened.view("prices").check().fine)
+            right = found == (30, 1, 1, True)
+            row.add("put back" if right else "not", bad=not right, example=str(found))
     return row
 
 

@@ -51,7 +51,8 @@ def run(options: Options) -> list[AttackRow]:
         try:
             _make(server.get_uri(), options.seed)
             url = server.get_uri()
-            rows += [_failovers(options, url), _freezes(options, url), _kinds_of_cpu(options, url)]
+            rows += [_failovers(options, url, frozen=frozen) for frozen in (False, True)]
+            rows.append(_kinds_of_cpu(options, url))
             return [*rows, _database_kills(options, server), _many(options, url)]
         finally:
             server.cleanup()
@@ -78,9 +79,13 @@ def _kills(options: Options) -> AttackRow:
     return row
 
 
-def _failovers(options: Options, database: str) -> AttackRow:
-    """Two servers on one Postgres; the one that holds the lease is killed, and a new one takes its place."""
-    row, draw = AttackRow("service: two servers, lease holder killed"), generator("failover", options.seed)
+def _failovers(options: Options, database: str, *, frozen: bool) -> AttackRow:
+    """Two servers on one Postgres. The one that holds the lease is killed, and a new one takes its place.
+
+    Or it is stopped as by a debugger, for longer than a lease lasts, and wakes up.
+    """
+    word = "frozen" if frozen else "killed"
+    row, draw = AttackRow(f"service: two servers, lease holder {word}"), generator(word, options.seed)
     with contextlib.ExitStack() as stack:
         holder, other = (stack.enter_context(_advertised(database)) for _ in range(2))
         for _ in range(options.tries(10, 1)):
@@ -88,35 +93,16 @@ def _failovers(options: Options, database: str) -> AttackRow:
                 clients.wait_for(int(draw.integers(40, 120)), WAIT)
                 if not _holds(holder):
                     holder, other = other, holder
-                holder.kill()
-                waited = clients.wait_for(40, WAIT)
-                clients.urls.remove(holder.url)
-                holder, other = other, stack.enter_context(_advertised(database))
-                clients.urls.append(other.url)
-                clients.wait_for(40, WAIT)
-            row.tries += 1
-            row.took(waited)
-            if waited > LONGEST_FAILOVER:
-                row.note("took too long", bad=True, example=f"{waited:.1f} s")
-            _judge(database, clients, row)
-    return row
-
-
-def _freezes(options: Options, database: str) -> AttackRow:
-    """The server that holds the lease is stopped as by a debugger, for longer than a lease lasts, and wakes up."""
-    row, draw = AttackRow("service: two servers, lease holder frozen"), generator("freezes", options.seed)
-    with contextlib.ExitStack() as stack:
-        holder, other = (stack.enter_context(_advertised(database)) for _ in range(2))
-        for _ in range(options.tries(10, 1)):
-            with Clients([holder.url, other.url]) as clients:
-                clients.wait_for(int(draw.integers(40, 120)), WAIT)
-                if not _holds(holder):
-                    holder, other = other, holder
-                os.kill(holder.process.pid, signal.SIGSTOP)
-                with Clients([other.url]) as others:  # the first ones may all be waiting for the frozen server
+                os.kill(holder.process.pid, signal.SIGSTOP if frozen else signal.SIGKILL)
+                with Clients([other.url]) as others:  # the first ones may all be waiting for the server that is frozen
                     waited = others.wait_for(40, WAIT)
-                    time.sleep(max(FROZEN_SECONDS - waited, 0.0))
-                    os.kill(holder.process.pid, signal.SIGCONT)
+                    if frozen:
+                        time.sleep(max(FROZEN_SECONDS - waited, 0.0))
+                        os.kill(holder.process.pid, signal.SIGCONT)
+                    else:
+                        clients.urls.remove(holder.url)
+                        holder = stack.enter_context(_advertised(database))
+                        clients.urls.append(holder.url)
                     clients.wait_for(40, WAIT)
                     others.wait_for(20, WAIT)
             row.tries += 1

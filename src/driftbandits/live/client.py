@@ -68,11 +68,26 @@ _ERRORS: dict[str, type[Exception]] = {
 }
 
 
-class KeyOperations:
-    """Operations on the keys of a service; they take a key of scope admin."""
+class ServiceOperations:
+    """What a client asks of a service beside its experiments. What is about keys takes a key of scope admin."""
 
     def __init__(self, link: Link) -> None:
         self._link = link
+
+    async def names(self) -> list[str]:
+        """Names of all experiments.
+
+        Returns
+        -------
+        list of str
+            The oldest first.
+
+        Raises
+        ------
+        AwayError
+            If the service does not answer.
+        """
+        return [row["name"] for row in (await self._link.send(Sending("GET", _EXPERIMENTS)))["experiments"]]
 
     async def list_keys(self) -> list[dict[str, Any]]:
         """All keys, without their secrets.
@@ -167,14 +182,15 @@ class Client:
     RemoteExperiment('prices' at http://127.0.0.1:8350)
     """
 
-    list_keys = synchronous(KeyOperations.list_keys)
-    create_key = synchronous(KeyOperations.create_key)
-    rotate_key = synchronous(KeyOperations.rotate_key)
-    revoke_key = synchronous(KeyOperations.revoke_key)
+    names = synchronous(ServiceOperations.names)
+    list_keys = synchronous(ServiceOperations.list_keys)
+    create_key = synchronous(ServiceOperations.create_key)
+    rotate_key = synchronous(ServiceOperations.rotate_key)
+    revoke_key = synchronous(ServiceOperations.revoke_key)
 
     def __init__(self, url: str, key: str | None = None, *, timeout: float = 5.0) -> None:
         self._link = BlockingLink(url, key, timeout)
-        self._operations = KeyOperations(self._link)
+        self._operations = ServiceOperations(self._link)
         self.url = self._link.url
 
     def create(self, name: str, **fields: Any) -> RemoteExperiment:
@@ -200,21 +216,6 @@ class Client:
         """
         finish(self._link.send(_creation(name, fields)))
         return self.experiment(name)
-
-    def names(self) -> list[str]:
-        """Names of all experiments.
-
-        Returns
-        -------
-        list of str
-            The oldest first.
-
-        Raises
-        ------
-        AwayError
-            If the service does not answer.
-        """
-        return _names(finish(self._link.send(Sending("GET", _EXPERIMENTS))))
 
     def experiment(self, name: str) -> RemoteExperiment:
         """An experiment of the service. Whether it exists is checked at its first use.
@@ -253,7 +254,7 @@ def _documented_by(other: Callable[..., Any]) -> Callable[[F], F]:
     return describe
 
 
-class AsyncClient(KeyOperations):
+class AsyncClient(ServiceOperations):
     """`Client` for asyncio: its methods are to be awaited, as are those of its experiments.
 
     Parameters
@@ -278,11 +279,6 @@ class AsyncClient(KeyOperations):
         """See `Client.create`."""
         await self._link.send(_creation(name, fields))
         return self.experiment(name)
-
-    @_documented_by(Client.names)
-    async def names(self) -> list[str]:
-        """See `Client.names`."""
-        return _names(await self._link.send(Sending("GET", _EXPERIMENTS)))
 
     @_documented_by(Client.experiment)
     def experiment(self, name: str) -> AsyncRemoteExperiment:
@@ -526,10 +522,6 @@ def _creation(name: str, fields: dict[str, Any]) -> Sending:
     listed = {"segments": option_values("segments", segments)} if segments else {}
     body = {**fields, **listed, "name": name, "arms": option_values("arms", fields.get("arms"))}
     return Sending("POST", _EXPERIMENTS, body, secrets.token_hex(16))
-
-
-def _names(answer: Any) -> list[str]:
-    return [row["name"] for row in answer["experiments"]]
 
 
 class Attempts:

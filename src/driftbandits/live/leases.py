@@ -69,6 +69,7 @@ class Leases:
         self._holder, self._address = holder, address
         self._sure_until = float("-inf")
         self._thread: threading.Thread | None = None
+        self._process = os.getpid()
         self._guard, self._ended = threading.Lock(), threading.Event()
 
     # --- the heartbeat ------------------------------------------------------------------------------------------
@@ -107,7 +108,7 @@ class Leases:
         """Stop the heartbeat. Its row goes, and those of servers that ended a day ago without a word."""
         with self._guard:
             self._ended.set()
-            if self._thread is None:
+            if self._thread is None or os.getpid() != self._process:  # a forked child has no heartbeat to take back
                 return
             self._thread.join()
         servers = tables.servers

@@ -131,7 +131,6 @@ def test_finds_the_flip_at_once(seed):
 
 
 MAKERS = {
-    "default": DetectionAugmentedGPUCB,
     "nervous": partial(DetectionAugmentedGPUCB, cover=3, exploration=1.0, failure_probability=0.9, beta=1.0),
     "without forced rounds": partial(DetectionAugmentedGPUCB, exploration=0.0, cover=100),
 }

@@ -13,7 +13,6 @@ from driftbandits.policies.gp.timevarying import DriftingPosterior, TimeVaryingG
 from driftbandits.testing import POLICY_CHECKS
 
 MAKERS = {
-    "default": TimeVaryingGPUCB,
     "fast": partial(TimeVaryingGPUCB, rate=0.2, beta="practical"),
     "fixed": partial(TimeVaryingGPUCB, rate=0.0, beta="finite"),
 }

@@ -17,14 +17,6 @@ from tests.policies.rivals.playing import play
 from tests.policies.states import engine_of
 
 
-def window_kernel(arms, **settings):
-    return BanditOverBandit(arms, base=SlidingWindowGPUCB, **settings)
-
-
-def window_linear(arms, **settings):
-    return BanditOverBandit(arms, **settings)
-
-
 def restart_linear(arms, **settings):
     return BanditOverBandit(arms, base="RestartLinUCB", learner="exp3p", **settings)
 
@@ -37,7 +29,7 @@ def discounted(arms, **settings):
     return BanditOverBandit(arms, base=WeightedGPUCB, block=20, **settings)
 
 
-MAKERS = [window_kernel, window_linear, restart_linear, restart_adversarial, discounted]
+MAKERS = [restart_linear, restart_adversarial, discounted]
 
 
 @pytest.mark.parametrize("check", POLICY_CHECKS, ids=lambda check: check.__name__)

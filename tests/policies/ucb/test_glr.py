@@ -15,7 +15,6 @@ from driftbandits.policies.ucb.ucb import bernoulli_upper
 from driftbandits.testing import POLICY_CHECKS
 
 MAKERS = {
-    "default": GLRklUCB,
     "local": partial(GLRklUCB, restart="local", exploration=1.0, failure_probability=0.5, test_every=1, split_every=1),
     "bernoulli": partial(GLRklUCB, divergence="bernoulli", exploration=0.0, threshold="theory"),
 }

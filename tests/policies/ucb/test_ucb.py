@@ -48,10 +48,8 @@ def test_uniform_is_uniform_for_ever():
 # With some of these settings nothing can be learned: a window of one, exploration only.
 WHATEVER_ITS_SETTINGS = [check for check in POLICY_CHECKS if check.__name__ != "learns"]
 MAKERS = {
-    "window": SlidingWindowUCB,
     "short window": partial(SlidingWindowUCB, window=7),
     "window of one": partial(SlidingWindowUCB, window=1),
-    "discount": DiscountedUCB,
     "short discount": partial(DiscountedUCB, discount=0.5),
     "no discount": partial(DiscountedUCB, discount=1.0, scale=0.0),
 }
