@@ -5,6 +5,7 @@ Every log has a world of its own. Development used the seeds below 1,000, the nu
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -25,6 +26,7 @@ FIRST = 2_010_000  # an earlier version was measured from 2,000,000 on
 LOGS_DATED, ROWS_DATED = 200, 20_000
 REWARDS_DATED = ("two-values", "zeros-and-amounts", "heavy-tails", "drift-two-values", "drift-normal")
 LOGS, ROUNDS, ARMS, NOISE = 50, 2_000, 5, 0.15
+LOGS_STILL = 100
 LOGS_RECOMMENDED, PLAYED = 6, 2  # seeds of the policies that are played in the world itself
 KINDS = ("still", "switch", "drift", "rhythm", "too-short")
 REWARDS = ("normal", "two-values")
@@ -161,6 +163,48 @@ def verdict_numbers() -> dict[str, float]:
             numbers |= {f"{rewards}.{kind}.{name}": float(value) for name, value in right.items()}
             numbers |= {f"{rewards}.{kind}.said-{word}": float(counts[word]) for word in SAID}
     return numbers
+
+
+def still_logs(policy: str, rates: tuple[float, float], *, normal: bool, seed: int) -> Iterator[Log]:
+    """Logs in which nothing moves, of a policy that learns or not; all are played side by side."""
+    rng = np.random.default_rng([seed, len(policy), int(normal)])
+    means = rng.uniform(*rates, (LOGS_STILL, ARMS))
+    every = np.arange(LOGS_STILL)
+    plays, sums = np.zeros((2, LOGS_STILL, ARMS))
+    arms, rewards = np.empty((LOGS_STILL, ROUNDS), dtype=np.int64), np.empty((LOGS_STILL, ROUNDS))
+    for now in range(ROUNDS):
+        mean, deviation = sums / np.maximum(plays, 1.0), 1.0 / np.sqrt(np.maximum(plays, 1.0))
+        if policy == "uniform":
+            arm = rng.integers(0, ARMS, LOGS_STILL)
+        elif now < ARMS:
+            arm = np.full(LOGS_STILL, now)
+        elif policy == "ucb":
+            arm = (mean + np.sqrt(0.5 * math.log(now + 1)) * deviation).argmax(axis=1)
+        elif policy == "epsilon-greedy":
+            arm = np.where(rng.random(LOGS_STILL) < 0.1, rng.integers(0, ARMS, LOGS_STILL), mean.argmax(axis=1))
+        else:
+            arm = (mean + 0.5 * deviation * rng.standard_normal((LOGS_STILL, ARMS))).argmax(axis=1)
+        expected = means[every, arm]
+        noisy = expected + NOISE * rng.standard_normal(LOGS_STILL)
+        reward = noisy if normal else (rng.random(LOGS_STILL) < expected).astype(np.float64)
+        arms[:, now], rewards[:, now] = arm, reward
+        plays[every, arm] += 1.0
+        sums[every, arm] += reward
+    for arm, reward in zip(arms, rewards, strict=True):
+        yield Log(np.arange(ROUNDS), arm, reward, np.full(ROUNDS, 0.5), tuple(map(str, range(ARMS))))
+
+
+def false_alarm_numbers() -> dict[str, float]:
+    """How often something is said to move where nothing does, by the policy that logged and the rewards."""
+    numbers: dict[str, float] = {}
+    for policy in ("uniform", "ucb", "epsilon-greedy", "thompson"):
+        for rewards, rates in (("often", (0.2, 0.8)), ("rare", (0.02, 0.1)), ("normal", (0.2, 0.8))):
+            logs = still_logs(policy, rates, normal=rewards == "normal", seed=FIRST)
+            numbers[f"{policy}.{rewards}"] = float(
+                np.mean([find_changes(log).movement.kind != "still" for log in logs])
+            )
+    shares = list(numbers.values())
+    return {**numbers, "all": float(np.mean(shares)), "worst": max(shares), "logs": float(LOGS_STILL)}
 
 
 def earned(found: Known, seed: int) -> Iterator[tuple[str, float]]:

@@ -275,6 +275,7 @@ _PLAYERS = ("AutoBandit", "CalibratedOPKB", "GPUCB", "SlidingWindowGPUCB")
 MEASURES: Mapping[str, Callable[[], Measurement]] = {
     "log-one-change": lambda: _of_logs("log-one-change", lambda: logs.interval_numbers(1), logs.LOGS_DATED, ()),
     "log-three-changes": lambda: _of_logs("log-three-changes", lambda: logs.interval_numbers(3), logs.LOGS_DATED, ()),
+    "log-false-alarms": lambda: _of_logs("log-false-alarms", logs.false_alarm_numbers, 1, ()),
     "log-verdicts": lambda: _of_logs("log-verdicts", logs.verdict_numbers, logs.LOGS, ("Exp3S",)),
     "log-advice": lambda: _of_logs(
         "log-advice", logs.recommendation_numbers, logs.LOGS_RECOMMENDED, ("Exp3S", *_PLAYERS)
