@@ -26,6 +26,7 @@ import numpy as np
 from driftbandits._util.files import write_whole
 from driftbandits._util.intervals import t_interval
 from driftbandits._util.machine import fingerprint
+from driftbandits.datasets import OFFSETS
 from driftbandits.errors import InputError, did_you_mean
 from driftbandits.experiments.engines import Engine
 from driftbandits.experiments.playing import play
@@ -50,6 +51,7 @@ from reproduction.paper import (
     check_claims,
     rival_rows,
 )
+from reproduction.real_suite import DEVELOPMENT, JUDGED, REAL_SUITE, judge_real_suite
 from reproduction.suite import SUITE
 from reproduction.sweeps import allowed_slope
 
@@ -241,6 +243,24 @@ def measure_phases() -> Measurement:
     return new_measurement("phases", numbers, seeds=seeds, policies=[OPNN0_PUBLISHED.name])
 
 
+def measure_series() -> Measurement:
+    """All policies on the real series, each over the best of AutoBandit's rivals there."""
+    results = play(list(REAL_SUITE.values()), store=PLAYED, engine=Engine(jobs=1), show=True)
+    judgement = judge_real_suite(results)
+    if judgement is None:
+        raise InputError("no series was played: nothing to measure")
+    numbers = {
+        f"{series}.{key_of(str(policy))}.{name}": float(value)
+        for name, table in (("regret", judgement.regrets), ("over-best", judgement.over_best))
+        for series, row in table.iterrows()
+        for policy, value in row.items()
+    }
+    for part, names in (("development", DEVELOPMENT), ("judged", JUDGED), ("all", (*DEVELOPMENT, *JUDGED))):
+        numbers |= {f"{part}.{key_of(str(policy))}": float(v) for policy, v in judgement.means(names).items()}
+    policies = {policy.name for experiment in REAL_SUITE.values() for policy in experiment.policies}
+    return new_measurement("series", numbers, seeds=range(OFFSETS), policies=sorted(policies))
+
+
 def _drawn_phase(settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
     return {**settings, "phase": [[0, float(np.random.default_rng(seed).uniform(0.0, 2.0 * np.pi))]]}
 
@@ -285,6 +305,7 @@ MEASURES: Mapping[str, Callable[[], Measurement]] = {
     "paper": measure_paper,
     "phases": measure_phases,
     "linear": measure_linear,
+    "series": measure_series,
 }
 
 

@@ -338,12 +338,17 @@ class Beliefs:
         """Whether any hypothesis believes in moods."""
         return bool(self.mood_variance[: self.count].any())
 
+    @property
+    def remembers(self) -> bool:
+        """Whether any hypothesis believes in own noise of the arms."""
+        models = self.model[: self.count]
+        return self.units is None and models.item(models.argmax()) >= OWN
+
     def echoes(self, befores: Before | Floats) -> Floats | None:
         """Shares of the noise of earlier rewards, (n,) of one reward or (n, k); None where nobody believes in any."""
-        models = self.model[: self.count]
-        if self.units is not None or models.item(models.argmax()) < OWN:
+        if not self.remembers:
             return None
-        found = shares(models, self.birth[: self.count], befores)
+        found = shares(self.model[: self.count], self.birth[: self.count], befores)
         return found[:, 0] if isinstance(befores, Before) else found
 
     def transient(self, arm: int, before: Before) -> Floats:

@@ -174,7 +174,7 @@ class Learning(Policy):
             self._beliefs.pass_time(before)
             self._take_in(self._beliefs.forecast(int(arms[0]), befores[0]), float(rewards[0]))
         else:
-            told_before = np.array(befores, dtype=np.float64)
+            told_before = np.array(befores, dtype=np.float64) if self._beliefs.remembers else None
             joint = observe_all(
                 self._beliefs, arms, passed, rewards, reference=self._mixture.reference(), befores=told_before
             )

@@ -365,7 +365,8 @@ class AutoBandit(Learning):
         self._refresh()
         report = old._change_report.export()
         before = np.where(standing.sources >= 0, report["before"][standing.sources], self._expected())
-        self._change_report.load(states.Reader({**report, "before": before}), rounds=self.rounds)
+        latest = np.where(standing.sources >= 0, report["latest"][standing.sources], before)
+        self._change_report.load(states.Reader({**report, "before": before, "latest": latest}), rounds=self.rounds)
 
     def _settings(self) -> dict[str, Any]:
         return {"kernel": self.kernel, "floor": self.floor, "rank": self.rank}
