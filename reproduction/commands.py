@@ -16,8 +16,8 @@ from driftbandits.experiments.engines import Engine
 from driftbandits.experiments.results import Results
 from driftbandits.experiments.run_files import check_labels
 from driftbandits.experiments.specs import Experiment, PolicySpec
+from driftbandits.experiments.tuned import TunedSettings, read_tuned
 from driftbandits.text import counted
-from driftbandits.tuning.own import TunedSettings, read_tuned
 from reproduction import catalogue
 from reproduction.groups import default_groups, find_experiments, group_of, judge, standard_passes
 from reproduction.page import NOT_DECIDED, VERDICT_ORDER, counted_verdicts, write_report

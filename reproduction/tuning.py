@@ -25,8 +25,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from driftbandits._util.checks import check_count
 from driftbandits._util.files import write_whole
 from driftbandits._util.progress import progress_bar
@@ -40,13 +38,12 @@ from driftbandits.experiments.stores import Store, distinct
 from driftbandits.policies import Constants
 from driftbandits.tuning.halving import (
     BestSettings,
-    Regrets,
     Rungs,
     Slot,
     Standing,
     Tuned,
     count_cells,
-    mean_regret,
+    geometric_mean_regret,
     slots,
     standing,
 )
@@ -114,17 +111,6 @@ def missing(store: Store, cells: Iterable[Cell]) -> list[Cell]:
     """The cells still to be played, in their order; of those with equal keys only the first."""
     finished = store.finished()
     return [cell for key, cell in distinct(cells).items() if key not in finished]
-
-
-def geometric_mean_regret(regrets: Regrets, over: Sequence[Slot]) -> float:
-    """Geometric mean over worlds of the mean final regret over seeds: no world counts more because its regret is large.
-
-    >>> round(geometric_mean_regret({(0, 0): 1.0, (1, 0): 3.0, (0, 1): 50.0, (1, 1): 50.0}, slots(2, 2)), 6)
-    10.0
-    """
-    worlds = sorted({world for _, world in over})
-    means = [mean_regret(regrets, [slot for slot in over if slot[1] == world]) for world in worlds]
-    return float(np.exp(np.mean(np.log(means))))
 
 
 def tune_study(

@@ -1,10 +1,13 @@
 """Kernels by name, and kernels of every kind as one function."""
 
+import copy
+
 import numpy as np
 import pytest
 import scipy.sparse
 from sklearn.gaussian_process import kernels as sk
 
+from driftbandits import GPUCB
 from driftbandits.arms.arm_set import ArmSet
 from driftbandits.arms.kernels import NAMED, as_function, checked, diagonal, kernel_from_config
 from driftbandits.errors import InputError, KernelError, ReentryError
@@ -235,3 +238,37 @@ def test_what_a_signal_handler_raises_is_no_fault_of_the_kernel(error):
 
     with pytest.raises(type(error)):
         ArmSet(np.zeros((3, 1)), kernel=kernel)
+
+
+def test_a_kernel_per_column_is_the_kernel_of_these_columns():
+    points = np.random.default_rng(0).random((7, 3))
+    hour = {"name": "periodic", "periodicity": 0.7, "columns": [0]}
+    price = {"name": "rbf", "length_scale": 0.4, "columns": [2, 1]}
+    arms = ArmSet(points, kernel={"name": "product", "terms": [hour, price]})
+    apart = np.sin(np.pi * np.abs(points[:, None, 0] - points[None, :, 0]) / 0.7)
+    squares = np.square(points[:, None, 1:] - points[None, :, 1:]).sum(axis=2)
+    expected = np.exp(-2 * apart**2) * np.exp(-0.5 * squares / 0.4**2)
+    assert arms.features @ arms.features.T == pytest.approx(expected, abs=1e-8)
+    assert copy.deepcopy(arms.kernel)(points) == pytest.approx(expected)
+    again = arms.with_points(np.vstack([points, points[:1] + 0.1]))
+    assert (again.features @ again.features.T)[:7, :7] == pytest.approx(expected, abs=1e-8)
+    for columns in ([], [0, 0], [-1], ["hour"], 1, [True]):
+        with pytest.raises(InputError, match="columns must be distinct numbers"):
+            kernel_from_config({"name": "rbf", "columns": columns})
+    with pytest.raises(InputError, match=r"sees column 3, and points have 3"):
+        ArmSet(points, kernel={"name": "rbf", "columns": [3]})
+
+
+def test_a_kernel_matrix_needs_no_points():
+    matrix = [[1.0, 0.5, 0.0], [0.5, 1.0, 0.5], [0.0, 0.5, 1.0]]
+    arms = ArmSet(kernel=matrix, names=["ab", "abc", "xyz"])
+    assert arms.features @ arms.features.T == pytest.approx(np.array(matrix))
+    assert arms.names == ("ab", "abc", "xyz")
+    policy = GPUCB(arms, seed=0)
+    policy.tell(policy.ask(), 0.5)
+    assert GPUCB.restore(arms, policy.state_dict()).estimate() == pytest.approx(policy.estimate())
+    for kernel in (None, {"name": "rbf"}, lambda x, y: x @ y.T):
+        with pytest.raises(InputError, match="arms need points, one row each"):
+            ArmSet(kernel=kernel, names=["a", "b"])
+    with pytest.raises((InputError, KernelError)):
+        ArmSet(kernel=[1.0, 2.0])

@@ -35,6 +35,7 @@ if typing.TYPE_CHECKING:
     from driftbandits.simulation import Trace as Trace
     from driftbandits.simulation import simulate as simulate
     from driftbandits.state import Reader as _Reader
+    from driftbandits.tuning.own import tune as tune
     from driftbandits.types import Change as Change
     from driftbandits.types import Decision as Decision
     from driftbandits.types import Decisions as Decisions
@@ -64,6 +65,7 @@ _HOMES = {
     "kernel_from_config": "arms.kernels",
     "simulate": "simulation",
     "solve_design": "design",
+    "tune": "tuning.own",
 }
 _MODULES = ("detection", "environments", "errors", "experiments", "live", "logs", "plots", "testing")
 
@@ -100,5 +102,5 @@ def _module(name: str) -> typing.Any:
 
 
 def __dir__() -> list[str]:
-    """Names that are not loaded yet are there too."""
-    return sorted({*globals(), *__getattr__("__all__")})
+    """Public names alone, those that are not loaded yet too."""
+    return sorted({*__getattr__("__all__"), "__version__"})

@@ -28,6 +28,7 @@ from driftbandits.types import Change, Decision, Decisions, Floats, Ints
 
 _COLUMNS = {"arm": np.int32, "reward": np.float64, "regret": np.float64, "probability": np.float64, "law": np.int64}
 _FORMAT = 2
+MOST_POINTS_DRAWN = 5_000
 
 
 @dataclass(frozen=True, repr=False)
@@ -89,6 +90,42 @@ class Trace:
     def cumulative_regret(self) -> Floats:
         """Regret up to and including every round, shape (rounds,)."""
         return np.cumsum(self.regret)
+
+    def plot(self) -> Any:
+        """Cumulative regret with the changes found, and below it the arms that were played.
+
+        Returns
+        -------
+        matplotlib Figure
+
+        Raises
+        ------
+        MissingExtraError
+            Without matplotlib, which the extra `experiments` brings.
+
+        >>> import driftbandits as db
+        >>> world = db.environments.create("switching/1", seed=0, horizon=100, switches=(50,))
+        >>> len(db.simulate(db.Uniform(world.arms), world).plot().axes)
+        2
+        """
+        try:
+            from matplotlib.figure import Figure
+        except ModuleNotFoundError as error:
+            raise MissingExtraError(str(error.name), extra="experiments", purpose="plot a trace") from None
+        figure = Figure(figsize=(7.0, 4.5), layout="constrained")
+        above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
+        some = slice(None, None, max(len(self) // MOST_POINTS_DRAWN, 1))
+        rounds = (self.start + np.arange(len(self)))[some]
+        above.plot(rounds, self.cumulative_regret[some], color="#0072B2")
+        for change in self.changes:
+            above.axvline(change.round, color="#D55E00", linewidth=1, linestyle="--")
+        above.set_ylabel("cumulative regret")
+        found = f"{counted(len(self.changes), 'change')} found"
+        above.set_title(f"{self.policy.partition('(')[0]}, seed {self.seed}: {found}", loc="left", fontsize=10)
+        below.plot(rounds, self.arm[some], linestyle="", marker=".", markersize=2, color="#0072B2")
+        below.set_ylabel("arm played")
+        below.set_xlabel("round")
+        return figure
 
     def to_pandas(self) -> Any:
         """The columns as a DataFrame, one row per round.

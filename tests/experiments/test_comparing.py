@@ -456,3 +456,16 @@ def test_policies_that_report_no_changes_have_none_missed(found):
     silent = found.summary[found.summary["policy"] == "greedy"]
     assert silent[["changes_found", "changes_missed", "false_alarms_per_run"]].isna().all(axis=None)
     assert not found.summary[found.summary["policy"] == "ADA-OPKB"]["changes_missed"].isna().any()
+
+
+def test_figures_are_as_wide_as_a_style_file_wants():
+    world = db.environments.create("switching/1", seed=0, horizon=100, switches=(50,), size=5)
+    found = db.compare(["Uniform", "UCB1"], {"one": world, "two": world}, seeds=1, jobs=1, show=False)
+    for width, inches in (("neurips", 5.5), (4.0, 4.0), ("icml", 6.75)):
+        assert found.plot(width=width).get_size_inches()[0] == pytest.approx(inches)
+    with pytest.raises(InputError, match="did you mean 'icml'"):
+        found.plot(width="icm")
+    with pytest.raises(InputError, match="panels need more than 2 inches"):
+        found.plot(width=2.0)
+    with pytest.raises(InputError, match="width"):
+        found.plot(width=-1)

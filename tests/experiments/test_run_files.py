@@ -24,7 +24,10 @@ IN_DOCS = [
 ]
 EXAMPLES = [
     ("examples/experiment.yaml", (ROOT / "examples" / "experiment.yaml").read_text()),
-    ("config.py", str(config.__doc__).partition("\n\n")[2].partition("\n\n")[0]),
+    (
+        "config.py",
+        str(config.__doc__).partition("\n\n")[2].partition("\n\n")[0].replace("  - tuned.json  ", "  # tuned.json"),
+    ),
     *IN_DOCS,
 ]
 PLAIN = {"environment": "switching/1", "policies": ["OPKB"]}

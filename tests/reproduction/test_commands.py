@@ -16,7 +16,7 @@ from driftbandits.experiments.runner import RunInterruptedError
 from driftbandits.experiments.seeds import EVALUATION
 from driftbandits.experiments.specs import cells_of
 from driftbandits.experiments.stores import DamagedPartWarning
-from driftbandits.tuning.own import read_tuned
+from driftbandits.experiments.tuned import read_tuned
 from reproduction import commands, passes
 from reproduction.claims import Check, Claim
 from reproduction.commands import choose, tuned_guests

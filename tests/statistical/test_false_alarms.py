@@ -18,16 +18,16 @@ from driftbandits.environments.switching import SwitchingKernel
 
 pytestmark = pytest.mark.statistical
 
-RUNS, HORIZON = 200, 3000
+RUNS, HORIZON = 80, 3000
 ARMS = {10: 100, 2: 50}  # the paper's bandit, and one where the kernel matters (fewer arms to save time)
 
 # Allowed share of stationary runs with an alarm, for (constants, dimension); the test says what was measured.
 # Measured for tuned: 0.20 at d = 10 and 0.305 at d = 2; measure again after a search changes them.
 ALLOWED = {
-    ("tuned", 10): (0.06, 0.34),
-    ("tuned", 2): (0.14, 0.47),
-    ("published", 10): (0.19, 0.55),
-    ("published", 2): (0.28, 0.66),
+    ("tuned", 10): (0.02, 0.38),
+    ("tuned", 2): (0.10, 0.51),
+    ("published", 10): (0.15, 0.57),
+    ("published", 2): (0.25, 0.69),
 }
 SETTINGS = {
     "tuned": (Constants.tuned(), Variant.paper()),
@@ -50,11 +50,11 @@ def first_alarm(policy, world):
 
 @pytest.mark.parametrize(("name", "dimension"), sorted(ALLOWED))
 def test_false_alarm_rate(name, dimension):
-    """Share of 200 stationary runs of 3,000 rounds of a kernel bandit with any alarm.
+    """Share of 80 stationary runs of 3,000 rounds of a kernel bandit with any alarm.
 
     Measured on other seeds: published 0.36 (95 %: 0.31 to 0.40, 400 runs) at d = 10, 0.47 (0.40 to 0.54, 200 runs) at
-    d = 2; over 10,000 rounds with 100 arms 0.41 and 0.68. Allowed is 5 standard errors on both sides: a wrong alarm
-    with probability below 1e-6 per case.
+    d = 2; over 10,000 rounds with 100 arms 0.41 and 0.68. Allowed is 4 standard errors on both sides: a wrong alarm
+    with probability below 1e-3 per case.
     """
     constants, variant = SETTINGS[name]
     alarms = []

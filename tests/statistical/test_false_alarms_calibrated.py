@@ -1,7 +1,7 @@
 """How often CalibratedOPKB restarts although nothing changes: whatever the noise, and with a kernel that is wrong.
 
 All seeds are fixed: a test here fails only if the code changes. The guarantee is false_alarm = 0.1 for a run of any
-length; that of 60 runs more than 16 have an alarm then has a probability below 1e-4. Measured here: 0 or 1 of 60, since
+length; that of 36 runs more than 12 have an alarm then has a probability below 1e-4. Measured here: 0 or 1, since
 Ville's bound and the sum over martingales leave room. So ranks are tested too, which leave none. Run with -s to see the
 counts.
 """
@@ -21,9 +21,9 @@ from tests.policies.opkb.worlds import detector_of
 
 pytestmark = pytest.mark.statistical
 
-RUNS, ROUNDS, ARMS = 60, 1500, 20
+RUNS, ROUNDS, ARMS = 36, 1500, 20
 FALSE_ALARM = 0.1
-ALLOWED = int(binom.isf(1e-4, RUNS, FALSE_ALARM))  # 16
+ALLOWED = int(binom.isf(1e-4, RUNS, FALSE_ALARM))  # 12
 POINTS = np.linspace(0, 1, ARMS)[:, None]
 TRUE = ArmSet(POINTS, RBF(0.2))
 NOISES = {
@@ -64,7 +64,7 @@ def count_alarms(noise, *, length_scale=0.2, **settings):
 
 @pytest.mark.parametrize("noise", NOISES)
 def test_alarms_under_any_noise(noise):
-    """At most 16 of 60 runs: a correct program fails with probability below 1e-4 per case."""
+    """At most 12 of 36 runs: a correct program fails with probability below 1e-4 per case."""
     count = count_alarms(noise)
     print(f"{noise}: {count} of {RUNS}")
     assert count <= ALLOWED
@@ -72,14 +72,14 @@ def test_alarms_under_any_noise(noise):
 
 @pytest.mark.parametrize("length_scale", [0.05, 0.8])
 def test_alarms_with_a_length_scale_wrong_by_4(length_scale):
-    """At most 16 of 60 runs: a correct program fails with probability below 1e-4 per case."""
+    """At most 12 of 36 runs: a correct program fails with probability below 1e-4 per case."""
     count = count_alarms("Gaussian", length_scale=length_scale, kernel="given")
     print(f"length scale {length_scale}: {count} of {RUNS}")
     assert count <= ALLOWED
 
 
 def test_alarms_in_theory_mode():
-    """At most 16 of 60 runs: for the martingales below 1e-4; the test of gaps beside them has a bound on paper only."""
+    """At most 12 of 36 runs: for the martingales below 1e-4; the test of gaps beside them has a bound on paper only."""
     count = count_alarms("Gaussian", mode="theory")
     print(f"theory mode: {count} of {RUNS}")
     assert count <= ALLOWED

@@ -6,14 +6,18 @@ import pytest
 
 import driftbandits as db
 from driftbandits.errors import InputError
+from driftbandits.experiments.contestants import read_policies
 from driftbandits.experiments.engines import Engine
+from driftbandits.experiments.run_files import read_experiment
+from driftbandits.experiments.tuned import tuned_policies
 from driftbandits.tuning import own as module
 from driftbandits.tuning import tune
-from driftbandits.tuning.own import _searches, read_found, write_found
+from driftbandits.tuning.halving import count_cells
+from driftbandits.tuning.own import EQUAL_RUNGS, _runs_in, _searches, read_found, rungs_of, tune_file, write_found
 from driftbandits.tuning.spaces import read_space
 from reproduction.spaces import SPACES
 from reproduction.tuning import comparison_searches
-from tests.tuning.small import WORLD
+from tests.tuning.small import LONGER, WORLD
 
 ONE = Engine(jobs=1)
 POLICY = '''
@@ -97,6 +101,100 @@ def test_a_registered_class_a_folder_as_text_and_one_dimension(tmp_path, small):
     again = tune(db.SlidingWindowUCB, space, out=str(tmp_path), dimensions=2, engine=ONE)
     assert (again.played, again.path) == (0, named.path)
     assert "tune SlidingWindowUCB:" in json.loads(again.path.read_text())["how"]
+
+
+PAIRS = [(world.environment, dict(world.settings)) for world in (WORLD, LONGER)]
+SPACES_OF_TWO = {"SlidingWindowUCB": SPACE, "DiscountedUCB": {"ranges": {"discount": [0.9, 0.999]}}}
+
+
+def test_several_policies_in_several_worlds_have_one_budget_and_play_where_policies_are_named(tmp_path):
+    found = tune(SPACES_OF_TWO, out=tmp_path, worlds=PAIRS, runs=24, engine=ONE)
+    assert (found.path.name, found.played) == ("tuned.json", found.cells)
+    by_name = {best.policy: best for best in found.best}
+    assert {best.cells for best in by_name.values()} == {found.cells / 2}
+    assert found.cells / 2 <= 24
+    chosen = by_name["SlidingWindowUCB"]
+    longest = [score for score in chosen.scores if score.cells == max(other.cells for other in chosen.scores)]
+    assert chosen.values in [score.values for score in longest]
+    world = db.environments.create(WORLD.environment, **WORLD.settings)
+    compared = db.compare([str(found.path), "Uniform"], world, seeds=2, jobs=1, show=False)
+    labels = set(compared.summary["policy"])
+    assert labels == {"SlidingWindowUCB", "DiscountedUCB", "Uniform"}
+    direct = db.compare([("SlidingWindowUCB", dict(chosen.settings))], world, seeds=2, jobs=1, show=False)
+    regrets = compared.runs[compared.runs["policy"] == "SlidingWindowUCB"]["regret"].tolist()
+    assert regrets == direct.runs["regret"].tolist()
+    run = tmp_path / "run.yaml"
+    run.write_text("environment: switching/1\npolicies: [tuned.json, Uniform]\n")
+    specs = read_experiment(run).policies
+    assert [spec.label for spec in specs] == ["SlidingWindowUCB", "DiscountedUCB", "Uniform"]
+    assert specs[0].settings == chosen.settings
+    assert tune(SPACES_OF_TWO, out=tmp_path, worlds=PAIRS, runs=24, engine=ONE).played == 0
+
+
+def test_a_file_says_all_that_is_searched(tmp_path, file):
+    plan = tmp_path / "plan.yaml"
+    plan.write_text(
+        "worlds:\n  - {name: switching/1, settings: {horizon: 300, switches: [150], size: 15}}\nruns: 8\n"
+        f"policies:\n  {file.name}:Mine: {{ranges: {{window: [20, 200]}}, whole: [window]}}\n"
+    )
+    found = tune_file(plan, out=tmp_path / "out", storage=None, engine=ONE, show=False)
+    assert found.best[0].policy.endswith("mine.py:Mine")
+    plan.write_text("worlds: [switching/1]\npolicies: {}\nrnus: 5\n")
+    with pytest.raises(InputError, match="rnus"):
+        tune_file(plan, out=tmp_path / "out", storage=None, engine=ONE, show=False)
+
+
+def test_budgets():
+    assert rungs_of(80, worlds=1) == EQUAL_RUNGS
+    for worlds in (1, 2, 5):
+        for runs in (4 * worlds, 40 * worlds, 300 * worlds):
+            rungs = rungs_of(runs, worlds=worlds)
+            assert 0.4 * runs <= count_cells(rungs[0][0], rungs, worlds=worlds) <= runs
+    few, many = (_runs_in(minutes, "SlidingWindowUCB", (WORLD,)) for minutes in (1.0, 10.0))
+    assert many == pytest.approx(10 * few, abs=10)
+    assert _runs_in(10.0, "AutoBandit", (WORLD,)) < many  # whose rounds take longer
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"space": SPACE}, "policy already says the space of each"),
+        ({"policy": {}}, "there is no policy to search"),
+        ({"worlds": []}, "there is no world to search in"),
+        ({"worlds": [db.environments.create("switching/1")]}, "by its name or 'file.py:Class'"),
+        ({"worlds": "linear/drifting"}, "is for evaluation alone"),
+        ({"runs": 0}, "runs must be at least 1, got 0"),
+        ({"minutes": -1.0}, "minutes must be"),
+        ({"worlds": None, "runs": 5}, "runs and minutes are for worlds that are named"),
+        (
+            {
+                "policy": {
+                    "UCB1": {"label": "x", "ranges": {"scale": [0.1, 1]}},
+                    "KLUCB": {"label": "x", "ranges": {"scale": [0.1, 1]}},
+                }
+            },
+            "two policies are called 'x'",
+        ),
+    ],
+)
+def test_what_a_plan_cannot_be(tmp_path, changed, message):
+    given = {"policy": SPACES_OF_TWO, "worlds": PAIRS, **changed}
+    with pytest.raises(InputError, match=message):
+        tune(**given, out=tmp_path / "out", engine=ONE)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_file_of_settings_in_the_place_of_a_policy(tmp_path):
+    path = tmp_path / "tuned.json"
+    write_found(path, {"d=10": {"mine": ENTRY}, "d=2": {"mine": ENTRY}}, how="by hand")
+    with pytest.raises(InputError, match="has settings for d=10, d=2; name one, as in "):
+        tuned_policies(str(path))
+    assert [spec.label for spec in tuned_policies(f"{path}#d=2")] == ["mine"]
+    with pytest.raises(InputError, match="has nothing for 'd=3'; did you mean"):
+        tuned_policies(f"{path}#d=3")
+    with pytest.raises(InputError, match="leave out rate"):
+        read_policies([(f"{path}#d=2", {"rate": 1})])
+    assert [one.label for one in read_policies({"found": f"{path}#d=2"})] == ["found: mine"]
 
 
 class NotRegistered(db.SlidingWindowUCB):

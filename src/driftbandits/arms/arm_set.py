@@ -58,7 +58,8 @@ class ArmSet:
     ----------
     points : array or DataFrame, shape (N, d)
         One row per arm. A DataFrame's column names become `feature_names`; an index other than 0, 1, 2, ... names the
-        arms.
+        arms. Not needed with a kernel matrix (of graphs or strings, say): points are then 0, 1, 2, ..., which say
+        nothing, and policies that learn from points (the linear and the neural ones) have nothing to go by.
     kernel : scikit-learn kernel, function k(X, Y), configuration mapping, or (N, N) positive semi-definite matrix
         Without one a guess, which the repr shows: RBF, its length scale a quarter of the median distance between the
         points (`kernels.usual_kernel`).
@@ -108,7 +109,7 @@ class ArmSet:
     @one_blas_thread
     def __init__(
         self,
-        points: Any,
+        points: Any = None,
         kernel: KernelLike | None = None,
         names: Sequence[str] | None = None,
         *,
@@ -116,7 +117,7 @@ class ArmSet:
     ) -> None:
         if not isinstance(tolerance, numbers.Real) or not _FINEST_TOLERANCE <= tolerance < 1:
             raise InputError(f"tolerance must be at least {_FINEST_TOLERANCE} and below 1, got {shown(tolerance)}")
-        table = read_table(points, "points")
+        table = read_table(_numbers_of(kernel) if points is None else points, "points")
         self._name(table, names)
         self.tolerance = float(tolerance)
         self._guessed, self._given_gauge = kernel is None, None
@@ -746,6 +747,13 @@ class ArmSet:
             return f"ArmSet({counted(len(self), 'arm')}: {counted(options, 'option')} in {segments}, rank={self.rank})"
         size = f"{counted(len(self), 'arm')} in {counted(self.dimension, 'dimension')}"
         return f"ArmSet({size}, kernel={kernel}, rank={self.rank})"
+
+
+def _numbers_of(kernel: Any) -> Floats:
+    """Points of arms that have none: their numbers, as many as the kernel matrix has rows."""
+    if kernel is None or callable(kernel) or isinstance(kernel, (Mapping, str)):
+        raise InputError("arms need points, one row each; only a kernel matrix says by itself what arms have in common")
+    return np.arange(float(len(np.atleast_1d(np.asarray(kernel)))))[:, None]
 
 
 def _read_options(options: Any, tolerance: float) -> ArmSet:

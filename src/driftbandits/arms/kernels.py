@@ -4,6 +4,7 @@ In Python, any scikit-learn kernel will do. scikit-learn takes a second to impor
 kernels is made, not before: the kernel for points of which none is known is our own.
 
 {"name": "rbf", "length_scale": 0.2}
+{"name": "periodic", "periodicity": 24, "columns": [0]}
 {"name": "sum", "terms": [{"name": "rbf", "length_scale": 0.2}, {"name": "constant", "value": 0.5}]}
 """
 
@@ -99,7 +100,8 @@ def kernel_from_config(config: Mapping[str, Any]) -> sk.Kernel:
 
     Parameters
     ----------
-    config : a mapping with the `name` of a kernel and its settings; `sum` and `product` have `terms`, a list of such
+    config : a mapping with the `name` of a kernel and its settings; `sum` and `product` have `terms`, a list of such.
+        With `columns`, a list of their numbers from 0, a kernel sees these columns of the points alone
 
     Returns
     -------
@@ -114,6 +116,9 @@ def kernel_from_config(config: Mapping[str, Any]) -> sk.Kernel:
     RBF(length_scale=0.2)
     >>> kernel_from_config({"name": "product", "terms": [{"name": "constant", "value": 0.5}, {"name": "linear"}]})
     0.707**2 * DotProduct(sigma_0=0)
+    >>> hour = {"name": "periodic", "periodicity": 24, "columns": [0]}
+    >>> kernel_from_config({"name": "product", "terms": [hour, {"name": "rbf", "columns": [1, 2]}]})
+    ExpSineSquared(length_scale=1, periodicity=24) of columns [0] * RBF(length_scale=1) of columns [1, 2]
     """
     if not isinstance(config, Mapping):
         raise InputError(f"a kernel's configuration is a mapping with a 'name', got {shown(config)}")
@@ -121,6 +126,11 @@ def kernel_from_config(config: Mapping[str, Any]) -> sk.Kernel:
     name = settings.pop("name", None)
     if not isinstance(name, str):
         raise InputError(f"a kernel's configuration needs a 'name', one of {_valid_names()}, got {shown(config)}")
+    if "columns" in settings:
+        from driftbandits.arms.column_kernel import ColumnKernel, check_columns
+
+        columns = check_columns(settings.pop("columns"))
+        return ColumnKernel(kernel_from_config({"name": name, **settings}), columns)
     if name in COMBINED:
         terms = settings.pop("terms", None)
         if settings or not isinstance(terms, (list, tuple)) or not terms:

@@ -90,7 +90,14 @@ def _policies() -> Rows:
         parameters = inspect.signature(kind).parameters.values()
         settings = {p.name: _plain(p.default) for p in parameters if p.kind is p.KEYWORD_ONLY}
         rows.append({"name": name, "what": _first_sentence(kind), "settings": settings})
-    return rows
+    return rows + _of_others("driftbandits.policies")
+
+
+def _of_others(group: str) -> Rows:
+    """What installed packages register; nothing of theirs is imported for a list."""
+    from driftbandits.configuration.references import registered_by_others
+
+    return [{"name": name, "what": place, "settings": {}} for name, place in registered_by_others(group).items()]
 
 
 def _environments() -> Rows:
@@ -103,6 +110,7 @@ def _environments() -> Rows:
         defaults = {**settings_of(kind), **given}
         settings = {key: _plain(default) for key, default in defaults.items() if key != "name"}
         rows.append({"name": name, "what": _first_sentence(kind), "settings": settings})
+    rows += _of_others("driftbandits.environments")
     for name in datasets.names():
         parameters = inspect.signature(datasets.create).parameters.values()
         settings = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}

@@ -25,11 +25,12 @@ def tune(
     what: Annotated[
         str,
         typer.Argument(
-            metavar="STUDY|POLICY",
+            metavar="FILE|POLICY|STUDY",
             autocompletion=complete.searches,
-            help="constants (of ADA-OPKB), neural (of ADA-OPNN), comparison (all policies alike), paper (the grids of "
-            "its section 6), linear (those for linear bandits alike), oracles (in every world); or one policy, a name "
-            "or file.py:Class, with --space.",
+            help="A YAML or TOML file with worlds and a space for every policy; one policy, a name or file.py:Class, "
+            "with --space; or a study of the paper's: constants (of ADA-OPKB), neural (of ADA-OPNN), comparison (all "
+            "policies alike), paper (the grids of its section 6), linear (those for linear bandits alike), oracles (in "
+            "every world).",
         ),
     ],
     labels: Annotated[
@@ -49,6 +50,15 @@ def tune(
         ),
     ] = [],  # noqa: B006  (Typer makes a new list)
     out: Out = Path("results/tune"),
+    world: Annotated[
+        list[str],
+        typer.Option(
+            "--world",
+            autocompletion=complete.environments,
+            help="One policy: search in this world; several are searched together. By default environment 1.",
+        ),
+    ] = [],  # noqa: B006
+    runs: Annotated[int | None, typer.Option("--runs", min=1, help="One policy with --world: the budget.")] = None,
     storage: Annotated[
         str | None,
         typer.Option("--storage", metavar="URL", help="Optuna storage to share with other machines."),
@@ -65,12 +75,46 @@ def tune(
     searches a policy of your own as all others were. What is found can then stand beside them:
 
     driftbandits reproduce comparison --tuned results/tune/tuned-Mine.json
+
+    driftbandits tune plan.yaml
+
+    searches several policies in any worlds, with one budget each. What is found stands for them in a run file, and in
+    db.compare, by the name of the file: results/tune/tuned.json
     """
-    _check_usage(what, labels=labels, space=space, dimension=dimension, storage=storage)
-    tuned = _search(what, labels or [], space, dimension, out, storage, engine_of(engine, jobs, address))
+    played_on = engine_of(engine, jobs, address)
+    if _is_file(what):
+        _check_file_usage(what, labels=labels, space=space, dimension=dimension, world=world, runs=runs)
+        from driftbandits.tuning.own import tune_file
+
+        tuned = tune_file(Path(what), out=out, storage=storage, engine=played_on, show=True)
+    else:
+        _check_usage(what, labels=labels, space=space, dimension=dimension, storage=storage)
+        _check_world_usage(world, runs=runs, space=space, dimension=dimension)
+        tuned = _search(what, labels or [], space, dimension, world, runs, out, storage, played_on)
     _print(tuned, as_json=json)
-    if space is not None:
+    if space is not None and not world:
         say(_next_command(tuned.path))
+    elif what not in STUDIES:
+        say(f"these settings can be played by the name of the file, in a run file and in db.compare: {tuned.path}")
+
+
+def _is_file(what: str) -> bool:
+    return Path(what).suffix in (".yaml", ".yml", ".toml")
+
+
+def _check_file_usage(what: str, **given: Any) -> None:
+    for name, value in given.items():
+        if value:
+            raise typer.BadParameter(f"{what} says all that is searched; leave out {name}")
+
+
+def _check_world_usage(world: list[str], *, runs: int | None, space: Path | None, dimension: list[int]) -> None:
+    if world and space is None:
+        raise typer.BadParameter("--world is for one policy, with --space")
+    if world and dimension:
+        raise typer.BadParameter("--dimension is of environment 1; the settings of other worlds go into a file")
+    if runs is not None and not world:
+        raise typer.BadParameter("--runs goes with --world; environment 1 has the budget of the comparison")
 
 
 def _check_usage(
@@ -106,14 +150,19 @@ def _search(
     labels: list[str],
     space: Path | None,
     dimension: list[int],
+    world: list[str],
+    runs: int | None,
     out: Path,
     storage: str | None,
     engine: Engine,
 ) -> Tuned:
     from driftbandits.experiments.study import load_study
-    from driftbandits.tuning.own import EQUAL_DIMENSIONS, tune
+    from driftbandits.tuning.own import EQUAL_DIMENSIONS, EQUAL_RUNS, tune
 
     dimensions = dimension or EQUAL_DIMENSIONS
+    if world:
+        budget = EQUAL_RUNS if runs is None else runs
+        return tune(what, space, out=out, worlds=world, runs=budget, storage=storage, engine=engine, show=True)
     if space is not None:
         return tune(what, space, out=out, dimensions=dimensions, storage=storage, engine=engine, show=True)
     study = load_study("tuning", purpose=f"driftbandits tune {what}")
@@ -145,7 +194,7 @@ def _print(tuned: Tuned, *, as_json: bool) -> None:
 
 def _next_command(path: Path) -> str:
     """How to see a policy that was searched beside all others, which are compared in some dimensions only."""
-    from driftbandits.tuning.own import read_tuned
+    from driftbandits.experiments.tuned import read_tuned
 
     found = read_tuned(path)
     if any(found.specs(dimension) for dimension in COMPARED_DIMENSIONS):

@@ -1,4 +1,6 @@
-"""Classes of the user's own, named `file.py:Class` or `package.module:Class`."""
+"""Classes of others: the user's own, named `file.py:Class` or `package.module:Class`, and those that installed packages
+register as entry points `driftbandits.policies` and `driftbandits.environments`, which have a name like ours.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +9,14 @@ import importlib
 import importlib.util
 import sys
 from functools import lru_cache
+from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from driftbandits.environments.registry import ENVIRONMENTS
 from driftbandits.errors import InputError
+from driftbandits.policies import POLICIES
 
 _DIGESTS: dict[str, str | None] = {}  # of modules, when they were loaded
 
@@ -28,7 +33,7 @@ def resolve(name: str, *, folder: Path | None = None) -> str:
     for as my_module.py in the working directory first.
     """
     if not is_reference(name):
-        return name
+        return name if name in POLICIES or name in ENVIRONMENTS else registered_by_others().get(name, name)
     module, _, attribute = name.rpartition(":")
     if folder is not None and module.endswith(".py") and (folder / module).is_file():
         return f"{(folder / module).resolve()}:{attribute}"
@@ -38,6 +43,13 @@ def resolve(name: str, *, folder: Path | None = None) -> str:
     if module.endswith(".py"):
         raise InputError(f"there is no file {module!r}; give its path, as in path/to/{Path(module).name}:{attribute}")
     return name
+
+
+@lru_cache
+def registered_by_others(group: str | None = None) -> dict[str, str]:
+    """References by name, of one group (`driftbandits.policies`) or of both."""
+    groups = (f"driftbandits.{kind}" for kind in ("policies", "environments")) if group is None else (group,)
+    return {entry.name: entry.value for each in groups for entry in entry_points(group=each)}
 
 
 def load(name: str) -> Any:

@@ -9,7 +9,7 @@ from driftbandits.environments.registry import *  # noqa: F403  # whatever has a
 from driftbandits.environments.reward_functions import SLOW_DRIFT
 from driftbandits.environments.switching import Piecewise
 from driftbandits.environments.tabular import Tabular
-from driftbandits.environments.truth import Truth
+from driftbandits.environments.truth import Truth, significant_shifts
 
-__all__ = ["SLOW_DRIFT", "Environment", "Noise", "Piecewise", "Tabular", "Truth", "uniforms"]
+__all__ = ["SLOW_DRIFT", "Environment", "Noise", "Piecewise", "Tabular", "Truth", "significant_shifts", "uniforms"]
 __all__ += registry.__all__

@@ -116,7 +116,7 @@ class Environment(ABC):
     def means(self, start: int, size: int = 1) -> Floats:
         """Mean rewards r_t(x) of some rounds; may be read-only.
 
-        What stands at an arm that is not offered means nothing and may be NaN.
+        The value of an arm that is not offered means nothing and may be NaN.
 
         Parameters
         ----------

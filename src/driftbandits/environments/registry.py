@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from driftbandits.environments.base import Environment
 from driftbandits.environments.drifting import ForgettingDrift
@@ -17,8 +17,10 @@ from driftbandits.environments.noise import (
     TruncatedGaussianNoise,
     UniformNoise,
 )
+from driftbandits.environments.problems import PROBLEMS, SMPyBanditsProblem
 from driftbandits.environments.reward_functions import SLOW_DRIFT, STILL, CosineBandit, SphereWorld
 from driftbandits.environments.switching import SwitchingKernel
+from driftbandits.environments.trending import Trending
 from driftbandits.errors import InputError, near_and_valid
 
 # What `environments` passes on: a world that can be named, or a noise, is one more name here.
@@ -28,9 +30,11 @@ __all__ = [
     "DriftingLinear",
     "ForgettingDrift",
     "GaussianNoise",
+    "SMPyBanditsProblem",
     "StudentTNoise",
     "SwitchingKernel",
     "SwitchingLinear",
+    "Trending",
     "TruncatedGaussianNoise",
     "UniformNoise",
     "create",
@@ -46,6 +50,7 @@ NOISES: dict[str, type[Noise]] = {
     "student_t": StudentTNoise,
 }
 
+_SIXTHS = (1667, 3333, 5000, 6667, 8333)
 # How to build it, and the settings that differ from the class's own.
 ENVIRONMENTS: dict[str, tuple[type[SphereWorld], dict[str, Any]]] = {
     "switching": (SwitchingKernel, {}),
@@ -57,7 +62,38 @@ ENVIRONMENTS: dict[str, tuple[type[SphereWorld], dict[str, Any]]] = {
     "forgetting": (ForgettingDrift, {}),
     "linear/switching": (SwitchingLinear, {}),
     "linear/drifting": (DriftingLinear, {}),
+    "recurring": (SwitchingKernel, {"kind": "recurring", "switches": _SIXTHS}),
+    "bumps": (SwitchingKernel, {"kind": "bump", "switches": _SIXTHS}),
+    "adversarial": (SwitchingKernel, {"kind": "upset", "switches": _SIXTHS}),
+    "rotting": (Trending, {"kind": "falling"}),
+    "rising": (Trending, {"kind": "rising"}),
+    **{f"smpybandits/{number}": (SMPyBanditsProblem, {"problem": number}) for number in PROBLEMS},
 }
+
+
+# The same names for editors, which complete them inside strings.
+WorldName = Literal[
+    "switching",
+    "switching/1",
+    "switching/2",
+    "cosine",
+    "cosine/stationary",
+    "cosine/slow",
+    "forgetting",
+    "linear/switching",
+    "linear/drifting",
+    "recurring",
+    "bumps",
+    "adversarial",
+    "rotting",
+    "rising",
+    "smpybandits/0",
+    "smpybandits/1",
+    "smpybandits/2",
+    "smpybandits/3",
+    "smpybandits/4",
+    "smpybandits/5",
+]
 
 
 def names() -> tuple[str, ...]:
@@ -73,7 +109,7 @@ def names() -> tuple[str, ...]:
     return tuple(ENVIRONMENTS)
 
 
-def create(name: str, **settings: Any) -> Environment:
+def create(name: WorldName | str, **settings: Any) -> Environment:
     """Build a world by its name, on arms drawn from the unit sphere.
 
     `switching/1` and `/2`, `cosine/stationary` and `/slow` are the paper's.

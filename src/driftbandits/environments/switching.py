@@ -185,7 +185,8 @@ class SeededSwitches(Piecewise, SphereWorld):
         return {"horizon": self._horizon, "switches": self._switches, "kind": self._kind, "seed": self._seed}
 
 
-SwitchKind = Literal["flip", "redraw", "partial", "hidden", "level"]
+SwitchKind = Literal["flip", "redraw", "partial", "hidden", "level", "recurring", "bump", "upset"]
+REGIMES = 3  # that a "recurring" world goes through in turn
 
 
 class SwitchingKernel(SeededSwitches):
@@ -204,6 +205,11 @@ class SwitchingKernel(SeededSwitches):
       switches raises to h = (1 + s / n) peak / 2.
     - "level": all arms move by the same amount, up by peak / 2 and down again in turns, from a first draw with
       max |r| = peak / 2. The order of the arms stays: a change that should cost nothing.
+    - "recurring": three draws in turn, so that every regime comes back.
+    - "bump": all arms pay 0 but for a bump of this height around one arm, drawn anew each time, as in the hard
+      instances of lower bounds.
+    - "upset": the best and the worst arm change places, all others stay: what an adversary would do to a player who
+      has given up the worst.
 
     Distances are Euclidean, between points. `offset` is added to all means in the end (0.5 for Bernoulli
     rewards).
@@ -266,7 +272,9 @@ class SwitchingKernel(SeededSwitches):
         """Reward vectors of all segments, before the offset, shape (switches + 1, N)."""
         first_peak = self._peak / 2 if self._kind in ("hidden", "level") and switches else self._peak
         check_room((switches + 1) * len(arms), f"the rewards of {switches + 1:,} segments")
-        rows = [kernel_draw(arms, stream(self._seed, "rewards", 0), peak=first_peak)]
+        first = stream(self._seed, "rewards", 0)
+        bumps = self._kind == "bump"
+        rows = [_bump(arms, first, height=self._peak) if bumps else kernel_draw(arms, first, peak=first_peak)]
         for segment in range(1, switches + 1):
             generator = stream(self._seed, "rewards", segment)
             if self._kind == "flip":
@@ -275,6 +283,13 @@ class SwitchingKernel(SeededSwitches):
                 rows.append(rows[0] + self._peak / 2 * (segment % 2))
             elif self._kind == "redraw":
                 rows.append(kernel_draw(arms, generator, peak=self._peak))
+            elif self._kind == "recurring":
+                regime = segment % REGIMES
+                rows.append(rows[regime] if regime < segment else kernel_draw(arms, generator, peak=self._peak))
+            elif self._kind == "bump":
+                rows.append(_bump(arms, generator, height=self._peak))
+            elif self._kind == "upset":
+                rows.append(_upset(rows[-1]))
             elif self._kind == "partial":
                 fresh = kernel_draw(arms, generator, peak=self._peak)
                 rows.append(_replace_region(rows[-1], fresh, arms, generator, share=self._share))
@@ -298,6 +313,19 @@ def kernel_draw(arms: ArmSet, generator: np.random.Generator, *, peak: float) ->
     largest = np.abs(draw).max()
     scaled: Floats = draw / largest * peak  # the largest entry is exactly +-1 before it is scaled
     return scaled
+
+
+def _bump(arms: ArmSet, generator: np.random.Generator, *, height: float) -> Floats:
+    """Around an arm, as high as the kernel says of its neighbours."""
+    own = arms.features[int(generator.integers(len(arms)))]
+    return np.asarray(height * np.maximum(arms.features @ own / float(own @ own), 0.0))
+
+
+def _upset(old: Floats) -> Floats:
+    values = old.copy()
+    best, worst = int(old.argmax()), int(old.argmin())
+    values[[best, worst]] = old[[worst, best]]
+    return values
 
 
 def _offset_values(values: Floats, offset: float) -> Floats:

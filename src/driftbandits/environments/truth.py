@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from driftbandits.types import Bools, Floats, Ints, read_only
 
@@ -67,6 +68,52 @@ def measure(pieces: Iterable[Piece]) -> Truth:
         variation=float(np.concatenate([*none, *steps]).sum()),
         best_arm_changes=best.changes,
     )
+
+
+def significant_shifts(means: npt.ArrayLike, *, width: float = 1.0) -> Ints:
+    """Rounds of significant shifts (Suk and Kpotufe 2022): since the last one, every arm has cost too much to be kept.
+
+    An arm costs too much if in some stretch of n rounds since then its gaps to the best arm add up to sqrt(N n) or
+    more. Changes after which some arm may still be played all along are none. The bound that goes with it is
+    sqrt(N (1 + number of shifts) T) for dynamic regret.
+
+    Parameters
+    ----------
+    means : mean rewards of all rounds, shape (T, N)
+    width : of the range of rewards, which the definition has as 1
+
+    Returns
+    -------
+    array of rounds, rising
+
+    O(T^2) for every arm that is never given up.
+
+    >>> means = np.repeat([[0.1, 0.9], [0.2, 0.8], [0.9, 0.1]], 100, axis=0)
+    >>> significant_shifts(means)
+    array([203])
+    """
+    table = np.asarray(means, dtype=np.float64)
+    gaps = (np.nanmax(table, axis=1, keepdims=True) - table) / width
+    rounds, size = gaps.shape
+    roots = np.sqrt(size * np.arange(rounds + 1))
+    sums = np.concatenate([np.zeros((1, size)), np.cumsum(np.nan_to_num(gaps, nan=1.0), axis=0)])
+    shifts: list[int] = []
+    start = 0
+    while start < rounds:
+        ends = [_first_costly(sums[start:, arm], roots) for arm in range(size)]
+        if (end := start + max(ends)) >= rounds:
+            break
+        shifts.append(end)
+        start = end
+    return np.array(shifts, dtype=np.int64)
+
+
+def _first_costly(sums: Floats, roots: Floats) -> int:
+    """The first t (from 0) with sums[t + 1] - sums[s] >= sqrt(N (t + 1 - s)) for some s <= t, or what is beyond."""
+    for end in range(1, len(sums)):
+        if (sums[end] - sums[:end] >= roots[end:0:-1]).any():
+            return end - 1
+    return len(sums)
 
 
 class _BestArms:

@@ -37,7 +37,7 @@ def compare(
     Parameters
     ----------
     policies : one, a list, or a mapping from labels. Each is a class, a registered name or `file.py:Class`, or a pair
-        of one of these and a mapping of its settings
+        of one of these and a mapping of its settings; a file of settings that `db.tune` found stands for all in it
     worlds : one, a list, or a mapping from labels. Each is an environment (the same on every seed; only noise and
         policy differ), the name of a registered world, of a real series ("real/...") or of an experiment (its world),
         `file.py:Class`, a class or function called with `seed`, or a pair of one of these and a mapping of its

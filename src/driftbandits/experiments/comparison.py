@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from driftbandits._util.checks import check_positive
 from driftbandits._util.intervals import CONFIDENCE_LEVEL, t_interval
+from driftbandits.errors import InputError, did_you_mean
 from driftbandits.experiments.results import (
     MOST_COUNTED_CHANGES_PER_RUN,
     RunRow,
@@ -20,7 +22,7 @@ from driftbandits.experiments.results import (
     curve_table,
     summary_table,
 )
-from driftbandits.plots.frame import LineStyle, line_styles, png
+from driftbandits.plots.frame import Frame, LineStyle, columns_of, line_styles, png
 from driftbandits.plots.regret import (
     ChangesPanel,
     RegretPanel,
@@ -94,10 +96,15 @@ class Comparison:
         """
         return latex_table(self.summary, self.reference)
 
-    def plot(self) -> Figure:
+    def plot(self, width: float | str | None = None) -> Figure:
         """Mean cumulative regret with bands of one standard error, one panel per world.
 
         Dotted lines are true jumps, shades true drift. Where policies reported changes, a panel more has their rounds.
+
+        Parameters
+        ----------
+        width : of the figure in inches, or a style file whose text is so wide: "aistats", "icml", "iclr", "jmlr",
+            "neurips", "tmlr", or "column" for one column of two. By default what suits a screen
 
         Returns
         -------
@@ -105,10 +112,13 @@ class Comparison:
 
         Raises
         ------
+        InputError
+            For a width that is none, or an unknown style.
         MissingExtraError
             Without matplotlib.
         """
-        return regret_figure(self._panels(), palette=self._palette())
+        panels = self._panels()
+        return regret_figure(panels, palette=self._palette(), frame=None if width is None else _frame(panels, width))
 
     def __repr__(self) -> str:
         """The summary as a text to read."""
@@ -132,6 +142,26 @@ class Comparison:
 
     def _palette(self) -> dict[str, LineStyle]:
         return line_styles(self.summary["policy"].unique())
+
+
+# Inches of text across, of the style files that reviewers know.
+PAPER_WIDTHS = {"aistats": 6.75, "column": 3.25, "icml": 6.75, "iclr": 5.5, "jmlr": 6.0, "neurips": 5.5, "tmlr": 6.5}
+LEAST_PANEL_INCHES = 1.6  # narrower ones have no room for their axes
+
+
+def _frame(panels: Sequence[RegretPanel | ChangesPanel], width: float | str) -> Frame:
+    """Sizes of panels that together are so wide."""
+    if isinstance(width, str) and width not in PAPER_WIDTHS:
+        known = ", ".join(PAPER_WIDTHS)
+        raise InputError(f"no style is called {width!r}; {did_you_mean(width, PAPER_WIDTHS)}known: {known}")
+    inches = PAPER_WIDTHS[width] if isinstance(width, str) else check_positive("width", width)
+    each = inches / columns_of(len(panels))
+    if each < LEAST_PANEL_INCHES:
+        raise InputError(
+            f"{counted(len(panels), 'panel')} need more than {inches:g} inches; compare fewer worlds at once"
+        )
+    usual = regret_frame(panels)
+    return dataclasses.replace(usual, width=each, height=usual.height * max(each / usual.width, 0.6))
 
 
 def _title(world: str, part: str) -> str:

@@ -43,6 +43,7 @@ from driftbandits.experiments.seeds import DEVELOPMENT, check_seed_count, check_
 from driftbandits.experiments.specs import NOT_POLICY_SETTINGS, Cell, Experiment, PolicySpec
 from driftbandits.experiments.stores import CellResult, Store
 from driftbandits.experiments.study import study_experiments
+from driftbandits.experiments.tuned import is_tuned, tuned_policies
 from driftbandits.policies import POLICIES, Policy, policy_label
 from driftbandits.simulation import simulate
 from driftbandits.text import shown
@@ -191,9 +192,21 @@ def name_of(maker: Any, kind: str) -> str:
 
 def read_policies(given: Any) -> tuple[Contestant, ...]:
     """The policies that an argument of `compare` means. Raises InputError with the cure for what cannot be one."""
-    found = tuple(_contestant(entry) for entry in entries(given, "policy"))
+    found = tuple(one for entry in entries(given, "policy") for one in _contestants(entry))
     check_distinct([one.label for one in found], "policy")
     return found
+
+
+def _contestants(entry: Entry) -> Iterator[Contestant]:
+    """One policy, or all of a file of settings found."""
+    if not isinstance(entry.what, str) or not is_tuned(entry.what):
+        yield _contestant(entry)
+        return
+    if entry.settings:
+        raise InputError(f"{entry.what} has the settings of its policies; leave out {', '.join(entry.settings)}")
+    for spec in tuned_policies(entry.what):
+        label = spec.label if entry.label is None else f"{entry.label}: {spec.label}"
+        yield Contestant(label, spec.name, plain_settings(spec.settings))
 
 
 def _contestant(entry: Entry) -> Contestant:

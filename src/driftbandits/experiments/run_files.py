@@ -3,6 +3,7 @@
 environment: switching/1            # or {name: ..., settings: {horizon: 2000, noise: {name: gaussian, sd: 0.1}}}
 policies:
   - AdaOPKB                         # a registered name, or my_policy.py:MyPolicy
+  - tuned.json                      # every policy of a file that driftbandits tune wrote
   - name: SlidingWindowGPUCB
     label: window 500
     settings: {window: 500}
@@ -46,6 +47,7 @@ from driftbandits.environments.registry import ENVIRONMENTS, NOISES, settings_of
 from driftbandits.errors import InputError
 from driftbandits.experiments.seeds import DEFAULT_SEEDS, DEVELOPMENT, check_seed_count, check_seeds, default_seeds
 from driftbandits.experiments.specs import NOT_POLICY_SETTINGS, NOT_WORLD_SETTINGS, Experiment, PolicySpec
+from driftbandits.experiments.tuned import is_tuned, tuned_policies
 from driftbandits.policies import POLICIES
 from driftbandits.policies.inputs import known_settings
 
@@ -95,7 +97,7 @@ def experiment_of(config: RunConfig, *, default_id: str, folder: Path | None = N
         seeds = _seeds(config.seeds, world)
     for policy in config.policies:
         with problems.noted():
-            policies.append(_policy_spec(policy, folder))
+            policies += _policy_specs(policy, folder)
     with problems.noted():
         check_labels(policies)
     problems.raise_all()
@@ -137,14 +139,21 @@ def _seeds(given: int | list[int] | None, environment: str) -> tuple[int, ...]:
     return check_seeds(DEVELOPMENT.take(check_seed_count(given)) if isinstance(given, int) else tuple(given))
 
 
-def _policy_spec(config: PolicyConfig, folder: Path | None) -> PolicySpec:
+def _policy_specs(config: PolicyConfig, folder: Path | None) -> tuple[PolicySpec, ...]:
+    """One policy, or all of a file of settings found."""
+    if is_tuned(config.name):
+        if config.label is not None or config.settings:
+            raise InputError(f"{config.name} has the labels and settings of its policies; leave them out here")
+        found = tuned_policies(config.name, folder=folder)
+        return tuple(dataclasses.replace(spec, kernel=config.kernel, seeds=config.seeds) for spec in found)
     name = resolve(config.name, folder=folder)
-    return PolicySpec(config.label or default_label(name), name, config.settings, config.kernel, config.seeds)
+    return (PolicySpec(config.label or default_label(name), name, config.settings, config.kernel, config.seeds),)
 
 
 Schema = dict[str, Any]
 SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 REFERENCE_SCHEMA = {"type": "string", "pattern": ":"}  # file.py:Class
+TUNED_SCHEMA = {"type": "string", "pattern": r"\.json(#.+)?$"}  # settings that driftbandits tune found
 
 
 def run_schema() -> Schema:
@@ -160,7 +169,7 @@ def run_schema() -> Schema:
     parts["Noise"] = _by_name(NOISES)
     parts.update({f"Preset of {key}": _presets(presets) for key, presets in PRESETS.items()})
     parts["EnvironmentName"] = {"anyOf": [{"enum": [*ENVIRONMENTS, *real]}, REFERENCE_SCHEMA]}
-    parts["PolicyName"] = {"anyOf": [{"enum": list(POLICIES)}, REFERENCE_SCHEMA]}
+    parts["PolicyName"] = {"anyOf": [{"enum": list(POLICIES)}, REFERENCE_SCHEMA, TUNED_SCHEMA]}
     worlds = {**{name: _world_settings(name) for name in ENVIRONMENTS}, **real}
     _describe(parts["EnvironmentConfig"], worlds, "EnvironmentName")
     _describe(parts["PolicyConfig"], {name: _policy_settings(name) for name in POLICIES}, "PolicyName")

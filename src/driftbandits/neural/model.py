@@ -121,7 +121,7 @@ class NetworkModel:
 
     Parameters
     ----------
-    points : (N, d), brought to the unit sphere by `on_sphere`
+    points : (N, d), scaled to the unit sphere by `on_sphere`
     seed : of the initial weights
     width, depth : m and the number of weight matrices; "infinite" is the limit of all widths, whose features are those
         of `NeuralTangentKernel(depth)` and are not moved by training

@@ -17,6 +17,7 @@ from driftbandits.tuning.spaces import Origin, Values
 Rungs = Sequence[tuple[int, int]]  # (points kept, tuning seeds played so far)
 Slot = tuple[int, int]  # (number of the tuning seed, number of the world)
 Regrets = Mapping[Slot, float]  # final regrets of one point
+LEAST_REGRET = 1e-6  # has a logarithm
 Score = Callable[[Regrets, Sequence[Slot]], float]
 
 
@@ -36,6 +37,17 @@ class Standing:
 def mean_regret(regrets: Regrets, over: Sequence[Slot]) -> float:
     """Mean final regret over these slots."""
     return float(np.mean([regrets[slot] for slot in over]))
+
+
+def geometric_mean_regret(regrets: Regrets, over: Sequence[Slot]) -> float:
+    """Geometric mean over worlds of the mean final regret in each: no world counts for more because it has more.
+
+    >>> round(geometric_mean_regret({(0, 0): 1.0, (0, 1): 100.0}, [(0, 0), (0, 1)]), 9)
+    10.0
+    """
+    worlds = sorted({world for _, world in over})
+    means = [mean_regret(regrets, [slot for slot in over if slot[1] == world]) for world in worlds]
+    return float(np.exp(np.mean(np.log(np.maximum(means, LEAST_REGRET)))))
 
 
 def standing(regrets: Sequence[Regrets], rungs: Rungs, *, worlds: int, score: Score = mean_regret) -> Standing:

@@ -29,6 +29,7 @@ from driftbandits.tuning.halving import (
     PointScore,
     Regrets,
     Rungs,
+    Score,
     Slot,
     Standing,
     count_cells,
@@ -162,6 +163,7 @@ class Search:
     rungs: Rungs
     default: bool = True
     complete: Callable[[str, Mapping[str, Any]], Mapping[str, Any]] = lambda _, settings: settings
+    score: Score = mean_regret
 
     def __post_init__(self) -> None:
         for world in self.worlds:
@@ -197,7 +199,7 @@ class Search:
 
     def standing(self, regrets: list[Regrets]) -> Standing:
         """How far the search is."""
-        return standing(regrets, self.rungs, worlds=len(self.worlds))
+        return standing(regrets, self.rungs, worlds=len(self.worlds), score=self.score)
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,7 @@ class GPUCB(OptimisticPolicy):
     others : see `Policy`
 
     Cost per round: O(N^2), or O(N r) where the kernel's rank r is below N / 2; from 20,000 arms on, only
-    groups of arms that may lead are looked at (`policies/gp/leading.py`), and the features are held twice.
+    groups of arms that may lead are examined (`policies/gp/leading.py`), and the features are held twice.
 
     >>> policy = GPUCB(ArmSet([[0.0], [0.5], [1.0]]), seed=0)
     >>> policy.tell(policy.ask().id, 0.3)

@@ -1,7 +1,7 @@
 """The posterior of very many arms, of which only those near the largest index are kept up to date.
 
 Arms lie in groups of neighbours. A reward moves what is known of the middle of each group, exactly; of its members it
-is known to within their distance from it. So a group whose members cannot lead is not looked at: what its members have
+is known to within their distance from it. So a group whose members cannot lead is skipped: what its members have
 been since it was last brought up to date, and what moved, bound their indices from above.
 
 | symbol | name     | shape     | meaning                                                                             |
@@ -36,7 +36,7 @@ _MOST_GROUPS = 1024
 _FEWEST_GROUPS = 32
 _ROWS_COMPARED = 128  # of a part that is to be cut, for the feature in which they differ most
 _FEATURES_COMPARED = 32  # the first ones of a kernel are those that say most
-_FIRST_GROUPS = 8  # looked at; twice as many each time
+_FIRST_GROUPS = 8  # examined; twice as many each time
 _GROUPS_AT_ONCE = 16  # their features and products stay in the cache
 _REWARDS_KEPT = 64  # of a group that has missed more, variances are computed from A
 _MARGIN = 1e-8  # of indices, beyond what counts as a tie

@@ -99,7 +99,7 @@ class NetworkPosterior(ArmPosterior):
 class NeuralUCB(NetworkFacts, GPUCB):
     """NeuralUCB (Zhou, Li and Gu 2020): optimism with a network's output and its tangent kernel. It never forgets.
 
-    It uses the arms' points, brought to the unit sphere, and not their kernel. With `width="infinite"` it is GPUCB with
+    It uses the arms' points, scaled to the unit sphere, and not their kernel. With `width="infinite"` it is GPUCB with
     the `NeuralTangentKernel`, divided by `depth`.
 
     Its defaults are not enough where rewards change: it assumes that nothing does. Take `SlidingWindowNeuralUCB` then.

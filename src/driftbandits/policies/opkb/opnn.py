@@ -238,7 +238,7 @@ class OPNN(NeuralBlockPolicy):
     with respect to its weights; the estimate, the laws and the blocks are those of `OPKB`. With `train=False` (the
     paper's OPNN0) the features stay those of the weights it was drawn with.
 
-    It uses the arms' points, brought to the unit sphere, and not their kernel. See docs/neural.md for when training
+    It uses the arms' points, scaled to the unit sphere, and not their kernel. See docs/neural.md for when training
     helps. It never forgets; use `AdaOPNN` if the world may change.
 
     Its defaults are not enough where rewards change, nor for 10,000 rounds with a hundred arms that have little in

@@ -18,8 +18,8 @@ from driftbandits.types import Floats
 class UCB1(DiscountedUCB):
     """UCB1 (Auer, Cesa-Bianchi and Fischer 2002): mean + scale sqrt(2 log t / n) for rewards in [0, 1].
 
-    Its defaults are not enough where rewards change: it assumes that nothing does. `DiscountedUCB` and
-    `SlidingWindowUCB` are its forgetting forms.
+    Its defaults are not enough where rewards change: it assumes that nothing does. Take `DiscountedUCB` or
+    `SlidingWindowUCB` there, its forgetting forms.
 
     Parameters
     ----------
@@ -48,7 +48,8 @@ class UCB1(DiscountedUCB):
 class KLUCB(UCB1):
     """kl-UCB (Garivier and Cappe 2011): the largest mean q with n kl(mean, q) <= log t + c log log t.
 
-    Its defaults are not enough where rewards change: it assumes that nothing does. `GLRklUCB` restarts it at changes.
+    Its defaults are not enough where rewards change: it assumes that nothing does. Take `GLRklUCB`, which restarts it
+    at changes.
 
     Parameters
     ----------
@@ -84,7 +85,8 @@ class KLUCB(UCB1):
 class EpsilonGreedy(RandomisedRounds, DiscountedUCB):
     """epsilon-greedy: the arm with the largest mean, and with probability epsilon any arm.
 
-    Every arm keeps a probability of epsilon / N, so with a discount it follows changes, at a price that never ends.
+    Its defaults are not enough where rewards change. Take a `discount` there: every arm keeps a probability of
+    epsilon / N, so changes are followed, at a price that never ends.
 
     Parameters
     ----------

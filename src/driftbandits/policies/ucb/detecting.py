@@ -105,6 +105,9 @@ class MUCB(RestartedUCB, ForcedRounds):
     Every floor(N / gamma) rounds all arms are played once. An arm with at least `window` rewards since the restart
     raises the alarm when the sums of the two halves of its last `window` differ by more than b; then all is forgotten.
 
+    Its defaults are not enough for many arms: the width of its theory explores them for thousands of rounds. Take a
+    smaller `scale`.
+
     Parameters
     ----------
     window : w, even; the theory's follows from the smallest change to be found, which nobody knows

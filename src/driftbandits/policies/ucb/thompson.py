@@ -49,7 +49,7 @@ class _ArmSampling(PosteriorSampling, PlainUCB):
 class ThompsonSampling(_ArmSampling, DiscountedUCB):
     """Thompson sampling (Thompson 1933), each arm learned by itself; with a discount, Raj and Kalyani (2017).
 
-    Its defaults are not enough where rewards change: it assumes that nothing does. Give a `discount` then. It learns
+    Its defaults are not enough where rewards change: it assumes that nothing does. Take a `discount` then. It learns
     nothing of an arm from its neighbours, so many arms take it long.
 
     Parameters
