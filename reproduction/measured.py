@@ -276,16 +276,10 @@ def _intervals(name: str, changes: int) -> Measurement:
     return _of_logs(name, lambda: logs.interval_numbers(changes), logs.LOGS_DATED, (), logs.FIRST_DATED)
 
 
-_PLAYERS = ("AutoBandit", "CalibratedOPKB", "GPUCB", "SlidingWindowGPUCB")
 MEASURES: Mapping[str, Callable[[], Measurement]] = {
     "log-one-change": lambda: _intervals("log-one-change", 1),
     "log-three-changes": lambda: _intervals("log-three-changes", 3),
-    "log-false-alarms": lambda: _of_logs("log-false-alarms", logs.false_alarm_numbers, 1, ()),
     "log-verdicts": lambda: _of_logs("log-verdicts", logs.verdict_numbers, logs.LOGS, ("Exp3S",)),
-    "log-advice": lambda: _of_logs(
-        "log-advice", logs.recommendation_numbers, logs.LOGS_RECOMMENDED, ("Exp3S", *_PLAYERS)
-    ),
-    "log-times": lambda: _of_logs("log-times", logs.time_numbers, 0, _PLAYERS),
     "spread": measure_spread,
     "paper": measure_paper,
     "phases": measure_phases,
