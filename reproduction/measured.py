@@ -286,21 +286,20 @@ def numbers_of(claims: Sequence[Claim]) -> dict[str, float]:
     return {**checks, **{f"{claim.id}.verdict": get_args(ClaimVerdict).index(claim.verdict) for claim in claims}}
 
 
-def _of_logs(name: str, numbers: Callable[[], dict[str, float]], seeds: int, policies: Sequence[str]) -> Measurement:
-    found = numbers()
-    return new_measurement(name, found, seeds=range(logs.FIRST, logs.FIRST + seeds), policies=policies)
+def _of_logs(
+    name: str, measure: Callable[[], dict[str, float]], seeds: int, policies: Sequence[str], first: int = logs.FIRST
+) -> Measurement:
+    return new_measurement(name, measure(), seeds=range(first, first + seeds), policies=policies)
 
 
-_PLAYERS = ("AutoBandit", "CalibratedOPKB", "GPUCB", "SlidingWindowGPUCB")
+def _intervals(name: str, changes: int) -> Measurement:
+    return _of_logs(name, lambda: logs.interval_numbers(changes), logs.LOGS_DATED, (), logs.FIRST_DATED)
+
+
 MEASURES: Mapping[str, Callable[[], Measurement]] = {
-    "log-one-change": lambda: _of_logs("log-one-change", lambda: logs.interval_numbers(1), logs.LOGS_DATED, ()),
-    "log-three-changes": lambda: _of_logs("log-three-changes", lambda: logs.interval_numbers(3), logs.LOGS_DATED, ()),
-    "log-false-alarms": lambda: _of_logs("log-false-alarms", logs.false_alarm_numbers, 1, ()),
+    "log-one-change": lambda: _intervals("log-one-change", 1),
+    "log-three-changes": lambda: _intervals("log-three-changes", 3),
     "log-verdicts": lambda: _of_logs("log-verdicts", logs.verdict_numbers, logs.LOGS, ("Exp3S",)),
-    "log-advice": lambda: _of_logs(
-        "log-advice", logs.recommendation_numbers, logs.LOGS_RECOMMENDED, ("Exp3S", *_PLAYERS)
-    ),
-    "log-times": lambda: _of_logs("log-times", logs.time_numbers, 0, _PLAYERS),
     "spread": measure_spread,
     "paper": measure_paper,
     "phases": measure_phases,

@@ -129,7 +129,7 @@ def test_the_drop_is_that_of_two_exponential_laws():
     window = _Window(
         np.arange(20_000), np.zeros(20_000, int), rng.normal(size=20_000), _Step(size, size > 0, False, 1.0)
     )
-    assert window.drop(10_000) == pytest.approx(-math.log(1 - math.sqrt(0.97)), rel=0.03)
+    assert window.drop(10_000) == pytest.approx(-math.log(1 - math.sqrt(0.95)), rel=0.03)
 
 
 def by_definition(log):

@@ -12,9 +12,9 @@ v        variances  of the noise just before and just after, in units of the sco
 If the change is at k, L(j) - L(k) goes on from k to either side as a walk whose mean falls by d^2 / 2 and whose
 variance grows by d^2 v a row, so that its largest value exceeds x with probability exp(-(x + 0.583 d sqrt(v)) / v): the
 second part is what a walk in steps lacks to a continuous one (Siegmund 1985). x is such that both sides stay below it
-with 97 % (98.5 % where slopes are free): what d and the rows around cost besides brings 95 %. Nothing is said of the
-law of the noise: its variance on either side is the rewards' own. A likelihood of normal rewards with a variance of
-their own on either side would not do: rewards of two values follow no such law.
+with 95 % (97.5 % where slopes are free, which costs more than this counts). Nothing is said of the law of the noise:
+its variance on either side is the rewards' own. A likelihood of normal rewards with a variance of their own on either
+side would not do: rewards of two values follow no such law.
 
 Only rows near the change count, about `_NEAR` / d^2 on either side, and not beyond the changes next to it. So slow
 drift around it does no harm, the more so as slopes are free where there are rows enough.
@@ -52,7 +52,7 @@ from driftbandits.text import counted, shown
 from driftbandits.types import Bools, Floats, Ints
 
 FALSE_ALARM = 0.05
-_CONFIDENCE, _WITH_SLOPES = 0.97, 0.985  # that the walks stay below x, the more where slopes are free
+_CONFIDENCE, _WITH_SLOPES = 0.95, 0.975  # that the walks stay below x, the more where slopes are free
 _OVERSHOOT = 0.583  # Siegmund's constant: 0.5826
 _NEAR = 300.0  # of d^2: rows on either side from which a change is dated
 _FOR_SLOPES = 250.0  # of d^2 on either side, from which on slopes are free
