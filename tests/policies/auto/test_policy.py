@@ -23,7 +23,7 @@ from tests.policies.auto import reference
 from tests.policies.auto.reference import given
 
 MEANS = np.array([0.1, -0.3, 0.6, 0.2, -0.1, 0.3, -0.4, 0.0])
-MAKERS = {"auto": AutoBandit, "given": partial(AutoBandit, kernel="given", floor=0.0)}
+MAKERS = {"given": partial(AutoBandit, kernel="given", floor=0.0)}
 
 
 @pytest.mark.parametrize("check", POLICY_CHECKS, ids=lambda check: check.__name__)

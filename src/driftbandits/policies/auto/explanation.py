@@ -22,6 +22,7 @@ _LEAST_SUSPICION = 0.05  # a less likely change is not mentioned
 _STRONG_SUSPICION = 0.5  # from here on, no claim that nothing has changed
 _LONGEST_INTERVAL_SHOWN = 1e6  # rounds between re-tests
 _SPELLS = {"common": "common to all arms", "own": "of each arm by itself"}
+_KERNEL_IGNORED = '; the kernel of the arms is not used, kernel="given" takes it'
 _LEAST_WEIGHT_SHOWN = 0.005  # of a time scale or a length scale
 
 
@@ -60,6 +61,7 @@ class Explanation:
     shown : changes that were visible in the best arm itself; each of them makes re-tests rarer
     spells : weight of noise that comes in spells: "common" to all arms, or each arm's "own"
     doubtful : whether the rewards do not fit what is believed, as a `DoubtWarning` has said
+    ignores_kernel : whether the arms have a kernel of their own, which length scales take the place of
 
     >>> from driftbandits import ArmSet, AutoBandit
     >>> policy = AutoBandit(ArmSet([[0.0], [1.0]], names=["left", "right"]), seed=0)
@@ -86,6 +88,7 @@ class Explanation:
     suspected_since: int = 0
     correlations: dict[float | None, float] = field(default_factory=dict)
     doubtful: bool = False
+    ignores_kernel: bool = False
     spells: dict[str, float] = field(default_factory=dict)
 
     def __str__(self) -> str:
@@ -145,7 +148,7 @@ class Explanation:
         return [
             f"dynamics      {'; '.join(stable + drifts)}",
             f"noise         standard deviation {self.noise:.3g}{spells}",
-            f"length scale  {scales}",
+            f"length scale  {scales}{_KERNEL_IGNORED if self.ignores_kernel else ''}",
             *([f"segments      correlation {', '.join(related)}"] if related else []),
             f"best arms     {arms}",
             f"probing       {100 * self.probing:.2g} % of rounds",
@@ -170,6 +173,7 @@ def explain(
     estimate: Floats,
     interval: Floats,
     doubtful: bool,
+    ignores_kernel: bool,
 ) -> Explanation:
     """The beliefs of `mixture`, in the user's units.
 
@@ -207,6 +211,7 @@ def explain(
         shown=probing.shown,
         changes=changes,
         doubtful=doubtful,
+        ignores_kernel=ignores_kernel,
         spells={"common": common, "own": float(weights[models >= OWN].sum())},
     )
 

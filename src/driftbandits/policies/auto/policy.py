@@ -330,6 +330,7 @@ class AutoBandit(Learning):
             estimate=self._estimate(),
             interval=cut(self._interval()),
             doubtful=self._doubts.doubtful,
+            ignores_kernel=self.kernel == "auto" and self.arms.kernel is not None and not self.arms.guessed,
         )
 
     # --- state --------------------------------------------------------------------------------------------------
