@@ -1,4 +1,4 @@
-"""What happened in a simulated run, one column per quantity."""
+"""Simulated runs: `simulate` plays a policy in a world, `Trace` is the record of it, one column per quantity."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Trace:
     law : number of the law it was drawn from
     changes : those found during the run
     seconds : wall time of policy and world together
-    policy, world : what was played, as their reprs say
+    policy, world : what was played, as their reprs
     seed : of the noise
 
     >>> import driftbandits as db
@@ -250,9 +250,9 @@ def simulate(
     """Let `policy` play `world`, telling every reward immediately, and record the run.
 
     The policy is asked for as many rounds as its law is certain to stay the same, so thousands of rounds cost one call;
-    the result is the same, decision for decision, as asking round by round. A policy that has already played goes on at
-    the world's round number `policy.rounds`. In a world that does not always offer every arm the policy is asked round
-    by round for one of those offered.
+    the result is the same, decision for decision, as asking round by round. A policy that has already played continues
+    at the world's round number `policy.rounds`. In a world that does not always offer every arm the policy is asked
+    round by round for one of those offered.
 
     Parameters
     ----------

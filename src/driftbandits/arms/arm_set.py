@@ -51,17 +51,17 @@ class ArmSet:
     """A finite set of arms with features such that <phi(x), phi(y)> = k(x, y).
 
     Features come from a pivoted Cholesky factorisation stopped at `tolerance`, so duplicate arms, a linear kernel with
-    more arms than dimensions or a very smooth kernel simply have a low `rank`. A kernel with k(x, x) > 1 is divided by
+    more arms than dimensions or a very smooth kernel have a low `rank`. A kernel with k(x, x) > 1 is divided by
     its largest value, kept as `scale`; ridges, bounds and regularisers of the policies refer to the rescaled kernel.
 
     Parameters
     ----------
     points : array or DataFrame, shape (N, d)
         One row per arm. A DataFrame's column names become `feature_names`; an index other than 0, 1, 2, ... names the
-        arms. Not needed with a kernel matrix (of graphs or strings, say): points are then 0, 1, 2, ..., which say
-        nothing, and policies that learn from points (the linear and the neural ones) have nothing to go by.
+        arms. Not needed with a kernel matrix (of graphs or strings, say): points are then 0, 1, 2, ..., which mean
+        nothing, and policies that learn from points (the linear and the neural ones) cannot learn from them.
     kernel : scikit-learn kernel, function k(X, Y), configuration mapping, or (N, N) positive semi-definite matrix
-        Without one a guess, which the repr shows: RBF, its length scale a quarter of the median distance between the
+        By default a guess, which the repr shows: RBF, its length scale a quarter of the median distance between the
         points (`kernels.usual_kernel`).
     names : N distinct strings without line breaks or other control codes, optional
     tolerance : largest entry of K - Phi Phi' that may be left out, as a share of the largest k(x, x); at least 1e-14
@@ -152,7 +152,7 @@ class ArmSet:
     def from_features(cls, features: Any, *, names: Sequence[str] | None = None, points: Any | None = None) -> ArmSet:
         """Arms given by explicit feature vectors phi(x), with the kernel <phi(x), phi(y)>.
 
-        The features are kept as they are but for the division by sqrt(scale).
+        The features are kept as they are, except that they are divided by sqrt(scale).
 
         Parameters
         ----------
@@ -198,8 +198,8 @@ class ArmSet:
     def separate(cls, names: Sequence[str]) -> ArmSet:
         """Arms of which only the names are known: each is learned independently.
 
-        Their points are 0, 1, 2, ..., which say nothing: policies that learn from points (the linear and the neural
-        ones) have nothing to go by here. More arms come with `extended(names=...)`, some go with `without(...)`.
+        Their points are 0, 1, 2, ..., which mean nothing: policies that learn from points (the linear and the neural
+        ones) cannot learn from them. `extended(names=...)` adds arms, `without(...)` removes some.
 
         Parameters
         ----------
@@ -244,7 +244,8 @@ class ArmSet:
         scale : whether columns of numbers get mean 0 and standard deviation 1, so that one in thousands does not hide
             one in tenths
         kernel, names, tolerance : as for `ArmSet`
-        like : arms made so before: theirs are the means, deviations and words, so that rows of both mean the same
+        like : arms made earlier by `from_frame`: their means, deviations and words are used, so that equal rows give
+            equal points
 
         Returns
         -------
@@ -293,14 +294,14 @@ class ArmSet:
         side error / d at most, with an arm in the centre of each, ceil(d (high - low) / error) per axis. A point then
         differs from its cube's arm by at most error / (2 d) in each of d coordinates, error / 2 in all, so a mean
         reward whose slope along no axis exceeds 1 (a linear one with ||theta|| <= 1 is such) is off by less than
-        `error`; with slopes up to L, divide by L. The regret bounds take error = 1/T, out of reach beyond
+        `error`; with slopes up to L, divide by L. The regret bounds take error = 1/T, which is not feasible beyond
         two dimensions: the number of arms grows as (d / error)^d.
 
         Parameters
         ----------
         bounds : one (low, high) per dimension
         points : how many arms, about; give this or `error`
-        error : what the cut may cost; give this or `points`
+        error : how much reward may be lost by the grid; give this or `points`
         method : "grid" or "sobol"
         kernel, tolerance : as for `ArmSet`
 
@@ -344,7 +345,7 @@ class ArmSet:
         ----------
         options : an ArmSet, points as for one, or names of options that have nothing in common
         segments : names, or an ArmSet with names
-        kernel : what segments have in common: a number from 0 (each is learned by itself) to 1 (they are alike) for
+        kernel : how alike segments are: a number from 0 (each is learned by itself) to 1 (they are the same) for
             any two, a matrix, or a kernel on the points of `segments`. Without one that of `segments`, and for mere
             names 0.5
         tolerance : as for `ArmSet`
@@ -434,7 +435,7 @@ class ArmSet:
 
     @cached_property
     def gauge(self) -> Gauge:
-        """What these arms are measured by: their own points, or what the first set decided that they follow."""
+        """The scale of these arms: that of their own points, or that of an earlier arm set."""
         if self._given_gauge is not None:
             return self._given_gauge
         length = float(self.kernel.length_scale) if self._guessed else None  # type: ignore[union-attr]

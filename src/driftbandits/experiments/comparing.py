@@ -32,12 +32,13 @@ def compare(
     """Play every policy in every world on every seed, and give back tables and a figure.
 
     On one seed all policies meet the same world and the same noise, so differences are paired. Classes may be defined
-    in the notebook. Everything is built, and plays one round, before anything long begins.
+    in the notebook. Before long runs begin, every policy is built and plays one round, so that mistakes show at once.
 
     Parameters
     ----------
     policies : one, a list, or a mapping from labels. Each is a class, a registered name or `file.py:Class`, or a pair
-        of one of these and a mapping of its settings; a file of settings that `db.tune` found stands for all in it
+        of one of these and a mapping of its settings; the path of a file that `db.tune` wrote stands for all policies
+        in it
     worlds : one, a list, or a mapping from labels. Each is an environment (the same on every seed; only noise and
         policy differ), the name of a registered world, of a real series ("real/...") or of an experiment (its world),
         `file.py:Class`, a class or function called with `seed`, or a pair of one of these and a mapping of its
@@ -47,8 +48,8 @@ def compare(
     show : whether to show progress on standard error; by default in a terminal and in a notebook
     store : where finished runs are kept, and taken from when the same is played again: a folder, or any Store. Policies
         and worlds are then given by name, `file.py:Class` or registered class: a key must say what was played
-    reference : label of the policy that the others are compared with, yours say: intervals then hold for all of its
-        rivals in a world at once (Bonferroni). By default each is compared with the best in that world
+    reference : label of the policy that the others are compared with, such as your own: intervals then hold for all of
+        them in a world at once (Bonferroni). By default each is compared with the best in that world
 
     Returns
     -------

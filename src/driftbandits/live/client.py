@@ -69,7 +69,7 @@ _ERRORS: dict[str, type[Exception]] = {
 
 
 class ServiceOperations:
-    """What a client asks of a service beside its experiments. What is about keys takes a key of scope admin."""
+    """Requests of a client that are not about one experiment. Those about keys need a key of scope admin."""
 
     def __init__(self, link: Link) -> None:
         self._link = link
@@ -110,8 +110,8 @@ class ServiceOperations:
         ----------
         scope : "guest", "decide", "read" or "admin"
         name : for whom it is
-        per_minute : its decisions, at most; those of a guest are 600 by default
-        days : after which it ends; None where it ends when it is revoked
+        per_minute : how many decisions it may make per minute; by default 600 for a guest, no limit for others
+        days : how long it is valid; None until it is revoked
 
         Returns
         -------
@@ -127,12 +127,12 @@ class ServiceOperations:
         return str((await self._link.send(Sending("POST", _KEYS, body)))["key"])
 
     async def rotate_key(self, id: str, *, hours: float = 24.0) -> str:  # noqa: A002
-        """A new key like an old one, which ends after a while.
+        """Make a new key like an old one; the old one stays valid for some hours.
 
         Parameters
         ----------
         id : of the old key
-        hours : for which that works beside the new one
+        hours : how long the old one stays valid
 
         Returns
         -------
@@ -168,7 +168,7 @@ class Client:
     Parameters
     ----------
     url : where it is, such as http://127.0.0.1:8350
-    key : the one that `driftbandits keys create` printed; None where none is needed
+    key : the one that `driftbandits keys create` printed; None if none is needed
     timeout : seconds that a call may take in all, retries included
 
     Raises

@@ -43,8 +43,8 @@ from driftbandits.text import first_line, shown
 class Database:
     """Experiments in one database; a context manager that closes what it opened.
 
-    Any number of them may read the same database. One process at a time decides in a SQLite file; in Postgres one
-    per experiment. `driftbandits.live.open` makes one and its tables.
+    Any number of `Database` objects may read the same database. One process at a time decides in a SQLite file; in
+    Postgres one per experiment. `driftbandits.live.open` makes one and its tables.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ class Database:
         Raises
         ------
         LiveError
-            If it was deleted or replaced: what is written then is gone with this process.
+            If it was deleted or replaced: what is written from then on is lost when this process ends.
         """
         if self._file is not None and self._identity is not None and identity_of(self._file) != self._identity:
             raise LiveError(
@@ -166,10 +166,10 @@ class Database:
         policy : name of a policy, AutoBandit by default
         settings : of the policy, as a mapping
         segments : kinds of requests, given as arms are
-        kernel : what arms have in common, as {"name": "rbf", ...}
+        kernel : how alike arms are, as {"name": "rbf", ...}; by default a guess from their features
         reward_range : (low, high), (0, 1) by default; that of a policy by itself is (-1, 1)
         patience : seconds after which a decision without a reward counts as missing; None waits for ever
-        missing : what that is worth: a number within the range, or "forget"
+        missing : the reward that such a decision counts with: a number within the range, or "forget"
         fallback : the arm that is played when the policy cannot decide; None plays any active one
         seed : of all randomness; None draws one
 
@@ -514,9 +514,9 @@ def open_database(
     url : `sqlite:///shop.db` is a file here, `sqlite:////var/lib/shop.db` one by its whole path, and
         `postgresql://user:password@host/name` a Postgres database
     create : whether the tables are made where there are none
-    pragmas : those of SQLite that differ from the usual ones
-    address : where this server can be reached, for others that find an experiment leased by it
-    clock : gives microseconds since 1970, for simulations that run faster than real time
+    pragmas : SQLite pragmas that differ from the library's defaults
+    address : URL of this server, for other servers that forward requests for its experiments
+    clock : a function that returns microseconds since 1970, for simulations that run faster than real time
 
     Returns
     -------

@@ -212,7 +212,7 @@ class Operations:
         await self._perform("resume", {}, key)
 
     async def restart(self, *, key: str | None = None) -> None:
-        """Start over with the same settings and nothing learned; rewards of older decisions are kept, not learned.
+        """Start again with the same settings and nothing learned; rewards of older decisions are stored, not learned.
 
         Parameters
         ----------
@@ -221,7 +221,7 @@ class Operations:
         await self._perform("restart", {}, key)
 
     async def summary(self) -> ExperimentSummary:
-        """The experiment at a glance; print it, or read its fields.
+        """A summary of the experiment; print it, or read its fields.
 
         Returns
         -------
@@ -241,7 +241,7 @@ class Operations:
         return found
 
     async def history(self) -> Any:
-        """Estimates and probabilities over time, as the policy keeps them.
+        """Estimates and probabilities over time, as the policy records them.
 
         Returns
         -------
@@ -265,7 +265,7 @@ class Operations:
         return found
 
     async def decision(self, id: Asked) -> DecisionRecord:  # noqa: A002
-        """Audit a decision: law, estimates and beliefs at that time, found by a replay in a process of its own.
+        """Audit a decision: law, estimates and intervals at that time, found by a replay in a process of its own.
 
         Parameters
         ----------

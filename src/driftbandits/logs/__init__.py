@@ -1,7 +1,8 @@
 """Logs of decisions: what another policy would have earned, and whether rewards change at all.
 
-`Log.read` takes in a table of decisions and checks it, `evaluate` values other policies on it, `advise` says whether
-adapting pays. Slow imports are deferred to first use.
+`Log.read` reads a table of decisions and checks it, `evaluate` estimates what another policy would have earned on it,
+`advise` says whether rewards change and whether a policy that adapts would earn more. Slow imports are deferred to
+first use.
 """
 
 from driftbandits.logs.advising import Advice, advise

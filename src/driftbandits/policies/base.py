@@ -7,9 +7,9 @@ from here: to the open decisions and the reorder buffer (`decisions`), the scale
 The law is a pure function of the state, and `ask` draws from it with exactly one uniform per round, so the recorded
 probability cannot differ from the law used.
 
-Public methods are `guarded`: one at a time, whatever thread they come from. Inside them, whatever changes the state
-stands between `changing = True` and `changing = False` of the guard, and nothing that only computes does: an exception
-that ends a call there leaves the policy marked as half changed, and anywhere else as it was. Private
+Public methods are `guarded`: one at a time, whatever thread they come from. Inside them, code that changes the state
+is between `changing = True` and `changing = False` of the guard, and code that only computes is outside: an exception
+between the two leaves the policy marked as half changed, and an exception elsewhere leaves it unchanged. Private
 methods are called from inside, so they call one another and never the public ones.
 """
 
@@ -59,7 +59,7 @@ class Policy(Inspection, Persistence):
     ----------
     arms : the options to choose from
     horizon : number of rounds; None if unknown (a policy that needs it then starts anew at 1,024, 3,072, 7,168, ...
-        rounds with twice the length each time; ids, rounds and change records go on)
+        rounds, each time for twice as many; ids, rounds and change records continue)
     seed : of all the policy's randomness; None draws one, kept as `seed`
     reward_range : (low, high), in the user's units; mapped to [-1, 1] inside. By default (-1, 1); experiments in a
         database and over HTTP (`db.live`) have (0, 1) by default
@@ -68,11 +68,11 @@ class Policy(Inspection, Persistence):
         the oldest is dropped and counted
     order : "told" learns rewards as they are told; "asked" in the order of their rounds: a reward is held while an
         earlier decision is open, so that quick ones do not overtake slow ones, and learned as late as the slowest. By
-        default "told", and with patience "asked", but for policies that learn from open decisions (`AutoBandit`)
+        default "told", and with patience "asked", except in policies that learn from open decisions (`AutoBandit`)
     patience : rounds after which a decision whose reward has not come is closed as missing; None waits for ever. It
         needs `missing`
-    missing : what a decision closed without a reward is worth: a number within the range (0.0 for "no sale"), or
-        "forget" where that says nothing about the reward. `expire` needs it too
+    missing : the reward of a decision that is closed without one: a number within the range (0.0 for "no sale"), or
+        "forget" to leave it out, if silence says nothing about the reward. `expire` needs it too
 
     Raises
     ------
@@ -86,14 +86,15 @@ class Policy(Inspection, Persistence):
     held : rewards told that wait for earlier decisions (order="asked")
     clipped, dropped, forgotten, expired, late : counts of rewards moved into the range, decisions dropped by
         `pending_limit`, decisions forgotten, decisions closed as missing, and rewards that came after what they belong
-        to was closed (they change nothing, but where `AutoBandit` counts open decisions)
+        to was closed (they change nothing, unless `AutoBandit` counts open decisions)
     changes : the changes found, oldest first, the latest 10,000 of them
     changes_found : the number of all of them
 
     One policy may be used from any number of threads: a call waits until the one under way is over. A call that an
-    exception (Ctrl-C, a time-out, MemoryError) ends in the middle of a change leaves the policy refusing to go on and
-    to be saved; load the last saved state then. Copies (`copy`, `pickle`) are made through the state and go on by
-    themselves, bit for bit; so do forked processes, which therefore decide alike.
+    exception (Ctrl-C, a time-out, MemoryError) ends in the middle of a change leaves a policy that refuses further
+    calls and `save`; load the last saved state then. Copies (`copy`, `pickle`) are made from the state and are
+    independent of the original: they continue as it would, bit for bit. So do forked processes, which therefore decide
+    alike.
 
     >>> from driftbandits import ArmSet, AutoBandit
     >>> policy = AutoBandit(ArmSet([[9.0], [12.0]], names=["9 EUR", "12 EUR"]), reward_range=(0, 12), seed=0)
@@ -291,9 +292,9 @@ class Policy(Inspection, Persistence):
     def impose(self, arms: int | npt.ArrayLike, probabilities: float | npt.ArrayLike, allowed: Any = None) -> Imposed:
         """Replay rounds that were drawn elsewhere: like `ask`, with the arms and their probabilities given.
 
-        The draws are made and thrown away, so where they agree with what is given the policy stands afterwards as after
-        `ask`, bit for bit; where not, `differing` counts it. Rewards are told to `decisions` as to those of `ask`. For
-        replaying a journal, see `replay`; to begin with a log of another policy see `learn`.
+        The policy makes its own draws and discards them. If they agree with what is given, its state is afterwards the
+        same as after `ask`, bit for bit; otherwise `differing` counts it. Rewards are told to `decisions` as to those
+        of `ask`. For replaying a journal, see `replay`; to start from a log of another policy, see `learn`.
 
         Parameters
         ----------
@@ -304,8 +305,8 @@ class Policy(Inspection, Persistence):
         Returns
         -------
         Imposed
-            The `decisions`; in how many rounds the policy would have drawn another arm, or with a probability that
-            differs by more than kinds of machines do, `differing`; and the largest difference of a probability.
+            The `decisions`; `differing`, the number of rounds in which the policy would have drawn another arm, or with
+            a probability that differs by more than between machines; and the largest difference of a probability.
 
         Raises
         ------
@@ -343,8 +344,8 @@ class Policy(Inspection, Persistence):
     def learn(self, log: Mapping[str, Any] | LogLike) -> None:
         """Learn from a log, of this policy or of another, as if this new policy had played it (warm start).
 
-        Policies that weigh rewards by the law that drew them take in their own log so; another's is a first evaluation
-        for the OPKB family, and refused by the Exp3 family.
+        Policies that weight rewards by the law that drew them learn their own log in this way. The OPKB family uses a
+        log of another policy as a first evaluation of the arms; the Exp3 family refuses it.
 
         Parameters
         ----------
@@ -438,13 +439,13 @@ class Policy(Inspection, Persistence):
         Returns
         -------
         array, shape (N,)
-            In the user's units; mid-range where nothing is told.
+            In the user's units; the middle of the range for arms of which nothing is known.
         """
         return self._scale.outward(self._ahead()._checked_estimate())
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """The changes found, oldest first; of more than 10,000 the latest, `changes_found` is the number of all."""
+        """The changes found, oldest first, the latest 10,000 of them; `changes_found` is the number of all."""
         return self._change_log.latest()
 
     @property
@@ -486,7 +487,7 @@ class Policy(Inspection, Persistence):
         Raises
         ------
         UnknownDecisionError
-            For a decision that was never asked, was told already, or is another's.
+            For a decision that was never asked, was told already, or belongs to another policy.
         RewardError
             For a reward that is not a finite number, or outside `reward_range` with `out_of_range="error"`.
         InputError
@@ -613,8 +614,8 @@ class Policy(Inspection, Persistence):
     def expire(self, ids: Asked) -> None:
         """Close decisions as missing, by your own clock; `patience` counts rounds.
 
-        What that means is what the policy was built with: `missing`, a number or "forget". Decisions that are closed
-        already are left as they are.
+        They count as the policy's setting `missing` says: a number or "forget". Decisions that are closed already are
+        left as they are.
 
         Parameters
         ----------
@@ -643,14 +644,14 @@ class Policy(Inspection, Persistence):
 
     @guarded
     def at(self, now: float, *, patience: float | None = None) -> None:
-        """Set the time, before asking and telling, where you close decisions by your own clock (`expire`).
+        """Set the time before asking and telling, if you close decisions by your own clock (`expire`).
 
         Policies that learn from open decisions (`AutoBandit`) then count the ages of decisions in seconds, not in
         rounds; others ignore it. Time never goes back: a time before the last one counts as the last one.
 
         Parameters
         ----------
-        now : seconds since a beginning of your choice, at least 0
+        now : seconds since a start time of your choice, at least 0
         patience : seconds after which you will `expire` a decision; None if never
 
         Raises
