@@ -9,7 +9,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: test quick test-machines test-two-machines lint types contracts pytest test-core coverage reproduce compare suite autobandit calibrated bench attack soak tune docs release clean
+.PHONY: test quick test-machines test-two-machines lint types contracts pytest test-core coverage reproduce compare suite real autobandit calibrated bench attack soak tune docs release clean
 
 test: lint types contracts pytest test-two-machines test-core
 
@@ -89,6 +89,10 @@ compare: .venv-reproduce/ready
 suite: .venv-reproduce/data
 	$(PLAY)/python -m reproduction reproduce suite real --resume --out results/suite
 
+# AutoBandit on nine real series beside policies that nobody tuned; table and figure, losses first.
+real: .venv-reproduce/data
+	$(PLAY)/python -m reproduction reproduce series --resume --out results/series
+
 # AutoBandit and what it is judged by: baselines tuned for every world and told kernel and noise; table and figure.
 autobandit: .venv-reproduce/data
 	$(PLAY)/python -m reproduction reproduce yardstick real --resume --out results/autobandit
@@ -107,7 +111,7 @@ attack: .venv/ready
 # The service for long: servers and databases killed under load, Schemathesis with many requests, load with figures; an
 # hour or so. The short form of all this is in `make test`.
 soak: .venv/ready
-	$(BIN)/python -m attacks --only service --out results/soak
+	$(BIN)/python -m attacks --only service --only capacity --out results/soak
 	DRIFTBANDITS_EXAMPLES=50 $(BIN)/pytest -q tests/service/test_openapi.py
 	$(BIN)/python -m benchmarks service
 

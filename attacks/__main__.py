@@ -32,6 +32,7 @@ NAMES = (
     "forks",
     "live",
     "abuse",
+    "capacity",
 )
 LONG = ("service",)  # only where asked for: `make soak`
 
@@ -71,6 +72,8 @@ def _text(rows: Sequence[AttackRow], seconds: float) -> str:
 
 def _line(row: AttackRow) -> str:
     counts = ", ".join(f"{count:,} {what}" for what, count in row.counts.most_common())
+    if "longest seconds" in row.details:
+        counts += f"; longest {row.details['longest seconds']:.2f} s"
     verdict = f"BROKEN, {row.broken:,}" if row.broken else "kept"
     return f"| {row.attack} | {row.tries:,} | {counts} | {verdict} |"
 

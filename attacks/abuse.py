@@ -10,12 +10,14 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 
-from attacks.common import AttackRow, Options
+from attacks.common import AttackRow, Options, generator
 from attacks.servers import Server, process
 from driftbandits import live
+from driftbandits.errors import LiveError
 from driftbandits.live.definition import define
 from driftbandits.live.requests import GuardedClock
 from driftbandits.service.keys import create_key
@@ -33,8 +35,11 @@ def run(options: Options) -> Iterator[AttackRow]:
     yield _logs(options)
     yield _deleted_file(options)
     yield _clock_ahead(options)
+    yield _journal_ahead(options)
     yield _sessions(options)
     yield _first_decision(options)
+    yield _lying_guest(options)
+    yield _misleading_names(options)
 
 
 def _unfinished_headers(options: Options) -> AttackRow:
@@ -112,7 +117,7 @@ def _backlog(options: Options) -> AttackRow:
                 one.decide()
                 took = time.monotonic() - begun
                 row.add("answered", bad=took > LONGEST_BESIDE, example=f"after {took:.2f} s")
-                row.details["longest seconds"] = max(row.details.get("longest seconds", 0.0), took)
+                row.took(took)
     return row
 
 
@@ -236,6 +241,29 @@ def _clock_ahead(options: Options) -> AttackRow:
     return row
 
 
+def _journal_ahead(options: Options) -> AttackRow:
+    """Decisions made while the clock was a month ahead, before the process began: put back, patience ends as usual."""
+    row, now = AttackRow("abuse: journal a month ahead"), [10**15]
+    for number in range(options.tries(20, 3)):
+        with tempfile.TemporaryDirectory() as folder:
+            url, month = f"sqlite:///{folder}/shop.db", 30 * 86_400 * 10**6
+            now[0] += month
+            with live.open(url, clock=lambda: now[0]) as ahead:
+                shop = ahead.create("prices", arms=["low", "high"], patience=60, missing=0.0, seed=number)
+                early = shop.decide(2)
+            now[0] -= month
+            with live.open(url, clock=lambda: now[0]) as opened:
+                shop = opened.experiment("prices")
+                back = shop.submit("clock", {}).result()["seconds"]
+                taken = shop.reward(early[0], 1.0).accepted
+                now[0] += 61 * 10**6
+                shop.decide()
+                found = (round(back / 86_400), taken, shop.summary().expired, opened.view("prices").check().fine)
+            right = found == (30, 1, 1, True)
+            row.add("put back" if right else "not", bad=not right, example=str(found))
+    return row
+
+
 def _sessions(options: Options) -> AttackRow:
     """A cookie of the page that somebody copied: it holds no key, and is worth nothing after logging out."""
     row = AttackRow("abuse: a copied cookie")
@@ -257,6 +285,60 @@ def _sessions(options: Options) -> AttackRow:
     return row
 
 
+def _lying_guest(options: Options) -> AttackRow:
+    """A fifth of all decisions are a guest's who lies: the others lose no more than 5 % of the best arm's rounds by it.
+
+    A caller with a `decide` key who does the same, with arms of its choice, is counted beside it: that is not defended.
+    """
+    row, shares = AttackRow("abuse: a guest who lies"), {}
+    rounds = options.tries(4_000, 600)
+    for caller in ("nobody", "guest", "decide"):
+        draw = generator("lies", options.seed)
+        with tempfile.TemporaryDirectory() as folder, live.open(f"sqlite:///{folder}/shop.db") as database:
+            shop = database.create("prices", arms=["worst", "middle", "best"], seed=options.seed)
+            played = []
+            for number in range(rounds):
+                one = shop.decide()
+                chance = {"worst": 0.3, "middle": 0.5, "best": 0.7}[one.arm]
+                shop.reward(one, float(draw.random() < chance))
+                played.append(one.arm == "best")
+                if number % 4 == 0 and caller != "nobody":
+                    values: dict[str, Any] = {"size": 1, "allowed": None, "segment": None, "guest": True}
+                    if caller == "decide":
+                        values = {"size": 1, "allowed": [("worst", "best")[number // 4 % 2]], "segment": None}
+                    lie = shop.submit("decide", values).result()[0]
+                    shop.reward(lie["id"], float(lie["arm"] != "best"))
+            shares[caller] = sum(played[rounds // 4 :]) / len(played[rounds // 4 :])
+            row.tries += 1
+    row.details |= {f"share of the best arm, {caller}": share for caller, share in shares.items()}
+    lost = shares["nobody"] - shares["guest"]
+    row.note(f"{100 * lost:.0f} % of rounds lost to a guest", bad=lost > 0.05, example=str(shares))
+    row.note(f"{100 * (shares['nobody'] - shares['decide']):.0f} % to a key of scope decide")
+    return row
+
+
+def _misleading_names(options: Options) -> AttackRow:
+    """Names that look like others, and a database file under a second name: refused."""
+    row = AttackRow("abuse: names that mislead")
+    odd = ("\u200b", "\u200d", "\u2060", "\ufeff", "\u202e")
+    with tempfile.TemporaryDirectory() as folder:
+        url = f"sqlite:///{folder}/shop.db"
+        with process(url) as server, httpx.Client(base_url=server.url, trust_env=False, timeout=60) as http:
+            for one in odd[: options.tries(5, 2)]:
+                made = {"name": f"pri{one}ces", "arms": ["low", "high"]}
+                _expect(http.post("/v1/experiments", json=made).status_code, 422, "invisible in a name", row)
+                made = {"name": "prices", "arms": ["low", f"lo{one}w"]}
+                _expect(http.post("/v1/experiments", json=made).status_code, 422, "invisible in an arm", row)
+        Path(folder, "link.db").hardlink_to(Path(folder, "shop.db"))
+        try:
+            with live.open(url) as database:
+                database.hold()
+            row.add("hard link: decided", bad=True, example=url)
+        except LiveError:
+            row.add("hard link: refused")
+    return row
+
+
 def _first_decision(options: Options) -> AttackRow:
     """A server that is ready decides at once: what an experiment with features needs was opened and imported before."""
     row = AttackRow("abuse: the first decision after a start")
@@ -272,7 +354,7 @@ def _first_decision(options: Options) -> AttackRow:
                 begun = time.monotonic()
                 _expect(http.post("/v1/experiments/prices/decisions", json={}).status_code, 200, "decide", row)
                 took = time.monotonic() - begun
-                row.details["longest seconds"] = max(row.details.get("longest seconds", 0.0), took)
+                row.took(took)
                 if took > LONGEST_BESIDE:
                     row.note("late", bad=True, example=f"after {took:.2f} s")
     return row

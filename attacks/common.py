@@ -91,6 +91,10 @@ class AttackRow:
             self.broken += times
             self._show(outcome, [example])
 
+    def took(self, seconds: float) -> None:
+        """Keep the longest time."""
+        self.details["longest seconds"] = max(self.details.get("longest seconds", 0.0), seconds)
+
     def join(self, other: AttackRow) -> None:
         """Add the counts of another row to this one, and keep them by its name."""
         self.tries += other.tries

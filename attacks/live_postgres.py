@@ -113,7 +113,7 @@ def _kill_server(server: Any, url: str, row: AttackRow) -> None:
         while len(load.lines) == known and time.monotonic() < begun + SERVER_SECONDS:
             time.sleep(0.01)
         waited = time.monotonic() - begun
-        row.details["longest seconds"] = max(row.details.get("longest seconds", 0.0), waited)
+        row.took(waited)
         time.sleep(LOAD_SECONDS)
         load.stop()
         row.note("answers", times=len(load.lines))

@@ -24,7 +24,6 @@ NAMES = (
     "detectors",
     "logs",
     "estimators",
-    "verdicts",
     "neural",
     "promises",
     "traffic",

@@ -25,9 +25,10 @@ from driftbandits import datasets
 from driftbandits.environments import Environment
 from driftbandits.logs import Log
 from driftbandits.logs import twins as posterior
-from driftbandits.logs.changes import episodes, find_changes
+from driftbandits.logs.changes import find_changes
 from driftbandits.logs.estimators import Estimator
 from driftbandits.logs.twins import FIXED, Player, fixed_regret, play_twins, policy_of
+from reproduction import logs
 
 Result = TypeVar("Result")
 ESTIMATORS: tuple[Estimator, ...] = ("ips", "snips", "clipped", "direct", "dr")
@@ -86,8 +87,9 @@ def correlation(world: Environment, kind: type[db.Policy], seed: int) -> float:
     trace = db.simulate(kind(world.arms, seed=seed, reward_range=world.reward_range), world, seed=seed)
     log = replay_log(world, trace)
     bins = posterior.bins_of(log)
-    fresh = sorted({int(bins.of_row[one.row]) for one in episodes(find_changes(log), len(log))} - {0})
-    tried = [posterior.fit(bins, one) for one in posterior.hypotheses(log, fresh)]
+    found = find_changes(log)
+    fresh = sorted({int(bins.of_row[one.row]) for one in found.changes} - {0})
+    tried = [posterior.fit(bins, one) for one in posterior.hypotheses(log, found.movement, fresh)]
     regrets = play_twins(log, bins, tried, posterior.weights_of(tried), twins=TWINS, seed=seed)
     in_twins = [regrets.interval(name).estimate for name in (*regrets.players, FIXED)]
     real = [_regret(player, world, seed + 1_000) for player in regrets.players.values()]
@@ -160,7 +162,17 @@ def _valued(log: Log, means: db.Floats, offered: npt.NDArray[np.bool_] | None, l
     return f"{told} | {covered['ips']} | {covered['dr']} | {ratio:.2f}"
 
 
+def advice() -> None:
+    """False alarms by policy, how near recommendations come to the best choice, and what the advice costs."""
+    for what in (logs.false_alarm_numbers, logs.recommendation_numbers, logs.time_numbers):
+        print(f"\n## {what.__doc__}\n")
+        for key, value in what().items():
+            print(f"- {key}: {value:.4g}", flush=True)
+
+
 def run(*, quick: bool = False) -> None:
+    if not quick:
+        advice()
     speed(ROWS // 10 if quick else ROWS)
     twins(2 if quick else WORLDS)
     real_twins()

@@ -1,7 +1,8 @@
-"""The service under load: 16 clients that keep their connections, AutoBandit, 20 arms, SQLite with synchronous FULL.
+"""The service under load: clients that keep their connections, AutoBandit, 20 arms, SQLite with synchronous FULL.
 
-Beside it, in turns in the same run, the same load on a handler that only commits a row: the same server, parser and
-group commit, and no policy. Generator, server and whatever else runs share the machine: read the ratios.
+Beside it, in the same run, the same load on handlers that only commit a row: a bare one, as one writes it with FastAPI
+and SQLite, and one with the service's group commit. Generator, server and whatever else runs share the machine: read
+the ratios.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import httpx
@@ -24,7 +26,7 @@ from benchmarks.service_load import ARMS
 from driftbandits import live
 from driftbandits.live.definition import define
 
-CLIENTS = 16
+CLIENTS = (1, 4, 16)
 SECONDS, QUICK_SECONDS = 20.0, 8.0
 LONG_SECONDS = 300.0
 TURNS, QUICK_TURNS = 3, 2
@@ -35,31 +37,40 @@ def run(*, quick: bool) -> None:
     """All of it."""
     print("\n## The service under load\n")
     seconds, turns = (QUICK_SECONDS, QUICK_TURNS) if quick else (SECONDS, TURNS)
-    with tempfile.TemporaryDirectory() as folder, _service(folder) as service, _row_handler(folder) as rows:
-        print("| handler | batch | decisions a second | p50 | p95 | p99 | server's processor per decision |")
-        print("|---|---:|---:|---:|---:|---:|---:|")
-        for size in (1, 100):
-            found = {"service": 0.0, "commits a row": 0.0}
-            for _ in range(turns):
-                for name, server in (("service", service), ("commits a row", rows)):
-                    found[name] += _measure(name, server, seconds, size)
-            ratio = found["service"] / max(found["commits a row"], 1e-9)
-            print(f"| ratio | {size} | {ratio:.2f} | | | | |")
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        servers = {"service": stack.enter_context(_service(folder))}
+        for kind in ("bare", "together"):
+            servers[kind] = stack.enter_context(_row_handler(kind, f"{folder}/{kind}.db"))
+        print("| clients | batch | handler | decisions a second | part | p50 | p95 | p99 | processor per decision |")
+        print("|---:|---:|---|---:|---:|---:|---:|---:|---:|")
+        for clients, size in (*((clients, 1) for clients in CLIENTS), (CLIENTS[-1], 100)):
+            beside = "bare" if size == 1 else "together"
+            found = {
+                name: _measure(server, seconds, clients, size, turns)
+                for name, server in servers.items()
+                if size == 1 or name != "bare"  # which takes one reward at a time
+            }
+            for name, rates in found.items():
+                part = rates["decisions"] / found[beside]["decisions"]
+                waits = " | ".join(f"{rates[quantile]:.1f} ms" for quantile in ("p50", "p95", "p99"))
+                line = f"| {clients} | {size} | {name} | {rates['decisions']:,.0f} | {part:.2f} | {waits}"
+                print(f"{line} | {rates['processor']:.2f} ms |", flush=True)
         if not quick:
-            _grow(service)
+            _grow(servers["service"])
     _start(4_000 if quick else 100_000)
 
 
-def _measure(name: str, server: Running, seconds: float, size: int) -> float:
-    """One line of the table; decisions per second."""
-    before = server.cpu()
-    load = _load(server.port, seconds, size)
-    used = 1e3 * (server.cpu() - before) / max(load["decisions"] * seconds, 1.0)
-    waits = " | ".join(f"{load[quantile]:.1f} ms" for quantile in ("p50", "p95", "p99"))
-    print(f"| {name} | {size} | {load['decisions']:,.0f} | {waits} | {used:.2f} ms |", flush=True)
-    if load["other"]:
-        print(f"  other statuses: {load['other']}")
-    return float(load["decisions"])
+def _measure(server: Running, seconds: float, clients: int, size: int, turns: int) -> dict[str, float]:
+    """Rates and quantiles in the middle of so many turns."""
+    found = []
+    for _ in range(turns):
+        before = server.cpu()
+        load = _load(server.port, seconds / turns, clients, size)
+        load["processor"] = 1e3 * (server.cpu() - before) / max(load["decisions"] * seconds / turns, 1.0)
+        if load["other"]:
+            print(f"  other statuses: {load.pop('other')}")
+        found.append({name: value for name, value in load.items() if name != "other"})
+    return {name: median(one[name] for one in found) for name in found[0]}
 
 
 def _grow(server: Running) -> None:
@@ -67,7 +78,7 @@ def _grow(server: Running) -> None:
     sizes = [server.memory()]
     rates = []
     for _ in range(5):
-        load = _load(server.port, LONG_SECONDS / 5, 1)
+        load = _load(server.port, LONG_SECONDS / 5, CLIENTS[-1], 1)
         rates.append(load["pairs"])
         sizes.append(server.memory())
     shown = ", ".join(f"{size:.0f}" for size in sizes)
@@ -98,8 +109,8 @@ def _start(events: int) -> None:
     )
 
 
-def _load(port: int, seconds: float, size: int) -> dict[str, Any]:
-    command = [sys.executable, "-m", "benchmarks.service_load", str(port), str(seconds), str(CLIENTS), str(size)]
+def _load(port: int, seconds: float, clients: int, size: int) -> dict[str, Any]:
+    command = [sys.executable, "-m", "benchmarks.service_load", str(port), str(seconds), str(clients), str(size)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     found: dict[str, Any] = json.loads(done.stdout)
     return found
@@ -140,8 +151,8 @@ def _service(folder: str) -> Iterator[Running]:
 
 
 @contextmanager
-def _row_handler(folder: str) -> Iterator[Running]:
-    with _started([sys.executable, "-m", "benchmarks.service_row", f"{folder}/rows.db"]) as server:
+def _row_handler(kind: str, file: str) -> Iterator[Running]:
+    with _started([sys.executable, "-m", "benchmarks.service_row", kind, file]) as server:
         yield server
 
 

@@ -1,13 +1,15 @@
-"""A server that only commits a row per request, for comparison: `python -m benchmarks.service_row FILE`.
+"""Servers that only commit a row per request, for comparison: `python -m benchmarks.service_row KIND FILE`.
 
-The same FastAPI, parser and group commit as the service (one thread takes what waits, at most 256, in one transaction
-with synchronous FULL), and nothing else: no policy, no checks, no keys.
+`bare` is FastAPI and SQLite as one writes it: models for bodies and answers, and a commit per request with synchronous
+FULL. `together` has the service's parser and group commit (one thread takes what waits, at most 256, in one
+transaction), and reads no bodies. Neither has a policy, checks or keys.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import random
 import sqlite3
 import sys
 import threading
@@ -16,6 +18,7 @@ from concurrent.futures import Future
 
 import uvicorn
 from fastapi import FastAPI
+from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -23,6 +26,77 @@ from driftbandits.service.hosting import Waiting
 
 TOGETHER = 256
 _ANSWER = {"id": "1-00000000", "arm": "arm 1", "probability": 0.05, "fallback": False}
+
+
+def _connect(file: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute("PRAGMA synchronous=FULL")
+    connection.execute("CREATE TABLE rows (number INTEGER PRIMARY KEY, body BLOB)")
+    return connection
+
+
+class Deciding(BaseModel):
+    """How often."""
+
+    size: int = 1
+
+
+class Decision(BaseModel):
+    """One."""
+
+    id: str
+    arm: str
+    probability: float
+    fallback: bool = False
+
+
+class Decisions(BaseModel):
+    """Several."""
+
+    decisions: list[Decision]
+
+
+class Reward(BaseModel):
+    """Of a decision."""
+
+    id: str
+    reward: float
+
+
+class Accepted(BaseModel):
+    """How many."""
+
+    accepted: int
+
+
+def create_bare(file: str) -> FastAPI:
+    """As one writes it."""
+    app, connection, lock = FastAPI(), _connect(file), threading.Lock()
+
+    def commit(*rows: str) -> int:
+        with lock:
+            connection.execute("BEGIN IMMEDIATE")
+            for row in rows:
+                number = connection.execute("INSERT INTO rows (body) VALUES (?)", (row,)).lastrowid
+            connection.execute("COMMIT")
+        return number or 0
+
+    @app.post("/v1/experiments/{name}/decisions")
+    def decide(name: str, body: Deciding) -> Decisions:
+        del name
+        arms = [f"arm {random.randrange(20)}" for _ in range(body.size)]
+        last = commit(*arms)
+        made = [Decision(id=f"{last - k}", arm=arm, probability=0.05) for k, arm in enumerate(arms)]
+        return Decisions(decisions=made)
+
+    @app.post("/v1/experiments/{name}/rewards")
+    def reward(name: str, body: Reward) -> Accepted:
+        del name
+        commit(body.model_dump_json())
+        return Accepted(accepted=1)
+
+    return app
 
 
 class Rows:
@@ -42,10 +116,7 @@ class Rows:
         return future
 
     def _run(self) -> None:
-        connection = sqlite3.connect(self._file, isolation_level=None)
-        connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute("PRAGMA synchronous=FULL")
-        connection.execute("CREATE TABLE rows (number INTEGER PRIMARY KEY, body BLOB)")
+        connection = _connect(self._file)
         while True:
             with self._wake:
                 while not self._waiting:
@@ -58,7 +129,8 @@ class Rows:
                 future.set_result(None)
 
 
-def create(file: str) -> FastAPI:
+def create_together(file: str) -> FastAPI:
+    """With group commit."""
     app, rows = FastAPI(docs_url=None, redoc_url=None, openapi_url=None), Rows(file)
     waiting: list[Waiting] = []
 
@@ -90,4 +162,5 @@ class _Server(uvicorn.Server):
 
 
 if __name__ == "__main__":
-    _Server(uvicorn.Config(create(sys.argv[1]), port=0, http="httptools", access_log=False, log_config=None)).run()
+    made = {"bare": create_bare, "together": create_together}[sys.argv[1]](sys.argv[2])
+    _Server(uvicorn.Config(made, port=0, http="httptools", access_log=False, log_config=None)).run()

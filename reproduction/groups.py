@@ -29,6 +29,7 @@ from reproduction.paper import (
 )
 from reproduction.passes import Pass
 from reproduction.real_data import REAL_SERIES
+from reproduction.real_suite import REAL_SUITE_GROUP
 from reproduction.suite import SUITE_OF_WORLDS
 from reproduction.topic import Group, Judgements
 
@@ -43,6 +44,7 @@ GROUPS: tuple[Group, ...] = (
     TUNED_COMPARISON,
     SUITE_OF_WORLDS,
     REAL_SERIES,
+    REAL_SUITE_GROUP,
     AUTOBANDIT_YARDSTICK,
     CALIBRATED_OPKB_GROUP,
     FIVE_WEIGHT_MATRICES,

@@ -28,6 +28,7 @@ import pandas as pd
 from driftbandits._util.files import write_whole
 from driftbandits._util.intervals import t_interval
 from driftbandits._util.machine import fingerprint
+from driftbandits.datasets import OFFSETS
 from driftbandits.errors import InputError, did_you_mean
 from driftbandits.experiments.engines import Engine
 from driftbandits.experiments.playing import play
@@ -35,6 +36,7 @@ from driftbandits.experiments.results import Results
 from driftbandits.experiments.specs import Experiment, PolicySpec, policy_class
 from driftbandits.policies.opkb.opnn import PAPER_WIDTH
 from driftbandits.version import __version__
+from reproduction import logs
 from reproduction.catalogue import ADA_OPKB, ADA_OPKB_PUBLISHED, AUTOBANDIT, OPNN0_PUBLISHED, SW_GPUCB_PUBLISHED
 from reproduction.claims import Claim, ClaimVerdict, judge_at_most
 from reproduction.growth import GROWTH_SEEDS, STEADY_SWEEPS, SWEEPS, growth_claims
@@ -52,6 +54,7 @@ from reproduction.paper import (
     check_claims,
     rival_rows,
 )
+from reproduction.real_suite import DEVELOPMENT, JUDGED, REAL_SUITE, judge_real_suite
 from reproduction.suite import SUITE
 from reproduction.sweeps import Sweep, allowed_slope, measure_growth
 
@@ -340,6 +343,24 @@ def measure_phases() -> Measurement:
     return new_measurement("phases", numbers, seeds=seeds, policies=[OPNN0_PUBLISHED.name])
 
 
+def measure_series() -> Measurement:
+    """All policies on the real series, each over the best of AutoBandit's rivals there."""
+    results = play(list(REAL_SUITE.values()), store=PLAYED, engine=Engine(jobs=1), show=True)
+    judgement = judge_real_suite(results)
+    if judgement is None:
+        raise InputError("no series was played: nothing to measure")
+    numbers = {
+        f"{series}.{key_of(str(policy))}.{name}": float(value)
+        for name, table in (("regret", judgement.regrets), ("over-best", judgement.over_best))
+        for series, row in table.iterrows()
+        for policy, value in row.items()
+    }
+    for part, names in (("development", DEVELOPMENT), ("judged", JUDGED), ("all", (*DEVELOPMENT, *JUDGED))):
+        numbers |= {f"{part}.{key_of(str(policy))}": float(v) for policy, v in judgement.means(names).items()}
+    policies = {policy.name for experiment in REAL_SUITE.values() for policy in experiment.policies}
+    return new_measurement("series", numbers, seeds=range(OFFSETS), policies=sorted(policies))
+
+
 def _drawn_phase(settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
     return {**settings, "phase": [[0, float(np.random.default_rng(seed).uniform(0.0, 2.0 * np.pi))]]}
 
@@ -365,12 +386,26 @@ def numbers_of(claims: Sequence[Claim]) -> dict[str, float]:
     return {**checks, **{f"{claim.id}.verdict": get_args(ClaimVerdict).index(claim.verdict) for claim in claims}}
 
 
+def _of_logs(
+    name: str, measure: Callable[[], dict[str, float]], seeds: int, policies: Sequence[str], first: int = logs.FIRST
+) -> Measurement:
+    return new_measurement(name, measure(), seeds=range(first, first + seeds), policies=policies)
+
+
+def _intervals(name: str, changes: int) -> Measurement:
+    return _of_logs(name, lambda: logs.interval_numbers(changes), logs.LOGS_DATED, (), logs.FIRST_DATED)
+
+
 MEASURES: Mapping[str, Callable[[], Measurement]] = {
+    "log-one-change": lambda: _intervals("log-one-change", 1),
+    "log-three-changes": lambda: _intervals("log-three-changes", 3),
+    "log-verdicts": lambda: _of_logs("log-verdicts", logs.verdict_numbers, logs.LOGS, ("Exp3S",)),
     "spread": measure_spread,
     "paper": measure_paper,
     "phases": measure_phases,
     "growth": measure_growth_of_regret,
     "linear": measure_linear,
+    "series": measure_series,
 }
 
 

@@ -64,7 +64,7 @@ def _experiment(name: str, copy: str) -> Experiment:
     )
 
 
-REAL: dict[str, Experiment] = by_id(_experiment(name, copy) for name in datasets.names() for copy in datasets.COPIES)
+REAL: dict[str, Experiment] = by_id(_experiment(name, copy) for name in SERIES_TITLES for copy in datasets.COPIES)
 
 
 def is_real(experiment: Experiment) -> bool:

@@ -78,7 +78,7 @@ def run(kind: str, *arguments: str, text: str | None = None, timeout: float = 12
     """
     done = subprocess.run(
         [sys.executable, *arguments],
-        env={**_environment(kind), **environment},
+        env={**environment_of(kind), **environment},
         cwd=ROOT,
         input=text,
         capture_output=True,
@@ -127,7 +127,7 @@ def _probed(kind: str) -> dict[str, Any] | None:
     return probed
 
 
-def _environment(kind: str) -> dict[str, str]:
+def environment_of(kind: str) -> dict[str, str]:
     """The variables of a process on that kind, whatever kind this one is."""
     told = {name for variables in KINDS.values() for name in variables}
     own = {name: value for name, value in os.environ.items() if name not in told}
@@ -140,7 +140,7 @@ def run_each(kinds: list[str], arguments: list[str]) -> int:
     def attempt(kind: str) -> bool:
         begun = time.monotonic()
         command = [sys.executable, *arguments]
-        done = subprocess.run(command, env=_environment(kind), cwd=ROOT, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, env=environment_of(kind), cwd=ROOT, capture_output=True, text=True, check=False)
         lines = (done.stdout + done.stderr).splitlines()
         shown = lines[-1:] if done.returncode == 0 else lines
         print(f"== {kind}, {time.monotonic() - begun:.0f} s", *shown, sep="\n", flush=True)
@@ -156,5 +156,5 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["two"]:
         sys.exit(run_each([kind for kind in AS_FAR_APART_AS_ANY if why_not(kind) is None][:2], sys.argv[2:]))
     if len(sys.argv) > 1:
-        os.execve(sys.executable, [sys.executable, *sys.argv[2:]], _environment(sys.argv[1]))
+        os.execve(sys.executable, [sys.executable, *sys.argv[2:]], environment_of(sys.argv[1]))
     print("\n".join(playable()))

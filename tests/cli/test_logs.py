@@ -4,6 +4,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+import sqlalchemy as sa
 
 from tests.logs.making import logged
 
@@ -70,3 +71,26 @@ def test_advise_writes_a_page_and_files_that_run(cli, path, tmp_path):
     assert "The world changed once" in (tmp_path / "advice.html").read_text()
     played = cli("run", tmp_path / "advice.run.yaml", "--seeds", 1, "--jobs", 1, "--out", tmp_path / "played")
     assert played.exit_code == 0, played.stderr
+
+
+def test_logs_are_read_as_they_are_kept(cli, path, tmp_path):
+    """Other names, another order, rewards in a second file, and the same from a database."""
+    frame = pd.read_csv(path).rename(columns={"arm": "variant", "probability": "p"})
+    frame["id"] = [f"visit {k}" for k in range(len(frame))]
+    frame[["id", "reward"]].iloc[:-5].to_csv(tmp_path / "paid.csv", index=False)
+    rest = frame.drop(columns="reward").iloc[::-1]
+    rest.to_csv(tmp_path / "plays.csv", index=False)
+    url = f"sqlite:///{tmp_path / 'shop.db'}"
+    rest.to_sql("plays", sa.create_engine(url), index=False)
+    names = ("--column", "arm=variant", "--column", "probability=p", "--sort", "--rewards", tmp_path / "paid.csv")
+    printed = []
+    for source, options in ((tmp_path / "plays.csv", ()), ("select * from plays", ("--database", url))):
+        result = cli("evaluate", source, *options, *names, "--target", "a", "--estimator", "ips", "--json")
+        assert result.exit_code == 0, result.stderr
+        printed.append(json.loads(result.stdout))
+    assert printed[0] == printed[1]
+    assert "5 decisions without a reward in the other table" in printed[0]["notes"]
+    assert "reward_range" in printed[0]["no_anytime"]
+    wrong = cli("evaluate", path, "--column", "arm")
+    assert wrong.exit_code == 2
+    assert "write NAME=COLUMN" in wrong.stderr

@@ -2,8 +2,14 @@
 
 import time
 
+import pytest
+from typer.testing import CliRunner
+
 from driftbandits import live
+from driftbandits.cli.app import app
 from driftbandits.live.requests import GuardedClock
+from tests.live.conftest import Clock
+from tests.live.replicas import replica_of, require_same, snapshot_now
 
 SECOND = 1_000_000_000  # nanoseconds
 MONTH = 30 * 86_400 * SECOND
@@ -69,3 +75,28 @@ def test_nothing_runs_out_of_patience_by_a_jump(tmp_path):
         shop.decide()
         assert (shop.summary().expired, shop.summary().open) == (1, 1)
         assert not any("ahead" in sentence for sentence in shop.summary().health)
+
+
+@pytest.mark.parametrize("policy", ["DiscountedUCB", "AutoBandit"])
+def test_a_journal_that_is_ahead_is_put_back(tmp_path, policy):
+    """The clock was ahead when the process began; when it is right nothing would run out of patience for a month."""
+    url, clock = f"sqlite:///{tmp_path}/shop.db", Clock()
+    clock.now = time.time_ns() // 1000 + 30 * 86_400 * 10**6
+    with live.open(url, clock=clock) as database:
+        shop = database.create("a", arms=["x", "y"], policy=policy, patience=60, missing=0.0, seed=0)
+        ahead = shop.decide(2)
+    assert "put back by 2,5" in CliRunner().invoke(app, ["db", "repair-clock", url]).output
+    assert "not ahead" in CliRunner().invoke(app, ["db", "repair-clock", url]).output
+    clock.now = time.time_ns() // 1000 + 30_000_000
+    with live.open(url, clock=clock) as database:
+        shop = database.experiment("a")
+        assert shop.reward(ahead[0], 1.0).accepted == 1  # its id holds
+        later = shop.decide()
+        clock.pass_seconds(45)
+        shop.decide()
+        assert (shop.summary().expired, shop.summary().open) == (1, 2)  # the other one from before
+        clock.pass_seconds(20)
+        assert (shop.reward(later, 1.0).accepted, shop.summary().expired) == (0, 2)
+        snapshot_now(shop)
+        require_same(shop.view.player(), replica_of(shop))
+        assert shop.view.check().verdict == "identical"

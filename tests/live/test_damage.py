@@ -192,7 +192,7 @@ def test_a_newer_or_older_schema_is_refused_and_nothing_is_changed(url, clock):
         with pytest.raises(SchemaError, match=says):
             live.open(url)
     with live.Database(url) as database:
-        sql(database, "UPDATE alembic_version SET version_num = '0001'")
+        sql(database, "UPDATE alembic_version SET version_num = '0002'")
     with live.open(url) as database:
         assert database.view("prices").summary().decisions == 2
 

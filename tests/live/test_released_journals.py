@@ -11,8 +11,9 @@ def test_a_journal_opens_with_all_it_holds_and_goes_on(folder, tmp_path):
     known = unpacked(folder, tmp_path / "shop.db")
     clock = Clock()
     clock.now += 3_000_000_000  # later than all that was written, and before patience ends
-    with db.live.open(f"sqlite:///{tmp_path}/shop.db", clock=clock) as database:
+    with db.live.Database(f"sqlite:///{tmp_path}/shop.db") as database:
         database.upgrade()
+    with db.live.open(f"sqlite:///{tmp_path}/shop.db", clock=clock) as database:
         assert database.names() == ["prices"]
         check = database.view("prices").check()  # a later version may learn otherwise; the books are the same
         assert (check.problems, check.verdict) == ((), "sound")

@@ -6,6 +6,7 @@ snapshots; commits fail among them, before they are stored and after.
 
 import itertools
 import tempfile
+from contextlib import contextmanager
 
 import pytest
 import sqlalchemy as sa
@@ -95,18 +96,19 @@ class Failing:
         self.attach(experiment)
 
     def attach(self, experiment):
-        object.__setattr__(experiment._writer._link, "turn", self)
+        link = experiment._writer._link
+        self._writing, link.writing = link.writing, self._transaction
 
     def _before(self, _):
         if self.next == "before":
             self.next = None
             raise sa.exc.OperationalError("COMMIT", None, Exception("injected: nothing is stored"))
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, kind, *_):
-        if self.next == "after" and kind is None:
+    @contextmanager
+    def _transaction(self):
+        with self._writing() as connection:
+            yield connection
+        if self.next == "after":
             self.next = None
             raise sa.exc.OperationalError("COMMIT", None, Exception("injected: stored, but nobody knows"))
 

@@ -38,6 +38,15 @@ def test_ips_is_cobas(log):
     values = [row["rewards"](2) for row in OpeRewards("IPS").filter(rows)]
     ours = evaluate(log, 2, estimator="ips")
     assert ours.value == pytest.approx(np.mean(values), rel=1e-12)
+    law = [0.1, 0.2, 0.3, 0.4]
+    of_law = [
+        sum(share * row["rewards"](arm) for arm, share in enumerate(law)) for row in OpeRewards("IPS").filter(rows)
+    ]
+    assert evaluate(log, law, estimator="ips").value == pytest.approx(np.mean(of_law), rel=1e-12)
+    assert evaluate(log, law, estimator="ips", against=2).value == pytest.approx(np.mean(of_law) - np.mean(values))
+    weights = np.array(law)[log.arm] / log.probability
+    snips = evaluate(log, law, estimator="snips").value
+    assert snips == pytest.approx(np.mean(of_law) / weights.mean(), rel=1e-12)
 
 
 def test_dr_is_brute_force_over_rows(log):

@@ -124,7 +124,7 @@ WRONG = [
     ({"probability": [0.5, 0.0, 0.5, 1]}, r"row 1, column 'probability': must be above 0, got 0"),
     (
         {"probability": [0.5, 0.2, 1.5, 2]},
-        r"row 2, column 'probability': must be at most 1, got 1.5 \(and in 1 more row",
+        r"row 2, column 'probability': must be at most 1, got 1.5 \(and in row 3\)",
     ),
     ({"probability": [0.5, None, 0.5, 1]}, r"row 1, column 'probability': must be there"),
     ({"probability": ["0.5", "x", "0.5", "1"]}, r"row 1, column 'probability': must be a number, got 'x'"),

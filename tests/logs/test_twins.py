@@ -6,11 +6,13 @@ import runpy
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import driftbandits as db
 from driftbandits.logs import Log, advise, twins
 from driftbandits.logs.estimators import bin_rewards
 from driftbandits.logs.log import MOST_CELLS, cell_arms, cells_of, merged, offered
+from driftbandits.logs.movement import Movement
 from driftbandits.logs.twins import FIXED, Hypothesis, fixed_regret, play_twins, sample_world
 from tests.logs.making import logged, moving_means
 
@@ -67,12 +69,11 @@ def test_filter_and_samples_agree_with_one_big_linear_system(bins, hypothesis):
     assert np.abs((flat.T @ flat / 4_000 - covariance) / scale).max() < 0.15
 
 
-@pytest.mark.parametrize(("world", "kind"), [("still", "still"), ("switch", "switches"), ("drift", "drifts")])
+@pytest.mark.parametrize(("world", "kind"), [("still", "still"), ("drift", "drifts")])
 def test_the_right_kind_of_world_has_the_weight(world, kind):
     log = logged(moving_means(world, 1_500, 4, seed=1), 0)
     bins = twins.bins_of(log)
-    fresh = [len(bins) // 2] if world == "switch" else []
-    fitted = [twins.fit(bins, one, keep=False) for one in twins.hypotheses(log, fresh)]
+    fitted = [twins.fit(bins, one, keep=False) for one in twins.hypotheses(log, Movement("still", 0.0), [])]
     weights = twins.weights_of(fitted)
     best = sum(w for w, one in zip(weights, fitted, strict=True) if one.hypothesis.kind == kind)
     assert best > 0.8
@@ -116,7 +117,7 @@ def test_twins_offer_what_the_log_offered():
     allowed[np.arange(400), base.arm] = True
     log = dataclasses.replace(base, allowed=allowed)
     bins = twins.bins_of(log)
-    fitted = twins.fit(bins, twins.hypotheses(log, [])[0])
+    fitted = twins.fit(bins, twins.hypotheses(log, Movement("still", 0.0), [])[0])
     world = sample_world(log, bins, fitted, cell_arms(log), 0, 0)[1]
     np.testing.assert_array_equal(world.allowed(0, 400), allowed)
     found = play_twins(log, bins, [fitted], np.ones(1), twins=2)
@@ -145,3 +146,33 @@ def test_a_mix_of_requests_that_changes_is_no_reason_to_adapt(tmp_path):
     world = runpy.run_path(str(tmp_path / "advice_twin.py"))["twin"](1)
     assert world.arms.crossing.names == ("x", "y")
     assert (world.allowed(0, 400).sum(axis=1) == 3).all()
+
+
+def test_a_long_log_is_played_whole_with_a_round_for_several_rows(monkeypatch):
+    monkeypatch.setattr(twins, "MOST_ROUNDS", 300)
+    means = np.repeat([[0.2, 0.7], [0.7, 0.2]], 500, axis=0)
+    rng = np.random.default_rng(0)
+    arm = rng.integers(0, 2, 1_000)
+    reward = (rng.random(1_000) < means[np.arange(1_000), arm]).astype(float)
+    log = Log(np.arange(1_000), arm, reward, np.full(1_000, 0.5), ("a", "b"))
+    bins = twins.bins_of(log)
+    hypothesis = twins.hypotheses(log, Movement("switches", 9.0), [bins.of_row[500]])[-1]
+    fitted = twins.fit(bins, hypothesis)
+    twin, world = sample_world(log, bins, fitted, cell_arms(log), 0, 0)
+    assert (twin.scale, world.horizon) == (4, 250)
+    assert world.noise == twins.SharesOfSuccesses(4)
+    np.testing.assert_array_equal(world.means(0, 250).argmax(axis=1), np.arange(250) < 125)
+    found = play_twins(log, bins, [fitted], np.ones(1), twins=2)
+    assert found.scale == 4
+    windows = [p.settings["window"] for p in found.players.values() if p.policy == "SlidingWindowGPUCB"]
+    assert windows == [400]  # 100 rounds of four rows
+    assert found.interval(FIXED).estimate == pytest.approx(0.25, abs=0.08)
+
+
+def test_shares_of_successes_are_those_of_a_binomial_law():
+    uniforms = (np.arange(400) + 0.5) / 400
+    noise = twins.SharesOfSuccesses(7)
+    for mean in (0.0, 0.03, 0.5, 1.0):
+        found = noise.sample(np.full(400, mean), uniforms)
+        np.testing.assert_allclose(found, stats.binom.ppf(uniforms, 7, mean) / 7)
+        assert noise.deviation(np.array([mean]))[0] == pytest.approx(np.sqrt(mean * (1 - mean) / 7))

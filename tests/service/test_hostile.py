@@ -27,7 +27,7 @@ def shop(send):
     return send.make("hostile")
 
 
-def raw(url, content, wait=2.0):
+def raw(url, content, wait=10.0):
     """Send bytes as they are; what comes back."""
     host, port = url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), timeout=wait) as connection:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import re
 import time
 
@@ -13,10 +14,12 @@ from typer.testing import CliRunner
 from driftbandits import live
 from driftbandits.cli.app import app
 from driftbandits.errors import InputError, OtherDeciderError
+from driftbandits.live.definition import define
 from driftbandits.service import keys
 from driftbandits.service.background import serving
 from driftbandits.service.hosting import Elsewhere, Forwarding
 from driftbandits.service.keys import COOKIE
+from driftbandits.service.problems import Problem
 from tests.service.conftest import Sender
 
 JSON = {"content-type": "application/json"}
@@ -78,8 +81,8 @@ def closed(tmp_path_factory):
 def test_scopes(closed):
     where, made = closed
     wanted = {
-        ("POST", "/v1/experiments/prices/decisions"): {"decide", "admin"},
-        ("POST", "/v1/experiments/prices/forget"): {"decide", "admin"},
+        ("POST", "/v1/experiments/prices/decisions"): {"guest", "decide", "admin"},
+        ("POST", "/v1/experiments/prices/forget"): {"guest", "decide", "admin"},
         ("GET", "/v1/experiments/prices/summary"): {"decide", "read", "admin"},
         ("GET", "/v1/experiments/prices/events"): {"read", "admin"},
         ("GET", "/v1/experiments"): {"read", "admin"},
@@ -273,3 +276,160 @@ def test_listing_keys_makes_no_database(tmp_path):
     found = CliRunner().invoke(app, ["keys", "list", "--database", f"sqlite:///{tmp_path}/none.db"])
     assert found.exit_code != 0
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_key_is_limited_to_so_many_decisions_per_minute(tmp_path, monkeypatch):
+    now = [1000.0]
+    monkeypatch.setattr(keys.time, "monotonic", lambda: now[0])
+    with live.open(f"sqlite:///{tmp_path}/shop.db") as database:
+        ring = keys.Keyring(database)
+        gate = keys.Gate(ring, local=True)
+        made = keys.create_key(database, "page", "decide", per_minute=60)
+        free = keys.create_key(database, "shop", "decide")
+        guest = keys.create_key(database, "app", "guest")
+        assert [row.per_minute for row in keys.list_keys(database)] == [60, None, keys.GUEST_PER_MINUTE]
+        ring.refresh()
+        limited, other, visitor = (gate.admit({"authorization": f"Bearer {key}"}, None) for key in (made, free, guest))
+    gate.count(limited, 50)
+    gate.count(other, 100_000)
+    gate.count(visitor, keys.GUEST_PER_MINUTE)
+    with pytest.raises(Problem) as refused:
+        gate.count(limited, 20)
+    assert (refused.value.status, refused.value.headers["retry-after"]) == (429, "10")
+    now[0] += 10.0
+    gate.count(limited, 20)
+    with pytest.raises(Problem):
+        gate.count(limited, 1)
+
+
+def test_nobody_is_admitted_by_keys_that_cannot_be_read(tmp_path):
+    now = [0.0]
+    with live.open(f"sqlite:///{tmp_path}/shop.db") as database:
+        made = {"authorization": f"Bearer {keys.create_key(database, 'shop', 'admin')}"}
+        ring = keys.Keyring(database, lambda: now[0])
+        gate = keys.Gate(ring, local=True)
+        ring.refresh()
+        now[0] = keys.STALE_SECONDS - 1
+        assert gate.admit(made, "127.0.0.1").scope == "admin"
+        now[0] = keys.STALE_SECONDS + 1
+        with pytest.raises(Problem, match="keys cannot be read") as refused:
+            gate.admit(made, "127.0.0.1")
+        assert refused.value.status == 503
+        ring.refresh()
+        assert gate.admit(made, "127.0.0.1").scope == "admin"
+
+
+def test_a_guest_teaches_nothing(tmp_path):
+    """With a guest that lies the policy decides and learns, to the bit, as without one."""
+    states = []
+    for lies in (False, True):
+        url = f"sqlite:///{tmp_path}/{lies}.db"
+        with live.open(url) as database:
+            database.make("shop", define(arms=["low", "mid", "high"], seed=7, patience=3600, missing=0.0))
+            owner, guest = (keys.create_key(database, scope, scope) for scope in ("decide", "guest"))
+        with serving(database=url) as where, Sender(where, owner) as shop, Sender(where, guest) as liar:
+            path = "/v1/experiments/shop"
+            for number in range(60):
+                if lies and number % 4 == 0:
+                    for one in liar.decide(path, 2):
+                        assert not one["fallback"]
+                        assert 0.0 < one["probability"] <= 1.0
+                        assert liar.post(f"{path}/rewards", {"id": one["id"], "reward": 1.0})[0] == 200
+                made = shop.decide(path)[0]
+                shop.post(f"{path}/rewards", {"id": made["id"], "reward": float(made["arm"] == "high")})
+            status, answer = liar.post(f"{path}/decisions", {"allowed": ["low"]})
+            assert status == 403
+            assert "allowed" in answer["detail"]
+            summary = shop.get(f"{path}/summary")[1]
+            assert (summary["decisions"], summary["guests"], summary["untold"]) == (
+                (90, 30, 30) if lies else (60, 0, 0)
+            )
+        with live.open(url) as database:
+            view = database.view("shop")
+            assert view.check().verdict == "identical"
+            state = view.player().policy.state_dict()
+            states.append((state["rounds"], view.player().policy.law().tolist(), view.player().policy.summary()))
+            assert len([row for row in view.events(limit=10_000) if row["kind"] == "decided"]) == summary["decisions"]
+    assert states[0][:2] == states[1][:2]
+    assert str(states[0][2]) == str(states[1][2])
+
+
+def end_of(database, ident):
+    return next(row.expires for row in keys.list_keys(database) if row.id == ident)
+
+
+def test_keys_end_and_rotate(tmp_path, monkeypatch):
+    url = f"sqlite:///{tmp_path}/shop.db"
+    day, hour = 86_400 * 10**6, 3600 * 10**6
+    with live.open(url) as database:
+        key = keys.create_key(database, "shop", "decide", per_minute=50, days=10)
+        for_ever = keys.create_key(database, "page", "read")
+        first, other = key.split("_")[1], for_ever.split("_")[1]
+        born = end_of(database, first) - 10 * day
+        made = keys.rotate_key(database, first, hours=2)
+        second = made.split("_")[1]
+        row = next(row for row in keys.list_keys(database) if row.id == second)
+        assert (row.name, row.scope, row.per_minute) == ("shop", "decide", 50)
+        assert abs(row.expires - row.created - 10 * day) < 10**6
+        assert 0 <= end_of(database, first) - born - 2 * hour < 60 * 10**6
+        third = keys.rotate_key(database, other).split("_")[1]
+        assert end_of(database, third) is None
+        ring = keys.Keyring(database)
+        ring.refresh()
+        assert ring.ending(7) == [("shop", pytest.approx(2 / 24, abs=0.01)), ("page", pytest.approx(1, abs=0.01))]
+        assert all(ring.find(one) is not None for one in (key, made, for_ever))
+        later = time.time_ns() + 3 * hour * 1000
+        monkeypatch.setattr(keys.time, "time_ns", lambda: later)
+        assert [ring.find(one) is None for one in (key, made, for_ever)] == [True, False, False]
+        with pytest.raises(InputError, match=f"no key in use has the id '{first}'; ids in use: {other}"):
+            keys.rotate_key(database, first)
+        for wrong in ({"days": 0}, {"days": 1e9}, {"per_minute": 0}):
+            with pytest.raises(InputError, match=next(iter(wrong))):
+                keys.create_key(database, "x", "read", **wrong)
+
+
+def test_keys_over_http_by_both_clients_and_on_the_page(tmp_path):
+    url = f"sqlite:///{tmp_path}/shop.db"
+    with live.open(url) as database:
+        admin = keys.create_key(database, "owner", "admin")
+    with serving(database=url) as where, live.Client(where, admin, timeout=60) as client:
+        shop = client.create("prices", arms=["low", "high"])
+        key = client.create_key("guest", name="app", per_minute=7, days=30)
+        with live.Client(where, key) as guest:
+            assert guest.experiment("prices").decide().arm in ("low", "high")
+        ident = key.split("_")[1]
+        found = {row["id"]: row for row in client.list_keys()}[ident]
+        assert (found["name"], found["scope"], found["per_minute"], found["revoked"]) == ("app", "guest", 7, None)
+        assert found["expires"] - found["created"] == pytest.approx(30 * 86_400)
+        assert "hash" not in found
+        assert not any("ends in" in sentence for sentence in shop.summary().health)
+        new = client.rotate_key(ident, hours=5)
+        assert any("the key app ends in 5 hours" in sentence for sentence in shop.summary().health)
+
+        async def go_on():
+            async with live.AsyncClient(where, admin, timeout=60) as one:
+                await one.revoke_key(ident)
+                with pytest.raises(InputError, match=ident):
+                    await one.revoke_key(ident)
+                return [row["revoked"] is not None for row in await one.list_keys()]
+
+        assert asyncio.run(go_on()) == [False, True, False]
+        assert httpx.post(f"{where}/v1/experiments/prices/decisions", headers=bearer(key), json={}).status_code == 401
+        assert httpx.post(f"{where}/v1/experiments/prices/decisions", headers=bearer(new), json={}).status_code == 200
+        assert httpx.get(f"{where}/v1/keys", headers=bearer(new)).status_code == 403
+
+
+def bearer(key):
+    return {"authorization": f"Bearer {key}"}
+
+
+def test_keys_end_and_rotate_on_the_command_line(tmp_path):
+    url = f"sqlite:///{tmp_path}/shop.db"
+    run = CliRunner().invoke
+    made = run(app, ["keys", "create", "--scope", "read", "--days", "9", "-d", url])
+    ident = made.stdout.split("_")[1]
+    rotated = run(app, ["keys", "rotate", ident, "--hours", "1", "-d", url])
+    assert rotated.stdout.startswith("db_")
+    rows = json.loads(run(app, ["keys", "list", "-d", url, "--json"]).stdout)
+    assert [bool(row["expires"]) for row in rows] == [True, True]
+    assert rows[0]["expires"] < rows[1]["expires"]

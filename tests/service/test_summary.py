@@ -1,8 +1,13 @@
 """What was expected of arms on both sides of a change that names none."""
 
+import asyncio
+import itertools
+import time
+
 import numpy as np
 import pytest
 
+from driftbandits.service.handlers import Shared
 from driftbandits.service.summary import moves
 from driftbandits.types import ARMS_CHANGED, Change
 
@@ -53,3 +58,36 @@ def test_nothing_is_added_to_what_is_known_nor_made_up(one):
 def test_arms_that_were_not_followed_are_left_out():
     rows = [[0.5, np.nan, 0.2], [0.1, 0.9, 0.2]]
     assert [one["name"] for one in moves([change(50)], beliefs(rows, width=0.01))[0]] == ["red"]
+
+
+def test_readers_share_a_summary_that_was_begun_after_they_asked():
+    """However many ask there are few; who asks while one is made gets the next one; an error reaches all who wait."""
+    made, fail = [], []
+
+    async def make():
+        made.append(time.monotonic())
+        await asyncio.sleep(0.01)
+        if fail:
+            raise ValueError("nothing can be read")
+        return {"number": len(made)}
+
+    async def ask():
+        shared = Shared(make)
+        early = [asyncio.ensure_future(shared.get()) for _ in range(50)]
+        while not made:
+            await asyncio.sleep(0.001)
+        late = [asyncio.ensure_future(shared.get()) for _ in range(50)]
+        answers = [await one for one in (*early, *late)]
+        early[0].cancel()
+        fail.append(True)
+        waiting = [asyncio.ensure_future(shared.get()) for _ in range(3)]
+        errors = await asyncio.gather(*waiting, return_exceptions=True)
+        fail.clear()
+        return answers, errors, await shared.get()
+
+    answers, errors, last = asyncio.run(ask())
+    assert [content for content, _ in answers] == [{"number": 1}] * 50 + [{"number": 2}] * 50
+    assert answers[0][1] == b'{"number":1}'
+    assert [str(error) for error in errors] == ["nothing can be read"] * 3
+    assert last[0] == {"number": 4}
+    assert all(after - before >= 0.09 for before, after in itertools.pairwise(made))  # nine times as long

@@ -111,6 +111,26 @@ def upgrade(database: Annotated[str, typer.Argument(help="URL of the database.")
     say(f"made: {', '.join(steps)}" if steps else "nothing to do: the database is up to date")
 
 
+@db.command("repair-clock")
+def repair_clock(database: Annotated[str, typer.Argument(help="URL of the database.")] = USUAL) -> None:
+    """Put the time of every experiment back to the clock's, after the clock was ahead; stop the servers before.
+
+    Events have the newest time that was seen, so nothing runs out of patience until the clock has caught up. Here the
+    time goes on from now; what is open and was decided later than now waits as if it had been decided now.
+    """
+    from driftbandits.live.requests import clock
+
+    with _open(database) as opened:
+        for name in opened.names():
+            with opened.view(name).journal() as journal:
+                newest = journal.newest()
+            if newest is not None and not newest.damage and newest.time > clock():
+                seconds = opened.experiment(name).submit("clock", {}).result()["seconds"]
+                say(f"{name}: put back by {seconds:,.0f} s")
+            else:
+                say(f"{name}: not ahead")
+
+
 _VERDICTS = {"identical": "sound and identical", "sound": "sound", "damaged": "DAMAGED"}
 
 

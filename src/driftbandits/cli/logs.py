@@ -11,10 +11,12 @@ import typer
 from driftbandits.cli.options import Json, print_json, say
 
 if TYPE_CHECKING:
-    from driftbandits.logs import Log
+    from driftbandits.logs import Advice, Log
     from driftbandits.logs.recommendation import Recommendation
 
-LogFile = Annotated[Path, typer.Argument(metavar="LOG", help="The log: Parquet, CSV or NDJSON; see docs/logs.md.")]
+LogFile = Annotated[
+    Path, typer.Argument(metavar="LOG", help="The log: Parquet, CSV or NDJSON, or a query; see docs/logs.md.")
+]
 Ends = Annotated[
     tuple[float, float] | None,
     typer.Option("--range", metavar="LOW HIGH", help="Ends that no reward may exceed; anytime intervals need them."),
@@ -23,6 +25,19 @@ Names = Annotated[
     list[str],
     typer.Option("--arm", metavar="NAME", help="An arm that could be played, if not all occur; once for every arm."),
 ]
+Renamed = Annotated[
+    list[str],
+    typer.Option("--column", metavar="NAME=COLUMN", help="What a column is called, as arm=variant; once for each."),
+]
+Laid = Annotated[str | None, typer.Option("--layout", help="open-bandit or vw, where the log is laid out like that.")]
+Sorted = Annotated[bool, typer.Option("--sort", help="Put rows into the order of their rounds or times.")]
+Dropped = Annotated[bool, typer.Option("--drop-missing", help="Leave out rows that lack an arm, a time, ...; counted.")]
+Merged = Annotated[
+    bool, typer.Option("--merge-names", help="Names that differ by case, blanks or accents are one name.")
+]
+Later = Annotated[Path | None, typer.Option("--rewards", help="A table of rewards by id, where they came later.")]
+Zone = Annotated[str | None, typer.Option("--zone", help="Time zone of dates that say none, as Europe/Berlin.")]
+Database = Annotated[str | None, typer.Option("--database", help="URL of SQLAlchemy's; LOG is a query then.")]
 
 
 def evaluate(
@@ -40,6 +55,14 @@ def evaluate(
     level: Annotated[float, typer.Option("--level", help="Of the intervals.")] = 0.95,
     range_: Ends = None,
     arm: Names = [],  # noqa: B006  (Typer makes a new list)
+    column: Renamed = [],  # noqa: B006
+    layout: Laid = None,
+    sort: Sorted = False,
+    drop_missing: Dropped = False,
+    merge_names: Merged = False,
+    rewards: Later = None,
+    zone: Zone = None,
+    database: Database = None,
     json: Json = False,
 ) -> None:
     """Say what another policy would have earned on the rounds of a log.
@@ -48,7 +71,19 @@ def evaluate(
     """
     from driftbandits.logs import evaluate as value
 
-    read = _read(log, arm, range_)
+    read = _read(
+        log,
+        arm,
+        range_,
+        columns=_renamed(column),
+        layout=layout,
+        sort=sort,
+        drop_missing=drop_missing,
+        merge_names=merge_names,
+        rewards=rewards,
+        zone=zone,
+        database=database,
+    )
     found = value(
         read,
         _target(read, target),
@@ -61,7 +96,8 @@ def evaluate(
         typer.echo(repr(found))
         return
     parts = [{name: _number(entry) for name, entry in vars(part).items()} for part in (found.whole, *found.parts)]
-    print_json({"target": found.target, "estimator": found.estimator, "parts": parts, "notes": list(found.notes)})
+    said = {"notes": list(found.notes), "no_anytime": found.no_anytime or None}
+    print_json({"target": found.target, "estimator": found.estimator, "parts": parts, **said})
 
 
 def advise(
@@ -76,6 +112,14 @@ def advise(
     seed: Annotated[int, typer.Option("--seed", min=0, help="Of everything random.")] = 0,
     range_: Ends = None,
     arm: Names = [],  # noqa: B006
+    column: Renamed = [],  # noqa: B006
+    layout: Laid = None,
+    sort: Sorted = False,
+    drop_missing: Dropped = False,
+    merge_names: Merged = False,
+    rewards: Later = None,
+    zone: Zone = None,
+    database: Database = None,
     json: Json = False,
 ) -> None:
     """Say whether the world of a log moves, how much, whether adapting pays, and what to do; write a page of it.
@@ -86,7 +130,21 @@ def advise(
     from driftbandits.logs.page import check_page
 
     check_page(out)
-    advice = ask(_read(log, arm, range_), false_alarm=false_alarm, twins=twins, seed=seed, show=True)
+    read = _read(
+        log,
+        arm,
+        range_,
+        columns=_renamed(column),
+        layout=layout,
+        sort=sort,
+        drop_missing=drop_missing,
+        merge_names=merge_names,
+        rewards=rewards,
+        zone=zone,
+        database=database,
+    )
+    first = None if json else (lambda found: say(_first_words(found)))
+    advice = ask(read, false_alarm=false_alarm, twins=twins, seed=seed, show=True, first=first)
     files = advice.save(out)
     if json:
         chosen = advice.recommendation
@@ -110,10 +168,24 @@ def _recommended(chosen: Recommendation) -> dict[str, Any]:
     return {name: getattr(chosen, name) for name in names}
 
 
-def _read(path: Path, arms: list[str], limits: tuple[float, float] | None) -> Log:
+def _first_words(found: Advice) -> str:
+    """What is known before any twin is played."""
+    return "\n".join([found.verdict, *(change.words for change in found.changes), "Whether adapting pays:"])
+
+
+def _renamed(given: list[str]) -> dict[str, str]:
+    """Columns from texts such as arm=variant."""
+    pairs = [text.partition("=") for text in given]
+    for name, sign, own in pairs:
+        if not (name and sign and own):
+            raise typer.BadParameter(f"{name}{sign}{own}: write NAME=COLUMN, as arm=variant", param_hint="--column")
+    return {name: own for name, _, own in pairs}
+
+
+def _read(path: Path, arms: list[str], limits: tuple[float, float] | None, **asked: Any) -> Log:
     from driftbandits.logs import Log
 
-    return Log.read(path, arms=arms or None, reward_range=limits)
+    return Log.read(path, arms=arms or None, reward_range=limits, **asked)
 
 
 def _target(log: Log, text: str) -> Any:

@@ -42,7 +42,12 @@ def serve(
 
 @keys.command("create")
 def create(
-    scope: Annotated[str, typer.Option(help="decide: decisions and rewards; read: look; admin: everything.")],
+    scope: Annotated[
+        str,
+        typer.Option(help="guest: decisions that teach nothing; decide: and rewards; read: look; admin: everything."),
+    ],
+    per_minute: Annotated[int | None, typer.Option(help="Decisions per minute; 600 for a guest.")] = None,
+    days: Annotated[float | None, typer.Option(help="After which it ends; without this, when it is revoked.")] = None,
     name: Annotated[str, typer.Option(help="For whom it is.")] = "unnamed",
     database: Where = USUAL,
 ) -> None:
@@ -51,7 +56,7 @@ def create(
     from driftbandits.service.keys import create_key
 
     with live.open(database) as opened:
-        typer.echo(create_key(opened, name, scope))
+        typer.echo(create_key(opened, name, scope, per_minute=per_minute, days=days))
     say("keep it: the database has its hash alone. Within two seconds every request needs a key")
 
 
@@ -64,7 +69,15 @@ def list_all(database: Where = USUAL, json: Json = False) -> None:
     with live.open(database, create=False) as opened:
         found = list_keys(opened)
     rows = [
-        {"id": row.id, "name": row.name, "scope": row.scope, "created": _day(row.created), "revoked": _day(row.revoked)}
+        {
+            "id": row.id,
+            "name": row.name,
+            "scope": row.scope,
+            "per_minute": row.per_minute or "",
+            "created": _day(row.created),
+            "expires": _day(row.expires),
+            "revoked": _day(row.revoked),
+        }
         for row in found
     ]
     if json:
@@ -73,6 +86,21 @@ def list_all(database: Where = USUAL, json: Json = False) -> None:
         print_table(rows)
     else:
         say("there are no keys: only this machine is served, without one")
+
+
+@keys.command("rotate")
+def rotate(
+    ident: Annotated[str, typer.Argument(metavar="ID", help="The id of a key, as `keys list` shows it.")],
+    hours: Annotated[float, typer.Option(help="For which the old key works beside the new one.")] = 24.0,
+    database: Where = USUAL,
+) -> None:
+    """Make a new key like an old one, which ends after a while, and print it; it is shown this once."""
+    from driftbandits import live
+    from driftbandits.service.keys import rotate_key
+
+    with live.open(database, create=False) as opened:
+        typer.echo(rotate_key(opened, ident, hours=hours))
+    say(f"key {ident} ends in {hours:g} hours; give its program the new one")
 
 
 @keys.command("revoke")

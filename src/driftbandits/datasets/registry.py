@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from driftbandits._util.checks import check_count
 from driftbandits._util.seeding import check_seed
-from driftbandits.datasets import digits, flights, series, stocks
+from driftbandits.datasets import carriers, digits, flights, forecasts, series, stocks
 from driftbandits.datasets.series import OFFSETS, Panel, SeriesReplay
 from driftbandits.errors import InputError, near_and_valid
 from driftbandits.text import shown
@@ -16,6 +16,12 @@ DATASETS: dict[str, Callable[[], Panel]] = {
     "flights": flights.load,
     "digits": digits.load,
     "stocks": stocks.load,
+    "on-time": carriers.on_time,
+    "made-up": carriers.made_up,
+    "temperature": forecasts.temperature,
+    "wind": forecasts.wind,
+    "pressure": forecasts.pressure,
+    "humidity": forecasts.humidity,
 }
 
 COPIES: dict[str, Callable[[Panel, Ints, int], SeriesReplay]] = {
@@ -27,7 +33,9 @@ COPIES: dict[str, Callable[[Panel, Ints, int], SeriesReplay]] = {
 
 
 REAL_PREFIX = "real/"  # begins the names of worlds made from real data; their seed is the number of a start offset
-REWARD_RANGES: dict[str, tuple[float, float]] = {"flights": (-1.0, 1.0), "digits": (0.0, 1.0), "stocks": (-1.0, 1.0)}
+REWARD_RANGES: dict[str, tuple[float, float]] = {
+    name: (-1.0 if name in ("flights", "stocks", "made-up") else 0.0, 1.0) for name in DATASETS
+}
 
 
 def names() -> tuple[str, ...]:
@@ -38,7 +46,7 @@ def names() -> tuple[str, ...]:
     tuple of strings
 
     >>> names()
-    ('flights', 'digits', 'stocks')
+    ('flights', 'digits', 'stocks', 'on-time', 'made-up', 'temperature', 'wind', 'pressure', 'humidity')
     """
     return tuple(DATASETS)
 

@@ -159,6 +159,13 @@ def from_table(table: Floats) -> Cells:
     return collect(rounds, arms, table[rounds, arms], shape=(table.shape[0], table.shape[1]))
 
 
+def principal_points(correlation: Floats, components: int = 3) -> Floats:
+    """Points of arms with this correlation: their first principal components."""
+    sizes, directions = np.linalg.eigh(correlation)
+    points = directions[:, ::-1][:, :components] * np.sqrt(sizes[::-1][:components])
+    return np.asarray(points * np.sign(points.sum(axis=0)))  # the sign of a component is rounding's choice
+
+
 @dataclass(frozen=True)
 class RecordedNoise(Noise):
     """Stands for noise that is a draw from a record, with rewards from `low` to `high`.

@@ -20,11 +20,10 @@ from functools import lru_cache
 import numpy as np
 
 from driftbandits.arms.arm_set import ArmSet
-from driftbandits.datasets.series import Panel, data_file, from_table, preparation
+from driftbandits.datasets.series import Panel, data_file, from_table, preparation, principal_points
 from driftbandits.types import Floats
 
 PACKAGE = "universal-portfolios==0.4.17"
-_COMPONENTS = 3
 
 
 @lru_cache(maxsize=1)
@@ -32,14 +31,11 @@ def load() -> Panel:
     """Read the prices."""
     names, returns = _read()
     early = returns[: preparation(len(returns))]
-    correlation = np.corrcoef(early.T)
-    sizes, directions = np.linalg.eigh(correlation)
-    points = directions[:, ::-1][:, :_COMPONENTS] * np.sqrt(sizes[::-1][:_COMPONENTS])
-    points = points * np.sign(points.sum(axis=0))  # the sign of a component is rounding's choice
+    correlation = np.asarray(np.corrcoef(early.T))
     limit = float(np.quantile(np.abs(early), 0.99))
     return Panel(
         name="stocks",
-        arms=ArmSet(points, kernel=correlation, names=names),
+        arms=ArmSet(principal_points(correlation), kernel=correlation, names=names),
         cells=from_table(np.clip(returns, -limit, limit) / limit),
         reward_range=(-1.0, 1.0),
         block=5,

@@ -146,14 +146,6 @@ _COUNT = len(POWERS)
 _PLACED_POWERS = tuple((place, power, weight) for place, (_, power, weight) in enumerate(POWERS))
 
 
-def raised_ranks(ranks: Floats) -> Floats:
-    """b_k of every rank, shape (ranks, bets): what `Wagers` bets, for many ranks at once."""
-    other = 1.0 - ranks
-    near = 2.0 * np.minimum(ranks, other)
-    bases = {_RISE: ranks, _FALL: other, _SPREAD: near, _GATHER: np.maximum(1.0 - near, _LEAST)}
-    return np.stack([power * bases[kind] ** (power - 1.0) for kind, power, _ in POWERS], axis=1)
-
-
 class Wagers(Declared):
     """Evidence that ranks are no longer uniform.
 

@@ -33,6 +33,7 @@ from driftbandits.live.experiment import (
     finish,
     id_of,
     option_values,
+    synchronous,
 )
 from driftbandits.live.export import whole_file
 from driftbandits.live.requests import LiveDecision
@@ -50,7 +51,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 AWAY = "away-"  # begins the ids of decisions that a client made itself
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0  # seconds between two attempts
 SLOW_SECONDS, EXPORT_SECONDS = 150.0, 300.0  # for what takes a replay; for a log
-_EXPERIMENTS = "/v1/experiments"
+_EXPERIMENTS, _KEYS = "/v1/experiments", "/v1/keys"
 _READING = ("summary", "changes", "history", "events")  # paths of the same names
 _URN = "urn:driftbandits:"
 _ERRORS: dict[str, type[Exception]] = {
@@ -65,6 +66,100 @@ _ERRORS: dict[str, type[Exception]] = {
     "reward": errors.RewardError,
     "input": errors.InputError,
 }
+
+
+class ServiceOperations:
+    """What a client asks of a service beside its experiments. What is about keys takes a key of scope admin."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+
+    async def names(self) -> list[str]:
+        """Names of all experiments.
+
+        Returns
+        -------
+        list of str
+            The oldest first.
+
+        Raises
+        ------
+        AwayError
+            If the service does not answer.
+        """
+        return [row["name"] for row in (await self._link.send(Sending("GET", _EXPERIMENTS)))["experiments"]]
+
+    async def list_keys(self) -> list[dict[str, Any]]:
+        """All keys, without their secrets.
+
+        Returns
+        -------
+        list of dict
+            The oldest first: "id", "name", "scope", "per_minute", and "created", "expires" and "revoked" in seconds
+            since 1970.
+        """
+        found: list[dict[str, Any]] = (await self._link.send(Sending("GET", _KEYS)))["keys"]
+        return found
+
+    async def create_key(
+        self, scope: str, *, name: str = "unnamed", per_minute: int | None = None, days: float | None = None
+    ) -> str:
+        """Make a key. If the answer is lost, there may be a key that nobody knows: revoke it.
+
+        Parameters
+        ----------
+        scope : "guest", "decide", "read" or "admin"
+        name : for whom it is
+        per_minute : its decisions, at most; those of a guest are 600 by default
+        days : after which it ends; None where it ends when it is revoked
+
+        Returns
+        -------
+        str
+            The key, which is shown this once.
+
+        Raises
+        ------
+        InputError
+            If a value is invalid.
+        """
+        body = {"scope": scope, "name": name, "per_minute": per_minute, "days": days}
+        return str((await self._link.send(Sending("POST", _KEYS, body)))["key"])
+
+    async def rotate_key(self, id: str, *, hours: float = 24.0) -> str:  # noqa: A002
+        """A new key like an old one, which ends after a while.
+
+        Parameters
+        ----------
+        id : of the old key
+        hours : for which that works beside the new one
+
+        Returns
+        -------
+        str
+            The new key, which is shown this once.
+
+        Raises
+        ------
+        InputError
+            If no key in use has this id.
+        """
+        path = f"{_KEYS}/{quote(id, safe='')}/rotate"
+        return str((await self._link.send(Sending("POST", path, {"hours": hours})))["key"])
+
+    async def revoke_key(self, id: str) -> None:  # noqa: A002
+        """End a key.
+
+        Parameters
+        ----------
+        id : of the key
+
+        Raises
+        ------
+        InputError
+            If no key in use has this id.
+        """
+        await self._link.send(Sending("POST", f"{_KEYS}/{quote(id, safe='')}/revoke", {}))
 
 
 class Client:
@@ -87,8 +182,15 @@ class Client:
     RemoteExperiment('prices' at http://127.0.0.1:8350)
     """
 
+    names = synchronous(ServiceOperations.names)
+    list_keys = synchronous(ServiceOperations.list_keys)
+    create_key = synchronous(ServiceOperations.create_key)
+    rotate_key = synchronous(ServiceOperations.rotate_key)
+    revoke_key = synchronous(ServiceOperations.revoke_key)
+
     def __init__(self, url: str, key: str | None = None, *, timeout: float = 5.0) -> None:
         self._link = BlockingLink(url, key, timeout)
+        self._operations = ServiceOperations(self._link)
         self.url = self._link.url
 
     def create(self, name: str, **fields: Any) -> RemoteExperiment:
@@ -114,21 +216,6 @@ class Client:
         """
         finish(self._link.send(_creation(name, fields)))
         return self.experiment(name)
-
-    def names(self) -> list[str]:
-        """Names of all experiments.
-
-        Returns
-        -------
-        list of str
-            The oldest first.
-
-        Raises
-        ------
-        AwayError
-            If the service does not answer.
-        """
-        return _names(finish(self._link.send(Sending("GET", _EXPERIMENTS))))
 
     def experiment(self, name: str) -> RemoteExperiment:
         """An experiment of the service. Whether it exists is checked at its first use.
@@ -167,7 +254,7 @@ def _documented_by(other: Callable[..., Any]) -> Callable[[F], F]:
     return describe
 
 
-class AsyncClient:
+class AsyncClient(ServiceOperations):
     """`Client` for asyncio: its methods are to be awaited, as are those of its experiments.
 
     Parameters
@@ -184,7 +271,7 @@ class AsyncClient:
     """
 
     def __init__(self, url: str, key: str | None = None, *, timeout: float = 5.0) -> None:
-        self._link = Link(url, key, timeout)
+        super().__init__(Link(url, key, timeout))
         self.url = self._link.url
 
     @_documented_by(Client.create)
@@ -192,11 +279,6 @@ class AsyncClient:
         """See `Client.create`."""
         await self._link.send(_creation(name, fields))
         return self.experiment(name)
-
-    @_documented_by(Client.names)
-    async def names(self) -> list[str]:
-        """See `Client.names`."""
-        return _names(await self._link.send(Sending("GET", _EXPERIMENTS)))
 
     @_documented_by(Client.experiment)
     def experiment(self, name: str) -> AsyncRemoteExperiment:
@@ -280,7 +362,8 @@ class RemoteOperations(Operations):
         answer = await self._perform("summary", {})
         names = [one.name for one in dataclasses.fields(ArmSummary)]
         arms = tuple(ArmSummary(**{name: arm[name] for name in names}) for arm in answer["arms"])
-        values = {one.name: answer[one.name] for one in dataclasses.fields(ExperimentSummary)}
+        fields = (one.name for one in dataclasses.fields(ExperimentSummary))
+        values = {name: answer[name] for name in fields if name in answer}  # an older server has fewer
         return ExperimentSummary(**{**values, "arms": arms, "health": tuple(answer["health"])})
 
     async def changes(self) -> tuple[Change, ...]:
@@ -439,10 +522,6 @@ def _creation(name: str, fields: dict[str, Any]) -> Sending:
     listed = {"segments": option_values("segments", segments)} if segments else {}
     body = {**fields, **listed, "name": name, "arms": option_values("arms", fields.get("arms"))}
     return Sending("POST", _EXPERIMENTS, body, secrets.token_hex(16))
-
-
-def _names(answer: Any) -> list[str]:
-    return [row["name"] for row in answer["experiments"]]
 
 
 class Attempts:

@@ -4,15 +4,13 @@ SQLite: WAL, synchronous FULL, and BEGIN IMMEDIATE for transactions that write, 
 another was faster. One process decides in a file, by a flock on a side file, `<database>.lock`. Never on the database
 itself: closing any descriptor of that file would drop the locks that SQLite holds on it.
 
-Postgres: one session decides in an experiment, by an advisory lock of the session that commits, so that a server that
-has lost the lock cannot commit either. Keepalives of 5 s on both sides, since a lease lasts as long as its session.
+Postgres: `leases` says which server decides in an experiment. A server has a bounded number of sessions, however many
+experiments there are. Keepalives of 5 s on both sides, so that what a broken session has locked is free soon.
 """
 
 from __future__ import annotations
 
-import logging
 import os
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -21,12 +19,14 @@ import sqlalchemy as sa
 from sqlalchemy.engine import URL, make_url
 
 from driftbandits.errors import InputError, MissingExtraError, OtherDeciderError
-from driftbandits.live import tables
-from driftbandits.text import first_line, shown
+from driftbandits.text import shown
 
 WRITING = "driftbandits_writing"
 BUSY_SECONDS = 10
 _PRAGMAS = {"synchronous": "FULL", "busy_timeout": str(1000 * BUSY_SECONDS)}
+SESSIONS = 12  # of one server in Postgres, shared by its experiments; beside them, heartbeat and keys have one each
+APART = 2
+WAIT_SECONDS = 10  # for a session
 _SERVER_KEEPALIVES = {"tcp_keepalives_idle": 5, "tcp_keepalives_interval": 5, "tcp_keepalives_count": 2}
 _KEEPALIVES = {
     "keepalives": 1,
@@ -63,10 +63,10 @@ def sqlite_file(url: URL) -> Path:
     return Path(str(url.database).removeprefix("file:")).resolve()  # one lock, by whatever link it is reached
 
 
-def identity_of(url: URL) -> tuple[int, int] | None:
-    """Device and number of a SQLite file; None if there is none at that place."""
+def identity_of(file: Path) -> tuple[int, int] | None:
+    """Device and number of a file; None if there is none at that place."""
     try:
-        found = os.stat(sqlite_file(url))  # noqa: PTH116  # before every transaction
+        found = file.stat()
     except OSError:
         return None
     return found.st_dev, found.st_ino
@@ -77,22 +77,27 @@ def is_read_only(url: URL) -> bool:
     return url.query.get("mode") == "ro"
 
 
-def make_engine(url: URL, pragmas: Mapping[str, Any] | None = None) -> sa.Engine:
-    """An engine for this database; connections with the option WRITING take the write lock when they begin."""
+def make_engine(
+    url: URL, pragmas: Mapping[str, Any] | None = None, *, holder: str = "", sessions: int = SESSIONS
+) -> sa.Engine:
+    """An engine for this database; connections with the option WRITING take the write lock when they begin.
+
+    In Postgres it has so many sessions, and `holder` is their name.
+    """
     if url.get_backend_name() == "sqlite":
         return _sqlite(url, {**_PRAGMAS, **(pragmas or {})})
     if pragmas:
         raise InputError("pragmas are SQLite's, and this database is Postgres; leave them out")
     try:
         options = f"{url.query.get('options', '')} {_KEEPALIVES['options']}".strip()
-        arguments = {**_KEEPALIVES, "options": options}
-        return sa.create_engine(url, pool_pre_ping=True, max_overflow=-1, connect_args=arguments)
+        arguments = {**_KEEPALIVES, "options": options, "application_name": holder}
+        pool = {"pool_size": sessions, "max_overflow": 0, "pool_timeout": WAIT_SECONDS, "pool_pre_ping": True}
+        return sa.create_engine(url, connect_args=arguments, **pool)
     except ModuleNotFoundError:
         raise MissingExtraError("psycopg", extra="postgres", purpose="a Postgres database") from None
 
 
 def _sqlite(url: URL, pragmas: Mapping[str, Any]) -> sa.Engine:
-    # Every experiment that is open holds a connection: a limit of the pool would be one of their number.
     arguments = {"check_same_thread": False, "timeout": BUSY_SECONDS}
     engine = sa.create_engine(url, max_overflow=-1, connect_args=arguments)
 
@@ -119,14 +124,12 @@ try:
 except ImportError:  # Windows has none
     fcntl = None  # type: ignore[assignment]
 
-log = logging.getLogger("driftbandits.live")
-_SPACE = 0x64726966  # "drif": advisory locks have two numbers, and others may use the same database
-
 
 class FileLock:
     """The lock of all experiments in a SQLite file; released by the system however the process ends."""
 
     def __init__(self, database: Path) -> None:
+        self.database = database
         self.path = database.with_name(database.name + ".lock")
         self._file: BinaryIO | None = None
 
@@ -155,34 +158,3 @@ class FileLock:
         if self._file is not None:
             self._file.close()
             self._file = None
-
-
-def take_lease(connection: sa.Connection, experiment: int, name: str, holder: str, address: str | None) -> None:
-    """Take the advisory lock of an experiment for this session, or raise an error that names the holder."""
-    taken = connection.execute(sa.text("SELECT pg_try_advisory_lock(:a, :b)"), {"a": _SPACE, "b": experiment}).scalar()
-    lease = tables.leases
-    if not taken:
-        row = connection.execute(sa.select(lease).where(lease.c.experiment == experiment)).one_or_none()
-        connection.rollback()
-        where = "" if row is None else f" ({row.holder}{'' if row.address is None else ' at ' + row.address})"
-        error = OtherDeciderError(
-            f"another server{where} decides in experiment {name!r}; send requests there, or try again when it is gone"
-        )
-        error.address = None if row is None else row.address
-        raise error
-    connection.execute(sa.delete(lease).where(lease.c.experiment == experiment))
-    connection.execute(
-        sa.insert(lease).values(experiment=experiment, holder=holder, address=address, since=time.time_ns() // 1000)
-    )
-    connection.commit()
-
-
-def free_lease(connection: sa.Connection, experiment: int) -> None:
-    """Release the advisory lock; if that fails, end the session, which releases it too."""
-    try:
-        connection.execute(sa.delete(tables.leases).where(tables.leases.c.experiment == experiment))
-        connection.execute(sa.text("SELECT pg_advisory_unlock(:a, :b)"), {"a": _SPACE, "b": experiment})
-        connection.commit()
-    except sa.exc.SQLAlchemyError as error:
-        log.warning("a lease could not be given back, so its session is ended: %s", first_line(error))
-        connection.invalidate()

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import secrets
-import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Self
@@ -22,22 +20,23 @@ from driftbandits.errors import (
 )
 from driftbandits.live import tables
 from driftbandits.live.connections import (
+    APART,
+    SESSIONS,
     WRITING,
     FileLock,
-    free_lease,
     identity_of,
     is_read_only,
     make_engine,
     read_url,
     sqlite_file,
-    take_lease,
 )
 from driftbandits.live.definition import Definition, check_name, check_visible, define
 from driftbandits.live.experiment import Experiment
 from driftbandits.live.journal import Event, Journal
+from driftbandits.live.leases import Leases, Link, new_holder
 from driftbandits.live.requests import clock, owned
 from driftbandits.live.views import View
-from driftbandits.live.writer import Link, Writer
+from driftbandits.live.writer import Writer
 from driftbandits.text import first_line, shown
 
 
@@ -76,16 +75,21 @@ class Database:
         self._clock = clock
         self.address = address
         self._text = self.url.render_as_string(hide_password=False)
-        self._reading = make_engine(self.url, pragmas)
+        holder = new_holder()
+        self._reading = make_engine(self.url, pragmas, holder=holder)
         self._writing = self._reading.execution_options(**{WRITING: True})
         self._identity: tuple[int, int] | None = None  # of the file that was opened
         self._is_sqlite = self.url.get_backend_name() == "sqlite"
-        self._file_lock = FileLock(sqlite_file(self.url)) if self._is_sqlite else None
+        self._file = sqlite_file(self.url) if self._is_sqlite else None
+        self._file_lock = None if self._file is None else FileLock(self._file)
         # Writers of one SQLite file take turns here; SQLite's own way to wait is polling.
         self._turn: contextlib.AbstractContextManager[Any] = (
             threading.Lock() if self._is_sqlite else contextlib.nullcontext()
         )
-        self._holder = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
+        self._held: sa.Connection | None = None  # for writing, where writers take turns
+        # For what must not wait for a session: heartbeat and keys.
+        self.apart = self._reading if self._is_sqlite else make_engine(self.url, holder=holder, sessions=APART)
+        self._leases = None if self._is_sqlite else Leases(self._reading, self.apart, holder, address)
         self._opened: dict[str, Experiment] = {}
         self._turns: dict[str, threading.Lock] = {}  # one opening of an experiment at a time, and none waits for others
         self._guard = threading.Lock()
@@ -107,15 +111,17 @@ class Database:
         LiveError
             If there is no such file, and none is to be made.
         """
-        if self._is_sqlite and not create and not sqlite_file(self.url).exists():
-            raise LiveError(f"there is no database {sqlite_file(self.url)}; experiments create makes one")
+        if self._file is not None and not create and not self._file.exists():
+            raise LiveError(f"there is no database {self._file}; experiments create makes one")
         with self._reading.connect() as connection:
             found = tables.present(connection)
         if found is None and create and not (self._is_sqlite and is_read_only(self.url)):
             self.upgrade()
         with self._reading.connect() as connection:
             tables.check(connection)
-        self._identity = identity_of(self.url) if self._is_sqlite else None
+            if not self._is_sqlite:
+                _check_sessions(connection)
+        self._identity = None if self._file is None else identity_of(self._file)
 
     def upgrade(self) -> list[str]:
         """Bring the database to the schema of this version.
@@ -130,7 +136,7 @@ class Database:
         SchemaError
             For tables that are not driftbandits', or of a later version.
         """
-        with self._turn, self._writing.begin() as connection:
+        with self.writing() as connection:
             return tables.upgrade(connection)
 
     def check_file(self) -> None:
@@ -141,9 +147,9 @@ class Database:
         LiveError
             If it was deleted or replaced: what is written then is gone with this process.
         """
-        if self._identity is not None and identity_of(self.url) != self._identity:
+        if self._file is not None and self._identity is not None and identity_of(self._file) != self._identity:
             raise LiveError(
-                f"the database file {sqlite_file(self.url)} was deleted or replaced while it was in use, so nothing "
+                f"the database file {self._file} was deleted or replaced while it was in use, so nothing "
                 f"can be stored; stop this process, put the right file there, and start it again"
             )
 
@@ -213,7 +219,7 @@ class Database:
         text, token, key = definition.to_json(), secrets.token_hex(8), owned(key, owner)
         self.check_file()
         try:
-            with self._turn, self._writing.begin() as connection:
+            with self.writing() as connection:
                 made = connection.execute(sa.insert(table).values(name=name, created=now, token=token, definition=text))
                 number = int(made.inserted_primary_key[0])  # type: ignore[index]
                 if key is not None:
@@ -253,6 +259,16 @@ class Database:
             return list(
                 connection.execute(sa.select(tables.experiments.c.name).order_by(tables.experiments.c.id)).scalars()
             )
+
+    def elsewhere(self) -> dict[str, str | None]:
+        """Experiments in which other servers decide; in SQLite there are none.
+
+        Returns
+        -------
+        dict
+            Their names, with the addresses of these servers.
+        """
+        return {} if self._leases is None else self._leases.elsewhere()
 
     def view(self, name: str) -> View:
         """An experiment to be read, beside the process that decides in it.
@@ -328,10 +344,10 @@ class Database:
         if is_read_only(self.url):
             raise LiveError("the database was opened with mode=ro, so nothing can be decided; view() can read")
         try:
-            if sqlite_file(self.url).stat().st_nlink > 1:
+            if self._file_lock.database.stat().st_nlink > 1:
                 raise LiveError(
-                    f"{sqlite_file(self.url)} has another name (a hard link), under which another process could decide "
-                    f"unseen; remove the other name, or copy the file"
+                    f"{self._file_lock.database} has another name (a hard link), under which another process could "
+                    f"decide unseen; remove the other name, or copy the file"
                 )
             with self._guard:
                 self._file_lock.acquire()
@@ -357,46 +373,42 @@ class Database:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[sa.Connection]:
-        """A writing transaction, beside those of the deciders.
+        """A transaction that writes.
 
         Yields
         ------
         sqlalchemy.Connection
         """
-        with self._turn, self._writing.begin() as connection:
-            yield connection
+        if not self._is_sqlite:
+            with self._writing.begin() as connection:
+                yield connection
+            return
+        with self._turn:
+            if self._held is None:
+                with self._reading.connect():  # one stays for readers: a new one would make a file that was deleted
+                    self._held = self._writing.connect()
+            held = self._held
+            try:
+                with held.begin():
+                    yield held
+            except BaseException:
+                self._let_held_go()
+                raise
+
+    def _let_held_go(self) -> None:
+        held, self._held = self._held, None
+        if held is not None:
+            held.close()
 
     def _open(self, view: View) -> Experiment:
         self.hold()
-        link = Link(
-            connect=lambda: self._connect(view),
-            release=lambda held: self._release(held, view),
-            aside=self._writing.connect,
-            reading=view.journal,
-            turn=self._turn,
-            check=self.check_file,
-        )
-        writer = Writer(link, view.experiment, view.token, view.definition, name=view.name, now=self._clock)
+        link = Link(view.name, view.experiment, self.writing, view.journal, self.check_file, self._leases)
+        writer = Writer(link, view.token, view.definition, now=self._clock)
         try:
             writer.start()
         except sa.exc.DBAPIError as error:
             raise _unwritable(error) from error
         return Experiment(view.name, writer, view)
-
-    def _connect(self, view: View) -> sa.Connection:
-        """The writer's own connection; in Postgres, the one that holds the lease."""
-        connection = self._writing.connect()
-        if not self._is_sqlite:
-            try:
-                take_lease(connection, view.experiment, view.name, self._holder, self.address)
-            except BaseException:
-                connection.close()
-                raise
-        return connection
-
-    def _release(self, connection: sa.Connection, view: View) -> None:
-        if not self._is_sqlite:
-            free_lease(connection, view.experiment)
 
     def trim(self, name: str, *, days: float) -> int:
         """Delete events of an experiment that are older than `days`, unless a kept snapshot needs them.
@@ -423,7 +435,7 @@ class Database:
         """
         view = self.view(name)
         before = self._clock() - round(check_positive("days", days) * 86_400e6)
-        with self._turn, self._writing.begin() as connection:
+        with self.writing() as connection:
             return Journal(connection, view.experiment, view.token).trim(before)
 
     # --- the end ------------------------------------------------------------------------------------------------
@@ -437,6 +449,11 @@ class Database:
             self.let_go(name)
         if self._file_lock is not None:
             self._file_lock.release()
+        if self._leases is not None:
+            self._leases.close()
+            self.apart.dispose()
+        with self._turn:
+            self._let_held_go()
         self._reading.dispose()
 
     def __enter__(self) -> Self:
@@ -447,6 +464,19 @@ class Database:
 
     def __repr__(self) -> str:
         return f"Database({self.url.render_as_string()!r})"
+
+
+def _check_sessions(connection: sa.Connection) -> None:
+    """Refuse a Postgres that has fewer sessions than one server may need."""
+    most, kept = (
+        int(connection.execute(sa.text(f"SHOW {name}")).scalar_one())
+        for name in ("max_connections", "superuser_reserved_connections")
+    )
+    if most - kept < SESSIONS + APART:
+        raise LiveError(
+            f"this Postgres has max_connections = {most}, {kept} of them reserved, and a server needs up to "
+            f"{SESSIONS + APART}; set max_connections to {SESSIONS + APART + kept} at least, and to more for several"
+        )
 
 
 def _check_unused(connection: sa.Connection, key: str, name: str) -> None:

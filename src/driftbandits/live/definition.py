@@ -26,6 +26,7 @@ FORMAT = 1
 LONGEST_NAME = 200  # characters
 MOST_ARMS = 10_000
 RANK_OF_STRANGERS = 1_000  # arms with nothing in common have no fewer features than there are arms
+_AS_NUMEROUS = "DiscountedUCB"  # learns from any number of them
 FIELDS = (
     "arms",
     "policy",
@@ -126,7 +127,16 @@ class Definition:
         settings = dict(self.settings)
         if not self.arms[0].features and "rank" in inspect.signature(kind).parameters:
             settings.setdefault("rank", RANK_OF_STRANGERS)
+            self._check_strangers(len(arms), settings["rank"])
         return kind(arms, seed=self.seed, reward_range=self.reward_range, **waiting, **settings)
+
+    def _check_strangers(self, count: int, rank: Any) -> None:
+        """Refuse at once what the policy would refuse after a minute: beyond twice its rank it leaves arms out."""
+        if isinstance(rank, int) and count > 2 * rank:
+            raise InputError(
+                f"{self.policy} learns from at most {2 * rank:,} arms that have names alone, got {count:,}; give them "
+                f"features, or take policy={_AS_NUMEROUS!r}, for which they may be {MOST_ARMS:,}"
+            )
 
 
 def define(**given: Any) -> Definition:

@@ -354,7 +354,7 @@ def synchronous(operation: Callable[Concatenate[Any, P], Coroutine[Any, Any, R]]
     """A method that performs the operation of this name, and returns its result."""
     name = operation.__name__
 
-    def call(self: Synchronous, /, *args: P.args, **kwargs: P.kwargs) -> R:
+    def call(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
         coroutine: Coroutine[Any, Any, R] = getattr(self._operations, name)(*args, **kwargs)
         return finish(coroutine)
 

@@ -175,6 +175,8 @@ class JournalLog:
             if event.damage:
                 log.error("decision %s is not in the log: %s", event.seq, event.damage)
                 continue
+            if event.details.get("guest"):  # whose rewards teach nothing, here neither
+                continue
             mark = int(np.searchsorted(upto, event.seq))  # the first sweep that reached it; marks grow
             reward, told = self._reward(closed.get(event.seq), mark)
             row = self._row(event, self._start + number, reward, told)

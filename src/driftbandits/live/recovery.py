@@ -32,7 +32,7 @@ from driftbandits.version import __version__
 
 log = logging.getLogger("driftbandits.live")
 FORMAT = 1
-SECONDS = 0.4  # of processor for replaying what came since: then a snapshot is due; a busy machine makes it a second
+SECONDS = 0.4  # of processor for replaying what came since, at least, before the next snapshot
 
 
 def snapshot_of(replica: Replica) -> dict[str, Any]:
@@ -55,11 +55,13 @@ def load_snapshot(content: bytes, definition: Definition) -> Replica:
     replica = Replica(definition, with_policy=False)
     replica.seq, replica.time, replica.seal = (reader.integer(name) for name in ("seq", "time", "seal"))
     replica.paused, replica.trouble = reader.flag("paused"), reader.text("trouble")
+    replica.shift = reader.integer("shift") if reader.has("shift") else 0  # 0.3.0 put no clock back
     replica.notices = _read_notices(reader)
     replica.patience = None if reader.raw("patience") is None else reader.number("patience")
     replica.fallback = None if reader.raw("fallback") is None else reader.text("fallback")
     counts = reader.reader("counts")
-    replica.counts = Counts(**{name: counts.integer(name) for name in Counts.__slots__})
+    known = [name for name in Counts.__slots__ if name != "guests" or counts.has(name)]  # 0.3.0 had no guests
+    replica.counts = Counts(**{name: counts.integer(name) for name in known})
     replica.entries = _read_entries(reader)
     rows = reader.array("open", np.int64, (None, 4))
     inside = (rows[:, 0] > 0) & (rows[:, 0] <= replica.seq) & (rows[:, 2] >= 0) & (rows[:, 2] < len(replica.entries))
@@ -211,7 +213,7 @@ def _take_in(replica: Replica, event: Event, rows: dict[int, list[float]]) -> No
             raise JournalError(f"it decides for arm {event.arm}, which there is not")
         replica.replay_decisions([event])
         details = event.details
-        if not details.get("fallback"):
+        if not details.get("fallback") and not details.get("guest"):
             place = replica.segment_number(details.get("segment"))
             rows[event.seq] = [place, event.arm, float(event.probability or 0.0), np.nan, np.nan]
         return

@@ -31,7 +31,7 @@ from driftbandits.text import first_line, shown
 from driftbandits.types import Bools, Floats
 
 log = logging.getLogger("driftbandits.live")
-NOT_OF_THE_POLICY = -1  # in the place of the policy's id: a fallback decided, or a policy before a restart
+NOT_OF_THE_POLICY = -1  # in the place of the policy's id: a fallback or a guest's draw, or a policy before a restart
 MOST_AT_ONCE = 1000  # decisions imposed in one call
 MOST_OPEN = 1_000_000  # decisions without a reward that are remembered; the oldest is dropped for another
 MOST_EXPIRED = 200_000  # closed decisions whose late rewards are still learned; the oldest is given up for another
@@ -115,9 +115,12 @@ class Roster:
 
     def build_arms(self) -> ArmSet:
         """The arms for the policy: all entries, or the active ones where masked rounds teach it nothing."""
-        drops = not (self.policy or find_policy(self.definition.policy)).counts_masked
-        numbers = [number for number, entry in enumerate(self.entries) if not (drops and entry.retired)]
+        numbers = self._of_policy()
         return self.definition.build_arms([self.entries[number].option for number in numbers], numbers)
+
+    def _of_policy(self) -> list[int]:
+        drops = not (self.policy or find_policy(self.definition.policy)).counts_masked
+        return [number for number, entry in enumerate(self.entries) if not (drops and entry.retired)]
 
     def policy_mask(self, mask: Bools, segment: str | None) -> Bools | None:
         """`mask` over the entries as one over the policy's arms; None if nothing is forbidden."""
@@ -161,6 +164,7 @@ class Counts:
     forgotten: int = 0
     dropped: int = 0  # open decisions beyond `MOST_OPEN`
     restarts: int = 0
+    guests: int = 0  # decisions for guests, drawn from the policy's law and never told to it
 
 
 class Replica(Roster):
@@ -176,6 +180,7 @@ class Replica(Roster):
         self.open: OrderedDict[int, Open] = OrderedDict()  # by the seq of the decision, oldest first
         self.expired: OrderedDict[int, int] = OrderedDict()  # seq and policy id, where late rewards are learned
         self.seq = self.time = self.seal = 0
+        self.shift = 0  # microseconds by which the policy's time is ahead, where the clock was and was put right
         self.differing = 0  # rounds of a replay in which the policy would have drawn something else
         self.cost = 0.0  # about how many CPU seconds a replay of the events since the last snapshot takes
         if with_policy:
@@ -203,7 +208,7 @@ class Replica(Roster):
     def tell_time(self, clock: int) -> None:
         """What time it is, before the policy is asked or told anything, if it learns from open decisions."""
         if self.policy is not None and self._depends_on_time:
-            self.policy.at(max(self.time, clock) / 1e6, patience=self.patience)
+            self.policy.at((max(self.time, clock) + self.shift) / 1e6, patience=self.patience)
 
     def _hear(self, warning: UserWarning) -> None:
         if isinstance(warning, HeldRewardsWarning):  # with patience they do for a while: the summary says it then
@@ -229,11 +234,22 @@ class Replica(Roster):
 
     # --- deciding -----------------------------------------------------------------------------------------------
 
-    def decide(self, size: int, allowed: Any, segment: Any, clock: int, key: str | None) -> list[Event]:
-        """Decide `size` times: by the policy, or by the fallback where that cannot."""
+    def decide(
+        self, size: int, allowed: Any, segment: Any, clock: int, key: str | None, *, guest: bool = False
+    ) -> list[Event]:
+        """Decide `size` times: by the policy, or by the fallback where that cannot.
+
+        A guest gets draws from the policy's law that the policy does not hear of: it stays as if there were no guest.
+        """
         mask, details = self.read_request(allowed, segment)
         begun = time.thread_time()
-        drawn = None if self.paused else self._ask(size, mask, details, clock)
+        if self.paused:
+            drawn = None
+        elif guest:
+            drawn = self._draw_apart(size, mask, segment)
+            details = {**details, "guest": True}
+        else:
+            drawn = self._ask(size, mask, details, clock)
         self.cost += time.thread_time() - begun
         made = []
         for place in range(size):
@@ -247,7 +263,7 @@ class Replica(Roster):
             event = self.next_event(
                 clock, "decided", arm=arm, probability=probability, key=key if place == 0 else None, payload=payload
             )
-            self._note_decision(event, policy_id)
+            self._note_decision(event, policy_id, guest=guest and drawn is not None)
             made.append(event)
         return made
 
@@ -267,6 +283,18 @@ class Replica(Roster):
             self.give_up(error)
             return None
 
+    def _draw_apart(self, size: int, mask: Bools, segment: str | None) -> list[tuple[int, float, int]] | None:
+        """Draws from the present law, by randomness of their own."""
+        try:
+            law = self.law(mask, segment)
+        except Exception as error:  # noqa: BLE001  # whatever a policy raises, a decision is due
+            self.give_up(error)
+            return None
+        arms, steps = np.flatnonzero(law), np.cumsum(law[law > 0.0])
+        uniforms = stream(self.definition.seed, "guest", self.seq + 1).random(size)
+        found = arms[np.searchsorted(steps[:-1], uniforms * steps[-1], side="right")]
+        return [(arm, float(law[arm]), NOT_OF_THE_POLICY) for arm in found.tolist()]
+
     def _fall_back(self, mask: Bools) -> tuple[int, float]:
         """The arm named for it, if it may be played, or any that may; each by its true probability."""
         choices = self.stand_ins(mask)
@@ -283,10 +311,11 @@ class Replica(Roster):
             law[self.numbers] = self.of_segment(self.policy.law(self.policy_mask(mask, segment)), segment)
         return law
 
-    def _note_decision(self, event: Event, policy_id: int) -> None:
+    def _note_decision(self, event: Event, policy_id: int, *, guest: bool = False) -> None:
         self.open[event.seq] = Open(event.time, int(event.arm or 0), policy_id)
         self.counts.decisions += 1
-        self.counts.fallbacks += policy_id == NOT_OF_THE_POLICY
+        self.counts.guests += guest
+        self.counts.fallbacks += policy_id == NOT_OF_THE_POLICY and not guest
         if len(self.open) > MOST_OPEN:
             self.open.popitem(last=False)
             self.counts.dropped += 1
@@ -370,6 +399,9 @@ class Replica(Roster):
 
     def _settings(self, event: Event) -> None:
         details = event.details
+        if details.get("clock"):
+            self._put_back(event.time)
+            return
         patience = check_patience(details["patience"]) if "patience" in details else self.patience
         if patience is not None and self.definition.missing is None:
             raise InputError("patience needs missing, and this experiment was made without; make another")
@@ -379,6 +411,13 @@ class Replica(Roster):
             check_fallback(details["fallback"], [entry.option for entry in self.entries])
             self.fallback = details["fallback"]
         self.patience = patience
+
+    def _put_back(self, now: int) -> None:
+        """The clock was ahead, and so is the journal: its time goes on from now, where the patience of later begins."""
+        self.shift += max(self.time - now, 0)  # the policy's time never goes back
+        for seq, one in self.open.items():
+            if one.time > now:
+                self.open[seq] = one._replace(time=now)
 
     def _arms(self, event: Event) -> None:
         entries = changed(self.entries, event.details)
@@ -392,11 +431,8 @@ class Replica(Roster):
 
     def _give_arms(self) -> None:
         """Pass the current arms to the policy, if they differ from its own."""
-        if self.policy is None:
-            return
-        arms = self.build_arms()
-        if arms.names != self.policy.arms.names:
-            self.adopt(self.policy.with_arms(arms))
+        if self.policy is not None and self._of_policy() != self.numbers.tolist():
+            self.adopt(self.policy.with_arms(self.build_arms()))
 
     def give_up(self, error: BaseException) -> None:
         """The policy has failed: the fallback answers from now on."""
@@ -450,9 +486,10 @@ class Replica(Roster):
     def replay_decisions(self, events: Sequence[Event]) -> None:
         """Apply decisions that were journaled one after the other, all with the same payload."""
         details = events[0].details
-        if details.get("fallback") or self.policy is None:
+        guest = bool(details.get("guest"))
+        if guest or details.get("fallback") or self.policy is None:
             for event in events:
-                self._note_decision(event, NOT_OF_THE_POLICY)
+                self._note_decision(event, NOT_OF_THE_POLICY, guest=guest)
             return
         begun = time.thread_time()
         segment = details.get("segment")
@@ -477,6 +514,7 @@ class Replica(Roster):
             "trouble": self.trouble,
             "notices": json.dumps(self.notices),
             "patience": self.patience,
+            "shift": self.shift,
             "fallback": self.fallback,
             "counts": asdict(self.counts),
             "arms": json.dumps([[e.option.name, list(e.option.features), e.retired] for e in self.entries]),

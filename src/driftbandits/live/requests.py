@@ -250,7 +250,8 @@ class Handlers:
                 f"{waiting:,} decisions wait for a reward, and {request.most:,} may: send rewards, forget decisions, "
                 f"or set patience"
             )
-        events = self.replica.decide(size, values["allowed"], values["segment"], self.now(), request.key)
+        guest = {"guest": True} if values.get("guest") else {}
+        events = self.replica.decide(size, values["allowed"], values["segment"], self.now(), request.key, **guest)
         self.journal.add(*events)
         return [
             {
@@ -353,6 +354,16 @@ class Handlers:
     def _restart(self, _: Request) -> dict[str, Any]:
         self._happen("restarted")
         return {"restarts": self.replica.counts.restarts}
+
+    def _clock(self, _: Request) -> dict[str, Any]:
+        """Put the time of the journal back to the clock's, after that was ahead; how many seconds."""
+        replica, now = self.replica, self.now()
+        ahead = replica.time - now
+        if ahead > 0:
+            event = Event(replica.seq + 1, now, "settings", payload=dump({"clock": True})).sealed(replica.seal)
+            replica.apply(event)
+            self.journal.add(event)
+        return {"seconds": max(ahead, 0) / 1e6}
 
     def _settings(self, request: Request) -> dict[str, Any]:
         if request.values:

@@ -69,12 +69,13 @@ class ExperimentSummary:
     forgotten : decisions closed by `forget`
     dropped : decisions dropped because too many were open
     fallbacks : decisions of the fallback
-    untold : rewards that were journaled and not learned from: of fallbacks, or of decisions before a restart
+    untold : rewards that were journaled and not learned from: of fallbacks, of guests, or from before a restart
     restarts : how often it was restarted
     changes : changes found since the last restart
     brought_back : how the state was recovered at opening
     health : one sentence per problem, with its cure
     arms : one `ArmSummary` per arm, and per segment where there are segments
+    guests : decisions for guests, of which the policy does not hear
 
     >>> import tempfile
     >>> import driftbandits as db
@@ -103,6 +104,7 @@ class ExperimentSummary:
     brought_back: str
     health: tuple[str, ...]
     arms: tuple[ArmSummary, ...]
+    guests: int = 0
 
     def __str__(self) -> str:
         lines = [
@@ -138,6 +140,7 @@ def summarise(
         brought_back=brought_back,
         health=(*health, *_troubles(replica)),
         arms=tuple(_arms(replica)),
+        guests=counts.guests,
     )
 
 

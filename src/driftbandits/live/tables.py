@@ -5,8 +5,9 @@ experiments       one experiment: its name, and what it was created with
 events            one event of its journal; primary key (experiment, seq); appended to, never changed
 snapshots         the state after event seq, so that only later events need be replayed
 answers           the answer to a request that came with an idempotency key
-leases            which server decides in an experiment, and its address
-keys              API keys of the service: the hash of a key, and its scope
+leases            which server decides in an experiment, in Postgres
+servers           the address and the last heartbeat of a server
+keys              API keys of the service: the hash of a key, its scope, and its limits
 alembic_version   the version of the schema; the name dates from the first release, which used Alembic
 
 Times are whole microseconds since 1970, UTC.
@@ -21,9 +22,7 @@ import sqlalchemy as sa
 from driftbandits.errors import SchemaError
 from driftbandits.version import __version__
 
-HEAD = "0001"  # the schema that this version reads and writes
-# How older databases are upgraded: each step leads to the version it names. A new database gets the tables below.
-STEPS: tuple[tuple[str, Callable[[sa.Connection], None]], ...] = ()
+HEAD = "0002"  # the schema that this version reads and writes
 _UPGRADING = 0x6472696674  # "drift": the number of an advisory lock
 
 metadata = sa.MetaData()
@@ -95,9 +94,17 @@ leases = sa.Table(
     "leases",
     metadata,
     sa.Column("experiment", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("holder", sa.Text, nullable=False),
-    sa.Column("address", sa.Text),
+    sa.Column("holder", sa.Text, nullable=False),  # empty where nobody has it
     sa.Column("since", sa.BigInteger, nullable=False),
+    sa.Column("term", sa.BigInteger, nullable=False),  # raised whenever it is taken
+)
+
+servers = sa.Table(
+    "servers",
+    metadata,
+    sa.Column("holder", sa.Text, primary_key=True),
+    sa.Column("address", sa.Text),
+    sa.Column("beat", sa.BigInteger, nullable=False),  # by the database's clock
 )
 
 keys = sa.Table(
@@ -109,7 +116,28 @@ keys = sa.Table(
     sa.Column("hash", sa.Text, nullable=False),  # SHA-256 of the secret, which is random and long
     sa.Column("created", sa.BigInteger, nullable=False),
     sa.Column("revoked", sa.BigInteger),
+    sa.Column("per_minute", sa.Integer),  # decisions, at most
+    sa.Column("expires", sa.BigInteger),
 )
+
+_OLD_LEASES = 0x64726966  # the first number of the advisory locks that were leases before schema 0002
+
+
+def _lease_rows(connection: sa.Connection) -> None:
+    """0002: leases are rows, with heartbeats; keys have limits. A server of an older version would not see the rows."""
+    if connection.dialect.name == "postgresql":
+        locks = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND classid = :space AND granted"
+        if connection.execute(sa.text(locks), {"space": _OLD_LEASES}).scalar():
+            raise SchemaError("servers of an older version decide in this database; stop them first, then upgrade")
+    leases.drop(connection)
+    metadata.create_all(connection, tables=[leases, servers])
+    for column in (keys.c.per_minute, keys.c.expires):
+        kind = column.type.compile(connection.dialect)
+        connection.execute(sa.text(f"ALTER TABLE {keys.name} ADD COLUMN {column.name} {kind}"))
+
+
+# How older databases are upgraded: each step leads to the version it names. A new database gets the tables above.
+STEPS: tuple[tuple[str, Callable[[sa.Connection], None]], ...] = (("0002", _lease_rows),)
 
 
 def has_time(table: sa.FromClause) -> sa.ColumnElement[bool]:

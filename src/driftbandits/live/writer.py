@@ -15,15 +15,13 @@ import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
-
-import sqlalchemy as sa
 
 from driftbandits.errors import ConflictError, DriftbanditsError, LiveError, NotStoredError
 from driftbandits.live.definition import Definition
 from driftbandits.live.journal import Journal
+from driftbandits.live.leases import Link
 from driftbandits.live.recovery import SECONDS, Recovery, load_snapshot, recover, snapshot_of
 from driftbandits.live.replica import Replica
 from driftbandits.live.requests import GuardedClock, Handlers, Request, clock
@@ -38,21 +36,10 @@ REST = 1.0  # seconds after a transaction that failed, for what nobody waits for
 EXPIRY_SECONDS = 0.03  # of closing what ran out of patience in one transaction, where a backlog is long
 EXPIRY_BESIDE_SECONDS = 0.02  # the same in a transaction that serves requests
 EXPIRY_REST = 0.03  # seconds between two such transactions, for the other experiments of the database
+SNAPSHOT_SHARE = 0.2  # of the processor's time, at most, where a snapshot is large
 MOST_RECOVERIES = 3  # of a policy that stops, before the fallback is left to decide
 UNKNOWN = "not known whether it was stored; send it again with the same key"
 _BEHIND = 1_000_000  # microseconds by which the clock may be behind the journal without a word
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """A writer's way to its database."""
-
-    connect: Callable[[], sa.Connection]  # for deciding: with the lease, where there are leases
-    release: Callable[[sa.Connection], None]  # gives the lease back
-    aside: Callable[[], sa.Connection]  # for snapshots, beside it
-    reading: Callable[[], AbstractContextManager[Journal]]  # for bringing the experiment back: nobody need wait
-    turn: AbstractContextManager[Any]  # around transactions: SQLite's own way to wait is polling
-    check: Callable[[], None]  # raises where what is committed would be lost
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,23 +58,21 @@ class Writer:
     def __init__(
         self,
         link: Link,
-        experiment: int,
         token: str,
         definition: Definition,
         *,
-        name: str,
         now: Callable[[], int] = clock,
     ) -> None:
         self._link = link
-        self._experiment, self._token, self._definition = experiment, token, definition
+        self._token, self._definition = token, definition
         self._now = now
-        self.name = name
+        self.name = name = link.name
         self._waiting: deque[Request] = deque()
         self._keys: set[str] = set()  # of requests that wait or are being served
         self._wake = threading.Condition()
         self.closing = False
         self._process = os.getpid()
-        self._connection: sa.Connection | None = None
+        self._holds = False  # the lease
         self._handlers: Handlers | None = None
         self.recovery: Recovery | None = None
         self.clock_behind = 0.0  # seconds, the most seen
@@ -99,6 +84,7 @@ class Writer:
         self._rested_at = 0.0  # until then nothing is closed for its age unless somebody writes anyway
         self._snapshooter = ThreadPoolExecutor(1, thread_name_prefix=f"snapshots of {name}")
         self._snapshot: Future[None] | None = None
+        self._snapshot_seconds = 0.0  # of processor for the last one
         self._ready: Future[None] = Future()
         self._thread = threading.Thread(target=self._run, name=f"writer of {name}", daemon=True)
 
@@ -147,7 +133,7 @@ class Writer:
         try:
             self._recover()
         except BaseException as error:  # noqa: BLE001  # whoever called start is told
-            self._drop_connection()
+            self._release()
             self._ready.set_exception(error)
             return
         self._ready.set_result(None)
@@ -191,29 +177,33 @@ class Writer:
             self._note_failure(error)
             self._refuse(requests, error)
             return
-        if writes or self._is_due():
-            self._write(writes)
+        wrong = self._write(writes) if writes or self._is_due() or not self._link.is_sure else None
+        if wrong is not None and self._handlers is None:
+            self._refuse(inspections, wrong)
+            return
         for request in inspections:
             self._inspect(request)
         self._after()
 
-    def _write(self, requests: list[Request]) -> None:
-        """Serve requests in one transaction."""
-        handlers, connection = self._handlers, self._connection
-        if handlers is None or connection is None:
-            self._refuse(requests, LiveError("the experiment is not there"))
-            return
+    def _write(self, requests: list[Request]) -> Exception | None:
+        """Serve requests in one transaction; if it fails, why. Without requests it says whether another one decides."""
+        handlers = self._handlers
+        if handlers is None:
+            missing = LiveError("the experiment is not there")
+            self._refuse(requests, missing)
+            return missing
         try:
             self._link.check()
         except LiveError as error:
             self._note_failure(error)
             self._rested_at = time.monotonic() + REST
             self._refuse(requests, error)
-            return
+            return error
         self._note_clock(handlers.replica)
         outcomes: list[tuple[Request, Any, Exception | None]] = []
         try:
-            with self._link.turn, connection.begin():
+            with self._link.transaction() as connection:
+                handlers.journal.connection = connection
                 asked = time.perf_counter()
                 handlers.expire(EXPIRY_BESIDE_SECONDS if requests else EXPIRY_SECONDS)
                 for request in requests:
@@ -226,13 +216,14 @@ class Writer:
             self.failure = None
         except Exception as error:  # noqa: BLE001  # of the database, or a fault of ours: nothing is known
             self._start_over(requests, error)
-            return
+            return error
         self._rested_at = time.monotonic() + EXPIRY_REST
         self.largest_batch = max(self.largest_batch, len(requests))
         for request, answer, wrong in outcomes:
             self._answer(request, answer, wrong)
         if self.on_batch is not None:
             self.on_batch(Batch(len(requests), begun - asked, ended - begun, handlers.replica))
+        return None
 
     def _note_failure(self, error: Exception) -> None:
         self.failure = time.monotonic(), first_line(error)
@@ -243,7 +234,7 @@ class Writer:
         self._note_failure(error)
         self._handlers = None
         self._rested_at = time.monotonic() + REST
-        self._drop_connection()
+        self._holds = False  # what this server may still be writing has ended once the lease is taken again
         try:
             self._recover()
         except Exception as again:  # noqa: BLE001  # tried again with the next request
@@ -282,20 +273,18 @@ class Writer:
 
     def _recover(self) -> None:
         """Recover the experiment; the previous holder of the lease has ended, and so have its writes."""
-        self._connection = self._connection or self._link.connect()
+        if not self._holds:
+            self._link.take()
+            self._holds = True
         with self._link.reading() as journal:
             self.recovery = recover(journal, self._definition)
-        written = Journal(self._connection, self._experiment, self._token)
+            written = Journal(journal.connection, self._link.experiment, self._token)
         self._handlers = Handlers(self.recovery.replica, written, self._now)
 
-    def _drop_connection(self) -> None:
-        if self._connection is not None:
-            try:
-                self._connection.invalidate()
-                self._connection.close()
-            except sa.exc.SQLAlchemyError as error:
-                log.warning("closing a connection failed: %s", first_line(error))
-            self._connection = None
+    def _release(self) -> None:
+        if self._holds:
+            self._link.release()
+            self._holds = False
 
     def _note_clock(self, replica: Replica) -> None:
         behind = replica.time - self._now()
@@ -318,24 +307,29 @@ class Writer:
             self._recoveries += 1
             self._recover()
             return
-        if replica.cost > SECONDS and (self._snapshot is None or self._snapshot.done()):
+        due = max(SECONDS, self._snapshot_seconds * (1.0 / SNAPSHOT_SHARE - 1.0))
+        if replica.cost > due and (self._snapshot is None or self._snapshot.done()):
             self.snapshot(replica)
 
     def snapshot(self, replica: Replica) -> Future[None]:
         """Write a snapshot in a thread of its own; only its content is collected here."""
+        begun = time.thread_time()
         state = snapshot_of(replica)
         replica.cost = 0.0
-        self._snapshot = self._snapshooter.submit(self._store, state)
+        self._snapshot = self._snapshooter.submit(self._store, state, time.thread_time() - begun)
         return self._snapshot
 
-    def _store(self, state: dict[str, Any]) -> None:
+    def _store(self, state: dict[str, Any], seconds: float) -> None:
+        begun = time.thread_time()
         try:
             content = archive.pack(state)
             load_snapshot(content, self._definition)  # one that does not load is not kept
-            with self._link.aside() as connection, self._link.turn, connection.begin():
-                Journal(connection, self._experiment, self._token).keep_snapshot(state["seq"], state["time"], content)
+            with self._link.transaction() as connection:
+                journal = Journal(connection, self._link.experiment, self._token)
+                journal.keep_snapshot(state["seq"], state["time"], content)
         except Exception as error:  # noqa: BLE001  # the journal is whole without it
             log.error("no snapshot of %s after event %d: %s", self.name, state["seq"], first_line(error))
+        self._snapshot_seconds = seconds + time.thread_time() - begun
 
     def _finish(self) -> None:
         handlers = self._handlers
@@ -346,9 +340,7 @@ class Writer:
             if handlers.replica.cost > 0.01 * SECONDS:
                 self.snapshot(handlers.replica)
                 self._snapshooter.shutdown()
-        if self._connection is not None:
-            self._link.release(self._connection)
-            self._connection.close()
+        self._release()
 
 
 def _outcome(handlers: Handlers, request: Request) -> tuple[Request, Any, Exception | None]:

@@ -16,12 +16,14 @@ from driftbandits._util.seeding import check_seed, stream
 from driftbandits.errors import InputError
 from driftbandits.logs import changes as log_changes
 from driftbandits.logs import twins as worlds
-from driftbandits.logs.changes import Episode
+from driftbandits.logs.changes import Changes, LogChange
+from driftbandits.logs.contexts import ContextGain, context_gain
 from driftbandits.logs.estimators import Bins
-from driftbandits.logs.log import Log, cell_count, cell_name, cells_of, merged, suspicious_arms
+from driftbandits.logs.log import Log, cell_count, cell_name, cells_of, clock_words, merged, suspicious_arms
+from driftbandits.logs.movement import Movement, Season
 from driftbandits.logs.recommendation import Recommendation, recommend
 from driftbandits.logs.twins import TWINS, Fitted, Regrets, play_twins, steps_of, twin_of
-from driftbandits.logs.variation import Season, Variation, find_season, variation
+from driftbandits.logs.variation import Variation, variation
 from driftbandits.text import counted, label, shown
 from driftbandits.types import Floats
 
@@ -35,12 +37,15 @@ _SECONDS_PER_DAY = 86_400.0
 CALENDAR = "A rhythm of the calendar is best told to a policy: log the weekday or the hour as segment."
 _LEAST_PLAYS = 3  # of an arm on either side of a change, to be named
 _CLEAR_DEVIATIONS = 4.0
-_DOUBTFUL = 0.95  # weight of worlds that move, from which on "nothing moves" would be said too lightly
+_DOUBTFUL = 0.0  # log of the evidence that something moves, from which on "nothing moves" would be said too lightly
 
 
 @dataclass(frozen=True)
 class AdvisedChange:
-    """A change in the log's clock (rounds, or seconds): when, between which ends, when it was found, and what moved."""
+    """A change in the log's clock (rounds, or seconds).
+
+    When, between which ends, since when it shows, and what moved.
+    """
 
     when: float
     low: float
@@ -80,9 +85,9 @@ class Advice:
     ----------
     log : the log
     verdict : whether rewards change, in a sentence
-    moves : True or False; None where this log cannot tell, and then nothing is recommended
+    moves : True or False; None where this log cannot tell
     changes : the changes found
-    least_changes : a lower bound on the number of changes, up to false alarms
+    least_changes : how many changes are certain, up to false alarms
     variation : how much the world moves, or None
     season : a periodic pattern, approximately, or None
     beliefs : what is believed of rewards over time, or None
@@ -90,6 +95,8 @@ class Advice:
     recommendation : the policy to use and why, or None
     false_alarm : probability that a change is reported although nothing moves
     notes : what of the log was left out, and which arms may be slips
+    movement : how rewards move, and how sure that is, or None
+    contexts : whether a policy that sees the columns `context.*` would have earned more, or None without such columns
 
     >>> log = Log.read({"round": [0, 1], "arm": ["a", "b"], "reward": [1, 0], "probability": [0.5, 0.5]})
     >>> advice = advise(log)
@@ -109,12 +116,13 @@ class Advice:
     recommendation: Recommendation | None
     false_alarm: float
     notes: tuple[str, ...] = ()
+    movement: Movement | None = None
+    contexts: ContextGain | None = None
 
     @property
     def gradual(self) -> bool:
         """Whether rewards change all the time rather than at times."""
-        drifts = self.beliefs is not None and self.beliefs.weight_of("drifts") > self.beliefs.weight_of("switches")
-        return self.season is not None or drifts
+        return self.movement is not None and self.movement.kind in ("drifts", "rhythm")
 
     def __repr__(self) -> str:
         """The answers as a few sentences."""
@@ -130,7 +138,7 @@ class Advice:
         said = [self.verdict, *(change.words for change in self.changes[:_MOST_CHANGES_NAMED])]
         if self.recommendation is not None:
             advice = self.recommendation
-            said += [advice.why, advice.words()]
+            said += [advice.why, *([] if self.contexts is None else [self.contexts.words]), advice.words()]
             if self.season is not None:
                 said.append(CALENDAR)
             if advice.waiting is not None:
@@ -160,12 +168,20 @@ class Advice:
 
 
 @one_blas_thread
-def advise(log: Log, *, false_alarm: float = 0.05, twins: int = TWINS, seed: int = 0, show: bool = False) -> Advice:
+def advise(
+    log: Log,
+    *,
+    false_alarm: float = 0.05,
+    twins: int = TWINS,
+    seed: int = 0,
+    show: bool = False,
+    first: Callable[[Advice], None] | None = None,
+) -> Advice:
     """Whether the world of a log moves, how much, whether adapting pays, and what to do.
 
-    Changes are found by conformal martingales, exact whatever policy logged; how the world moves, and how much, comes
-    from a Gaussian process on 300 bins; whether adapting pays, from policies that play in `twins` worlds sampled from
-    it, of at most 20,000 rounds each. Where the log is too short it says so and recommends nothing.
+    Whether and how it moves is a question of Bayes factors (see `logs.movement`); how much, of a Gaussian process on
+    300 bins; whether adapting pays, of policies that play in `twins` worlds sampled from it. Where the log is too short
+    it says so and recommends nothing.
 
     Parameters
     ----------
@@ -174,6 +190,7 @@ def advise(log: Log, *, false_alarm: float = 0.05, twins: int = TWINS, seed: int
     twins : worlds in which policies play; more make intervals shorter
     seed : of everything random
     show : whether to show progress on standard error
+    first : is called with what is known before any twin is played: whether the world moves, when, and how much
 
     Returns
     -------
@@ -202,14 +219,14 @@ def advise(log: Log, *, false_alarm: float = 0.05, twins: int = TWINS, seed: int
         return Advice(log, verdict, None, (), 0, None, None, None, None, None, false_alarm, _notes(log))
     steps = 3 + steps_of(merged(known), twins)
     with progress_bar(steps, "advise", show=show) as advance:
-        found = _advise(known, log, false_alarm, twins, seed, advance)
+        found = _advise(known, log, false_alarm, twins, seed, advance, first or (lambda _: None))
     return dataclasses.replace(found, notes=_notes(log))
 
 
 def _notes(log: Log) -> tuple[str, ...]:
     missing = len(log) - int(np.count_nonzero(log.known))
     left = f"{counted(missing, 'row')} without a reward left out; honest only if they are missing at random"
-    return (*([left] if missing else []), *suspicious_arms(log))
+    return (*log.notes, *([left] if missing else []), *suspicious_arms(log))
 
 
 def too_short(log: Log) -> str:
@@ -231,8 +248,17 @@ def too_short(log: Log) -> str:
     return ""
 
 
-def _advise(log: Log, told: Log, false_alarm: float, twins: int, seed: int, advance: Callable[[], None]) -> Advice:
+def _advise(
+    log: Log,
+    told: Log,
+    false_alarm: float,
+    twins: int,
+    seed: int,
+    advance: Callable[[], None],
+    first: Callable[[Advice], None],
+) -> Advice:
     found = diagnose(log, false_alarm=false_alarm, seed=seed, advance=advance)
+    first(found)
     beliefs = found.beliefs
     if beliefs is None:
         return found
@@ -246,37 +272,38 @@ def diagnose(
     log: Log, *, false_alarm: float = 0.05, seed: int = 0, advance: Callable[[], None] = lambda: None
 ) -> Advice:
     """Whether the world of a log, all of whose rewards are known, moves, how and how much; no twin is played."""
-    alarms = log_changes.find_changes(log, false_alarm=false_alarm, seed=seed)
-    found = log_changes.episodes(alarms, len(log))
-    advance()
-    season = find_season(log, seed=seed)
+    found = log_changes.find_changes(log, false_alarm=false_alarm)
     advance()
     beliefs = _believe(log, found, seed)
     advance()
-    ends = [*(episode.row for episode in found[1:]), len(log)][: len(found)]
-    changes = tuple(_change(log, episode, until) for episode, until in zip(found, ends, strict=True))
-    least = log_changes.least_changes(alarms)
+    ends = [0, *(change.row for change in found.changes), len(log)]
+    changes = tuple(_change(log, change, ends[k], ends[k + 2]) for k, change in enumerate(found.changes))
+    moved = variation(log, seed=seed)
+    advance()
+    doubtful = found.movement.kind == "still" and found.movement.evidence > _DOUBTFUL
     return Advice(
         log=log,
-        verdict=_verdict(log, changes, season, beliefs, least, false_alarm),
-        moves=bool(found) or season is not None,
+        verdict=_verdict(log, changes, found.movement, beliefs, false_alarm),
+        moves=None if doubtful else found.movement.kind != "still",
         changes=changes,
-        least_changes=least,
-        variation=variation(log, seed=seed),
-        season=season,
+        least_changes=len(changes),
+        variation=moved,
+        season=found.movement.season,
         beliefs=beliefs,
         regrets=None,
         recommendation=None,
         false_alarm=false_alarm,
+        movement=found.movement,
+        contexts=context_gain(log),
     )
 
 
-def _believe(log: Log, found: tuple[Episode, ...], seed: int) -> Beliefs:
+def _believe(log: Log, found: Changes, seed: int) -> Beliefs:
     """Weigh all hypotheses, then keep those with weight, whole."""
     log = merged(log)
     bins = worlds.bins_of(log)
-    fresh = sorted({int(bins.of_row[episode.row]) for episode in found} - {0})
-    tried = [worlds.fit(bins, hypothesis, keep=False) for hypothesis in worlds.hypotheses(log, fresh)]
+    fresh = sorted({int(bins.of_row[change.row]) for change in found.changes} - {0})
+    tried = [worlds.fit(bins, one, keep=False) for one in worlds.hypotheses(log, found.movement, fresh)]
     weights = worlds.weights_of(tried)
     kept = np.flatnonzero(weights >= _KEPT_WEIGHT)
     fitted = tuple(worlds.fit(bins, tried[k].hypothesis) for k in kept)
@@ -287,20 +314,11 @@ def _believe(log: Log, found: tuple[Episode, ...], seed: int) -> Beliefs:
     return Beliefs(log, names, bins, fitted, share, np.stack([ends[0], paths.mean(axis=0), ends[1]]))
 
 
-def clock_words(log: Log, when: float) -> str:
-    """A time of the log in words."""
-    if log.time is None:
-        return f"round {when:,.0f}"
-    if when > 1e8:  # seconds since 1970: a date
-        return str(np.datetime64(int(when), "s")).replace("T", " ")
-    return f"time {when:,.6g}"
-
-
-def _change(log: Log, episode: Episode, until: int) -> AdvisedChange:
-    """A change in the log's clock and in words; the world after it lasts to row `until`."""
+def _change(log: Log, change: LogChange, since: int, until: int) -> AdvisedChange:
+    """A change in the log's clock and in words; the worlds on either side last from row `since` and to row `until`."""
     clock = log.clock
-    moved = _moved(log, episode, until)
-    when, low, high, found = (float(clock[row]) for row in (episode.row, *episode.interval, episode.found))
+    moved = _moved(log, change, since, until)
+    when, low, high, found = (float(clock[row]) for row in (change.row, *change.interval, change.found))
     named = "; ".join(
         f"{label(m.name)} {m.word} from {m.before:.3g} to {m.after:.3g}" for m in moved[:_MOST_ARMS_NAMED]
     )
@@ -308,10 +326,10 @@ def _change(log: Log, episode: Episode, until: int) -> AdvisedChange:
     what = f"{named}{more}" if moved else "several arms, none clearly by itself"
     words = (
         f"Around {clock_words(log, when)} (95 %: {_plain(log, low)} to {_plain(log, high)}) rewards changed: {what}. "
-        f"Found at {clock_words(log, found)}."
+        f"It shows from {clock_words(log, found)} on."
     )
     names = tuple(one.name for one in moved)
-    return AdvisedChange(when, low, high, found, names, len(names) > len(log.names) // 2, words)
+    return AdvisedChange(when, low, high, found, names, change.common or len(names) > len(log.names) // 2, words)
 
 
 def _plain(log: Log, when: float) -> str:
@@ -332,13 +350,12 @@ class _Moved:
         return "rose" if self.after > self.before else "fell"
 
 
-def _moved(log: Log, episode: Episode, until: int) -> list[_Moved]:
-    """Arms whose means before and after differ by more than four standard errors, and those that alarmed."""
+def _moved(log: Log, change: LogChange, since: int, until: int) -> list[_Moved]:
+    """Arms whose means before and after differ by more than four standard errors, and those with evidence."""
     cells, rows = cells_of(log), np.arange(len(log))
-    since = min(alarm.since for alarm in episode.alarms)
     number = cell_count(log)
     sums = []
-    for part in ((rows >= since) & (rows < episode.row), (rows >= episode.row) & (rows < until)):
+    for part in ((rows >= since) & (rows < change.row), (rows >= change.row) & (rows < until)):
         own, reward = cells[part], log.reward[part]
         count = np.bincount(own, minlength=number).astype(np.float64)
         mean = np.bincount(own, weights=reward, minlength=number) / np.maximum(count, 1)
@@ -350,26 +367,21 @@ def _moved(log: Log, episode: Episode, until: int) -> list[_Moved]:
     error = np.sqrt(variance * (1.0 / np.maximum(n1, 1) + 1.0 / np.maximum(n2, 1))) + 1e-12
     deviations = np.where(able, (m2 - m1) / error, 0.0)
     named = np.abs(deviations) > _CLEAR_DEVIATIONS
-    named[list(episode.cells)] |= able[list(episode.cells)]
+    if not change.common:
+        named[list(change.cells)] |= able[list(change.cells)]
     order = np.argsort(-np.abs(deviations))
     return [_Moved(cell_name(log, int(k)), float(m1[k]), float(m2[k]), float(deviations[k])) for k in order if named[k]]
 
 
 def _verdict(
-    log: Log,
-    changes: tuple[AdvisedChange, ...],
-    season: Season | None,
-    beliefs: Beliefs,
-    least: int,
-    false_alarm: float,
+    log: Log, changes: tuple[AdvisedChange, ...], movement: Movement, beliefs: Beliefs, false_alarm: float
 ) -> str:
     """The first sentence."""
-    if season is not None:
-        return f"The world moves with a rhythm: a period of about {_period(log, season)} (approximate)."
-    size = f"{counted(len(log.names), 'arm')} over {counted(len(log), 'row')}"
-    if not changes:
-        return _unmoved(size, 1.0 - beliefs.weight_of("still"), false_alarm)
-    if beliefs.weight_of("drifts") > beliefs.weight_of("switches"):
+    if movement.kind == "rhythm" and movement.season is not None:
+        return f"The world moves with a rhythm: a period of about {_period(log, movement.season)}."
+    if movement.kind == "still":
+        return _unmoved(log, movement.evidence, false_alarm)
+    if movement.kind == "drifts":
         rate = max(zip(beliefs.weights, beliefs.fitted, strict=True), key=lambda pair: pair[0])[1]
         step = np.sqrt(rate.noise * rate.hypothesis.rate * len(log))
         rows = counted(len(log), "row")
@@ -379,17 +391,17 @@ def _verdict(
     when = ", ".join(_plain(log, change.when) for change in changes[:_MOST_CHANGES_NAMED])
     unit = "rounds " if log.time is None else ""
     more = f" and {len(changes) - _MOST_CHANGES_NAMED} more" if len(changes) > _MOST_CHANGES_NAMED else ""
-    return f"The world changed {len(changes)} times (at least {least}), around {unit}{when}{more}."
+    return f"The world changed {len(changes)} times, around {unit}{when}{more}."
 
 
-def _unmoved(size: str, doubt: float, false_alarm: float) -> str:
-    """No change was found; if the model suggests that rewards move, the log is too short to be sure."""
-    promise = f"(false alarm {100 * false_alarm:g} %)"
-    if doubt < _DOUBTFUL:
-        return f"Nothing moves as far as this log can tell: no change in {size} {promise}."
+def _unmoved(log: Log, evidence: float, false_alarm: float) -> str:
+    """No movement is certain; where there is some evidence for one, the log is too short to be sure."""
+    size = f"{counted(len(log.names), 'arm')} over {counted(len(log), 'row')}"
+    if evidence <= _DOUBTFUL:
+        return f"Nothing moves as far as this log can tell: no change in {size} (false alarm {100 * false_alarm:g} %)."
     return (
-        f"Something may move: no change in {size} is beyond doubt {promise}, but a model of the rewards has it with "
-        f"{100 * min(doubt, 0.99):.0f} % that they drift."
+        f"This log cannot tell whether its world moves: its rewards are {np.exp(evidence):.2g} times as likely if "
+        f"something moves, which is too little to be sure after {size}."
     )
 
 

@@ -1,30 +1,23 @@
-"""Changes in a log: one conformal martingale per arm, one for what all arms share, one for all arms at one time.
+"""Changes in a log: how its world moves, when it changed, and the parts of a log between changes.
 
-Rewards of an arm in the order of its plays are independent draws from one distribution as long as nothing moves,
-whatever policy chose when to play it. So the ranks of an arm's rewards among its own earlier ones are uniform, and so
-are the ranks of all arms in the order of the rounds: the first find a change of one arm, the second one that all arms
-share, and `Joint` one in which arms go different ways at the same time. Weights are not used: they change with
-the law of the policy that logged, although nothing moves. Where requests come in segments, an arm in a segment counts
-as an arm, so that a changed mix of requests is no change.
+When: the interval of a change holds every row that explains the rewards nearly as well as the best one.
 
-A third of `false_alarm` goes to each of the last two, a third is shared by the arms. After an alarm what alarmed
-starts anew, with the same promise.
+symbol   name       meaning
+z_i      value      score of row i (see `logs.movement`): its noise has variance 1 or so
+d_c      step       by how much cell c moved; the level before, and where there are rows enough a slope, are free
+L(k)     profile    log likelihood of a change at row k, the levels and d_c at their likeliest, or nearly
+x        drop       how much less than the largest L may be inside the interval
+v        variances  of the noise just before and just after, in units of the score's
 
-The third is evidence that several arms changed at the same time, each in its own way: what single arms do not show.
+If the change is at k, L(j) - L(k) goes on from k to either side as a walk whose mean falls by d^2 / 2 and whose
+variance grows by d^2 v a row, so that its largest value exceeds x with probability exp(-(x + 0.583 d sqrt(v)) / v): the
+second part is what a walk in steps lacks to a continuous one (Siegmund 1985). x is such that both sides stay below it
+with 95 % (97.5 % where slopes are free, which costs more than this counts). Nothing is said of the law of the noise:
+its variance on either side is the rewards' own. A likelihood of normal rewards with a variance of their own on either
+side would not do: rewards of two values follow no such law.
 
-symbol  name      meaning
-p                 rank of a reward among the earlier ones of its cell: uniform and independent while nothing moves
-s       starts    rows at which the world may have changed, evenly over the log
-b_j     factors   bets on one rank, each 1 on average: that the odds of p <= cut are other ones, and powers of p
-F_cs              mean over j of the product of b_j over the ranks of cell c since s
-r       SHARES    share of the cells that move
-W_s               mean over r of the product over cells of (1 - r) + r F_cs; 1 before s
-evidence          mean over s of W_s
-
-Every W_s is a martingale from 1: whichever cell is played next, its rank is uniform. So is their mean, and by Ville's
-inequality it ever reaches 1 / a with probability a at most, whatever policy logged. Checking it only now and then,
-every `step` rows, takes nothing from that. Starts are few since a log, unlike a stream, has an end that is known: that
-and the arms' common time are why it sees changes that a martingale per arm cannot afford to see.
+Only rows near the change count, about `_NEAR` / d^2 on either side, and not beyond the changes next to it. So slow
+drift around it does no harm, the more so as slopes are free where there are rows enough.
 """
 
 from __future__ import annotations
@@ -32,309 +25,287 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.optimize import brentq
 
 from driftbandits._util.checks import as_floats, check_count
-from driftbandits._util.seeding import stream
-from driftbandits.detection.drift_detector import EXACT
-from driftbandits.detection.ranks import Ranked
-from driftbandits.detection.wagers import POWERS, Wagers, raised_ranks
 from driftbandits.errors import InputError
-from driftbandits.logs.log import Log, cells_of
+from driftbandits.logs.log import Log, clock_words
+from driftbandits.logs.movement import (
+    BINS,
+    GENEROUS,
+    Movement,
+    Scores,
+    Waves,
+    clearest_first,
+    drift_evidence,
+    evidence_of_means,
+    log_mean,
+    scores_of,
+    stretch_means,
+    switches,
+)
 from driftbandits.text import counted, shown
 from driftbandits.types import Bools, Floats, Ints
 
-STARTS = 64
-_CUTS = (1 / 16, 1 / 8, 1 / 4, 3 / 8, 1 / 2, 5 / 8, 3 / 4, 7 / 8, 15 / 16)
-_ODDS = (2 / 5, 2 / 3, 3 / 2, 5 / 2)
-BETS = len(_CUTS) * len(_ODDS) + len(POWERS)
-_CHECKS = 2_000  # of the evidence, about
-_MOST_ENTRIES = 4_000_000  # of the table of sums: 32 MB
-
-
 FALSE_ALARM = 0.05
-_CREDIBLE = 0.95  # of the interval of a change's time
-_LEAST_AROUND = 2  # numbers on either side of a change
-_LEAST_VARIANCE = 1e-3  # of the numbers' own, so that two equal numbers prove nothing
-
-
-def _share_logs() -> Floats:
-    """Logarithms of the bets on odds, for a rank below the first cut, between the first and the second, ..."""
-    cut, odds = (grid.ravel() for grid in np.meshgrid(_CUTS, _ODDS))
-    share = odds * cut / (1.0 - cut + odds * cut)
-    middle = 0.5 * (np.array([0.0, *_CUTS]) + np.array([*_CUTS, 1.0]))
-    return np.asarray(np.log(np.where(middle[:, None] <= cut, share / cut, (1.0 - share) / (1.0 - cut))))
-
-
-_SHARE_LOGS = _share_logs()
-
-
-def log_factors(ranks: Floats) -> Floats:
-    """Logarithms of b_j of every rank, shape (ranks, BETS)."""
-    return np.hstack([_SHARE_LOGS[np.searchsorted(_CUTS, ranks)], np.log(raised_ranks(ranks))])
-
-
-class Joint:
-    """The evidence of all cells together, over the `rows` that are left of a log.
-
-    >>> rng = np.random.default_rng(0)
-    >>> ranks, cells = rng.random(900), rng.integers(0, 3, 900)
-    >>> later = np.arange(900) >= 600
-    >>> ranks = np.where(later, np.where(cells == 0, ranks**1.5, 1 - (1 - ranks) ** 1.5), ranks)  # one rose, two fell
-    >>> joint = Joint(900, 3)
-    >>> for rank, cell in zip(ranks.tolist(), cells.tolist()):
-    ...     joint.see(rank, cell)
-    >>> joint.evidence > 1e3
-    True
-    """
-
-    def __init__(self, rows: int, cells: int) -> None:
-        number = max(min(STARTS, rows, _MOST_ENTRIES // (BETS * cells)), 1)
-        self.step = max(rows // _CHECKS, 1)
-        spacing = max(rows // (number * self.step), 1) * self.step
-        self.starts: Ints = spacing * np.arange(number)  # multiples of a step
-        self.evidence = 1.0
-        chances = np.array([1.0 / max(cells, 2), 0.5, 0.9])
-        self._still, self._moving = (np.log(part)[:, None, None] for part in (1.0 - chances, chances))
-        self._sums = np.zeros((cells, number, BETS))
-        self._terms = np.zeros((len(chances), cells, number))  # log of (1 - r) + r F
-        self._total = np.zeros((len(chances), number))  # log of the product over cells
-        self._seen = 0
-        self._ranks: list[float] = []
-        self._cells: list[int] = []
-
-    def see(self, rank: float, cell: int) -> None:
-        """Take in a rank; the evidence changes every `step` rows."""
-        self._ranks.append(rank)
-        self._cells.append(cell)
-        if len(self._ranks) == self.step:
-            self._settle()
-
-    def _settle(self) -> None:
-        begun = int(np.searchsorted(self.starts, self._seen, side="right"))
-        cells, place = np.unique(self._cells, return_inverse=True)
-        gains = np.zeros((len(cells), BETS))
-        np.add.at(gains, place, log_factors(np.array(self._ranks)))
-        sums = self._sums[cells, :begun] + gains[:, None, :]
-        self._sums[cells, :begun] = sums
-        most = sums.max(axis=2)
-        factor = most + np.log(np.exp(sums - most[:, :, None]).mean(axis=2))
-        terms = np.logaddexp(self._still, self._moving + factor)
-        self._total[:, :begun] += (terms - self._terms[:, cells, :begun]).sum(axis=1)
-        self._terms[:, cells, :begun] = terms
-        self._seen += len(self._ranks)
-        self._ranks, self._cells = [], []
-        self.evidence = float(np.exp(np.logaddexp.reduce(self._total, axis=None) - math.log(self._total.size)))
-
-
-def locate_joint(rewards: Floats, cells: Ints, least: int) -> tuple[int, int, int]:
-    """Where all cells changed at once: the likeliest first row of the new world, and the ends of a 95 % interval.
-
-    Normal rewards of one variance; every cell has a mean before and another after. Every row but the `least` first and
-    last is equally likely beforehand.
-
-    >>> cells = np.array([0, 1] * 6)
-    >>> rewards = np.where(np.arange(12) < 6, [0.0, 1.0] * 6, [1.0, 0.0] * 6) + 0.01 * np.cos(np.arange(12))
-    >>> locate_joint(rewards, cells, 2)
-    (6, 6, 6)
-    """
-    size = len(rewards)
-    places = np.arange(least, size - least + 1)
-    if not len(places):
-        return size - 1, 0, size - 1
-    explained = _explained(rewards, cells)
-    counts = np.bincount(cells)
-    means = np.bincount(cells, weights=rewards) / np.maximum(counts, 1)
-    spread = float(np.square(rewards - means[cells]).sum())
-    left = np.maximum(spread - explained[places - 1], 1e-6 * spread + 1e-300)
-    logs = -0.5 * size * np.log(left)
-    return _likeliest(places, logs)
-
-
-def _likeliest(places: Ints, logs: Floats) -> tuple[int, int, int]:
-    """The likeliest of some places, by their log likelihoods, and the ends of a 95 % interval."""
-    weights = np.exp(logs - logs.max())
-    path = np.cumsum(weights / weights.sum())
-    tail = 0.5 * (1.0 - _CREDIBLE)
-    low, high = (int(places[min(int(np.searchsorted(path, q)), len(places) - 1)]) for q in (tail, 1.0 - tail))
-    return int(places[weights.argmax()]), low, high
-
-
-def _explained(rewards: Floats, cells: Ints) -> Floats:
-    """By how much the sum of squares falls if every cell has another mean after row k than up to it, for every k."""
-    order = np.argsort(cells, kind="stable")
-    own, x = cells[order], rewards[order]
-    first = np.concatenate([[True], own[1:] != own[:-1]])
-    group = np.cumsum(first) - 1
-    begin = np.flatnonzero(first)
-    size = np.diff([*begin, len(x)])[group]
-    before = np.arange(len(x)) - begin[group] + 1
-    sums = np.cumsum(x) - np.concatenate([[0.0], np.cumsum(x)])[begin][group]
-    total = np.bincount(group, weights=x)[group]
-    after = np.maximum(size - before, 1)
-    gain = sums**2 / before + np.where(size > before, (total - sums) ** 2 / after, 0.0) - total**2 / size
-    step = gain - np.where(first, 0.0, np.concatenate([[0.0], gain[:-1]]))
-    steps = np.empty(len(x))
-    steps[order] = step
-    return np.cumsum(steps)
+_CONFIDENCE, _WITH_SLOPES = 0.95, 0.975  # that the walks stay below x, the more where slopes are free
+_OVERSHOOT = 0.583  # Siegmund's constant: 0.5826
+_NEAR = 300.0  # of d^2: rows on either side from which a change is dated
+_FOR_SLOPES = 250.0  # of d^2 on either side, from which on slopes are free
+_MOST_BESIDE_DRIFT = 8  # changes that are tried with drift between them
+_CLEAR, _CLEAR_BESIDE_DRIFT = 2.0, 4.0  # nats beyond chance, in the rows from which a change is dated
+_MORE_CHANGES_COST = 4.0  # nats by which more changes must be better than fewer with drift between them
 
 
 @dataclass(frozen=True)
 class LogChange:
     """A change found in a log: rows count from 0 among the rows with a reward.
 
-    row : the first of the new world, as it seems; `interval`: rows between which it lies with about 95 % (approximate)
-    since : where the stretch began in which it lies for certain, but for the false alarm; `found`: row of the alarm
-    cell : arm (and segment) that changed, by its number; -1: all arms together
-    kind : "rose", "fell", "spread" or "gathered"; for all arms together it speaks of their ranks, or is "moved" where
-        arms went different ways
+    row : the first of the new world, as it seems; `interval`: rows between which it lies with 95 %
+    found : row from which on the log knows of it
+    cells : arms (and segments) that moved, by their numbers; `common`: all by the same
     """
-
-    row: int
-    interval: tuple[int, int]
-    since: int
-    found: int
-    cell: int
-    kind: str
-
-
-def find_changes(log: Log, *, false_alarm: float = FALSE_ALARM, seed: int = 0) -> tuple[LogChange, ...]:
-    """Changes in the order of their alarms; rows without a reward are left out and not counted."""
-    known = log.known
-    rewards = log.reward[known]
-    played, cells = np.unique(cells_of(log)[known], return_inverse=True)
-    martingales = _Martingales(rewards, cells, false_alarm, max(len(played), 1))
-    uniforms = 1.0 - stream(seed, "changes of a log").random(len(rewards))  # none is 0
-    for row, (reward, cell, u) in enumerate(zip(rewards.tolist(), cells.tolist(), uniforms.tolist(), strict=True)):
-        martingales.see(row, reward, cell, u)
-    return tuple(
-        change if change.cell < 0 else replace(change, cell=int(played[change.cell])) for change in martingales.found
-    )
-
-
-class _Martingales:
-    """All martingales of a log, whose `number` cells have numbers from 0 on."""
-
-    def __init__(self, rewards: Floats, cells: Ints, false_alarm: float, number: int) -> None:
-        self._rewards, self._cells, self._number = rewards, cells, number
-        self._threshold, self._own_threshold = 3.0 / false_alarm, 3.0 * number / false_alarm
-        self.found: list[LogChange] = []
-        self._start_all(0)
-
-    def _start_all(self, row: int) -> None:
-        self._begun, self._begun_of = row, dict[int, int]()
-        self._ranks, self._wagers = dict[int, Ranked](), dict[int, Wagers]()
-        self._common, self._common_ranks = Wagers(), list[float]()
-        self._joint = Joint(len(self._rewards) - row, self._number)
-
-    def see(self, row: int, reward: float, cell: int, u: float) -> None:
-        """Take in the reward of a row."""
-        ranks = self._ranks.get(cell)
-        if ranks is None:
-            ranks = self._ranks[cell] = Ranked(exact=EXACT)
-            self._wagers[cell] = Wagers()
-            self._begun_of.setdefault(cell, self._begun)
-        own = self._wagers[cell]
-        rank = ranks.see(reward, u)
-        self._common_ranks.append(rank)
-        common = self._common.see(rank)
-        self._joint.see(rank, cell)
-        if own.see(rank) >= self._own_threshold:
-            self._alarm_of(cell, own, row)
-        elif common >= self._threshold:
-            self._alarm_of_all(row, self._common.kind, locate(-ndtri(np.array(self._common_ranks))))
-        elif self._joint.evidence >= self._threshold:
-            part = slice(self._begun, row + 1)
-            self._alarm_of_all(row, "moved", locate_joint(self._rewards[part], self._cells[part], _LEAST_AROUND))
-
-    def _alarm_of(self, cell: int, wagers: Wagers, row: int) -> None:
-        since = self._begun_of[cell]
-        rows = since + np.flatnonzero(self._cells[since : row + 1] == cell)
-        place, low, high = locate(self._rewards[rows])
-        interval = (int(rows[low]), int(rows[high]))
-        self.found.append(LogChange(int(rows[place]), interval, since, row, cell, wagers.kind))
-        del self._ranks[cell], self._wagers[cell]
-        self._begun_of[cell] = row + 1
-
-    def _alarm_of_all(self, row: int, kind: str, where: tuple[int, int, int]) -> None:
-        place, low, high = (self._begun + one for one in where)
-        self.found.append(LogChange(place, (low, high), self._begun, row, -1, kind))
-        self._start_all(row + 1)
-
-
-def locate(numbers: Floats) -> tuple[int, int, int]:
-    """Where numbers changed once: the likeliest first number of the new world, and the ends of a 95 % interval.
-
-    Normal numbers with one mean and variance before and another after, every place equally likely beforehand.
-
-    >>> locate(np.array([0.1, -0.2, 0.0, 0.3, -0.1, 5.2, 4.9, 5.1, 5.3]))
-    (5, 5, 5)
-    """
-    size = len(numbers)
-    places = np.arange(_LEAST_AROUND, size - _LEAST_AROUND + 1)
-    if not len(places):
-        return size - 1, 0, size - 1
-    sums, squares = (np.concatenate([[0.0], np.cumsum(x)]) for x in (numbers, np.square(numbers)))
-    floor = _LEAST_VARIANCE * float(numbers.var()) or 1.0
-    before = squares[places] / places - np.square(sums[places] / places)
-    after_size = size - places
-    after = (squares[-1] - squares[places]) / after_size - np.square((sums[-1] - sums[places]) / after_size)
-    logs = -0.5 * (places * np.log(before + floor) + after_size * np.log(after + floor))
-    return _likeliest(places, logs)
-
-
-@dataclass(frozen=True)
-class Episode:
-    """Alarms that tell of one change: its likeliest row, an interval, the cells that moved (none: all together)."""
 
     row: int
     interval: tuple[int, int]
     found: int
     cells: tuple[int, ...]
     common: bool
-    alarms: tuple[LogChange, ...]
 
 
-def episodes(changes: Sequence[LogChange], rows: int) -> tuple[Episode, ...]:
-    """Alarms whose intervals touch, or nearly, are one change; in the order of time."""
-    reach = max(10, rows // 100)
-    groups: list[list[LogChange]] = []
-    for change in sorted(changes, key=lambda one: one.interval):
-        if groups and change.interval[0] <= max(one.interval[1] for one in groups[-1]) + reach:
-            groups[-1].append(change)
-        else:
-            groups.append([change])
-    return tuple(_episode(group) for group in groups)
+@dataclass(frozen=True)
+class Changes:
+    """How a world moves, and its changes in the order of time."""
+
+    movement: Movement
+    changes: tuple[LogChange, ...]
 
 
-def _episode(group: list[LogChange]) -> Episode:
-    """The alarm with the shortest interval dates the change best."""
-    sharpest = min(group, key=lambda one: one.interval[1] - one.interval[0])
-    cells = tuple(sorted({one.cell for one in group if one.cell >= 0}))
-    return Episode(
-        row=sharpest.row,
-        interval=sharpest.interval,
-        found=sharpest.found,
-        cells=cells,
-        common=any(one.cell < 0 for one in group),
-        alarms=tuple(group),
-    )
+def find_changes(log: Log, *, false_alarm: float = FALSE_ALARM) -> Changes:
+    """How a log's world moves; rows without a reward are left out and not counted.
 
-
-def least_changes(changes: Sequence[LogChange]) -> int:
-    """How many changes there were at least: the most alarms whose stretches, from start to alarm, do not overlap.
-
-    Each stretch has a change in it for certain, but for its false alarm.
+    That it moves although it does not has probability `false_alarm` at most.
     """
-    number, free = 0, -math.inf
-    for change in sorted(changes, key=lambda one: one.found):
-        if change.since > free:
-            number, free = number + 1, change.found
-    return number
+    log = log.take(log.known)
+    scores = scores_of(log)
+    enough = math.log(1.0 / false_alarm) - GENEROUS
+    if not len(scores.cells):
+        return Changes(Movement("still", 0.0), ())
+    waves = Waves(log, scores)
+    change, jumps = switches(scores, enough)
+    drifts = drift_evidence(scores, ())
+    evidence = log_mean(np.array([change, drifts, waves.evidence]))
+    if evidence < enough:
+        return Changes(Movement("still", evidence), ())
+    found, slopes, moves = _without_rhythm(scores, jumps, drifts)
+    if waves.evidence >= max(moves, change):
+        rest = waves.without(scores)
+        change, jumps = switches(rest, enough)
+        drifts = drift_evidence(rest, ())
+        found, slopes, moves = _without_rhythm(rest, jumps if change >= enough else (), drifts)
+        return Changes(Movement("rhythm", evidence, waves.season, slopes and moves >= enough), found)
+    later = Waves(log, scores.less(stretch_means(scores, [one.row for one in found]))) if found and not slopes else None
+    season = later.season if later is not None and later.evidence >= enough else None
+    return Changes(Movement("switches" if found else "drifts", evidence, season, slopes), found)
+
+
+def _without_rhythm(scores: Scores, jumps: Sequence[int], drifts: float) -> tuple[tuple[LogChange, ...], bool, float]:
+    """The changes, whether rewards drift between them, and log B of both together.
+
+    The best of: all changes, drift alone, and drift beside the clearest change, the two clearest, and so on.
+    """
+    path = clearest_first(scores, jumps)
+    ways = [(drifts, 0)]
+    rows = [row for row, _ in path]
+    for number, (_, evidence) in enumerate(path[:_MOST_BESIDE_DRIFT], start=1):
+        ways.append((evidence + drift_evidence(scores, sorted(rows[:number])), number))
+    whole = path[-1][1] if path else -math.inf
+    fewer = [way for way in ways if 0 < way[1] < len(path) and way[0] >= whole - _MORE_CHANGES_COST]
+    moves, number = max(fewer or ways)
+    if not fewer and whole >= moves:
+        return date_changes(scores, jumps), False, whole
+    return date_changes(scores, sorted(rows[:number]), drifts=True), True, moves
+
+
+def date_changes(scores: Scores, jumps: Sequence[int], *, drifts: bool = False) -> tuple[LogChange, ...]:
+    """Dates of changes near some rows, each between its neighbours; those that no cell shows are left out."""
+    rows = list(jumps)
+    ends = [(row, row) for row in rows]
+    found: list[LogChange] = []
+    for _ in range(3):
+        bounds = [(0, 0), *ends, (scores.rows, scores.rows)]
+        dated = (_dated(scores, bounds[k][1], bounds[k + 2][0], row, drifts=drifts) for k, row in enumerate(rows))
+        found = sorted({one.row: one for one in dated if one is not None}.values(), key=lambda one: one.row)
+        rows, ends = [one.row for one in found], [one.interval for one in found]
+    return tuple(found)
+
+
+def _dated(scores: Scores, first: int, last: int, near: int, *, drifts: bool) -> LogChange | None:
+    """The change near a row, dated from rows between two; None where no cell moved."""
+    step = _Step.of(scores, first, last, near)
+    if step is None or not first < near < last:
+        return None
+    row = near
+    for coarse in (2 * scores.rows // BINS, 0):  # a change is known to a bin at first
+        freedom = 1 if step.common else int(np.count_nonzero(step.moved))
+        reach = max(int(_NEAR * (1.0 + 0.1 * freedom) / step.information), coarse, 8)
+        begin, end = max(first, row - reach), min(last, row + reach)
+        window = _Window.of(scores, begin, end, step)
+        slopes = drifts or min(row - begin, end - row) * step.information >= _FOR_SLOPES
+        profile = window.profile(slopes)
+        if not len(profile):
+            return None
+        best = int(profile.argmax())
+        row = int(window.row[1 + best])
+        step = _Step.of(scores, begin, end, row) or step
+    chance = math.log1p((end - begin) * step.information) + 0.5 * freedom
+    if window.profile(drifts).max() < chance + (_CLEAR_BESIDE_DRIFT if drifts else _CLEAR):
+        return None
+    inside = np.flatnonzero(profile >= profile[best] - window.drop(best + 1, slopes=slopes))
+    low, high = int(window.row[inside[0]]) + 1, int(window.row[inside[-1] + 1])
+    cells = tuple(scores.cells[np.flatnonzero(step.moved)].tolist())
+    return LogChange(row, (low, high), window.known_from(best + 1), cells, step.common)
+
+
+@dataclass(frozen=True)
+class _Step:
+    """By how much every cell moved, and how much a row says of it on average."""
+
+    size: Floats
+    moved: Bools
+    common: bool
+    information: float
+
+    @classmethod
+    def of(cls, scores: Scores, first: int, last: int, row: int) -> _Step | None:
+        """Between two rows at a third; None where no cell has rows on both sides."""
+        begin, middle, end = (int(k) for k in np.searchsorted(scores.row, (first, row, last)))
+        number = len(scores.cells)
+        counts, means = [], []
+        for part in (slice(begin, middle), slice(middle, end)):
+            count = np.bincount(scores.cell[part], minlength=number).astype(np.float64)
+            counts.append(count)
+            means.append(
+                np.bincount(scores.cell[part], weights=scores.value[part], minlength=number) / np.maximum(count, 1)
+            )
+        able = (counts[0] > 0) & (counts[1] > 0)
+        if not able.any():
+            return None
+        weight = np.where(able, counts[0] * counts[1] / np.maximum(counts[0] + counts[1], 1), 0.0)
+        difference = np.where(able, means[1] - means[0], 0.0)
+        with np.errstate(divide="ignore"):
+            own = evidence_of_means(difference, 1.0 / weight)
+        same = float(difference @ weight / weight.sum())
+        share = np.bincount(scores.cell[begin:end], minlength=number) / max(end - begin, 1)
+        common = number > 1 and float(evidence_of_means(np.array([same]), np.array([1.0 / weight.sum()]))[0]) > float(
+            np.maximum(own, 0.0).sum()
+        )
+        moved = able if common else able & (own >= min(0.0, float(own[able].max())))
+        size = np.where(moved, same if common else difference, 0.0)
+        information = float(share @ np.square(size))
+        return cls(size, moved, common, information) if information > 0 else None
+
+
+@dataclass(frozen=True)
+class _Window:
+    """Rows near a change of the cells that moved: rows of the log, cells from 0, scores."""
+
+    row: Ints
+    cell: Ints
+    value: Floats
+    step: _Step
+
+    @classmethod
+    def of(cls, scores: Scores, first: int, last: int, step: _Step) -> _Window:
+        """Between two rows."""
+        begin, end = (int(k) for k in np.searchsorted(scores.row, (first, last)))
+        kept = begin + np.flatnonzero(step.moved[scores.cell[begin:end]])
+        return cls(scores.row[kept], scores.cell[kept], scores.value[kept], step)
+
+    def profile(self, slopes: bool) -> Floats:
+        """L for a change at every row but the first, shape (rows - 1,)."""
+        order = np.argsort(self.cell, kind="stable")
+        own, value, time = self.cell[order], self.value[order], self.row[order].astype(np.float64)
+        new = np.concatenate([[True], own[1:] != own[:-1]])
+        group = np.cumsum(new) - 1
+        begin = np.flatnonzero(new)
+        size = np.bincount(group).astype(np.float64)
+        time -= (np.bincount(group, weights=time) / size)[group]
+        rest = value - (np.bincount(group, weights=value) / size)[group]
+        before = np.arange(len(own)) - begin[group] + 1.0
+        known = before * (size[group] - before) / size[group]
+        if slopes:
+            squares = np.bincount(group, weights=np.square(time))
+            slope = np.bincount(group, weights=time * rest) / np.maximum(squares, 1e-9)
+            rest = rest - slope[group] * time
+            crossed = _sums_by(time, begin, group)
+            known = np.maximum(known - np.square(crossed) / np.maximum(squares, 1e-9)[group], 0.0)
+        sums = _sums_by(rest, begin, group)
+        last = np.concatenate([new[1:], [True]])
+        known[last] = sums[last] = 0.0
+        if self.step.common:
+            total, much = (_in_time(part, new, order) for part in (sums, known))
+            return _gain(total, much, float(np.square(self.step.size).max()))[:-1]
+        gain = _gain(sums, known, float(np.square(self.step.size[self.step.moved]).mean()))
+        return _in_time(gain, new, order)[:-1]
+
+    def drop(self, place: int, *, slopes: bool = False) -> float:
+        """x for a change at a place in the window."""
+        size = self.step.size[self.cell]
+        late = np.arange(len(self.row)) >= place
+        noise = self.value - _means_of(self.value, 2 * self.cell + late)
+        steps = np.square(size)
+        variances = []
+        for part in (~late, late):
+            total = float(steps[part].sum())
+            variances.append(max(float(steps[part] @ np.square(noise[part])) / total, 1e-12) if total > 0 else 1.0)
+        deviation = math.sqrt(float(steps.mean()))
+
+        def missed(x: float) -> float:
+            inside = (1.0 - math.exp(-(x + _OVERSHOOT * deviation * math.sqrt(v)) / v) for v in variances)
+            return math.prod(inside) - (_WITH_SLOPES if slopes else _CONFIDENCE)
+
+        return float(brentq(missed, 0.0, 100.0 * max(variances))) if missed(0.0) < 0 else 0.0
+
+    def known_from(self, place: int) -> int:
+        """The first row from which on the rewards since the change speak clearly for it."""
+        size_of = self.step.size
+        size = size_of[self.cell]
+        late = np.arange(len(self.row)) >= place
+        count = np.maximum(np.bincount(self.cell[~late], minlength=len(size_of)), 1)
+        level: Floats = np.bincount(self.cell[~late], weights=self.value[~late], minlength=len(size_of)) / count
+        told = np.cumsum(size[late] * (self.value[late] - level[self.cell[late]] - 0.5 * size[late]))
+        enough = math.log(len(self.row) / FALSE_ALARM)
+        rows = self.row[late]
+        return int(rows[int((told >= enough).argmax())]) if (told >= enough).any() else int(rows[-1])
+
+
+def _means_of(values: Floats, group: Ints) -> Floats:
+    count = np.maximum(np.bincount(group), 1)
+    return np.asarray((np.bincount(group, weights=values) / count)[group])
+
+
+def _sums_by(values: Floats, begin: Ints, group: Ints) -> Floats:
+    """Running sums within groups that stand one after the other."""
+    sums = np.cumsum(values)
+    return np.asarray(sums - np.concatenate([[0.0], sums])[begin][group])
+
+
+def _gain(sums: Floats, known: Floats, size: float) -> Floats:
+    """Log likelihood gained by steps of about this squared size, of sums of residuals and what these know of them."""
+    return np.asarray(0.5 * np.square(sums) / (known + 1.0 / size))
+
+
+def _in_time(values: Floats, new: Bools, order: Ints) -> Floats:
+    """Values that stand by cell, as sums over cells in the order of the rows."""
+    step = values - np.where(new, 0.0, np.concatenate([[0.0], values[:-1]]))
+    steps = np.empty(len(values))
+    steps[order] = step
+    return np.cumsum(steps)
 
 
 @dataclass(frozen=True)
@@ -396,7 +367,8 @@ def _between(log: Log, ends: Sequence[int]) -> tuple[Piece, ...]:
 def _span(log: Log, first: int, last: int) -> str:
     if log.time is None:
         return f"rounds {log.round[first]} to {log.round[last - 1]}"
-    return f"times {log.time[first]:.10g} to {log.time[last - 1]:.10g}"
+    ends = (clock_words(log, float(log.time[row])).removeprefix("time ") for row in (first, last - 1))
+    return f"times {' to '.join(ends)}"
 
 
 def _segments(log: Log) -> Pieces:
@@ -410,7 +382,7 @@ def _stretches(log: Log) -> Pieces:
     searched = np.zeros(len(log), dtype=bool)
     searched[::2] = True
     half = log.take(searched)
-    places = sorted({2 * episode.row for episode in episodes(find_changes(half), len(half))})
+    places = sorted({2 * change.row for change in find_changes(half).changes})
     pieces = tuple(
         Piece(piece.label, piece.rows & ~searched)
         for piece in _between(log, [place for place in places if 0 < place < len(log)])

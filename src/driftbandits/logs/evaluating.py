@@ -143,6 +143,7 @@ class Evaluation:
     whole : the estimate on the whole log
     parts : one estimate per part of the log, if parts were asked for
     notes : caveats for reading the numbers
+    no_anytime : why `anytime_low` and `anytime_high` are NaN, or nothing
 
     >>> from driftbandits.logs import Log
     >>> rows = {"round": range(200), "arm": [0, 1] * 100, "reward": [1, 0] * 100, "probability": [0.5] * 200}
@@ -157,6 +158,7 @@ class Evaluation:
     whole: Estimate
     parts: tuple[Estimate, ...]
     notes: tuple[str, ...]
+    no_anytime: str = ""
 
     @property
     def value(self) -> float:
@@ -261,7 +263,7 @@ def evaluate(
         found = replay(log, target, by=by, level=level)
     else:
         found = _Valuing(log, target, estimator, against, level).evaluation(by)
-    return dataclasses.replace(found, notes=(*found.notes, *suspicious_arms(log)))
+    return dataclasses.replace(found, notes=(*log.notes, *found.notes, *suspicious_arms(log)))
 
 
 class _Valuing:
@@ -334,18 +336,25 @@ class _Valuing:
             notes.append("the bias bound takes the rewards seen for their range")
         if self.estimator == "direct":
             notes.append("the interval is the model's own")
+        no_anytime = "there is none for a difference of two targets" if self.against is not None else ""
+        if self.log.reward_range is None:
+            no_anytime = no_anytime or "it needs the range that rewards can have: reward_range, or --range LOW HIGH"
+        if len(parts.pieces) > 1:
+            notes.append(f"the intervals of the {len(parts.pieces)} parts hold together: each is wider for that")
         name = self.shares.name if self.against is None else f"{self.shares.name} less {self.against.name}"
         return Evaluation(
             target=name,
             estimator=self.estimator,
             level=self.level,
             whole=self.estimate("all rows", np.ones(len(self.log), dtype=bool)),
-            parts=tuple(self.estimate(piece.label, piece.rows) for piece in parts.pieces),
+            parts=tuple(self.estimate(piece.label, piece.rows, len(parts.pieces)) for piece in parts.pieces),
             notes=tuple(notes),
+            no_anytime=no_anytime,
         )
 
-    def estimate(self, label: str, rows: Bools) -> Estimate:
-        """The value on some rows."""
+    def estimate(self, label: str, rows: Bools, number: int = 1) -> Estimate:
+        """The value on some rows, one of a number of parts whose intervals hold together."""
+        level = 1.0 - (1.0 - self.level) / number
         rows = rows & self.counted
         terms, log = self.terms.take(rows), self.log.take(rows)
         weights = [estimators.weights_of(log, own.take(rows)) for own in self._targets()]
@@ -353,9 +362,9 @@ class _Valuing:
         verdict = self._refusal(rows, weights, size)
         ends, anytime = NO_NUMBERS[:3], NO_NUMBERS[3:]
         if not verdict:
-            ends = self._ends(terms, rows)
+            ends = self._ends(terms, rows, level)
             if self.against is None:
-                anytime = estimators.anytime_ends(log, terms.weights, level=self.level)
+                anytime = estimators.anytime_ends(log, terms.weights, level=level)
         return Estimate(label, len(log), *ends, *anytime, size, float(terms.weights.max(initial=0.0)), verdict)
 
     def _refusal(self, rows: Bools, weights: list[Floats], size: float) -> str:
@@ -371,17 +380,17 @@ class _Valuing:
         rare = (rarity(own, estimators.effective_size(own)) for own in weights) if weighted else ()
         return next(filter(None, rare), "")
 
-    def _ends(self, terms: Terms, rows: Bools) -> tuple[float, float, float]:
+    def _ends(self, terms: Terms, rows: Bools, level: float) -> tuple[float, float, float]:
         known_laws = not self.shares.own and (self.against is None or not self.against.own)
         if self.estimator == "direct" and self.fit is not None and known_laws:
             weights = self._bin_weights(self.fit, rows)
-            return estimators.direct_ends(self.fit, weights, int(np.count_nonzero(rows)), level=self.level)
+            return estimators.direct_ends(self.fit, weights, int(np.count_nonzero(rows)), level=level)
         if self.estimator != "snips":
-            return estimators.mean_and_ends(terms, level=self.level)
+            return estimators.mean_and_ends(terms, level=level)
         log = self.log.take(rows)
         own = estimators.weights_of(log, self.shares.take(rows))
         others = None if self.against is None else estimators.weights_of(log, self.against.take(rows))
-        return estimators.self_normalised(log.reward, own, others, level=self.level)
+        return estimators.self_normalised(log.reward, own, others, level=level)
 
     def _bin_weights(self, fit: Fit, rows: Bools) -> Floats:
         weights = estimators.bin_weights(self.log, self.shares, fit.bins, rows)
@@ -461,11 +470,12 @@ def _no_choice(log: Log) -> str:
 
 
 def _refusal(log: Log) -> str:
-    changes = find_changes(log)
-    if not changes:
+    found = find_changes(log)
+    if found.movement.kind == "still":
         return ""
+    first = f" (first at row {found.changes[0].row})" if found.changes else ""
     return (
-        f"this log cannot tell: its world moves (first found at row {changes[0].found}), and replay with rejection "
+        f"this log cannot tell: its world moves{first}, and replay with rejection "
         f"holds only while nothing does; value stretches with by='changes', or see the twin of advise"
     )
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import re
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -21,6 +22,7 @@ FEW_ROWS = 3  # of an arm, up to which its name is doubted whatever it is like
 _RARER = 20  # times as many rows must the arm have whose name another looks like
 _ALIKE = 0.8  # of two names, by difflib
 _MOST_SAID = 5
+_BY_ROW = ("round", "arm", "reward", "probability", "time", "allowed", "law", "segment", "told", "seconds", "context")
 _MOST_COMPARED = 200  # rare arms, and letters of a name: the time grows with their product and square
 
 
@@ -66,6 +68,9 @@ class Log:
     seconds : (n,) times of the rows where the log has rounds and times both: rounds count then, or None
     reward_range : declared ends of the rewards, or None
     arms : the arms with their points and kernel, if they were given
+    notes : what was done while the log was read: rows dropped, names merged
+    context : (n, columns) numbers of the columns `context.*`, or None
+    context_names : what they are called
 
     >>> log = Log.read({"round": [0, 1], "arm": ["a", "b"], "reward": [1, 0], "probability": [0.5, 0.5]})
     >>> len(log), log.names, log.reward.tolist()
@@ -86,6 +91,9 @@ class Log:
     seconds: Floats | None = None
     reward_range: tuple[float, float] | None = None
     arms: ArmSet | None = None
+    notes: tuple[str, ...] = ()
+    context: Floats | None = None
+    context_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
@@ -100,13 +108,21 @@ class Log:
         arms: ArmSet | Sequence[str] | None = None,
         *,
         reward_range: tuple[float, float] | None = None,
+        columns: Mapping[str, str] | None = None,
+        layout: Literal["open-bandit", "vw"] | None = None,
+        sort: bool = False,
+        drop_missing: bool = False,
+        merge_names: bool = False,
+        rewards: Any = None,
+        zone: str | None = None,
+        database: Any = None,
     ) -> Log:
         """A log from a path to Parquet, CSV or NDJSON, a pandas or polars frame, a mapping of columns, or a `Trace`.
 
         Columns: `round` (whole numbers) or `time` (seconds or dates), `arm` (name or position), `reward` (empty: not
         known), `probability`; if there `allowed` (the arms offered: a list of names, positions or flags, or text
         "a|b|c"), `law` (a list of N probabilities; single numbers are numbers of laws and are not needed), `segment`,
-        `told`. Other columns are left alone.
+        `told`, and `context.*` (numbers, flags or words). Other columns are left alone.
 
         Parameters
         ----------
@@ -114,6 +130,15 @@ class Log:
         arms : the arms that could be played, as an `ArmSet` or as names; by default those that occur, played or
             allowed. Say it where some never occur
         reward_range : ends that no reward may exceed; anytime intervals need it
+        columns : what columns are called in the source, as {"arm": "variant", "reward": "clicked"}
+        layout : "open-bandit" for the columns of the Open Bandit data, "vw" for a file of Vowpal Wabbit: lines
+            `arm:cost:probability | ...`, events of several lines, or dsjson; rewards are costs turned around
+        sort : whether to put rows into the order of their rounds or times
+        drop_missing : whether to leave out rows that lack a round or time, arm, probability, segment or `allowed`
+        merge_names : whether to take names that differ by case, blanks or accents for one, the most frequent
+        rewards : a second source with columns `id`, `reward` and, if known, `told`; the log needs a column `id` too
+        zone : time zone of dates that say none, such as "Europe/Berlin"; without it they are UTC
+        database : an engine of SQLAlchemy, or its URL; `source` is a query then
 
         Returns
         -------
@@ -122,8 +147,8 @@ class Log:
         Raises
         ------
         InputError
-            For invalid values, with row (counted from 0) and column of the first of each kind. Nothing is guessed or
-            repaired.
+            For invalid values: all that is wrong, with rows (counted from 0) and columns. Nothing is guessed, and
+            nothing repaired but what was asked for, which `notes` count.
         MissingExtraError
             If the package for reading such a file is not installed.
 
@@ -132,8 +157,10 @@ class Log:
         Log(3 rows, 2 arms, rounds 0 to 2, mean reward 0.5; 1 reward not known)
         """
         from driftbandits.logs.reading import read_log
+        from driftbandits.logs.sources import Preparation
 
-        return read_log(source, arms, reward_range)
+        asked = Preparation(columns, layout, sort, drop_missing, merge_names, rewards, zone, database)
+        return read_log(source, arms, reward_range, asked)
 
     def __len__(self) -> int:
         return len(self.arm)
@@ -192,8 +219,7 @@ class Log:
         -------
         Log
         """
-        columns = ("round", "arm", "reward", "probability", "time", "allowed", "law", "segment", "told", "seconds")
-        own = {name: getattr(self, name) for name in columns}
+        own = {name: getattr(self, name) for name in _BY_ROW}
         taken: dict[str, Any] = {name: None if column is None else column[rows] for name, column in own.items()}
         return dataclasses.replace(self, **taken)
 
@@ -309,6 +335,15 @@ def offered(log: Log, rows: Ints) -> Bools | None:
     return np.asarray(own[:, :, None] & arms[:, None, :]).reshape(len(rows), -1)
 
 
+def clock_words(log: Log, when: float) -> str:
+    """A time of the log in words."""
+    if log.time is None:
+        return f"round {when:,.0f}"
+    if when > 1e8:  # seconds since 1970: a date
+        return str(np.datetime64(int(when), "s")).replace("T", " ")
+    return f"time {when:,.6g}"
+
+
 def suspicious_arms(log: Log) -> tuple[str, ...]:
     """A sentence for every arm that looks like a misspelling of another, or has next to no rows.
 
@@ -321,10 +356,25 @@ def suspicious_arms(log: Log) -> tuple[str, ...]:
     if log.arms is not None:
         return ()
     rows = np.bincount(log.arm, minlength=len(log.names))
+    alike = _spelt_alike(log, rows.tolist())
     rare = [int(arm) for arm in np.argsort(rows, kind="stable") if 0 < rows[arm] * _RARER <= rows.max()]
-    said = [words for arm in rare[:_MOST_COMPARED] if (words := _suspicion(log, rows.tolist(), arm))]
+    alone = [arm for arm in rare if log.names[arm] not in " ".join(alike)]
+    said = [*alike, *(words for arm in alone[:_MOST_COMPARED] if (words := _suspicion(log, rows.tolist(), arm)))]
     more = len(said) - _MOST_SAID
     return (*said[:_MOST_SAID], *([f"{counted(more, 'more arm')} like that"] if more > 0 else []))
+
+
+def _spelt_alike(log: Log, rows: list[int]) -> list[str]:
+    """A sentence for all arms whose names differ by case, blanks or accents alone, however often they occur."""
+    groups: dict[str, list[int]] = {}
+    for arm in np.argsort(-np.array(rows), kind="stable").tolist():
+        groups.setdefault(plain_name(log.names[arm]), []).append(arm)
+    alike = (
+        " and ".join(f"{shown(log.names[arm])} ({counted(rows[arm], 'row')})" for arm in group)
+        for group in groups.values()
+        if len(group) > 1
+    )
+    return [f"arms {names} differ by case, blanks or accents alone; merge_names makes them one" for names in alike]
 
 
 def _suspicion(log: Log, rows: list[int], arm: int) -> str:
@@ -344,7 +394,17 @@ def _near(name: str, others: list[str]) -> list[str]:
 
 
 def _plain(name: str) -> str:
-    return " ".join(name.split()).casefold()[:_MOST_COMPARED]
+    return plain_name(name)[:_MOST_COMPARED]
+
+
+def plain_name(name: str) -> str:
+    """A name without what is easily written in two ways: case, blanks, accents.
+
+    >>> plain_name(" Café  Crème"), plain_name("CAFE creme")
+    ('cafe creme', 'cafe creme')
+    """
+    bare = "".join(letter for letter in unicodedata.normalize("NFKD", name) if not unicodedata.combining(letter))
+    return " ".join(bare.split()).casefold()
 
 
 def _only_numbers_differ(one: str, other: str) -> bool:

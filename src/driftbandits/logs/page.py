@@ -23,7 +23,7 @@ from driftbandits.errors import MissingExtraError
 from driftbandits.logs.advising import Advice
 from driftbandits.logs.estimators import local_variance
 from driftbandits.logs.log import Log, arms_of, cell_arms, is_masked
-from driftbandits.logs.twins import sample_world
+from driftbandits.logs.twins import SharesOfSuccesses, sample_world
 from driftbandits.logs.variation import CHANCES
 from driftbandits.text import counted
 from driftbandits.types import Floats
@@ -251,7 +251,7 @@ def _style() -> str:
 
 
 def _sections(advice: Advice, page: Path) -> tuple[Section, ...]:
-    if advice.moves is None:
+    if advice.beliefs is None:
         cure = "Log more rounds, play every arm now and then, and ask again. Nothing is recommended until then."
         return (Section("What to do", (cure,)),)
     return (_moving(advice), _amount(advice), _paying(advice), _doing(advice, page))
@@ -259,15 +259,12 @@ def _sections(advice: Advice, page: Path) -> tuple[Section, ...]:
 
 def _moving(advice: Advice) -> Section:
     lines, beliefs = [], advice.beliefs
-    if advice.season is not None:
-        lines.append(
-            f"Rhythm by a periodogram with a permutation threshold: p = {advice.season.p_value:.3g}; approximate."
-        )
     if beliefs is not None:
         shares = ", ".join(f"{kind} {beliefs.weight_of(kind):.2f}" for kind in ("still", "drifts", "switches"))
         lines.append(f"How the world moves, by a Gaussian process (a model, not a promise): {shares}.")
-    if advice.changes and advice.gradual:
-        lines.append("What moves all the time is found as changes now and then, here:")
+    if advice.movement is not None:
+        odds = min(advice.movement.evidence, 600.0)
+        lines.append(f"The rewards are {math.exp(odds):.2g} times as likely if something moves as if nothing does.")
     lines += [change.words for change in advice.changes[:_CHANGES_SHOWN]] or ["No change was found."]
     if len(advice.changes) > _CHANGES_SHOWN:
         lines.append(f"And {counted(len(advice.changes) - _CHANGES_SHOWN, 'more change')}, marked in the figure.")
@@ -280,19 +277,19 @@ def _moving(advice: Advice) -> Section:
         _image(advice, draw_arms, arms),
     )
     chance = f"{100 * advice.false_alarm:g} %"
-    promise = f"Changes are reported with a false-alarm probability of {chance}, whatever policy logged."
+    promise = f"If nothing moved, something would be reported with a probability of about {chance} at most."
     return Section("1. Does the world move?", (promise, *lines), images)
 
 
 def _amount(advice: Advice) -> Section:
     moved = advice.variation
     least = advice.least_changes
-    lines = [f"Changes: at least {least} (L_T, the number of still stretches, is at least {least + 1})."]
+    lines = [f"{counted(least, 'change')} at once {'is' if least == 1 else 'are'} certain, up to false alarms."]
     if moved is not None and moved.seen:
         lines.append(
-            f"V_T between windows of {counted(moved.window, 'row')}: {moved.total:.3g}, corrected for noise "
-            f"({counted(moved.seen, 'pair')} of windows compared). Without any movement it would be up to "
-            f"{moved.by_chance:.3g} (the largest of {CHANCES} permutations)"
+            f"Between neighbouring windows of {counted(moved.window, 'row')} the arm that moved most moved by "
+            f"{moved.total:.3g} in all, corrected for noise ({counted(moved.seen, 'pair')} of windows compared). "
+            f"Without any movement it would be up to {moved.by_chance:.3g} (the largest of {CHANCES} permutations)"
             f"{'.' if moved.total > moved.by_chance else _too_noisy(advice)}"
         )
     return Section("2. How much?", tuple(lines))
@@ -319,11 +316,19 @@ def _paying(advice: Advice) -> Section:
         f"{counted(len(next(iter(regrets.by_twin.values()))), 'world')} were sampled from what the log says, with its "
         f"noise; every policy began anew in each and played {counted(regrets.rounds, 'round')}."
     )
+    if regrets.scale > 1:
+        about += (
+            f" The log is longer, so a round stands for {regrets.scale} rows: its reward is their mean, and windows "
+            f"are shorter by as much. A policy that decides row by row loses a little less than one in these twins."
+        )
     if advice.beliefs is not None and is_masked(advice.beliefs.log):
         about += " CalibratedOPKB learns nothing in rounds that do not offer every arm, so it did not play."
     if advice.beliefs is not None and advice.beliefs.log.segment is None and advice.log.segment is not None:
         about += " There are too many arms and segments to tell all apart: segments were averaged over."
-    why = () if advice.recommendation is None else (advice.recommendation.why,)
+    why = [] if advice.recommendation is None else [advice.recommendation.why]
+    if advice.contexts is not None:
+        columns = counted(len(advice.contexts.columns), "column")
+        why.append(f"{advice.contexts.words} Compared on the rows of the log itself, with {columns} of contexts.")
     image = _image(advice, draw_regrets, "Regret per round: what was lost against the best arm of every round.")
     return Section("3. Does adapting pay?", (*why, about), (image,), ("policy", "regret per round", "95 %"), rows)
 
@@ -376,7 +381,8 @@ def _write_files(advice: Advice, page: Path) -> list[str]:
     log, best = beliefs.log, beliefs.fitted[int(beliefs.weights.argmax())]
     arms = cell_arms(log)
     worlds = [sample_world(log, beliefs.bins, best, arms, number, 0)[1] for number in range(_TWINS_WRITTEN)]
-    noise = f"db.environments.{worlds[0].noise!r}"
+    place = "logs.twins" if isinstance(worlds[0].noise, SharesOfSuccesses) else "environments"
+    noise = f"db.{place}.{worlds[0].noise!r}"
     contents: dict[str, bytes] = {
         names["numbers"]: _numbers(log, worlds),
         names["world"]: _WORLD.format(numbers=names["numbers"], noise=noise).encode(),

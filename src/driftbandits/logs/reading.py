@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,28 +14,39 @@ from driftbandits.arms.arm_set import ArmSet
 from driftbandits.errors import InputError
 from driftbandits.logs import tables
 from driftbandits.logs.log import Log
+from driftbandits.logs.sources import Preparation, renamed, spellings
 from driftbandits.logs.tables import Column, Lists, Numbers, Texts
-from driftbandits.policies.log_columns import check_probabilities, check_rewards, check_told, refuse_rows
+from driftbandits.policies.log_columns import Problems, check_probabilities, check_rewards, check_told, refuse_rows
 from driftbandits.simulation import Trace
 from driftbandits.text import counted, shown
 from driftbandits.types import Bools, Floats, Ints
 
 _ROUNDING = 1e-6  # by which a law may miss its sum, or a probability its law: sums and single precision
 _MOST_EXACT = 2.0**53
+_MOST_MERGED_NAMED = 5
+CONTEXT = "context."
+_MOST_WORDS = 50  # of a column of contexts
 
 
-def read_log(source: Any, arms: ArmSet | Sequence[str] | None, reward_range: tuple[float, float] | None) -> Log:
+def read_log(
+    source: Any,
+    arms: ArmSet | Sequence[str] | None,
+    reward_range: tuple[float, float] | None,
+    preparation: Preparation,
+) -> Log:
     """See `Log.read`."""
     limits = _check_range(reward_range)
     given = _given_names(arms)
     if isinstance(source, Trace):
         return _from_trace(source, arms, given, limits)
-    where = f"{os.fspath(source)}: " if isinstance(source, (str, os.PathLike)) else ""
-    table = tables.arrow_table(source)
+    path = isinstance(source, (str, os.PathLike)) and preparation.database is None
+    where = f"{os.fspath(source)}: " if path else ""
+    table, notes = preparation.table(source)
     if where and b"driftbandits.seal" in (table.schema.metadata or {}):  # a trace that was written to a file
         return _from_trace(Trace.from_parquet(source), arms, given, limits)
     try:
-        return _from_table(table, arms, given, limits)
+        log = _from_table(table, arms, given, limits, merge_names=preparation.merge_names)
+        return dataclasses.replace(log, notes=(*notes, *log.notes))
     except InputError as error:
         raise InputError(f"{where}{error}") from None
     except MemoryError:
@@ -42,37 +54,82 @@ def read_log(source: Any, arms: ArmSet | Sequence[str] | None, reward_range: tup
 
 
 def _from_table(
-    table: Any, arms: ArmSet | Sequence[str] | None, given: tuple[str, ...] | None, limits: tuple[float, float] | None
+    table: Any,
+    arms: ArmSet | Sequence[str] | None,
+    given: tuple[str, ...] | None,
+    limits: tuple[float, float] | None,
+    *,
+    merge_names: bool,
 ) -> Log:
+    """The log of a table; everything that is wrong is said at once, but what follows from something wrong."""
+    problems = Problems()
     for wanted in ("arm", "reward", "probability"):
         if wanted not in table.column_names:
-            raise tables.missing_column(table, wanted)
+            with problems.noted():
+                raise tables.missing_column(table, wanted)
+    if not _present(table, ("round", "time")):
+        with problems.noted():
+            raise tables.missing_column(table, "round")
+    problems.refuse()
     if not table.num_rows:
         raise InputError("the log has no rows")
-    rounds, time, seconds = _rounds(table)
-    optional = {name: tables.column(table, name) for name in _present(table, ("allowed", "law", "segment", "told"))}
-    arm, names = _arms(_by_name(tables.column(table, "arm"), given), given, _offered_names(optional.get("allowed")))
-    reward = _rewards(_numbers(tables.column(table, "reward"), "reward"), limits)
-    probability = _numbers(tables.column(table, "probability"), "probability")
-    check_probabilities(probability)
-    probability = np.minimum(probability, 1.0)  # what is above is rounding
-    segment, segment_names = _segments(optional.get("segment"))
-    return Log(
-        round=rounds,
-        time=time,
-        arm=arm,
-        reward=reward,
-        probability=probability,
-        names=names,
-        allowed=_allowed(optional.get("allowed"), arm, names),
-        law=_laws(optional.get("law"), arm, probability, len(names)),
-        segment=segment,
-        segment_names=segment_names,
-        told=_told(optional.get("told"), rounds if time is None else time, reward, dates=time is not None),
-        seconds=seconds,
-        reward_range=limits,
-        arms=arms if isinstance(arms, ArmSet) else None,
-    )
+    read: dict[str, Column] = {}
+    for name in _present(table, ("arm", "reward", "probability", "allowed", "law", "segment", "told")):
+        with problems.noted():
+            read[name] = tables.column(table, name)
+    notes: tuple[str, ...] = ()
+    if merge_names:
+        read, notes = _one_spelling(read)
+    found: dict[str, Any] = {}
+    with problems.noted():
+        found["round"], found["time"], found["seconds"] = _rounds(table)
+    if "arm" in read:
+        with problems.noted():
+            offered = _offered_names(read.get("allowed"))
+            found["arm"], found["names"] = _arms(_by_name(read["arm"], given), given, offered)
+    if "reward" in read:
+        with problems.noted():
+            found["reward"] = _rewards(_numbers(read["reward"], "reward"), limits)
+    if "probability" in read:
+        with problems.noted():
+            probability = _numbers(read["probability"], "probability")
+            check_probabilities(probability)
+            found["probability"] = np.minimum(probability, 1.0)  # what is above is rounding
+    with problems.noted():
+        found["segment"], found["segment_names"] = _segments(read.get("segment"))
+    if "arm" in found:
+        with problems.noted():
+            found["allowed"] = _allowed(read.get("allowed"), found["arm"], found["names"])
+        if "probability" in found:
+            with problems.noted():
+                found["law"] = _laws(read.get("law"), found["arm"], found["probability"], len(found["names"]))
+    if "round" in found and "reward" in found:
+        clock = found["round"] if found["time"] is None else found["time"]
+        with problems.noted():
+            found["told"] = _told(read.get("told"), clock, found["reward"], dates=found["time"] is not None)
+    with problems.noted():
+        found["context"], found["context_names"] = _contexts(table)
+    problems.refuse()
+    return Log(**found, reward_range=limits, arms=arms if isinstance(arms, ArmSet) else None, notes=notes)
+
+
+def _one_spelling(read: Mapping[str, Column]) -> tuple[dict[str, Column], tuple[str, ...]]:
+    """Names of arms and segments that differ by case, blanks or accents, as the most frequent of them."""
+    found, notes = dict(read), []
+    for name in ("arm", "segment"):
+        column = read.get(name)
+        if not isinstance(column, Texts) or not (meant := spellings(column)):
+            continue
+        found[name] = renamed(column, meant)
+        pairs = ", ".join(f"{shown(odd)} into {shown(own)}" for odd, own in list(meant.items())[:_MOST_MERGED_NAMED])
+        more = f", and {len(meant) - _MOST_MERGED_NAMED} more" if len(meant) > _MOST_MERGED_NAMED else ""
+        notes.append(f"{counted(len(meant), 'spelling')} of {name}s merged: {pairs}{more}")
+        allowed = read.get("allowed")
+        if name == "arm" and allowed is not None:
+            lists = tables.split(allowed) if isinstance(allowed, Texts) else allowed
+            if isinstance(lists, Lists) and isinstance(lists.entries, Texts):
+                found["allowed"] = dataclasses.replace(lists, entries=renamed(lists.entries, meant))
+    return found, tuple(notes)
 
 
 def _from_trace(
@@ -347,6 +404,31 @@ def _segments(column: Column | None) -> tuple[Ints | None, tuple[str, ...]]:
     refuse_rows(np.isnan(values), "segment", "must be there", lambda _: "nothing", "name one for every row")
     distinct, codes = np.unique(values, return_inverse=True)
     return codes.astype(np.int64), tuple(f"{value:g}" for value in distinct)
+
+
+def _contexts(table: Any) -> tuple[Floats | None, tuple[str, ...]]:
+    """The columns `context.*`: numbers as they are, words as one flag for each."""
+    columns, names = [], []
+    problems = Problems()
+    for name in table.column_names:
+        if not name.startswith(CONTEXT):
+            continue
+        with problems.noted():
+            read = tables.column(table, name)
+            if isinstance(read, Texts):
+                refuse_rows(read.codes < 0, name, "must be there", lambda _: "nothing", "write a word for unknown")
+                if len(read.distinct) > _MOST_WORDS:
+                    number = f"{len(read.distinct):,} different words"
+                    raise InputError(f"column {name!r} has {number}, and {_MOST_WORDS} are the most of a context")
+                columns += [(read.codes == code).astype(np.float64) for code in range(len(read.distinct))]
+                names += [f"{name.removeprefix(CONTEXT)} = {word}" for word in read.distinct]
+            else:
+                values = read.values if isinstance(read, Numbers) else _numbers(read, name)
+                refuse_rows(~np.isfinite(values), name, "must be a finite number", values, "write one in every row")
+                columns.append(values)
+                names.append(name.removeprefix(CONTEXT))
+    problems.refuse()
+    return (np.column_stack(columns) if columns else None), tuple(names)
 
 
 def _told(column: Column | None, clock: Ints | Floats, reward: Floats, *, dates: bool) -> Floats | None:

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -242,18 +242,18 @@ def _dates(array: Any, name: str) -> Floats:
     return _floats(whole) / _NANOSECONDS
 
 
-def iso_dates(texts: Texts) -> Floats:
-    """Seconds since 1970 of ISO 8601 dates, NaN where a text is not a date; without a zone they are UTC."""
-    seconds = np.array([*(_iso_seconds(text) for text in texts.distinct), np.nan])
+def iso_dates(texts: Texts, zone: tzinfo = UTC) -> Floats:
+    """Seconds since 1970 of ISO 8601 dates, NaN where a text is not a date; without a zone they are of this one."""
+    seconds = np.array([*(_iso_seconds(text, zone) for text in texts.distinct), np.nan])
     return np.asarray(seconds[texts.codes])  # -1, no text, is the last
 
 
-def _iso_seconds(text: str) -> float:
+def _iso_seconds(text: str, zone: tzinfo) -> float:
     try:
         date = datetime.fromisoformat(text)
     except ValueError:
         return np.nan
-    return (date if date.tzinfo is not None else date.replace(tzinfo=UTC)).timestamp()
+    return (date if date.tzinfo is not None else date.replace(tzinfo=zone)).timestamp()
 
 
 def _texts(array: Any) -> Texts:

@@ -12,6 +12,11 @@ m_b, P_b                    mean and covariance of x_b given the bins up to b
 Arms are cells here: where there are segments, an arm in a segment. Unlike in `estimators.predict`, they learn from
 each other as far as their kernel says. Hypotheses are a kernel (that of the arms, or none), a rate, a start, and fresh
 bins or none; each is weighed by its evidence, with the noise at its likeliest.
+A log of more than `MOST_ROUNDS` rows has twins of so many rounds, of `scale` rows each: the whole path of the log, and
+as reward the mean of `scale` rewards, whose noise is smaller by its root. A stretch of the log would not do: most
+stretches have no change in them, and what learning costs at first would be paid again in each. Fixed arms need no
+play, and are chosen and valued on the whole path.
+
 Worlds are *sampled*: forward filtering, then backward sampling. The mean path would be too smooth, and a policy in it
 would have too easy a life.
 """
@@ -20,20 +25,24 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
+from scipy.special import bdtrik
 
 from driftbandits._util.intervals import ConfidenceInterval, t_interval
 from driftbandits._util.seeding import stream
 from driftbandits.arms.arm_set import ArmSet
 from driftbandits.environments import Environment, Tabular
-from driftbandits.environments.noise import BernoulliNoise, TruncatedGaussianNoise
+from driftbandits.environments.noise import BernoulliNoise, Noise, TruncatedGaussianNoise
+from driftbandits.errors import DoubtWarning
 from driftbandits.logs.estimators import Bins, bin_rewards
 from driftbandits.logs.log import Log, cell_arms, cell_count, is_masked, offered
+from driftbandits.logs.movement import Movement
 from driftbandits.policies import GPUCB, AutoBandit, CalibratedOPKB, Policy, SlidingWindowGPUCB
 from driftbandits.policies.length_scales import leading_features
 from driftbandits.simulation import simulate
@@ -88,15 +97,18 @@ class Fitted:
     covariance: Floats
 
 
-def hypotheses(log: Log, fresh: Sequence[int]) -> list[Hypothesis]:
-    """All that are tried: every rate of drift without changes, and the changes found without drift."""
-    found = []
-    for kernel, features in _kernels(log).items():
-        for start in STARTS:
-            found += [Hypothesis(kernel, features, drift / len(log), start) for drift in (0.0, *DRIFTS)]
-            if fresh:
-                found.append(Hypothesis(kernel, features, 0.0, start, tuple(fresh)))
-    return found
+def hypotheses(log: Log, movement: Movement, fresh: Sequence[int]) -> list[Hypothesis]:
+    """What is tried where a world moves like this: the changes found, with drift if there is some, or rates of drift.
+
+    Where nothing is seen to move it may stand still, or drift too slowly to be seen.
+    """
+    rates = (0.0,) if fresh and not movement.slopes else DRIFTS if movement.kind != "still" else (0.0, *DRIFTS)
+    return [
+        Hypothesis(kernel, features, rate / len(log), start, tuple(fresh))
+        for kernel, features in _kernels(log).items()
+        for start in STARTS
+        for rate in rates
+    ]
 
 
 def _kernels(log: Log) -> dict[str, Floats]:
@@ -204,8 +216,33 @@ def bands(bins: Bins, fitted: Sequence[Fitted], weights: Floats, rng: np.random.
 
 
 @dataclass(frozen=True)
+class SharesOfSuccesses(Noise):
+    """Means of `number` rewards of 0 or 1.
+
+    >>> SharesOfSuccesses(4).sample(np.array([0.5, 0.5]), np.array([0.01, 0.5]))
+    array([0. , 0.5])
+    """
+
+    number: int
+
+    def sample(self, means: Floats, uniforms: Floats) -> Floats:
+        """Shares F^-1(u)."""
+        share = np.clip(means, 1e-12, 1.0 - 1e-12)
+        found = np.ceil(bdtrik(uniforms, self.number, share))
+        return np.asarray(np.clip(np.nan_to_num(found), 0.0, self.number) / self.number)
+
+    def range(self, low: float, high: float) -> tuple[float, float]:
+        """As of single rewards."""
+        return BernoulliNoise().range(low, high)
+
+    def deviation(self, means: Floats) -> Floats:
+        """sqrt(m (1 - m) / number)."""
+        return BernoulliNoise().deviation(means) / math.sqrt(self.number)
+
+
+@dataclass(frozen=True)
 class Player:
-    """A policy of the twin: its class, and settings."""
+    """A policy of the twin: its class, and settings for the log's rounds."""
 
     policy: str
     settings: Mapping[str, Any]
@@ -219,6 +256,7 @@ class Regrets:
     players: Mapping[str, Player]
     rounds: int
     order: tuple[int, ...]  # cells as the player prefers them who never changes: the first that is offered is played
+    scale: int = 1  # rows of the log that a round stands for
 
     @property
     def fixed(self) -> int:
@@ -243,6 +281,7 @@ class Twin:
     high: float
     two_valued: bool
     deviation: float
+    scale: int = 1
 
     @property
     def reward_range(self) -> tuple[float, float]:
@@ -258,9 +297,10 @@ class Twin:
         """The world of mean rewards (T, N), given in the log's units, that offers what `mask` says."""
         share = (means - self.low) / (self.high - self.low)
         if self.two_valued:
-            return Tabular(arms, np.clip(share, 0.0, 1.0), noise=BernoulliNoise(), allowed=mask, name="twin")
+            coins = BernoulliNoise() if self.scale == 1 else SharesOfSuccesses(self.scale)
+            return Tabular(arms, np.clip(share, 0.0, 1.0), noise=coins, allowed=mask, name="twin")
         inside = np.clip(2.0 * share - 1.0, -_INSIDE, _INSIDE)
-        deviation = max(self.deviation / self.unit, _LEAST_DEVIATION)
+        deviation = max(self.deviation / self.unit / math.sqrt(self.scale), _LEAST_DEVIATION / self.scale)
         return Tabular(arms, inside, noise=TruncatedGaussianNoise(deviation), allowed=mask, name="twin")
 
 
@@ -274,14 +314,17 @@ def twin_of(log: Log, noise: float) -> Twin:
     elif two_valued and log.reward_range is not None:
         low = min(low, log.reward_range[0])
         two_valued = low == float(known.min())
-    return Twin(low, high if high > low else low + 1.0, two_valued, math.sqrt(noise))
+    return Twin(low, high if high > low else low + 1.0, two_valued, math.sqrt(noise), scale_of(log))
+
+
+def scale_of(log: Log) -> int:
+    """How many rows of the log a round of its twins stands for."""
+    return -(-len(log) // MOST_ROUNDS)
 
 
 def sample_world(log: Log, bins: Bins, fitted: Fitted, arms: ArmSet, number: int, seed: int) -> tuple[Twin, Tabular]:
-    """Twin `number`: a sampled path, of a long log a stretch of it; what its rows offered is offered again."""
-    rounds = min(len(log), MOST_ROUNDS)
-    first = 0 if rounds == len(log) else int(stream(seed, "stretch", number).integers(len(log) - rounds))
-    rows = np.arange(first, first + rounds)
+    """Twin `number`: a sampled path, of a long log one row of several; what these rows offered is offered again."""
+    rows = np.arange(0, len(log), scale_of(log))
     path = sample(bins, fitted, stream(seed, "twin", number))[0]
     twin = twin_of(log, fitted.noise)
     return twin, twin.world(arms, _means(path, bins, fitted, rows), offered(log, rows))
@@ -310,7 +353,7 @@ def play_twins(
     arms = cell_arms(log)
     chosen = stream(seed, "hypotheses").choice(len(fitted), size=twins + _WINDOW_TWINS, p=weights)
     worlds = [sample_world(log, bins, fitted[k], arms, number, seed) for number, k in enumerate(chosen)]
-    rounds = worlds[0][1].horizon
+    rounds, scale = worlds[0][1].horizon, scale_of(log)
     window = _window(worlds[twins:], rounds, advance)
     players = players_of(window, masked=is_masked(log))
     order = _preferences([world for _, world in worlds[twins:]])
@@ -320,7 +363,8 @@ def play_twins(
             found[name].append(twin.unit * _regret(player, world, twin, number))
             advance()
         found[FIXED].append(twin.unit * fixed_regret(world, order))
-    return Regrets({name: tuple(values) for name, values in found.items()}, players, rounds, tuple(order.tolist()))
+    by_twin = {name: tuple(values) for name, values in found.items()}
+    return Regrets(by_twin, players, rounds, tuple(order.tolist()), scale)
 
 
 def _preferences(worlds: Sequence[Tabular]) -> Ints:
@@ -352,8 +396,9 @@ def players_of(window: int, *, masked: bool = False) -> dict[str, Player]:
 
 
 def _window(worlds: Sequence[tuple[Twin, Tabular]], rounds: int, advance: Callable[[], None]) -> int:
-    """The window with the least regret."""
-    tried = [window for window in WINDOWS if window < rounds] or [WINDOWS[0]]
+    """The window with the least regret, in rows of the log."""
+    scale = worlds[0][0].scale
+    tried = [scale * window for window in WINDOWS if window < rounds] or [WINDOWS[0]]
     regrets = []
     for window in tried:
         player = Player("SlidingWindowGPUCB", {"window": window})
@@ -364,17 +409,20 @@ def _window(worlds: Sequence[tuple[Twin, Tabular]], rounds: int, advance: Callab
 
 def steps_of(log: Log, twins: int) -> int:
     """How often `play_twins` calls `advance`."""
-    rounds = min(len(log), MOST_ROUNDS)
+    rounds = len(range(0, len(log), scale_of(log)))
     tried = max(sum(window < rounds for window in WINDOWS), 1)
     return tried + twins * len(players_of(1, masked=is_masked(log)))
 
 
-def policy_of(player: Player, arms: ArmSet, reward_range: tuple[float, float], seed: int) -> Policy:
-    """A new policy of a player's."""
-    return _CLASSES[player.policy](arms, seed=seed, reward_range=reward_range, **player.settings)
+def policy_of(player: Player, arms: ArmSet, reward_range: tuple[float, float], seed: int, scale: int = 1) -> Policy:
+    """A new policy of a player's, for rounds of `scale` rows."""
+    settings = {name: value // scale if name == "window" else value for name, value in player.settings.items()}
+    return _CLASSES[player.policy](arms, seed=seed, reward_range=reward_range, **settings)
 
 
 def _regret(player: Player, world: Tabular, twin: Twin, seed: int) -> float:
     """Mean regret per round, in the world's units."""
-    policy = policy_of(player, world.arms, twin.reward_range, seed)
-    return float(simulate(policy, world, seed=seed).regret.mean())
+    policy = policy_of(player, world.arms, twin.reward_range, seed, twin.scale)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DoubtWarning)  # means of few rewards look like amounts that vary
+        return float(simulate(policy, world, seed=seed).regret.mean())

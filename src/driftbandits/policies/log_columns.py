@@ -16,7 +16,8 @@ law, ...) may be there and are not read.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -106,13 +107,52 @@ def _numbers(name: str, column: Any) -> Floats:
     return values
 
 
+class Problems:
+    """What is wrong with a log, all of it: `noted` keeps an InputError, `refuse` raises what was kept as one.
+
+    >>> problems = Problems()
+    >>> for row in (3, 5):
+    ...     with problems.noted():
+    ...         raise InputError(f"row {row} is wrong")
+    >>> problems.refuse()
+    Traceback (most recent call last):
+    ...
+    driftbandits.errors.InputError: 2 problems:
+    - row 3 is wrong
+    - row 5 is wrong
+    """
+
+    def __init__(self) -> None:
+        self.found: list[str] = []
+
+    @contextlib.contextmanager
+    def noted(self) -> Iterator[None]:
+        """Keep the InputError of what is done inside."""
+        try:
+            yield
+        except InputError as error:
+            kept = str(error).removeprefix(f"{len(str(error).splitlines()) - 1} problems:\n- ")
+            self.found += kept.split("\n- ") if kept != str(error) else [kept]
+
+    def refuse(self) -> None:
+        """Raise an InputError where anything was noted."""
+        if len(self.found) > 1:
+            raise InputError("\n- ".join([f"{len(self.found)} problems:", *self.found]))
+        if self.found:
+            raise InputError(self.found[0])
+
+
+_MOST_ROWS_NAMED = 4
+
+
 def refuse_rows(rows: Bools, name: str, what: str, value: Any, cure: str) -> None:
     """Refuse a column some of whose values are wrong, by the first of them; `value`: the values, or a function."""
     if not rows.any():
         return
-    first = int(rows.argmax())
-    more = int(np.count_nonzero(rows)) - 1
-    rest = f" (and in {counted(more, 'more row')})" if more else ""
+    first, *others = np.flatnonzero(rows).tolist()
+    named = ", ".join(map(str, others[:_MOST_ROWS_NAMED]))
+    more = f" and {len(others) - _MOST_ROWS_NAMED:,} more" if len(others) > _MOST_ROWS_NAMED else ""
+    rest = f" (and in {'row' if len(others) == 1 else 'rows'} {named}{more})" if others else ""
     given = value(first) if callable(value) else value[first]
     raise InputError(f"row {first}, column {name!r}: {what}, got {given}{rest}; {cure}")
 
@@ -125,9 +165,16 @@ def check_rewards(values: Floats) -> None:
 def check_probabilities(values: Floats) -> None:
     """Probabilities lie in (0, 1], up to rounding."""
     cure = "a log is evidence only with the probability of every decision"
-    refuse_rows(np.isnan(values), "probability", "must be there", lambda _: "nothing", cure)
-    refuse_rows(values <= 0, "probability", "must be above 0", values, "what was played had a chance; log it exactly")
-    refuse_rows(values > 1 + _ROUNDING, "probability", "must be at most 1", values, "log shares, not percentages")
+    problems = Problems()
+    with problems.noted():
+        refuse_rows(np.isnan(values), "probability", "must be there", lambda _: "nothing", cure)
+    with problems.noted():
+        refuse_rows(
+            values <= 0, "probability", "must be above 0", values, "what was played had a chance; log it exactly"
+        )
+    with problems.noted():
+        refuse_rows(values > 1 + _ROUNDING, "probability", "must be at most 1", values, "log shares, not percentages")
+    problems.refuse()
 
 
 def check_told(told: Floats, clock: Ints | Floats, known: Bools | bool = True) -> None:

@@ -16,13 +16,13 @@ from pydantic.json_schema import models_json_schema
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Match
+from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from driftbandits.errors import LiveError
 from driftbandits.service import handlers, pages
 from driftbandits.service import requests as bodies
-from driftbandits.service.handlers import Handler, endpoint, json_response
+from driftbandits.service.handlers import Endpoint, Handler, endpoint, json_response
 from driftbandits.service.hosting import Service
 from driftbandits.service.problems import Problem, response_of
 from driftbandits.version import __version__
@@ -30,6 +30,7 @@ from driftbandits.version import __version__
 log = logging.getLogger("driftbandits.service.requests")
 ALL = "/v1/experiments"
 ONE = f"{ALL}/{{name}}"
+KEYS = "/v1/keys"
 SECURE = [
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"same-origin"),  # with no-referrer, browsers send the login form with Origin: null
@@ -52,13 +53,14 @@ def create_app(service: Service) -> FastAPI:
 
     app = FastAPI(lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
     app.state.service = service
+    described = FastAPI()  # served is what is below, and this says what it is: FastAPI's own way to a handler is long
+    app.state.describe = lambda: _document(described.openapi()["paths"])
     app.add_exception_handler(HTTPException, _not_found)
     app.add_middleware(Middleware)
-    _add_changes(app)
-    _add_reads(app)
-    quiet: dict[str, Any] = {"methods": ["GET", "HEAD"], "include_in_schema": False}  # and these need no key
+    _add_changes(app, described)
+    _add_reads(app, described)
     for path, handler in (("/healthz", _alive), ("/readyz", _ready), ("/openapi.json", _describe)):
-        app.add_api_route(path, handler, **quiet)
+        app.add_route(path, handler, methods=["GET", "HEAD"])  # these need no key
     pages.add_pages(app)
     return app
 
@@ -94,11 +96,12 @@ class Middleware:
 # --- paths ----------------------------------------------------------------------------------------------------------
 
 
-def _add_changes(app: FastAPI) -> None:
+def _add_changes(app: FastAPI, described: FastAPI) -> None:
     def post(path: str, action: str, handler: Handler, text: str, body: Any, answer: Any, **more: Any) -> None:
-        described = _described(text, body=body, answer=answer, **{"errors": (409,), **more})
         served = endpoint(action, handler, changes=True)
-        app.add_api_route(path, served, methods=["POST"], name=handler.__name__, **described)
+        _serve(app, path, served, "POST")
+        facts = _described(text, body=body, answer=answer, **{"errors": (409,), **more})
+        described.add_api_route(path, served, methods=["POST"], name=handler.__name__, **facts)
 
     many = {"errors": (409, 429)}
     one_or_many = (bodies.OneReward, bodies.ManyRewards)
@@ -113,27 +116,34 @@ def _add_changes(app: FastAPI) -> None:
     post(f"{ONE}/resume", "admin", handlers.resume, "Let the policy answer again", bodies.Nothing, bodies.Paused)
     restarted = (bodies.Nothing, bodies.Restarted)
     post(f"{ONE}/restart", "admin", handlers.restart, "Begin anew with nothing learned", *restarted)
+    plain: dict[str, Any] = {"named": False, "keyed": False}  # a secret is not stored, so it cannot be answered again
+    post(KEYS, "admin", handlers.new_key, "Make a key", bodies.KeyCreation, bodies.KeyMade, status=201, **plain)
+    plain["parameters"] = (_IDENT,)
+    path = f"{KEYS}/{{id}}"
+    rotated = (bodies.KeyRotation, bodies.KeyMade)
+    post(f"{path}/rotate", "admin", handlers.rotate, "A new key for an old one", *rotated, status=201, **plain)
+    post(f"{path}/revoke", "admin", handlers.revoke, "End a key", bodies.Nothing, bodies.KeyIdentity, **plain)
 
 
-def _add_reads(app: FastAPI) -> None:
+def _add_reads(app: FastAPI, described: FastAPI) -> None:
     def get(path: str, handler: Handler, text: str, *, action: str = "read", name: str = "", **more: Any) -> None:
         query = [one["name"] for one in more.get("parameters", ()) if one["in"] == "query"]
         served = endpoint(action, handler, changes=False, query=query)
-        described = _described(text, **more)
-        app.add_api_route(path, served, methods=["GET"], name=f"get_{name or handler.__name__}", **described)
+        _serve(app, path, served, "GET")
+        facts = _described(text, **more)
+        described.add_api_route(path, served, methods=["GET"], name=f"get_{name or handler.__name__}", **facts)
 
     after = _parameter("after", least=0, most=2**62)
     limit = _parameter("limit", least=1, most=handlers.MOST_EVENTS)
     points = _parameter("points", least=2, most=handlers.MOST_POINTS)
-    schema = {"type": "string", "minLength": 1, "maxLength": 40}
-    ident = {"name": "id", "in": "path", "required": True, "schema": schema}
     parquet = "application/vnd.apache.parquet"
     get(ALL, handlers.experiments, "All experiments", named=False)
+    get(KEYS, handlers.keys, "All keys, without their secrets", action="admin", answer=bodies.Keys, named=False)
     get(f"{ONE}/summary", handlers.summary, "The experiment at a glance", action="summary")
     get(f"{ONE}/changes", handlers.changes, "Changes found")
     get(f"{ONE}/history", handlers.history, "Beliefs over time", parameters=(points,))
     get(f"{ONE}/events", handlers.events, "The journal", answer=bodies.Events, parameters=(after, limit))
-    get(f"{ONE}/decisions/{{id}}", handlers.decision, "Audit a decision", errors=(410,), parameters=(ident,))
+    get(f"{ONE}/decisions/{{id}}", handlers.decision, "Audit a decision", errors=(410,), parameters=(_IDENT,))
     get(f"{ONE}/export.parquet", handlers.export, "All decisions as a log", media=parquet)
     # The name is part of the operation id, which generated clients may use.
     prometheus: dict[str, Any] = {
@@ -144,8 +154,15 @@ def _add_reads(app: FastAPI) -> None:
     get("/metrics", handlers.metrics, "Metrics for Prometheus", **prometheus)
 
 
-async def _alive() -> PlainTextResponse:
+def _serve(app: FastAPI, path: str, served: Endpoint, method: str) -> None:
+    route = Route(path, served, methods=[method])
+    route.methods = {method}  # without HEAD
+    app.router.routes.append(route)
+
+
+async def _alive(request: Request) -> PlainTextResponse:
     """The process serves."""
+    del request
     return PlainTextResponse("alive\n")
 
 
@@ -175,7 +192,7 @@ def _ping(service: Service) -> None:
 
 
 async def _describe(request: Request) -> Response:
-    return json_response(_document(request.app.openapi()["paths"]))
+    return json_response(request.app.state.describe())
 
 
 async def _not_found(request: Request, error: Exception) -> Response:
@@ -202,6 +219,12 @@ _REF = "#/components/schemas/{model}"
 _ALWAYS = (401, 403, 422)
 _CHANGES = (400, 408, 413, 415)
 _NAME = {"name": "name", "in": "path", "required": True, "schema": {"type": "string", "minLength": 1, "maxLength": 200}}
+_IDENT: dict[str, Any] = {
+    "name": "id",
+    "in": "path",
+    "required": True,
+    "schema": {"type": "string", "minLength": 1, "maxLength": 40},
+}
 _KEY = {
     "name": "Idempotency-Key",
     "in": "header",
@@ -226,12 +249,15 @@ def _described(
     media: str = "application/json",
     errors: tuple[int, ...] = (),
     named: bool = True,
+    keyed: bool = True,
     parameters: tuple[dict[str, Any], ...] = (),
 ) -> dict[str, Any]:
     """The OpenAPI description of a path."""
     changes = body is not None
     known = sorted({*_ALWAYS, *errors, *(_CHANGES if changes else ()), *((404, 503) if named else (503,))})
-    extra: dict[str, Any] = {"parameters": [*([_NAME] if named else []), *([_KEY] if changes else []), *parameters]}
+    extra: dict[str, Any] = {
+        "parameters": [*([_NAME] if named else []), *([_KEY] if changes and keyed else []), *parameters]
+    }
     if body is not None:
         kinds = body if isinstance(body, tuple) else (body,)
         schemas = [{"$ref": _REF.format(model=kind.__name__)} for kind in kinds]

@@ -14,6 +14,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import sqlalchemy as sa
@@ -29,7 +30,7 @@ from driftbandits.service import health
 from driftbandits.service import requests as bodies
 from driftbandits.service import summary as summaries
 from driftbandits.service.hosting import Elsewhere, Service
-from driftbandits.service.keys import Caller
+from driftbandits.service.keys import Caller, KeyRow, create_key, list_keys, revoke_key, rotate_key
 from driftbandits.service.metrics import Monitor
 from driftbandits.service.problems import Problem, problem_of, response_of
 from driftbandits.service.requests import check_depth, idempotency_key, parse, read_bytes
@@ -39,6 +40,9 @@ log = logging.getLogger("driftbandits.service")
 MOST_EVENTS = 1_000  # per answer
 MOST_POINTS = 500
 HEALTH_SECONDS = 30.0  # between two checks of all experiments
+ENDING_DAYS = 7.0  # before its end, health speaks of a key
+SUMMARY_PAUSE = 9.0  # times as long as a summary took, until the next one begins
+LONGEST_PAUSE = 2.0  # seconds
 PIECE_SECONDS = 60.0  # for a client to take a piece: the journal cannot be tidied while it is read
 _SEVERAL = re.compile(rb'\s*\{\s*"rewards"')  # else it is one reward
 
@@ -134,11 +138,12 @@ def answer_error(error: Exception, request: Request) -> Response:
 
 def json_response(content: Any, status: int = 200) -> Response:
     """An answer."""
-    return Response(
-        json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode(),
-        status,
-        media_type="application/json",
-    )
+    return Response(encoded(content), status, media_type="application/json")
+
+
+def encoded(content: Any) -> bytes:
+    """JSON, without spaces."""
+    return json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
 
 # --- requests that change something ---------------------------------------------------------------------------------
@@ -170,11 +175,59 @@ def _make(call: Call, wanted: bodies.Creation, key: str | None) -> None:
     service.database.make(wanted.name, define(**fields), key=key, owner=call.caller.key_id, digest=digest)
 
 
+async def keys(call: Call) -> Response:
+    """GET /v1/keys: one row per key, oldest first; no secrets."""
+    rows = await call.service.in_thread(list_keys, call.service.database)
+    return json_response({"keys": [_key_values(row) for row in rows]})
+
+
+def _key_values(row: KeyRow) -> dict[str, Any]:
+    times = {name: getattr(row, name) for name in ("created", "expires", "revoked")}
+    values = {name: None if time is None else time / 1e6 for name, time in times.items()}
+    return {"id": row.id, "name": row.name, "scope": row.scope, "per_minute": row.per_minute, **values}
+
+
+async def new_key(call: Call) -> Response:
+    """POST /v1/keys."""
+    wanted = parse(bodies.KeyCreation, call.body)
+    database = call.service.database
+    make = partial(create_key, database, wanted.name, wanted.scope, per_minute=wanted.per_minute, days=wanted.days)
+    return await _made_key(call, make)
+
+
+async def rotate(call: Call) -> Response:
+    """POST /v1/keys/{id}/rotate."""
+    hours = parse(bodies.KeyRotation, call.body).hours
+    return await _made_key(
+        call, partial(rotate_key, call.service.database, call.request.path_params["id"], hours=hours)
+    )
+
+
+async def _made_key(call: Call, make: Callable[[], str]) -> Response:
+    key = await call.service.in_thread(make)
+    await call.service.in_thread(call.service.keyring.reread)
+    return json_response({"id": key.split("_")[1], "key": key}, 201)
+
+
+async def revoke(call: Call) -> Response:
+    """POST /v1/keys/{id}/revoke."""
+    parse(bodies.Nothing, call.body)
+    ident = call.request.path_params["id"]
+    await call.service.in_thread(revoke_key, call.service.database, ident)
+    await call.service.in_thread(call.service.keyring.reread)
+    return json_response({"id": ident})
+
+
 async def decide(call: Call) -> Response:
     """POST .../decisions."""
     begun, service = time.perf_counter(), call.service
     wanted = parse(bodies.Deciding, call.body)
     values = {"size": wanted.size, "allowed": wanted.allowed, "segment": wanted.segment}
+    if call.caller.scope == "guest":
+        if wanted.allowed is not None:
+            raise Problem(403, "scope", "a key of scope guest decides among all arms; leave out allowed")
+        values["guest"] = True
+    service.gate.count(call.caller, wanted.size)
     made = await call.ask("decide", values, most=service.settings.most_open)
     service.metrics.decide.labels(call.name).observe(time.perf_counter() - begun)
     service.monitors[call.name].count_decisions(call.caller.key_id, wanted.size)
@@ -228,9 +281,48 @@ async def _steer(call: Call, kind: str) -> Response:
 # --- requests that only read ----------------------------------------------------------------------------------------
 
 
+class Shared:
+    """One summary for all who wait for it, and a pause after it: readers, however many, leave time for deciding."""
+
+    def __init__(self, make: Callable[[], Awaitable[dict[str, Any]]]) -> None:
+        self._make = make
+        self._waiting: asyncio.Task[tuple[dict[str, Any], bytes]] | None = None  # one that has not begun
+        self._newest: asyncio.Task[tuple[dict[str, Any], bytes]] | None = None
+        self._free_at = 0.0
+
+    async def get(self) -> tuple[dict[str, Any], bytes]:
+        """A summary that was begun after this call, and its JSON."""
+        if self._waiting is None:
+            self._waiting = asyncio.ensure_future(self._next(self._newest))
+            self._waiting.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return await asyncio.shield(self._waiting)
+
+    async def _next(self, before: asyncio.Task[Any] | None) -> tuple[dict[str, Any], bytes]:
+        if before is not None:
+            await asyncio.wait({before})
+        await asyncio.sleep(max(self._free_at - time.monotonic(), 0.0))
+        self._newest, self._waiting = self._waiting, None
+        begun = time.monotonic()
+        try:
+            made = await self._make()
+            return made, await asyncio.to_thread(encoded, made)
+        finally:
+            ended = time.monotonic()
+            self._free_at = ended + min(SUMMARY_PAUSE * (ended - begun), LONGEST_PAUSE)
+
+
 async def summary(call: Call) -> Response:
     """GET .../summary."""
-    return json_response(await _summary(call.service, call.name))
+    return Response((await _shared(call.service, call.name))[1], media_type="application/json")
+
+
+async def _shared(service: Service, name: str) -> tuple[dict[str, Any], bytes]:
+    await service.host.find(name)
+    monitor = service.monitors[name]
+    if monitor.shared is None:
+        monitor.shared = Shared(lambda: _summary(service, name))
+    shared: Shared = monitor.shared
+    return await shared.get()
 
 
 async def _summary(service: Service, name: str) -> dict[str, Any]:
@@ -239,9 +331,11 @@ async def _summary(service: Service, name: str) -> dict[str, Any]:
     monitor = service.monitors[name]
     seen = await service.in_thread(monitor.observer.get)
     of_keys = health.of_keys(monitor.decisions_by_key, service.keyring.names())
+    of_keys += health.of_ending_keys(service.keyring.ending(ENDING_DAYS))
     experiment = service.host.here.get(name)
     of_storage = health.of_storage(None if experiment is None else experiment.failure)
-    answer = summaries.summary(monitor.observer.view.definition, found, seen, more=[*of_storage, *of_keys])
+    definition, more = monitor.observer.view.definition, [*of_storage, *of_keys]
+    answer: dict[str, Any] = await service.in_thread(lambda: summaries.summary(definition, found, seen, more=more))
     service.metrics.health.labels(name).set(len(answer["health"]))
     return answer
 
@@ -254,7 +348,7 @@ async def keep_health(service: Service) -> None:
         for name in service.host.here:
             begun = time.monotonic()
             try:
-                found = (await _summary(service, name))["health"]
+                found = (await _shared(service, name))[0]["health"]
             except (DriftbanditsError, Elsewhere, sa.exc.SQLAlchemyError) as error:
                 log.warning("the health of %s could not be checked: %s", name, first_line(error))
                 continue

@@ -166,6 +166,15 @@ def of_storage(failure: tuple[float, str] | None) -> list[str]:
     ]
 
 
+def of_ending_keys(ending: list[tuple[str, float]]) -> list[str]:
+    """Keys that end soon: their programs get 401 then."""
+    return [
+        f"the key {label(name)} ends in {_duration(86_400.0 * days)}: make a new one with driftbandits keys rotate ID, "
+        f"and give it to its program"
+        for name, days in sorted(ending, key=lambda one: one[1])[:3]
+    ]
+
+
 def of_keys(decisions: dict[str, int], names: dict[str, str]) -> list[str]:
     """Decisions of one key far above the others; counted since the server's start."""
     if len(decisions) < 2:

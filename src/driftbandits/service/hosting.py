@@ -2,8 +2,9 @@
 
 On one Postgres every experiment is leased by one server. A request for an experiment that another server holds ends in
 `Elsewhere`; `Forwarding` sends it on, one hop, and its answer back. If nobody listens there any more, the request was
-certainly not served: the experiment is taken over and the request served here. If the connection broke later nobody
-knows, and the caller is told to send it again with the same key.
+certainly not served: the experiment is taken over and the request served here. If the connection broke later, or
+another server took over while the answer was awaited, nobody knows: a request that reads, or has an idempotency key, is
+sent again, and the caller of any other is told.
 """
 
 from __future__ import annotations
@@ -36,9 +37,10 @@ from driftbandits.service.settings import Settings, is_loopback
 from driftbandits.text import first_line, shown
 
 log = logging.getLogger("driftbandits.service")
-ADOPT_SECONDS = 3.0  # between two searches for experiments that nobody decides in
+ADOPT_SECONDS = 1.0  # between two searches for experiments that nobody decides in
 HOP = "driftbandits-hop"  # a request that has it was forwarded once, and is not forwarded again
-TAKE_OVER_SECONDS = 20.0  # for which a free lease is waited for: Postgres notices a dead server in 15 at most
+TAKE_OVER_SECONDS = 10.0  # for which a free lease is waited for: that of a dead server is free within 3
+_WATCH = 0.25  # seconds between two looks whether another server has taken over while an answer is awaited
 _BETWEEN = 0.2  # seconds
 FAILING_SECONDS = 30.0  # for which a failed transaction makes a server unready; then it is tried again
 _SENT = ("content-type", "idempotency-key", "accept")
@@ -134,6 +136,10 @@ class Host:
             raise Elsewhere(name, self._there[name])
         return await self.open(name)
 
+    def has_moved(self, name: str, address: str | None) -> bool:
+        """Whether another server than the one at this address decides in an experiment now, as far as is known."""
+        return name in self._here or self._there.get(name) != address
+
     async def open(self, name: str) -> Experiment:
         """Open an experiment, whatever its known state; concurrent callers wait for the same opening."""
         task = self._opening.get(name)
@@ -207,13 +213,17 @@ class Host:
         """Open every experiment that nobody decides in, now and whenever one is free: open decisions must expire."""
         while not self._closing:
             try:
-                names = await self.in_thread(self.database.names)
-                free = [name for name in names if name not in self._here]
+                names, there = await self.in_thread(self._look_round)
+                self._there = {name: address for name, address in there.items() if name not in self._here}
+                free = [name for name in names if name not in self._here and name not in there]
                 await asyncio.gather(*map(self._adopt_one, free))  # a long replay of one holds up no other
                 self.has_opened = True
             except Exception as error:  # noqa: BLE001  # the database is away: tried again
                 log.warning("experiments could not be listed: %s", first_line(error))
             await asyncio.sleep(ADOPT_SECONDS)
+
+    def _look_round(self) -> tuple[list[str], dict[str, str | None]]:
+        return self.database.names(), self.database.elsewhere()
 
     async def _adopt_one(self, name: str) -> None:
         try:
@@ -291,18 +301,33 @@ class Forwarding:
             headers["authorization"] = f"Bearer {caller.key}"
         where = there.address + request.scope["raw_path"].decode("ascii")
         query = request.scope["query_string"].decode("ascii")
+        repeatable = request.method == "GET" or "idempotency-key" in headers
+        sending = self._client.request(
+            request.method, f"{where}?{query}" if query else where, content=body, headers=headers
+        )
         try:
-            got = await self._client.request(
-                request.method, f"{where}?{query}" if query else where, content=body, headers=headers
-            )
+            got = await self._answer(asyncio.ensure_future(sending), there)
         except (httpx.ConnectError, httpx.ConnectTimeout):
             return None
-        except httpx.HTTPError as error:
+        except (httpx.HTTPError, TimeoutError) as error:
+            if repeatable:
+                return None
             raise NotStoredError("the server that decides broke off") from error
         if got.status_code == 503 and f'"{URN}other-decider"' in got.text:
             return None
         kept = {name: got.headers[name] for name in _RETURNED if name in got.headers}
         return Response(got.content, got.status_code, kept)
+
+    async def _answer(self, sent: asyncio.Task[httpx.Response], there: Elsewhere) -> httpx.Response:
+        """What the other server answers; TimeoutError once it no longer decides, for it may be frozen."""
+        try:
+            while not sent.done():
+                await asyncio.wait({sent}, timeout=_WATCH)
+                if not sent.done() and self._host.has_moved(there.name, there.address):
+                    raise TimeoutError("another server has taken over")
+            return sent.result()
+        finally:
+            sent.cancel()
 
 
 class Service:
@@ -325,6 +350,7 @@ class Service:
         self.refused: Counter[str] = Counter()  # requests and connections, by reason
         self.metrics = Metrics(self.database, lambda: list(self.monitors.values()), clock, self.refused)
         self.exports = asyncio.Semaphore(2)
+        self._key_reader = ThreadPoolExecutor(1, thread_name_prefix="keys")
         self.is_ready = False
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -360,11 +386,11 @@ class Service:
         self.monitors.pop(name, None)  # the server that decides now counts it
 
     async def _keep_keys(self) -> None:
-        """Refresh the keys periodically; while the database is away, the known ones stay valid."""
+        """Refresh the keys periodically, in a thread of their own: slow readers do not hold that up."""
         while True:
             await asyncio.sleep(FRESH_SECONDS / 2)
             try:
-                await self.host.in_thread(self.keyring.refresh)
+                await asyncio.get_running_loop().run_in_executor(self._key_reader, self.keyring.refresh)
             except sa.exc.SQLAlchemyError as error:
                 log.warning("keys could not be read: %s", first_line(error))
 
@@ -375,6 +401,7 @@ class Service:
             task.cancel()
         await self.host.close()
         await self.forwarding.close()
+        self._key_reader.shutdown(wait=False)
         log.info("stopped; everything that was answered is on disk")
 
     async def in_thread(self, call: Callable[..., Any], *values: Any) -> Any:

@@ -33,6 +33,7 @@ COUNTS = {  # attributes of `Counts`
     "forgotten": "Decisions that were forgotten",
     "fallbacks": "Decisions of the fallback",
     "restarts": "Restarts of the policy",
+    "guests": "Decisions for guests",
 }
 NOTICES = (  # kinds of warnings, see `driftbandits.errors`
     "ClippedRewardsWarning",
@@ -52,6 +53,7 @@ class Monitor:
         self.name, self.number = experiment.name, experiment.view.experiment
         self.observer = Observer(experiment.view, clock, lambda: Progress.of(self.replica.counts))
         self.decisions_by_key: dict[str, int] = {}
+        self.shared: Any = None  # the summary that its readers share
         self._note = note
         inspect = {"inspect": lambda writer, replica: (replica, writer.recovery)}
         self.replica, recovery = experiment.submit("inspect", inspect).result()
@@ -60,7 +62,7 @@ class Monitor:
         self.changes_found = _changes(self.replica)
         self._restarts = self.replica.counts.restarts
         self._fell_back = self.replica.policy is None
-        self._paused, self._arms = self.replica.paused, _active(self.replica)
+        self._paused, self._arms, self._entries = self.replica.paused, _active(self.replica), self.replica.entries
         if recovery is not None:
             values = {"events": self.replayed, "seconds": round(self.replay_seconds, 3)}
             level = logging.INFO if self.replica.policy is not None else logging.ERROR
@@ -85,11 +87,12 @@ class Monitor:
         if replica.paused != self._paused:
             self._paused = replica.paused
             log.info("experiment %s was %s", self.name, "paused" if self._paused else "resumed")
-        active = _active(replica)
-        if active != self._arms:
-            come, gone = sorted(active - self._arms), sorted(self._arms - active)
-            self._arms = active
-            log.info("experiment %s has other arms", self.name, extra={"come": come, "gone": gone})
+        if replica.entries is not self._entries:  # a change of arms makes a new list
+            self._entries, before = replica.entries, self._arms
+            self._arms = _active(replica)
+            come, gone = sorted(self._arms - before), sorted(before - self._arms)
+            if come or gone:
+                log.info("experiment %s has other arms", self.name, extra={"come": come, "gone": gone})
 
     def count_decisions(self, key_id: str, size: int) -> None:
         """A key asked for `count` decisions."""

@@ -90,6 +90,21 @@ class ArmsChange(Body):
     bring_back: list[str] = []
 
 
+class KeyCreation(Body):
+    """A new key: for whom, what it may do, how often, and for how long."""
+
+    scope: Literal["guest", "decide", "read", "admin"]
+    name: Name = "unnamed"
+    per_minute: Annotated[int, Field(ge=1, le=10**9)] | None = None
+    days: Annotated[float, Field(gt=0, le=36_500, allow_inf_nan=False)] | None = None
+
+
+class KeyRotation(Body):
+    """For how long the old key works beside the new one."""
+
+    hours: Annotated[float, Field(gt=0, le=876_000, allow_inf_nan=False)] = 24.0
+
+
 class Nothing(Body):
     """An empty body, or {}."""
 
@@ -101,6 +116,37 @@ class Created(BaseModel):
     """The experiment that was made."""
 
     name: str
+
+
+class KeyMade(BaseModel):
+    """A key, shown this once, and its id."""
+
+    id: str
+    key: str
+
+
+class KeyIdentity(BaseModel):
+    """Which key it was."""
+
+    id: str
+
+
+class KeyFacts(BaseModel):
+    """A key without its secret; times in seconds since 1970."""
+
+    id: str
+    name: str
+    scope: str
+    per_minute: int | None
+    created: float
+    expires: float | None
+    revoked: float | None
+
+
+class Keys(BaseModel):
+    """All keys, oldest first."""
+
+    keys: list[KeyFacts]
 
 
 class DecisionAnswer(BaseModel):

@@ -179,10 +179,11 @@ class _Run:
         self._mine = tables.events.c.experiment == journal.experiment
 
     def decided(self) -> dict[int, tuple[int, int, int, int]]:
-        """Decisions, first and last time, and fallbacks, by range."""
+        """Decisions, first and last time, and those not of the policy (of the fallback, for guests), by range."""
         events = self._events
         place = sa.cast(events.c.seq, sa.BigInteger) // self._width
-        fallback = sa.func.sum(sa.case((events.c.payload.contains('"fallback":true'), 1), else_=0))
+        aside = sa.or_(*(events.c.payload.contains(f'"{name}":true') for name in ("fallback", "guest")))
+        fallback = sa.func.sum(sa.case((aside, 1), else_=0))
         wanted = (
             sa.select(place, sa.func.count(), sa.func.min(events.c.time), sa.func.max(events.c.time), fallback)
             .where(self._mine, events.c.kind == "decided", tables.has_time(events))
@@ -388,7 +389,8 @@ class Progress:
     def of(cls, counts: Counts, *, rounds: int = 0, time: int = 0) -> Progress:
         """By the counts of a replica."""
         closed = counts.rewards + counts.expired + counts.forgotten
-        return cls(counts.decisions, counts.decisions - counts.fallbacks, closed, rounds, time)
+        own = counts.decisions - counts.fallbacks - counts.guests
+        return cls(counts.decisions, own, closed, rounds, time)
 
     def outgrows(self, earlier: Progress) -> bool:
         """Whether `earlier` shows too little of it; so a first reward always counts.

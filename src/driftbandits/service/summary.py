@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,8 @@ NORMAL_QUANTILE = 1.959963984540054  # 95 % of a normal distribution lie so many
 MOVES_SHOWN = 3
 _STEPS = 400  # of the integral
 _REACH = 8.0  # standard deviations
+_AT_ONCE = 64  # arms
+_OF_AN_ARM = [field.name for field in fields(ArmSummary)]
 
 
 # --- summary --------------------------------------------------------------------------------------------------------
@@ -35,15 +37,13 @@ _REACH = 8.0  # standard deviations
 
 @dataclass(frozen=True, slots=True)
 class Leader:
-    """The arm with the highest estimate, the probability that it is the best, and since which round it leads.
+    """The arm with the highest estimate, and since which round it leads.
 
-    One per segment, where there are segments. `probability` is None in policies without intervals, `since_round` where
-    the history does not tell.
+    One per segment, where there are segments. `since_round` is None where the history does not tell.
     """
 
     arm: str
     segment: str | None
-    probability: float | None
     since_round: int | None
 
 
@@ -59,7 +59,7 @@ class Inspected:
 
 
 def inspect_summary(writer: Writer, replica: Replica) -> Inspected:
-    """Everything that a summary needs."""
+    """Everything that a summary needs, as quickly as can be: the writer waits for it."""
     recovery = writer.recovery
     way = "" if recovery is None else f"{recovery.way}: {recovery.replayed:,} events in {recovery.seconds:.2f} s"
     found = summarise(writer.name, replica, brought_back=way)
@@ -67,7 +67,7 @@ def inspect_summary(writer: Writer, replica: Replica) -> Inspected:
     explain = getattr(replica.policy, "explain", None)
     explanation = None if explain is None else explain()
     values = {
-        **asdict(found),
+        **{field.name: getattr(found, field.name) for field in fields(found)},
         "time": replica.time / 1e6,
         "oldest_open": None if oldest is None else oldest.time / 1e6,
         "beliefs": [] if explanation is None else str(explanation).splitlines(),
@@ -97,9 +97,10 @@ def summary(definition: Definition, found: Inspected, seen: Observed, *, more: S
     of_journal = health.sentences(definition, seen.series, seen.recent, patience=found.values["patience"])
     return {
         **found.values,
+        "arms": [{name: getattr(arm, name) for name in _OF_AN_ARM} for arm in found.values["arms"]],
         "last_decision": _last_decision(found.progress, seen),
         "health": [*found.health, *of_journal, *more],
-        "leaders": [_leader(leader, found.progress, seen) for leader in found.leaders],
+        "leaders": [_leader(leader, found, seen) for leader in found.leaders],
         "pace": _timed_pace(found, seen),
         "reward_range": list(definition.reward_range),
         "missing": definition.missing,
@@ -117,11 +118,15 @@ def _leaders(replica: Replica, arms: Sequence[ArmSummary]) -> Iterator[Leader]:
     if replica.policy is None:
         return
     for segment in dict.fromkeys(arm.segment for arm in arms):
-        known = [a for a in arms if a.segment == segment and not a.retired and a.estimate is not None]
+        known = _known(arms, segment)
         if known:
             best = max(known, key=lambda arm: arm.estimate or 0.0)
             since = None if segment is not None else _leads_since(replica, best.name)
-            yield Leader(best.name, segment, probability_best(known, best), since)
+            yield Leader(best.name, segment, since)
+
+
+def _known(arms: Iterable[ArmSummary], segment: str | None) -> list[ArmSummary]:
+    return [arm for arm in arms if arm.segment == segment and not arm.retired and arm.estimate is not None]
 
 
 def probability_best(arms: Sequence[ArmSummary], best: ArmSummary) -> float | None:
@@ -146,9 +151,9 @@ def probability_best(arms: Sequence[ArmSummary], best: ArmSummary) -> float | No
     values = mean[place] + deviation[place] * grid
     weight = np.exp(-0.5 * grid * grid)
     below = np.ones_like(grid)
-    for k in range(len(arms)):
-        if k != place:
-            below *= np.asarray(ndtr((values - mean[k]) / deviation[k]))
+    others = np.delete(np.arange(len(arms)), place)
+    for some in np.array_split(others, len(others) // _AT_ONCE + 1):  # no array of all arms at once
+        below *= ndtr((values[:, None] - np.take(mean, some)) / np.take(deviation, some)).prod(axis=1)
     return float((weight * below).sum() / weight.sum())
 
 
@@ -193,9 +198,11 @@ def _timed_pace(found: Inspected, seen: Observed) -> dict[str, Any] | None:
     return {**found.pace, "since": since, "suspected_since": suspected}
 
 
-def _leader(leader: Leader, progress: Progress, seen: Observed) -> dict[str, Any]:
-    since = None if leader.since_round is None else times(seen, [leader.since_round], progress)[0]
-    return {**asdict(leader), "since": since}
+def _leader(leader: Leader, found: Inspected, seen: Observed) -> dict[str, Any]:
+    since = None if leader.since_round is None else times(seen, [leader.since_round], found.progress)[0]
+    known = _known(found.values["arms"], leader.segment)
+    probability = probability_best(known, next(arm for arm in known if arm.name == leader.arm))
+    return {**asdict(leader), "probability": probability, "since": since}
 
 
 def _last_decision(progress: Progress, seen: Observed) -> float | None:

@@ -89,6 +89,15 @@ class Declared:
         """Refuse values that cannot belong together, or with what is `known`; derive what is not saved."""
 
 
+def added(value: Value) -> Value:
+    """A value that states of earlier versions do not have: it is then as it is at the beginning."""
+
+    def read(state: Reader, key: str, now: Any, found: Callable[[Any], Any]) -> Any:
+        return value.read(state, key, now, found) if state.has(key) else now
+
+    return Value(value.name, value.write, read)
+
+
 def count(name: str, *, low: int | str = 0, high: int | str | None = FARTHEST) -> Value:
     """A whole number from `low` to `high`."""
     return Value(name, int, lambda state, key, _, found: state.integer(key, low=found(low), high=found(high)))

@@ -10,6 +10,7 @@ from sklearn.gaussian_process.kernels import RBF
 from driftbandits import ArmSet
 from driftbandits.policies.auto import hypotheses as priors_module
 from driftbandits.policies.auto.beliefs import TERMS_GATHERED, Beliefs
+from driftbandits.policies.auto.echoes import MODELS
 from driftbandits.policies.auto.hypotheses import Priors
 from driftbandits.policies.auto.mixture import Mixture
 
@@ -60,12 +61,15 @@ def root_of(covariance):
     return vectors * np.sqrt(np.maximum(values, 0.0))
 
 
-def exact(priors, rates, *, noise):
+WHITE_ALONE = MODELS[:1]  # of the noise
+
+
+def exact(priors, rates, *, noise, models=WHITE_ALONE):
     """Beliefs and mixture, one hypothesis per rate and prior, with known noise and nothing shrunk; 0 never forgets."""
     drifting, slots = tuple(rate for rate in rates if rate), int(0.0 in rates)
-    rows = Mixture.capacity(priors.count, rates=drifting, slots=slots)
+    rows = Mixture.capacity(priors.count, rates=drifting, slots=slots, models=models)
     beliefs = Beliefs(priors, rows, known_noise=noise)
-    mixture = Mixture(beliefs, rates=drifting, slots=slots)
+    mixture = Mixture(beliefs, rates=drifting, slots=slots, models=models)
     mixture.start(0)
     return beliefs, mixture
 

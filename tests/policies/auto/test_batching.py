@@ -14,6 +14,7 @@ from sklearn.gaussian_process.kernels import RBF
 
 import driftbandits as db
 from driftbandits import ArmSet
+from driftbandits.policies.auto import policy as policy_module
 from driftbandits.policies.auto.batching import (
     LONGEST_GAP,
     MOST_DOUBTED,
@@ -23,12 +24,12 @@ from driftbandits.policies.auto.batching import (
     RewardBatch,
     observe_all,
 )
-from driftbandits.policies.auto.beliefs import LEAST_VARIANCE, TERMS_GATHERED, Beliefs, moments
+from driftbandits.policies.auto.beliefs import LEAST_VARIANCE, NOISE_MEMORY, TERMS_GATHERED, Beliefs, moments
 from driftbandits.policies.auto.hypotheses import Priors
 from driftbandits.policies.auto.mixture import Mixture
 from driftbandits.policies.auto.samples import Samples
 from driftbandits.policies.auto.successes import RateUnits
-from tests.policies.auto.reference import line, plane
+from tests.policies.auto.reference import WHITE_ALONE, line, plane
 
 ARMS = {"arms": line(), "features": plane()}
 RATES = (0.0, 1e-4, 1e-2, 0.1)
@@ -217,6 +218,18 @@ POINTS = np.linspace(0.0, 1.0, 12)[:, None]
 MEANS = 0.6 * np.exp(-np.square((POINTS[:, 0] - 0.3) / 0.2))
 
 
+class White(Mixture):
+    """All noise is new: otherwise no reward waits until moods are ruled out."""
+
+    def __init__(self, beliefs):
+        super().__init__(beliefs, models=WHITE_ALONE)
+
+
+@pytest.fixture
+def white(monkeypatch):
+    monkeypatch.setattr(policy_module, "Mixture", White)
+
+
 class AtOnce(db.AutoBandit):
     """The slow twin: no reward waits."""
 
@@ -260,6 +273,7 @@ def largest_difference(policy, twin):
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("rounds", [300, 396])
+@pytest.mark.usefixtures("white")
 def test_hypotheses_weigh_what_they_weigh_where_no_reward_waits(seed, rounds):
     """The noise stands still while rewards wait, so weights agree to a tenth or so only."""
     policy, twin = play_both(seed, rounds, change=398)
@@ -267,6 +281,7 @@ def test_hypotheses_weigh_what_they_weigh_where_no_reward_waits(seed, rounds):
     assert policy._mixture._due == pytest.approx(twin._mixture._due, rel=0.05, abs=0.01)
 
 
+@pytest.mark.usefixtures("white")
 def test_hypotheses_weigh_so_just_after_a_change_too():
     """What had been due for births decides then. Who is surprised by a reward at the very limit may differ: 8 of 16."""
     agree = []
@@ -278,6 +293,7 @@ def test_hypotheses_weigh_so_just_after_a_change_too():
 
 
 @pytest.mark.parametrize("seed", range(4))
+@pytest.mark.usefixtures("white")
 def test_what_is_believed_of_the_arms_is_what_is_believed_where_no_reward_waits(seed):
     """By all hypotheses together: of two that are equally likely, either may lead."""
     policy, twin = play_both(seed, 400, change=200)
@@ -308,7 +324,7 @@ def test_rewards_that_wait_are_learned_where_arms_become_too_many_to_wait():
     while len(policy._batch) < 4:
         choice = policy.ask()
         policy.tell(choice, float(0.5 - grid[choice.arm, 0] + 0.1 * rng.standard_normal()))
-    told = policy._beliefs.told + len(policy._batch)
+    told = min(policy._beliefs.told + len(policy._batch), NOISE_MEMORY)
     wider = policy.with_arms(policy.arms.extended(1.0 + np.linspace(0.001, 0.1, 100)[:, None]))
     assert len(policy._batch) >= 4
     assert not wider._standing.everyone

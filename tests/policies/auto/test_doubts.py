@@ -84,7 +84,7 @@ def _swapped(monkeypatch):
 
     def wrong(self, row, reward, news):
         forecast = self._forecast
-        self._forecast = lambda row, told: forecast(row._replace(arm=int(swap[row.arm])), told)
+        self._forecast = lambda row, *told: forecast(row._replace(arm=int(swap[row.arm])), *told)
         try:
             learn(self, row, reward, news)
         finally:

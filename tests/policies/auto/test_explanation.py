@@ -115,3 +115,12 @@ def test_explain_and_summary_name_the_same_arms_with_the_same_numbers():
             for belief in shown:
                 arm = belief.arm
                 assert (belief.mean, belief.low, belief.high) == (estimate[arm], low[arm], high[arm])
+
+
+def test_a_kernel_that_is_not_used_is_named():
+    points = np.linspace(0.0, 1.0, 6)[:, None]
+    own = db.ArmSet(points, {"name": "rbf", "length_scale": 0.2})
+    for arms, kernel, said in ((own, "auto", True), (own, "given", False), (db.ArmSet(points), "auto", False)):
+        found = db.AutoBandit(arms, kernel=kernel, seed=0).explain()
+        assert found.ignores_kernel is said
+        assert ('kernel="given" takes it' in str(found)) is said

@@ -11,7 +11,17 @@ from driftbandits.policies.auto import mixture as module
 from driftbandits.policies.auto.beliefs import Beliefs
 from driftbandits.policies.auto.hypotheses import Priors
 from driftbandits.policies.auto.mixture import LOCAL, RESET, Mixture
-from tests.policies.auto.reference import covariance_of, exact, given, line, log_evidence, plane, play_in, some_rewards
+from tests.policies.auto.reference import (
+    WHITE_ALONE,
+    covariance_of,
+    exact,
+    given,
+    line,
+    log_evidence,
+    plane,
+    play_in,
+    some_rewards,
+)
 
 NOISE = 0.02
 RATES = (0.0, 1e-2, 0.1)
@@ -101,7 +111,7 @@ def test_one_reward_changes_odds_by_a_bounded_factor():
 def stack(births, weights, *, kinds=None, auto=False):
     """A full stack of hypotheses that do not drift."""
     beliefs = Beliefs(Priors(line(), auto=auto, rank=100), len(births))
-    mixture = Mixture(beliefs, rates=(), slots=len(births))
+    mixture = Mixture(beliefs, rates=(), slots=len(births), models=WHITE_ALONE)
     for row, birth in enumerate(births):
         beliefs.write(row, kind=0 if kinds is None else kinds[row], birth=birth, noise=0.01)
     mixture.log_weight[:] = np.log(weights)
@@ -110,7 +120,7 @@ def stack(births, weights, *, kinds=None, auto=False):
 
 def begun(priors):
     beliefs = Beliefs(priors, Mixture.capacity(priors.count))
-    mixture = Mixture(beliefs)
+    mixture = Mixture(beliefs, models=WHITE_ALONE)
     mixture.start(0)
     return beliefs, mixture
 

@@ -23,7 +23,7 @@ from tests.policies.auto import reference
 from tests.policies.auto.reference import given
 
 MEANS = np.array([0.1, -0.3, 0.6, 0.2, -0.1, 0.3, -0.4, 0.0])
-MAKERS = {"auto": AutoBandit, "given": partial(AutoBandit, kernel="given", floor=0.0)}
+MAKERS = {"given": partial(AutoBandit, kernel="given", floor=0.0)}
 
 
 @pytest.mark.parametrize("check", POLICY_CHECKS, ids=lambda check: check.__name__)
@@ -126,7 +126,7 @@ class OneRate(Mixture):
     rate = 0.02
 
     def __init__(self, beliefs):
-        super().__init__(beliefs, rates=(self.rate,), slots=0)
+        super().__init__(beliefs, rates=(self.rate,), slots=0, models=reference.WHITE_ALONE)
 
 
 def test_with_one_rate_alone_it_believes_what_time_varying_gpucb_does(monkeypatch):

@@ -40,7 +40,7 @@ def follow(beliefs, samples, told, now=-1):
         beliefs.pass_time(item.round - now)
         samples.pass_time(item.round - now)
         now = item.round
-        samples.follow(item.arm, take_in(beliefs, item.arm, item.reward))
+        samples.follow(take_in(beliefs, item.arm, item.reward))
 
 
 def slot_of(samples, row=0):
@@ -269,7 +269,7 @@ def both_roads(units=None, number=20):
             beliefs.pass_time(item.round - now)
             samples.pass_time(item.round - now)
             now = item.round
-            samples.follow(item.arm, take_in(beliefs, item.arm, item.reward))
+            samples.follow(take_in(beliefs, item.arm, item.reward))
         samples.seek(mixture.weights())
         roads.append(samples)
     return *roads, mixture.weights()

@@ -37,7 +37,7 @@ from driftbandits.state.reader import FARTHEST
 from driftbandits.types import Floats, Ints
 
 _LEAST_SINGULAR = 1e-10  # of features, as a share of the largest
-_MATRICES = ("mean", "learned", "recent", "kind")
+_TURNED = ("mean", "learned", "recent", "with_mood")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +66,9 @@ def migrate_hypotheses(
     kept = {
         name: value[rows] if isinstance(value, np.ndarray) else value
         for name, value in state.items()
-        if name not in _MATRICES
+        if name not in (*_TURNED, "kind")
     }
-    kept.update({name: np.array([part[name] for part in moved]) for name in ("mean", "learned", "recent")})
+    kept.update({name: np.array([part[name] for part in moved]) for name in _TURNED})
     kept.update(kind=np.array([kinds[int(k)] for k in kind[rows]]), count=len(rows))
     places = np.full(len(kind), -1, dtype=np.int64)
     places[rows] = np.arange(len(rows))
@@ -202,7 +202,8 @@ class _Turn:
             prior[-1, -1] += level
         recent = beliefs.recent[row, : beliefs.gathered] @ turn.T
         learned = (prior - 0.5 * (covariance + covariance.T)) / fade - recent.T @ recent
-        return {"mean": turn @ beliefs.mean[row], "learned": learned, "recent": recent}
+        with_mood = turn @ beliefs.with_mood[row]
+        return {"mean": turn @ beliefs.mean[row], "learned": learned, "recent": recent, "with_mood": with_mood}
 
 
 def _in_old_features(old: Priors, kind: int, change: ArmsChange, rank: int) -> tuple[Floats, Floats]:

@@ -15,8 +15,9 @@ n, k, u                        hypotheses, rewards, different arms among them
 q_i     kept      (n, k)       what is left at reward i of the covariance, of the mean its root
 w_i     grown     (n, k)       (1 - q_i) / q_i, the multiple of the prior by which the world has grown until then
 B       basis     (n, 2u, R)   covariances of the coordinates with each arm's reward: S before all this, then the prior
-Z                 (n, k, 2u)   1 at the arm of reward i, and w_i at its prior: Z B is how the rewards covary with all
-K                 (n, k, k)    covariance of the rewards: (Z B)_i at the arm of reward j, i <= j; noise / q_i / weight_i
+x_i               (n, k)       1 less the share of earlier noise of its arm in reward i (`echoes`), which is taken off
+Z                 (n, k, 2u)   x_i at the arm of reward i, and w_i x_i at its prior: Z B is how rewards covary with all
+K                 (n, k, k)    covariance of the rewards: x_j (Z B)_i at the arm of j, i <= j; noise / q_i / weight_i
 L       factor    (n, k, k)    K = L L'
 e       scores    (n, k)       L^-1 (y / root - expected): residuals given the rewards before, in their own deviations
 M       steps     (n, k, 2u)   L^-1 Z, times the root of what is left at the end
@@ -40,7 +41,8 @@ import numpy as np
 
 from driftbandits import state as states
 from driftbandits.policies.auto.beliefs import LEAST_VARIANCE, Beliefs, Reference
-from driftbandits.state.declared import Declared, count, listed, number
+from driftbandits.policies.auto.echoes import NOTHING_BEFORE, Before
+from driftbandits.state.declared import Declared, Value, count, listed, number
 from driftbandits.types import Floats, Ints
 
 _LARGE = 1e30  # beyond the squares of all scores: rewards of at most 1e6 over deviations of at least 1e-3
@@ -56,7 +58,8 @@ class Joint(NamedTuple):
     scores: Floats
     steps: Floats
     basis: Floats
-    noise: Floats  # (n, 1 or k), the variance that was taken for that of the noise
+    noise: Floats  # (n, 1 or k), the variance that was taken for that of the fresh noise
+    reads: Floats  # (1 or n, k), x
 
 
 def observe_all(
@@ -66,19 +69,27 @@ def observe_all(
     rewards: Floats,
     weights: Floats | None = None,
     reference: Reference | None = None,
+    befores: Floats | None = None,
 ) -> Joint:
     """Take in the rewards of these arms; before each of them so many rounds pass. Shapes (k,).
 
-    With `weights`, chances are learned, and each reward is a mean over so many decisions of its arm.
+    With `weights`, chances are learned, and each reward is a mean over so many decisions of its arm. `befores` has a
+    `Before` of each, (k, 3); without them all noise is new. No hypothesis may believe in moods.
     """
     elapsed = passed.cumsum()
     kept = beliefs.kept(elapsed)
     root = np.sqrt(kept)
     noise = beliefs.noise[: beliefs.count, None].copy()
+    echo = None if befores is None else beliefs.echoes(befores)
+    fresh: Floats | float = 1.0
+    reads, told = np.ones((1, len(arms))), rewards[None]
     if weights is not None:
         noise = noise / weights
-    directions = _directions(beliefs, arms)
-    residuals = rewards / root - directions.expected
+    elif echo is not None and befores is not None:
+        reads, fresh, told = 1.0 - echo, 1.0 - echo * echo, rewards - echo * befores[:, -1]
+        noise = noise * fresh
+    directions = _directions(beliefs, arms, reads)
+    residuals = told / root - directions.expected
     factor, scores, steps = _factored(directions, kept, noise, residuals)
     deviations = np.diagonal(factor, axis1=1, axis2=2) * root
     if weights is not None and beliefs.units is not None:
@@ -91,20 +102,21 @@ def observe_all(
     fewest = _fewest(steps) if len(arms) > basis.shape[1] else steps  # as many terms say the same
     beliefs.move_all(int(elapsed[-1]), shift, np.matmul(fewest, basis))
     if beliefs.units is None and beliefs.known_noise is None:
-        beliefs.learn_noise_of_all(np.square(deviations), deviations * scores)
-    return Joint(likelihood, root, factor, scores, steps, basis, noise)
+        beliefs.learn_noise_of_all(noise, fresh, np.square(deviations), deviations * scores)
+    return Joint(likelihood, root, factor, scores, steps, basis, noise, reads)
 
 
 class _Directions(NamedTuple):
     """In what directions rewards of these arms move the beliefs."""
 
     places: Ints  # (k,), of each reward's arm among the different ones
+    reads: Floats
     basis: Floats  # B
     at_arms: Floats  # (n, 2u, u), what they say of the arms
-    expected: Floats  # (n, k), of each reward's arm when the beliefs were last moved
+    expected: Floats  # (n, k), of each reward, when the beliefs were last moved
 
 
-def _directions(beliefs: Beliefs, arms: Ints) -> _Directions:
+def _directions(beliefs: Beliefs, arms: Ints, reads: Floats) -> _Directions:
     numbers = arms.tolist()
     distinct = list(dict.fromkeys(numbers))
     places = np.array([distinct.index(arm) for arm in numbers])
@@ -115,9 +127,10 @@ def _directions(beliefs: Beliefs, arms: Ints) -> _Directions:
         basis[:, place] = beliefs.column(arm)
         basis[:, u + place] = beliefs.priors.prior[kind, arm] if rows is None else rows.one(kind, arm)
     if rows is None:
-        return _Directions(places, basis, basis[:, :, distinct], mean[:, arms])
+        return _Directions(places, reads, basis, basis[:, :, distinct], reads * mean[:, arms])
     reading = basis[:, u:].swapaxes(1, 2)  # their prior is the identity
-    return _Directions(places, basis, np.matmul(basis, reading), np.matmul(mean[:, None], reading)[:, 0, places])
+    means = np.matmul(mean[:, None], reading)[:, 0, places]
+    return _Directions(places, reads, basis, np.matmul(basis, reading), reads * means)
 
 
 def _factored(directions: _Directions, kept: Floats, noise: Floats, residuals: Floats) -> tuple[Floats, Floats, Floats]:
@@ -126,7 +139,7 @@ def _factored(directions: _Directions, kept: Floats, noise: Floats, residuals: F
     What stands in the last corner does not touch them; it only has to be large enough for a factor. The upper half is
     not read.
     """
-    places, at_arms = directions.places, directions.at_arms
+    places, reads, at_arms = directions.places, directions.reads, directions.at_arms
     n, k = kept.shape
     u = at_arms.shape[2]
     grown = (1.0 - kept) / kept
@@ -137,8 +150,9 @@ def _factored(directions: _Directions, kept: Floats, noise: Floats, residuals: F
     else:
         pairs = at_arms[:, :, places]  # (n, 2u, k)
         matrix[:, :k, :k] = (pairs[:, places] + pairs[:, u + places] * grown[:, :, None]).swapaxes(1, 2)
+    matrix[:, :k, :k] *= reads[:, :, None] * reads[:, None]
     matrix[:, k, :k] = residuals
-    steps = (places == np.arange(u)[:, None]) * np.sqrt(kept[:, -1])[:, None, None]
+    steps = (places == np.arange(u)[:, None]) * reads[:, None] * np.sqrt(kept[:, -1])[:, None, None]
     matrix[:, k + 1 : k + 1 + u, :k] = steps
     matrix[:, k + 1 + u :, :k] = steps * grown[:, None]
     diagonal = matrix.reshape(n, -1)[:, :: size + 1]
@@ -180,6 +194,12 @@ NOISE_SAID = 1.0  # over the rewards behind the estimate of the noise, at least,
 LARGEST_COORDINATE = 1e6  # of a reward, in whatever units are learned in
 
 
+def read_befores(state: states.Reader, key: str, *_: Any) -> list[Before]:
+    """What was told before every reward that waits; states of behaviour 8 and before do not have it."""
+    rows = state.array(key, np.float64, (None, len(NOTHING_BEFORE))).tolist() if state.has(key) else []
+    return [Before(int(now), int(then), reward) for now, then, reward in rows]
+
+
 class RewardBatch(Declared):
     """Rewards that wait, in the order in which they will be learned."""
 
@@ -187,6 +207,7 @@ class RewardBatch(Declared):
         self._arms: list[int] = []
         self._passed: list[int] = []
         self._rewards: list[float] = []
+        self._befores: list[Before] = []
         self._said = 0.0
         self._most = MOST_WAITING
 
@@ -197,11 +218,12 @@ class RewardBatch(Declared):
     def __len__(self) -> int:
         return len(self._arms)
 
-    def add(self, arm: int, passed: int, reward: float, said: float) -> None:
+    def add(self, arm: int, passed: int, reward: float, said: float, before: Before = NOTHING_BEFORE) -> None:
         """Let a reward wait, before which `passed` rounds pass."""
         self._arms.append(arm)
         self._passed.append(passed)
         self._rewards.append(reward)
+        self._befores.append(before)
         self._said += said
 
     @property
@@ -209,10 +231,10 @@ class RewardBatch(Declared):
         """Whether those waiting are to be learned now."""
         return self._said > MOST_SAID or len(self._arms) >= self._most
 
-    def take(self) -> tuple[Ints, Ints, Floats]:
-        """Arms, rounds passed before each, and rewards; none waits any more."""
-        taken = np.array(self._arms), np.array(self._passed), np.array(self._rewards)
-        self._arms, self._passed, self._rewards, self._said = [], [], [], 0.0
+    def take(self) -> tuple[Ints, Ints, Floats, list[Before]]:
+        """Arms, rounds passed before each, rewards, and what was told before; none waits any more."""
+        taken = np.array(self._arms), np.array(self._passed), np.array(self._rewards), self._befores
+        self._arms, self._passed, self._rewards, self._befores, self._said = [], [], [], [], 0.0
         return taken
 
     def renumbered(self, target: Ints) -> RewardBatch:
@@ -223,10 +245,12 @@ class RewardBatch(Declared):
         kept = RewardBatch()
         kept._said, kept._most = self._said, self._most
         between = 0
-        for arm, passed, reward in zip(target[self._arms].tolist(), self._passed, self._rewards, strict=True):
+        for arm, passed, reward, before in zip(
+            target[self._arms].tolist(), self._passed, self._rewards, self._befores, strict=True
+        ):
             between += passed
             if arm >= 0:
-                kept.add(arm, between, reward, 0.0)
+                kept.add(arm, between, reward, 0.0, before)
                 between = 0
         return kept
 
@@ -236,9 +260,17 @@ class RewardBatch(Declared):
         listed("arms", np.int64, None, within=(0, None)),
         listed("passed", np.int64, "arms", within=(1, MOST_WAITING * LONGEST_GAP)),
         listed("rewards", np.float64, "arms", within=(-LARGEST_COORDINATE, LARGEST_COORDINATE)),
+        Value(
+            "befores",
+            lambda befores: np.array(befores, dtype=np.float64).reshape(-1, len(NOTHING_BEFORE)),
+            read_befores,
+        ),
         number("said", within=(0.0, MOST_SAID)),
         count("most", low=1, high=MOST_WAITING),
     )
 
     def _check_state(self, *, offered: int = 0, **known: Any) -> None:
         states.check(len(self._arms) < self._most and max(self._arms, default=0) < offered, "arms")
+        if not self._befores:  # states of behaviour 8 and before
+            self._befores = [NOTHING_BEFORE] * len(self._arms)
+        states.check(len(self._befores) == len(self._arms), "befores")

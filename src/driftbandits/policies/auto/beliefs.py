@@ -8,6 +8,7 @@ D       learned   (n, R, R)      what the rewards have explained, up to `fade`
 C       recent    (n, k, R)      the rank-one terms of the last k rewards, not yet multiplied out
 e       rate      (n,)           of forgetting: a round makes m into sqrt(1-e) m and S into (1-e) S + e P; 0: none
 b       noise     (n,)           estimated variance of the noise, from `told` rewards
+        model     (n,)           of the noise, see `echoes`
 
 Forgetting only scales D, and a wider belief only adds to `breadth` or `level`, so every hypothesis, whether it drifts,
 restarted or was widened, costs one rank-one term per reward. Terms are gathered and multiplied out together: one matrix
@@ -24,6 +25,7 @@ import numpy as np
 import scipy.linalg.blas
 
 from driftbandits import state as states
+from driftbandits.policies.auto.echoes import FADES, MODELS, MOODS, NEW_MOODS, OWN, WHITE, Before, shares
 from driftbandits.policies.auto.hypotheses import LEVEL_VARIANCE, Priors
 from driftbandits.policies.auto.successes import LARGEST_RATIO, RateUnits, Tally
 from driftbandits.state.reader import ROUNDING, check_covariance
@@ -38,17 +40,20 @@ LEAST_VARIANCE = 1e-12
 LAST_ORIGIN = 4  # where a hypothesis comes from, see `mixture`
 LARGEST_BELIEF = 1e8  # of what is known of rewards of at most 1; in features too
 
-_NUMBERS = ("breadth", "level", "fade", "rate", "noise", "birth", "kind", "origin")
-_ROWS = ("mean", "learned", "recent", *_NUMBERS)
+_MOODS = ("mood", "with_mood", "mood_variance")
+_NUMBERS = ("breadth", "level", "fade", "rate", "noise", "birth", "kind", "origin", "model")
+_ROWS = ("mean", "learned", "recent", *_NUMBERS, *_MOODS)
 
 
 class Forecast(NamedTuple):
     """What every hypothesis expects of an arm's next reward, one row each."""
 
     arm: int
-    column: Floats  # (n, R), covariance of the coordinates with the arm's reward
+    column: Floats  # (n, R), covariance of the coordinates with the reward
     mean: Floats  # (n,)
     variance: Floats  # (n,), without the noise
+    mood: Floats  # (n,), covariance of the mood with the reward
+    echo: Floats | None = None  # (n,), share of the noise of the arm's last reward; None where nobody believes in any
 
 
 class Reference(NamedTuple):
@@ -74,7 +79,8 @@ class Step(NamedTuple):
     column: Floats  # (n, R)
     residual: Floats  # (n,)
     total: Floats  # (n,), variance of the reward
-    noise: Floats  # (n,), the part of it that is noise
+    noise: Floats  # (n,), the part of it that is fresh noise
+    forecast: Forecast
 
 
 class Beliefs:
@@ -104,6 +110,10 @@ class Beliefs:
         self.birth = np.zeros(capacity, dtype=np.int64)
         self.kind = np.zeros(capacity, dtype=np.int64)
         self.origin = np.zeros(capacity, dtype=np.int64)
+        self.model = np.full(capacity, WHITE)
+        self.mood = np.zeros(capacity)
+        self.with_mood = np.zeros((capacity, width))
+        self.mood_variance = np.zeros(capacity)
         self.writes = 0  # how often rows were written over, widened or moved
         self.serial = np.zeros(capacity, dtype=np.int64)  # the write that made each row the hypothesis it is
 
@@ -134,7 +144,9 @@ class Beliefs:
         self.writes += 1
         self.serial[rows] = self.writes
 
-    def write(self, row: int, *, kind: int, birth: int, rate: float = 0.0, noise: float, origin: int = 0) -> None:
+    def write(
+        self, row: int, *, kind: int, birth: int, rate: float = 0.0, noise: float, origin: int = 0, model: int = WHITE
+    ) -> None:
         """Make `row` a hypothesis that knows nothing yet."""
         self._renew(row)
         self.count = max(self.count, row + 1)
@@ -142,12 +154,13 @@ class Beliefs:
         self.breadth[row] = self.fade[row] = 1.0
         self.rate[row], self.noise[row] = rate, noise
         self._keep[:, row] = 1.0 - rate, math.sqrt(1.0 - rate)
-        self.birth[row], self.kind[row], self.origin[row] = birth, kind, origin
+        self.birth[row], self.kind[row], self.origin[row], self.model[row] = birth, kind, origin, model
+        self.mood[row], self.with_mood[row], self.mood_variance[row] = 0.0, 0.0, MOODS[model] * noise
 
     def copy(self, source: int, row: int, *, birth: int, breadth: float, level: float, origin: int) -> None:
         """Make `row` what `source` believes, less surely: by `breadth` of its prior and by `level` of the level's."""
         self._renew(row)
-        for name in _NUMBERS:
+        for name in (*_NUMBERS, *_MOODS):
             values = getattr(self, name)
             values[row] = values[source]
         self.mean[row], self.learned[row] = self.mean[source], self.learned[source]
@@ -198,12 +211,19 @@ class Beliefs:
         column -= self.fade[:n, None] * explained
         return np.asarray(column)
 
-    def at(self, coordinates: Floats, arm: int) -> Floats:
-        """What (n, R) coordinates say of `arm`, shape (n,)."""
+    @property
+    def scatter(self) -> Floats:
+        """Variance of rewards about what their arms last to give, moods and noise together, (n,)."""
+        n = self.count
+        return np.asarray(self.noise[:n] * (1.0 + MOODS[self.model[:n]]))
+
+    def at(self, coordinates: Floats, arm: int, first: int = 0) -> Floats:
+        """What (n, R) coordinates, of row `first` and those after it, say of `arm`, shape (n,)."""
         rows = self.priors.rows
         if rows is None:
             return np.asarray(coordinates[:, arm])
-        return np.asarray(np.einsum("nr,nr->n", coordinates, rows.one(self.kind[: len(coordinates)], arm)))
+        read = rows.one(self.kind[first : first + len(coordinates)], arm)
+        return np.asarray(np.einsum("nr,nr->n", coordinates, read))
 
     def covariance(self, row: int) -> Floats:
         """S of one hypothesis, shape (R, R)."""
@@ -232,6 +252,20 @@ class Beliefs:
         variance = self.breadth[row] * (read @ read) + self.level[row] * read[-1] ** 2 - self.fade[row] * explained
         return float(read @ self.mean[row]), max(float(variance), LEAST_VARIANCE)
 
+    def predicts(self, row: int, arm: int, before: Before) -> tuple[float, float, float]:
+        """Mean, variance without the noise, and variance of the fresh noise of an arm's next reward, under one
+        hypothesis.
+        """
+        mean, variance = self.expects(row, arm)
+        noise, model = self.noise.item(row), self.model.item(row)
+        if model == WHITE:
+            return mean, variance, noise
+        if model < OWN:
+            both = float(self.at(self.with_mood[row : row + 1], arm, row).item())
+            return mean + self.mood.item(row), variance + 2.0 * both + self.mood_variance.item(row), noise
+        echo = shares(self.model[row : row + 1], self.birth[row : row + 1], before).item()
+        return (1.0 - echo) * mean + echo * before.reward, (1.0 - echo) ** 2 * variance, noise * (1.0 - echo**2)
+
     def reading(self, row: int, arms: Ints | slice = slice(None)) -> tuple[Floats, Floats]:
         """Mean and variance of the rewards of these arms under one hypothesis, each (M,); by default of all."""
         covariance, rows = self.covariance(row), self.priors.rows
@@ -259,6 +293,12 @@ class Beliefs:
         scales = self._scales[:, :n]
         scales *= keep
         scales[0] += 1.0 - keep
+        if self.moody:
+            fade = FADES[self.model[:n]] ** rounds
+            self.mood[:n] *= fade
+            self.with_mood[:n] *= (fade * root)[:, None]
+            self.mood_variance[:n] *= fade * fade
+            self.mood_variance[:n] += (1.0 - fade * fade) * MOODS[self.model[:n]] * self.noise[:n]
         if rounds > 1:
             self._multiply_out_fade()
 
@@ -272,11 +312,50 @@ class Beliefs:
             self.recent[row] *= math.sqrt(self.fade[row])
             self.fade[row] = 1.0
 
-    def forecast(self, arm: int) -> Forecast:
-        """What is expected of `arm`."""
-        column = self.column(arm)
-        variance = np.maximum(self.at(column, arm), LEAST_VARIANCE)
-        return Forecast(arm, column, self.at(self.mean[: self.count], arm).copy(), variance)
+    def forecast(self, arm: int, before: Before | None = None) -> Forecast:
+        """What is expected of a reward of `arm`. Without `before` it is late, and all of its noise taken for new."""
+        n = self.count
+        column, mean = self.column(arm), self.at(self.mean[:n], arm).copy()
+        variance, moody = self.at(column, arm).copy(), self.moody  # the column changes below
+        mood = self.at(self.with_mood[:n], arm).copy() if moody else np.zeros(n)
+        if before is None:
+            variance += MOODS[self.model[:n]] * self.noise[:n]
+            return Forecast(arm, column, mean, np.maximum(variance, LEAST_VARIANCE), mood)
+        if moody:
+            variance += 2.0 * mood + self.mood_variance[:n]
+            mood += self.mood_variance[:n]
+            column += self.with_mood[:n]
+            mean += self.mood[:n]
+        echo = self.echoes(before)
+        if echo is not None:
+            column *= (1.0 - echo)[:, None]
+            variance *= (1.0 - echo) ** 2
+            mean += echo * (before.reward - mean)
+        return Forecast(arm, column, mean, np.maximum(variance, LEAST_VARIANCE), mood, echo)
+
+    @property
+    def moody(self) -> bool:
+        """Whether any hypothesis believes in moods."""
+        return bool(self.mood_variance[: self.count].any())
+
+    @property
+    def remembers(self) -> bool:
+        """Whether any hypothesis believes in own noise of the arms."""
+        models = self.model[: self.count]
+        return self.units is None and models.item(models.argmax()) >= OWN
+
+    def echoes(self, befores: Before | Floats) -> Floats | None:
+        """Shares of the noise of earlier rewards, (n,) of one reward or (n, k); None where nobody believes in any."""
+        if not self.remembers:
+            return None
+        found = shares(self.model[: self.count], self.birth[: self.count], befores)
+        return found[:, 0] if isinstance(befores, Before) else found
+
+    def transient(self, arm: int, before: Before) -> Floats:
+        """What is expected of a reward beyond what its arm lasts to give, (n,)."""
+        echo = self.echoes(before)
+        mood = self.mood[: self.count]
+        return mood if echo is None else mood + echo * (before.reward - self.at(self.mean[: self.count], arm))
 
     def observe(
         self, forecast: Forecast, reward: float, able: Bools | None = None, reference: Reference | None = None
@@ -287,9 +366,10 @@ class Beliefs:
         """
         self._make_room(1)
         n = self.count
-        _, column, _, variance = forecast
-        noise = self.noise[:n].copy()
-        total = variance + noise
+        column, mood, echo = forecast.column, forecast.mood, forecast.echo
+        fresh = 1.0 if echo is None else 1.0 - echo * echo
+        noise = self.noise[:n] * fresh
+        total = forecast.variance + noise
         residual = reward - forecast.mean
         if self.units is not None:
             likelihood = self.units.evidence(forecast.mean, np.float64(reward))
@@ -298,10 +378,17 @@ class Beliefs:
             likelihood = self.likelihood(square, total, self.told)
         if able is not None:
             column *= able[:, None]
+            mood *= able
         self._move(column, total, residual)
+        if mood.any():
+            gain = mood / total
+            self.mood[:n] += gain * residual
+            self.with_mood[:n] -= column * gain[:, None]
+            self.mood_variance[:n] -= gain * mood
         if self.units is None and self.known_noise is None:
-            self._learn_noise(total, residual, able)
-        return Step(likelihood, column, residual, total, noise)
+            share = fresh + NEW_MOODS[self.model[:n]]
+            self._learn_noise(self.noise[:n] * share, share, total, residual, able)
+        return Step(likelihood, column, residual, total, noise, forecast)
 
     def _move(self, column: Floats, total: Floats, residual: Floats) -> None:
         """The step of a Kalman filter, in all rows."""
@@ -322,10 +409,11 @@ class Beliefs:
 
     def absorb(self, arm: int, mean: float, noise: float) -> Floats:
         """Take in the mean of many rewards of an arm, whose noise has this variance; gives its log density, (n,)."""
-        forecast = self.forecast(arm)
-        total, residual = forecast.variance + noise, mean - forecast.mean
+        column, n = self.column(arm), self.count
+        total = np.maximum(self.at(column, arm), LEAST_VARIANCE) + noise
+        residual = mean - self.at(self.mean[:n], arm)
         self._make_room(1)
-        self._move(forecast.column, total, residual)
+        self._move(column, total, residual)
         return np.asarray(-0.5 * (np.log(total) + residual * residual / total))
 
     def absorb_all(self, tallies: Iterable[Tally]) -> Floats:
@@ -357,6 +445,9 @@ class Beliefs:
         self.learned[:n] *= ratio**2
         self.recent[:n] *= ratio
         self.noise[:n] = units.noise
+        self.mood[:n] *= ratio
+        self.with_mood[:n] *= ratio**2
+        self.mood_variance[:n] *= ratio**2
         self.units = units
         self._renew(slice(None))
 
@@ -370,25 +461,27 @@ class Beliefs:
         """`told` at each of the next so many rewards."""
         return np.asarray(np.minimum(self.told + np.arange(rewards), NOISE_MEMORY))
 
-    def _learn_noise(self, total: Floats, residual: Floats, able: Bools | None) -> None:
+    def _learn_noise(
+        self, fresh: Floats, share: Floats | float, total: Floats, residual: Floats, able: Bools | None
+    ) -> None:
         """Expected square of the noise given the residual, averaged over about the last `NOISE_MEMORY` rewards.
 
-        With variance v of the arm, b of the noise and s = b / (v + b), it is s v + s^2 residual^2: what it exceeds b by
-        is s^2 (residual^2 - (v + b)).
+        With variance v of what is believed, n of what is new (`fresh`) and s = n / (v + n), it is s v + s^2 residual^2:
+        what it exceeds n by is s^2 (residual^2 - (v + n)), and n is `share` times the variance of the noise.
         """
         noise = self.noise[: self.count]
-        share = noise / total
-        change = share * share * (residual * residual - total)
+        part = fresh / total
+        change = part * part * (residual * residual - total) / share
         change /= self.told + 1.0
         noise += change if able is None else change * able
         np.maximum(noise, LEAST_NOISE_VARIANCE, out=noise)
         self.told = min(self.told + 1.0, NOISE_MEMORY)
 
-    def learn_noise_of_all(self, totals: Floats, residuals: Floats) -> None:
+    def learn_noise_of_all(self, fresh: Floats, share: Floats | float, totals: Floats, residuals: Floats) -> None:
         """The same for several rewards, (n, k), each predicted with the noise as it is estimated now."""
         noise = self.noise[: self.count]
-        share = noise[:, None] / totals
-        changes = share * share * (residuals * residuals - totals)
+        part = fresh / totals
+        changes = part * part * (residuals * residuals - totals) / share
         noise += changes @ (1.0 / (self.freedom(totals.shape[1]) + 1.0))
         np.maximum(noise, LEAST_NOISE_VARIANCE, out=noise)
         self.told = min(self.told + totals.shape[1], NOISE_MEMORY)
@@ -436,6 +529,9 @@ class Beliefs:
         n = self.count
         for name in _ROWS:
             values = getattr(self, name)[:n]
+            if name in ("model", *_MOODS) and not state.has(name):  # states of behaviour 8 and before: noise was white
+                values[:] = 0
+                continue
             if name == "recent":
                 values = values[:, : self.gathered]
             values[:] = state.array(name, values.dtype, values.shape)
@@ -449,6 +545,8 @@ class Beliefs:
             "breadth": (self.breadth[:n] > 0).all(),
             "level": (self.level[:n] >= 0).all(),
             "fade": ((self.fade[:n] > 0) & (self.fade[:n] <= 1)).all(),
+            "mood_variance": (self.mood_variance[:n] >= 0).all(),
+            "model": ((self.model[:n] >= 0) & (self.model[:n] < len(MODELS))).all(),
             "origin": ((self.origin[:n] >= 0) & (self.origin[:n] <= LAST_ORIGIN)).all(),
         }
         for name, fine in checks.items():

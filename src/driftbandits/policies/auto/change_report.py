@@ -15,7 +15,7 @@ from driftbandits._util.linalg import SLACK, first_largest
 from driftbandits.policies.auto.beliefs import LARGEST_BELIEF, Beliefs
 from driftbandits.policies.auto.hypotheses import TYPICAL_SIGNAL_VARIANCE
 from driftbandits.policies.auto.mixture import LEVEL_SHIFT, LOCAL, RESET
-from driftbandits.state.declared import Declared, array, count, flag
+from driftbandits.state.declared import Declared, added, array, count, flag
 from driftbandits.types import Bools, Floats, Ints
 
 CHANGE_ODDS = 1e4  # of a change, against none since the last one
@@ -56,14 +56,18 @@ class ChangeReport(Declared):
         self.began = 0  # round of the last recorded change
         self.epoch = 0
         self.before: Floats = np.zeros(arms)  # estimates before the hypotheses of a change had much weight
+        self._latest: Floats = np.zeros(arms)  # the same at the last call of `settle`, when a change may have begun
         self._settled = False
         self._beliefs = beliefs
         self._arms = beliefs.priors.representatives.numbers  # the arms compared here; indices below are into this array
 
     def settle(self, weights: Floats, mean: Floats) -> None:
-        """Keep the current estimates as the reference, unless hypotheses of a change not yet reported dominate."""
+        """Keep the estimates of the last call as the reference, unless hypotheses of an unreported change dominate.
+
+        Not the current ones: who drifts follows a change before it is believed.
+        """
         if float(weights[self.fresh(len(weights))].sum()) < 1.0 - SETTLED_WEIGHT:
-            self.before, self._settled = mean, True
+            self.before, self._latest, self._settled = self._latest if self._settled else mean, mean, True
 
     def restart(self) -> None:
         """Learning has restarted: there is no reference to compare with yet."""
@@ -172,5 +176,6 @@ class ChangeReport(Declared):
         count("began", high="regime"),
         count("epoch"),
         array("before", within=(-LARGEST_BELIEF, LARGEST_BELIEF)),
+        added(array("latest", within=(-LARGEST_BELIEF, LARGEST_BELIEF))),
         flag("settled"),
     )

@@ -10,6 +10,7 @@ import numpy as np
 
 from driftbandits.policies.auto.beliefs import memory_of
 from driftbandits.policies.auto.change_report import ChangeReport
+from driftbandits.policies.auto.echoes import OWN, WHITE
 from driftbandits.policies.auto.mixture import Mixture
 from driftbandits.policies.auto.probing import ProbingSummary
 from driftbandits.policies.rewards import RewardScale
@@ -20,6 +21,8 @@ _ARMS_SHOWN = 3
 _LEAST_SUSPICION = 0.05  # a less likely change is not mentioned
 _STRONG_SUSPICION = 0.5  # from here on, no claim that nothing has changed
 _LONGEST_INTERVAL_SHOWN = 1e6  # rounds between re-tests
+_SPELLS = {"common": "common to all arms", "own": "of each arm by itself"}
+_KERNEL_IGNORED = '; the kernel of the arms is not used, kernel="given" takes it'
 _LEAST_WEIGHT_SHOWN = 0.005  # of a time scale or a length scale
 
 
@@ -56,7 +59,9 @@ class Explanation:
     changes : changes found so far
     hidden : changes found by re-tests: an arm that was not being played had become better
     shown : changes that were visible in the best arm itself; each of them makes re-tests rarer
+    spells : weight of noise that comes in spells: "common" to all arms, or each arm's "own"
     doubtful : whether the rewards do not fit what is believed, as a `DoubtWarning` has said
+    ignores_kernel : whether the arms have a kernel of their own, which length scales take the place of
 
     >>> from driftbandits import ArmSet, AutoBandit
     >>> policy = AutoBandit(ArmSet([[0.0], [1.0]], names=["left", "right"]), seed=0)
@@ -83,6 +88,8 @@ class Explanation:
     suspected_since: int = 0
     correlations: dict[float | None, float] = field(default_factory=dict)
     doubtful: bool = False
+    ignores_kernel: bool = False
+    spells: dict[str, float] = field(default_factory=dict)
 
     def __str__(self) -> str:
         """The sentences, then the numbers."""
@@ -133,10 +140,15 @@ class Explanation:
         arms = ", ".join(f"{label(b.name)} {b.mean:.3g} [{b.low:.3g}, {b.high:.3g}]" for b in self.best)
         scales = ", ".join(f"{_scale(s)} ({w:.2f})" for s, w in self.length_scales.items() if w >= _LEAST_WEIGHT_SHOWN)
         related = [f"{_scale(r, 'none')} ({w:.2f})" for r, w in self.correlations.items() if w >= _LEAST_WEIGHT_SHOWN]
+        spells = "".join(
+            f"; in spells {_SPELLS[kind]} ({weight:.2f})"
+            for kind, weight in self.spells.items()
+            if weight >= _LEAST_WEIGHT_SHOWN
+        )
         return [
             f"dynamics      {'; '.join(stable + drifts)}",
-            f"noise         standard deviation {self.noise:.3g}",
-            f"length scale  {scales}",
+            f"noise         standard deviation {self.noise:.3g}{spells}",
+            f"length scale  {scales}{_KERNEL_IGNORED if self.ignores_kernel else ''}",
             *([f"segments      correlation {', '.join(related)}"] if related else []),
             f"best arms     {arms}",
             f"probing       {100 * self.probing:.2g} % of rounds",
@@ -161,6 +173,7 @@ def explain(
     estimate: Floats,
     interval: Floats,
     doubtful: bool,
+    ignores_kernel: bool,
 ) -> Explanation:
     """The beliefs of `mixture`, in the user's units.
 
@@ -173,10 +186,12 @@ def explain(
     priors, kinds = beliefs.priors, mixture.kinds().tolist()
     fresh = np.where((beliefs.rate[: beliefs.count] == 0) & report.fresh(beliefs.count), weights, 0.0)
     best = np.argsort(-estimate, kind="stable")[:_ARMS_SHOWN]
-    noise = float(weights @ beliefs.noise[: beliefs.count])
+    noise = float(weights @ beliefs.scatter)
     if beliefs.units is not None:  # the noise of two-valued rewards depends on the arm
         noise = float(beliefs.units.noise_of(estimate)[best[0]])
     low, middle, high = (scale.outward(values[best]) for values in (interval[0], estimate, interval[1]))
+    models = beliefs.model[: beliefs.count]
+    common = float(weights[(models != WHITE) & (models < OWN)].sum())
     return Explanation(
         rounds=rounds,
         memory=memory,
@@ -196,6 +211,8 @@ def explain(
         shown=probing.shown,
         changes=changes,
         doubtful=doubtful,
+        ignores_kernel=ignores_kernel,
+        spells={"common": common, "own": float(weights[models >= OWN].sum())},
     )
 
 

@@ -24,6 +24,7 @@ from driftbandits.policies.auto.batching import (
 from driftbandits.policies.auto.beliefs import TERMS_GATHERED, Beliefs, Forecast
 from driftbandits.policies.auto.change_report import CHANGE_ODDS, ChangeReport, RegimeChange
 from driftbandits.policies.auto.doubts import Doubts, Misfit
+from driftbandits.policies.auto.echoes import WHITE, Before, Memory
 from driftbandits.policies.auto.exposures import Collected, Exposures
 from driftbandits.policies.auto.hypotheses import LEVEL_VARIANCE, TYPICAL_SIGNAL_VARIANCE, Representatives
 from driftbandits.policies.auto.mixture import Mixture
@@ -70,6 +71,7 @@ class Learning(Policy):
     _doubts: Doubts
     _silence_checked: int = 0  # binary digits of the number of late rewards when it was last asked whether others come
     _batch: RewardBatch
+    _memory: Memory
     _since_tidy: int  # rewards learned
     _renewal_due: bool  # whether hypotheses are to be born before the next reward
     _glances: Floats  # probabilities of probes if all arms are allowed
@@ -115,14 +117,17 @@ class Learning(Policy):
     def _lets_wait(self, row: Row, reward: float) -> bool:
         """Whether a reward goes into the batch; the batch is learned if it is full by then."""
         passed = row.id + 1 - self._clock
-        waiting = self._waiting(row.arm, reward) if 0 < passed <= LONGEST_GAP and self._standing.everyone else None
+        waits = 0 < passed <= LONGEST_GAP and self._standing.everyone and not self._beliefs.moody
+        waiting = self._waiting(row, reward) if waits else None
         if waiting is None:
             return False
         outlook, doubted, trying = self._outlook(row), self._probing.doubted, not self._trial.over
-        self._compare(row.arm, outlook, reward)
+        before = self._memory.before(row.arm, row.id)
+        self._compare(row.arm, outlook, reward, before)
         self._beliefs.units = self._two_valued.units
         self._clock = row.id + 1
-        self._batch.add(row.arm, passed, *waiting)
+        self._batch.add(row.arm, passed, *waiting, before)
+        self._memory.tell(row.arm, row.id, reward)
         self._review(row, reward, outlook, on_time=True)
         if self._batch.enough or self._draws_anew(len(self._batch)):
             self._catch_up()
@@ -131,16 +136,19 @@ class Learning(Policy):
             self._update_probes()
         return True
 
-    def _waiting(self, arm: int, reward: float) -> tuple[float, float] | None:
+    def _waiting(self, row: Row, reward: float) -> tuple[float, float] | None:
         """A reward in the coordinates of the beliefs, and its information; None if it must be learned by itself.
 
         One that is too informative to wait is learned at once, together with the batch if there is one.
         """
-        leader, units = self._mixture.leader(), self._two_valued.units
-        if arm not in self._known_arms:
-            self._known_arms[arm] = self._beliefs.expects(leader, arm)
-        mean, variance = self._known_arms[arm]
-        noise = self._beliefs.noise.item(leader)
+        arm, leader, units = row.arm, self._mixture.leader(), self._two_valued.units
+        if self._beliefs.model.item(leader) != WHITE and units is None:
+            mean, variance, noise = self._beliefs.predicts(leader, arm, self._memory.before(arm, row.id))
+        else:
+            if arm not in self._known_arms:
+                self._known_arms[arm] = self._beliefs.expects(leader, arm)
+            mean, variance = self._known_arms[arm]
+            noise = self._beliefs.noise.item(leader)
         said = max(variance / noise, NOISE_SAID / self._beliefs.told)
         if said > MOST_SAID and not len(self._batch):
             return None
@@ -155,7 +163,7 @@ class Learning(Policy):
         """Learn the rewards of the batch."""
         if not len(self._batch):
             return
-        arms, passed, rewards = self._batch.take()
+        arms, passed, rewards, befores = self._batch.take()
         before, after = int(passed[0]), int(passed[1:].sum())
         self._mixture.pass_time(before, self._clock - 1 - after)
         self._renew(self._clock - 1 - after)  # before the first of them, as if it had not waited
@@ -164,9 +172,12 @@ class Learning(Policy):
             self._samples.pass_time(before + after)
         if len(arms) == 1:  # faster than a batch
             self._beliefs.pass_time(before)
-            self._take_in(self._beliefs.forecast(int(arms[0])), float(rewards[0]))
+            self._take_in(self._beliefs.forecast(int(arms[0]), befores[0]), float(rewards[0]))
         else:
-            joint = observe_all(self._beliefs, arms, passed, rewards, reference=self._mixture.reference())
+            told_before = np.array(befores, dtype=np.float64) if self._beliefs.remembers else None
+            joint = observe_all(
+                self._beliefs, arms, passed, rewards, reference=self._mixture.reference(), befores=told_before
+            )
             if not self._draws_anew(len(arms)):
                 self._samples.follow_all(arms, joint)
             self._mixture.update_all(joint.likelihood, np.square(joint.scores) if self._beliefs.units is None else None)
@@ -202,11 +213,13 @@ class Learning(Policy):
         """
         beliefs, outlook = self._beliefs, self._outlook(row)
         on_time = self._pass_time(row.id)
+        before = self._memory.before(row.arm, row.id)
         if on_time:
-            self._compare(row.arm, outlook, reward)
+            self._compare(row.arm, outlook, reward, before)
+        self._memory.tell(row.arm, row.id, reward)
         told = self._in_coordinates(row.arm, reward, news)
         if told is not None:
-            forecast = self._forecast(row, told) if on_time else beliefs.forecast(row.arm)
+            forecast = self._forecast(row, told, before) if on_time else beliefs.forecast(row.arm)
             able = None if on_time else beliefs.birth[: beliefs.count] <= row.id
             self._take_in(forecast, told, able)
         self._review(row, reward, outlook, on_time=on_time, learned=True)
@@ -215,7 +228,7 @@ class Learning(Policy):
         """Update the beliefs by one reward; hypotheses not in `able` are left alone."""
         step = self._beliefs.observe(forecast, told, able, self._mixture.reference())
         if not self._draws_anew(1):
-            self._samples.follow(forecast.arm, step)
+            self._samples.follow(step)
         self._mixture.update(
             step.likelihood,
             able,
@@ -232,6 +245,8 @@ class Learning(Policy):
         found = self._exposures.collect(self._time(), self._two_valued.plays)
         if not len(found.arms):
             return
+        if self._mixture.take_noise_for_white():
+            self._samples.choose(self._mixture.weights(), anew=True)
         passed = max(self.rounds - self._clock, 0)
         self._clock += passed
         self._samples.pass_time(passed)
@@ -308,10 +323,14 @@ class Learning(Policy):
         found = successes * np.log(rates) - exposure * rates
         return np.asarray(arms[(found[0] - found[1]) / units.dispersion > BIRTH_NATS])
 
-    def _compare(self, arm: int, outlook: Outlook, reward: float) -> None:
+    def _compare(self, arm: int, outlook: Outlook, reward: float, before: Before) -> None:
         """Compare a reward with what was expected of it."""
         expected, units = outlook.expected.item(outlook.place), self._two_valued.units
-        noise = self._beliefs.noise.item(self._mixture.leader()) if units is None else units.noise_of_one(arm, expected)
+        transient = float(self._mixture.weights() @ self._beliefs.transient(arm, before))
+        expected += transient if units is None else transient * units.sizes.item(arm)
+        noise = (
+            self._beliefs.scatter.item(self._mixture.leader()) if units is None else units.noise_of_one(arm, expected)
+        )
         self._doubt(self._doubts.see(outlook.place, expected, reward, noise))
 
     def _doubt(self, found: Misfit | None) -> None:
@@ -366,7 +385,7 @@ class Learning(Policy):
         if self._two_valued.units is not None:
             return
         self._catch_up()
-        noise = float(self._mixture.weights() @ self._beliefs.noise[: self._beliefs.count])
+        noise = float(self._mixture.weights() @ self._beliefs.scatter)
         if noise > _FAR_TOO_SMALL * self._beliefs.first_noise:
             self._learn_anew(noise)
             self._refresh()
@@ -390,11 +409,11 @@ class Learning(Policy):
         self._clock = ident + 1
         return True
 
-    def _forecast(self, row: Row, reward: float) -> Forecast:
+    def _forecast(self, row: Row, reward: float, before: Before) -> Forecast:
         """Predictions of the hypotheses for the arm; a reward that surprises the leader first gives birth to
         hypotheses.
         """
-        births, local = self._surprises(row.arm, reward)
+        births, local = self._surprises(row.arm, reward, before)
         if births:
             self._renewal_due = False
             self._mixture.renew(row.id)
@@ -403,7 +422,7 @@ class Learning(Policy):
                 self._mixture.suspect(row.arm, chance, row.id)
         else:
             self._renew(row.id)
-        return self._beliefs.forecast(row.arm)
+        return self._beliefs.forecast(row.arm, before)
 
     def _renew(self, now: int) -> None:
         """Let hypotheses be born that are due, just before rewards that update their weights."""
@@ -415,14 +434,14 @@ class Learning(Policy):
         """Whether the arm had a reward before; with very many arms, whether it was played before."""
         return bool(self._probing.told[arm] if self._standing.everyone else self._plays.counts[arm] > 1)
 
-    def _surprises(self, arm: int, reward: float) -> tuple[bool, bool]:
+    def _surprises(self, arm: int, reward: float, before: Before) -> tuple[bool, bool]:
         """Whether a reward is surprising enough for births, and for the birth of a local change."""
         leader, units = self._mixture.leader(), self._beliefs.units
-        mean, variance = self._beliefs.expects(leader, arm)
+        mean, variance, noise = self._beliefs.predicts(leader, arm, before)
         if units is not None:
             enough = units.surprise(mean, success=reward > 0.0) > BIRTH_NATS
             return enough, enough
-        deviations = abs(reward - mean) / math.sqrt(variance + self._beliefs.noise.item(leader))
+        deviations = abs(reward - mean) / math.sqrt(variance + noise)
         return deviations > BIRTH_DEVIATIONS, deviations > LOCAL_BIRTH_DEVIATIONS
 
     def _draws_anew(self, rewards: int) -> bool:
@@ -450,7 +469,7 @@ class Learning(Policy):
         """After a reward: report a change, repeat a surprising probe, and mark the arms that were seen."""
         beliefs = self._beliefs
         leader, place = self._mixture.leader(), outlook.place
-        deviation = math.sqrt(float(beliefs.noise[leader]))
+        deviation = math.sqrt(float(beliefs.scatter[leader]))
         telling = on_time and beliefs.units is None  # no single two-valued reward is surprising
         if telling and place == outlook.best:
             self._probing.compare(reward, float(outlook.expected[place]), deviation, self._clock)

@@ -1,10 +1,10 @@
 """The weights of the hypotheses: when was the last change, do rewards drift, how smooth is the reward function?
 
-Every prior starts with one hypothesis that never forgets and one for each rate of drift. A change has probability 1 /
-(t + 30) per round. Every few rewards, and before a surprising one is weighed, that share of the weight moves to
-hypotheses born now (a change of everything; of most; of the common level alone) and back to the drifting ones.
-Hypotheses that predict badly lose weight. If no row is free, the most dispensable hypothesis is merged into a neighbour
-in age.
+Every prior starts, for every model of the noise (`echoes`), with one hypothesis that never forgets and one for each
+rate of drift: together a group. A change has probability 1 / (t + 30) per round. Every few rewards, and before a
+surprising one is weighed, that share of the weight moves to hypotheses born now (a change of everything; of most; of
+the common level alone) and back to the drifting ones. Hypotheses that predict badly lose weight, and a group with next
+to none is dropped. If no row is free, the most dispensable hypothesis is merged into a neighbour in age.
 
 One reward may move the odds between two hypotheses by `MOST_NATS_PER_REWARD` where noise is normal, and by less where
 it has heavier tails: wild rewards are then common, and say little about change. What is limited is the square of the
@@ -25,11 +25,14 @@ import numpy as np
 from driftbandits import state as states
 from driftbandits._util.linalg import SLACK, first_largest, largest_first
 from driftbandits.policies.auto.beliefs import Beliefs, Reference
+from driftbandits.policies.auto.echoes import MODELS, MOODS, OWN, WHITE, Model
 from driftbandits.policies.auto.successes import Tally
 from driftbandits.state.declared import Declared, Value, number
-from driftbandits.types import Bools, Floats
+from driftbandits.types import Bools, Floats, Ints
 
-DRIFT_RATES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
+DRIFT_RATES = (1e-2, 1e-3, 1e-4, 1e-5)
+CHANCE_RATES = (1e-1,)  # for rewards of two values too: what fades so fast is noise elsewhere, see `echoes`
+ECHO_RATES = (1e-3,)  # the same where noise has a memory
 STEADY_SLOTS = 12  # for hypotheses that do not drift
 MORE_SLOTS = 12  # for two-valued rewards: rare successes separate hypotheses so slowly that they must live long
 _REWARDS_BETWEEN_BIRTHS = 32  # births must be rare too; times `RateUnits.slowness`
@@ -105,11 +108,24 @@ class Tails(Declared):
         states.check(self._fourth >= self._square**2 > 0.0, "fourth")
 
 
+def _drifting(rates: tuple[float, ...], models: tuple[Model, ...]) -> int:
+    """Hypotheses that drift, of one prior; chances have fewer models of the noise, and so room for `CHANCE_RATES`."""
+    return len(rates) + (len(models) - 1) * len(ECHO_RATES)
+
+
 class Mixture:
     """Weights of the rows of `beliefs`, as logarithms."""
 
-    def __init__(self, beliefs: Beliefs, *, rates: tuple[float, ...] = DRIFT_RATES, slots: int = STEADY_SLOTS) -> None:
+    def __init__(
+        self,
+        beliefs: Beliefs,
+        *,
+        rates: tuple[float, ...] = DRIFT_RATES,
+        slots: int = STEADY_SLOTS,
+        models: tuple[Model, ...] = MODELS,
+    ) -> None:
         self.beliefs = beliefs
+        self.models = models  # of the noise
         self.rates = rates
         self.slots = slots
         self.log_weight: Floats = np.full(len(beliefs.mean), -np.inf)
@@ -121,26 +137,38 @@ class Mixture:
         self._leader: int | None = None
 
     @staticmethod
-    def capacity(kinds: int, *, rates: tuple[float, ...] = DRIFT_RATES, slots: int = STEADY_SLOTS) -> int:
+    def capacity(
+        kinds: int,
+        *,
+        rates: tuple[float, ...] = DRIFT_RATES,
+        slots: int = STEADY_SLOTS,
+        models: tuple[Model, ...] = MODELS,
+    ) -> int:
         """Rows needed; `MORE_SLOTS` more if rewards may have two values."""
-        return kinds * len(rates) + max(slots, kinds)
+        return kinds * _drifting(rates, models) + max(slots, kinds * len(models))
 
     def start(self, birth: int) -> None:
         """One hypothesis that never forgets and one per rate, for every prior."""
         beliefs = self.beliefs
         beliefs.count = beliefs.gathered = 0
         self._due = 0.0
-        drifting = 0.5 / len(self.rates) if self.rates else 0.0
+        models = self.models if beliefs.units is None else self.models[:OWN]  # successes have no noise of their own
+        chance_rates = (*CHANCE_RATES, *self.rates) if self.rates else ()
         for kind in range(beliefs.priors.count):
-            if self.slots:
-                self._write(kind, birth, 0.0, 0.5 if self.rates else 1.0)
-            for rate in self.rates:
-                self._write(kind, birth, rate, drifting if self.slots else 2 * drifting)
+            for place, model in enumerate(models):
+                rates = ECHO_RATES if place != WHITE else self.rates if beliefs.units is None else chance_rates
+                weight = model.weight / sum(each.weight for each in models)
+                drifting = 0.5 * weight / len(rates) if rates else 0.0
+                if self.slots:
+                    self._write(kind, place, birth, 0.0, 0.5 * weight if rates else weight)
+                for rate in rates:
+                    self._write(kind, place, birth, rate, drifting if self.slots else 2 * drifting)
 
-    def _write(self, kind: int, birth: int, rate: float, weight: float) -> None:
+    def _write(self, kind: int, model: int, birth: int, rate: float, weight: float) -> None:
         beliefs = self.beliefs
         row = beliefs.count
-        beliefs.write(row, kind=kind, birth=birth, rate=rate, noise=beliefs.first_noise)
+        noise = beliefs.first_noise if beliefs.units is not None else beliefs.first_noise / (1.0 + MOODS[model])
+        beliefs.write(row, kind=kind, birth=birth, rate=rate, noise=noise, model=model)
         self.log_weight[row] = math.log(weight / beliefs.priors.count)
         self._forget_weights()
 
@@ -244,14 +272,30 @@ class Mixture:
         kinds = np.bincount(beliefs.kind[: beliefs.count], weights=self.weights(), minlength=beliefs.priors.count)
         return kinds.astype(np.float64, copy=False)
 
+    def _groups(self) -> Ints:
+        """Number of the prior and the model of the noise of every row, (n,)."""
+        beliefs = self.beliefs
+        return np.asarray(beliefs.kind[: beliefs.count] * len(MODELS) + beliefs.model[: beliefs.count])
+
+    def _weights_of_groups(self) -> Floats:
+        return np.bincount(self._groups(), self.weights(), self.beliefs.priors.count * len(MODELS)).astype(np.float64)
+
     # --- births -------------------------------------------------------------------------------------------------
 
     def prune(self) -> None:
         """Drop priors with next to no weight."""
-        by_kind = self.kinds()
-        unlikely = (by_kind < LEAST_PRIOR_WEIGHT) & (by_kind > 0)
+        weights = self._weights_of_groups()
+        unlikely = (weights < LEAST_PRIOR_WEIGHT) & (weights > 0)
         if unlikely.any():
             self._give_up(unlikely)
+
+    def take_noise_for_white(self) -> bool:
+        """Give up all other models of it; whether there were any."""
+        self.models = MODELS[: WHITE + 1]
+        others = bool(self.beliefs.model[: self.beliefs.count].any())
+        if others:
+            self._give_up(np.arange(self.beliefs.priors.count * len(MODELS)) % len(MODELS) != WHITE)
+        return others
 
     def renew_in_time(self, now: int) -> None:
         """`renew`, unless the last births are too recent to be distinguished from new ones."""
@@ -264,38 +308,41 @@ class Mixture:
         self._due, self._born = 0.0, now
         if not self.slots or hazard == 0.0:
             return
-        by_kind = self.kinds()
-        self._move(hazard, by_kind)
-        for kind in largest_first(by_kind)[:2]:
-            if by_kind[kind] >= _LEAST_BREEDING_WEIGHT:
-                self._births(int(kind), hazard * float(by_kind[kind]), now)
+        weights = self._weights_of_groups()
+        self._move(hazard, weights)
+        for group in largest_first(weights)[:2]:
+            if weights[group] >= _LEAST_BREEDING_WEIGHT:
+                self._births(int(group), hazard * float(weights[group]), now)
 
     def _give_up(self, unlikely: Bools) -> None:
         beliefs = self.beliefs
-        rows = np.flatnonzero(~unlikely[beliefs.kind[: beliefs.count]])
+        rows = np.flatnonzero(~unlikely[self._groups()])
         beliefs.keep(rows)
         self.log_weight[: len(rows)] = self.log_weight[rows]
         self.log_weight[len(rows) :] = -np.inf
         self._forget_weights()
 
-    def _move(self, hazard: float, by_kind: Floats) -> None:
-        """Take the share `hazard` from all hypotheses, and give the drifting ones their part of it."""
+    def _move(self, hazard: float, of_groups: Floats) -> None:
+        """Take the share `hazard` from all hypotheses, and give the drifting ones of each group their part of it."""
         n = self.beliefs.count
         weights = (1.0 - hazard) * self.weights()  # a new array
-        drifting = self.beliefs.rate[:n] > 0
-        back = hazard * (1.0 - sum(BIRTH_SHARES.values())) / max(len(self.rates), 1)
-        weights[drifting] += back * by_kind[self.beliefs.kind[:n][drifting]]
+        drifting, groups = self.beliefs.rate[:n] > 0, self._groups()
+        back = hazard * (1.0 - sum(BIRTH_SHARES.values()))
+        drifts = np.bincount(groups[drifting], minlength=len(of_groups))
+        weights[drifting] += back * (of_groups / np.maximum(drifts, 1))[groups[drifting]]
         self.log_weight[:n] = np.log(np.maximum(weights, _SMALLEST_WEIGHT))
         self._forget_weights()
 
-    def _births(self, kind: int, weight: float, now: int) -> None:
+    def _births(self, group: int, weight: float, now: int) -> None:
         beliefs = self.beliefs
+        kind, model = divmod(group, len(MODELS))
         for origin, share in BIRTH_SHARES.items():
             row = self._room()
-            mine = np.where(beliefs.kind[: beliefs.count] == kind, self.log_weight[: beliefs.count], -np.inf)
+            mine = np.where(self._groups() == group, self.log_weight[: beliefs.count], -np.inf)
             leader = first_largest(mine)
             if origin == RESET:
-                beliefs.write(row, kind=kind, birth=now, noise=float(beliefs.noise[leader]), origin=origin)
+                noise = float(beliefs.noise[leader])
+                beliefs.write(row, kind=kind, birth=now, noise=noise, origin=origin, model=model)
             else:
                 wider, shift = (PARTIAL_WIDENING, 0.0) if origin == PARTIAL else (0.0, 1.0)
                 beliefs.copy(leader, row, birth=now, breadth=wider, level=shift, origin=origin)
@@ -324,7 +371,7 @@ class Mixture:
 
     def _steady_slots(self) -> int:
         more = 0 if self.beliefs.units is None else MORE_SLOTS
-        return max(self.slots, self.beliefs.priors.count) + more
+        return max(self.slots, len(set(self._groups().tolist())) + len(BIRTH_SHARES)) + more
 
     def _merge(self, steady: list[int]) -> int:
         """Free the most dispensable row; its weight goes to the heavier neighbour in age with the same prior.
@@ -334,7 +381,7 @@ class Mixture:
         faster for so few.
         """
         n = self.beliefs.count
-        logs, kinds, births = (part[:n].tolist() for part in (self.log_weight, self.beliefs.kind, self.beliefs.birth))
+        logs, kinds, births = (part[:n].tolist() for part in (self.log_weight, self._groups(), self.beliefs.birth))
         bare = [math.exp(log) for log in logs]
         total, leader = sum(bare), self.leader()
         aged = sorted((kinds[row], births[row], row) for row in steady)
@@ -359,7 +406,8 @@ class Mixture:
         n, leader = self.beliefs.count, self.leader()
         others = [row for row in steady if row != leader]
         row = others[first_largest(-self.log_weight[others])]
-        same = np.flatnonzero((self.beliefs.kind[:n] == self.beliefs.kind[row]) & (np.arange(n) != row))
+        groups = self._groups()
+        same = np.flatnonzero((groups == groups[row]) & (np.arange(n) != row))
         return row, int(same[first_largest(self.log_weight[same])]) if len(same) else leader
 
     # --- state --------------------------------------------------------------------------------------------------
@@ -384,7 +432,10 @@ class Mixture:
         if state.has("tails"):  # states of 0.3.0 have none
             self.tails.load(state.reader("tails"))
         steady = int(np.count_nonzero(self.beliefs.rate[:n] == 0))
-        states.check(1 <= steady <= self._steady_slots(), "rate")
-        states.check(n - steady <= self.beliefs.priors.count * len(self.rates), "rate")
+        states.check(
+            1 <= steady <= max(self.slots, self.beliefs.priors.count * len(MODELS)) + MORE_SLOTS,
+            "rate",
+        )
+        states.check(n - steady <= self.beliefs.priors.count * _drifting(self.rates, MODELS), "rate")
         # the heaviest has weight 1 after a reward, and what is left of it after births
         states.check(-_LARGEST_LOG_WEIGHT <= float(self.log_weight[:n].max()) <= _LARGEST_LOG_WEIGHT, "log_weight")

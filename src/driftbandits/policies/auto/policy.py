@@ -27,6 +27,7 @@ from driftbandits.policies.auto.batching import RewardBatch
 from driftbandits.policies.auto.beliefs import Beliefs, moments
 from driftbandits.policies.auto.change_report import ChangeReport
 from driftbandits.policies.auto.doubts import Doubts
+from driftbandits.policies.auto.echoes import Memory
 from driftbandits.policies.auto.explanation import Explanation, explain
 from driftbandits.policies.auto.exposures import Exposures
 from driftbandits.policies.auto.hypotheses import SIGNAL_VARIANCES, Priors
@@ -98,8 +99,9 @@ class AutoBandit(Learning):
     reports_changes = True
     # 2: probes depend on the possible gain; 3: fewer where changes are visible without them; 4: uninformative rewards
     # are batched; 5: and batching leaves the probability of a change as it is; 6: ties between hypotheses are broken
-    # by turns; 7: successes may pay amounts that vary; 8: open decisions are data, and residuals are not cut
-    behaviour = 8
+    # by turns; 7: successes may pay amounts that vary; 8: open decisions are data, and residuals are not cut; 9: noise
+    # may have a memory
+    behaviour = 9
     learns_open_decisions = True
 
     def __init__(
@@ -136,6 +138,8 @@ class AutoBandit(Learning):
         if self.patience is not None and self._open_is_data:
             self._exposures.begin(now=float(self.rounds), patience=float(self.patience), first_id=self.rounds)
         self._mixture.start(self.rounds)
+        if self._exposures.active:
+            self._mixture.take_noise_for_white()
         self._samples.choose(self._mixture.weights(), anew=True)
         self._refresh()
 
@@ -153,6 +157,7 @@ class AutoBandit(Learning):
         self._exposures = Exposures(len(self.arms))
         self._doubts = Doubts(len(standing.numbers))
         self._batch = RewardBatch()
+        self._memory = Memory(len(self.arms))
         self._since_tidy, self._renewal_due = 0, False
         self._glances = np.zeros(len(standing.numbers))
         self._known_arms = {}
@@ -325,6 +330,7 @@ class AutoBandit(Learning):
             estimate=self._estimate(),
             interval=cut(self._interval()),
             doubtful=self._doubts.doubtful,
+            ignores_kernel=self.kernel == "auto" and self.arms.kernel is not None and not self.arms.guessed,
         )
 
     # --- state --------------------------------------------------------------------------------------------------
@@ -349,9 +355,10 @@ class AutoBandit(Learning):
         probing = standing.migrate_probing(old._probing.export(), moved.kinds, self._clock)
         self._probing.load(states.Reader(probing), rounds=self._clock)
         self._trial.load(states.Reader({"left": change.carry(old._trial.left, 0)}))
-        self._trial.begin(change.added, plays_of_a_trial(float(self._beliefs.noise[self._mixture.leader()])))
+        self._trial.begin(change.added, plays_of_a_trial(float(self._beliefs.scatter[self._mixture.leader()])))
         self._exposures.load(states.Reader(migrate_exposures(old._exposures, change)), rounds=self.rounds)
         self._batch = old._batch.renumbered(change.target)
+        self._memory = old._memory.carried(change.source)
         self._silence_checked = old._silence_checked
         self._since_tidy, self._renewal_due = old._since_tidy, old._renewal_due
         if not self._standing.everyone:  # rewards are batched only where all arms are read
@@ -359,7 +366,8 @@ class AutoBandit(Learning):
         self._refresh()
         report = old._change_report.export()
         before = np.where(standing.sources >= 0, report["before"][standing.sources], self._expected())
-        self._change_report.load(states.Reader({**report, "before": before}), rounds=self.rounds)
+        latest = np.where(standing.sources >= 0, report["latest"][standing.sources], before)
+        self._change_report.load(states.Reader({**report, "before": before, "latest": latest}), rounds=self.rounds)
 
     def _settings(self) -> dict[str, Any]:
         return {"kernel": self.kernel, "floor": self.floor, "rank": self.rank}
@@ -386,6 +394,7 @@ class AutoBandit(Learning):
             parts["exposures"] = self._exposures
         exported = {name: part.export() for name, part in parts.items()}
         exported["watch"]["doubts"] = self._doubts.export()
+        exported["together"]["memory"] = self._memory.export()
         return {**write(self._saved, self), **exported}
 
     def _import(self, state: states.Reader) -> None:
@@ -400,6 +409,8 @@ class AutoBandit(Learning):
         self._change_report.load(state.reader("watch"), rounds=self.rounds)
         self._trial.load(state.reader("trial"))
         self._batch.load(state.reader("together"), offered=len(self.arms))
+        if state.reader("together").has("memory"):  # states of behaviour 8 and before have none
+            self._memory.load(state.reader("together").reader("memory"), rounds=self.rounds)
         if state.reader("watch").has("doubts"):  # states of 0.3.0 have none
             self._doubts.load(state.reader("watch").reader("doubts"), rounds=self.rounds)
         if state.has("exposures"):

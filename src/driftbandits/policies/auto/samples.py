@@ -35,6 +35,7 @@ from driftbandits._util.linalg import SLACK, first_largest, largest_first
 from driftbandits._util.seeding import generator_from_state, generator_state, same_stream, stream
 from driftbandits.policies.auto.batching import Joint
 from driftbandits.policies.auto.beliefs import LARGEST_BELIEF, Beliefs, Step
+from driftbandits.policies.auto.echoes import MODELS
 from driftbandits.types import Bools, Floats, Ints
 
 MOST_SAMPLED = 4  # hypotheses
@@ -52,6 +53,7 @@ class Samples:
         self._rows: Ints = np.zeros(0, dtype=np.int64)
         self._serials: Ints = np.zeros(0, dtype=np.int64)  # of the rows when they were sampled
         self._values: Floats = np.zeros((MOST_SAMPLED, number + 1, self._width(beliefs)))
+        self._moods: Floats = np.zeros((MOST_SAMPLED, number + 1))  # of the same samples: see `echoes`
         self._best: Ints = np.zeros((MOST_SAMPLED, number), dtype=np.int64)  # best arm of every sample but the mean
         self._beliefs = beliefs
         self._writes = beliefs.writes  # when the serial numbers were last compared
@@ -67,7 +69,7 @@ class Samples:
         self._rows = self._rows[self._rows >= 0]
         self._serials, self._writes = self._beliefs.serial[self._rows], self._beliefs.writes
         for slot, row in enumerate(self._rows.tolist()):
-            self._put(slot, self._drawn(row))
+            self._put(slot, *self._drawn(row))
 
     @property
     def rows(self) -> Ints:
@@ -122,13 +124,21 @@ class Samples:
     # --- following the beliefs ----------------------------------------------------------------------------------
 
     def pass_time(self, rounds: int) -> None:
-        """Let the samples of fast drifting hypotheses drift."""
+        """Let moods, the means, and the samples of fast drifting hypotheses drift."""
         beliefs = self._beliefs
         for slot, row in enumerate(self.rows.tolist()):
-            rate, values = beliefs.rate.item(row), self._values[slot]
-            if rate * rounds <= _FAST_DRIFT:
+            rate, values, model = beliefs.rate.item(row), self._values[slot], beliefs.model.item(row)
+            if MODELS[model].mood:
+                fade, moods = MODELS[model].rho ** rounds, self._moods[slot]
+                moods *= fade
+                spread = math.sqrt((1.0 - fade * fade) * MODELS[model].mood * beliefs.noise.item(row))
+                moods[1:] += spread * self._generator.standard_normal(self._number)
+            if rate == 0.0:
                 continue
             keep = (1.0 - rate) ** rounds
+            if rate * rounds <= _FAST_DRIFT:
+                values[0] *= math.sqrt(keep)
+                continue
             pool = self._pool(int(beliefs.kind[row]))
             first = int(self._generator.integers(0, (_DRIFTS_PER_SAMPLE - 1) * self._number))
             values *= math.sqrt(keep)
@@ -143,10 +153,13 @@ class Samples:
             self._pools[kind] = self._drifts(kind, normal - normal.mean(axis=0))
         return self._pools[kind]
 
-    def follow(self, arm: int, step: Step) -> None:
-        """Update the samples by a reward of `arm`."""
-        rows = self.rows
-        said = self._said_of(arm)
+    def follow(self, step: Step) -> None:
+        """Update the samples by a reward."""
+        rows, forecast = self.rows, step.forecast
+        moods = self._moods[: len(rows)]
+        said = self._said_of(forecast.arm) + moods
+        if forecast.echo is not None:
+            said *= (1.0 - forecast.echo[rows])[:, None]
         shifts = (said[:, 0] + step.residual[rows])[:, None] - said
         noise = self._generator.standard_normal((len(rows), self._number))
         noise *= np.sqrt(step.noise[rows])[:, None]
@@ -155,16 +168,18 @@ class Samples:
             column, values = self._in_values(row, step.column[row]), self._values[slot]
             scipy.linalg.blas.dger(1.0 / step.total.item(row), column, shifts[slot], a=values.T, overwrite_a=1)
             self._find_best(slot)
+        moods += (forecast.mood[rows] / step.total[rows])[:, None] * shifts
 
     def follow_all(self, arms: Ints, joint: Joint) -> None:
         """Update the samples by a batch of rewards of these arms; see `batching` for the symbols.
 
-        One after the other they would move a sample f by B' M' (e + L^-1 d / root), where d is noise, and the mean's f
-        less f at the arms; the mean itself by B' M' e.
+        One after the other they would move a sample f by B' M' (e + L^-1 d / root), where d is noise, and x times the
+        mean's f less f at the arms; the mean itself by B' M' e.
         """
         rows, values = self.rows, self.values
         said = self._said_of(arms)
-        differences = said[:, :1] - said
+        reads = joint.reads[rows] if len(joint.reads) > 1 else joint.reads
+        differences = (said[:, :1] - said) * reads[:, None]
         noise = self._generator.standard_normal((len(rows), self._number, len(arms)))
         noise *= np.sqrt(joint.noise[rows])[:, None]
         differences[:, 1:] += noise
@@ -180,8 +195,8 @@ class Samples:
         """Find the best arms right after the samples have moved, while they are in the cache."""
         self._values[slot, 1:].argmax(axis=1, out=self._best[slot])
 
-    def _put(self, slot: int, values: Floats) -> None:
-        self._values[slot] = values
+    def _put(self, slot: int, values: Floats, moods: Floats | float = 0.0) -> None:
+        self._values[slot], self._moods[slot] = values, moods
         self._find_best(slot)
 
     def choose(self, weights: Floats, *, anew: bool) -> None:
@@ -192,7 +207,7 @@ class Samples:
         self._keep(np.array([row in chosen and not anew for row in self.rows.tolist()], dtype=np.bool_))
         sampled = self._rows.tolist()
         for row in [row for row in chosen if row not in sampled]:
-            self._put(len(self._rows), self._drawn(row))
+            self._put(len(self._rows), *self._drawn(row))
             self._rows = np.append(self._rows, row)
             self._serials = np.append(self._serials, self._beliefs.serial[row])
 
@@ -205,20 +220,30 @@ class Samples:
 
     def _keep(self, kept: Bools) -> None:
         if not kept.all():
-            for part in (self._values, self._best):
+            for part in (self._values, self._moods, self._best):
                 part[: int(kept.sum())] = part[: len(self._rows)][kept]
             self._rows, self._serials = self._rows[kept], self._serials[kept]
 
-    def _drawn(self, row: int) -> Floats:
+    def _drawn(self, row: int) -> tuple[Floats, Floats | float]:
+        """The mean and samples of a hypothesis, and moods with them."""
         beliefs, rows = self._beliefs, self._beliefs.priors.rows
-        mean, covariance = beliefs.mean[row], beliefs.covariance(row)
+        mean, covariance, both = beliefs.mean[row], beliefs.covariance(row), beliefs.with_mood[row]
         if rows is None:  # only the arms are needed, not the level
-            mean, covariance = mean[:-1], covariance[:-1, :-1]
+            mean, covariance, both = mean[:-1], covariance[:-1, :-1], both[:-1]
+        moody = MODELS[beliefs.model.item(row)].mood > 0.0
+        if moody:
+            mean = np.append(mean, beliefs.mood[row])
+            whole = np.empty((len(mean), len(mean)))
+            whole[:-1, :-1], whole[-1, :-1], whole[:-1, -1] = covariance, both, both
+            whole[-1, -1], covariance = beliefs.mood_variance[row], whole
         coordinates = np.empty((self._number + 1, len(mean)))
         coordinates[0] = mean
         normal = self._generator.standard_normal((self._number, len(mean)))
         np.add(_with_covariance(covariance, normal), mean, out=coordinates[1:])
-        return coordinates if rows is None else self._in_values(row, coordinates)
+        moods: Floats | float = 0.0
+        if moody:
+            coordinates, moods = coordinates[:, :-1], coordinates[:, -1]
+        return coordinates if rows is None else self._in_values(row, coordinates), moods
 
     # --- what is kept of a sample ------------------------------------------------------------------------------
 
@@ -258,6 +283,7 @@ class Samples:
         return {
             "rows": self.rows.astype(np.int64),
             "values": self.values.copy(),
+            "moods": self._moods[: len(self.rows)].copy(),
             "generator": generator_state(self._generator),
         }
 
@@ -269,8 +295,12 @@ class Samples:
         states.check(0 < k <= MOST_SAMPLED and bool(known.all()) and len(np.unique(rows)) == k, "rows")
         values = state.array("values", np.float64, (k, *self._values.shape[1:]))
         states.check(bool((np.abs(values) <= LARGEST_BELIEF).all()), "samples")
+        moods = np.zeros((k, self._number + 1))  # states of behaviour 8 and before have none
+        if state.has("moods"):
+            moods = state.array("moods", np.float64, moods.shape)
+        states.check(bool((np.abs(moods) <= LARGEST_BELIEF).all()), "moods")
         for slot in range(k):
-            self._put(slot, values[slot])
+            self._put(slot, values[slot], moods[slot])
         self._rows, self._serials = rows, self._beliefs.serial[rows]
         self._writes = self._beliefs.writes
         self._generator = generator_from_state(state.raw("generator"))
@@ -404,8 +434,8 @@ class ManySamples(Samples):
     def _drifts(self, kind: int, normal: Floats) -> Floats:
         return normal
 
-    def _put(self, slot: int, values: Floats) -> None:
-        super()._put(slot, values)
+    def _put(self, slot: int, values: Floats, moods: Floats | float = 0.0) -> None:
+        super()._put(slot, values, moods)
         self._drawn_anew = True
 
     def _find_best(self, slot: int) -> None:

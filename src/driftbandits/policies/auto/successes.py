@@ -46,7 +46,7 @@ from scipy.special import gammaln
 from driftbandits import state as states
 from driftbandits.policies.auto.exposures import Collected
 from driftbandits.policies.auto.hypotheses import LEVEL_VARIANCE, SIGNAL_VARIANCES
-from driftbandits.state.declared import Declared, Value, array, count, flag, number
+from driftbandits.state.declared import Declared, Value, added, array, count, flag, number
 from driftbandits.state.reader import check_whole
 from driftbandits.types import Floats, Ints
 
@@ -208,15 +208,6 @@ class Tally(NamedTuple):
     arm: int
     mean: float
     noise: float
-
-
-def _added(value: Value) -> Value:
-    """A value that states written before amounts could vary do not have: it is as it is at the beginning."""
-
-    def read(state: states.Reader, key: str, now: Any, found: Any) -> Any:
-        return value.read(state, key, now, found) if state.has(key) else now
-
-    return Value(value.name, value.write, read)
 
 
 class TwoValued(Declared):
@@ -454,10 +445,10 @@ class TwoValued(Declared):
         array("successes"),
         count("looked"),
         flag("firm"),
-        _added(flag("varying")),
-        _added(number("dispersion", within=(1.0, None))),
-        _added(array("paid", within=(0.0, None))),
-        _added(array("squares", within=(0.0, None))),
+        added(flag("varying")),
+        added(number("dispersion", within=(1.0, None))),
+        added(array("paid", within=(0.0, None))),
+        added(array("squares", within=(0.0, None))),
     )
 
     def _check_state(self, *, rounds: int = 0, **known: Any) -> None:
