@@ -358,7 +358,7 @@ def measure_series() -> Measurement:
     for part, names in (("development", DEVELOPMENT), ("judged", JUDGED), ("all", (*DEVELOPMENT, *JUDGED))):
         numbers |= {f"{part}.{key_of(str(policy))}": float(v) for policy, v in judgement.means(names).items()}
     policies = {policy.name for experiment in REAL_SUITE.values() for policy in experiment.policies}
-    return new_measurement("series", numbers, seeds=range(OFFSETS), policies=sorted(policies))
+    return new_measurement("series", numbers, seeds=tuple(range(OFFSETS)), policies=sorted(policies))
 
 
 def _drawn_phase(settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
@@ -389,7 +389,7 @@ def numbers_of(claims: Sequence[Claim]) -> dict[str, float]:
 def _of_logs(
     name: str, measure: Callable[[], dict[str, float]], seeds: int, policies: Sequence[str], first: int = logs.FIRST
 ) -> Measurement:
-    return new_measurement(name, measure(), seeds=range(first, first + seeds), policies=policies)
+    return new_measurement(name, measure(), seeds=tuple(range(first, first + seeds)), policies=policies)
 
 
 def _intervals(name: str, changes: int) -> Measurement:
