@@ -6,7 +6,8 @@ A file `results/NAME.json` has the command, the date, the version, the arithmeti
     loses <!--result spread regret ,.0f-->123<!--/result--> in all
 
 `python -m reproduction measure NAME` measures again and writes the file; `python -m reproduction fill` writes all
-marked numbers into the pages. A test fails where a page does not say what its file does.
+marked numbers into the pages. A test fails where a page does not say what its file does. Whole tables are kept and
+filled in alike, as lines of Markdown between `<!--table NAME KEY-->` and `<!--/table-->`.
 """
 
 from __future__ import annotations
@@ -15,13 +16,14 @@ import dataclasses
 import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 import numpy as np
+import pandas as pd
 
 from driftbandits._util.files import write_whole
 from driftbandits._util.intervals import t_interval
@@ -30,14 +32,15 @@ from driftbandits.datasets import OFFSETS
 from driftbandits.errors import InputError, did_you_mean
 from driftbandits.experiments.engines import Engine
 from driftbandits.experiments.playing import play
+from driftbandits.experiments.results import Results
 from driftbandits.experiments.specs import Experiment, PolicySpec, policy_class
 from driftbandits.policies.opkb.opnn import PAPER_WIDTH
 from driftbandits.version import __version__
 from reproduction import logs
 from reproduction.catalogue import ADA_OPKB, ADA_OPKB_PUBLISHED, AUTOBANDIT, OPNN0_PUBLISHED, SW_GPUCB_PUBLISHED
-from reproduction.claims import Claim, ClaimVerdict
-from reproduction.linear import LINEAR_SWEEPS, OURS, check_linear_claims
-from reproduction.linear import SEEDS as LINEAR_SEEDS
+from reproduction.claims import Claim, ClaimVerdict, judge_at_most
+from reproduction.growth import GROWTH_SEEDS, STEADY_SWEEPS, SWEEPS, growth_claims
+from reproduction.linear import LINEAR, LINEAR_SWEEPS, check_linear_claims
 from reproduction.paper import (
     BEST_SIZES,
     BEYOND,
@@ -53,11 +56,13 @@ from reproduction.paper import (
 )
 from reproduction.real_suite import DEVELOPMENT, JUDGED, REAL_SUITE, judge_real_suite
 from reproduction.suite import SUITE
-from reproduction.sweeps import allowed_slope
+from reproduction.sweeps import Sweep, allowed_slope, measure_growth
 
+T = TypeVar("T")
 RESULTS = Path(__file__).parent / "results"
 PAGES = Path(__file__).parents[1] / "docs"
 MARK = re.compile(r"(<!--result (\S+) (\S+) (\S+?)-->)(.*?)(<!--/result-->)", re.DOTALL)
+TABLE = re.compile(r"(<!--table (\S+) (\S+?)-->\n)(.*?)(<!--/table-->)", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -71,10 +76,16 @@ class Measurement:
     seeds: tuple[int, ...]
     behaviour: Mapping[str, int]
     numbers: Mapping[str, float]
+    tables: Mapping[str, Sequence[str]] = field(default_factory=dict)  # lines of Markdown
 
 
 def new_measurement(
-    name: str, numbers: Mapping[str, float], *, seeds: Sequence[int], policies: Sequence[str]
+    name: str,
+    numbers: Mapping[str, float],
+    *,
+    seeds: Sequence[int],
+    policies: Sequence[str],
+    tables: Mapping[str, Sequence[str]] | None = None,
 ) -> Measurement:
     """The measurement called `name`, made now and here; `policies` are names of classes."""
     return Measurement(
@@ -85,6 +96,7 @@ def new_measurement(
         seeds=tuple(seeds),
         behaviour={policy: policy_class(policy).behaviour for policy in policies},
         numbers=dict(numbers),
+        tables=dict(tables or {}),
     )
 
 
@@ -110,7 +122,7 @@ def read_measurement(name: str, *, folder: Path = RESULTS) -> Measurement:
 
 
 def filled(text: str, *, folder: Path = RESULTS) -> str:
-    """The text of a page with every marked number as its file has it.
+    """The text of a page with every marked number and table as its file has it.
 
     >>> filled("no number is marked")
     'no number is marked'
@@ -118,12 +130,20 @@ def filled(text: str, *, folder: Path = RESULTS) -> str:
 
     def number(found: re.Match[str]) -> str:
         opening, name, key, form, _, closing = found.groups()
-        numbers = read_measurement(name, folder=folder).numbers
-        if key not in numbers:
-            raise InputError(f"the file of results {name!r} has no {key!r}; {did_you_mean(key, list(numbers))}")
-        return f"{opening}{numbers[key]:{form}}{closing}"
+        return f"{opening}{_entry(name, read_measurement(name, folder=folder).numbers, key):{form}}{closing}"
 
-    return MARK.sub(number, text)
+    def table(found: re.Match[str]) -> str:
+        opening, name, key, _, closing = found.groups()
+        lines = _entry(name, read_measurement(name, folder=folder).tables, key)
+        return opening + "".join(f"{line}\n" for line in lines) + closing
+
+    return TABLE.sub(table, MARK.sub(number, text))
+
+
+def _entry(name: str, entries: Mapping[str, T], key: str) -> T:
+    if key not in entries:
+        raise InputError(f"the file of results {name!r} has no {key!r}; {did_you_mean(key, list(entries))}")
+    return entries[key]
 
 
 def fill_pages(pages: Path = PAGES, *, folder: Path = RESULTS) -> list[Path]:
@@ -198,27 +218,107 @@ def _measured_row(row: PolicySpec) -> PolicySpec:
     return dataclasses.replace(row, seeds=BEYOND_SEEDS) if row in BEYOND else row
 
 
+SLOPE_HEADS = {
+    "rounds": "T, four segments",
+    "drifting-rounds": "T, drift",
+    "segments": "segments L",
+    "variation": "variation V",
+    "dimension": "d, four segments",
+    "drifting-dimension": "d, drift",
+    "steady-rounds": "T",
+    "arms": "log N",
+}
+WORLD_HEADS = {
+    "one-switch": "one switch",
+    "two-switches": "two switches",
+    "drift": "drift",
+    "box-one-switch": "box, one switch",
+    "box-drift": "box, drift",
+}
+
+
+def measure_growth_of_regret() -> Measurement:
+    """T1 to T3: how fast regret grows, and how fast the bounds allow."""
+    results = play([e for sweep in SWEEPS for e in sweep.experiments], store=PLAYED, show=True)
+    steady = [sweep for sweep in SWEEPS if sweep.id.rpartition("/")[2] in STEADY_SWEEPS]
+    changing = [sweep for sweep in SWEEPS if sweep not in steady]
+    tables = {
+        "changing": slopes_table(results.cells, changing, head="policy"),
+        "steady": slopes_table(results.cells, steady, head="policy, nothing changes"),
+    }
+    return new_measurement(
+        "growth",
+        numbers_of(growth_claims(results, SWEEPS)),
+        seeds=GROWTH_SEEDS,
+        policies=_names(SWEEPS),
+        tables=tables,
+    )
+
+
 def measure_linear() -> Measurement:
-    """LB-1: how fast the regret of ADA-OPKB with the linear kernel grows, and how fast its bound allows."""
-    ours = {policy.label for policy in OURS}
-    sweeps = [
-        dataclasses.replace(
-            sweep,
-            experiments=tuple(
-                dataclasses.replace(e, policies=tuple(p for p in e.policies if p.label in ours))
-                for e in sweep.experiments
-            ),
-        )
-        for sweep in LINEAR_SWEEPS
-    ]
-    results = play([e for sweep in sweeps for e in sweep.experiments], store=PLAYED, show=True)
+    """Regret of linear bandits, LB-1 to LB-4, how fast regret grows, and how fast the bounds allow."""
+    worlds = list(LINEAR.values())
+    results = play([*worlds, *(e for sweep in LINEAR_SWEEPS for e in sweep.experiments)], store=PLAYED, show=True)
+    tables = {
+        "regret": regret_table(results, {WORLD_HEADS[world.id.split("/")[1]]: world for world in worlds}),
+        "slopes": slopes_table(results.cells, LINEAR_SWEEPS, head="policy"),
+    }
     allowed = {
         f"{sweep.id}.{key_of(label)}.allowed": allowed_slope(sweep, label, sweep.values)
         for sweep in LINEAR_SWEEPS
         for label in sweep.labels
     }
-    claim = next(claim for claim in check_linear_claims(results, sweeps) if claim.id == "LB-1")
-    return new_measurement("linear", {**numbers_of([claim]), **allowed}, seeds=LINEAR_SEEDS, policies=["AdaOPKB"])
+    claims = check_linear_claims(results, LINEAR_SWEEPS)
+    ours = numbers_of(claims)  # of rivals the verdicts alone: the tables have their slopes and regrets
+    kept = {key: value for key, value in ours.items() if key.startswith("LB-1") or key.endswith(".verdict")}
+    names = {*_names(LINEAR_SWEEPS), *(policy.name for world in worlds for policy in world.policies)}
+    seeds = sorted({seed for world in worlds for seed in world.seeds})
+    return new_measurement("linear", {**kept, **allowed}, seeds=seeds, policies=sorted(names), tables=tables)
+
+
+def _names(sweeps: Sequence[Sweep]) -> list[str]:
+    return sorted({policy.name for sweep in sweeps for e in sweep.experiments for policy in e.policies})
+
+
+def slopes_table(cells: pd.DataFrame, sweeps: Sequence[Sweep], *, head: str) -> list[str]:
+    """A row per policy, a column per sweep: slope [95 % interval] (allowed slope) and what follows."""
+    heads = [SLOPE_HEADS[sweep.id.rpartition("/")[2]] for sweep in sweeps]
+    labels = dict.fromkeys(label for sweep in sweeps for label in sweep.labels)
+    return _markdown_table(
+        [head, *heads], [[label, *(_slope_entry(cells, sweep, label) for sweep in sweeps)] for label in labels]
+    )
+
+
+_MARKS = {"holds": "", "does not hold": " **over**", "undecided": " ?"}
+
+
+def _slope_entry(cells: pd.DataFrame, sweep: Sweep, label: str) -> str:
+    growth = measure_growth(cells, sweep, label) if label in sweep.labels else None
+    if growth is None:
+        return ""
+    slope, allowed = growth.slope, growth.allowed
+    mark = _MARKS[judge_at_most(slope, allowed)]
+    return f"{slope.estimate:.2f} [{slope.low:.2f}, {slope.high:.2f}] ({allowed:.2f}){mark}"
+
+
+def regret_table(results: Results, by_head: Mapping[str, Experiment]) -> list[str]:
+    """Mean regret ± standard error, a row per policy, a column per world; the least in the first world comes first."""
+    worlds = list(by_head.values())
+    rows = results.summary.to_dict("records")
+    found = {(row["experiment"], row["policy"]): row for row in rows}
+    labels = list(dict.fromkeys(policy.label for world in worlds for policy in world.policies))
+    labels.sort(key=lambda label: float(found[worlds[0].id, label]["regret"]))
+    entries = [[label, *(_regret_entry(found.get((world.id, label))) for world in worlds)] for label in labels]
+    return _markdown_table(["policy", *by_head], entries)
+
+
+def _regret_entry(row: Mapping[Hashable, Any] | None) -> str:
+    return "" if row is None else f"{row['regret']:,.0f} ± {row['standard_error']:,.0f}"
+
+
+def _markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    lines = [heads, ["---", *["---:"] * (len(heads) - 1)], *rows]
+    return ["| " + " | ".join(line) + " |" for line in lines]
 
 
 def measure_phases() -> Measurement:
@@ -258,7 +358,7 @@ def measure_series() -> Measurement:
     for part, names in (("development", DEVELOPMENT), ("judged", JUDGED), ("all", (*DEVELOPMENT, *JUDGED))):
         numbers |= {f"{part}.{key_of(str(policy))}": float(v) for policy, v in judgement.means(names).items()}
     policies = {policy.name for experiment in REAL_SUITE.values() for policy in experiment.policies}
-    return new_measurement("series", numbers, seeds=range(OFFSETS), policies=sorted(policies))
+    return new_measurement("series", numbers, seeds=tuple(range(OFFSETS)), policies=sorted(policies))
 
 
 def _drawn_phase(settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
@@ -289,7 +389,7 @@ def numbers_of(claims: Sequence[Claim]) -> dict[str, float]:
 def _of_logs(
     name: str, measure: Callable[[], dict[str, float]], seeds: int, policies: Sequence[str], first: int = logs.FIRST
 ) -> Measurement:
-    return new_measurement(name, measure(), seeds=range(first, first + seeds), policies=policies)
+    return new_measurement(name, measure(), seeds=tuple(range(first, first + seeds)), policies=policies)
 
 
 def _intervals(name: str, changes: int) -> Measurement:
@@ -303,6 +403,7 @@ MEASURES: Mapping[str, Callable[[], Measurement]] = {
     "spread": measure_spread,
     "paper": measure_paper,
     "phases": measure_phases,
+    "growth": measure_growth_of_regret,
     "linear": measure_linear,
     "series": measure_series,
 }

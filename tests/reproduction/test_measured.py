@@ -19,6 +19,7 @@ from reproduction.measured import (
     NETWORK_SEEDS,
     PAGES,
     RESULTS,
+    TABLE,
     _drawn_phase,
     _measured,
     fill_pages,
@@ -42,7 +43,7 @@ def test_every_marked_number_is_that_of_its_file():
 
 
 def test_every_file_says_how_it_was_measured_and_is_used():
-    used = {found[2] for text in MARKED.values() for found in MARK.finditer(text)}
+    used = {found[2] for text in MARKED.values() for kind in (MARK, TABLE) for found in kind.finditer(text)}
     assert used == {path.stem for path in RESULTS.glob("*.json")} == set(MEASURES)
     for name in used:
         found = read_measurement(name)
@@ -55,7 +56,10 @@ def test_every_file_says_how_it_was_measured_and_is_used():
 
 @pytest.fixture
 def folder(tmp_path):
-    made = new_measurement("small", {"regret": 1234.5}, seeds=(2_000_000,), policies=["AutoBandit"])
+    lines = ["| policy | regret |", "| --- | ---: |", "| mine | 1 |"]
+    made = new_measurement(
+        "small", {"regret": 1234.5}, seeds=(2_000_000,), policies=["AutoBandit"], tables={"all": lines}
+    )
     write_measurement("small", made, folder=tmp_path)
     assert read_measurement("small", folder=tmp_path) == made
     return tmp_path
@@ -67,12 +71,18 @@ def test_pages_are_filled_and_a_wrong_number_is_noticed(folder):
     assert fill_pages(folder, folder=folder) == [page]
     assert page.read_text() == "It is <!--result small regret ,.0f-->1,234<!--/result--> here, and 1 there."
     assert fill_pages(folder, folder=folder) == []
+    page.write_text("Before.\n\n<!--table small all-->\n| old |\n<!--/table-->\n\nAfter.\n")
+    assert fill_pages(folder, folder=folder) == [page]
+    text = "<!--table small all-->\n| policy | regret |\n| --- | ---: |\n| mine | 1 |\n<!--/table-->"
+    assert page.read_text() == f"Before.\n\n{text}\n\nAfter.\n"
 
 
 def test_what_is_not_there_is_said(folder):
     for mark, message in (("smal regret", "did you mean 'small'"), ("small regrets", "did you mean 'regret'")):
         with pytest.raises(InputError, match=message):
             filled(f"<!--result {mark} d-->1<!--/result-->", folder=folder)
+    with pytest.raises(InputError, match="did you mean 'all'"):
+        filled("<!--table small al-->\n<!--/table-->", folder=folder)
     (folder / "small.json").write_text("{}")
     with pytest.raises(InputError, match="is no file of results"):
         read_measurement("small", folder=folder)
@@ -82,15 +92,18 @@ def test_what_is_not_there_is_said(folder):
 
 def test_a_measurement_is_what_a_reader_needs_to_repeat_it():
     names = {field.name for field in dataclasses.fields(read_measurement(next(iter(MEASURES))))}
-    assert names == {"command", "date", "version", "fingerprint", "seeds", "behaviour", "numbers"}
+    assert names == {"command", "date", "version", "fingerprint", "seeds", "behaviour", "numbers", "tables"}
 
 
 def test_verdicts_on_the_page_of_claims_are_those_of_its_file():
-    """The word in bold behind every claim of a figure, and LB-1 on the page of linear bandits."""
-    for page, name, claims in (("claims", "paper", "F"), ("linear", "linear", "LB-1")):
+    """The word in bold behind every claim of a figure, and of those about linear bandits."""
+    for page, name, claims in (("claims", "paper", "F"), ("claims", "growth", "T"), ("linear", "linear", "LB-")):
         numbers = read_measurement(name).numbers
         text = (PAGES / "evidence" / f"{page}.md").read_text(encoding="utf-8")
-        found = dict(re.findall(r"^\| (\S+) \| [^|]+ \| \*\*([^*]+)\*\*", text, re.MULTILINE))
+        rows = re.findall(
+            r"^\| (\S+?)(?:, our reading)? \| [^|]+ \| (?:<!--.*?-->)?\*\*([^*]+)\*\*", text, re.MULTILINE
+        )
+        found = dict([*rows, *re.findall(r"(T\d) \([^)]*(?:\([^)]*\)[^)]*)?\):\s\*\*([^*]+)\*\*", text)])
         meant = {
             key.removesuffix(".verdict"): get_args(ClaimVerdict)[int(place)]
             for key, place in numbers.items()

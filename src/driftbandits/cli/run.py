@@ -144,8 +144,8 @@ Ids = Annotated[
     typer.Argument(
         metavar="ID",
         autocompletion=complete.experiments,
-        help="Ids, groups (paper, growth, linear, comparison, suite, real, yardstick, calibrated, five) or beginnings "
-        "of ids; by default paper growth linear.",
+        help="Ids, groups (paper, growth, linear, comparison, suite, real, series, yardstick, calibrated, five) or "
+        "beginnings of ids; by default paper growth linear.",
     ),
 ]
 

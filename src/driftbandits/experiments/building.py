@@ -6,6 +6,7 @@ experiments that would take years, and whatever cannot play a first round.
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import math
 import traceback
@@ -261,7 +262,7 @@ def check_experiment(experiment: Experiment, *, labels: Iterable[str] | None = N
 def _first_cells(experiment: Experiment) -> dict[str, Cell]:
     """The first cell of every policy, by its label."""
     first: dict[str, Cell] = {}
-    for cell in cells_of(experiment):
+    for cell in cells_of(dataclasses.replace(experiment, seeds=experiment.seeds[:1])):
         first.setdefault(cell.policy.label, cell)
     return first
 
