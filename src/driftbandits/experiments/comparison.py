@@ -45,7 +45,7 @@ LONGEST_TITLE = 46  # letters, of a panel
 
 @dataclass(frozen=True, eq=False)  # tables have no single truth value to compare by
 class Comparison:
-    """Policies side by side: what `compare` gives back.
+    """Policies side by side: the result of `compare`.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class Comparison:
         changes found and missed and false alarms (blank for policies that report no changes), turnover (the share of
         rounds with another arm than the round before) and seconds per run. The best is chosen by the same runs, so with
         few seeds and many policies the others look further behind than they are; with a `reference`, `behind` is the
-        difference to that policy, and its intervals hold for all rivals in a world at once
+        difference to that policy, and its intervals hold for all other policies of a world together
     runs : DataFrame, a row per run
     curves : DataFrame, a row per point of a regret curve, cumulative
     true_changes : rounds in which each world changes; empty if they differ from seed to seed

@@ -177,20 +177,20 @@ def advise(
     show: bool = False,
     first: Callable[[Advice], None] | None = None,
 ) -> Advice:
-    """Whether the world of a log moves, how much, whether adapting pays, and what to do.
+    """Say whether rewards change in a log, how much, and whether a policy that adapts would earn more.
 
-    Whether and how it moves is a question of Bayes factors (see `logs.movement`); how much, of a Gaussian process on
-    300 bins; whether adapting pays, of policies that play in `twins` worlds sampled from it. Where the log is too short
-    it says so and recommends nothing.
+    Whether and how rewards change is decided by Bayes factors (see `logs.movement`); how much, by a Gaussian process on
+    300 bins; whether adapting pays, by letting policies play in twins: `twins` worlds sampled from its posterior. If
+    the log is too short, it says so and recommends nothing.
 
     Parameters
     ----------
-    log : from `Log.read`; with arms given as an `ArmSet`, arms learn from each other
-    false_alarm : probability that a change is reported although nothing moves
-    twins : worlds in which policies play; more make intervals shorter
+    log : from `Log.read`; if its arms were given as an `ArmSet`, rewards of similar arms count too
+    false_alarm : probability that a change is reported although nothing changes
+    twins : number of worlds in which policies play; more make intervals shorter
     seed : of everything random
     show : whether to show progress on standard error
-    first : is called with what is known before any twin is played: whether the world moves, when, and how much
+    first : called before any twin is played, with what is known by then: whether rewards change, when, and how much
 
     Returns
     -------

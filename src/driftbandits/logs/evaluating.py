@@ -131,8 +131,8 @@ class Estimate:
 class Evaluation:
     """What a target would have earned per round, and the same for every part of the log.
 
-    Of every estimate `low` and `high` are the ends of the interval for a log of a length fixed beforehand,
-    `anytime_low` and `anytime_high` hold at every length at once (NaN without a declared range of rewards). `verdict`
+    In every estimate, `low` and `high` are the ends of the interval for a log whose length was fixed beforehand;
+    `anytime_low` and `anytime_high` hold at all lengths together (NaN without a declared range of rewards). `verdict`
     is empty, or says why the log cannot tell; all numbers are NaN then.
 
     Parameters
@@ -218,15 +218,15 @@ def evaluate(
     """What `target` would have earned per round on the rounds of a log, with an interval.
 
     Valid where rewards change and for logs of policies that learn: terms are unbiased given the rows before. See
-    `logs.estimators` for what each estimator is and is bad at.
+    `logs.estimators` for the estimators and their weaknesses.
 
     Parameters
     ----------
     log : from `Log.read`; rows without a reward are left out, which is valid only if rewards are missing at random
     target : an arm by name or position, a law of N probabilities, a function of a `Row` that gives an arm or a law,
-        "best" (the best fixed arm: chosen on every other row, valued on the rest), "uniform", "log" (the policy that
-        logged, as a control), or a new learning policy: replayed with rejection, for stretches where nothing moves.
-        Where its arm is not offered, a row is left out; a law is restricted to what is offered
+        "best" (the best fixed arm: chosen on every other row, evaluated on the rest), "uniform", "log" (the logging
+        policy, as a control), or a new learning policy: replayed by rejection sampling, if nothing changes. Rows in
+        which the target's arm is not offered are left out; a law is restricted to what is offered
     estimator : "dr", "ips", "snips", "clipped" or "direct"
     by : a number of windows, their ends (in rounds or times), "changes" (stretches between changes found in the log) or
         "segment"

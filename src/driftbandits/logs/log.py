@@ -58,7 +58,7 @@ class Log:
     time : (n,) seconds, not falling, if the log had a column of times instead; `round` then counts rows
     arm : (n,) positions in `names`
     reward : (n,), NaN where it is not known
-    probability : (n,) of the arm chosen, under the policy that logged
+    probability : (n,) propensity of the arm chosen, under the logging policy
     names : of all arms
     allowed : (n, N), or None if every arm was offered in every round
     law : (n, N) probabilities of all arms, or None
@@ -68,7 +68,7 @@ class Log:
     seconds : (n,) times of the rows where the log has rounds and times both: rounds count then, or None
     reward_range : declared ends of the rewards, or None
     arms : the arms with their points and kernel, if they were given
-    notes : what was done while the log was read: rows dropped, names merged
+    notes : what was changed while the log was read: rows dropped, names merged
     context : (n, columns) numbers of the columns `context.*`, or None
     context_names : what they are called
 
@@ -128,11 +128,12 @@ class Log:
         ----------
         source : as above
         arms : the arms that could be played, as an `ArmSet` or as names; by default those that occur, played or
-            allowed. Say it where some never occur
+            allowed. Pass it if some of them never occur
         reward_range : ends that no reward may exceed; anytime intervals need it
         columns : what columns are called in the source, as {"arm": "variant", "reward": "clicked"}
         layout : "open-bandit" for the columns of the Open Bandit data, "vw" for a file of Vowpal Wabbit: lines
-            `arm:cost:probability | ...`, events of several lines, or dsjson; rewards are costs turned around
+            `arm:cost:probability | ...`, events of several lines, or dsjson; the reward is the cost with the opposite
+            sign
         sort : whether to put rows into the order of their rounds or times
         drop_missing : whether to leave out rows that lack a round or time, arm, probability, segment or `allowed`
         merge_names : whether to take names that differ by case, blanks or accents for one, the most frequent
