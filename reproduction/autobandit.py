@@ -26,7 +26,7 @@ import numpy as np
 import pandas as pd
 
 from driftbandits._util.markdown import csv, markdown
-from driftbandits.datasets.registry import REAL_PREFIX
+from driftbandits.datasets import REAL_PREFIX
 from driftbandits.environments.noise import PAPER_NOISE
 from driftbandits.environments.registry import noise_from_config
 from driftbandits.experiments.results import Results

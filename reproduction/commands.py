@@ -14,9 +14,8 @@ from driftbandits.errors import InputError
 from driftbandits.experiments.building import build_world, check_experiment
 from driftbandits.experiments.engines import Engine
 from driftbandits.experiments.results import Results
-from driftbandits.experiments.run_files import check_labels
+from driftbandits.experiments.run_files import TunedSettings, check_labels, read_tuned
 from driftbandits.experiments.specs import Experiment, PolicySpec
-from driftbandits.experiments.tuned import TunedSettings, read_tuned
 from driftbandits.text import counted
 from reproduction import catalogue
 from reproduction.groups import default_groups, find_experiments, group_of, judge, standard_passes

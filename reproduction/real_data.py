@@ -15,7 +15,7 @@ import pandas as pd
 
 from driftbandits import datasets
 from driftbandits._util.markdown import csv
-from driftbandits.datasets.registry import REAL_PREFIX, REWARD_RANGES
+from driftbandits.datasets import REAL_PREFIX, REWARD_RANGES
 from driftbandits.errors import InputError
 from driftbandits.experiments.building import build_world
 from driftbandits.experiments.results import Results

@@ -16,7 +16,7 @@ import pandas as pd
 
 from driftbandits import datasets, policies
 from driftbandits._util.markdown import csv, markdown
-from driftbandits.datasets.registry import REAL_PREFIX, REWARD_RANGES
+from driftbandits.datasets import REAL_PREFIX, REWARD_RANGES
 from driftbandits.experiments.results import Results
 from driftbandits.experiments.specs import Experiment, PolicySpec
 from driftbandits.report.blocks import Block, ReportTable, TableEntry, columns, number

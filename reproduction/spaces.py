@@ -23,8 +23,8 @@ from typing import Any
 
 from driftbandits import policies
 from driftbandits.policies import Constants, policy_label
-from driftbandits.tuning.halving import Rungs
 from driftbandits.tuning.spaces import Space, Values
+from driftbandits.tuning.study import Rungs
 from reproduction.catalogue import GPUCB_PUBLISHED_SETTINGS
 
 RIDGE_AND_SCALE = {"ridge": (0.01, 1.0), "scale": (0.02, 1.0)}

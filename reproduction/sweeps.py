@@ -26,7 +26,7 @@ import pandas as pd
 
 from driftbandits._util.intervals import ConfidenceInterval, t_interval
 from driftbandits.arms.arm_set import ArmSet
-from driftbandits.arms.tangent_kernel import NeuralTangentKernel
+from driftbandits.arms.sklearn_kernels import NeuralTangentKernel
 from driftbandits.design import information_gain
 from driftbandits.environments import Environment
 from driftbandits.experiments.building import build_policy, build_world

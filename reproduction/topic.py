@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
-from driftbandits.datasets.registry import REAL_PREFIX
+from driftbandits.datasets import REAL_PREFIX
 from driftbandits.errors import InputError
 from driftbandits.experiments.results import Results
 from driftbandits.experiments.seeds import EVALUATION, SeedRange

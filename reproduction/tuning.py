@@ -36,17 +36,6 @@ from driftbandits.experiments.seeds import TUNING, check_tuning_world
 from driftbandits.experiments.specs import Cell, Experiment, cells_of
 from driftbandits.experiments.stores import Store, distinct
 from driftbandits.policies import Constants
-from driftbandits.tuning.halving import (
-    BestSettings,
-    Rungs,
-    Slot,
-    Standing,
-    Tuned,
-    count_cells,
-    geometric_mean_regret,
-    slots,
-    standing,
-)
 from driftbandits.tuning.own import (
     EQUAL_DIMENSIONS,
     Found,
@@ -58,7 +47,18 @@ from driftbandits.tuning.own import (
 )
 from driftbandits.tuning.search import launch, make_folder
 from driftbandits.tuning.spaces import Space, TuningWorld, environment_1
-from driftbandits.tuning.study import Search
+from driftbandits.tuning.study import (
+    BestSettings,
+    Rungs,
+    Search,
+    Slot,
+    Standing,
+    Tuned,
+    count_cells,
+    geometric_mean_regret,
+    slots,
+    standing,
+)
 from reproduction.autobandit import informed_spec
 from reproduction.catalogue import ADA_OPNN_INFINITE, COMPARISON_FILE, LINEAR_FILE, PAPER_FILE, written_out
 from reproduction.linear import one_switch

@@ -111,7 +111,7 @@ FAULTS = (
     ),
     Fault(
         "a search that keeps the worst half",
-        "tuning/halving.py",
+        "tuning/study.py",
         "return sorted(alive, key=lambda point: (score(regrets[point], over), point))",
         "return sorted(alive, key=lambda point: (-score(regrets[point], over), point))",
         "tests/tuning",

@@ -10,7 +10,7 @@ from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 
 from driftbandits import GPUCB, ArmSet
 from driftbandits.arms.kernels import kernel_from_config
-from driftbandits.arms.tangent_kernel import NeuralTangentKernel
+from driftbandits.arms.sklearn_kernels import NeuralTangentKernel
 from driftbandits.errors import InputError
 
 POINTS = np.random.default_rng(0).standard_normal((12, 3))

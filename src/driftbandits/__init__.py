@@ -20,7 +20,7 @@ if typing.TYPE_CHECKING:
     from driftbandits import testing as testing
     from driftbandits.arms.arm_set import ArmSet as ArmSet
     from driftbandits.arms.kernels import kernel_from_config as kernel_from_config
-    from driftbandits.arms.tangent_kernel import NeuralTangentKernel as NeuralTangentKernel
+    from driftbandits.arms.sklearn_kernels import NeuralTangentKernel as NeuralTangentKernel
     from driftbandits.design import Design as Design
     from driftbandits.design import Status as Status
     from driftbandits.design import effective_dimension as effective_dimension
@@ -54,7 +54,7 @@ _HOMES = {
     "DriftbanditsError": "errors",
     "Feedback": "policies.decisions",
     "Floats": "types",
-    "NeuralTangentKernel": "arms.tangent_kernel",
+    "NeuralTangentKernel": "arms.sklearn_kernels",
     "StateReader": "state",
     "Status": "design",
     "Trace": "simulation",

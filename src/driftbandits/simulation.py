@@ -17,7 +17,7 @@ import numpy.typing as npt
 from driftbandits._util import files
 from driftbandits._util.checks import check_count
 from driftbandits._util.guard import one_blas_thread
-from driftbandits._util.packages import data_frame
+from driftbandits._util.machine import data_frame
 from driftbandits._util.seeding import check_seed
 from driftbandits.environments import Environment, uniforms
 from driftbandits.environments.base import LARGEST_TABLE

@@ -97,13 +97,13 @@ def test_the_shell_completes_commands_ids_and_names(words, names, monkeypatch, c
 
 
 def test_completers_know_every_kind_of_name():
-    from driftbandits.cli import complete as completers
+    from driftbandits.cli import options
 
-    assert "paper" in completers.experiments("p")
-    assert completers.environments("real/d") == ["real/digits"]
-    assert completers.environments("switching") == ["switching", "switching/1", "switching/2"]
-    assert completers.engines("") == ["loky", "ray", "dask"]
-    assert completers.labels("SW-G") == ["SW-GPUCB"]
+    assert "paper" in options.complete_experiments("p")
+    assert options.complete_environments("real/d") == ["real/digits"]
+    assert options.complete_environments("switching") == ["switching", "switching/1", "switching/2"]
+    assert options.complete_engines("") == ["loky", "ray", "dask"]
+    assert options.complete_labels("SW-G") == ["SW-GPUCB"]
 
 
 SLOW = """

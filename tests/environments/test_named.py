@@ -7,10 +7,9 @@ import pytest
 
 from driftbandits import ArmSet
 from driftbandits.environments import significant_shifts
-from driftbandits.environments.problems import PROBLEMS, SMPyBanditsProblem
+from driftbandits.environments.drifting import Trending
 from driftbandits.environments.registry import create
-from driftbandits.environments.switching import SwitchingKernel
-from driftbandits.environments.trending import Trending
+from driftbandits.environments.switching import PROBLEMS, SMPyBanditsProblem, SwitchingKernel
 from driftbandits.errors import InputError
 
 

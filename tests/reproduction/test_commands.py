@@ -12,11 +12,11 @@ from driftbandits.cli import run_folder
 from driftbandits.errors import InputError
 from driftbandits.experiments import playing
 from driftbandits.experiments.results import collect
+from driftbandits.experiments.run_files import read_tuned
 from driftbandits.experiments.runner import RunInterruptedError
 from driftbandits.experiments.seeds import EVALUATION
 from driftbandits.experiments.specs import cells_of
 from driftbandits.experiments.stores import DamagedPartWarning
-from driftbandits.experiments.tuned import read_tuned
 from reproduction import commands, passes
 from reproduction.claims import Check, Claim
 from reproduction.commands import choose, tuned_guests

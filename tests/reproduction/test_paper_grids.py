@@ -7,7 +7,7 @@ import pytest
 
 from driftbandits.configuration.models import plain_settings
 from driftbandits.experiments.runner import run_cell
-from driftbandits.tuning.halving import count_cells
+from driftbandits.tuning.study import count_cells
 from reproduction.catalogue import ADA_OPKB, PAPER_FILE, SETTINGS_FOLDER, tuned_settings, written_out
 from reproduction.paper import WGPUCB_TUNED
 from reproduction.spaces import PAPER_GRIDS, PAPER_SPACES

@@ -5,8 +5,8 @@ import pytest
 
 import driftbandits as db
 from driftbandits.policies.decisions import ROW
-from driftbandits.testing import arms as checks
-from driftbandits.testing.arms import ARMS
+from driftbandits.testing import states as checks
+from driftbandits.testing.states import ARMS
 
 
 class Means(db.Policy):

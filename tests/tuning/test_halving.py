@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from driftbandits.tuning.halving import count_cells, slots, standing
+from driftbandits.tuning.study import count_cells, slots, standing
 
 RUNGS = ((8, 1), (4, 3), (2, 6))
 

@@ -8,13 +8,12 @@ import driftbandits as db
 from driftbandits.errors import InputError
 from driftbandits.experiments.contestants import read_policies
 from driftbandits.experiments.engines import Engine
-from driftbandits.experiments.run_files import read_experiment
-from driftbandits.experiments.tuned import tuned_policies
+from driftbandits.experiments.run_files import read_experiment, tuned_policies
 from driftbandits.tuning import own as module
 from driftbandits.tuning import tune
-from driftbandits.tuning.halving import count_cells
 from driftbandits.tuning.own import EQUAL_RUNGS, _runs_in, _searches, read_found, rungs_of, tune_file, write_found
 from driftbandits.tuning.spaces import read_space
+from driftbandits.tuning.study import count_cells
 from reproduction.spaces import SPACES
 from reproduction.tuning import comparison_searches
 from tests.tuning.small import LONGER, WORLD

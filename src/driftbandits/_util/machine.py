@@ -1,4 +1,6 @@
-"""The fingerprint of this machine's arithmetic: where two are equal, results are equal bit for bit.
+"""What this machine has: the fingerprint of its arithmetic, and optional packages.
+
+Where two fingerprints are equal, results are equal bit for bit.
 
 Processors differ in the last digits: a BLAS chooses its kernels by the processor, NumPy its vector instructions, and
 both change with their versions. What that means for results is said in `docs/machines.md`.
@@ -9,12 +11,42 @@ from __future__ import annotations
 import functools
 import platform
 import sys
+from collections.abc import Iterable, Mapping
+from importlib import metadata
 from typing import Any
 
 import numpy as np
 
 from driftbandits._util.guard import blas_libraries
-from driftbandits._util.packages import installed_versions
+from driftbandits.errors import MissingExtraError
+
+
+def installed_versions(packages: Iterable[str]) -> dict[str, str]:
+    """Versions of those of these packages that are installed, by name; nothing is imported.
+
+    >>> list(installed_versions(["numpy", "no-such-package"]))
+    ['numpy']
+    """
+    found = {}
+    for package in packages:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def data_frame(columns: Mapping[str, Any], *, purpose: str) -> Any:
+    """A DataFrame with these columns; MissingExtraError says what to install where there is no pandas.
+
+    >>> data_frame({"arm": [0, 1]}, purpose="an example").shape
+    (2, 1)
+    """
+    try:
+        import pandas
+    except ImportError:
+        raise MissingExtraError("pandas", extra="experiments", purpose=purpose) from None
+    return pandas.DataFrame(dict(columns))
 
 
 @functools.cache

@@ -78,7 +78,7 @@ def _sk() -> Any:
 
 
 def _neural_tangent(depth: Any = 3) -> sk.Kernel:
-    from driftbandits.arms.tangent_kernel import NeuralTangentKernel
+    from driftbandits.arms.sklearn_kernels import NeuralTangentKernel
 
     return NeuralTangentKernel(check_depth(int(depth) if depth == int(depth) else depth))
 
@@ -127,7 +127,7 @@ def kernel_from_config(config: Mapping[str, Any]) -> sk.Kernel:
     if not isinstance(name, str):
         raise InputError(f"a kernel's configuration needs a 'name', one of {_valid_names()}, got {shown(config)}")
     if "columns" in settings:
-        from driftbandits.arms.column_kernel import ColumnKernel, check_columns
+        from driftbandits.arms.sklearn_kernels import ColumnKernel, check_columns
 
         columns = check_columns(settings.pop("columns"))
         return ColumnKernel(kernel_from_config({"name": name, **settings}), columns)

@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from driftbandits import __version__
-from driftbandits.cli import listing, live, logs, run, service, tune
+from driftbandits.cli import listing, live, logs, run, tune
 from driftbandits.cli.options import say
 from driftbandits.errors import DriftbanditsError, MissingExtraError
 
@@ -108,5 +108,5 @@ app.command("list")(listing.list_names)
 app.command("doctor")(listing.doctor)
 app.add_typer(live.experiments, name="experiments")
 app.add_typer(live.db, name="db")
-app.command("serve")(service.serve)
-app.add_typer(service.keys, name="keys")
+app.command("serve")(live.serve)
+app.add_typer(live.keys, name="keys")

@@ -18,7 +18,7 @@ from typing import Annotated, Any
 
 import typer
 
-from driftbandits._util.packages import installed_versions
+from driftbandits._util.machine import installed_versions
 from driftbandits.cli.live import USUAL
 from driftbandits.cli.options import Json, print_json, print_table
 from driftbandits.text import first_line
@@ -102,7 +102,7 @@ def _of_others(group: str) -> Rows:
 
 def _environments() -> Rows:
     from driftbandits import datasets
-    from driftbandits.datasets.registry import DATASETS, REAL_PREFIX
+    from driftbandits.datasets import DATASETS, REAL_PREFIX
     from driftbandits.environments.registry import ENVIRONMENTS, settings_of
 
     rows = []
@@ -121,7 +121,7 @@ def _environments() -> Rows:
 
 def _datasets() -> Rows:
     """Without reading any: that takes seconds."""
-    from driftbandits.datasets.registry import DATASETS
+    from driftbandits.datasets import DATASETS
 
     rows: Rows = []
     for name, load in DATASETS.items():

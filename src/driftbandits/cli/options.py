@@ -1,17 +1,67 @@
-"""What the commands share: options, settings on the command line, completion, output."""
+"""What the commands share: options with the completion of names, settings on the command line, output."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from driftbandits.cli import complete
 from driftbandits.errors import InputError
+
+
+def complete_experiments(incomplete: str) -> list[str]:
+    """Groups and ids of experiments."""
+    from driftbandits.experiments.study import load_study, study_folder
+
+    if study_folder() is None:
+        return []
+    groups = load_study("groups", purpose="completion")
+    return _beginning(incomplete, [*(group.name for group in groups.GROUPS), *groups.EXPERIMENTS])
+
+
+def complete_policies(incomplete: str) -> list[str]:
+    """Names of registered policies."""
+    from driftbandits.policies import POLICIES
+
+    return _beginning(incomplete, POLICIES)
+
+
+def complete_environments(incomplete: str) -> list[str]:
+    """Names of registered worlds."""
+    from driftbandits import datasets, environments
+
+    return _beginning(incomplete, [*environments.names(), *(f"real/{name}" for name in datasets.names())])
+
+
+def complete_engines(incomplete: str) -> list[str]:
+    """Names of engines."""
+    from driftbandits.experiments.engines import ENGINES
+
+    return _beginning(incomplete, ENGINES)
+
+
+def complete_searches(incomplete: str) -> list[str]:
+    """What can be searched: the studies, and policies one by one."""
+    from driftbandits.cli.tune import STUDIES
+    from driftbandits.policies import POLICIES
+
+    return _beginning(incomplete, [*STUDIES, *POLICIES])
+
+
+def complete_labels(incomplete: str) -> list[str]:
+    """Policies of the comparison."""
+    from driftbandits.experiments.study import load_study, study_folder
+
+    return [] if study_folder() is None else _beginning(incomplete, load_study("spaces", purpose="completion").SPACES)
+
+
+def _beginning(incomplete: str, names: Iterable[str]) -> list[str]:
+    return [name for name in names if name.startswith(incomplete)]
+
 
 if TYPE_CHECKING:
     from driftbandits.experiments.engines import Engine
@@ -59,7 +109,7 @@ def _not_zero(jobs: int) -> int:
 Out = Annotated[Path, typer.Option("--out", help="Folder for everything that is written.", show_default=True)]
 Jobs = Annotated[int, typer.Option("--jobs", callback=_not_zero, help="How many processes; -1: one per core.")]
 EngineName = Annotated[
-    str, typer.Option("--engine", autocompletion=complete.engines, help="Where runs are played: loky, ray or dask.")
+    str, typer.Option("--engine", autocompletion=complete_engines, help="Where runs are played: loky, ray or dask.")
 ]
 Address = Annotated[
     str | None, typer.Option("--address", help="Of a running ray or dask cluster; without it one is started here.")
@@ -74,7 +124,7 @@ Policies = Annotated[
     typer.Option(
         "--policy",
         metavar="POLICY",
-        autocompletion=complete.policies,
+        autocompletion=complete_policies,
         help="A policy that joins: a name or file.py:Class, then settings and a label if wanted, as in "
         "'SlidingWindowGPUCB,window=500,label=short'. May be given several times.",
     ),

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from driftbandits.cli import complete
 from driftbandits.cli.options import (
     Address,
     EngineName,
@@ -20,6 +19,8 @@ from driftbandits.cli.options import (
     Policies,
     Resume,
     Seeds,
+    complete_environments,
+    complete_experiments,
     engine_of,
     print_json,
 )
@@ -36,7 +37,7 @@ def run(
         typer.Option(
             "--environment",
             metavar="NAME",
-            autocompletion=complete.environments,
+            autocompletion=complete_environments,
             help="Instead of a file: the world, a name or file.py:Class.",
         ),
     ] = None,
@@ -143,7 +144,7 @@ Ids = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="ID",
-        autocompletion=complete.experiments,
+        autocompletion=complete_experiments,
         help="Ids, groups (paper, growth, linear, comparison, suite, real, series, yardstick, calibrated, five) or "
         "beginnings of ids; by default paper growth linear.",
     ),

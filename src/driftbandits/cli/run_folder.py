@@ -22,8 +22,8 @@ import typer
 from driftbandits import __version__
 from driftbandits._util import machine
 from driftbandits._util.files import write_whole
+from driftbandits._util.machine import installed_versions
 from driftbandits._util.markdown import csv
-from driftbandits._util.packages import installed_versions
 from driftbandits.cli.options import print_json, say
 from driftbandits.errors import InputError
 from driftbandits.experiments.engines import Engine

@@ -9,13 +9,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from driftbandits.cli import complete
-from driftbandits.cli.options import Address, EngineName, Jobs, Json, Out, engine_of, print_json, print_table, say
+from driftbandits.cli.options import (
+    Address,
+    EngineName,
+    Jobs,
+    Json,
+    Out,
+    complete_environments,
+    complete_labels,
+    complete_searches,
+    engine_of,
+    print_json,
+    print_table,
+    say,
+)
 from driftbandits.errors import did_you_mean
 
 if TYPE_CHECKING:
     from driftbandits.experiments.engines import Engine
-    from driftbandits.tuning.halving import Tuned
+    from driftbandits.tuning.study import Tuned
 
 STUDIES = ("constants", "neural", "comparison", "paper", "linear", "oracles")  # of the paper's study
 COMPARED_DIMENSIONS = (10, 2)  # where all policies are compared
@@ -26,7 +38,7 @@ def tune(
         str,
         typer.Argument(
             metavar="FILE|POLICY|STUDY",
-            autocompletion=complete.searches,
+            autocompletion=complete_searches,
             help="A YAML or TOML file with worlds and a space for every policy; one policy, a name or file.py:Class, "
             "with --space; or a study of the paper's: constants (of ADA-OPKB), neural (of ADA-OPNN), comparison (all "
             "policies alike), paper (the grids of its section 6), linear (those for linear bandits alike), oracles (in "
@@ -35,7 +47,7 @@ def tune(
     ],
     labels: Annotated[
         list[str] | None,
-        typer.Argument(metavar="LABEL", autocompletion=complete.labels, help="comparison: only these policies."),
+        typer.Argument(metavar="LABEL", autocompletion=complete_labels, help="comparison: only these policies."),
     ] = None,
     space: Annotated[
         Path | None,
@@ -54,7 +66,7 @@ def tune(
         list[str],
         typer.Option(
             "--world",
-            autocompletion=complete.environments,
+            autocompletion=complete_environments,
             help="One policy: search in this world; several are searched together. By default environment 1.",
         ),
     ] = [],  # noqa: B006
@@ -121,7 +133,7 @@ def _check_usage(
     what: str, *, labels: list[str] | None, space: Path | None, dimension: list[int], storage: str | None
 ) -> None:
     if what not in STUDIES and not _is_policy(what):
-        hint = did_you_mean(what, complete.searches(""))
+        hint = did_you_mean(what, complete_searches(""))
         raise typer.BadParameter(
             f"neither a study nor a policy is called {what!r}; {hint}studies: {', '.join(STUDIES)}; a policy is a name "
             f"of driftbandits list policies, or file.py:Class"
@@ -194,7 +206,7 @@ def _print(tuned: Tuned, *, as_json: bool) -> None:
 
 def _next_command(path: Path) -> str:
     """How to see a policy that was searched beside all others, which are compared in some dimensions only."""
-    from driftbandits.experiments.tuned import read_tuned
+    from driftbandits.experiments.run_files import read_tuned
 
     found = read_tuned(path)
     if any(found.specs(dimension) for dimension in COMPARED_DIMENSIONS):

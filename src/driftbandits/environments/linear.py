@@ -19,7 +19,7 @@ import numpy.typing as npt
 from driftbandits._util.checks import check_count, check_probability
 from driftbandits._util.seeding import check_seed, stream
 from driftbandits.arms.arm_set import ArmSet
-from driftbandits.environments.checks import check_arm_set, check_finite, check_room
+from driftbandits.environments.base import check_arm_set, check_finite, check_room
 from driftbandits.environments.noise import PAPER_NOISE, Noise
 from driftbandits.environments.reward_functions import SphereWorld, sphere_points
 from driftbandits.environments.switching import SeededSwitches

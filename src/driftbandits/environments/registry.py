@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
 from driftbandits.environments.base import Environment
-from driftbandits.environments.drifting import ForgettingDrift
+from driftbandits.environments.drifting import ForgettingDrift, Trending
 from driftbandits.environments.linear import DriftingLinear, SwitchingLinear
 from driftbandits.environments.noise import (
     BernoulliNoise,
@@ -17,10 +17,8 @@ from driftbandits.environments.noise import (
     TruncatedGaussianNoise,
     UniformNoise,
 )
-from driftbandits.environments.problems import PROBLEMS, SMPyBanditsProblem
 from driftbandits.environments.reward_functions import SLOW_DRIFT, STILL, CosineBandit, SphereWorld
-from driftbandits.environments.switching import SwitchingKernel
-from driftbandits.environments.trending import Trending
+from driftbandits.environments.switching import PROBLEMS, SMPyBanditsProblem, SwitchingKernel
 from driftbandits.errors import InputError, near_and_valid
 
 # What `environments` passes on: a world that can be named, or a noise, is one more name here.

@@ -13,8 +13,14 @@ import numpy.typing as npt
 from driftbandits._util.checks import FLOAT_BYTES, check_count, check_memory, check_positive
 from driftbandits._util.seeding import check_seed, stream
 from driftbandits.arms.arm_set import ArmSet
-from driftbandits.environments.base import LARGEST_TABLE, Environment
-from driftbandits.environments.checks import check_arm_set, check_array, check_finite, check_room
+from driftbandits.environments.base import (
+    LARGEST_TABLE,
+    Environment,
+    check_arm_set,
+    check_array,
+    check_finite,
+    check_room,
+)
 from driftbandits.environments.noise import PAPER_NOISE, Noise
 from driftbandits.environments.truth import Piece
 from driftbandits.errors import InputError

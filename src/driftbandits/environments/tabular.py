@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from driftbandits.arms.arm_set import ArmSet
-from driftbandits.environments.base import Environment, Shape
-from driftbandits.environments.checks import check_arm_set, check_array, check_mask
+from driftbandits.environments.base import Environment, Shape, check_arm_set, check_array, check_mask
 from driftbandits.environments.noise import Noise, usual_noise
 from driftbandits.types import Bools, Floats, read_only
 

@@ -21,7 +21,7 @@ from driftbandits.arms.arm_set import ArmSet
 from driftbandits.arms.kernels import kernel_from_config
 from driftbandits.configuration.models import Problems, read_settings
 from driftbandits.configuration.references import is_reference, load
-from driftbandits.datasets.registry import REAL_PREFIX
+from driftbandits.datasets import REAL_PREFIX
 from driftbandits.environments import Environment
 from driftbandits.errors import DriftbanditsError, InputError, did_you_mean
 from driftbandits.experiments.seeds import MOST_RUNS_PER_EXPERIMENT, PLAY_FEWER_SEEDS

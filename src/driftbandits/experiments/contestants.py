@@ -24,7 +24,7 @@ from driftbandits._util.progress import progress_bar
 from driftbandits._util.seeding import check_seed
 from driftbandits.configuration.models import check_name, default_label, plain_settings
 from driftbandits.configuration.references import is_reference, resolve
-from driftbandits.datasets.registry import REAL_PREFIX, REWARD_RANGES
+from driftbandits.datasets import REAL_PREFIX, REWARD_RANGES
 from driftbandits.environments import Environment
 from driftbandits.errors import DriftbanditsError, InputError, did_you_mean
 from driftbandits.experiments.building import (
@@ -38,12 +38,12 @@ from driftbandits.experiments.building import (
 )
 from driftbandits.experiments.engines import Engine
 from driftbandits.experiments.folder_store import FolderStore
+from driftbandits.experiments.run_files import is_tuned, tuned_policies
 from driftbandits.experiments.runner import CellError, RunError, play_in, run_cells
 from driftbandits.experiments.seeds import DEVELOPMENT, check_seed_count, check_seeds
 from driftbandits.experiments.specs import NOT_POLICY_SETTINGS, Cell, Experiment, PolicySpec
 from driftbandits.experiments.stores import CellResult, Store
 from driftbandits.experiments.study import study_experiments
-from driftbandits.experiments.tuned import is_tuned, tuned_policies
 from driftbandits.policies import POLICIES, Policy, policy_label
 from driftbandits.simulation import simulate
 from driftbandits.text import shown

@@ -13,8 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from driftbandits.datasets import OFFSETS
-from driftbandits.datasets.registry import REAL_PREFIX
+from driftbandits.datasets import OFFSETS, REAL_PREFIX
 from driftbandits.errors import InputError
 from driftbandits.text import shown
 

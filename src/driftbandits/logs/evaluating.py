@@ -28,7 +28,7 @@ import numpy as np
 
 from driftbandits._util.checks import check_probability, check_word
 from driftbandits._util.guard import one_blas_thread
-from driftbandits._util.packages import data_frame
+from driftbandits._util.machine import data_frame
 from driftbandits._util.seeding import stream
 from driftbandits.errors import InputError
 from driftbandits.logs import estimators

@@ -6,7 +6,7 @@ from driftbandits.neural.model import ArmsSeen, NetworkModel, NetworkView, on_sp
 from driftbandits.neural.network import Network, Training, largest_step, train
 
 if typing.TYPE_CHECKING:
-    from driftbandits.arms.tangent_kernel import NeuralTangentKernel as NeuralTangentKernel
+    from driftbandits.arms.sklearn_kernels import NeuralTangentKernel as NeuralTangentKernel
 
 __all__ = [
     "ArmsSeen",
@@ -25,7 +25,7 @@ __all__ = [
 def __getattr__(name: str) -> typing.Any:
     """The kernel is a class of scikit-learn's, which takes a second to import: loaded where it is asked for."""
     if name == "NeuralTangentKernel":
-        from driftbandits.arms.tangent_kernel import NeuralTangentKernel
+        from driftbandits.arms.sklearn_kernels import NeuralTangentKernel
 
         return NeuralTangentKernel
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

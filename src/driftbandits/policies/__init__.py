@@ -16,13 +16,6 @@ from driftbandits.policies.gp.detecting import DetectionAugmentedGPUCB, EventTri
 from driftbandits.policies.gp.forgetting import RestartGPUCB, RestartLinUCB, SlidingWindowGPUCB, SlidingWindowLinUCB
 from driftbandits.policies.gp.gpucb import GPUCB, LinUCB
 from driftbandits.policies.gp.neuralucb import NeuralUCB, SlidingWindowNeuralUCB
-from driftbandits.policies.gp.thompson import (
-    DiscountedLinThompson,
-    GPThompson,
-    LinThompson,
-    TimeVaryingGPThompson,
-    WeightedGPThompson,
-)
 from driftbandits.policies.gp.timevarying import TimeVaryingGPUCB
 from driftbandits.policies.gp.weighted import DiscountedLinUCB, WeightedGPUCB
 from driftbandits.policies.opkb.calibrated import CalibratedOPKB
@@ -33,11 +26,18 @@ from driftbandits.policies.rivals.augmented import DetectionAugmented
 from driftbandits.policies.rivals.bob import BanditOverBandit
 from driftbandits.policies.rivals.exp3 import Exp3S, LinearExp3
 from driftbandits.policies.rivals.master import Master
-from driftbandits.policies.ucb.classics import KLUCB, UCB1, EpsilonGreedy
+from driftbandits.policies.rivals.thompson import (
+    DiscountedLinThompson,
+    GPThompson,
+    LinThompson,
+    SlidingWindowThompson,
+    ThompsonSampling,
+    TimeVaryingGPThompson,
+    WeightedGPThompson,
+)
 from driftbandits.policies.ucb.detecting import CUSUMUCB, MUCB
 from driftbandits.policies.ucb.glr import GLRklUCB
-from driftbandits.policies.ucb.thompson import SlidingWindowThompson, ThompsonSampling
-from driftbandits.policies.ucb.ucb import DiscountedUCB, SlidingWindowUCB, Uniform
+from driftbandits.policies.ucb.ucb import KLUCB, UCB1, DiscountedUCB, EpsilonGreedy, SlidingWindowUCB, Uniform
 
 __all__ = [
     "AdaOPKB",

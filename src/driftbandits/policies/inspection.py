@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 
 from driftbandits._util.guard import guarded
-from driftbandits._util.packages import data_frame
+from driftbandits._util.machine import data_frame
 from driftbandits.errors import DriftbanditsError, InputError
 from driftbandits.policies.algorithm import Algorithm
 from driftbandits.policies.records import History, HistoryLog, Plays, Snapshot

@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from driftbandits import state as states
-from driftbandits._util.packages import data_frame
+from driftbandits._util.machine import data_frame
 from driftbandits.errors import StateError
 from driftbandits.state.reader import FARTHEST, check_whole
 from driftbandits.text import counted

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from driftbandits._util.files import write_whole
-from driftbandits._util.packages import installed_versions
+from driftbandits._util.machine import installed_versions
 from driftbandits.errors import MissingExtraError
 from driftbandits.experiments.results import Results
 from driftbandits.experiments.specs import Experiment

@@ -11,12 +11,10 @@ ENVIRONMENT_CHECKS take a world's class or any function that gives a world for `
 that opens a store, as in `check(lambda: MyStore(tmp_path / "cells.db"))`.
 """
 
-from driftbandits.testing.arms import ARMS
 from driftbandits.testing.environments import ENVIRONMENT_CHECKS, EnvironmentFactory
 from driftbandits.testing.helpers import PolicyFactory
-from driftbandits.testing.laws import LAWS
-from driftbandits.testing.policies import BEHAVIOUR
-from driftbandits.testing.states import STATES
+from driftbandits.testing.policies import BEHAVIOUR, LAWS
+from driftbandits.testing.states import ARMS, STATES
 from driftbandits.testing.stores import STORE_CHECKS, StoreFactory
 
 POLICY_CHECKS = (*BEHAVIOUR, *LAWS, *STATES, *ARMS)

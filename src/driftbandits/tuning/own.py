@@ -22,16 +22,15 @@ from driftbandits.errors import InputError
 from driftbandits.experiments.building import check_experiment, cost_of, policy_maker
 from driftbandits.experiments.contestants import entries, with_settings
 from driftbandits.experiments.engines import Engine
+from driftbandits.experiments.run_files import read_tuned
 from driftbandits.experiments.seeds import TUNING
 from driftbandits.experiments.specs import NOT_POLICY_SETTINGS, Cell, Experiment, PolicySpec
-from driftbandits.experiments.tuned import read_tuned
 from driftbandits.policies import POLICIES, Policy
 from driftbandits.policies.inputs import signature_of
 from driftbandits.text import shown
-from driftbandits.tuning.halving import BestSettings, Rungs, Tuned, count_cells, geometric_mean_regret
 from driftbandits.tuning.search import launch
 from driftbandits.tuning.spaces import NamedSpace, Space, TuningWorld, environment_1, read_space
-from driftbandits.tuning.study import Search
+from driftbandits.tuning.study import BestSettings, Rungs, Search, Tuned, count_cells, geometric_mean_regret
 
 EQUAL_RUNGS: Rungs = ((32, 1), (8, 4), (2, 16))  # (points kept, tuning seeds played so far)
 EQUAL_RUNS = count_cells(EQUAL_RUNGS[0][0], EQUAL_RUNGS, worlds=1)

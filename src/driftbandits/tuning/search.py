@@ -3,7 +3,7 @@
 How many processes and machines share a search:
 
  * The regret of a cell is a function of the cell. Which points continue is a function of all regrets of a rung
-   (`halving`). So nothing but time depends on who plays what, and a cell that is played twice does no harm.
+   (`study`). So nothing but time depends on who plays what, and a cell that is played twice does no harm.
  * To play little twice, a process claims points before it plays them: their trials go from WAITING to RUNNING, which
    the storage lets one process do.
  * While it plays, it marks its claims every few seconds. A claim whose mark has not changed for GRACE_SECONDS, by the
@@ -29,8 +29,17 @@ from driftbandits._util.progress import progress_bar
 from driftbandits.errors import InputError
 from driftbandits.experiments.engines import Engine
 from driftbandits.experiments.runner import RunError, run_cells
-from driftbandits.tuning.halving import BestSettings, Slot, Standing, Tuned
-from driftbandits.tuning.study import Ledger, Search, StudyEntry, opened, without_password
+from driftbandits.tuning.study import (
+    BestSettings,
+    Ledger,
+    Search,
+    Slot,
+    Standing,
+    StudyEntry,
+    Tuned,
+    opened,
+    without_password,
+)
 
 MARK_SECONDS = 3.0
 GRACE_SECONDS = 20.0

@@ -5,7 +5,7 @@ import pytest
 
 import driftbandits as db
 from driftbandits.errors import KernelError
-from driftbandits.policies.sampled import correlated
+from driftbandits.policies.rivals.thompson import correlated
 
 SAMPLES = 40_000
 # Shares of so many samples here and so many there differ by more than this in 6 of 100,000 tries.

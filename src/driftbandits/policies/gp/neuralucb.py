@@ -18,20 +18,22 @@ from driftbandits.arms.arm_set import ArmSet
 from driftbandits.design import information_gain
 from driftbandits.errors import ConvergenceError
 from driftbandits.neural import ArmsSeen, NetworkModel, NetworkView
-from driftbandits.neural.model import INFINITE, Rate, Width
+from driftbandits.neural.model import (
+    INFINITE,
+    NetworkFacts,
+    Rate,
+    Width,
+    check_network_depth,
+    check_rate,
+    network_model,
+    network_settings,
+)
 from driftbandits.policies.algorithm import Family
 from driftbandits.policies.arm_migration import ArmsChange
 from driftbandits.policies.decisions import Feedback, Row
 from driftbandits.policies.gp.forgetting import SlidingWindowGPUCB
 from driftbandits.policies.gp.gpucb import GPUCB
 from driftbandits.policies.gp.posterior import ArmPosterior
-from driftbandits.policies.network import (
-    NetworkFacts,
-    check_network_depth,
-    check_rate,
-    network_model,
-    network_settings,
-)
 from driftbandits.state.reader import FARTHEST
 from driftbandits.types import Floats
 

@@ -14,11 +14,10 @@ from driftbandits._util.seeding import check_seed
 from driftbandits.arms.arm_set import ArmSet
 from driftbandits.errors import StateError
 from driftbandits.neural import ArmsSeen, NetworkModel
-from driftbandits.neural.model import INFINITE, Rate, Width
+from driftbandits.neural.model import INFINITE, NetworkFacts, Rate, Width, check_rate, network_model, network_settings
 from driftbandits.neural.network import Network
 from driftbandits.policies.algorithm import Family
 from driftbandits.policies.inputs import CommonSettings
-from driftbandits.policies.network import NetworkFacts, check_rate, network_model, network_settings
 from driftbandits.policies.opkb.constants import Constants, Variant
 from driftbandits.policies.opkb.opkb import PaperBlockPolicy
 from driftbandits.state.reader import FARTHEST, check_sums, check_whole

@@ -1,1 +1,1 @@
-"""Policies of other kinds: MASTER and BOB, which play other policies, and exponential weights."""
+"""Policies of other kinds: MASTER and BOB, which play other policies, exponential weights, and Thompson sampling."""
