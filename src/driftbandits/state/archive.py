@@ -189,17 +189,20 @@ def _packed_array(array: npt.NDArray[Any]) -> bytes:
 def _read_text(archive: zipfile.ZipFile, limit: float) -> Any:
     member = archive.getinfo(_TEXT)
     check_size(member.file_size * _CHARACTER_BYTES, limit)
-    text = _read_member(archive, member)
+    text = bytes(_read_member(archive, member))
     values = sum(text.count(sign) * cost for sign, cost in _VALUE_BYTES.items())
     check_size(len(text) * _CHARACTER_BYTES + values, limit)
     return json.loads(text.decode("utf-8"), parse_constant=_refuse_constant, parse_float=_finite)
 
 
-def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytearray:
-    """Content of a member, of the declared size and no more, with little memory beside."""
+def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> memoryview:
+    """Content of a member, of the declared size and no more, with little memory beside.
+
+    The memory is not cleared before: other threads would have to wait for that.
+    """
     if member.compress_type != zipfile.ZIP_DEFLATED:
         raise ValueError(f"{member.filename} is compressed in another way")
-    content = bytearray(member.file_size)
+    content = np.empty(member.file_size, dtype=np.uint8).data
     start = 0
     with archive.open(member) as file:
         while chunk := file.read(min(_CHUNK, len(content) - start)):
@@ -210,7 +213,7 @@ def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytearray
     return content
 
 
-def _unpacked_array(content: bytearray) -> npt.NDArray[Any]:
+def _unpacked_array(content: memoryview) -> npt.NDArray[Any]:
     """An array from a .npy file; NumPy's own reader would trust the shape in its head and make room for it first."""
     buffer = io.BytesIO(content[:_LONGEST_HEAD])
     if np.lib.format.read_magic(buffer) != (1, 0):

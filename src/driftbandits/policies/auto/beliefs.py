@@ -42,7 +42,7 @@ LARGEST_BELIEF = 1e8  # of what is known of rewards of at most 1; in features to
 
 _MOODS = ("mood", "with_mood", "mood_variance")
 _NUMBERS = ("breadth", "level", "fade", "rate", "noise", "birth", "kind", "origin", "model")
-_ROWS = ("mean", "learned", "recent", *_NUMBERS, *_MOODS)
+_ROWS = ("mean", "recent", *_NUMBERS, *_MOODS)  # and `learned`
 
 
 class Forecast(NamedTuple):
@@ -100,7 +100,8 @@ class Beliefs:
         self.gathered = 0  # terms in `recent`
         self.units: RateUnits | None = None  # the coordinates are rewards, unless these say what they are
         self.mean = np.zeros((capacity, width))
-        self.learned = np.zeros((capacity, width, width))
+        self.learned = np.empty((capacity, width, width))
+        self._bare = np.zeros(capacity, dtype=np.bool_)  # rows where `learned` is known to be zero
         self.recent = np.zeros((capacity, TERMS_GATHERED, width))
         self._scales = np.array([np.ones(capacity), np.zeros(capacity), np.ones(capacity)])  # breadth, level, fade
         self.rate = np.zeros(capacity)
@@ -150,7 +151,8 @@ class Beliefs:
         """Make `row` a hypothesis that knows nothing yet."""
         self._renew(row)
         self.count = max(self.count, row + 1)
-        self.mean[row] = self.learned[row] = self.recent[row] = self.level[row] = 0.0
+        self.mean[row] = self.recent[row] = self.level[row] = 0.0
+        self._set_learned(row, None)
         self.breadth[row] = self.fade[row] = 1.0
         self.rate[row], self.noise[row] = rate, noise
         self._keep[:, row] = 1.0 - rate, math.sqrt(1.0 - rate)
@@ -163,7 +165,8 @@ class Beliefs:
         for name in (*_NUMBERS, *_MOODS):
             values = getattr(self, name)
             values[row] = values[source]
-        self.mean[row], self.learned[row] = self.mean[source], self.learned[source]
+        self.mean[row] = self.mean[source]
+        self._set_learned(row, self._learned_of(source))
         self.recent[row, : self.gathered] = self.recent[source, : self.gathered]
         self.count = max(self.count, row + 1)
         self.rate[row], self._keep[:, row] = 0.0, 1.0
@@ -175,16 +178,31 @@ class Beliefs:
         """Make `row` less sure of `arm` and of arms like it, as if they had been drawn anew."""
         self._renew(row)
         bump = self.priors.bump(int(self.kind[row]), arm)
+        self._bare[row] = False
         self.learned[row] -= np.multiply.outer(bump, bump / self.fade[row])
 
     def keep(self, rows: Ints) -> None:
-        """Drop all rows but these."""
+        """Drop all rows but these, in ascending order."""
         self._renew(slice(None))
+        for place, row in enumerate(rows.tolist()):
+            if row > place:
+                self._set_learned(place, self._learned_of(row))
         for name in _ROWS:
             values = getattr(self, name)
             values[: len(rows)] = values[rows]
         self._keep[:, : len(rows)] = self._keep[:, rows]
         self.count = len(rows)
+
+    def _learned_of(self, row: int) -> Floats | None:
+        return None if self._bare[row] else np.asarray(self.learned[row])
+
+    def _set_learned(self, row: int, values: Floats | None) -> None:
+        """Let `learned` of a row be these values; None for zeros. With many arms every touch counts."""
+        if values is not None:
+            self.learned[row] = values
+        elif not self._bare[row]:
+            self.learned[row] = 0.0
+        self._bare[row] = values is None
 
     # --- reading ------------------------------------------------------------------------------------------------
 
@@ -427,7 +445,9 @@ class Beliefs:
         for tally in tallies:
             density += one_each.absorb(tally.arm, tally.mean, tally.noise)
         self.gathered = one_each.gathered
-        for name in ("mean", "learned", "recent"):
+        for row, one in enumerate(alike.tolist()):
+            self._set_learned(row, one_each._learned_of(one))
+        for name in ("mean", "recent"):
             getattr(self, name)[:n] = getattr(one_each, name)[alike]
         return np.asarray(density[alike])
 
@@ -442,7 +462,8 @@ class Beliefs:
             self.mean[:n, -1] += shift / math.sqrt(LEVEL_VARIANCE)
         self.breadth[:n] *= ratio**2
         self.level[:n] *= ratio**2
-        self.learned[:n] *= ratio**2
+        for row in np.flatnonzero(~self._bare[:n]):
+            self.learned[row] *= ratio**2
         self.recent[:n] *= ratio
         self.noise[:n] = units.noise
         self.mood[:n] *= ratio
@@ -495,6 +516,7 @@ class Beliefs:
         """Multiply out the gathered terms."""
         k = self.gathered
         for row in range(self.count if k else 0):
+            self._bare[row] = False
             recent = self.recent[row, :k].T  # Fortran order, so BLAS takes it as it is
             scipy.linalg.blas.dgemm(1.0, recent, recent, 1.0, self.learned[row].T, trans_b=1, overwrite_c=1)
         self.gathered = 0
@@ -508,7 +530,11 @@ class Beliefs:
 
     def export(self) -> dict[str, Any]:
         """Everything but the priors."""
-        rows = {name: getattr(self, name)[: self.count].copy() for name in _ROWS}
+        rows = {name: getattr(self, name)[: self.count].copy() for name in _ROWS if name != "recent"}
+        bare = self._bare[: self.count]
+        rows["learned"] = (np.zeros if bare.any() else np.empty)((self.count, *self.learned.shape[1:]))
+        for row in np.flatnonzero(~bare):
+            rows["learned"][row] = self.learned[row]
         rows["recent"] = self.recent[: self.count, : self.gathered].copy()
         return {
             **rows,
@@ -527,6 +553,9 @@ class Beliefs:
         if state.has("first_noise"):  # states of 0.3.0 have none
             self.first_noise = state.number("first_noise")
         n = self.count
+        learned = state.array("learned", np.float64, self.learned[:n].shape)
+        for row in range(n):
+            self._set_learned(row, learned[row] if learned[row].any() else None)
         for name in _ROWS:
             values = getattr(self, name)[:n]
             if name in ("model", *_MOODS) and not state.has(name):  # states of behaviour 8 and before: noise was white

@@ -454,9 +454,9 @@ class Learning(Policy):
         full = self._draws_anew(rewards)
         self._since_tidy = 0 if full else self._since_tidy + rewards
         if full:
+            mixture.prune()
             if self._beliefs.gathered > TERMS_GATHERED // 2:  # samples are drawn from the multiplied-out form
                 self._beliefs.flush()
-            mixture.prune()
             self._renewal_due = True
         weights = mixture.weights()
         if full or samples.lacking(weights):
