@@ -32,6 +32,7 @@ NAMES = (
     "forks",
     "live",
     "abuse",
+    "keys",
     "capacity",
 )
 LONG = ("service",)  # only where asked for: `make soak`

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import resource
 import socket
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -13,9 +12,7 @@ from pathlib import Path
 import httpx
 
 from attacks.common import AttackRow, Options
-from attacks.servers import Clients, Server, judge, process
-from driftbandits import live
-from driftbandits.live.definition import define
+from attacks.servers import DECISIONS, Clients, Server, expect, judge, shop
 
 LONGEST_REFUSAL = 5.0  # seconds, on a busy machine
 LONGEST_DECISION = 0.5  # of 99 in 100, on a busy machine; 0.05 on an idle one
@@ -36,18 +33,14 @@ def _many_names(options: Options) -> AttackRow:
     """5,000 arms that have names alone: refused at once where the policy cannot learn from them, else served."""
     row = AttackRow("capacity: 5,000 arms with names alone")
     names = [f"arm {number}" for number in range(5_000)]
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        process(f"sqlite:///{folder}/shop.db", "--most-arms", "10000") as server,
-        httpx.Client(base_url=server.url, trust_env=False, timeout=300) as http,
-    ):
+    with shop("--most-arms", "10000", made=False) as one:
         for policy, wanted in (("AutoBandit", 422), ("DiscountedUCB", 201)):
             made = {"name": policy, "arms": names, "policy": policy}
-            _timed(http, "/v1/experiments", made, wanted, row)
+            _timed(one.http, "/v1/experiments", made, wanted, row)
         path = "/v1/experiments/DiscountedUCB"
         for number in range(options.tries(50, 5)):
-            _timed(http, f"{path}/arms", {"retire": [f"arm {number}"]}, 200, row)
-            _timed(http, f"{path}/decisions", {}, 200, row)
+            _timed(one.http, f"{path}/arms", {"retire": [f"arm {number}"]}, 200, row)
+            _timed(one.http, f"{path}/decisions", {}, 200, row)
     return row
 
 
@@ -63,20 +56,19 @@ def _timed(http: httpx.Client, path: str, body: object, wanted: int, row: Attack
 def _readers(options: Options) -> AttackRow:
     """1,000 arms and eight readers of the summary without a pause: decisions are made beside them."""
     row = AttackRow("capacity: 1,000 arms, eight readers")
-    with tempfile.TemporaryDirectory() as folder, process(f"sqlite:///{folder}/shop.db") as server:
+    with shop(made=False) as one:
         made = {"name": "prices", "arms": [f"arm {number}" for number in range(1_000)], "seed": options.seed}
-        httpx.post(f"{server.url}/v1/experiments", json=made, timeout=60).raise_for_status()
+        one.http.post("/v1/experiments", json=made).raise_for_status()
         stop, seconds = threading.Event(), []
-        readers = [threading.Thread(target=_read, args=(server, stop, row)) for _ in range(READERS)]
+        readers = [threading.Thread(target=_read, args=(one.server, stop, row)) for _ in range(READERS)]
         for reader in readers:
             reader.start()
-        with httpx.Client(base_url=f"{server.url}/v1/experiments/prices", trust_env=False, timeout=60) as http:
-            for _ in range(options.tries(2_000, 300)):
-                begun = time.monotonic()
-                one = http.post("/decisions", json={}).json()["decisions"][0]
-                seconds.append(time.monotonic() - begun)
-                http.post("/rewards", json={"id": one["id"], "reward": 0.5})
-                time.sleep(0.005)
+        for _ in range(options.tries(2_000, 300)):
+            begun = time.monotonic()
+            choice = one.http.post(DECISIONS, json={}).json()["decisions"][0]
+            seconds.append(time.monotonic() - begun)
+            one.http.post("/v1/experiments/prices/rewards", json={"id": choice["id"], "reward": 0.5})
+            time.sleep(0.005)
         stop.set()
         for reader in readers:
             reader.join()
@@ -97,34 +89,30 @@ def _read(server: Server, stop: threading.Event, row: AttackRow) -> None:
 def _large_headers(options: Options) -> AttackRow:
     """Headers beyond 64 kB, in one line or in many: 431, and the next request is served."""
     row = AttackRow("capacity: headers of 70 kB")
-    with tempfile.TemporaryDirectory() as folder, process(f"sqlite:///{folder}/shop.db") as server:
+    with shop() as one:
         for number in range(options.tries(50, 4)):
             headers = {"x": "a" * 70_000} if number % 2 else {f"x-{k}": "a" * 700 for k in range(100)}
-            status = httpx.get(f"{server.url}/v1/experiments", headers=headers, trust_env=False).status_code
+            status = one.http.get("/v1/experiments", headers=headers).status_code
             row.add(f"{status}", bad=status != 431, example=f"{status} instead of 431")
-            row.note("then served", bad=httpx.get(f"{server.url}/healthz", trust_env=False).status_code != 200)
+            row.note("then served", bad=one.http.get("/healthz").status_code != 200)
     return row
 
 
 def _one_address(options: Options) -> AttackRow:
     """More connections of one address than it may have: others, and health, are served."""
     row = AttackRow("capacity: connections of one address")
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        process(f"sqlite:///{folder}/shop.db", "--most-per-address", "200") as server,
-    ):
-        host, port = server.url.removeprefix("http://").split(":")
+    with shop("--most-per-address", "200") as one:
+        host, port = one.server.url.removeprefix("http://").split(":")
         held = []
         for _ in range(options.tries(400, 300)):
             held.append(socket.create_connection((host, int(port)), 30, source_address=(NOBODY, 0)))
             held[-1].sendall(b"GET /v1/experiments HTTP/1.1\r\nhost: localhost\r\nx: ")
         for path in ("/healthz", "/v1/experiments"):
-            status = httpx.get(f"{server.url}{path}", trust_env=False, timeout=30).status_code
-            row.add(f"others: {status}", bad=status != 200, example=path)
+            expect(row, "others", one.http.get(path).status_code, 200)
         refused = sum(map(_is_refused, held))
         row.add(f"{refused} of {len(held)} refused", bad=refused < len(held) - 200, example=f"{refused}")
-        for one in held:
-            one.close()
+        for each in held:
+            each.close()
     return row
 
 
@@ -142,28 +130,24 @@ def _is_refused(connection: socket.socket) -> bool:
 def _full_disk(options: Options) -> AttackRow:
     """No byte more can be written, under load: 503, not ready, said in health and counted; nothing answered is lost."""
     row = AttackRow("capacity: a full disk")
-    with tempfile.TemporaryDirectory() as folder:
-        url = f"sqlite:///{folder}/shop.db"
-        with live.open(url) as database:
-            database.make("prices", define(arms=["low", "mid", "high"], seed=options.seed))
-        for _ in range(options.tries(5, 1)):
-            with process(url) as server, Clients([server.url]) as clients:
+    for _ in range(options.tries(5, 1)):
+        with shop(seed=options.seed) as one:
+            with Clients([one.server.url]) as clients:
                 clients.wait_for(40)
-                written = Path(folder, "shop.db-wal").stat().st_size
-                _limit_files(server, min(written, 30_000))
+                written = Path(one.folder, "shop.db-wal").stat().st_size
+                _limit_files(one.server, min(written, 30_000))
                 time.sleep(2.0)
-                with httpx.Client(base_url=server.url, trust_env=False, timeout=60) as http:
-                    path = "/v1/experiments/prices"
-                    _expect(http.post(f"{path}/decisions", json={}).status_code, 503, "decide", row)
-                    _expect(http.get("/readyz").status_code, 503, "readyz", row)
-                    health = " ".join(http.get(f"{path}/summary").json()["health"])
-                    row.add("health says so", bad="nothing can be stored" not in health, example=health)
-                    counted = 'refusals_total{reason="not-stored"}' in http.get("/metrics").text
-                    row.add("refusals are counted", bad=not counted)
-                    _limit_files(server, resource.RLIM_INFINITY)
-                    clients.wait_for(40)
-                    _expect(http.get("/readyz").status_code, 200, "readyz afterwards", row)
-            wrong = judge(url, clients)
+                expect(row, "decide", one.http.post(DECISIONS, json={}).status_code, 503)
+                expect(row, "readyz", one.http.get("/readyz").status_code, 503)
+                health = " ".join(one.http.get("/v1/experiments/prices/summary").json()["health"])
+                row.add("health says so", bad="nothing can be stored" not in health, example=health)
+                counted = 'refusals_total{reason="not-stored"}' in one.http.get("/metrics").text
+                row.add("refusals are counted", bad=not counted)
+                _limit_files(one.server, resource.RLIM_INFINITY)
+                clients.wait_for(40)
+                expect(row, "readyz afterwards", one.http.get("/readyz").status_code, 200)
+            one.server.kill()
+            wrong = judge(one.url, clients)
             row.add("all as answered" if not wrong else "broken", bad=bool(wrong), example=str(wrong[:1]))
     return row
 
@@ -172,7 +156,3 @@ def _limit_files(server: Server, size: int) -> None:
     """How long a file of this server may become."""
     hard = resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE)[1]
     resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (size, hard))
-
-
-def _expect(status: int, wanted: int, what: str, row: AttackRow) -> None:
-    row.add(f"{what}: {status}", bad=status != wanted, example=f"{what}: {status} instead of {wanted}")

@@ -5,14 +5,12 @@ A real server from the wheel pgserver; where that is not installed the rows say 
 
 from __future__ import annotations
 
-import importlib
-import tempfile
 import threading
 import time
-from pathlib import Path
 from typing import Any
 
 from attacks.common import AttackRow, Options, generator, said, same
+from attacks.servers import control, postgres
 from driftbandits import live
 from driftbandits.errors import LiveError, NotStoredError
 from driftbandits.live.definition import define
@@ -27,26 +25,18 @@ def run(options: Options) -> list[AttackRow]:
     from attacks.live import kill_once
 
     rows = AttackRow("live: Postgres, lease holder killed"), AttackRow("live: Postgres itself killed")
-    try:
-        import pgserver
-    except ImportError:
-        for row in rows:
-            row.note("pgserver is not installed")
-        return list(rows)
     draw = generator("live_postgres", options.seed)
-    with tempfile.TemporaryDirectory() as folder:
-        server = pgserver.get_server(Path(folder))  # type: ignore[attr-defined]  # its package says nothing of exports
-        try:
-            url = server.get_uri()
-            with live.open(url) as database:
-                database.make("prices", define(arms=["low", "mid", "high"], seed=options.seed))
-            for _ in range(options.tries(10, 2)):
-                answers, seconds = int(draw.integers(1, 200)), float(draw.uniform(0.0, 0.3))
-                kill_once(url, rows[0], answers=answers, seconds=seconds)
-            for _ in range(options.tries(5, 1)):
-                _kill_server(server, url, rows[1])
-        finally:
-            server.cleanup()
+    with postgres(*rows) as server:
+        if server is None:
+            return list(rows)
+        url = server.get_uri()
+        with live.open(url) as database:
+            database.make("prices", define(arms=["low", "mid", "high"], seed=options.seed))
+        for _ in range(options.tries(10, 2)):
+            answers, seconds = int(draw.integers(1, 200)), float(draw.uniform(0.0, 0.3))
+            kill_once(url, rows[0], answers=answers, seconds=seconds)
+        for _ in range(options.tries(5, 1)):
+            _kill_server(server, url, rows[1])
     return list(rows)
 
 
@@ -105,7 +95,7 @@ def _kill_server(server: Any, url: str, row: AttackRow) -> None:
         load = Load(experiment)
         time.sleep(LOAD_SECONDS)
         before = len(load.lines)
-        _control(server, "stop", "-m", "immediate")
+        control(server, "stop", "-m", "immediate")
         time.sleep(LOAD_SECONDS)
         server.ensure_postgres_running()
         begun = time.monotonic()
@@ -132,8 +122,3 @@ def _kill_server(server: Any, url: str, row: AttackRow) -> None:
 
 def _state(replica: Any) -> Any:
     return {**replica.plain_values(), "policy": replica.policy and replica.policy.state_dict()}
-
-
-def _control(server: Any, *words: str) -> None:
-    commands: Any = importlib.import_module("pgserver._commands")
-    commands.pg_ctl(["-w", *words], pgdata=server.pgdata, user=server.system_user, timeout=SERVER_SECONDS)

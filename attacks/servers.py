@@ -1,25 +1,86 @@
-"""Servers as processes, to be stopped and killed; and clients that note what was answered to them."""
+"""Servers and databases as processes, to be stopped and killed; and clients that note what was answered to them."""
 
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 import os
 import random
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
 import httpx
 
+from attacks.common import AttackRow
 from driftbandits import live
+from driftbandits.live.definition import define
+from driftbandits.service.keys import create_key
 
 ROOT = Path(__file__).parent.parent
+DECISIONS = "/v1/experiments/prices/decisions"
 _BETWEEN = 0.05  # seconds, before a request is sent again
+_CONTROL_SECONDS = 120.0  # for Postgres to stop, on a busy machine
+
+
+@dataclass(frozen=True)
+class Shop:
+    """A database file with the experiment `prices` and its keys, a server of it, and a client."""
+
+    folder: Path
+    url: str
+    keys: list[str]
+    server: Server
+    http: httpx.Client
+
+
+@contextlib.contextmanager
+def shop(*flags: str, seed: int = 0, keys: Sequence[str] = (), made: bool = True) -> Iterator[Shop]:
+    """A shop with keys of these scopes; `made=False`: without the experiment."""
+    with tempfile.TemporaryDirectory() as folder:
+        url = f"sqlite:///{folder}/shop.db"
+        with live.open(url) as database:
+            if made:
+                database.make("prices", define(arms=["low", "mid", "high"], seed=seed))
+            given = [create_key(database, "caller", scope) for scope in keys]
+        with process(url, *flags) as server, httpx.Client(base_url=server.url, trust_env=False, timeout=300) as http:
+            yield Shop(Path(folder), url, given, server, http)
+
+
+def expect(row: AttackRow, what: str, status: int, wanted: int) -> None:
+    """Count an answer, which is a fault if it has another status."""
+    row.add(f"{what}: {status}", bad=status != wanted, example=f"{what}: {status} instead of {wanted}")
+
+
+@contextlib.contextmanager
+def postgres(*rows: AttackRow) -> Iterator[Any]:
+    """A Postgres server of its own; None where the wheel pgserver is not installed, which the rows say then."""
+    try:
+        import pgserver
+    except ImportError:
+        for row in rows:
+            row.note("pgserver is not installed")
+        yield None
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        server = pgserver.get_server(Path(folder))  # type: ignore[attr-defined]  # its package says nothing of exports
+        try:
+            yield server
+        finally:
+            server.cleanup()
+
+
+def control(server: Any, *words: str) -> None:
+    """`pg_ctl` of a Postgres server."""
+    commands: Any = importlib.import_module("pgserver._commands")
+    commands.pg_ctl(["-w", *words], pgdata=server.pgdata, user=server.system_user, timeout=_CONTROL_SECONDS)
 
 
 @contextlib.contextmanager

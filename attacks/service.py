@@ -15,15 +15,13 @@ import socket
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import httpx
 import sqlalchemy as sa
 
 from attacks.common import AttackRow, Options, generator
-from attacks.live_postgres import _control
-from attacks.servers import Clients, Server, judge, process
+from attacks.servers import Clients, Server, control, judge, postgres, process
 from driftbandits import live
 from driftbandits.live.connections import read_url
 from driftbandits.live.definition import define
@@ -39,23 +37,15 @@ WAIT = 120.0  # seconds for an answer, on a busy machine
 
 def run(options: Options) -> list[AttackRow]:
     """One row for each."""
-    rows = [_kills(options)]
-    try:
-        import pgserver
-    except ImportError:
-        row = AttackRow("service: two servers on Postgres")
-        row.note("pgserver is not installed")
-        return [*rows, row]
-    with tempfile.TemporaryDirectory() as folder:
-        server = pgserver.get_server(Path(folder))  # type: ignore[attr-defined]  # its package says nothing of exports
-        try:
-            _make(server.get_uri(), options.seed)
-            url = server.get_uri()
-            rows += [_failovers(options, url, frozen=frozen) for frozen in (False, True)]
-            rows.append(_kinds_of_cpu(options, url))
-            return [*rows, _database_kills(options, server), _many(options, url)]
-        finally:
-            server.cleanup()
+    rows, absent = [_kills(options)], AttackRow("service: two servers on Postgres")
+    with postgres(absent) as server:
+        if server is None:
+            return [*rows, absent]
+        url = server.get_uri()
+        _make(url, options.seed)
+        rows += [_failovers(options, url, frozen=frozen) for frozen in (False, True)]
+        rows.append(_kinds_of_cpu(options, url))
+        return [*rows, _database_kills(options, server), _many(options, url)]
 
 
 def _make(database: str, seed: int) -> None:
@@ -201,17 +191,17 @@ def _holds(server: Server) -> bool:
     return bool(next(row for row in rows if row["name"] == "prices")["here"])
 
 
-def _database_kills(options: Options, postgres: Any) -> AttackRow:
+def _database_kills(options: Options, server: Any) -> AttackRow:
     """All processes of the database aborted, some time without it, a new start: 503s, then on."""
     row = AttackRow("service: Postgres itself killed")
-    database = postgres.get_uri()
-    with _advertised(database) as server:
+    database = server.get_uri()
+    with _advertised(database) as one:
         for _ in range(options.tries(5, 1)):
-            with Clients([server.url]) as clients:
+            with Clients([one.url]) as clients:
                 clients.wait_for(60, WAIT)
-                _control(postgres, "stop", "-m", "immediate")
+                control(server, "stop", "-m", "immediate")
                 time.sleep(DATABASE_SECONDS)
-                postgres.ensure_postgres_running()
+                server.ensure_postgres_running()
                 waited = clients.wait_for(60, WAIT)
             row.tries += 1
             row.took(waited)
