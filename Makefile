@@ -111,7 +111,7 @@ attack: .venv/ready
 # The service for long: servers and databases killed under load, Schemathesis with many requests, load with figures; an
 # hour or so. The short form of all this is in `make test`.
 soak: .venv/ready
-	$(BIN)/python -m attacks --only service --only capacity --out results/soak
+	$(BIN)/python -m attacks --only service --only keys --only capacity --out results/soak
 	DRIFTBANDITS_EXAMPLES=50 $(BIN)/pytest -q tests/service/test_openapi.py
 	$(BIN)/python -m benchmarks service
 
