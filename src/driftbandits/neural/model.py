@@ -13,7 +13,7 @@ and a vector with as many entries as the network has weights (4 million at m = 2
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -241,7 +241,7 @@ def _torch_arrays(device: str) -> Arrays:
 
 LARGEST_WIDTH = 65_536  # beyond this a weight matrix takes more than 16 GiB: surely a slip
 MOST_STEPS = 1_000_000  # of a training: hours for a narrow network
-_SETTINGS = ("width", "depth", "steps", "learning_rate", "weight_decay", "symmetric", "normalise", "device")
+NETWORK_SETTINGS = ("width", "depth", "steps", "learning_rate", "weight_decay", "symmetric", "normalise", "device")
 _WEIGHT_BYTES = 4  # in single precision
 _GRAMS_AT_ONCE = 4  # matrices of N x N numbers, for a tangent kernel
 
@@ -289,11 +289,6 @@ def network_model(
         normalise=check_flag("normalise", normalise),
         device=_check_device(device),
     )
-
-
-def network_settings(model: NetworkModel, *, without: Collection[str] = ()) -> dict[str, Any]:
-    """The settings that `network_model` made the model from, but those a policy decides itself."""
-    return {name: getattr(model, name) for name in _SETTINGS if name not in without}
 
 
 def _check_width(width: Any) -> Any:

@@ -375,8 +375,17 @@ class Algorithm(ABC):
         """Move on to the next law; called when `_due`."""
 
     def _settings(self) -> dict[str, Any]:
-        """Settings of the subclass as JSON values; by default the attributes that are called as they are."""
-        return own_settings(self)
+        """Settings of the subclass as JSON values."""
+        return {name: self._setting(name) for name in own_settings(type(self))}
+
+    def _setting(self, name: str) -> Any:
+        """One of them; by default the attribute that is called as it is."""
+        if not hasattr(self, name):
+            raise InputError(
+                f"{type(self).__name__} has a setting {name!r} but no attribute of that name, so it cannot be saved; "
+                f"keep it as self.{name} in __init__, or write _settings"
+            )
+        return getattr(self, name)
 
     @classmethod
     def _read_settings(cls, settings: Mapping[str, Any]) -> dict[str, Any]:

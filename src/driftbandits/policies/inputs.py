@@ -185,17 +185,9 @@ def known_settings(policy: type) -> frozenset[str]:
     return frozenset(signature_of(policy).parameters)
 
 
-def own_settings(policy: object) -> dict[str, Any]:
-    """The settings that not every policy has, as the attributes of the same names that its constructor has set."""
-    kind = type(policy)
-    names = [name for name in inspect.signature(kind).parameters if name not in ("arms", *COMMON_SETTINGS)]
-    for name in names:
-        if not hasattr(policy, name):
-            raise InputError(
-                f"{kind.__name__} has a setting {name!r} but no attribute of that name, so it cannot be saved; keep it "
-                f"as self.{name} in __init__, or write _settings"
-            )
-    return {name: getattr(policy, name) for name in names}
+def own_settings(policy: type) -> list[str]:
+    """Names of the settings that not every policy has."""
+    return [name for name in inspect.signature(policy).parameters if name not in ("arms", *COMMON_SETTINGS)]
 
 
 def signature_of(policy: type) -> inspect.Signature:

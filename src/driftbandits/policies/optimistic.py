@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from driftbandits.detection.glr import History, glr_threshold
+from driftbandits import state as states
+from driftbandits.detection.glr import History, export_histories, gaussian_divergence, glr_threshold, read_histories
 from driftbandits.errors import LawError
 from driftbandits.policies.algorithm import OneByOne
 from driftbandits.policies.base import Policy
+from driftbandits.policies.decisions import Row
+from driftbandits.state.declared import count, listed, read, write
 from driftbandits.types import Bools, Floats, Ints
 
 _ROUNDING_OF_TIES = 1e-10  # relative to the largest index
@@ -118,16 +122,27 @@ class RandomisedRounds(OptimisticPolicy):
         return (1.0 - share) * law + share * mask / np.count_nonzero(mask), removed or share > 0.0
 
 
-class ForcedRounds(OptimisticPolicy):
-    """An optimistic policy with forced rounds: it plays the arm whose turn it is with probability 1.
+class ForcedRounds(Policy):
+    """A policy with forced rounds: in turn it plays some arms, by default all, with probability 1.
 
-    A subclass says whose turn it is in `_forced`. Where that arm is not allowed, it gives its turn to the best
-    allowed one.
+    Where the arm whose turn it is is not allowed, it gives its turn to what is played in other rounds.
     """
 
+    _cycle: int  # rounds from one pass through these arms to the next; 0 where there are none
+
     @abstractmethod
+    def _forced_since(self) -> int:
+        """The round in which the first pass began."""
+
+    def _forced_arms(self) -> Sequence[int]:
+        return range(len(self.arms))
+
     def _forced(self) -> int | None:
         """The arm whose turn it is, if the next round is a forced one; a pure function of the state."""
+        if not self._cycle:
+            return None
+        arms, place = self._forced_arms(), (self.rounds - self._forced_since()) % self._cycle
+        return arms[place] if place < len(arms) else None
 
     def _quiet_rounds(self) -> int:
         return 1  # whose turn it is changes with the round
@@ -135,7 +150,7 @@ class ForcedRounds(OptimisticPolicy):
     def _law(self) -> Floats:
         arm = self._forced()
         if arm is None:
-            return super()._law()
+            return super()._law()  # type: ignore[safe-super]  # of the class that is played in other rounds
         law = np.zeros(len(self.arms))
         law[arm] = 1.0
         return law
@@ -160,16 +175,25 @@ def forced_cycle(*, arms: int, horizon: int, episode: int, exploration: float) -
     return math.floor(arms / min(share, 1.0)) if share > 0 else 0
 
 
-class Episodes(Policy):
+class Episodes(ForcedRounds):
     """A policy in episodes: an alarm of one arm's test (`detection.glr`) is reported and begins the next.
 
     A subclass keeps the number of the episode (from 1) and calls `_test` when an arm is due for one.
     """
 
+    reports_changes = True
+    exploration: float  # of forced rounds
+    _noise: float  # of the tests, on the internal scale
     _episode: int
+    _origin: int  # of the episode
+    _histories: dict[int, History]
 
-    def _test(self, ident: int, arm: int, history: History, *, rule: str, failure_probability: float) -> None:
+    def _forced_since(self) -> int:
+        return self._origin
+
+    def _test(self, ident: int, arm: int, *, rule: str, failure_probability: float) -> None:
         """Test the rewards of `arm`, the last of which is that of round `ident`."""
+        history = self._histories[arm]
         split = history.best_split(self._kl)
         if split is None:
             return
@@ -187,14 +211,68 @@ class Episodes(Policy):
             self._episode += 1
             self._begin_episode(arm)
 
-    @abstractmethod
     def _kl(self, left: Floats, right: float) -> Floats:
         """Divergence of the rewards' distributions with these means."""
+        return gaussian_divergence(left, right, self._noise)
 
     @abstractmethod
     def _begin_episode(self, arm: int) -> None:
         """Forget what an alarm of `arm` makes worthless; the episode has its new number."""
 
 
-class WatchedArms(Episodes, ForcedRounds):
-    """Forced rounds and change tests of some arms."""
+class WatchedCover(Episodes):
+    """Episodes by the rewards of a cover of a few arms: all of them are forced in turn, and tested when told."""
+
+    needs_horizon = True
+    cover: int
+    failure_probability: float
+    _watched: list[int]
+
+    @abstractmethod
+    def _learn_present(self, row: Row, reward: float) -> None:
+        """Take in a reward of the present episode."""
+
+    def _forced_arms(self) -> Sequence[int]:
+        return self._watched
+
+    def _begin_episode(self, arm: int) -> None:
+        self._open_episode()
+
+    def _open_episode(self) -> None:
+        """Begin with nothing learned."""
+        self._origin = self.rounds
+        self._histories = {}
+        self._derive()
+
+    def _derive(self) -> None:
+        """What follows from the state: the cycle of forced rounds."""
+        size, horizon = len(self._watched), self._phase_length
+        self._cycle = forced_cycle(arms=size, horizon=horizon, episode=self._episode, exploration=self.exploration)
+
+    def _learn_one(self, row: Row, reward: float) -> None:
+        if row.id < self._origin:
+            self.late += 1
+            return
+        self._learn_present(row, reward)
+        if row.arm in self._watched:
+            self._histories.setdefault(row.arm, History(spacing=1)).add(reward, row.id)
+            delta = self.failure_probability / len(self._watched)
+            self._test(row.id, row.arm, rule="practical", failure_probability=delta)
+
+    _saved = (
+        listed("watched", np.int64, None, within=(0, None)),  # on another machine rounding may choose another cover
+        count("episode", low=1),
+        count("origin", low="phase_start", high="rounds"),
+    )
+
+    def _export_cover(self) -> dict[str, Any]:
+        return {**write(self._saved, self), **export_histories(self._histories)}
+
+    def _import_cover(self, state: states.Reader) -> None:
+        read(self._saved, self, state, {})
+        size, watched = len(self.arms), self._watched
+        fitting = 1 <= len(watched) <= self.cover and len(set(watched)) == len(watched) and max(watched) < size
+        states.check(fitting, "watched arms")
+        self._histories = read_histories(state, arms=size, rounds=self.rounds)
+        states.check(set(self._histories) <= set(watched), "arms")
+        self._derive()

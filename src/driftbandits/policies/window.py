@@ -33,6 +33,9 @@ class SizedPolicy(Policy):
         self._size = self._usual_size if size is None and self._told_drift is None else size
         self.needs_horizon = self._size is None
 
+    def _setting(self, name: str) -> Any:
+        return self._size if name == self._size_name else super()._setting(name)
+
     @abstractmethod
     def _compute_size(self, horizon: int) -> float:
         """The size for a known horizon."""

@@ -20,19 +20,14 @@ from driftbandits._util.checks import check_count, check_positive
 from driftbandits.arms.arm_set import ArmSet
 from driftbandits.detection.detector import kernel_cover
 from driftbandits.detection.glr import (
-    History,
     carry_histories,
     check_same_rewards,
-    export_histories,
-    gaussian_divergence,
-    read_histories,
 )
 from driftbandits.policies.arm_migration import ArmsChange
 from driftbandits.policies.decisions import Row
 from driftbandits.policies.gp.gpucb import GPUCB
-from driftbandits.policies.optimistic import WatchedArms, forced_cycle
+from driftbandits.policies.optimistic import WatchedCover
 from driftbandits.state.reader import FARTHEST, ROUNDING, told_at_most
-from driftbandits.types import Floats
 
 
 def trigger_threshold(*, deviation: float, noise: float, observations: int, failure_probability: float) -> float:
@@ -132,7 +127,7 @@ class EventTriggeredGPUCB(GPUCB):
         states.check(float(self._posterior.weights.sum()) == self._told, "number of rewards of the epoch")
 
 
-class DetectionAugmentedGPUCB(WatchedArms, GPUCB):
+class DetectionAugmentedGPUCB(WatchedCover, GPUCB):
     """DAL (Gerogiannis, Huang, Bose and Veeravalli 2025) around GP-UCB: restarted when a watched arm has changed.
 
     A cover of a few arms is watched (`kernel_cover`: each tells most of what those before it leave open). Every episode
@@ -163,9 +158,6 @@ class DetectionAugmentedGPUCB(WatchedArms, GPUCB):
 
     _adds_only = False
 
-    reports_changes = True
-    needs_horizon = True
-
     def __init__(self, arms: ArmSet, *, cover: int = 10, exploration: float = 0.3, **settings: Any) -> None:
         super().__init__(arms, **settings)
         self.cover = check_count("cover", cover)
@@ -180,44 +172,11 @@ class DetectionAugmentedGPUCB(WatchedArms, GPUCB):
         self._open_episode()
 
     def _open_episode(self) -> None:
-        """Begin with nothing learned."""
         self._posterior.reset()
-        self._origin = self.rounds
-        self._histories: dict[int, History] = {}
-        self._derive()
+        super()._open_episode()
 
-    def _derive(self) -> None:
-        """What follows from the state: the cycle of forced rounds."""
-        self._cycle = forced_cycle(
-            arms=len(self._watched),
-            horizon=self._phase_length,
-            episode=self._episode,
-            exploration=self.exploration,
-        )
-
-    def _forced(self) -> int | None:
-        if not self._cycle:
-            return None
-        place = (self.rounds - self._origin) % self._cycle
-        return self._watched[place] if place < len(self._watched) else None
-
-    def _learn_one(self, row: Row, reward: float) -> None:
-        ident, arm = row.id, row.arm
-        if ident < self._origin:
-            self.late += 1
-            return
-        super()._learn_one(row, reward)
-        if arm in self._watched:
-            history = self._histories.setdefault(arm, History(spacing=1))
-            history.add(reward, ident)
-            delta = self.failure_probability / len(self._watched)
-            self._test(ident, arm, history, rule="practical", failure_probability=delta)
-
-    def _begin_episode(self, arm: int) -> None:
-        self._open_episode()
-
-    def _kl(self, left: Floats, right: float) -> Floats:
-        return gaussian_divergence(left, right, self._noise)
+    def _learn_present(self, row: Row, reward: float) -> None:
+        GPUCB._learn_one(self, row, reward)
 
     def _carry(self, old: Self, change: ArmsChange) -> None:
         """The episode goes on; watched arms that are gone make room for new ones, whose tests begin with them."""
@@ -235,32 +194,15 @@ class DetectionAugmentedGPUCB(WatchedArms, GPUCB):
 
     # --- state --------------------------------------------------------------------------------------------------
 
-    def _settings(self) -> dict[str, Any]:
-        return {**super()._settings(), "cover": self.cover, "exploration": self.exploration}
-
     def _export(self) -> dict[str, Any]:
-        return {
-            **super()._export(),
-            "watched": np.array(self._watched, dtype=np.int64),  # on another machine rounding may choose another cover
-            "episode": self._episode,
-            "origin": self._origin,
-            **export_histories(self._histories),
-        }
+        return {**super()._export(), **self._export_cover()}
 
     def _import(self, state: states.Reader) -> None:
         super()._import(state)
-        watched = state.array("watched", np.int64, (None,))
-        inside = (watched >= 0) & (watched < len(self.arms))
-        fitting = inside.all() and 1 <= len(watched) <= self.cover and len(np.unique(watched)) == len(watched)
-        states.check(bool(fitting), "watched arms")
-        self._watched = watched.tolist()
-        self._episode = state.integer("episode", low=1, high=FARTHEST)
-        self._origin = state.integer("origin", low=self._phase_start, high=self.rounds)
+        self._import_cover(state)
         most = told_at_most(self.rounds, self._pending.rows(), since=self._origin)
         states.check(float(self._posterior.weights.sum()) <= max(most, 0), "number of rewards of the episode")
-        self._histories = read_histories(state, arms=len(self.arms), rounds=self.rounds)
-        of_cover = np.isin(np.arange(len(self.arms)), watched)
+        of_cover = np.isin(np.arange(len(self.arms)), self._watched)
         known = (part[: len(self.arms)] for part in (self._posterior.weights, self._posterior.sums))
         weights, sums = (np.where(of_cover, part, 0.0) for part in known)
         check_same_rewards(self._histories, weights, sums, slack=ROUNDING)
-        self._derive()

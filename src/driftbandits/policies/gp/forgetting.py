@@ -105,9 +105,6 @@ class Forgetting(SizedPolicy, GPUCB):
             return self._linear_size(horizon=horizon, variation=self.variation, dimension=self.arms.dimension)
         return self._kernel_size(horizon=horizon, variation=self.variation, gain=self._gain_at(horizon))
 
-    def _settings(self) -> dict[str, Any]:
-        return {**super()._settings(), self._size_name: self._size, "variation": self.variation}
-
 
 class RestartGPUCB(Forgetting):
     """R-GPUCB (Zhou and Shroff 2021): GPUCB that forgets everything every `period` rounds.

@@ -202,10 +202,6 @@ class GPUCB(OptimisticPolicy):
         """
         return math.sqrt(max(self._noise**2, SMALLEST_RIDGE / self._ridge_over_variance) / self.ridge)
 
-    def _settings(self) -> dict[str, Any]:
-        names = ("ridge", "scale", "noise", "bound", "failure_probability", "beta")
-        return {name: getattr(self, name) for name in names}
-
     def _export(self) -> dict[str, Any]:
         return {"posterior": self._posterior.export(), **self._export_roster()}
 

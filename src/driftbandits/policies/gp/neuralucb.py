@@ -20,13 +20,13 @@ from driftbandits.errors import ConvergenceError
 from driftbandits.neural import ArmsSeen, NetworkModel, NetworkView
 from driftbandits.neural.model import (
     INFINITE,
+    NETWORK_SETTINGS,
     NetworkFacts,
     Rate,
     Width,
     check_network_depth,
     check_rate,
     network_model,
-    network_settings,
 )
 from driftbandits.policies.algorithm import Family
 from driftbandits.policies.arm_migration import ArmsChange
@@ -191,9 +191,8 @@ class NeuralUCB(NetworkFacts, GPUCB):
     def _gain_at(self, horizon: int) -> float:
         return 0.5 * information_gain(self._model.initial.features, horizon=horizon, sigma=self.ridge)
 
-    def _settings(self) -> dict[str, Any]:
-        network = network_settings(self._model, without=("weight_decay", "normalise"))
-        return {**super()._settings(), **network, "every": self.every}
+    def _setting(self, name: str) -> Any:
+        return getattr(self._model, name) if name in NETWORK_SETTINGS else super()._setting(name)
 
 
 class SlidingWindowNeuralUCB(NeuralUCB, SlidingWindowGPUCB):

@@ -259,10 +259,6 @@ class TimeVaryingGPUCB(OptimisticPolicy):
         self._posterior.take(old._posterior, change.old.features, old_features(change))
         self._first, self._clock = old._first, old._clock
 
-    def _settings(self) -> dict[str, Any]:
-        names = ("rate", "ridge", "scale", "noise", "failure_probability", "beta")
-        return {name: getattr(self, name) for name in names}
-
     def _export(self) -> dict[str, Any]:
         return {"posterior": self._posterior.export(), "first": self._first, "clock": self._clock}
 

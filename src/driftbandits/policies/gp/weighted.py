@@ -463,9 +463,6 @@ class WeightedGPUCB(Forgetting):
 
     # --- state --------------------------------------------------------------------------------------------------
 
-    def _settings(self) -> dict[str, Any]:
-        return {**super()._settings(), "width": self.width}
-
     def _carry(self, old: Self, change: ArmsChange) -> None:
         self._place(old, change, old._weights[0] > _FAINTEST_WEIGHT_KEPT)
         self._prepare(self._phase_length if self.needs_horizon else None)

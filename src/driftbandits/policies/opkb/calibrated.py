@@ -395,6 +395,3 @@ class CalibratedOPKB(BlockPolicy):
     def _carry(self, old: Self, change: ArmsChange) -> None:
         self._streams.draw_as(old._streams)
         super()._carry(old, change)
-
-    def _settings(self) -> dict[str, Any]:
-        return {"false_alarm": self.false_alarm, "mode": self.mode, "kernel": self.kernel}

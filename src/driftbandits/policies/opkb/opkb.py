@@ -108,11 +108,12 @@ class PaperBlockPolicy(BlockPolicy):
         internal = 1.0 if size is None else self._scale.inward_size(size)
         return rounds_by_gaps(internal / self._divisor, self._resolved.at)
 
-    def _settings(self) -> dict[str, Any]:
-        return {"constants": dataclasses.asdict(self.constants), "variant": dataclasses.asdict(self.variant)}
+    def _setting(self, name: str) -> Any:
+        value = super()._setting(name)
+        return dataclasses.asdict(value) if name in ("constants", "variant") else value
 
     def _shown(self) -> dict[str, Any]:
-        return {"constants": self.constants, "variant": self.variant}
+        return {**self._settings(), "constants": self.constants, "variant": self.variant}
 
     @classmethod
     def _read_settings(cls, settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from driftbandits._util.seeding import check_seed
 from driftbandits.arms.arm_set import ArmSet
 from driftbandits.errors import StateError
 from driftbandits.neural import ArmsSeen, NetworkModel
-from driftbandits.neural.model import INFINITE, NetworkFacts, Rate, Width, check_rate, network_model, network_settings
+from driftbandits.neural.model import INFINITE, NETWORK_SETTINGS, NetworkFacts, Rate, Width, check_rate, network_model
 from driftbandits.neural.network import Network
 from driftbandits.policies.algorithm import Family
 from driftbandits.policies.inputs import CommonSettings
@@ -216,14 +216,8 @@ class NeuralBlockPolicy(NetworkFacts, PaperBlockPolicy):
         self._begin_once()
         return self._network.trainings
 
-    def _settings(self) -> dict[str, Any]:
-        return {**super()._settings(), **self._network_settings()}
-
-    def _shown(self) -> dict[str, Any]:
-        return {**super()._shown(), **self._network_settings()}
-
-    def _network_settings(self) -> dict[str, Any]:
-        return {**network_settings(self._model), "train": self.train}
+    def _setting(self, name: str) -> Any:
+        return getattr(self._model, name) if name in NETWORK_SETTINGS else super()._setting(name)
 
     @classmethod
     def _read_settings(cls, settings: Mapping[str, Any]) -> dict[str, Any]:

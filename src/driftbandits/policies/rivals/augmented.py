@@ -11,32 +11,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
-import numpy as np
-
 from driftbandits import state as states
 from driftbandits._util.checks import check_count, check_positive, check_probability
 from driftbandits.arms.arm_set import ArmSet
 from driftbandits.detection.detector import kernel_cover
 from driftbandits.detection.glr import (
-    History,
     carry_histories,
-    export_histories,
-    gaussian_divergence,
-    read_histories,
 )
 from driftbandits.errors import InputError, StateError
 from driftbandits.policies.algorithm import Family, OneByOne
 from driftbandits.policies.arm_migration import ArmsChange
 from driftbandits.policies.base import Policy
 from driftbandits.policies.decisions import Row
-from driftbandits.policies.optimistic import Episodes, forced_cycle
+from driftbandits.policies.optimistic import WatchedCover
 from driftbandits.policies.rivals.nested import NestingPolicy, find_base, read_settings
-from driftbandits.state.declared import count, listed, read, write
-from driftbandits.state.reader import FARTHEST
-from driftbandits.types import Bools, Floats, Ints
 
 
-class DetectionAugmented(Episodes, OneByOne, NestingPolicy):
+class DetectionAugmented(WatchedCover, OneByOne, NestingPolicy):
     """DAL (Gerogiannis, Huang, Bose and Veeravalli 2025) around any policy that learns rewards one by one.
 
     A cover of a few arms is watched (`kernel_cover`: each tells most of what those before it leave open). Every episode
@@ -67,8 +58,6 @@ class DetectionAugmented(Episodes, OneByOne, NestingPolicy):
     """
 
     family = Family.WRAPPER
-    reports_changes = True
-    needs_horizon = True
     _numbers_rounds = True
 
     def __init__(
@@ -103,19 +92,12 @@ class DetectionAugmented(Episodes, OneByOne, NestingPolicy):
         self._open_episode()
 
     def _open_episode(self) -> None:
-        self._origin = self.rounds
-        self._histories: dict[int, History] = {}
-        self._derive()
+        super()._open_episode()
         self._inner._begin_once()
 
     def _derive(self) -> None:
-        """What follows from the state: the cycle of forced rounds, and a base that has not begun."""
-        self._cycle = forced_cycle(
-            arms=len(self._watched),
-            horizon=self._phase_length,
-            episode=self._episode,
-            exploration=self.exploration,
-        )
+        """And a base that has not begun."""
+        super()._derive()
         left = self._phase_start + self._phase_length - self._origin
         self._inner = self._new_base(self.base, self.base_settings, horizon=max(left, 1))
 
@@ -131,23 +113,6 @@ class DetectionAugmented(Episodes, OneByOne, NestingPolicy):
     def _stamp(self) -> tuple[int, int]:
         return self.rounds, self._inner._stamp()[1]
 
-    def _forced(self) -> int | None:
-        place = (self.rounds - self._origin) % self._cycle if self._cycle else len(self._watched)
-        return self._watched[place] if place < len(self._watched) else None
-
-    def _law(self) -> Floats:
-        arm = self._forced()
-        return super()._law() if arm is None else np.eye(1, len(self.arms), arm)[0]
-
-    def _law_within(self, mask: Bools) -> tuple[Floats, bool]:
-        arm = self._forced()
-        if arm is None:
-            return super()._law_within(mask)
-        return (self._law(), False) if mask[arm] else (super()._law_within(mask)[0], True)
-
-    def _pick(self, law: Floats, count: int) -> Ints:
-        return super()._pick(law, count) if self._forced() is None else Policy._pick(self, law, count)
-
     def _drawn(self, arms: Sequence[int], counted: bool) -> None:
         self._follow_base(self._inner, arms, counted)
 
@@ -159,23 +124,9 @@ class DetectionAugmented(Episodes, OneByOne, NestingPolicy):
 
     # --- learning -----------------------------------------------------------------------------------------------
 
-    def _learn_one(self, row: Row, reward: float) -> None:
-        if row.id < self._origin:
-            self.late += 1
-            return
+    def _learn_present(self, row: Row, reward: float) -> None:
         own = Row(row.id - self._origin, row.arm, row.law - self._origin, row.tag, row.probability)
         self._teach_base(self._inner, own, reward)
-        if row.arm in self._watched:
-            history = self._histories.setdefault(row.arm, History(spacing=1))
-            history.add(reward, row.id)
-            delta = self.failure_probability / len(self._watched)
-            self._test(row.id, row.arm, history, rule="practical", failure_probability=delta)
-
-    def _begin_episode(self, arm: int) -> None:
-        self._open_episode()
-
-    def _kl(self, left: Floats, right: float) -> Floats:
-        return gaussian_divergence(left, right, self._noise)
 
     # --- state --------------------------------------------------------------------------------------------------
 
@@ -188,34 +139,11 @@ class DetectionAugmented(Episodes, OneByOne, NestingPolicy):
         self._derive()
         self._inner._begin_once()
 
-    def _settings(self) -> dict[str, Any]:
-        names = ("cover", "exploration", "noise", "failure_probability")
-        own = {name: getattr(self, name) for name in names}
-        return {"base": self.base.__name__, "base_settings": dict(self.base_settings), **own}
-
-    _saved = (
-        listed("watched", np.int64, None, within=(0, None)),  # on another machine rounding may choose another cover
-        count("episode", low=1, high=FARTHEST),
-        count("origin", low="phase_start", high="rounds"),
-    )
-
     def _export(self) -> dict[str, Any]:
-        return {
-            **write(self._saved, self),
-            **export_histories(self._histories),
-            "base": self._export_base(self._inner),
-        }
+        return {**self._export_cover(), "base": self._export_base(self._inner)}
 
     def _import(self, state: states.Reader) -> None:
-        read(self._saved, self, state, {})
-        size, watched = len(self.arms), self._watched
-        fitting = 1 <= len(watched) <= self.cover and len(set(watched)) == len(watched) and max(watched) < size
-        states.check(fitting, "watched arms")
-        self._histories = read_histories(state, arms=size, rounds=self.rounds)
-        states.check(set(self._histories) <= set(watched), "arms")
-        histories = self._histories
-        self._derive()
-        self._histories = histories
+        self._import_cover(state)
         self._load_base(self._inner, state.reader("base"))
         if self._inner.rounds != self.rounds - self._origin:
             raise StateError("state.base has another number of rounds than its episode")

@@ -317,15 +317,10 @@ class BanditOverBandit(OneByOne, NestingPolicy):
             self._law_base += self._inner._stamp()[0] + 1
         self._start_with_arms(change)
 
-    def _settings(self) -> dict[str, Any]:
-        return {
-            "base": self.base.__name__,
-            "candidates": None if self._given_candidates is None else list(self._given_candidates),
-            "learner": self.learner,
-            "block": self._given_block,
-            "base_settings": dict(self.base_settings),
-            "failure_probability": self.failure_probability,
-        }
+    def _setting(self, name: str) -> Any:
+        if name == "candidates":
+            return None if self._given_candidates is None else list(self._given_candidates)
+        return super()._setting("_given_block" if name == "block" else name)
 
     _saved = (
         generator("coins"),

@@ -299,9 +299,6 @@ class LinearExp3(SizedPolicy):
         self._number = old._number
         self._start_with_arms(change)
 
-    def _settings(self) -> dict[str, Any]:
-        return {"restart": self._size, "variation": self.variation, "kernel": self.kernel, "ridge": self.ridge}
-
     _saved = (
         count("number"),
         count("block_start", low="phase_start", high="rounds"),
@@ -480,8 +477,8 @@ class Exp3S(OneByOne, Policy):
     def _estimate(self) -> Floats:
         return self._means.mean
 
-    def _settings(self) -> dict[str, Any]:
-        return {"switches": self.switches, "exploration": self._given_exploration, "share": self._given_share}
+    def _setting(self, name: str) -> Any:
+        return super()._setting(name if name == "switches" else f"_given_{name}")
 
     _saved = (
         array("log_weights", np.float64, ("arms",)),

@@ -139,6 +139,7 @@ class Master(OneByOne, NestingPolicy):
     reports_changes = True
     needs_horizon = True
     _numbers_rounds = True  # bases move with time
+    base: type[OptimisticPolicy]
 
     def __init__(
         self,
@@ -412,11 +413,6 @@ class Master(OneByOne, NestingPolicy):
         self._epoch, self._serial, self._alarms = old._epoch, old._serial, list(old._alarms)
         self._coins = same_stream(old._coins)
         self._start_with_arms(change, epoch=old._epoch)
-
-    def _settings(self) -> dict[str, Any]:
-        names = ("mode", "length", "replay_scale", "tests", "c_rho", "c1", "c2", "noise", "failure_probability")
-        shown = {name: getattr(self, name) for name in names}
-        return {"base": self.base.__name__, "base_settings": dict(self.base_settings), **shown}
 
     def _export(self) -> dict[str, Any]:
         return {

@@ -70,6 +70,8 @@ def read_settings(base_settings: Any) -> dict[str, Any]:
 class NestingPolicy(Policy):
     """A policy that plays others, which it drives by the methods that `Policy` calls on itself."""
 
+    base: type[Policy]
+
     @property
     @abstractmethod
     def _playing(self) -> Policy:
@@ -101,6 +103,12 @@ class NestingPolicy(Policy):
 
     def _interval(self) -> tuple[Floats, Floats] | None:
         return self._eldest._interval()
+
+    def _setting(self, name: str) -> Any:
+        if name == "base":
+            return self.base.__name__
+        value = super()._setting(name)
+        return dict(value) if name == "base_settings" else value
 
     def _new_base(self, base: type[Inner], settings: Mapping[str, Any], *, horizon: int) -> Inner:
         """A fresh base for `horizon` rounds of its own, on the arms, range and random draws of this policy."""

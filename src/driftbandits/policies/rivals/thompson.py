@@ -67,9 +67,6 @@ class PosteriorSampling(Policy):
     def _quiet_rounds(self) -> int:
         return 1
 
-    def _settings(self) -> dict[str, Any]:
-        return {**super()._settings(), "samples": self.samples}
-
 
 def correlated(rng: np.random.Generator, count: int, covariance: Floats, features: Floats | None) -> Floats:
     """Normal numbers, (count, N), of this covariance, (r, r), in the coordinates of the features (None: the arms).
@@ -115,9 +112,6 @@ class _ArmSampling(PosteriorSampling, PlainUCB):
         total = weights + variance
         spread = self.scale * np.sqrt(variance / total)
         return np.asarray(sums / total + spread * rng.standard_normal((count, len(weights))))
-
-    def _settings(self) -> dict[str, Any]:
-        return {**super()._settings(), "prior": self.prior}
 
 
 class ThompsonSampling(_ArmSampling, DiscountedUCB):

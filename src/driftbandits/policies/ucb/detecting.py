@@ -99,7 +99,7 @@ class RestartedUCB(OptimisticPolicy):
         check_whole(self._means.weights, told_at_most(self.rounds, self._pending.rows()), "number of rewards")
 
 
-class MUCB(RestartedUCB, ForcedRounds):
+class MUCB(ForcedRounds, RestartedUCB):
     """M-UCB (Cao, Wen, Kveton and Xie 2019): UCB1 that restarts when two halves of an arm's window differ too much.
 
     Every floor(N / gamma) rounds all arms are played once. An arm with at least `window` rewards since the restart
@@ -159,9 +159,8 @@ class MUCB(RestartedUCB, ForcedRounds):
             share = min(math.sqrt(self.switches * size * reach / (2.0 * length)), 1.0)
         self._cycle = math.floor(size / share) if share > 0.0 else 0
 
-    def _forced(self) -> int | None:
-        place = (self.rounds - int(self._since.min())) % self._cycle if self._cycle else len(self.arms)
-        return place if place < len(self.arms) else None
+    def _forced_since(self) -> int:
+        return int(self._since.min())
 
     def _elapsed(self) -> float:
         return float(self.rounds - self._since.min())
@@ -193,10 +192,6 @@ class MUCB(RestartedUCB, ForcedRounds):
         self._since[:] = old._since.min()
         self._recent = change.carry(old._recent.T, 0.0).T.copy()
         self._derive()
-
-    def _settings(self) -> dict[str, Any]:
-        names = ("window", "threshold", "exploration", "switches", "scale")
-        return {name: getattr(self, name) for name in names}
 
     def _export(self) -> dict[str, Any]:
         return {**super()._export(), "recent": self._recent.copy()}
@@ -281,10 +276,6 @@ class CUSUMUCB(RandomisedRounds, RestartedUCB):
     def _carry(self, old: Self, change: ArmsChange) -> None:
         super()._carry(old, change)
         self._tests = change.carry(old._tests, 0.0)
-
-    def _settings(self) -> dict[str, Any]:
-        names = ("warmup", "drift", "threshold", "exploration", "scale")
-        return {name: getattr(self, name) for name in names}
 
     def _export(self) -> dict[str, Any]:
         return {**super()._export(), "tests": self._tests.copy()}

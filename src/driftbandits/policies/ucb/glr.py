@@ -25,20 +25,19 @@ from driftbandits.detection.glr import (
     carry_histories,
     check_same_rewards,
     export_histories,
-    gaussian_divergence,
     read_histories,
 )
 from driftbandits.policies.algorithm import Family
 from driftbandits.policies.arm_migration import ArmsChange
 from driftbandits.policies.decisions import Row
-from driftbandits.policies.optimistic import Optimism, WatchedArms, forced_cycle
+from driftbandits.policies.optimistic import Episodes, Optimism, OptimisticPolicy, forced_cycle
 from driftbandits.policies.ucb.ucb import ArmMeans, bernoulli_upper, bounded_interval, noisy_interval
 from driftbandits.state.declared import array, count, read, write
 from driftbandits.state.reader import ROUNDING, check_whole, told_at_most
 from driftbandits.types import Floats
 
 
-class GLRklUCB(WatchedArms):
+class GLRklUCB(Episodes, OptimisticPolicy):
     """GLR-klUCB (Besson, Kaufmann, Maillard and Seznec 2022): kl-UCB restarted when a test finds a change.
 
     Index: the largest q with n kl(mean, q) <= log(t - tau). Every episode goes through all arms once, and again every
@@ -68,7 +67,6 @@ class GLRklUCB(WatchedArms):
     """
 
     family = Family.PLAIN
-    reports_changes = True
 
     def __init__(
         self,
@@ -124,13 +122,6 @@ class GLRklUCB(WatchedArms):
 
     # --- deciding -----------------------------------------------------------------------------------------------
 
-    def _forced(self) -> int | None:
-        """The arm whose turn it is, if the next round is a forced one."""
-        if not self._cycle:
-            return None
-        place = (self.rounds - self._origin) % self._cycle
-        return place if place < len(self.arms) else None
-
     def _levels(self) -> float | Floats:
         """What n kl may reach, for each arm or for all alike."""
         if self._common is not None:
@@ -172,12 +163,10 @@ class GLRklUCB(WatchedArms):
             history = self._histories[arm] = History(self.split_every)
         history.add(reward, ident)
         if history.pulls % self.test_every == 0:
-            self._test(ident, arm, history, rule=self.threshold, failure_probability=self._delta)
+            self._test(ident, arm, rule=self.threshold, failure_probability=self._delta)
 
     def _kl(self, left: Floats, right: float) -> Floats:
-        if self.divergence == "gaussian":
-            return gaussian_divergence(left, right, self._noise)
-        return bernoulli_divergence(left, right)
+        return super()._kl(left, right) if self.divergence == "gaussian" else bernoulli_divergence(left, right)
 
     def _begin_episode(self, arm: int) -> None:
         self._origin = self.rounds
@@ -199,13 +188,6 @@ class GLRklUCB(WatchedArms):
         self._means = old._means.carried(change)
         self._histories = carry_histories(old._histories, change.target)
         self._derive()
-
-    def _settings(self) -> dict[str, Any]:
-        names = (
-            *("divergence", "noise", "failure_probability", "threshold", "exploration", "restart"),
-            *("test_every", "split_every", "scale"),
-        )
-        return {name: getattr(self, name) for name in names}
 
     _saved = (
         count("length"),

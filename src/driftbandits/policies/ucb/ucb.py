@@ -305,9 +305,6 @@ class PlainUCB(SizedPolicy, OptimisticPolicy):
     def _carry(self, old: Self, change: ArmsChange) -> None:
         self._means, self._first = old._means.carried(change), old._first
 
-    def _settings(self) -> dict[str, Any]:
-        return {self._size_name: self._size, "switches": self.switches, "scale": self.scale, "noise": self.noise}
-
     def _export(self) -> dict[str, Any]:
         return {"means": self._means.export(), "first": self._first}
 
@@ -499,9 +496,6 @@ class UCB1(DiscountedUCB):
     def _interval(self) -> tuple[Floats, Floats]:
         return bounded_interval(self._means.mean, self._means.weights)
 
-    def _settings(self) -> dict[str, Any]:
-        return {"scale": self.scale}
-
 
 class KLUCB(UCB1):
     """kl-UCB (Garivier and Cappe 2011): the largest mean q with n kl(mean, q) <= log t + c log log t.
@@ -535,9 +529,6 @@ class KLUCB(UCB1):
     def _optimism(self, arm: int) -> Optimism:
         value = min(float(self._index()[arm]), 1.0)
         return Optimism(value=value, width=value - float(self._means.mean[arm]))
-
-    def _settings(self) -> dict[str, Any]:
-        return {"exploration": self.exploration}
 
 
 class EpsilonGreedy(RandomisedRounds, DiscountedUCB):
