@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import subprocess
@@ -17,7 +18,7 @@ import httpx
 from attacks.common import AttackRow, Options, generator
 from attacks.servers import DECISIONS, Server, expect, process, shop
 from driftbandits import live
-from driftbandits.errors import LiveError
+from driftbandits.errors import LiveError, UnknownDecisionError
 from driftbandits.live.definition import define
 from driftbandits.live.requests import GuardedClock
 
@@ -245,14 +246,19 @@ def _lying_guest(options: Options) -> AttackRow:
             for number in range(rounds):
                 one = shop.decide()
                 chance = {"worst": 0.3, "middle": 0.5, "best": 0.7}[one.arm]
+                if caller == "guest":  # who knows the ids of others
+                    lie = {"id": one.id, "reward": float(one.arm != "best"), "guest": True}
+                    with contextlib.suppress(UnknownDecisionError):
+                        row.note("rewards of others taken", bad=bool(shop.submit("reward", lie).result()))
+                        continue
                 shop.reward(one, float(draw.random() < chance))
                 played.append(one.arm == "best")
                 if number % 4 == 0 and caller != "nobody":
                     values: dict[str, Any] = {"size": 1, "allowed": None, "segment": None, "guest": True}
                     if caller == "decide":
                         values = {"size": 1, "allowed": [("worst", "best")[number // 4 % 2]], "segment": None}
-                    lie = shop.submit("decide", values).result()[0]
-                    shop.reward(lie["id"], float(lie["arm"] != "best"))
+                    made = shop.submit("decide", values).result()[0]
+                    shop.reward(made["id"], float(made["arm"] != "best"))
             shares[caller] = sum(played[rounds // 4 :]) / len(played[rounds // 4 :])
             row.tries += 1
     row.details |= {f"share of the best arm, {caller}": share for caller, share in shares.items()}

@@ -336,6 +336,11 @@ def test_a_guest_teaches_nothing(tmp_path):
                         assert 0.0 < one["probability"] <= 1.0
                         assert liar.post(f"{path}/rewards", {"id": one["id"], "reward": 1.0})[0] == 200
                 made = shop.decide(path)[0]
+                if lies:  # about a decision of others, whose id it has seen
+                    false = {"id": made["id"], "reward": float(made["arm"] != "high")}
+                    assert liar.post(f"{path}/rewards", false)[0] == 404
+                    assert liar.post(f"{path}/rewards", {"rewards": [false]})[1]["accepted"] == 0
+                    assert liar.post(f"{path}/forget", {"ids": [made["id"]]})[0] == 404
                 shop.post(f"{path}/rewards", {"id": made["id"], "reward": float(made["arm"] == "high")})
             status, answer = liar.post(f"{path}/decisions", {"allowed": ["low"]})
             assert status == 403

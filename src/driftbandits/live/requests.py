@@ -26,7 +26,7 @@ from driftbandits.errors import (
 )
 from driftbandits.live.definition import check_size, check_visible
 from driftbandits.live.journal import Event, Journal, check_reward, decision_id, dump, place_of
-from driftbandits.live.replica import Replica
+from driftbandits.live.replica import NOT_OF_THE_POLICY, Replica
 from driftbandits.text import breaking, shown
 
 LONGEST_KEY = 200  # characters of an idempotency key
@@ -265,7 +265,7 @@ class Handlers:
 
     def _reward(self, request: Request) -> dict[str, Any]:
         """One reward: errors are raised."""
-        outcome = self._take_reward(request.values["id"], request.values["reward"], request.key)
+        outcome = self._take_reward(request, request.values["id"], request.values["reward"])
         return {"accepted": 0, "repeated": 0, "late": 0, "rejected": [], outcome: 1}
 
     def _rewards(self, request: Request) -> dict[str, Any]:
@@ -273,14 +273,14 @@ class Handlers:
         answer: dict[str, Any] = {"accepted": 0, "repeated": 0, "late": 0, "rejected": []}
         for given, reward in request.values["rewards"]:
             try:
-                answer[self._take_reward(given, reward, None)] += 1
+                answer[self._take_reward(request, given, reward)] += 1
             except DriftbanditsError as error:
                 answer["rejected"].append({"id": str(given), "reason": str(error)})
         return answer
 
-    def _take_reward(self, given: Any, reward: Any, key: str | None) -> str:
+    def _take_reward(self, request: Request, given: Any, reward: Any) -> str:
         value = self._check_reward(reward)
-        seq = self._find(given)
+        seq, key = self._find(request, given), None if request.kind == "rewards" else request.key
         if seq in self.replica.open:
             self._happen("rewarded", decision=seq, reward=value, key=key)
             return "accepted"
@@ -306,10 +306,13 @@ class Handlers:
             )
         return value
 
-    def _find(self, given: Any) -> int:
-        """The seq of a decision by its id."""
+    def _find(self, request: Request, given: Any) -> int:
+        """The seq of a decision by its id; guests find none that the policy would learn from."""
         seq = place_of(given)
         found = self.replica.open.get(seq)
+        taught = seq in self.replica.expired or (found is not None and found.policy_id != NOT_OF_THE_POLICY)
+        if taught and request.values.get("guest"):
+            raise UnknownDecisionError(f"no decision for a guest has the id {shown(given)} in this experiment")
         if found is not None and decision_id(self.journal.token, seq, found.time) == given:
             return seq
         self.journal.flush()
@@ -318,7 +321,7 @@ class Handlers:
         return seq
 
     def _forget(self, request: Request) -> dict[str, Any]:
-        seqs = {self._find(given): given for given in request.values["ids"]}
+        seqs = {self._find(request, given): given for given in request.values["ids"]}
         for seq in sorted(seqs):
             if seq in self.replica.open:
                 self._happen("forgotten", decision=seq)

@@ -67,6 +67,8 @@ class Call:
     async def ask(self, kind: str, values: dict[str, Any], *, most: int | None = None) -> Any:
         """The writer's answer to this request."""
         key = idempotency_key(self.request)
+        if self.caller.scope == "guest":
+            values = {**values, "guest": True}
         return await self.service.host.ask(self.name, kind, values, key, most=most, owner=self.caller.key_id)
 
     def number(self, name: str, *, usual: int, least: int, most: int) -> int:
@@ -223,10 +225,8 @@ async def decide(call: Call) -> Response:
     begun, service = time.perf_counter(), call.service
     wanted = parse(bodies.Deciding, call.body)
     values = {"size": wanted.size, "allowed": wanted.allowed, "segment": wanted.segment}
-    if call.caller.scope == "guest":
-        if wanted.allowed is not None:
-            raise Problem(403, "scope", "a key of scope guest decides among all arms; leave out allowed")
-        values["guest"] = True
+    if call.caller.scope == "guest" and wanted.allowed is not None:
+        raise Problem(403, "scope", "a key of scope guest decides among all arms; leave out allowed")
     service.gate.count(call.caller, wanted.size)
     made = await call.ask("decide", values, most=service.settings.most_open)
     service.metrics.decide.labels(call.name).observe(time.perf_counter() - begun)
