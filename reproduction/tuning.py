@@ -38,9 +38,9 @@ from driftbandits.experiments.stores import Store, distinct
 from driftbandits.policies import Constants
 from driftbandits.tuning.own import (
     EQUAL_DIMENSIONS,
+    EQUAL_RUNGS,
     Found,
     equal_search,
-    how_it_was_made,
     read_found,
     tuned_entry,
     write_found,
@@ -105,6 +105,16 @@ CONSTANTS_STUDIES = {
 OVER_ALL_WORLDS = "single"  # the name of a search that is not in one world
 Plan = Mapping[tuple[str, int], Search]  # searches by label and dimension
 Play = Callable[[Sequence[Cell]], Mapping[str, float]]  # cells to their final regrets by key
+
+
+def how_it_was_made(command: str, *, world: str = "environment 1") -> str:
+    """What a file of settings found by such a search says of itself."""
+    points, seeds = EQUAL_RUNGS[0][0], EQUAL_RUNGS[-1][1]
+    cells = count_cells(points, EQUAL_RUNGS, worlds=1)
+    return (
+        f"{command}: {points} points and {cells} cells of {world} per policy and dimension, "
+        f"on tuning seeds {TUNING.first} to {TUNING.first + seeds - 1}"
+    )
 
 
 def missing(store: Store, cells: Iterable[Cell]) -> list[Cell]:

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from driftbandits import solve_design
 from driftbandits.design import information_gain
-from driftbandits.design.blocks import Sums, expected_estimate, ips_estimate, law_factor, merge
+from driftbandits.design.blocks import Sums, ips_estimate, law_factor, merge
+from tests.design.expected import expected_estimate
 
 PROPERTY = settings(max_examples=40, deadline=None, derandomize=True)
 

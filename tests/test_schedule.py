@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from driftbandits.design.blocks import Replay, build_schedule, draw_schedule, replay_probability, replayed_share
+from driftbandits.design.blocks import Replay, build_schedule, draw_schedule, replay_probability
+from tests.design.expected import replayed_share
 
 PROPERTY = settings(max_examples=60, deadline=None, derandomize=True)
 

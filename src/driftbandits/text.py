@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import reprlib
 import unicodedata
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 _MOST_CHARACTERS = 100  # of a value or a name in a message
@@ -95,6 +96,22 @@ def invisible(text: str) -> str | None:
         elif character in _BLANKS or (unicodedata.category(character) == "Cf" and character not in _TAGS):
             return character
     return None
+
+
+def aligned(rows: Sequence[Sequence[str]], *, left: Iterable[bool]) -> list[str]:
+    """Rows of a table as lines of text, their columns aligned to the `left` or to the right.
+
+    >>> aligned([["arm", "plays"], ["red", "7"]], left=[True, False])
+    ['arm  plays', 'red      7']
+    """
+    columns = list(zip([max(map(len, column)) for column in zip(*rows, strict=True)], left, strict=True))
+    return [
+        "  ".join(
+            text.ljust(width) if to_left else text.rjust(width)
+            for text, (width, to_left) in zip(row, columns, strict=True)
+        ).rstrip()
+        for row in rows
+    ]
 
 
 def _shortened(text: str) -> str:

@@ -17,7 +17,8 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from driftbandits.design.blocks import Sums, expected_estimate, ips_estimate, law_factor
+from driftbandits.design.blocks import Sums, ips_estimate, law_factor
+from tests.design.expected import expected_estimate
 
 DIMENSIONS = (4, 16, 64, 256)
 MIXING = 0.1  # the share of the uniform design in every law

@@ -7,9 +7,9 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 from driftbandits import OPKB, AdaOPKB, ArmSet, Constants, Variant, simulate
-from driftbandits.design.blocks import expected_estimate
 from driftbandits.environments import Piecewise
 from driftbandits.environments.noise import TruncatedGaussianNoise, UniformNoise
+from tests.design.expected import expected_estimate
 
 pytestmark = pytest.mark.statistical
 ERRORS = 5.0  # standard errors allowed; two-sided chance 6e-7 per arm

@@ -35,7 +35,7 @@ from driftbandits.arms.features import (
     pair_points,
     scale_of,
 )
-from driftbandits.arms.inputs import Encoding, Table, read_bounds, read_encoding, read_names, read_table
+from driftbandits.arms.inputs import Encoding, Table, read_bounds, read_encoding, read_names, read_table, row_names
 from driftbandits.arms.kernels import KernelFunction, KernelLike
 from driftbandits.arms.scaling import Gauge, cell_centres, unit_points
 from driftbandits.errors import InputError, KernelError
@@ -268,9 +268,7 @@ class ArmSet:
             raise InputError("like must be arms made by ArmSet.from_frame; others have no columns to encode alike")
         known = None if like is None else like.encoding
         encoding = read_encoding(frame, onehot=categorical == "onehot", scale=scale) if known is None else known
-        own = cls(
-            encoding.apply(frame), kernel, encoding.row_names(frame) if names is None else names, tolerance=tolerance
-        )
+        own = cls(encoding.apply(frame), kernel, row_names(frame) if names is None else names, tolerance=tolerance)
         own.feature_names, own.encoding = encoding.feature_names, encoding
         return own
 

@@ -28,16 +28,20 @@ def read_table(data: Any, what: str) -> Table:
     """Checked numbers from an array, nested lists or a DataFrame (known by its methods; pandas is not imported)."""
     if hasattr(data, "columns") and hasattr(data, "to_numpy"):
         columns = tuple(str(column) for column in data.columns)
-        index = getattr(data, "index", None)
-        values = _column_numbers(_frame_values(data, columns, what), what, columns)
-        if index is None or list(index) == list(range(len(values))):
-            return Table(values, columns, None)
-        return Table(values, columns, tuple(str(label) for label in index))
+        return Table(_column_numbers(_frame_values(data, columns, what), what, columns), columns, row_names(data))
     return Table(_column_numbers(data, what, None), None, None)
 
 
+def row_names(frame: Any) -> tuple[str, ...] | None:
+    """The index as names; None where it only counts."""
+    index = getattr(frame, "index", None)
+    if index is None or list(index) == list(range(len(frame))):
+        return None
+    return tuple(str(name) for name in index)
+
+
 def _frame_values(frame: Any, columns: tuple[str, ...], what: str) -> Any:
-    text = [name for name, dtype in zip(columns, frame.dtypes, strict=True) if not _is_numeric_column(dtype)]
+    text = [name for name, dtype in zip(columns, frame.dtypes, strict=True) if not _is_numeric(dtype)]
     if text:
         raise InputError(
             f"columns {text} of {what} are not numbers; encode them (for example with pandas.get_dummies), convert "
@@ -49,7 +53,7 @@ def _frame_values(frame: Any, columns: tuple[str, ...], what: str) -> Any:
         return frame.to_numpy()
 
 
-def _is_numeric_column(dtype: Any) -> bool:
+def _is_numeric(dtype: Any) -> bool:
     kind = getattr(dtype, "kind", None)
     if kind is None:  # polars
         return bool(dtype.is_numeric()) or str(dtype) == "Boolean"
@@ -163,14 +167,6 @@ class Encoding:
         _check_frame(frame)
         return np.hstack([column.apply(frame) for column in self.columns])
 
-    @staticmethod
-    def row_names(frame: Any) -> tuple[str, ...] | None:
-        """The index as names; None where it only counts."""
-        index = getattr(frame, "index", None)
-        if index is None or list(index) == list(range(len(frame))):
-            return None
-        return tuple(str(name) for name in index)
-
 
 def read_encoding(frame: Any, *, onehot: bool, scale: bool) -> Encoding:
     """How to read a frame: which columns are numbers, their means and deviations, which words the others have."""
@@ -210,13 +206,6 @@ def _read_column(frame: Any, name: str, *, onehot: bool, scale: bool) -> Column:
 
 def _column(frame: Any, name: str) -> Any:
     return next(frame[own] for own in frame.columns if str(own) == name)
-
-
-def _is_numeric(dtype: Any) -> bool:
-    kind = getattr(dtype, "kind", None)
-    if kind is None:  # polars
-        return bool(dtype.is_numeric()) or str(dtype) == "Boolean"
-    return kind in "biuf"
 
 
 def _numbers(frame: Any, name: str) -> Floats:

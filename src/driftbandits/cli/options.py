@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from driftbandits.errors import InputError
+from driftbandits.text import aligned
 
 
 def complete_experiments(incomplete: str) -> list[str]:
@@ -84,14 +85,9 @@ def print_table(rows: Sequence[Mapping[str, Any]]) -> None:
         return
     names = list(rows[0])
     cells = [[_text(row[name]) for name in names] for row in rows]
-    widths = [max(len(name), *(len(row[k]) for row in cells)) for k, name in enumerate(names)]
-    right = [all(type(row[name]) in (int, float) for row in rows) for name in names]
-    for line in [names, ["-" * width for width in widths], *cells]:
-        parts = [
-            text.rjust(width) if to_right else text.ljust(width)
-            for text, width, to_right in zip(line, widths, right, strict=True)
-        ]
-        typer.echo("  ".join(parts).rstrip())
+    rule = ["-" * max(len(name), *(len(row[k]) for row in cells)) for k, name in enumerate(names)]
+    left = [any(type(row[name]) not in (int, float) for row in rows) for name in names]
+    typer.echo("\n".join(aligned([names, rule, *cells], left=left)))
 
 
 def _text(value: Any) -> str:

@@ -11,7 +11,7 @@ n_m          counts[m]: how many rewards that were
 
 The estimate of one round is b(x) + phi(x)' S(P_t)^-1 phi(x_t) (y_t - b(x_t)); its mean over rounds needs only the sums:
 R(x) = (sum_m n_m b_m(x) + phi(x)' S(P_m)^-1 Phi' s_m) / n. It is biased by its regulariser: with b = 0 (the paper's
-IPS) its mean is M diag(P) r with M = Phi S(P)^-1 Phi', see `expected_estimate`; otherwise b + M diag(P) (r - b). A good
+IPS) its mean is M diag(P) r with M = Phi S(P)^-1 Phi'; otherwise b + M diag(P) (r - b). A good
 baseline leaves little to weight (residual or doubly robust IPS), a wrong one costs variance only.
 """
 
@@ -95,18 +95,6 @@ def ips_estimate(
     return estimate
 
 
-def expected_estimate(features: Floats, law: Floats, regulariser: float, rewards: Floats) -> Floats:
-    """Mean of the IPS estimate when arms are drawn from `law` and have mean `rewards`: Phi S(P)^-1 Phi' diag(P) r.
-
-    As lambda goes to 0 this becomes r on the span of the played arms; otherwise it is shrunk.
-
-    >>> expected_estimate(np.eye(2), np.array([0.5, 0.5]), 0.5, np.array([1.0, -1.0])).tolist()
-    [0.5, -0.5]
-    """
-    solved = law_factor(features, law, regulariser).solve(features.T @ (law * rewards))
-    return np.asarray(features @ solved)
-
-
 @dataclass(frozen=True, slots=True, order=True)
 class Replay:
     """Slots `start` up to but not including `stop` of a block, meant for the law of index `index`."""
@@ -179,13 +167,3 @@ def read_replay(row: Sequence[int], block: int) -> Replay:
     if not (0 <= index <= block and start >= 0 and stop == start + 2**index <= 2**block and start % 2**index == 0):
         raise StateError(f"({start}, {stop}, {index}) is not a replay of block {block}")
     return Replay(start=start, stop=stop, index=index)
-
-
-def replayed_share(block: int, *, lowest: int = 0) -> float:
-    """Expected share of a block's rounds that follow an earlier law: 1 - prod_{m < j} (1 - 2^((m - j) / 2)).
-
-    >>> [round(replayed_share(j), 3) for j in (3, 6, 9)]
-    [0.905, 0.949, 0.958]
-    """
-    chances: Floats = np.array([replay_probability(index, block) for index in range(lowest, block)])
-    return float(1.0 - np.prod(1.0 - chances))

@@ -180,10 +180,6 @@ class ForgettingDrift(SphereWorld):
         path += gain[:, None] * (self._checkpoints[block + 1] - path[-1])
         return read_only(path[:-1])  # type: ignore[no-any-return]
 
-    def _settings(self) -> dict[str, Any]:
-        names = ("horizon", "rate", "seed", "sd", "peak", "offset")
-        return {name: getattr(self, f"_{name}") for name in names}
-
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_last_block": None, "_last_tile": None}  # caches need not travel to workers
 
@@ -277,6 +273,3 @@ class Trending(SphereWorld):
         low, high = self._mean_range
         moved = self._first[arms] + rounds * self._slope[arms]
         return np.asarray(np.clip(moved, low, high))  # rounding must not leave the range
-
-    def _settings(self) -> dict[str, Any]:
-        return {"horizon": self._horizon, "kind": self._kind, "seed": self._seed, "peak": self._peak}

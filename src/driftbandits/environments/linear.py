@@ -150,9 +150,6 @@ class SwitchingLinear(SeededSwitches, LinearWorld):
         direction = sphere_points(stream(self._seed, "theta", segment), 1, dimension)[0]
         return np.asarray(self._norm * direction)
 
-    def _settings(self) -> dict[str, Any]:
-        return super()._settings() | {"norm": self._norm}
-
 
 class DriftingLinear(LinearWorld):
     """Rewards <theta_t, x> whose theta turns steadily on a great circle of the sphere of radius `norm`:
@@ -255,9 +252,6 @@ class DriftingLinear(LinearWorld):
     def _mixed(cosines: Floats, sines: Floats, first: Floats, second: Floats) -> Floats:
         """Entry by entry and not as a matrix product, whose rounding would depend on how many rounds are asked for."""
         return np.asarray(cosines * first + sines * second)
-
-    def _settings(self) -> dict[str, Any]:
-        return {name: getattr(self, f"_{name}") for name in ("horizon", "speed", "seed", "norm")}
 
 
 def _right_angle(pair: Floats) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
@@ -103,6 +104,12 @@ class SphereWorld(Environment):
     def _on_drawn_arms(cls, arms: ArmSet, *, seed: int, **settings: Any) -> Self:
         build: Callable[..., Self] = cls
         return build(arms, seed=seed, **settings)
+
+    def _settings(self) -> dict[str, Any]:
+        """What its constructor takes by name, as the attributes of these names."""
+        parameters = inspect.signature(type(self)).parameters.values()
+        names = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.name not in ("noise", "name")]
+        return {name: getattr(self, f"_{name}") for name in names}
 
 
 Knots = Sequence[tuple[int, float]]
@@ -234,9 +241,7 @@ class CosineBandit(SphereWorld):
             done += len(rows)
 
     def _settings(self) -> dict[str, Any]:
-        names = ("phase", "peak", "frequency", "offset")
-        common = {"theta": self._theta.tolist(), "horizon": self._horizon}
-        return common | {name: getattr(self, f"_{name}") for name in names}
+        return {"theta": self._theta.tolist(), **super()._settings()}
 
 
 def _phases(knots: tuple[tuple[int, float], ...], horizon: int) -> Floats:

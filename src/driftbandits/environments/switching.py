@@ -181,7 +181,7 @@ class SeededSwitches(Piecewise, SphereWorld):
         return self._seed
 
     def _settings(self) -> dict[str, Any]:
-        return {"horizon": self._horizon, "switches": self._switches, "kind": self._kind, "seed": self._seed}
+        return SphereWorld._settings(self)
 
 
 SwitchKind = Literal["flip", "redraw", "partial", "hidden", "level", "recurring", "bump", "upset"]
@@ -296,9 +296,6 @@ class SwitchingKernel(SeededSwitches):
                 height = self._peak * (1 + segment / switches) / 2
                 rows.append(_raise_far_arm(rows[-1], arms, generator, height=height))
         return np.array(rows)
-
-    def _settings(self) -> dict[str, Any]:
-        return super()._settings() | {"peak": self._peak, "share": self._share, "offset": self._offset}
 
 
 def kernel_draw(arms: ArmSet, generator: np.random.Generator, *, peak: float) -> Floats:

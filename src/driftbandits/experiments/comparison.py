@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import dataclasses
 import html
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -32,7 +33,7 @@ from driftbandits.plots.regret import (
     regret_frame,
     regret_panels,
 )
-from driftbandits.text import counted
+from driftbandits.text import aligned, counted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -229,12 +230,10 @@ Rows = list[list[str]]
 def text_page(summary: pd.DataFrame, reporting: frozenset[str], reference: str | None) -> str:
     """The table as text."""
     tables, heads = _tables(summary, reporting), _heads(reference)
-    widths = [
-        max(map(len, column)) for column in zip(heads, *(row for rows in tables.values() for row in rows), strict=True)
-    ]
-    lines = [_headline(summary), "", _line(heads, widths)]
+    head, *body = aligned([heads, *(row for rows in tables.values() for row in rows)], left=[True, *[False] * 5])
+    lines, left = [_headline(summary), "", head], iter(body)
     for world, rows in tables.items():
-        lines += ["", f"{world}:", *(_line(row, widths) for row in rows)]
+        lines += ["", f"{world}:", *itertools.islice(left, len(rows))]
     return "\n".join(lines)
 
 
@@ -331,11 +330,6 @@ def _decimals(value: float) -> int:
     (0, 1, 4)
     """
     return max(0, 2 - math.floor(math.log10(abs(value)))) if value else 0
-
-
-def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    first, *rest = zip(cells, widths, strict=True)
-    return "  ".join([first[0].ljust(first[1]), *(cell.rjust(width) for cell, width in rest)])
 
 
 def _html_world(world: str, rows: Rows) -> str:

@@ -18,7 +18,7 @@ from driftbandits._util.machine import data_frame
 from driftbandits.errors import DriftbanditsError, InputError
 from driftbandits.policies.algorithm import Algorithm
 from driftbandits.policies.records import History, HistoryLog, Plays, Snapshot
-from driftbandits.text import label
+from driftbandits.text import aligned, label
 from driftbandits.types import Floats, Ints
 
 ROWS_SHOWN = 20
@@ -115,15 +115,7 @@ class Summary:
 
     def __str__(self) -> str:
         heads, rows = self._table()
-        widths = [max(len(row[k]) for row in (heads, *rows)) for k in range(len(heads))]
-        texts = ("arm", "95 % interval")  # to the left, numbers to the right
-        lines = [
-            "  ".join(
-                cell.ljust(width) if head in texts else cell.rjust(width)
-                for cell, width, head in zip(row, widths, heads, strict=True)
-            ).rstrip()
-            for row in (heads, *rows)
-        ]
+        lines = aligned([heads, *rows], left=[head in ("arm", "95 % interval") for head in heads])
         return "\n".join((*lines, self._rest()) if self._rest() else lines)
 
     def __repr__(self) -> str:

@@ -274,16 +274,6 @@ def equal_search(
     return Search(f"{label}{kind}, d = {dimension}", space, (world,), EQUAL_RUNGS, **more)
 
 
-def how_it_was_made(command: str, *, world: str = "environment 1") -> str:
-    """What a file of settings found by such a search says of itself."""
-    points, seeds = EQUAL_RUNGS[0][0], EQUAL_RUNGS[-1][1]
-    cells = count_cells(points, EQUAL_RUNGS, worlds=1)
-    return (
-        f"{command}: {points} points and {cells} cells of {world} per policy and dimension, "
-        f"on tuning seeds {TUNING.first} to {TUNING.first + seeds - 1}"
-    )
-
-
 def _name(policy: str | type[Policy]) -> str:
     """The policy as text: of a registered class its name."""
     if isinstance(policy, str):

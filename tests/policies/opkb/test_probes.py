@@ -10,10 +10,11 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 from driftbandits import ArmSet, CalibratedOPKB, solve_design
-from driftbandits.design.blocks import Sums, expected_estimate, ips_estimate, law_factor
+from driftbandits.design.blocks import Sums, ips_estimate, law_factor
 from driftbandits.policies.opkb.calibrated import LEAST_AGE_SHARE, SHORTEST_LOOK, promises
 from driftbandits.policies.opkb.closed_forms import ridge
 from driftbandits.policies.opkb.surrogate import Surrogate
+from tests.design.expected import expected_estimate
 from tests.policies.opkb.worlds import MEANS, SIZE, epoch_of, hidden_best, levels_of, line, look_of, play, to_look
 
 

@@ -6,7 +6,6 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, Self, Unpack
 
-from driftbandits import state as states
 from driftbandits.arms.arm_set import ArmSet
 from driftbandits.detection import Detector
 from driftbandits.detection.gaps import GapTest, rounds_by_gaps
@@ -18,12 +17,12 @@ from driftbandits.policies.opkb.engine import BlockPolicy
 from driftbandits.policies.opkb.parts import FeatureSource, InversePropensities, Parts
 from driftbandits.policies.rewards import RewardScale, read_range
 from driftbandits.text import shown
-from driftbandits.types import Floats, Ints
+from driftbandits.types import Floats
 
 _LEAST_DIVISOR = 1e-6  # rewards a million times their usual size train no network and pass every threshold
 
 
-class FixedFeatures:
+class FixedFeatures(FeatureSource):
     """Features of the arms' kernel, which never change."""
 
     def __init__(self, arms: ArmSet) -> None:
@@ -33,40 +32,6 @@ class FixedFeatures:
     def first(self) -> Floats:
         """Those of the arms."""
         return self._arms.features
-
-    @property
-    def present(self) -> Floats:
-        """The same."""
-        return self._arms.features
-
-    def begin(self) -> None:
-        """They are there."""
-
-    def forget(self, since: int | None) -> None:
-        """Nothing was kept."""
-
-    def observe(self, arms: Ints, rewards: Floats, rounds: Ints) -> None:
-        """Rewards do not matter."""
-
-    def observe_one(self, arm: int, reward: float, round_: int) -> None:
-        """Rewards do not matter."""
-
-    def prepare(self) -> None:
-        """They are there."""
-
-    def advance(self) -> bool:
-        """Never."""
-        return False
-
-    def export(self) -> dict[str, Any]:
-        """The arms have them."""
-        return {}
-
-    def load(self, state: states.Reader, *, rounds: int) -> None:
-        """Nothing is stored."""
-
-    def check(self, *, told: int, probed: bool, largest: float) -> None:
-        """Nothing depends on rewards."""
 
 
 class PaperBlockPolicy(BlockPolicy):
@@ -189,9 +154,8 @@ class AdaOPKB(KernelBlockPolicy):
     the block) ends, its estimated gaps are compared with those of the blocks before; a difference beyond a factor of 4
     plus 4 c0 mu restarts. `changes` lists what was found. Neither the number nor the size of changes need be known.
 
-    Most of its regret is the price of replays: in a late block nearly every round is one (`replayed_share` in
-    `design/blocks.py`). A change is seen only when a replay ends, so detection takes at least E rounds. With theory
-    constants no change can be found at usual horizons.
+    Most of its regret is the price of replays: in a late block nearly every round is one. A change is seen only when a
+    replay ends, so detection takes at least E rounds. With theory constants no change can be found at usual horizons.
 
     Its defaults are not enough for 10,000 rounds with a hundred arms that have little in common (the paper's worlds at
     d = 10): it must be told a horizon several times as long, or constants found for such a world.

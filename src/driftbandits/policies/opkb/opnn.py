@@ -20,13 +20,14 @@ from driftbandits.policies.algorithm import Family
 from driftbandits.policies.inputs import CommonSettings
 from driftbandits.policies.opkb.constants import Constants, Variant
 from driftbandits.policies.opkb.opkb import PaperBlockPolicy
+from driftbandits.policies.opkb.parts import FeatureSource
 from driftbandits.state.reader import FARTHEST, check_sums, check_whole
 from driftbandits.types import Floats, Ints
 
 _LARGEST_SQUARED_LENGTH = 1e6  # of features that are not normalised, squared; usual is 1 per layer
 
 
-class NetworkFeatures:
+class NetworkFeatures(FeatureSource):
     """Tangent features of a network that (if it `trains`) is trained anew from W^(0) at the start of every block.
 
     At a restart they become those of W^(0) again, unless it `keeps` them until the next training.

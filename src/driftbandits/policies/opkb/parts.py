@@ -184,16 +184,18 @@ def read_sums(reader: states.Reader, *, laws: int, arms: int) -> Sums:
     return Sums(sums=reader.array("sums", np.float64, (laws, arms)), counts=counts)
 
 
-class FeatureSource(Protocol):
-    """The part that gives phi^(j)."""
+class FeatureSource:
+    """The part that gives phi^(j); as it is here they never change, whatever is observed."""
 
     @property
     def first(self) -> Floats:
         """phi^(0), (N, r)."""
+        raise NotImplementedError
 
     @property
     def present(self) -> Floats:
         """phi^(j) of the present block, (N, r')."""
+        return self.first
 
     def begin(self) -> None:
         """Find phi^(0); nothing is known."""
@@ -212,9 +214,11 @@ class FeatureSource(Protocol):
 
     def advance(self) -> bool:
         """A new block begins: take its features; whether they are others than before."""
+        return False
 
     def export(self) -> dict[str, Any]:
         """What `load` needs, as JSON values and arrays."""
+        return {}
 
     def load(self, state: states.Reader, *, rounds: int) -> None:
         """Inverse of `export`, after `rounds` rounds."""
@@ -222,7 +226,7 @@ class FeatureSource(Protocol):
     def check(self, *, told: int, probed: bool, largest: float) -> None:
         """Refuse what `told` rewards of laws, each of at most `largest` in size, cannot have led to.
 
-        With `probed`, there may be rewards of probes as well.
+        Where arms were `probed`, what was observed of them comes on top.
         """
 
 

@@ -51,6 +51,7 @@ from driftbandits._util.linalg import cholesky, first_largest
 from driftbandits.arms import ArmSet
 from driftbandits.detection.ledger import Ledger, Totals
 from driftbandits.policies.length_scales import leading_features, other_kernels
+from driftbandits.policies.opkb.parts import FeatureSource
 from driftbandits.state.declared import array, count, number, read, write
 from driftbandits.state.reader import FARTHEST, ROUNDING
 from driftbandits.types import Floats, Ints
@@ -241,7 +242,7 @@ _UNBELIEVABLE = 1e6  # mean of rewards of at most 1
 RANK = 100  # most features of a kernel, where there are more than twice as many arms
 
 
-class Surrogate:
+class Surrogate(FeatureSource):
     """Features of the likeliest kernel (a `FeatureSource`), and the rounds of the epoch.
 
     `auto` tries length scales beside the kernel of the arms; `keeps`: whether a new epoch goes on with the rounds of
@@ -310,9 +311,6 @@ class Surrogate:
         self._ledger.observe_one(arm, reward, round_)
 
     # --- belief -------------------------------------------------------------------------------------------------
-
-    def prepare(self) -> None:
-        """Nothing that takes long."""
 
     def advance(self) -> bool:
         """A block begins: choose kernel, signal and noise; whether the kernel is another than before."""
