@@ -27,6 +27,8 @@ from driftbandits.policies.decisions import Feedback, OpenDecisions, ReorderBuff
 from driftbandits.policies.inputs import check_settings, own_settings, signature_of, whole_docstring
 from driftbandits.policies.records import ChangeLog
 from driftbandits.policies.rewards import Dependence, RewardScale
+from driftbandits.state.declared import Value, declared, read, write
+from driftbandits.state.reader import told_at_most
 from driftbandits.text import counted, shown
 from driftbandits.types import ARMS_CHANGED, Bools, Change, Floats, Ints
 
@@ -503,3 +505,27 @@ class Algorithm(ABC):
             odds=odds,
         )
         self._change_log.add(change)
+
+
+class DeclaredState(Algorithm):
+    """For a policy that declares what it saves, in `_saved` and those of its bases, in place of writing how."""
+
+    _saved: ClassVar[tuple[Value, ...]] = ()
+
+    def _prepare_state(self) -> None:
+        """Make what a state is read into, from the settings and the arms alone."""
+
+    def _check_state(self) -> None:
+        """Refuse values that cannot belong together; derive what is not saved."""
+
+    def _export(self) -> dict[str, Any]:
+        return write(declared(type(self)), self)
+
+    def _import(self, state: states.Reader) -> None:
+        self._prepare_state()
+        read(declared(type(self)), self, state, {})
+        self._check_state()
+
+    def _most_told(self, since: int = 0) -> int:
+        """How many rewards of rounds from `since` on can have been told."""
+        return max(told_at_most(self.rounds, self._pending.rows(), since=since), 0)

@@ -14,10 +14,10 @@ import numpy.typing as npt
 from driftbandits import state as states
 from driftbandits.detection.glr import History, export_histories, gaussian_divergence, glr_threshold, read_histories
 from driftbandits.errors import LawError
-from driftbandits.policies.algorithm import OneByOne
+from driftbandits.policies.algorithm import DeclaredState, OneByOne
 from driftbandits.policies.base import Policy
 from driftbandits.policies.decisions import Row
-from driftbandits.state.declared import count, listed, read, write
+from driftbandits.state.declared import count, listed
 from driftbandits.types import Bools, Floats, Ints
 
 _ROUNDING_OF_TIES = 1e-10  # relative to the largest index
@@ -31,7 +31,7 @@ class Optimism:
     width: float
 
 
-class OptimisticPolicy(OneByOne, Policy):
+class OptimisticPolicy(DeclaredState, OneByOne, Policy):
     """Plays an arm whose index (estimate plus width) is largest; ties are broken by the draw.
 
     A subclass gives `_index`, `_optimism` and `_learn_one`. The law is uniform over the maximisers: a plain argmax
@@ -122,7 +122,7 @@ class RandomisedRounds(OptimisticPolicy):
         return (1.0 - share) * law + share * mask / np.count_nonzero(mask), removed or share > 0.0
 
 
-class ForcedRounds(Policy):
+class ForcedRounds(DeclaredState, Policy):
     """A policy with forced rounds: in turn it plays some arms, by default all, with probability 1.
 
     Where the arm whose turn it is is not allowed, it gives its turn to what is played in other rounds.
@@ -215,6 +215,13 @@ class Episodes(ForcedRounds):
         """Divergence of the rewards' distributions with these means."""
         return gaussian_divergence(left, right, self._noise)
 
+    def _export(self) -> dict[str, Any]:
+        return {**super()._export(), **export_histories(self._histories)}
+
+    def _import(self, state: states.Reader) -> None:
+        self._histories = read_histories(state, arms=len(self.arms), rounds=self.rounds)
+        super()._import(state)
+
     @abstractmethod
     def _begin_episode(self, arm: int) -> None:
         """Forget what an alarm of `arm` makes worthless; the episode has its new number."""
@@ -265,14 +272,8 @@ class WatchedCover(Episodes):
         count("origin", low="phase_start", high="rounds"),
     )
 
-    def _export_cover(self) -> dict[str, Any]:
-        return {**write(self._saved, self), **export_histories(self._histories)}
-
-    def _import_cover(self, state: states.Reader) -> None:
-        read(self._saved, self, state, {})
+    def _check_state(self) -> None:
         size, watched = len(self.arms), self._watched
         fitting = 1 <= len(watched) <= self.cover and len(set(watched)) == len(watched) and max(watched) < size
-        states.check(fitting, "watched arms")
-        self._histories = read_histories(state, arms=size, rounds=self.rounds)
-        states.check(set(self._histories) <= set(watched), "arms")
+        states.check(fitting and set(self._histories) <= set(watched), "watched arms")
         self._derive()

@@ -10,13 +10,15 @@ import numpy as np
 from driftbandits import state as states
 from driftbandits._util.checks import check_count
 from driftbandits.arms.arm_set import ArmSet
-from driftbandits.errors import InputError, StateError
+from driftbandits.errors import InputError
+from driftbandits.policies.algorithm import DeclaredState
 from driftbandits.policies.base import Policy
+from driftbandits.state.declared import Value
 from driftbandits.state.reader import ROUNDING
 from driftbandits.types import Floats, Ints
 
 
-class SizedPolicy(Policy):
+class SizedPolicy(DeclaredState, Policy):
     """A policy with a size, the setting called `_size_name`. `BanditOverBandit` tries sizes of such a policy."""
 
     _size_name: ClassVar[str]
@@ -115,15 +117,15 @@ class Window:
         }
 
     @classmethod
-    def load(cls, state: states.Reader, *, now: int, arms: int) -> Window:
+    def load(cls, state: states.Reader, *, now: int) -> Window:
         """Inverse of `export`."""
         window = cls(state.integer("length", low=1), first=state.integer("first", high=now))
         window._cleared = state.integer("cleared", low=window._first, high=max(window._first, now - window.length))
         rounds = state.array("rounds", np.int64, (None,))
         played = state.array("arms", np.int64, rounds.shape)
         rewards = state.array("rewards", np.float64, rounds.shape)
-        if ((played < 0) | (played >= arms)).any() or ((rounds < window._cleared) | (rounds >= now)).any():
-            raise StateError("the window in the state holds unknown arms, or rounds that have left or are to come")
+        inside = (rounds >= window._cleared) & (rounds < now) & (played >= 0)
+        states.check(bool(inside.all()), "rounds of the window")
         states.check(bool((np.diff(rounds) > 0).all()), "order of the rounds of the window")
         states.check(bool((np.abs(rewards) <= 1.0 + ROUNDING).all()), "rewards of the window")
         window._kept = {int(t): (int(a), float(y)) for t, a, y in zip(rounds, played, rewards, strict=True)}
@@ -138,6 +140,7 @@ class Window:
         arms = np.array([arm for arm, _ in self._kept.values()], dtype=np.int64)
         rewards = np.array([reward for _, reward in self._kept.values()], dtype=np.float64)
         size = len(counts)
+        states.check(int(arms.max(initial=-1)) < size, "arms of the window")
         states.check(bool((np.bincount(arms, minlength=size) == counts).all()), "counts of the window")
         off = np.abs(np.bincount(arms, weights=rewards, minlength=size) - sums)
         states.check(bool((off <= 1e-6).all()), "sums of the window")
@@ -172,9 +175,21 @@ class WindowedPolicy(SizedPolicy):
     def _take_back(self, arm: int, reward: float) -> None:
         """Undo what a reward that leaves the window has taught."""
 
-    def _load_window(self, state: states.Reader, counts: Floats, sums: Floats) -> None:
-        """Load the window, of whose rewards the policy has these counts and sums: one of each per arm it keeps."""
-        self._window = Window.load(state.reader("window"), now=self.rounds, arms=len(counts))
+    @abstractmethod
+    def _totals(self) -> tuple[Floats, Floats]:
+        """Numbers and sums of the rewards in the window, one of each per arm that is kept."""
+
+    _saved: ClassVar[tuple[Value, ...]] = (
+        Value(
+            "window",
+            Window.export,
+            lambda state, key, _, found: Window.load(state.reader(key), now=found("rounds")),
+            attribute="_window",
+        ),
+    )
+
+    def _check_state(self) -> None:
+        super()._check_state()
         states.check(self._window.length == self._size or self._size is None, "length of the window")
-        self._window.check_totals(counts, sums)
+        self._window.check_totals(*self._totals())
         self._window.check_untold(self._awaited()["id"])

@@ -22,6 +22,7 @@ driftbandits.errors.StateError: state.plays must be at least 0 and at most 5, go
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -46,11 +47,12 @@ class Value:
     name: str
     write: Callable[[Any], Any]
     read: Callable[[Reader, str, Any, Callable[[Any], Any]], Any]
+    attribute: str = ""  # where there is something else of that name
 
 
 def write(values: tuple[Value, ...], owner: Any) -> dict[str, Any]:
     """The attributes of `owner` that are declared, as JSON values and arrays."""
-    return {value.name: value.write(getattr(owner, _attribute(owner, value.name))) for value in values}
+    return {value.name: value.write(getattr(owner, _attribute(owner, value))) for value in values}
 
 
 def read(values: tuple[Value, ...], owner: Any, state: Reader, known: Mapping[str, Any]) -> None:
@@ -59,16 +61,26 @@ def read(values: tuple[Value, ...], owner: Any, state: Reader, known: Mapping[st
     def found(limit: Any) -> Any:
         if not isinstance(limit, str):
             return limit
-        value = known[limit] if limit in known else getattr(owner, _attribute(owner, limit))
+        value = known[limit] if limit in known else getattr(owner, _named(owner, limit))
         return len(value) if hasattr(value, "__len__") else value
 
     for value in values:
-        attribute = _attribute(owner, value.name)
+        attribute = _attribute(owner, value)
         setattr(owner, attribute, value.read(state, value.name, getattr(owner, attribute, None), found))
 
 
-def _attribute(owner: Any, name: str) -> str:
+def _attribute(owner: Any, value: Value) -> str:
+    return value.attribute or _named(owner, value.name)
+
+
+def _named(owner: Any, name: str) -> str:
     return name if hasattr(owner, name) else f"_{name}"
+
+
+@functools.cache
+def declared(kind: type) -> tuple[Value, ...]:
+    """What a class and its bases declare in `_saved`, the bases' first."""
+    return tuple(value for base in reversed(kind.__mro__) for value in vars(base).get("_saved", ()))
 
 
 class Declared:
@@ -117,6 +129,16 @@ def number(name: str, *, within: Limits = _NONE) -> Value:
 def flag(name: str) -> Value:
     """True or False."""
     return Value(name, bool, lambda state, key, *_: state.flag(key))
+
+
+def part(name: str, **known: str) -> Value:
+    """An object that exports and loads itself, there before the state is read; `known`: what its `load` is told."""
+
+    def read(state: Reader, key: str, now: Any, found: Callable[[Any], Any]) -> Any:
+        now.load(state.reader(key), **{each: found(limit) for each, limit in known.items()})
+        return now
+
+    return Value(name, lambda value: value.export(), read)
 
 
 def generator(name: str) -> Value:

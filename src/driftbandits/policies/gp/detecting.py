@@ -27,7 +27,8 @@ from driftbandits.policies.arm_migration import ArmsChange
 from driftbandits.policies.decisions import Row
 from driftbandits.policies.gp.gpucb import GPUCB
 from driftbandits.policies.optimistic import WatchedCover
-from driftbandits.state.reader import FARTHEST, ROUNDING, told_at_most
+from driftbandits.state.declared import count
+from driftbandits.state.reader import ROUNDING
 
 
 def trigger_threshold(*, deviation: float, noise: float, observations: int, failure_probability: float) -> float:
@@ -115,15 +116,10 @@ class EventTriggeredGPUCB(GPUCB):
         super()._carry(old, change)
         self._epoch, self._epoch_start, self._told = old._epoch, old._epoch_start, old._told
 
-    def _export(self) -> dict[str, Any]:
-        return {**super()._export(), "epoch": self._epoch, "epoch_start": self._epoch_start, "told": self._told}
+    _saved = (count("epoch"), count("epoch_start", high="rounds"), count("told"))
 
-    def _import(self, state: states.Reader) -> None:
-        super()._import(state)
-        self._epoch = state.integer("epoch", high=FARTHEST)
-        self._epoch_start = state.integer("epoch_start", high=self.rounds)
-        most = told_at_most(self.rounds, self._pending.rows(), since=self._epoch_start)
-        self._told = state.integer("told", high=max(most, 0))
+    def _check_state(self) -> None:
+        states.check(self._told <= self._most_told(self._epoch_start), "told")
         states.check(float(self._posterior.weights.sum()) == self._told, "number of rewards of the epoch")
 
 
@@ -194,14 +190,10 @@ class DetectionAugmentedGPUCB(WatchedCover, GPUCB):
 
     # --- state --------------------------------------------------------------------------------------------------
 
-    def _export(self) -> dict[str, Any]:
-        return {**super()._export(), **self._export_cover()}
-
-    def _import(self, state: states.Reader) -> None:
-        super()._import(state)
-        self._import_cover(state)
-        most = told_at_most(self.rounds, self._pending.rows(), since=self._origin)
-        states.check(float(self._posterior.weights.sum()) <= max(most, 0), "number of rewards of the episode")
+    def _check_state(self) -> None:
+        super()._check_state()
+        most = self._most_told(self._origin)
+        states.check(float(self._posterior.weights.sum()) <= most, "number of rewards of the episode")
         of_cover = np.isin(np.arange(len(self.arms)), self._watched)
         known = (part[: len(self.arms)] for part in (self._posterior.weights, self._posterior.sums))
         weights, sums = (np.where(of_cover, part, 0.0) for part in known)

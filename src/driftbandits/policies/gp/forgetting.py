@@ -24,7 +24,9 @@ from driftbandits.policies.arm_migration import ArmsChange
 from driftbandits.policies.decisions import Row
 from driftbandits.policies.gp.gpucb import GPUCB
 from driftbandits.policies.window import SizedPolicy, WindowedPolicy
-from driftbandits.state.reader import check_whole, told_at_most
+from driftbandits.state.declared import count
+from driftbandits.state.reader import check_whole
+from driftbandits.types import Floats
 
 
 def _check(horizon: int, variation: float, dimension: float) -> None:
@@ -162,16 +164,11 @@ class RestartGPUCB(Forgetting):
         super()._carry(old, change)
         self._resolved, self._block_start = old._resolved, old._block_start
 
-    def _export(self) -> dict[str, Any]:
-        return {**super()._export(), "resolved": self._resolved, "block_start": self._block_start}
+    _saved = (count("resolved", low=1, high=None), count("block_start", low="phase_start", high="rounds"))
 
-    def _import(self, state: states.Reader) -> None:
-        super()._import(state)
-        self._resolved = state.integer("resolved", low=1)
+    def _check_state(self) -> None:
         states.check(self._resolved == self._size or self._size is None, "period")
-        self._block_start = state.integer("block_start", low=self._phase_start, high=self.rounds)
-        most = told_at_most(self.rounds, self._pending.rows(), since=self._block_start)
-        check_whole(self._posterior.weights, most, "number of rewards")
+        check_whole(self._posterior.weights, self._most_told(self._block_start), "number of rewards")
 
 
 class RestartLinUCB(RestartGPUCB):
@@ -246,12 +243,8 @@ class SlidingWindowGPUCB(WindowedPolicy, Forgetting):
         super()._carry(old, change)
         self._window = old._window.renumbered(self._places)
 
-    def _export(self) -> dict[str, Any]:
-        return {**super()._export(), "window": self._window.export()}
-
-    def _import(self, state: states.Reader) -> None:
-        super()._import(state)
-        self._load_window(state, self._posterior.weights, self._posterior.sums)
+    def _totals(self) -> tuple[Floats, Floats]:
+        return self._posterior.weights, self._posterior.sums
 
 
 class SlidingWindowLinUCB(SlidingWindowGPUCB):

@@ -34,7 +34,7 @@ from driftbandits.policies.gp.posterior import (
 from driftbandits.policies.inputs import CommonSettings
 from driftbandits.policies.inspection import around
 from driftbandits.policies.optimistic import Optimism, OptimisticPolicy
-from driftbandits.state.reader import check_whole, told_at_most
+from driftbandits.state.reader import check_whole
 from driftbandits.types import Bools, Floats, Ints
 
 SMALLEST_RIDGE = 1e-4  # of the default: declaring no noise must not make a posterior believe one reward wholly
@@ -203,7 +203,7 @@ class GPUCB(OptimisticPolicy):
         return math.sqrt(max(self._noise**2, SMALLEST_RIDGE / self._ridge_over_variance) / self.ridge)
 
     def _export(self) -> dict[str, Any]:
-        return {"posterior": self._posterior.export(), **self._export_roster()}
+        return {"posterior": self._posterior.export(), **self._export_roster(), **super()._export()}
 
     def _export_roster(self) -> dict[str, Any]:
         return {"roster": None if self._roster is None else self._roster.export()}
@@ -219,7 +219,8 @@ class GPUCB(OptimisticPolicy):
         except KernelError as error:
             raise StateError(f"the settings in the state are not usable: {error}") from error
         self._posterior.load(state.reader("posterior"))
-        check_whole(self._posterior.weights, told_at_most(self.rounds, self._pending.rows()), "number of rewards")
+        check_whole(self._posterior.weights, self._most_told(), "number of rewards")
+        super()._import(state)
 
     def _gain_at(self, horizon: int) -> float:
         """Largest information gain of `horizon` rounds (half convention), for the sizes."""

@@ -31,7 +31,7 @@ from driftbandits.policies.gp.posterior import DRIFT_RULES, check_beta, check_po
 from driftbandits.policies.inputs import CommonSettings
 from driftbandits.policies.inspection import around
 from driftbandits.policies.optimistic import Optimism, OptimisticPolicy
-from driftbandits.state.declared import Declared, array, number
+from driftbandits.state.declared import Declared, array, count, number, part
 from driftbandits.state.reader import check_covariance
 from driftbandits.types import Floats
 
@@ -207,10 +207,10 @@ class TimeVaryingGPUCB(OptimisticPolicy):
         self._variance = max(deviation**2, SMALLEST_RIDGE) if self.ridge is None else self.ridge
 
     def _start(self, horizon: int | None) -> None:
-        self._prepare()
+        self._prepare_state()
         self._first = self._clock = self.rounds  # the filter stands at the newest round with a reward
 
-    def _prepare(self) -> None:
+    def _prepare_state(self) -> None:
         self._posterior = DriftingPosterior(self.arms.features, ridge=self._variance, rate=self.rate)
 
     # --- time and data ------------------------------------------------------------------------------------------
@@ -255,18 +255,17 @@ class TimeVaryingGPUCB(OptimisticPolicy):
     # --- state --------------------------------------------------------------------------------------------------
 
     def _carry(self, old: Self, change: ArmsChange) -> None:
-        self._prepare()
+        self._prepare_state()
         self._posterior.take(old._posterior, change.old.features, old_features(change))
         self._first, self._clock = old._first, old._clock
 
-    def _export(self) -> dict[str, Any]:
-        return {"posterior": self._posterior.export(), "first": self._first, "clock": self._clock}
+    _saved = (
+        part("posterior"),
+        count("first", low="phase_start", high="rounds"),
+        count("clock", low="first", high="rounds"),
+    )
 
-    def _import(self, state: states.Reader) -> None:
-        self._prepare()
-        self._posterior.load(state.reader("posterior"))
-        self._first = state.integer("first", low=self._phase_start, high=self.rounds)
-        self._clock = state.integer("clock", low=self._first, high=self.rounds)
+    def _check_state(self) -> None:
         # a posterior mean is sqrt(k y' (K + lambda)^-1 y) at most, with as many rewards as rounds
         posterior = self._posterior
         reach = math.sqrt(float(posterior._prior_variance.max()) * (self.rounds - self._first) / posterior.ridge)

@@ -140,10 +140,10 @@ class DetectionAugmented(WatchedCover, OneByOne, NestingPolicy):
         self._inner._begin_once()
 
     def _export(self) -> dict[str, Any]:
-        return {**self._export_cover(), "base": self._export_base(self._inner)}
+        return {**super()._export(), "base": self._export_base(self._inner)}
 
     def _import(self, state: states.Reader) -> None:
-        self._import_cover(state)
+        super()._import(state)
         self._load_base(self._inner, state.reader("base"))
         if self._inner.rounds != self.rounds - self._origin:
             raise StateError("state.base has another number of rounds than its episode")

@@ -33,15 +33,15 @@ from driftbandits.arms import ArmSet
 from driftbandits.design import Design, solve_design
 from driftbandits.design.blocks import law_factor
 from driftbandits.errors import ConvergenceError, ConvergenceWarning, InputError, StateError
-from driftbandits.policies.algorithm import UNTIL_TOLD, Family, OneByOne, freeze
+from driftbandits.policies.algorithm import UNTIL_TOLD, DeclaredState, Family, OneByOne, freeze
 from driftbandits.policies.arm_migration import ArmsChange
 from driftbandits.policies.base import Policy
 from driftbandits.policies.decisions import Feedback, Row
 from driftbandits.policies.inputs import CommonSettings
 from driftbandits.policies.ucb.ucb import ArmMeans
 from driftbandits.policies.window import SizedPolicy
-from driftbandits.state.declared import array, count, number, read, write
-from driftbandits.state.reader import ROUNDING, check_whole, told_at_most
+from driftbandits.state.declared import array, count, number, part, read, write
+from driftbandits.state.reader import ROUNDING, check_whole
 from driftbandits.types import Floats
 
 _DESIGN_REGULARISER = 1e-9  # beside points of mean square r: only there to keep the solver's matrix regular
@@ -384,7 +384,7 @@ def exp3s_exploration(*, horizon: int, switches: float, arms: int) -> float:
     return min(1.0, math.sqrt(arms * hardness / ((math.e - 1.0) * horizon)))
 
 
-class Exp3S(OneByOne, Policy):
+class Exp3S(DeclaredState, OneByOne, Policy):
     """Exp3.S (Auer, Cesa-Bianchi, Freund and Schapire 2002): law (1 - gamma) w / sum(w) + gamma / N.
 
     A reward x in [0, 1] of arm a, drawn with probability p, multiplies w_a by exp(gamma x / (N p)); then every weight
@@ -485,24 +485,20 @@ class Exp3S(OneByOne, Policy):
         number("gamma"),
         number("alpha"),
         count("first", low="phase_start", high="rounds"),
+        part("means"),
     )
 
-    def _export(self) -> dict[str, Any]:
-        return {**write(self._saved, self), "means": self._means.export()}
+    def _prepare_state(self) -> None:
+        self._means = ArmMeans(len(self.arms))
 
-    def _import(self, state: states.Reader) -> None:
-        size = len(self.arms)
-        read(self._saved, self, state, {})
-        self._means = ArmMeans(size)
-        self._means.load(state.reader("means"))
+    def _check_state(self) -> None:
         gamma, alpha = self._given_exploration, self._given_share
         if gamma is None:
-            gamma = exp3s_exploration(horizon=self._phase_length, switches=self.switches, arms=size)
+            gamma = exp3s_exploration(horizon=self._phase_length, switches=self.switches, arms=len(self.arms))
         alpha = 1.0 / self._phase_length if alpha is None else alpha
         states.check(math.isclose(self._gamma, gamma, rel_tol=ROUNDING), "exploration")
         states.check(math.isclose(self._alpha, alpha, rel_tol=ROUNDING), "share")
-        most = told_at_most(self.rounds, self._pending.rows(), since=self._first)
-        check_whole(self._means.weights, most, "number of rewards")
+        check_whole(self._means.weights, self._most_told(self._first), "number of rewards")
         self._check_logarithms()
 
     @np.errstate(all="ignore")

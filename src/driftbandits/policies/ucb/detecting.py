@@ -23,8 +23,8 @@ from driftbandits.policies.arm_migration import ArmsChange
 from driftbandits.policies.decisions import Row
 from driftbandits.policies.optimistic import ForcedRounds, Optimism, OptimisticPolicy, RandomisedRounds
 from driftbandits.policies.ucb.ucb import ArmMeans, bounded_interval
-from driftbandits.state.declared import Value, array, count, read, write
-from driftbandits.state.reader import ROUNDING, check_whole, told_at_most
+from driftbandits.state.declared import Value, array, count, part
+from driftbandits.state.reader import ROUNDING, check_whole
 from driftbandits.types import Floats
 
 
@@ -85,18 +85,16 @@ class RestartedUCB(OptimisticPolicy):
         count("length"),
         count("epoch"),
         array("since", np.int64, ("arms",), within=("phase_start", "rounds")),
+        part("means"),
     )
 
-    def _export(self) -> dict[str, Any]:
-        return {**write(self._saved, self), "means": self._means.export()}
+    def _prepare_state(self) -> None:
+        self._means = ArmMeans(len(self.arms))
 
-    def _import(self, state: states.Reader) -> None:
-        read(self._saved, self, state, {})
+    def _check_state(self) -> None:
         length = 0 if self.horizon is None and not self.needs_horizon else self._phase_length
         states.check(self._length == length, "length")
-        self._means = ArmMeans(len(self.arms))
-        self._means.load(state.reader("means"))
-        check_whole(self._means.weights, told_at_most(self.rounds, self._pending.rows()), "number of rewards")
+        check_whole(self._means.weights, self._most_told(), "number of rewards")
 
 
 class MUCB(ForcedRounds, RestartedUCB):
@@ -193,13 +191,10 @@ class MUCB(ForcedRounds, RestartedUCB):
         self._recent = change.carry(old._recent.T, 0.0).T.copy()
         self._derive()
 
-    def _export(self) -> dict[str, Any]:
-        return {**super()._export(), "recent": self._recent.copy()}
+    _saved = (array("recent", np.float64, ("arms", "window"), within=(-1.0 - ROUNDING, 1.0 + ROUNDING)),)
 
-    def _import(self, state: states.Reader) -> None:
-        super()._import(state)
-        self._recent = state.array("recent", np.float64, (len(self.arms), self.window))
-        states.check(bool((np.abs(self._recent) <= 1.0 + ROUNDING).all()), "recent rewards")
+    def _check_state(self) -> None:
+        super()._check_state()
         self._derive()
 
 
@@ -277,12 +272,10 @@ class CUSUMUCB(RandomisedRounds, RestartedUCB):
         super()._carry(old, change)
         self._tests = change.carry(old._tests, 0.0)
 
-    def _export(self) -> dict[str, Any]:
-        return {**super()._export(), "tests": self._tests.copy()}
+    _saved = (array("tests", np.float64, (3, "arms")),)
 
-    def _import(self, state: states.Reader) -> None:
-        super()._import(state)
-        self._tests = state.array("tests", np.float64, (3, len(self.arms)))
+    def _check_state(self) -> None:
+        super()._check_state()
         fitting = (self._tests >= 0.0) & (
             self._tests <= np.array([[1.0 + ROUNDING], [self.threshold], [self.threshold]])
         )

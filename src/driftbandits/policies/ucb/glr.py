@@ -24,16 +24,14 @@ from driftbandits.detection.glr import (
     bernoulli_divergence,
     carry_histories,
     check_same_rewards,
-    export_histories,
-    read_histories,
 )
 from driftbandits.policies.algorithm import Family
 from driftbandits.policies.arm_migration import ArmsChange
 from driftbandits.policies.decisions import Row
 from driftbandits.policies.optimistic import Episodes, Optimism, OptimisticPolicy, forced_cycle
 from driftbandits.policies.ucb.ucb import ArmMeans, bernoulli_upper, bounded_interval, noisy_interval
-from driftbandits.state.declared import array, count, read, write
-from driftbandits.state.reader import ROUNDING, check_whole, told_at_most
+from driftbandits.state.declared import array, count, part
+from driftbandits.state.reader import ROUNDING, check_whole
 from driftbandits.types import Floats
 
 
@@ -194,19 +192,15 @@ class GLRklUCB(Episodes, OptimisticPolicy):
         count("episode", low=1),
         count("origin", low="phase_start", high="rounds"),
         array("since", np.int64, ("arms",), within=("phase_start", "rounds")),
+        part("means"),
     )
 
-    def _export(self) -> dict[str, Any]:
-        return {**write(self._saved, self), "means": self._means.export(), **export_histories(self._histories)}
+    def _prepare_state(self) -> None:
+        self._means = ArmMeans(len(self.arms))
 
-    def _import(self, state: states.Reader) -> None:
-        size = len(self.arms)
-        read(self._saved, self, state, {})
+    def _check_state(self) -> None:
         length = 0 if self.horizon is None and not self.needs_horizon else self._phase_length
         states.check(self._length == length, "length")
-        self._means = ArmMeans(size)
-        self._means.load(state.reader("means"))
-        check_whole(self._means.weights, told_at_most(self.rounds, self._pending.rows()), "number of rewards")
-        self._histories = read_histories(state, arms=size, rounds=self.rounds)
+        check_whole(self._means.weights, self._most_told(), "number of rewards")
         check_same_rewards(self._histories, self._means.weights, self._means.sums, slack=ROUNDING)
         self._derive()

@@ -32,7 +32,7 @@ from driftbandits import state as states
 from driftbandits._util.checks import check_positive, check_probability
 from driftbandits.arms import ArmSet
 from driftbandits.detection.glr import BERNOULLI_MARGIN
-from driftbandits.policies.algorithm import Family, freeze
+from driftbandits.policies.algorithm import DeclaredState, Family, freeze
 from driftbandits.policies.arm_migration import ArmsChange
 from driftbandits.policies.base import Policy
 from driftbandits.policies.decisions import Feedback, Row
@@ -40,8 +40,8 @@ from driftbandits.policies.inputs import CommonSettings
 from driftbandits.policies.inspection import around
 from driftbandits.policies.optimistic import Optimism, OptimisticPolicy, RandomisedRounds
 from driftbandits.policies.window import SizedPolicy, WindowedPolicy
-from driftbandits.state.declared import Declared, array, count, number, read, write
-from driftbandits.state.reader import ROUNDING, check_sums, check_whole, told_at_most
+from driftbandits.state.declared import Declared, Value, array, count, number, part
+from driftbandits.state.reader import ROUNDING, check_sums, check_whole
 from driftbandits.types import Floats, Ints
 
 _NEWTON_STEPS = 50  # of the Bernoulli index; about 5 are needed, 15 near the upper end
@@ -165,7 +165,7 @@ class ArmMeans(Declared):
         self.refresh()
 
 
-class Uniform(Policy):
+class Uniform(DeclaredState, Policy):
     """Plays every arm with the same probability, always: the control that learns nothing.
 
     `estimate` is the mean of all rewards of each arm. Cost per round: that of a draw. Its settings are those that every
@@ -180,9 +180,9 @@ class Uniform(Policy):
     _interval_kept = 1  # the numbers of rewards
 
     def _start(self, horizon: int | None) -> None:
-        self._prepare()
+        self._prepare_state()
 
-    def _prepare(self) -> None:
+    def _prepare_state(self) -> None:
         self._even: Floats = freeze(np.full(len(self.arms), 1.0 / len(self.arms)))
         self._sums: Floats = np.zeros((2, len(self.arms)))  # rewards, counts
 
@@ -216,17 +216,14 @@ class Uniform(Policy):
         return bounded_interval(estimate, kept[0])
 
     def _carry(self, old: Self, change: ArmsChange) -> None:
-        self._prepare()
+        self._prepare_state()
         self._sums = change.carry(old._sums, 0.0)
 
-    def _export(self) -> dict[str, Any]:
-        return {"sums": self._sums.copy()}
+    _saved = (array("sums"),)
 
-    def _import(self, state: states.Reader) -> None:
-        self._prepare()
-        self._sums = state.array("sums", np.float64, self._sums.shape)
+    def _check_state(self) -> None:
         rewards, counts = self._sums
-        check_whole(counts, told_at_most(self.rounds, self._pending.rows()), "number of rewards")
+        check_whole(counts, self._most_told(), "number of rewards")
         check_sums(counts, rewards, "sums of rewards")
 
 
@@ -287,8 +284,11 @@ class PlainUCB(SizedPolicy, OptimisticPolicy):
         return self._size_rule(horizon=horizon, switches=self.switches)
 
     def _start(self, horizon: int | None) -> None:
-        self._means = ArmMeans(len(self.arms))
+        self._prepare_state()
         self._first = self.rounds
+
+    def _prepare_state(self) -> None:
+        self._means = ArmMeans(len(self.arms))
 
     def _index(self) -> Floats:
         return self._means.index(self._width())
@@ -305,13 +305,10 @@ class PlainUCB(SizedPolicy, OptimisticPolicy):
     def _carry(self, old: Self, change: ArmsChange) -> None:
         self._means, self._first = old._means.carried(change), old._first
 
-    def _export(self) -> dict[str, Any]:
-        return {"means": self._means.export(), "first": self._first}
-
-    def _import(self, state: states.Reader) -> None:
-        self._means = ArmMeans(len(self.arms))
-        self._means.load(state.reader("means"), slack=self._rounding_of_sums)
-        self._first = state.integer("first", low=self._phase_start, high=self.rounds)
+    _saved: ClassVar[tuple[Value, ...]] = (
+        part("means", slack="rounding_of_sums"),
+        count("first", low="phase_start", high="rounds"),
+    )
 
 
 class SlidingWindowUCB(WindowedPolicy, PlainUCB):
@@ -366,12 +363,8 @@ class SlidingWindowUCB(WindowedPolicy, PlainUCB):
         super()._carry(old, change)
         self._window = old._window.renumbered(change.target)
 
-    def _export(self) -> dict[str, Any]:
-        return {**super()._export(), "window": self._window.export()}
-
-    def _import(self, state: states.Reader) -> None:
-        super()._import(state)
-        self._load_window(state, self._means.weights, self._means.sums)
+    def _totals(self) -> tuple[Floats, Floats]:
+        return self._means.weights, self._means.sums
 
 
 class DiscountedUCB(PlainUCB):
@@ -456,17 +449,12 @@ class DiscountedUCB(PlainUCB):
         number("total"),
     )
 
-    def _export(self) -> dict[str, Any]:
-        return {**super()._export(), **write(self._saved, self)}
-
-    def _import(self, state: states.Reader) -> None:
-        super()._import(state)
-        read(self._saved, self, state, {})
+    def _check_state(self) -> None:
         states.check(self._resolved > 0.0 and self._size in (None, self._resolved), "discount")
         states.check(self._clock >= self.rounds - 1, "clock")
         weight = float(self._means.weights.sum())
         states.check(math.isclose(self._total, weight, rel_tol=ROUNDING), "weight of all arms")
-        most = told_at_most(self.rounds, self._pending.rows(), since=self._first)
+        most = self._most_told(self._first)
         states.check(self._fade * weight <= (1.0 + ROUNDING) * most, "weight of all arms")
 
 
