@@ -50,7 +50,8 @@ ONE = Engine(jobs=1)
 
 @pytest.fixture
 def small(monkeypatch):
-    monkeypatch.setattr(own, "EQUAL_RUNGS", ((4, 1), (2, 2)))
+    for module in (own, tuning):  # both have the budget
+        monkeypatch.setattr(module, "EQUAL_RUNGS", ((4, 1), (2, 2)))
     settings = dict(WORLD.settings)
     world = type(WORLD)
     monkeypatch.setattr(tuning, "environment_1", lambda d: world(WORLD.environment, {**settings, "dimension": d}))
@@ -178,7 +179,8 @@ def test_a_committed_score_is_played_again():
 
 
 def test_what_was_found_is_written_in_order(tmp_path, monkeypatch):
-    monkeypatch.setattr(own, "EQUAL_RUNGS", ((2, 1), (1, 2)))
+    for module in (own, tuning):  # both have the budget
+        monkeypatch.setattr(module, "EQUAL_RUNGS", ((2, 1), (1, 2)))
     monkeypatch.setattr(tuning, "LINEAR_LABELS", ("SW-LinUCB", "LinUCB"))
     monkeypatch.setattr(tuning, "one_switch", lambda dimension: flipping(dimension, [100], horizon=200, size=8))
     found = tune_study("linear", out=tmp_path, engine=Engine(jobs=1))
